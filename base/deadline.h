@@ -1,0 +1,44 @@
+// A point in time after which waiting is over.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+namespace ddl {
+
+/// A moment of the steady clock, or never.
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  static Deadline never() { return Deadline(Clock::time_point::max()); }
+  static Deadline after(Clock::duration duration) { return Deadline(Clock::now() + duration); }
+  /// seconds <= 0 or absurdly large: never.
+  static Deadline after_seconds(double seconds) {
+    if (seconds <= 0 || seconds > 1e9) return never();
+    return after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
+  }
+
+  bool is_never() const { return when_ == Clock::time_point::max(); }
+  bool has_passed() const { return !is_never() && Clock::now() >= when_; }
+  Clock::time_point when() const { return when_; }
+  /// What is left, never negative; Clock::duration::max() if it never passes.
+  Clock::duration remaining() const {
+    if (is_never()) return Clock::duration::max();
+    return std::max(Clock::duration::zero(), when_ - Clock::now());
+  }
+  /// For poll(2): milliseconds rounded up, -1 if it never passes.
+  int poll_milliseconds() const {
+    if (is_never()) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(remaining()).count();
+    return static_cast<int>(std::min<long long>(left, std::numeric_limits<int>::max()));
+  }
+
+ private:
+  explicit Deadline(Clock::time_point when) : when_(when) {}
+  Clock::time_point when_;
+};
+
+}  // namespace ddl

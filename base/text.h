@@ -1,0 +1,29 @@
+// Small pure functions over text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl {
+
+/// The parts between separators; "" gives one empty part.
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+/// A whole decimal number, with a sign at most: no spaces, no trailing text, no overflow.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+/// A whole finite decimal number such as "0.5"; independent of the locale.
+std::optional<double> parse_number(std::string_view text);
+
+/// The word as a POSIX shell would need it: quoted only if necessary.
+std::string shell_quote(std::string_view word);
+/// "1 rank", "2 ranks".
+std::string counted(std::int64_t count, std::string_view noun);
+/// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.
+std::string signal_text(int signal);
+
+}  // namespace ddl

@@ -1,0 +1,42 @@
+// Every environment variable that ddlrun sets for ranks or libddl reads. docs/reference/environment.md lists the same.
+#pragma once
+
+namespace ddl::contract::env {
+
+// Identity, as Horovod names it.
+inline constexpr char kRank[] = "HOROVOD_RANK";
+inline constexpr char kSize[] = "HOROVOD_SIZE";
+inline constexpr char kLocalRank[] = "HOROVOD_LOCAL_RANK";
+inline constexpr char kLocalSize[] = "HOROVOD_LOCAL_SIZE";
+inline constexpr char kCrossRank[] = "HOROVOD_CROSS_RANK";
+inline constexpr char kCrossSize[] = "HOROVOD_CROSS_SIZE";
+inline constexpr char kHostname[] = "HOROVOD_HOSTNAME";
+
+// Identity, as torch.distributed names it.
+inline constexpr char kTorchRank[] = "RANK";
+inline constexpr char kTorchWorldSize[] = "WORLD_SIZE";
+inline constexpr char kTorchLocalRank[] = "LOCAL_RANK";
+inline constexpr char kTorchLocalWorldSize[] = "LOCAL_WORLD_SIZE";
+inline constexpr char kMasterAddr[] = "MASTER_ADDR";
+inline constexpr char kMasterPort[] = "MASTER_PORT";
+
+// Defaults that ddlrun gives unless the user has set them.
+inline constexpr char kOmpNumThreads[] = "OMP_NUM_THREADS";
+inline constexpr char kPythonUnbuffered[] = "PYTHONUNBUFFERED";
+
+// What tells libddl that a launcher started it: PMIx clients find their server through these.
+inline constexpr char kPmixNamespace[] = "PMIX_NAMESPACE";
+inline constexpr char kPmixRank[] = "PMIX_RANK";
+
+// Read by libddl.
+inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";      ///< default deadline of one collective
+inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a world of one although several were started
+inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< how long a wait spins before it sleeps
+inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging chunk of one rank and parity, bytes
+inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";          ///< where on-demand modules lie, instead of beside libddl.so
+inline constexpr char kFault[] = "DDL_FAULT";                         ///< point:rank:n, test builds only
+
+// Read by ddlrun: set in the environment of the agent's children only by tests.
+inline constexpr char kNoColor[] = "NO_COLOR";
+
+}  // namespace ddl::contract::env
