@@ -1,0 +1,33 @@
+// The environment that a rank is started with. Pure: text in, text out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/job/job_spec.h"
+#include "launcher/plan/node_facts.h"
+#include "launcher/plan/placement.h"
+
+namespace ddl::launcher {
+
+using Environment = std::map<std::string, std::string>;
+
+/// "NAME=VALUE" strings, as in environ(7), to a map; entries without '=' are dropped.
+Environment parse_environment(const std::vector<std::string>& entries);
+
+/// True for what must not reach ranks: what an outer launcher (PMIx, PMI, Open MPI) told *this* process about itself,
+/// and what belongs to ddlrun's own session. docs/reference/environment.md lists it.
+bool is_denied(std::string_view name);
+
+/// What all ranks share: the head's environment without the denied names, then -x, then defaults that the user has
+/// not set (PYTHONUNBUFFERED), then what makes Open MPI 4.1 accept a PMIx server that is not its own.
+Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports);
+
+/// What differs by rank: identity as Horovod and torch name it, and OMP_NUM_THREADS unless common has it.
+/// master: the facts of rank 0's node; node: those of the rank's own.
+Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node, const NodeFacts& master,
+                             const Environment& common);
+
+}  // namespace ddl::launcher

@@ -1,0 +1,29 @@
+// The way through ddlrun, from a JobSpec to a JobReport.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "launcher/job/job_spec.h"
+#include "launcher/plan/launch_plan.h"
+#include "launcher/supervise/job_report.h"
+
+namespace ddl::launcher {
+
+/// What the user is told while the job runs: one sentence each, without a newline.
+struct Notices {
+  std::function<void(const std::string&)> note;     ///< worth a line unless --quiet
+  std::function<void(const std::string&)> detail;   ///< only with --verbose
+};
+
+/// Starts the job on this machine, supervises it and returns when nothing of it is left.
+/// Uses standard input and output; installs signal handling for its duration; must be called while the process has one thread.
+/// An Error means that it could not begin (bad combination of numbers, no agent); nothing is left then either.
+Result<JobReport> run_job(const JobSpec& spec, const Environment& head_environment, const Notices& notices);
+
+/// The plan as far as it is known without contacting any node: facts that only an agent can give are guessed from
+/// this machine, and the port is 0.
+Result<LaunchPlan> dry_run(const JobSpec& spec, const Environment& head_environment);
+
+}  // namespace ddl::launcher

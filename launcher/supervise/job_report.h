@@ -1,0 +1,56 @@
+// How a job went: what cli/ prints at the end, as text or JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ddl::launcher {
+
+/// How one rank ended.
+struct RankOutcome {
+  enum class Kind {
+    kNotStarted,    ///< the job ended before it was started
+    kStartFailed,   ///< exec or what precedes it failed; start_error says why
+    kRunning,       ///< unknown: its host was lost while it ran
+    kExited,        ///< exit_code
+    kSignalled,     ///< signal
+  };
+  Kind kind = Kind::kNotStarted;
+  int rank = 0;
+  std::string host;
+  std::int64_t pid = 0;
+  int exit_code = 0;
+  int signal = 0;
+  bool core_dumped = false;
+  bool ended_by_us = false;      ///< the signal was ours: a consequence, never the first failure
+  double run_seconds = 0;
+  std::string start_error;       ///< "cannot execute ./train: No such file or directory"
+  std::string kill_explanation;  ///< for a SIGKILL that we did not send: what the cgroup's OOM events say
+  std::vector<std::string> stderr_tail;  ///< its last lines on standard error, at most 20
+};
+
+enum class EndReason {
+  kSuccess,      ///< every rank exited with 0
+  kRankFailed,   ///< first_failure is the culprit
+  kAborted,      ///< a rank called PMIx_Abort or MPI_Abort: first_failure and abort_message
+  kStartFailed,  ///< a rank could not be started (first_failure), or an agent (message)
+  kHostLost,     ///< an agent or spawner died: message
+  kTimeout,      ///< --timeout
+  kSignal,       ///< ddlrun itself was told to end: signal
+};
+
+struct JobReport {
+  EndReason reason = EndReason::kSuccess;
+  int exit_code = 0;                  ///< what ddlrun returns; see contract/exit_code.h
+  std::optional<int> first_failure;   ///< rank
+  std::string message;                ///< one sentence about reason, where ranks alone do not tell it
+  std::string abort_message;          ///< what the aborting rank said
+  int signal = 0;                     ///< of kSignal
+  double run_seconds = 0;             ///< from the first start to the last end
+  int leftovers_ended = 0;            ///< processes that outlived their rank and were ended
+  std::vector<RankOutcome> ranks;     ///< by rank
+};
+
+}  // namespace ddl::launcher
