@@ -26,11 +26,17 @@ namespace {
 
 ErrorCode code_of_errno(int saved_errno) {
   switch (saved_errno) {
-    case ENOENT: case ESRCH: case ENOTDIR: return ErrorCode::kNotFound;
-    case EACCES: case EPERM: case ENOEXEC: return ErrorCode::kPermissionDenied;
+    case ENOENT:
+    case ESRCH:
+    case ENOTDIR: return ErrorCode::kNotFound;
+    case EACCES:
+    case EPERM:
+    case ENOEXEC: return ErrorCode::kPermissionDenied;
     case ETIMEDOUT: return ErrorCode::kTimeout;
-    case EPIPE: case ECONNRESET: return ErrorCode::kClosed;
-    case ENOSYS: case EOPNOTSUPP: return ErrorCode::kUnavailable;
+    case EPIPE:
+    case ECONNRESET: return ErrorCode::kClosed;
+    case ENOSYS:
+    case EOPNOTSUPP: return ErrorCode::kUnavailable;
     default: return ErrorCode::kSystem;
   }
 }
@@ -47,8 +53,8 @@ Error errno_error(std::string_view call, int saved_errno) {
 tl::unexpected<Error> fail_errno(std::string_view call) { return fail(errno_error(call, errno)); }
 
 void invariant_failed(const char* file, int line, const char* condition, const std::string& values) {
-  std::fprintf(stderr, "ddl: internal error at %s:%d: %s does not hold (%s); please report this\n", file, line,
-               condition, values.c_str());
+  std::fprintf(stderr, "ddl: internal error at %s:%d: %s does not hold (%s); please report this\n", file,
+               line, condition, values.c_str());
   std::abort();
 }
 

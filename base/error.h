@@ -1,6 +1,7 @@
 // Errors as values: what went wrong, and the chain of what was being done when it did.
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,26 +62,28 @@ tl::unexpected<Error> fail_errno(std::string_view call);
 
 /// Repeats a system call while it is interrupted: retry_eintr([&] { return ::read(fd, p, n); }).
 template <class Call>
-auto retry_eintr(Call call) -> decltype(call());
-
-/// A broken invariant of our own: prints the sentence with file and line, and aborts. Never for user input.
-[[noreturn]] void invariant_failed(const char* file, int line, const char* condition, const std::string& values);
-
-}  // namespace ddl
-
-#define DDL_CHECK(condition, values) \
-  do { if (!(condition)) ::ddl::invariant_failed(__FILE__, __LINE__, #condition, (values)); } while (false)
-
-/// Returns early with the error of a Status expression, adding what was being done.
-#define DDL_TRY(expression) \
-  do { if (auto ddl_try_result = (expression); !ddl_try_result) return ::ddl::fail(std::move(ddl_try_result.error())); } while (false)
-
-#include <cerrno>
-
-template <class Call>
-auto ddl::retry_eintr(Call call) -> decltype(call()) {
+auto retry_eintr(Call call) -> decltype(call()) {
   for (;;) {
     auto result = call();
     if (result != -1 || errno != EINTR) return result;
   }
 }
+
+/// A broken invariant of our own: prints the sentence with file and line, and aborts. Never for user input.
+[[noreturn]] void invariant_failed(const char* file, int line, const char* condition,
+                                   const std::string& values);
+
+}  // namespace ddl
+
+#define DDL_CHECK(condition, values)                                                     \
+  do {                                                                                   \
+    if (!(condition)) ::ddl::invariant_failed(__FILE__, __LINE__, #condition, (values)); \
+  } while (false)
+
+/// Returns early with the error of a Status expression, adding what was being done.
+#define DDL_TRY(expression)                                  \
+  do {                                                       \
+    if (auto ddl_try_result = (expression); !ddl_try_result) \
+      return ::ddl::fail(std::move(ddl_try_result.error())); \
+  } while (false)
+

@@ -64,7 +64,8 @@ Result<ReceivedBytes> receive_with_fds(int socket, std::span<std::byte> buffer) 
     }
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
-    return fail(ErrorCode::kSystem, "recvmsg: file descriptors were dropped; the limit of open files (ulimit -n) is too low");
+    return fail(ErrorCode::kSystem,
+                "recvmsg: file descriptors were dropped; the limit of open files (ulimit -n) is too low");
   }
   return received;
 }

@@ -1,8 +1,8 @@
 #include "base/text.h"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cctype>
 #include <cstring>
 
 namespace ddl {
@@ -61,7 +61,8 @@ std::string shell_quote(std::string_view word) {
   constexpr std::string_view kPlain = "%+,-./:=@_^";
   bool plain = !word.empty();
   for (const char c : word) {
-    plain = plain && (std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos);
+    plain = plain &&
+            (std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos);
   }
   if (plain) return std::string(word);
   std::string quoted = "'";

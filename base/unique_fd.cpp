@@ -27,7 +27,8 @@ Result<FdPair> make_socket_pair(int type) {
 Status set_nonblocking(int fd, bool on) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0) return fail_errno("fcntl F_GETFL");
-  if (::fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) < 0) return fail_errno("fcntl F_SETFL");
+  if (::fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) < 0)
+    return fail_errno("fcntl F_SETFL");
   return {};
 }
 
@@ -53,7 +54,8 @@ Result<std::string> read_file(const std::string& path, std::size_t max_size) {
     if (got == 0) return text;
     text.append(buffer, static_cast<std::size_t>(got));
     if (text.size() > max_size) {
-      return fail(ErrorCode::kInvalidArgument, path + " is longer than " + std::to_string(max_size) + " bytes");
+      return fail(ErrorCode::kInvalidArgument,
+                  path + " is longer than " + std::to_string(max_size) + " bytes");
     }
   }
 }

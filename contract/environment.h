@@ -30,10 +30,10 @@ inline constexpr char kPmixRank[] = "PMIX_RANK";
 
 // Read by libddl.
 inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";      ///< default deadline of one collective
-inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a world of one although several were started
-inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< how long a wait spins before it sleeps
-inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging chunk of one rank and parity, bytes
-inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";          ///< where on-demand modules lie, instead of beside libddl.so
+inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a world of one is meant
+inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< a wait spins so long, then sleeps
+inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging of one rank and parity
+inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";          ///< modules, if not beside libddl.so
 inline constexpr char kFault[] = "DDL_FAULT";                         ///< point:rank:n, test builds only
 
 // Read by ddlrun: set in the environment of the agent's children only by tests.

@@ -39,8 +39,8 @@ Result<std::optional<Frame>> FrameDecoder::next() {
   }
   const std::uint64_t length = read_le(pending.data() + 4, 4);
   if (length > max_payload_) {
-    return fail(ErrorCode::kProtocol, "a frame claims " + std::to_string(length) + " bytes, more than the allowed " +
-                                          std::to_string(max_payload_));
+    return fail(ErrorCode::kProtocol, "a frame claims " + std::to_string(length) +
+                                          " bytes, more than the allowed " + std::to_string(max_payload_));
   }
   if (pending.size() < kFrameHeaderSize + length) return std::nullopt;
   Frame frame;

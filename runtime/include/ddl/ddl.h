@@ -31,7 +31,7 @@ typedef struct ddl_context ddl_context;
 typedef int32_t ddl_status;
 enum {
   DDL_OK = 0,
-  DDL_ERROR_INVALID_ARGUMENT = 1, /**< a null pointer, unknown type or operation, bad root, overlapping buffers */
+  DDL_ERROR_INVALID_ARGUMENT = 1, /**< a null pointer, unknown type or op, bad root, overlapping buffers */
   DDL_ERROR_MISMATCH = 2,         /**< the ranks called different collectives; the context stays usable */
   DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this context */
   DDL_ERROR_TIMEOUT = 4,          /**< a rank did not arrive in time; the context is aborted */
@@ -61,9 +61,10 @@ enum {
 typedef struct ddl_init_options {
   uint32_t struct_size;
   uint32_t reserved;
-  double timeout_seconds; /**< deadline of every collective that names none; 0 = DDL_TIMEOUT_SECONDS or no deadline */
+  double timeout_seconds; /**< of every collective that names none; 0 = DDL_TIMEOUT_SECONDS or no deadline */
 } ddl_init_options;
-#define DDL_INIT_OPTIONS_INIT {(uint32_t)sizeof(ddl_init_options), 0u, 0.0}
+#define DDL_INIT_OPTIONS_INIT \
+  { (uint32_t)sizeof(ddl_init_options), 0u, 0.0 }
 
 /** How one collective is to run. A null pointer stands for the defaults. */
 typedef struct ddl_call_options {
@@ -71,9 +72,10 @@ typedef struct ddl_call_options {
   uint32_t reserved;
   uint64_t process_set;   /**< DDL_WORLD */
   double timeout_seconds; /**< 0 = the context's; the call fails with DDL_ERROR_TIMEOUT after this long */
-  void* stream;           /**< device stream that the buffers belong to; NULL = host memory, the only one offered here */
+  void* stream; /**< device stream that the buffers belong to; NULL = host memory, all there is here */
 } ddl_call_options;
-#define DDL_CALL_OPTIONS_INIT {(uint32_t)sizeof(ddl_call_options), 0u, DDL_WORLD, 0.0, (void*)0}
+#define DDL_CALL_OPTIONS_INIT \
+  { (uint32_t)sizeof(ddl_call_options), 0u, DDL_WORLD, 0.0, (void*)0 }
 
 /** Joins the job that this process was started in and stores the context in *context.
  *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), then singleton (a world of one).
@@ -91,7 +93,8 @@ DDL_API int32_t ddl_rank(const ddl_context* context);       /**< 0..size-1 */
 DDL_API int32_t ddl_size(const ddl_context* context);       /**< number of ranks in the job */
 DDL_API int32_t ddl_local_rank(const ddl_context* context); /**< 0..local_size-1 on this host */
 DDL_API int32_t ddl_local_size(const ddl_context* context); /**< number of ranks on this host */
-DDL_API int32_t ddl_cross_rank(const ddl_context* context); /**< index of this host among the hosts that have this local rank */
+/** Index of this host among the hosts that have this local rank. */
+DDL_API int32_t ddl_cross_rank(const ddl_context* context);
 DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts that have this local rank */
 /** Which bootstrap made the context: "pmix" or "singleton". Static storage. */
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
@@ -102,8 +105,8 @@ DDL_API ddl_status ddl_allreduce(ddl_context* context, const void* send, void* r
                                  ddl_dtype dtype, ddl_op op, const ddl_call_options* options);
 
 /** Copies count elements of root's buffer into every other rank's buffer. */
-DDL_API ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype, int32_t root,
-                                 const ddl_call_options* options);
+DDL_API ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype,
+                                 int32_t root, const ddl_call_options* options);
 
 /** Gathers count elements of every rank into recv, in rank order, on every rank: recv holds size*count elements.
  *  In place: send == recv + rank*count elements. */

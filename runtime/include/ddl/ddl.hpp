@@ -23,7 +23,13 @@ class Error : public std::runtime_error {
   ddl_status status_;
 };
 
-enum class Op : ddl_op { sum = DDL_SUM, average = DDL_AVERAGE, min = DDL_MIN, max = DDL_MAX, product = DDL_PRODUCT };
+enum class Op : ddl_op {
+  sum = DDL_SUM,
+  average = DDL_AVERAGE,
+  min = DDL_MIN,
+  max = DDL_MAX,
+  product = DDL_PRODUCT
+};
 
 /// How one collective is to run; see ddl_call_options.
 struct CallOptions {
@@ -94,9 +100,11 @@ class Context {
     allreduce(static_cast<const T*>(data), data, count, op, options);
   }
   template <class T>
-  void allreduce(const T* send, T* recv, std::size_t count, Op op = Op::sum, const CallOptions& options = {}) {
+  void allreduce(const T* send, T* recv, std::size_t count, Op op = Op::sum,
+                 const CallOptions& options = {}) {
     const ddl_call_options c = detail::to_c(options);
-    detail::check(ddl_allreduce(context_, send, recv, count, detail::dtype_of<T>(), static_cast<ddl_op>(op), &c));
+    detail::check(
+        ddl_allreduce(context_, send, recv, count, detail::dtype_of<T>(), static_cast<ddl_op>(op), &c));
   }
   /// In place over anything contiguous that has data() and size(): std::vector, std::array, Eigen's dense types.
   template <class Container, class = decltype(std::declval<Container&>().data())>
