@@ -86,4 +86,3 @@ auto retry_eintr(Call call) -> decltype(call()) {
     if (auto ddl_try_result = (expression); !ddl_try_result) \
       return ::ddl::fail(std::move(ddl_try_result.error())); \
   } while (false)
-

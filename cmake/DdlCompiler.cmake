@@ -25,3 +25,7 @@ if(DDL_SANITIZE)
     -fsanitize=${DDL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(ddl_build_flags INTERFACE -fsanitize=${DDL_SANITIZE})
 endif()
+if(DDL_BUILD_FUZZERS)
+  # Everything that a fuzzer reaches reports its coverage; only the fuzzers themselves link libFuzzer's main.
+  target_compile_options(ddl_build_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,38 @@
+# Shared by quickstart and test; sourced with the repository root as working directory.
+# shellcheck shell=bash
+
+# Compilers of C++20 take up to a gigabyte each: no more at a time than cores and memory allow.
+job_count() {
+  local cores gigabytes
+  cores=$(nproc)
+  gigabytes=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
+  [ "$gigabytes" -ge "$cores" ] || cores=$gigabytes
+  [ "$cores" -ge 1 ] || cores=1
+  echo "$cores"
+}
+
+# build PRESET [TARGET...]: configures and builds. On a terminal one line moves; elsewhere nothing is printed.
+# After a failure the end of build/PRESET.log is shown.
+build() {
+  local preset=$1 log=build/$1.log
+  shift
+  mkdir -p build
+  if ! cmake --preset "$preset" >"$log" 2>&1 </dev/null; then
+    tail -n 40 "$log" >&2
+    return 1
+  fi
+  local command=(cmake --build --preset "$preset" --parallel "$(job_count)")
+  [ $# -eq 0 ] || command+=(--target "$@")
+  if [ -t 1 ]; then
+    "${command[@]}" </dev/null
+  elif ! "${command[@]}" >>"$log" 2>&1 </dev/null; then
+    # What failed, not what else was being compiled at the time.
+    { grep -A 25 '^FAILED:' "$log" || tail -n 40 "$log"; } | head -n 120 >&2
+    return 1
+  fi
+}
+
+# A second run is much shorter with ccache; it is used where it is installed.
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi

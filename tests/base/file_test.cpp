@@ -1,0 +1,114 @@
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/unique_fd.h"
+#include "support/catch.h"
+
+using ddl::UniqueFd;
+
+namespace {
+
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
+
+/// A folder of this test's own, removed with what is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "ddl-base-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("a descriptor is closed once, by its last owner") {
+  const int raw = ::dup(STDERR_FILENO);
+  {
+    UniqueFd first(raw);
+    UniqueFd second(std::move(first));
+    CHECK_FALSE(first);  // NOLINT(bugprone-use-after-move): what a moved-from owner holds is the point.
+    CHECK(second.get() == raw);
+    CHECK(is_open(raw));
+  }
+  CHECK_FALSE(is_open(raw));
+}
+
+TEST_CASE("assignment closes what was owned before, release closes nothing") {
+  const int old = ::dup(STDERR_FILENO);
+  const int next = ::dup(STDERR_FILENO);
+  UniqueFd owner(old);
+  owner = UniqueFd(next);
+  CHECK_FALSE(is_open(old));
+  CHECK(is_open(next));
+  CHECK(owner.release() == next);
+  CHECK_FALSE(owner);
+  CHECK(is_open(next));
+  ::close(next);
+}
+
+TEST_CASE("assigning an owner to itself keeps the descriptor") {
+  UniqueFd owner(::dup(STDERR_FILENO));
+  UniqueFd& same = owner;
+  owner = std::move(same);
+  CHECK(is_open(owner.get()));
+}
+
+TEST_CASE("set_nonblocking switches on and off and keeps other flags") {
+  auto pipe = ddl::make_pipe();
+  REQUIRE(pipe);
+  const int before = ::fcntl(pipe->first.get(), F_GETFL);
+  REQUIRE(ddl::set_nonblocking(pipe->first.get(), true));
+  CHECK(::fcntl(pipe->first.get(), F_GETFL) == (before | O_NONBLOCK));
+  REQUIRE(ddl::set_nonblocking(pipe->first.get(), false));
+  CHECK(::fcntl(pipe->first.get(), F_GETFL) == before);
+  CHECK(ddl::set_nonblocking(-1, true).error().system_errno() == EBADF);
+}
+
+TEST_CASE("a message socket keeps messages apart") {
+  auto pair = ddl::make_socket_pair(SOCK_SEQPACKET);
+  REQUIRE(pair);
+  REQUIRE(ddl::write_all(pair->first.get(), "one", 3));
+  REQUIRE(ddl::write_all(pair->first.get(), "two", 3));
+  char buffer[16];
+  CHECK(::read(pair->second.get(), buffer, sizeof buffer) == 3);
+}
+
+TEST_CASE("write_all reports a descriptor that cannot be written") {
+  const UniqueFd read_only(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const auto status = ddl::write_all(read_only.get(), "x", 1);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().system_errno() == EBADF);
+}
+
+TEST_CASE("read_file gives all bytes up to the limit, and names the file otherwise") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "hosts";
+  const std::string text = std::string(40'000, 'a') + '\0' + "end";
+  std::ofstream(path, std::ios::binary) << text;
+
+  CHECK(ddl::read_file(path) == text);
+  CHECK(ddl::read_file(path, text.size()) == text);
+  const auto too_long = ddl::read_file(path, text.size() - 1);
+  REQUIRE_FALSE(too_long);
+  CHECK(too_long.error().code() == ddl::ErrorCode::kInvalidArgument);
+  CHECK_THAT(too_long.error().message(), Catch::Contains(path));
+
+  const auto missing = ddl::read_file(folder / "nobody");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code() == ddl::ErrorCode::kNotFound);
+  CHECK_THAT(missing.error().message(), Catch::Contains("nobody"));
+
+  const auto directory = ddl::read_file(folder / ".");
+  REQUIRE_FALSE(directory);
+  CHECK(directory.error().system_errno() == EISDIR);
+}
