@@ -13,8 +13,8 @@ enum class ChunkEnd : std::uint8_t {
   kLine = 0,            ///< the line is complete: "\n"
   kCarriageReturn = 1,  ///< "\r": the same terminal line will be written again
   kOpen = 2,            ///< the line goes on in the next chunk; nobody else's text may come between
-  kIdle = 3,            ///< an unfinished line that has not grown for a while (a prompt); another's line may follow
-  kEof = 4,             ///< the stream has ended; bytes is an unfinished last line, or empty
+  kIdle = 3,  ///< an unfinished line that has not grown for a while (a prompt); another's line may follow
+  kEof = 4,   ///< the stream has ended; bytes is an unfinished last line, or empty
 };
 
 struct OutputChunk {
