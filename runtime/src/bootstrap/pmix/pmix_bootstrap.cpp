@@ -1,0 +1,207 @@
+// The module: a PMIx client. Compiled into libddl_pmix.so, not into libddl.so.
+#include <pmix.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "base/text.h"
+#include "runtime/src/bootstrap/pmix/module_interface.h"
+#include "runtime/src/host_name.h"
+
+namespace ddl::runtime {
+namespace {
+
+Error pmix_error(const std::string& call, pmix_status_t status) {
+  const ErrorCode code = status == PMIX_ERR_TIMEOUT ? ErrorCode::kTimeout : ErrorCode::kProtocol;
+  return Error(code, call + ": " + PMIx_Error_string(status));
+}
+
+/// Owns a value that PMIx_Get() allocated.
+class PmixValue {
+ public:
+  PmixValue() = default;
+  ~PmixValue() {
+    if (value_ != nullptr) PMIX_VALUE_RELEASE(value_);
+  }
+  PmixValue(const PmixValue&) = delete;
+  PmixValue& operator=(const PmixValue&) = delete;
+
+  pmix_value_t** out() { return &value_; }
+
+  std::optional<std::string> text() const {
+    if (value_ == nullptr || value_->type != PMIX_STRING || value_->data.string == nullptr)
+      return std::nullopt;
+    return value_->data.string;
+  }
+  std::optional<std::int64_t> number() const {
+    if (value_ == nullptr) return std::nullopt;
+    switch (value_->type) {
+      case PMIX_UINT16: return value_->data.uint16;
+      case PMIX_UINT32: return value_->data.uint32;
+      case PMIX_PROC_RANK: return value_->data.rank;
+      default: return std::nullopt;
+    }
+  }
+
+ private:
+  pmix_value_t* value_ = nullptr;
+};
+
+/// One PMIX_TIMEOUT directive, or none when the deadline never passes.
+class TimeoutInfo {
+ public:
+  explicit TimeoutInfo(Deadline deadline) : given_(!deadline.is_never()) {
+    if (!given_) return;
+    // Whole seconds is what PMIx takes; 0 would mean "no timeout".
+    const auto left = std::chrono::ceil<std::chrono::seconds>(deadline.remaining()).count();
+    const int seconds = static_cast<int>(std::clamp<long long>(left, 1, std::numeric_limits<int>::max()));
+    PMIX_INFO_CONSTRUCT(&info_);
+    PMIX_INFO_LOAD(&info_, PMIX_TIMEOUT, &seconds, PMIX_INT);
+  }
+  ~TimeoutInfo() {
+    if (given_) PMIX_INFO_DESTRUCT(&info_);
+  }
+  TimeoutInfo(const TimeoutInfo&) = delete;
+  TimeoutInfo& operator=(const TimeoutInfo&) = delete;
+
+  const pmix_info_t* data() const { return given_ ? &info_ : nullptr; }
+  std::size_t size() const { return given_ ? 1 : 0; }
+
+ private:
+  bool given_;
+  pmix_info_t info_{};
+};
+
+class PmixBootstrap final : public Bootstrap {
+ public:
+  explicit PmixBootstrap(const pmix_proc_t& self) : self_(self) {}
+  ~PmixBootstrap() override { (void)leave(); }
+
+  /// Learns from the server who is in the job.
+  Status load_membership(std::uint32_t generation);
+
+  const char* name() const override { return "pmix"; }
+  const Membership& membership() const override { return membership_; }
+
+  Status put(std::string_view key, std::string_view value) override {
+    const std::string text(value);
+    pmix_value_t wrapped;
+    PMIX_VALUE_CONSTRUCT(&wrapped);
+    PMIX_VALUE_LOAD(&wrapped, text.c_str(), PMIX_STRING);
+    const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, std::string(key).c_str(), &wrapped);
+    PMIX_VALUE_DESTRUCT(&wrapped);
+    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Put of " + std::string(key), status));
+    return {};
+  }
+
+  Status fence(Deadline deadline) override {
+    if (const pmix_status_t status = PMIx_Commit(); status != PMIX_SUCCESS) {
+      return fail(pmix_error("PMIx_Commit", status));
+    }
+    // Without PMIX_COLLECT_DATA: who needs a value fetches it, instead of every node receiving everybody's.
+    const TimeoutInfo timeout(deadline);
+    const pmix_status_t status = PMIx_Fence(nullptr, 0, timeout.data(), timeout.size());
+    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Fence", status));
+    return {};
+  }
+
+  Result<std::string> get(int rank, std::string_view key, Deadline deadline) override {
+    const std::string what = "PMIx_Get of " + std::string(key) + " of rank " + std::to_string(rank);
+    const TimeoutInfo timeout(deadline);
+    PmixValue value;
+    const pmix_proc_t owner = process(static_cast<pmix_rank_t>(rank));
+    const pmix_status_t status =
+        PMIx_Get(&owner, std::string(key).c_str(), timeout.data(), timeout.size(), value.out());
+    if (status != PMIX_SUCCESS) return fail(pmix_error(what, status));
+    auto text = value.text();
+    if (!text) return fail(ErrorCode::kProtocol, what + ": not a string");
+    return *std::move(text);
+  }
+
+  Status leave() override {
+    if (std::exchange(left_, true)) return {};
+    const pmix_status_t status = PMIx_Finalize(nullptr, 0);
+    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Finalize", status));
+    return {};
+  }
+
+ private:
+  pmix_proc_t process(pmix_rank_t rank) const {
+    pmix_proc_t proc = self_;
+    proc.rank = rank;
+    return proc;
+  }
+  /// A key of the job as a whole (rank PMIX_RANK_WILDCARD), which every server must have.
+  Status get_of_job(const char* key, PmixValue& value) const {
+    const pmix_proc_t job = process(PMIX_RANK_WILDCARD);
+    const pmix_status_t status = PMIx_Get(&job, key, nullptr, 0, value.out());
+    if (status != PMIX_SUCCESS) return fail(pmix_error(std::string("PMIx_Get of ") + key, status));
+    return {};
+  }
+
+  pmix_proc_t self_;
+  Membership membership_;
+  bool left_ = false;
+};
+
+Status PmixBootstrap::load_membership(std::uint32_t generation) {
+  membership_.generation = generation;
+  membership_.rank = static_cast<int>(self_.rank);
+
+  PmixValue size;
+  DDL_TRY(get_of_job(PMIX_JOB_SIZE, size));
+  const auto ranks = size.number();
+  if (!ranks || *ranks <= 0 || *ranks > std::numeric_limits<int>::max() || self_.rank >= *ranks) {
+    return fail(ErrorCode::kProtocol, "the PMIx server gave rank " + std::to_string(self_.rank) +
+                                          " in a job of " + (ranks ? std::to_string(*ranks) : "unknown") +
+                                          " processes");
+  }
+  membership_.size = static_cast<int>(*ranks);
+
+  PmixValue peers;
+  DDL_TRY(get_of_job(PMIX_LOCAL_PEERS, peers));
+  membership_.local_members.clear();
+  bool lists_self = false;
+  for (const std::string_view part : split(peers.text().value_or(""), ',')) {
+    const auto peer = parse_integer(trim(part));
+    if (!peer || *peer < 0 || *peer >= *ranks) {
+      return fail(ErrorCode::kProtocol, "the PMIx server's list of local peers is not one of ranks: " +
+                                            peers.text().value_or("(no text)"));
+    }
+    membership_.local_members.push_back(static_cast<int>(*peer));
+    lists_self = lists_self || *peer == membership_.rank;
+  }
+  std::sort(membership_.local_members.begin(), membership_.local_members.end());
+  if (!lists_self) return fail(ErrorCode::kProtocol, "the PMIx server's list of local peers lacks this rank");
+
+  // Optional: only for sentences. The launcher's name of the host is the one that the user knows.
+  PmixValue host;
+  const pmix_status_t status = PMIx_Get(&self_, PMIX_HOSTNAME, nullptr, 0, host.out());
+  membership_.host = (status == PMIX_SUCCESS ? host.text() : std::nullopt).value_or(host_name());
+  return {};
+}
+
+Result<BootstrapAttempt> create(std::uint32_t generation) {
+  pmix_proc_t self;
+  const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
+  if (status != PMIX_SUCCESS) {
+    return BootstrapAttempt{nullptr, std::string("PMIx_Init: ") + PMIx_Error_string(status)};
+  }
+  auto bootstrap = std::make_unique<PmixBootstrap>(self);
+  DDL_TRY(bootstrap->load_membership(generation));
+  return BootstrapAttempt{std::move(bootstrap), ""};
+}
+
+}  // namespace
+}  // namespace ddl::runtime
+
+extern "C" __attribute__((visibility("default"))) int ddl_pmix_bootstrap_create(
+    std::uint32_t interface, const char* version, std::uint32_t generation,
+    ddl::Result<ddl::runtime::BootstrapAttempt>* result) {
+  if (interface != ddl::runtime::kBootstrapInterface || std::strcmp(version, ddl::contract::kVersion) != 0)
+    return 0;
+  *result = ddl::runtime::create(generation);
+  return 1;
+}

@@ -1,0 +1,24 @@
+// The guard against an accidental world of one: what the environment says about how many processes were started.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/src/environment.h"
+
+namespace ddl::runtime {
+
+/// A variable that says that this process is one of several, and what to do if nothing answers all the same.
+struct WorldHint {
+  std::string variable;  ///< "SLURM_NTASKS"
+  std::string value;     ///< "4"
+  std::string remedy;    ///< "start the program with ddlrun or srun --mpi=pmix"
+
+  /// "SLURM_NTASKS=4 says that this process is one of several: start ...".
+  std::string sentence() const;
+};
+
+/// The first such variable, nullopt if the environment speaks of one process or of none. Pure.
+std::optional<WorldHint> hinted_world(const Environment& environment);
+
+}  // namespace ddl::runtime

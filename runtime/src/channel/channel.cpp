@@ -1,0 +1,134 @@
+#include "runtime/src/channel/channel.h"
+
+#include <sched.h>
+
+#include "runtime/src/channel/flag_protocol.h"
+#include "runtime/src/channel/futex.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// Looks at memory between two looks at the clock, the abort word and the peer's presence.
+constexpr int kLooksPerRound = 64;
+
+/// Tells the CPU that this is a spin loop, so that its hardware sibling runs and leaving it is cheap.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+/// Spins until the word shows the sequence, the policy's time is over or there is a reason to stop.
+template <class ShouldStop>
+bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy,
+                ShouldStop should_stop) {
+  using Clock = std::chrono::steady_clock;
+  if (policy.spin.count() > 0) {
+    const auto end = Clock::now() + policy.spin;
+    do {
+      for (int look = 0; look < kLooksPerRound; ++look) {
+        if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
+        relax();
+      }
+    } while (!should_stop() && Clock::now() < end);
+  }
+  for (int i = 0; i < policy.yields; ++i) {
+    if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
+    ::sched_yield();
+  }
+  return false;
+}
+
+}  // namespace
+
+Channel::Channel(Segment segment, const Members& members, int index, WaitPolicy policy, FaultInjector& fault)
+    : segment_(segment),
+      members_(members),
+      abort_(segment, members),
+      index_(index),
+      policy_(policy),
+      fault_(fault),
+      sequence_(segment.first_sequence()) {}
+
+Outcome Channel::begin(Call call, CallDeadline deadline) {
+  call.number = ++calls_;
+  call_ = call;
+  fingerprint_ = call.fingerprint();
+  deadline_ = deadline;
+  if (const auto cause = abort_.cause()) return tl::unexpected(abort_.describe(*cause, call_, false));
+  return {};
+}
+
+Outcome Channel::exchange() {
+  fault_.pass(call_kind_name(call_.kind), "before_publish");
+  const std::uint32_t sequence = ++sequence_;
+  FlagLine& own = segment_.flag(index_, sequence & 1);
+  own.fingerprint = fingerprint_;
+  own.call = call_;
+  FutexPlatform platform;
+  FlagProtocol(platform).publish(own.word, index_, sequence, size(),
+                                 [this](int i) -> SharedWord& { return segment_.sleeper(i).sleeps_on; });
+  fault_.pass(call_kind_name(call_.kind), "after_publish");
+  for (int i = 0; i < size(); ++i) {
+    if (i == index_) continue;
+    if (auto arrived = wait_for(i); !arrived) return arrived;
+  }
+  return compare_calls();
+}
+
+Outcome Channel::wait_for(int index) {
+  FlagLine& line = segment_.flag(index, sequence_ & 1);
+  if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
+  const auto stop = [this, index] { return should_stop(index); };
+  if (spin_until(line.word, sequence_, policy_, stop)) return {};
+  FutexPlatform platform;
+  FlagProtocol protocol(platform);
+  SharedWord& own_sleeper = segment_.sleeper(index_).sleeps_on;
+  for (;;) {
+    switch (protocol.sleep(line.word, index, sequence_, own_sleeper, deadline_.deadline, stop)) {
+      case SleepEnd::kLook: break;
+      case SleepEnd::kReached: return {};
+      case SleepEnd::kStop:
+        // The awaited rank may have shown its sequence just before the reason appeared.
+        if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
+        return stopped(index);
+      case SleepEnd::kTimeout:
+        if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
+        return timed_out();
+    }
+  }
+}
+
+Outcome Channel::stopped(int awaited) {
+  if (!abort_.is_raised()) abort_.raise({AbortReason::kLeft, awaited});
+  return tl::unexpected(abort_.describe(*abort_.cause(), call_, true));
+}
+
+Outcome Channel::timed_out() {
+  std::array<std::uint64_t, kMaxMembers / 64> missing{};
+  for (int i = 0; i < size(); ++i) {
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) {
+      missing[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
+    }
+  }
+  abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
+  return tl::unexpected(abort_.describe(*abort_.cause(), call_, true));
+}
+
+Outcome Channel::compare_calls() const {
+  // Every rank compares with the first, so all find the same pair and say the same sentence.
+  const FlagLine& first = segment_.flag(0, sequence_ & 1);
+  for (int i = 1; i < size(); ++i) {
+    const FlagLine& other = segment_.flag(i, sequence_ & 1);
+    if (other.fingerprint == first.fingerprint) continue;
+    return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].place() +
+                                          " called " + first.call.signature() + ", " +
+                                          members_[static_cast<std::size_t>(i)].place() + " called " +
+                                          other.call.signature());
+  }
+  return {};
+}
+
+}  // namespace ddl::runtime

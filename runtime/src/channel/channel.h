@@ -1,0 +1,72 @@
+// A channel: the flags, the staging and the sequence of one stream of collectives.
+//
+// The only step is the exchange. In it a rank has filled its staging slot, shows its sequence and what it calls, waits
+// until all others have shown the same sequence, and may then read all slots. There are two slots and two flag lines a
+// rank, used in turn: what belongs to sequence s is overwritten for s+2, which nobody begins before everybody has shown
+// s+1, and a rank shows s+1 only when it is done with s. So neither needs a lock or an acknowledgement.
+//
+// After a mismatch all ranks have shown the same sequence, so the channel stays usable.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/deadline.h"
+#include "runtime/src/channel/abort.h"
+#include "runtime/src/channel/call.h"
+#include "runtime/src/channel/segment.h"
+#include "runtime/src/channel/wait_policy.h"
+#include "runtime/src/failure.h"
+#include "runtime/src/fault.h"
+#include "runtime/src/transport/member.h"
+
+namespace ddl::runtime {
+
+/// When a call gives up, and after how long that is (for the sentence).
+struct CallDeadline {
+  Deadline deadline = Deadline::never();
+  double seconds = 0.0;
+
+  static CallDeadline after(double seconds) { return {Deadline::after_seconds(seconds), seconds}; }
+};
+
+/// Not thread-safe: one call at a time.
+class Channel {
+ public:
+  /// members and fault outlive the channel.
+  Channel(Segment segment, const Members& members, int index, WaitPolicy policy, FaultInjector& fault);
+
+  int index() const { return index_; }
+  int size() const { return segment_.members(); }
+  std::size_t slot_bytes() const { return segment_.slot_bytes(); }
+
+  /// Begins a call: gives it its number, and fails if the group has been aborted.
+  Outcome begin(Call call, CallDeadline deadline);
+  /// This rank's staging slot for the next exchange.
+  std::byte* own_slot() const { return segment_.slot(index_, (sequence_ + 1) & 1); }
+  /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
+  Outcome exchange();
+  /// What a rank had in its slot at the last exchange; valid until the next.
+  const std::byte* slot(int index) const { return segment_.slot(index, sequence_ & 1); }
+
+ private:
+  Outcome wait_for(int index);
+  Outcome compare_calls() const;
+  bool should_stop(int awaited) const { return abort_.is_raised() || abort_.has_left(awaited); }
+  Outcome stopped(int awaited);
+  Outcome timed_out();
+
+  Segment segment_;
+  const Members& members_;
+  GroupAbort abort_;
+  int index_;
+  WaitPolicy policy_;
+  FaultInjector& fault_;
+  std::uint32_t sequence_;
+  std::uint64_t calls_ = 0;
+  Call call_;
+  std::uint64_t fingerprint_ = 0;
+  CallDeadline deadline_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,64 @@
+#include "runtime/src/channel/segment.h"
+
+#include <new>
+#include <string>
+
+#include "runtime/src/channel/flag_word.h"
+
+namespace ddl::runtime {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
+constexpr std::uint32_t kLayoutVersion = 1;
+constexpr std::size_t kPageBytes = 4096;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+std::size_t Segment::slots_offset() const {
+  // On a page of its own, so that flags and data never share one.
+  return round_up(flags_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(FlagLine), kPageBytes);
+}
+
+std::size_t Segment::bytes_for(int members, std::size_t slot_bytes) {
+  const Segment shape(nullptr, members, slot_bytes);
+  return round_up(shape.slots_offset() + static_cast<std::size_t>(members) * 2 * slot_bytes, kPageBytes);
+}
+
+Segment Segment::create(std::span<std::byte> memory, int members, const SegmentWish& wish) {
+  DDL_CHECK(members >= 1 && members <= kMaxMembers && wish.slot_bytes % kLineBytes == 0 &&
+                memory.size() == bytes_for(members, wish.slot_bytes),
+            std::to_string(members) + " members, slots of " + std::to_string(wish.slot_bytes));
+  const Segment segment(memory.data(), members, wish.slot_bytes);
+  new (memory.data()) SegmentHeader{kMagic, kLayoutVersion, static_cast<std::uint32_t>(members),
+                                    wish.slot_bytes, wish.first_sequence};
+  new (&segment.abort_line()) AbortLine{};
+  for (int i = 0; i < members; ++i) {
+    new (&segment.sleeper(i)) SleeperLine{};
+    new (&segment.presence(i)) PresenceLine{Presence::kJoined};
+    new (&segment.timeout_record(i)) TimeoutRecord{};
+    for (const unsigned parity : {0u, 1u}) {
+      // As if every member had published the sequences up to the first: nothing after it has been reached.
+      new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, Call{}};
+    }
+  }
+  return segment;
+}
+
+Result<Segment> Segment::open(std::span<std::byte> memory) {
+  if (memory.size() < sizeof(SegmentHeader))
+    return fail(ErrorCode::kProtocol, "the shared segment is too small");
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(memory.data());
+  if (header.magic != kMagic || header.layout_version != kLayoutVersion) {
+    return fail(ErrorCode::kProtocol, "the shared segment was laid out by another version of libddl");
+  }
+  if (header.members < 1 || header.members > kMaxMembers || header.slot_bytes == 0 ||
+      header.slot_bytes % kLineBytes != 0 || header.slot_bytes > memory.size() ||
+      memory.size() != bytes_for(static_cast<int>(header.members), header.slot_bytes)) {
+    return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
+  }
+  return Segment(memory.data(), static_cast<int>(header.members), header.slot_bytes);
+}
+
+}  // namespace ddl::runtime

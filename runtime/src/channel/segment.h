@@ -1,0 +1,126 @@
+// The shared segment of a group: flags, records and staging of every member, at fixed places.
+//
+//   header            one line, written by the member that makes the segment, before anybody else sees it
+//   abort line        the cause of an abort; the one line that several members may write, once
+//   per member        a sleeper line, a presence line and a timeout record, each written by that member alone
+//   per member        two flag lines, for even and odd sequences, written by that member alone
+//   per member        two staging slots, for even and odd sequences, written by that member alone
+//
+// No two members write the same cache line, except once, when the group is aborted or a member leaves: see
+// channel/flag_protocol.h for how that wakes whoever sleeps. Staging pages stay untouched, and so cost no memory, until
+// they are used.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/error.h"
+#include "runtime/src/channel/call.h"
+#include "runtime/src/channel/segment_shape.h"
+
+namespace ddl::runtime {
+
+/// Adjacent lines are fetched in pairs on x86, but a flag line is 64 bytes, as long as the line itself.
+inline constexpr std::size_t kLineBytes = 64;
+
+using SharedWord = std::atomic<std::uint32_t>;
+static_assert(SharedWord::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free,
+              "words in shared memory must not hide a lock");
+static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
+
+/// What a member shows of one exchange. The word is stored last and read first; the rest is stable until the exchange
+/// after the next.
+struct alignas(kLineBytes) FlagLine {
+  SharedWord word;
+  std::uint32_t reserved;
+  std::uint64_t fingerprint;
+  Call call;
+};
+static_assert(sizeof(FlagLine) == kLineBytes);
+
+struct alignas(kLineBytes) SleeperLine {
+  SharedWord sleeps_on;  ///< index + 1 of the member whose flag this member sleeps on; 0 = awake
+};
+
+enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
+
+struct alignas(kLineBytes) PresenceLine {
+  std::atomic<Presence> presence;
+};
+
+/// Why this member gave up waiting. Written before the abort word names the member, and only once.
+struct alignas(kLineBytes) TimeoutRecord {
+  double seconds;
+  Call call;
+  std::array<std::uint64_t, kMaxMembers / 64> missing;  ///< one bit per member that had not arrived
+};
+
+struct alignas(kLineBytes) AbortLine {
+  std::atomic<std::uint64_t> cause;  ///< 0 = none; see channel/abort.h
+};
+
+struct alignas(kLineBytes) SegmentHeader {
+  std::uint64_t magic;
+  std::uint32_t layout_version;
+  std::uint32_t members;
+  std::uint64_t slot_bytes;
+  std::uint32_t first_sequence;
+};
+
+/// A view of the memory; owns nothing.
+class Segment {
+ public:
+  /// Bytes that a segment for so many members takes.
+  static std::size_t bytes_for(int members, std::size_t slot_bytes);
+  /// Lays out fresh, zeroed memory of bytes_for() bytes.
+  static Segment create(std::span<std::byte> memory, int members, const SegmentWish& wish);
+  /// Views memory that another member laid out; an error if it is not that.
+  static Result<Segment> open(std::span<std::byte> memory);
+
+  int members() const { return members_; }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+  std::uint32_t first_sequence() const { return header().first_sequence; }
+
+  AbortLine& abort_line() const { return at<AbortLine>(sizeof(SegmentHeader)); }
+  SleeperLine& sleeper(int index) const { return at<SleeperLine>(member_offset(index)); }
+  PresenceLine& presence(int index) const {
+    return at<PresenceLine>(member_offset(index) + sizeof(SleeperLine));
+  }
+  TimeoutRecord& timeout_record(int index) const {
+    return at<TimeoutRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine));
+  }
+  /// The line of one member for the exchanges of the given parity (0 or 1).
+  FlagLine& flag(int index, unsigned parity) const {
+    return at<FlagLine>(flags_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(FlagLine));
+  }
+  std::byte* slot(int index, unsigned parity) const {
+    return base_ + slots_offset() + (static_cast<std::size_t>(index) * 2 + parity) * slot_bytes_;
+  }
+
+ private:
+  static constexpr std::size_t kMemberBytes =
+      sizeof(SleeperLine) + sizeof(PresenceLine) + sizeof(TimeoutRecord);
+
+  Segment(std::byte* base, int members, std::size_t slot_bytes)
+      : base_(base), members_(members), slot_bytes_(slot_bytes) {}
+
+  template <class T>
+  T& at(std::size_t offset) const {
+    return *reinterpret_cast<T*>(base_ + offset);
+  }
+  SegmentHeader& header() const { return at<SegmentHeader>(0); }
+  std::size_t member_offset(int index) const {
+    return sizeof(SegmentHeader) + sizeof(AbortLine) + static_cast<std::size_t>(index) * kMemberBytes;
+  }
+  std::size_t flags_offset() const { return member_offset(members_); }
+  std::size_t slots_offset() const;
+
+  std::byte* base_;
+  int members_;
+  std::size_t slot_bytes_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,18 @@
+// The measures of a shared segment, before it exists.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ddl::runtime {
+
+/// As many members as a segment's records are laid out for.
+inline constexpr int kMaxMembers = 1024;
+
+/// What the first rank of a group asks of the segment that it makes.
+struct SegmentWish {
+  std::size_t slot_bytes = std::size_t{32} << 10;  ///< one staging slot; a multiple of 64
+  std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
+};
+
+}  // namespace ddl::runtime

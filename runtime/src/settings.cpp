@@ -1,0 +1,62 @@
+#include "runtime/src/settings.h"
+
+#include "base/text.h"
+#include "contract/environment.h"
+
+namespace ddl::runtime {
+namespace {
+
+namespace env = contract::env;
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::int64_t kMaxStagingBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMaxSpinMicroseconds = 10'000'000;
+
+tl::unexpected<Error> bad_value(const char* name, const std::string& value, const std::string& wanted) {
+  return fail(ErrorCode::kInvalidArgument, std::string(name) + "=" + value + ": " + wanted);
+}
+
+}  // namespace
+
+Result<Settings> Settings::read(const Environment& environment) {
+  Settings settings;
+  if (const auto text = environment(env::kTimeoutSeconds); text && !text->empty()) {
+    const auto seconds = parse_number(*text);
+    if (!seconds || *seconds < 0)
+      return bad_value(env::kTimeoutSeconds, *text, "expected seconds, 0 for no deadline");
+    settings.timeout_seconds = *seconds;
+  }
+  if (const auto text = environment(env::kSpinMicroseconds); text && !text->empty()) {
+    const auto microseconds = parse_integer(*text);
+    if (!microseconds || *microseconds < 0 || *microseconds > kMaxSpinMicroseconds) {
+      return bad_value(env::kSpinMicroseconds, *text, "expected microseconds from 0 to 10000000");
+    }
+    settings.spin = std::chrono::microseconds(*microseconds);
+  }
+  if (const auto text = environment(env::kStagingBytes); text && !text->empty()) {
+    const auto bytes = parse_integer(*text);
+    if (!bytes || *bytes < std::int64_t{kCacheLine} || *bytes > kMaxStagingBytes ||
+        *bytes % kCacheLine != 0) {
+      return bad_value(env::kStagingBytes, *text, "expected a multiple of 64 from 64 to 67108864");
+    }
+    settings.staging_bytes = static_cast<std::size_t>(*bytes);
+  }
+  if (const auto text = environment(env::kAllowSingleton); text && !text->empty()) {
+    if (*text != "0" && *text != "1") return bad_value(env::kAllowSingleton, *text, "expected 0 or 1");
+    settings.allow_singleton = *text == "1";
+  }
+  settings.module_directory = environment(env::kModuleDirectory).value_or("");
+  if constexpr (kFaultInjection) {
+    if (const auto text = environment(env::kFault); text && !text->empty()) {
+      settings.fault = FaultPlan::parse(*text);
+      if (!settings.fault)
+        return bad_value(env::kFault, *text, "expected point:rank:n, such as allreduce.after_publish:2:1");
+    }
+  }
+  settings.pmix_promised =
+      environment(env::kPmixNamespace).has_value() && environment(env::kPmixRank).has_value();
+  settings.several_started = hinted_world(environment);
+  return settings;
+}
+
+}  // namespace ddl::runtime

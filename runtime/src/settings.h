@@ -1,0 +1,41 @@
+// Everything that libddl reads from the environment, in one struct, read in one place.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "runtime/src/bootstrap/world_guard.h"
+#include "runtime/src/environment.h"
+#include "runtime/src/fault.h"
+
+namespace ddl::runtime {
+
+struct Settings {
+  /// DDL_TIMEOUT_SECONDS: deadline of a collective that names none; 0 = no deadline.
+  double timeout_seconds = 0.0;
+  /// DDL_SPIN_MICROSECONDS: how long a wait looks at memory before it sleeps, when there are CPUs enough.
+  std::chrono::microseconds spin{200};
+  /// DDL_STAGING_BYTES: one staging slot. Multiple of 64; the local leader's value holds for all.
+  std::size_t staging_bytes = std::size_t{32} << 10;
+  /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
+  std::string module_directory;
+  /// DDL_ALLOW_SINGLETON=1: a world of one is meant, although the environment speaks of several processes.
+  bool allow_singleton = false;
+  /// DDL_FAULT: where to die, in builds with DDL_FAULT_INJECTION.
+  std::optional<FaultPlan> fault;
+
+  /// PMIX_NAMESPACE and PMIX_RANK are set: a launcher claims to serve PMIx.
+  bool pmix_promised = false;
+  /// What the environment says about the number of processes that were started.
+  std::optional<WorldHint> several_started;
+
+  /// Reads all of the above. A value that cannot be meant is an error that names the variable.
+  static Result<Settings> read(const Environment& environment);
+};
+
+}  // namespace ddl::runtime

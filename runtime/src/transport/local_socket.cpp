@@ -1,0 +1,91 @@
+#include "runtime/src/transport/local_socket.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fd_passing.h"
+
+namespace ddl::runtime {
+namespace {
+
+struct AbstractAddress {
+  sockaddr_un address{};
+  socklen_t length = 0;
+
+  explicit AbstractAddress(std::string_view name) {
+    // A leading zero byte makes the name abstract; it is not zero-terminated, so the length counts (unix(7)).
+    DDL_CHECK(!name.empty() && name.size() < sizeof address.sun_path, std::string(name));
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+}  // namespace
+
+Result<UniqueFd> listen_local(std::string_view name, int backlog) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail_errno("socket");
+  const AbstractAddress address(name);
+  if (::bind(socket.get(), address.get(), address.length) != 0)
+    return fail_errno("bind of @" + std::string(name));
+  if (::listen(socket.get(), backlog) != 0) return fail_errno("listen");
+  return socket;
+}
+
+Result<UniqueFd> connect_local(std::string_view name, Deadline deadline) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) return fail_errno("socket");
+  DDL_TRY(limit_blocking(socket.get(), deadline));
+  const AbstractAddress address(name);
+  if (retry_eintr([&] { return ::connect(socket.get(), address.get(), address.length); }) != 0) {
+    return fail_errno("connect to @" + std::string(name));
+  }
+  return socket;
+}
+
+Result<PeerCredentials> peer_credentials(int socket) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
+    return fail_errno("getsockopt SO_PEERCRED");
+  }
+  return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+Status limit_blocking(int socket, Deadline deadline) {
+  timeval limit{};
+  if (!deadline.is_never()) {
+    const auto left = std::max(deadline.remaining(), Deadline::Clock::duration(std::chrono::milliseconds(1)));
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    limit.tv_sec = static_cast<time_t>(seconds.count());
+    limit.tv_usec = static_cast<suseconds_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(left - seconds).count());
+  }
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    if (::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit) != 0) return fail_errno("setsockopt");
+  }
+  return {};
+}
+
+Status receive_exactly(int socket, std::span<std::byte> buffer, std::vector<UniqueFd>& fds) {
+  while (!buffer.empty()) {
+    auto received = receive_with_fds(socket, buffer);
+    if (!received) {
+      const int error = received.error().system_errno();
+      if (error == EAGAIN || error == EWOULDBLOCK) return fail(ErrorCode::kTimeout, "no answer in time");
+      return fail(std::move(received.error()));
+    }
+    if (received->size == 0) return fail(ErrorCode::kClosed, "the connection was closed");
+    for (UniqueFd& fd : received->fds) fds.push_back(std::move(fd));
+    buffer = buffer.subspan(received->size);
+  }
+  return {};
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,36 @@
+// Unix stream sockets under abstract names: they need no file and vanish with their last descriptor.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/unique_fd.h"
+
+namespace ddl::runtime {
+
+/// A non-blocking listener. name is what stands in /proc/net/unix after "@".
+Result<UniqueFd> listen_local(std::string_view name, int backlog);
+/// A blocking connection.
+Result<UniqueFd> connect_local(std::string_view name, Deadline deadline);
+
+/// Who connected, as the kernel recorded it; pid is 0 if it cannot be seen from this pid namespace.
+struct PeerCredentials {
+  pid_t pid = 0;
+  uid_t uid = 0;
+};
+Result<PeerCredentials> peer_credentials(int socket);
+
+/// Lets blocking calls on the socket fail (EAGAIN) once the deadline has passed, counted from now.
+Status limit_blocking(int socket, Deadline deadline);
+
+/// Fills buffer from a blocking socket; descriptors that arrive are appended to fds. The other side's closing is an
+/// error with code kClosed, a limit_blocking() that ran out one with kTimeout.
+Status receive_exactly(int socket, std::span<std::byte> buffer, std::vector<UniqueFd>& fds);
+
+}  // namespace ddl::runtime

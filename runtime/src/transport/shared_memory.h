@@ -1,0 +1,28 @@
+// Ranks of one host: memory that the first of them makes and passes to the others by descriptor.
+#pragma once
+
+#include "runtime/src/fault.h"
+#include "runtime/src/transport/transport.h"
+
+namespace ddl::runtime {
+
+/// The leader is the first local rank. It puts the address of a socket into the bootstrap; after the fence the others
+/// connect, prove the job's nonce and the leader's user id, and receive a sealed memfd and a pidfd of every member.
+/// Two ranks are on one host only if they really exchanged that descriptor: host names and boot ids lie in containers.
+class SharedMemoryTransport final : public Transport {
+ public:
+  /// fault outlives the transport. seconds: how long the ranks may take once all of them have begun; it is
+  /// milliseconds unless the host swaps or a rank dies just then.
+  explicit SharedMemoryTransport(FaultInjector& fault, double seconds = 60.0)
+      : fault_(fault), seconds_(seconds) {}
+
+  const char* name() const override { return "shared memory"; }
+  Status is_usable(const Membership& membership) const override;
+  Result<SharedGroup> connect(Bootstrap& bootstrap, const SegmentWish& wish) override;
+
+ private:
+  FaultInjector& fault_;
+  double seconds_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,210 @@
+#include "runtime/src/transport/wire_up_leader.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fd_passing.h"
+#include "base/pidfd.h"
+#include "runtime/src/channel/segment.h"
+#include "runtime/src/transport/local_socket.h"
+#include "runtime/src/transport/sealed_memory.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// Callers that have not said who they are, beyond one per member: more are turned away until these have spoken.
+constexpr std::size_t kSpareCallers = 16;
+
+}  // namespace
+
+Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const SegmentWish& wish) {
+  WireUpLeader leader;
+  const int count = static_cast<int>(membership.local_members.size());
+  const std::size_t bytes = Segment::bytes_for(count, wish.slot_bytes);
+  auto memory_fd = make_sealed_memory(bytes);
+  if (!memory_fd) return fail(std::move(memory_fd.error()));
+  auto memory = MappedMemory::map_shared(memory_fd->get(), bytes);
+  if (!memory) return fail(std::move(memory.error()));
+  leader.memory_fd_ = *std::move(memory_fd);
+  leader.memory_ = std::make_shared<const MappedMemory>(*std::move(memory));
+  Segment::create({leader.memory_->data(), bytes}, count, wish);
+
+  for (const int rank : membership.local_members) {
+    leader.index_of_rank_.emplace(rank, leader.members_.size());
+    leader.members_.push_back(Member{rank, "", 0});
+  }
+  leader.members_.front() = Member{membership.rank, membership.host, ::getpid()};
+  leader.pidfds_.resize(leader.members_.size());
+  leader.sockets_.resize(leader.members_.size());
+  leader.cpus_ = CpuSet::of_this_thread();
+  if (count == 1) return leader;  // nobody will come
+
+  auto rendezvous = Rendezvous::random();
+  if (!rendezvous) return fail(std::move(rendezvous.error()));
+  leader.rendezvous_ = *std::move(rendezvous);
+  auto listener = listen_local(leader.rendezvous_.socket_name, count);
+  if (!listener) return fail(std::move(listener.error()));
+  leader.listener_ = *std::move(listener);
+  auto own_pidfd = open_pidfd(::getpid());
+  if (!own_pidfd) return fail(std::move(own_pidfd.error()));
+  leader.pidfds_.front() = *std::move(own_pidfd);
+  return leader;
+}
+
+Result<SharedGroup> WireUpLeader::gather(Deadline deadline) {
+  if (members_.size() > 1) {
+    DDL_TRY(admit_all(deadline));
+    DDL_TRY(welcome_all(deadline));
+    DDL_TRY(confirm_all());
+  }
+  SharedGroup group;
+  group.memory = memory_;
+  group.members = members_;
+  group.index = 0;
+  group.pidfds = std::move(pidfds_);
+  group.pidfds.front().reset();
+  group.cpus = cpus_.count();
+  return group;
+}
+
+Status WireUpLeader::admit_all(Deadline deadline) {
+  std::vector<pollfd> entries;
+  while (arrived_ < members_.size()) {
+    entries.assign(1, pollfd{listener_.get(), POLLIN, 0});
+    for (const Caller& caller : callers_) entries.push_back(pollfd{caller.socket.get(), POLLIN, 0});
+    const int ready =
+        retry_eintr([&] { return ::poll(entries.data(), entries.size(), deadline.poll_milliseconds()); });
+    if (ready < 0) return fail_errno("poll");
+    if (ready == 0 && deadline.has_passed()) {
+      return fail(ErrorCode::kTimeout, "not arrived in time: " + not_arrived());
+    }
+    std::vector<Caller> waiting;
+    for (std::size_t i = 0; i < callers_.size(); ++i) {
+      Caller& caller = callers_[i];
+      const Heard heard = entries[i + 1].revents == 0 ? Heard::kMore : listen_to(caller);
+      if (heard == Heard::kMore) waiting.push_back(std::move(caller));
+      if (heard == Heard::kHello) DDL_TRY(admit(std::move(caller)));
+    }
+    callers_ = std::move(waiting);
+    if (entries[0].revents != 0) DDL_TRY(accept_callers());
+  }
+  callers_.clear();
+  listener_.reset();
+  return {};
+}
+
+Status WireUpLeader::accept_callers() {
+  for (;;) {
+    UniqueFd socket(retry_eintr(
+        [&] { return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
+    if (!socket) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+      if (errno == ECONNABORTED) continue;
+      return fail_errno("accept");
+    }
+    const auto credentials = peer_credentials(socket.get());
+    const bool is_ours = credentials && credentials->uid == ::geteuid();
+    if (!is_ours || callers_.size() >= members_.size() + kSpareCallers) continue;  // hangs up
+    Caller caller;
+    caller.socket = std::move(socket);
+    caller.pid = credentials->pid;
+    callers_.push_back(std::move(caller));
+  }
+}
+
+WireUpLeader::Heard WireUpLeader::listen_to(Caller& caller) {
+  const auto rest = writable_bytes_of(caller.hello).subspan(caller.received);
+  const ssize_t got = retry_eintr([&] { return ::recv(caller.socket.get(), rest.data(), rest.size(), 0); });
+  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Heard::kMore : Heard::kNobody;
+  if (got == 0) return Heard::kNobody;
+  caller.received += static_cast<std::size_t>(got);
+  return caller.received == sizeof(Hello) ? Heard::kHello : Heard::kMore;
+}
+
+Status WireUpLeader::admit(Caller caller) {
+  const Hello& hello = caller.hello;
+  if (hello.magic != kWireUpMagic || hello.nonce != rendezvous_.nonce)
+    return {};  // not of this job: hangs up
+  const auto found = index_of_rank_.find(hello.rank);
+  if (hello.version != kWireUpVersion || found == index_of_rank_.end()) {
+    return fail(ErrorCode::kProtocol, "rank " + std::to_string(hello.rank) + " on " + hello.host.str() +
+                                          " does not belong here or uses another version of libddl");
+  }
+  const std::size_t index = found->second;
+  if (index == 0 || sockets_[index]) {
+    return fail(ErrorCode::kProtocol, "two processes say that they are rank " + std::to_string(hello.rank));
+  }
+  if (caller.pid == 0) {
+    return fail(ErrorCode::kUnavailable, "rank " + std::to_string(hello.rank) + " on " + hello.host.str() +
+                                             " is in another pid namespace, so its death could not be seen");
+  }
+  // The pid cannot have been reused: the member answers once more after this, in confirm_all().
+  auto pidfd = open_pidfd(caller.pid);
+  if (!pidfd) return fail(std::move(pidfd.error()));
+  members_[index] = Member{hello.rank, hello.host.str(), caller.pid};
+  pidfds_[index] = *std::move(pidfd);
+  cpus_ |= hello.cpus;
+  sockets_[index] = std::move(caller.socket);
+  ++arrived_;
+  return {};
+}
+
+Status WireUpLeader::welcome_all(Deadline deadline) {
+  Welcome welcome;
+  welcome.members = static_cast<std::int32_t>(members_.size());
+  welcome.cpus = cpus_.count();
+  std::vector<std::byte> message(bytes_of(welcome).begin(), bytes_of(welcome).end());
+  for (const Member& member : members_) {
+    const MemberEntry entry{member.rank, member.pid, HostField::of(member.host)};
+    message.insert(message.end(), bytes_of(entry).begin(), bytes_of(entry).end());
+  }
+  std::vector<int> fds{memory_fd_.get()};
+  for (const UniqueFd& pidfd : pidfds_) fds.push_back(pidfd.get());
+
+  for (std::size_t i = 1; i < sockets_.size(); ++i) {
+    const int socket = sockets_[i].get();
+    DDL_TRY(set_nonblocking(socket, false));
+    DDL_TRY(limit_blocking(socket, deadline));
+    std::span<const int> left(fds);
+    std::span<const std::byte> data(message);
+    const std::byte further{};
+    while (!left.empty()) {
+      const auto batch = left.first(std::min(left.size(), kMaxPassedFds));
+      if (auto sent = send_with_fds(socket, data, batch); !sent) {
+        return fail(std::move(sent.error().during("welcoming " + members_[i].describe())));
+      }
+      left = left.subspan(batch.size());
+      data = {&further, 1};
+    }
+  }
+  return {};
+}
+
+Status WireUpLeader::confirm_all() {
+  std::vector<UniqueFd> none;
+  for (std::size_t i = 1; i < sockets_.size(); ++i) {
+    std::byte mapped{};
+    if (auto received = receive_exactly(sockets_[i].get(), {&mapped, 1}, none); !received) {
+      return fail(std::move(received.error().during("waiting for " + members_[i].describe())));
+    }
+  }
+  const std::byte complete{};
+  for (std::size_t i = 1; i < sockets_.size(); ++i) {
+    // A member that died now is found by its pidfd, by everybody.
+    (void)send_with_fds(sockets_[i].get(), {&complete, 1}, {});
+  }
+  return {};
+}
+
+std::string WireUpLeader::not_arrived() const {
+  std::string ranks;
+  for (std::size_t i = 1; i < sockets_.size(); ++i) {
+    if (!sockets_[i]) ranks += (ranks.empty() ? "rank " : ", ") + std::to_string(members_[i].rank);
+  }
+  return ranks;
+}
+
+}  // namespace ddl::runtime

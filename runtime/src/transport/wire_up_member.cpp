@@ -1,0 +1,91 @@
+#include "runtime/src/transport/wire_up_member.h"
+
+#include <unistd.h>
+
+#include "base/fd_passing.h"
+#include "runtime/src/channel/segment.h"
+#include "runtime/src/transport/local_socket.h"
+#include "runtime/src/transport/sealed_memory.h"
+#include "runtime/src/transport/wire_up_messages.h"
+
+namespace ddl::runtime {
+namespace {
+
+Result<SharedGroup> receive_group(int socket, const Membership& membership) {
+  std::vector<UniqueFd> fds;
+  Welcome welcome;
+  DDL_TRY(receive_exactly(socket, writable_bytes_of(welcome), fds));
+  const std::size_t count = membership.local_members.size();
+  if (welcome.magic != kWireUpMagic || welcome.version != kWireUpVersion ||
+      welcome.members != static_cast<std::int32_t>(count)) {
+    return fail(ErrorCode::kProtocol, "the leader counts other ranks or uses another version of libddl");
+  }
+  std::vector<MemberEntry> entries(count);
+  DDL_TRY(receive_exactly(socket, std::as_writable_bytes(std::span(entries)), fds));
+  // The memory and one pidfd per member, of which the first batch came with the message itself.
+  const std::size_t batches = (1 + count + kMaxPassedFds - 1) / kMaxPassedFds;
+  std::vector<std::byte> further(batches - 1);
+  DDL_TRY(receive_exactly(socket, further, fds));
+  if (fds.size() != 1 + count) {
+    return fail(ErrorCode::kProtocol, "the leader passed " + std::to_string(fds.size()) +
+                                          " descriptors instead of " + std::to_string(1 + count));
+  }
+
+  auto bytes = check_sealed_memory(fds.front().get());
+  if (!bytes) return fail(std::move(bytes.error()));
+  auto memory = MappedMemory::map_shared(fds.front().get(), *bytes);
+  if (!memory) return fail(std::move(memory.error()));
+  auto segment = Segment::open({memory->data(), memory->size()});
+  if (!segment) return fail(std::move(segment.error()));
+  if (segment->members() != welcome.members) {
+    return fail(ErrorCode::kProtocol, "the shared segment is laid out for other ranks");
+  }
+
+  SharedGroup group;
+  group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
+  group.cpus = welcome.cpus;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (entries[i].rank != membership.local_members[i]) {
+      return fail(ErrorCode::kProtocol, "the leader orders the ranks differently");
+    }
+    group.members.push_back(Member{entries[i].rank, entries[i].host.str(), entries[i].pid});
+    group.pidfds.push_back(std::move(fds[1 + i]));
+    if (entries[i].rank == membership.rank) {
+      group.index = static_cast<int>(i);
+      group.pidfds.back().reset();
+    }
+  }
+  return group;
+}
+
+}  // namespace
+
+Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous& rendezvous,
+                                 Deadline deadline, FaultInjector& fault) {
+  auto socket = connect_local(rendezvous.socket_name, deadline);
+  if (!socket) return fail(std::move(socket.error()));
+  // Somebody else may have taken the name after the leader died.
+  const auto leader = peer_credentials(socket->get());
+  if (!leader) return fail(leader.error());
+  if (leader->uid != ::geteuid()) {
+    return fail(ErrorCode::kPermissionDenied,
+                "the local leader's socket belongs to user " + std::to_string(leader->uid));
+  }
+  Hello hello;
+  hello.nonce = rendezvous.nonce;
+  hello.rank = membership.rank;
+  hello.host = HostField::of(membership.host);
+  hello.cpus = CpuSet::of_this_thread();
+  DDL_TRY(send_with_fds(socket->get(), bytes_of(hello), {}));
+  fault.pass("init", "after_hello");
+
+  auto group = receive_group(socket->get(), membership);
+  if (!group) return group;
+  std::vector<UniqueFd> none;
+  std::byte token{};
+  DDL_TRY(send_with_fds(socket->get(), {&token, 1}, {}));
+  DDL_TRY(receive_exactly(socket->get(), {&token, 1}, none));
+  return group;
+}
+
+}  // namespace ddl::runtime
