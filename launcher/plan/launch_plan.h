@@ -32,6 +32,7 @@ struct NodeLaunch {
   std::vector<RankLaunch> ranks;              ///< those of this node, ascending
   double kill_grace_seconds = 5;
   bool split_lines = true;                    ///< false: output is passed on in raw pieces as it comes
+  bool flush_idle_lines = false;              ///< a person is watching: show unfinished lines (prompts) after a moment
   int output_window = 0;                      ///< bytes of one rank's stream that may be under way to the head
 };
 

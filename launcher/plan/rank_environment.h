@@ -21,8 +21,8 @@ Environment parse_environment(const std::vector<std::string>& entries);
 /// and what belongs to ddlrun's own session. docs/reference/environment.md lists it.
 bool is_denied(std::string_view name);
 
-/// What all ranks share: the head's environment without the denied names, then -x, then defaults that the user has
-/// not set (PYTHONUNBUFFERED), then what makes Open MPI 4.1 accept a PMIx server that is not its own.
+/// What all ranks share: the head's environment without the denied names, then what makes Open MPI 4.1 accept a PMIx
+/// server that is not its own, then -x, then defaults that nobody has set (PYTHONUNBUFFERED).
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports);
 
 /// What differs by rank: identity as Horovod and torch name it, and OMP_NUM_THREADS unless common has it.

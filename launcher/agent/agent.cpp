@@ -1,0 +1,313 @@
+#include "launcher/agent/agent.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/deadline.h"
+#include "base/text.h"
+#include "launcher/agent/node_probe.h"
+#include "launcher/agent/rank_output.h"
+#include "launcher/agent/session_directory.h"
+#include "launcher/agent/spawner_channel.h"
+#include "launcher/agent/start_error.h"
+#include "launcher/agent/stdin_feed.h"
+#include "launcher/fleet/stream_link.h"
+#include "launcher/message/codec.h"
+#include "launcher/pmix/pmix_server.h"
+#include "launcher/process/descendants.h"
+#include "launcher/process/oom_events.h"
+#include "launcher/process/terminator.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s.
+constexpr double kHeadGoneGraceSeconds = 1.0;
+constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
+
+struct Rank {
+  int rank = 0;
+  std::int64_t pid = 0;  // 0 until started
+  Clock::time_point started;
+  bool ended = false;
+  std::unique_ptr<RankOutput> out;
+  std::unique_ptr<RankOutput> err;
+};
+
+class Agent {
+ public:
+  Agent(UniqueFd link_read, UniqueFd link_write, SpawnerProcess spawner, std::string directory)
+      : directory_(std::move(directory)),
+        link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
+        spawner_(loop_, std::move(spawner)),
+        terminator_(loop_, {[this](int signal) { spawner_.send(message::SignalChildren{signal, true}); },
+                            [this] {
+                              killed_ = true;
+                              spawner_.send(message::KillAll{});
+                            }}),
+        stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
+                            [this] { say(message::StdinClosed{}); }}) {}
+
+  int run() {
+    // The head plans while the PMIx library starts.
+    say(message::Facts{probe_node()});
+    spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
+                    [this] { on_spawner_lost(); }});
+    link_->start({[this](const net::Frame& frame) { on_frame(frame); }, [this](const std::string&) { on_head_gone(); }});
+    start_pmix();
+    loop_.run();
+    pmix_.reset();
+    return 0;
+  }
+
+ private:
+  void say(const message::Any& message) { message::send(*link_, message); }
+
+  void start_pmix() {
+    auto server = PmixServer::start(loop_, directory_, hostname(), [this](int rank, int code, const std::string& text) {
+      say(message::AbortRequested{rank, code, text});
+    });
+    if (server) {
+      pmix_ = std::move(*server);
+    } else {
+      say(message::AgentFailed{server.error().message(), false});
+    }
+  }
+
+  // ---- from the head ----
+
+  void on_frame(const net::Frame& frame) {
+    const auto message = message::decode(frame);
+    if (!message) return say(message::AgentFailed{"from the head: " + message.error().message(), false});
+    std::visit([this](const auto& m) { on(m); }, *message);
+  }
+
+  void on(const message::Launch& message) {
+    if (!pmix_) return;  // said already
+    node_ = message.node;
+    if (auto status = pmix_->register_job(node_); !status) return say(message::AgentFailed{status.error().message(), false});
+    for (const RankLaunch& launch : node_.ranks) {
+      if (auto status = spawn(launch); !status) {
+        return say(message::AgentFailed{status.error().during("starting rank " + std::to_string(launch.rank)).message(), false});
+      }
+    }
+  }
+
+  Status spawn(const RankLaunch& launch) {
+    auto pmix_environment = pmix_->client_environment(launch.rank);
+    if (!pmix_environment) return fail(pmix_environment.error());
+    ChildSpec child;
+    child.rank = launch.rank;
+    child.argv = node_.command;
+    child.workdir = node_.workdir;
+    Environment environment = node_.common_environment;
+    for (const auto& [name, value] : launch.environment) environment[name] = value;
+    for (const auto& [name, value] : *pmix_environment) environment[name] = value;
+    for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
+
+    auto out = make_pipe();
+    if (!out) return fail(out.error());
+    auto err = make_pipe();
+    if (!err) return fail(err.error());
+    UniqueFd in;
+    if (launch.reads_stdin) {
+      auto pipe = make_pipe();
+      if (!pipe) return fail(pipe.error());
+      in = std::move(pipe->first);
+      stdin_feed_.add(std::move(pipe->second));
+    } else {
+      in = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!in) return fail_errno("open /dev/null");
+    }
+
+    Rank& rank = ranks_[launch.rank];
+    rank.rank = launch.rank;
+    rank.out = make_output(launch.rank, OutputStream::kStdout, std::move(out->first));
+    rank.err = make_output(launch.rank, OutputStream::kStderr, std::move(err->first));
+    spawner_.spawn(child, {in.get(), out->second.get(), err->second.get()});
+    return {};
+  }
+
+  std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
+    return std::make_unique<RankOutput>(
+        loop_,
+        RankOutput::Settings{rank, stream, node_.split_lines, node_.flush_idle_lines,
+                             static_cast<std::size_t>(node_.output_window)},
+        std::move(pipe), [this](OutputChunk&& chunk) {
+          const bool is_last = chunk.end == ChunkEnd::kEof;
+          say(std::move(chunk));
+          if (is_last) loop_.post([this] { finish_if_done(); });
+        });
+  }
+
+  void on(const message::Signal& message) { spawner_.send(message::SignalChildren{message.signal, false}); }
+
+  void on(const message::End& message) {
+    last_signal_ = message.signal;
+    terminator_.begin(message.signal, message.grace_seconds);
+  }
+
+  void on(const message::StdinData& message) { stdin_feed_.send(message.bytes); }
+  void on(const message::StdinEof&) { stdin_feed_.end(); }
+
+  void on(const message::OutputCredit& message) {
+    const auto rank = ranks_.find(message.rank);
+    if (rank == ranks_.end() || message.bytes < 0) return;
+    auto& output = message.stream == OutputStream::kStdout ? rank->second.out : rank->second.err;
+    output->refund(static_cast<std::size_t>(message.bytes));
+  }
+
+  void on(const message::Finish&) {
+    finishing_ = true;
+    spawner_.send(message::ReportGone{});
+  }
+
+  void on_head_gone() {
+    head_gone_ = true;
+    if (finished_) return loop_.stop();
+    if (!ranks_.empty()) {
+      std::fprintf(stderr, "ddlrun agent on %s: ddlrun itself has gone; ending %s\n", hostname().c_str(),
+                   counted(static_cast<std::int64_t>(ranks_.size()), "rank").c_str());
+    }
+    finishing_ = true;
+    terminator_.begin(SIGTERM, kHeadGoneGraceSeconds);
+    spawner_.send(message::ReportGone{});
+  }
+
+  // ---- from the spawner ----
+
+  void on(const message::ChildStarted& message) {
+    Rank& rank = ranks_[message.rank];
+    rank.pid = message.pid;
+    rank.started = Clock::now();
+    say(message::RankStarted{message.rank, message.pid});
+  }
+
+  void on(const message::ChildFailed& message) {
+    RankOutcome outcome;
+    outcome.kind = RankOutcome::Kind::kStartFailed;
+    outcome.rank = message.rank;
+    describe_start_failure(message, node_.command.at(0), node_.workdir, outcome);
+    ranks_[message.rank].ended = true;
+    say(message::RankEnded{outcome});
+  }
+
+  void on(const message::ChildEnded& message) {
+    Rank& rank = ranks_[message.rank];
+    rank.ended = true;
+    rank.out->drain();
+    rank.err->drain();
+    RankOutcome outcome;
+    outcome.rank = message.rank;
+    outcome.pid = rank.pid;
+    outcome.run_seconds = std::chrono::duration<double>(Clock::now() - rank.started).count();
+    if (WIFSIGNALED(message.wait_status)) {
+      outcome.kind = RankOutcome::Kind::kSignalled;
+      outcome.signal = WTERMSIG(message.wait_status);
+      outcome.core_dumped = WCOREDUMP(message.wait_status);
+      outcome.ended_by_us = terminator_.has_begun() && (outcome.signal == last_signal_ || (killed_ && outcome.signal == SIGKILL));
+      if (outcome.signal == SIGKILL && !outcome.ended_by_us) outcome.kill_explanation = oom_events_.explain_kill();
+    } else {
+      outcome.kind = RankOutcome::Kind::kExited;
+      outcome.exit_code = WEXITSTATUS(message.wait_status);
+    }
+    if (outcome.signal != 0 || outcome.exit_code != 0) outcome.stderr_tail = rank.err->tail();
+    say(message::RankEnded{outcome});
+  }
+
+  void on(const message::Leftovers& message) {
+    if (head_gone_) return;
+    leftovers_ = message.count;
+    terminator_.begin(SIGTERM, node_.kill_grace_seconds);
+  }
+
+  void on(const message::AllGone&) {
+    terminator_.all_gone();
+    all_gone_ = true;
+    if (head_gone_) return loop_.stop();
+    finish_if_done();
+  }
+
+  template <class Other>
+  void on(const Other&) {}
+
+  void on_spawner_lost() {
+    if (finished_ || all_gone_) return;
+    const std::string how = spawner_.how_it_ended();
+    const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
+    const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
+                             counted(killed, "process") + " of the job left on this node " + (killed == 1 ? "was" : "were") + " killed";
+    if (head_gone_) return loop_.stop();
+    say(message::AgentFailed{text, true});
+    all_gone_ = true;
+    finishing_ = true;
+  }
+
+  // Everything of the job has ended and everything that it wrote is on its way.
+  void finish_if_done() {
+    if (!finishing_ || !all_gone_ || finished_) return;
+    for (const auto& [number, rank] : ranks_) {
+      if (!rank.out->is_closed() || !rank.err->is_closed()) return;
+    }
+    finished_ = true;
+    say(message::Finished{leftovers_});
+    // The head closes the link when it has everything.
+  }
+
+  EventLoop loop_;
+  std::string directory_;
+  OomEvents oom_events_ = OomEvents::watch();
+  std::unique_ptr<Link> link_;
+  SpawnerChannel spawner_;
+  std::unique_ptr<PmixServer> pmix_;
+  Terminator terminator_;
+  StdinFeed stdin_feed_;
+  NodeLaunch node_;
+  std::map<int, Rank> ranks_;
+  int last_signal_ = 0;
+  int leftovers_ = 0;
+  bool killed_ = false;
+  bool head_gone_ = false;
+  bool finishing_ = false;
+  bool all_gone_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+int run_agent(UniqueFd link, UniqueFd link_write) {
+  ::prctl(PR_SET_NAME, "ddl-agent");
+  ::setsid();  // the terminal's ^C and ^Z are the head's to hear
+  for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT}) std::signal(signal, SIG_IGN);
+  become_subreaper();
+  auto directory = make_session_directory();
+  auto spawner = directory ? start_spawner(*directory) : fail(directory.error());
+  if (!spawner) {
+    EventLoop loop;
+    const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));
+    message::send(*last_words, message::AgentFailed{spawner.error().message(), false});
+    last_words->flush();
+    return 1;
+  }
+  int status = 0;
+  {
+    Agent agent(std::move(link), std::move(link_write), std::move(*spawner), *directory);
+    status = agent.run();
+  }
+  // The spawner ends when its channel closes; it is waited for so that nothing of the job outlives the agent.
+  wait_for_descendants(Deadline::after(kSpawnerGoneDeadline));
+  remove_session_directory(*directory);
+  return status;
+}
+
+}  // namespace ddl::launcher

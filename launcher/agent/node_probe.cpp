@@ -1,0 +1,95 @@
+#include "launcher/agent/node_probe.h"
+
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <set>
+
+#include "base/unique_fd.h"
+#include "contract/version.h"
+
+namespace ddl::launcher {
+namespace {
+
+// CPUs that this process may use (taskset, cgroup cpuset), of any number.
+std::vector<int> allowed_cpus() {
+  for (int capacity = 1024; capacity <= 1 << 20; capacity *= 2) {
+    std::vector<unsigned long> words(static_cast<std::size_t>(capacity) / (8 * sizeof(unsigned long)));
+    auto* set = reinterpret_cast<cpu_set_t*>(words.data());
+    const std::size_t bytes = words.size() * sizeof(unsigned long);
+    if (::sched_getaffinity(0, bytes, set) != 0) {
+      if (errno == EINVAL) continue;  // the kernel's mask is wider
+      break;
+    }
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < capacity; ++cpu) {
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) cpus.push_back(cpu);
+    }
+    return cpus;
+  }
+  return {0};
+}
+
+// A TCP port that is free now. Somebody else may take it before the rank does, as with every launcher that chooses one.
+int free_tcp_port() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    return 29500;  // torch's own default
+  }
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+std::string hostname() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+int count_cores(const std::vector<std::string>& sibling_lists) {
+  std::set<std::string> cores;
+  int unknown = 0;
+  for (const auto& siblings : sibling_lists) {
+    if (siblings.empty()) {
+      ++unknown;
+    } else {
+      cores.insert(siblings);
+    }
+  }
+  return static_cast<int>(cores.size()) + unknown;
+}
+
+NodeFacts probe_node() {
+  const auto cpus = allowed_cpus();
+  std::vector<std::string> sibling_lists;
+  for (const int cpu : cpus) {
+    sibling_lists.push_back(
+        read_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list").value_or(""));
+  }
+  utsname system{};
+  ::uname(&system);
+
+  NodeFacts facts;
+  facts.version = contract::kVersion;
+  facts.hostname = hostname();
+  facts.kernel = system.release;
+  facts.allowed_cpus = std::max<int>(1, static_cast<int>(cpus.size()));
+  facts.allowed_cores = std::max(1, count_cores(sibling_lists));
+  facts.slots = facts.allowed_cpus;
+  facts.master_address = "127.0.0.1";  // every rank is on this node
+  facts.free_port = free_tcp_port();
+  facts.agent_pid = ::getpid();
+  return facts;
+}
+
+}  // namespace ddl::launcher

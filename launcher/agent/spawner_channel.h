@@ -1,0 +1,47 @@
+// The agent's end of the connection to its spawner.
+#pragma once
+
+#include <array>
+#include <functional>
+
+#include "launcher/loop/event_loop.h"
+#include "launcher/message/message.h"
+#include "launcher/spawner/spawner.h"
+#include "net/frame.h"
+
+namespace ddl::launcher {
+
+/// Sends commands, with descriptors beside Spawn, and delivers what the spawner says. Lives on the loop's thread.
+class SpawnerChannel {
+ public:
+  struct Handlers {
+    std::function<void(const message::Any&)> on_message;
+    std::function<void()> on_lost;  ///< the channel closed; called once
+  };
+  SpawnerChannel(EventLoop& loop, SpawnerProcess process) : loop_(loop), process_(std::move(process)) {}
+
+  void start(Handlers handlers);
+  /// Blocks at most as long as the spawner is busy starting a process. Nothing happens once it is lost.
+  void send(const message::Any& message) { send(message, {}); }
+  /// The descriptors stay the caller's.
+  void spawn(const ChildSpec& child, const std::array<int, 3>& standard_fds) {
+    send(message::Spawn{child}, standard_fds);
+  }
+  pid_t pid() const { return process_.pid; }
+  /// After on_lost: "was killed by SIGKILL (killed)". Reaps it.
+  std::string how_it_ended();
+
+ private:
+  void send(const message::Any& message, std::span<const int> fds);
+  void on_readable();
+  void lose();
+
+  EventLoop& loop_;
+  SpawnerProcess process_;
+  Handlers handlers_;
+  net::FrameDecoder decoder_;
+  EventLoop::FdWatch watch_;
+  bool lost_ = false;
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,65 @@
+#include "launcher/fleet/local/local_starter.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "launcher/agent/agent.h"
+#include "launcher/process/child_end.h"
+#include "launcher/process/close_fds.h"
+#include "launcher/process/descendants.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr auto kForceDeadline = std::chrono::seconds(2);
+
+class ForkedAgent : public AgentProcess {
+ public:
+  explicit ForkedAgent(pid_t pid) : pid_(pid) {}
+
+  std::string how_it_ended() override {
+    return "the agent (process " + std::to_string(pid_) + ") " + describe_child_end(pid_);
+  }
+
+  void clean_up(Deadline deadline) override {
+    if (!wait_for_descendants(deadline)) kill_descendants(Deadline::after(kForceDeadline));
+  }
+
+ private:
+  pid_t pid_;
+};
+
+[[noreturn]] void become_agent(UniqueFd link) {
+  close_all_fds_but(link.get());
+  // Its standard error stays: that is where it speaks when the head has died. The others would keep a reader of
+  // ddlrun's output waiting.
+  if (const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC); null >= 0) {
+    ::dup2(null, STDIN_FILENO);
+    ::dup2(null, STDOUT_FILENO);
+    ::close(null);
+  }
+  ::_exit(run_agent(std::move(link)));
+}
+
+class LocalStarter : public NodeStarter {
+ public:
+  Result<StartedAgent> start(const AllocatedNode&) override {
+    auto link = make_socket_pair(SOCK_STREAM);
+    if (!link) return fail(std::move(link.error()).during("starting the agent on this machine"));
+    become_subreaper();
+    const pid_t pid = ::fork();
+    if (pid < 0) {
+      auto error = errno_error("fork", errno);
+      return fail(std::move(error).during("starting the agent on this machine"));
+    }
+    if (pid == 0) become_agent(std::move(link->second));
+    return StartedAgent{std::move(link->first), {}, std::make_unique<ForkedAgent>(pid)};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NodeStarter> make_local_starter() { return std::make_unique<LocalStarter>(); }
+
+}  // namespace ddl::launcher

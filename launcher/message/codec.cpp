@@ -1,0 +1,141 @@
+#include "launcher/message/codec.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ddl::launcher {
+
+// The fields of every struct that travels. A field that is missing or of another type is an error when it is read.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, slots, allowed_cpus, allowed_cores,
+                                   master_address, free_port, agent_pid)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, environment)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command, workdir,
+                                   common_environment, ranks, kill_grace_seconds, split_lines, flush_idle_lines,
+                                   output_window)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped, ended_by_us,
+                                   run_seconds, start_error, kill_explanation, stderr_tail)
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir)
+
+namespace message {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Spawn, child)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal, all_descendants)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStarted, rank, pid)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildFailed, rank, stage, error)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildEnded, rank, wait_status)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Leftovers, count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, node)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Signal, signal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(End, signal, grace_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputCredit, rank, stream, bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Facts, facts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStarted, rank, pid)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnded, outcome)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AbortRequested, rank, exit_code, text)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentFailed, text, lost)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StdinCredit, bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finished, leftovers_ended)
+
+// Messages without fields still travel as an (empty) CBOR map.
+template <class Message>
+  requires std::is_empty_v<Message>
+void to_json(nlohmann::json& j, const Message&) {
+  j = nlohmann::json::object();
+}
+template <class Message>
+  requires std::is_empty_v<Message>
+void from_json(const nlohmann::json&, Message&) {}
+
+namespace {
+
+using nlohmann::json;
+
+// A frame's type is the message's index in Any: both sides are the same version, which Facts has checked.
+template <class Message, std::size_t index = 0>
+constexpr std::uint16_t type_of() {
+  if constexpr (std::is_same_v<std::variant_alternative_t<index, Any>, Message>) {
+    return index;
+  } else {
+    return type_of<Message, index + 1>();
+  }
+}
+
+template <class Message>
+constexpr bool is_raw = std::is_same_v<Message, OutputChunk> || std::is_same_v<Message, StdinData>;
+
+// Head of an output frame: CBOR array [rank, stream, end, time_ns], self-delimiting; the bytes follow.
+std::string encode_raw(const OutputChunk& chunk) {
+  std::string payload;
+  json::to_cbor(json::array({chunk.rank, static_cast<int>(chunk.stream), static_cast<int>(chunk.end), chunk.time_ns}),
+                nlohmann::detail::output_adapter<char>(payload));
+  const auto length = static_cast<char>(payload.size());
+  payload.insert(payload.begin(), length);
+  payload += chunk.bytes;
+  return payload;
+}
+
+Result<Any> decode_raw_output(const std::string& payload) {
+  const std::size_t head = payload.empty() ? 0 : static_cast<unsigned char>(payload[0]);
+  if (head == 0 || 1 + head > payload.size()) return fail(ErrorCode::kProtocol, "an output message without a head");
+  const json fields = json::from_cbor(payload.begin() + 1, payload.begin() + 1 + static_cast<std::ptrdiff_t>(head));
+  OutputChunk chunk;
+  const int stream = fields.at(1).get<int>();
+  const int end = fields.at(2).get<int>();
+  if (stream < 1 || stream > 2 || end < 0 || end > static_cast<int>(ChunkEnd::kEof)) {
+    return fail(ErrorCode::kProtocol, "an output message of an unknown stream");
+  }
+  chunk.rank = fields.at(0).get<int>();
+  chunk.stream = static_cast<OutputStream>(stream);
+  chunk.end = static_cast<ChunkEnd>(end);
+  chunk.time_ns = fields.at(3).get<std::int64_t>();
+  chunk.bytes = payload.substr(1 + head);
+  return Any(std::move(chunk));
+}
+
+template <std::size_t index = 0>
+Result<Any> decode_as(const net::Frame& frame) {
+  if constexpr (index == std::variant_size_v<Any>) {
+    return fail(ErrorCode::kProtocol, "a message of unknown type " + std::to_string(frame.type));
+  } else {
+    if (frame.type != index) return decode_as<index + 1>(frame);
+    using Message = std::variant_alternative_t<index, Any>;
+    if constexpr (std::is_same_v<Message, OutputChunk>) {
+      return decode_raw_output(frame.payload);
+    } else if constexpr (std::is_same_v<Message, StdinData>) {
+      return Any(StdinData{frame.payload});
+    } else {
+      return Any(json::from_cbor(frame.payload).get<Message>());
+    }
+  }
+}
+
+}  // namespace
+
+net::Frame encode(const Any& message) {
+  return std::visit(
+      [](const auto& m) {
+        using Message = std::decay_t<decltype(m)>;
+        net::Frame frame;
+        frame.type = type_of<Message>();
+        if constexpr (std::is_same_v<Message, OutputChunk>) {
+          frame.payload = encode_raw(m);
+        } else if constexpr (std::is_same_v<Message, StdinData>) {
+          frame.payload = m.bytes;
+        } else {
+          json::to_cbor(json(m), nlohmann::detail::output_adapter<char>(frame.payload));
+        }
+        return frame;
+      },
+      message);
+}
+
+Result<Any> decode(const net::Frame& frame) {
+  try {
+    return decode_as<>(frame);
+  } catch (const json::exception& error) {
+    return fail(ErrorCode::kProtocol, "a malformed message of type " + std::to_string(frame.type) + ": " + error.what());
+  }
+}
+
+}  // namespace message
+}  // namespace ddl::launcher

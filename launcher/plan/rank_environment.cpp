@@ -1,0 +1,81 @@
+#include "launcher/plan/rank_environment.h"
+
+#include <algorithm>
+#include <array>
+
+#include "contract/environment.h"
+
+namespace ddl::launcher {
+namespace env = contract::env;
+
+Environment parse_environment(const std::vector<std::string>& entries) {
+  Environment environment;
+  for (const auto& entry : entries) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) continue;
+    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+bool is_denied(std::string_view name) {
+  // What an outer launcher said about the process that ddlrun runs in: a rank would take it for its own.
+  constexpr std::array<std::string_view, 7> kPrefixes = {
+      "PMIX_", "PMI_", "PMI2_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PRTE_", "HYDI_"};
+  constexpr std::array<std::string_view, 11> kNames = {
+      // Open MPI's orted tells its children more than the prefix above holds.
+      "OMPI_APP_CTX_NUM_PROCS", "OMPI_FIRST_RANKS", "OMPI_NUM_APP_CTX", "OMPI_MCA_orte_hnp_uri",
+      "OMPI_MCA_orte_local_daemon_uri", "OMPI_MCA_orte_jobid", "OMPI_MCA_orte_vpid", "OMPI_MCA_orte_ess_node_rank",
+      "OMPI_MCA_ess_base_jobid", "OMPI_MCA_ess_base_vpid", "OMPI_MCA_initial_wdir"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](auto prefix) { return name.starts_with(prefix); }) ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports) {
+  Environment environment;
+  for (const auto& [name, value] : head) {
+    if (!is_denied(name)) environment.emplace(name, value);
+  }
+  // Open MPI 4.1 takes a valid PMIx environment for a foreign one and runs N singletons unless it is told that it was
+  // started by a daemon and is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID does the same.
+  // They replace what an outer mpirun may have set; -x still wins.
+  environment["OMPI_MCA_schizo"] = "^orte,slurm";
+  environment["OMPI_MCA_ess"] = "pmi";
+  environment["OMPI_MCA_hwloc_base_binding_policy"] = "none";
+  environment["OMPI_MCA_orte_externally_bound"] = "1";
+  for (const EnvironmentExport& one : exports) {
+    if (one.value) {
+      environment[one.name] = *one.value;
+    } else if (const auto inherited = head.find(one.name); inherited != head.end()) {
+      environment[one.name] = inherited->second;
+    }
+  }
+  environment.try_emplace(env::kPythonUnbuffered, "1");
+  return environment;
+}
+
+Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node, const NodeFacts& master,
+                             const Environment& common) {
+  const auto text = [](int value) { return std::to_string(value); };
+  Environment environment{
+      {env::kRank, text(rank.rank)},
+      {env::kSize, text(size)},
+      {env::kLocalRank, text(rank.local_rank)},
+      {env::kLocalSize, text(rank.local_size)},
+      {env::kCrossRank, text(rank.cross_rank)},
+      {env::kCrossSize, text(rank.cross_size)},
+      {env::kHostname, node.hostname},
+      {env::kTorchRank, text(rank.rank)},
+      {env::kTorchWorldSize, text(size)},
+      {env::kTorchLocalRank, text(rank.local_rank)},
+      {env::kTorchLocalWorldSize, text(rank.local_size)},
+      {env::kMasterAddr, master.master_address},
+      {env::kMasterPort, text(master.free_port)},
+  };
+  if (!common.contains(env::kOmpNumThreads)) {
+    environment[env::kOmpNumThreads] = text(std::max(1, node.allowed_cores / rank.local_size));
+  }
+  return environment;
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,55 @@
+// A growing array of PMIx key-value pairs. Included only by launcher/pmix/*.cpp.
+#pragma once
+
+#include <pmix_common.h>
+#include <pmix_deprecated.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ddl::launcher {
+
+/// Owns its values; PMIx copies what it keeps.
+class InfoList {
+ public:
+  InfoList() = default;
+  ~InfoList() {
+    for (auto& info : infos_) PMIX_INFO_DESTRUCT(&info);
+  }
+  InfoList(InfoList&& other) noexcept : infos_(std::move(other.infos_)) { other.infos_.clear(); }
+  InfoList(const InfoList&) = delete;
+  InfoList& operator=(const InfoList&) = delete;
+
+  void add(const char* key, const std::string& value) { load(key, value.c_str(), PMIX_STRING); }
+  void add(const char* key, std::uint32_t value) { load(key, &value, PMIX_UINT32); }
+  void add_uint16(const char* key, std::uint16_t value) { load(key, &value, PMIX_UINT16); }
+  void add_rank(const char* key, int rank) {
+    const auto value = static_cast<pmix_rank_t>(rank);
+    load(key, &value, PMIX_PROC_RANK);
+  }
+  void add_bool(const char* key, bool value) { load(key, &value, PMIX_BOOL); }
+  /// What PMIx_generate_regex and PMIx_generate_ppn return: may hold more than a C string.
+  void add_regex(const char* key, const char* value) { load(key, value, PMIX_REGEX); }
+  /// A nested array of pairs, such as PMIX_PROC_DATA; copied.
+  void add_array(const char* key, InfoList& nested) {
+    pmix_data_array_t array;
+    array.type = PMIX_INFO;
+    array.size = nested.size();
+    array.array = nested.data();
+    load(key, &array, PMIX_DATA_ARRAY);
+  }
+
+  pmix_info_t* data() { return infos_.data(); }
+  std::size_t size() const { return infos_.size(); }
+
+ private:
+  void load(const char* key, const void* value, pmix_data_type_t type) {
+    infos_.emplace_back();
+    PMIX_INFO_CONSTRUCT(&infos_.back());
+    PMIX_INFO_LOAD(&infos_.back(), key, value, type);
+  }
+  std::vector<pmix_info_t> infos_;
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,35 @@
+// Everything that a process started, directly or not, also what called setsid.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/deadline.h"
+
+namespace ddl::launcher {
+
+/// A process as /proc showed it; start_time tells it from a later one with the same pid.
+struct ProcessId {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0;  ///< clock ticks after boot
+};
+
+/// Makes this process the one that inherits orphans below it, so that descendants stay descendants (PR_SET_CHILD_SUBREAPER).
+void become_subreaper();
+
+/// All living descendants of root (zombies are not among them). A snapshot: more may be started meanwhile.
+std::vector<ProcessId> descendants_of(pid_t root);
+
+/// Sends a signal to one process found before, if it is still that process.
+void signal_process(const ProcessId& process, int signal);
+
+/// Reaps children as they end until the calling process has no descendants. False if the deadline passed first.
+bool wait_for_descendants(Deadline deadline);
+
+/// Kills (SIGKILL) and reaps every descendant of the calling process until none is left or the deadline passes.
+/// Returns how many processes were killed. Only for a process that is a subreaper and wants all its children gone.
+int kill_descendants(Deadline deadline);
+
+}  // namespace ddl::launcher

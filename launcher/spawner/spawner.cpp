@@ -1,0 +1,225 @@
+#include "launcher/spawner/spawner.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+#include <filesystem>
+#include <map>
+
+#include "base/fd_passing.h"
+#include "launcher/message/codec.h"
+#include "launcher/process/close_fds.h"
+#include "launcher/process/descendants.h"
+#include "launcher/spawner/start_child.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr auto kAgentGoneGrace = std::chrono::milliseconds(500);
+constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
+
+/// The spawner's whole life: one thread, one poll().
+class Spawner {
+ public:
+  explicit Spawner(UniqueFd channel) : channel_(std::move(channel)) {
+    sigset_t child_signal;
+    sigemptyset(&child_signal);
+    sigaddset(&child_signal, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
+    child_events_ = UniqueFd(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+
+  /// Returns when the agent has closed the channel or died.
+  void serve() {
+    while (agent_is_there_) {
+      std::vector<pollfd> entries{{channel_.get(), POLLIN, 0}, {child_events_.get(), POLLIN, 0}};
+      for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
+      retry_eintr([&] { return ::poll(entries.data(), entries.size(), -1); });
+      // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
+      for (std::size_t i = entries.size(); i-- > 2;) {
+        if (entries[i].revents != 0) on_started(i - 2);
+      }
+      if (entries[1].revents != 0) on_child_events();
+      if (entries[0].revents != 0) on_channel();
+    }
+  }
+
+ private:
+  void say(const message::Any& message) {
+    const net::Frame frame = message::encode(message);
+    std::string bytes;
+    net::append_frame(bytes, frame.type, frame.payload);
+    if (!send_with_fds(channel_.get(), std::as_bytes(std::span(bytes)), {})) agent_is_there_ = false;
+  }
+
+  void on_channel() {
+    std::array<std::byte, 65536> buffer;
+    auto received = receive_with_fds(channel_.get(), buffer);
+    if (!received || received->size == 0) {
+      agent_is_there_ = false;
+      return;
+    }
+    for (auto& fd : received->fds) passed_fds_.push_back(std::move(fd));
+    decoder_.append(std::span(buffer).first(received->size));
+    while (agent_is_there_) {
+      auto frame = decoder_.next();
+      if (!frame) {
+        agent_is_there_ = false;  // an agent that talks nonsense is no agent
+        return;
+      }
+      if (!*frame) return;
+      const auto message = message::decode(**frame);
+      if (message) std::visit([this](const auto& m) { on(m); }, *message);
+    }
+  }
+
+  void on(const message::Spawn& message) {
+    std::array<UniqueFd, 3> standard_fds;
+    for (auto& fd : standard_fds) {
+      if (passed_fds_.empty()) return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
+      fd = std::move(passed_fds_.front());
+      passed_fds_.pop_front();
+    }
+    auto child = start_child(message.child, standard_fds);
+    if (!child) {
+      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork, child.error().system_errno()});
+    }
+    starting_.push_back(std::move(*child));
+  }
+
+  void on(const message::SignalChildren& message) {
+    if (message.all_descendants) {
+      for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, message.signal);
+      return;
+    }
+    for (const auto& [pid, rank] : running_) ::kill(-pid, message.signal);
+  }
+
+  void on(const message::KillAll&) {
+    killing_ = true;
+    kill_once();
+  }
+
+  void on(const message::ReportGone&) {
+    report_gone_ = true;
+    if (has_children()) say(message::Leftovers{static_cast<int>(descendants_of(::getpid()).size())});
+    on_child_events();
+  }
+
+  template <class Other>
+  void on(const Other&) {}
+
+  void on_started(std::size_t index) {
+    const StartingChild& child = starting_[index];
+    if (const auto failure = read_start_error(child)) {
+      retry_eintr([&] { return ::waitpid(child.pid, nullptr, 0); });
+      early_ends_.erase(child.pid);
+      say(*failure);
+    } else {
+      running_.emplace(child.pid, child.rank);
+      say(message::ChildStarted{child.rank, child.pid});
+      if (const auto status = early_ends_.find(child.pid); status != early_ends_.end()) {
+        on_ended(status->first, status->second);
+        early_ends_.erase(status);
+      }
+    }
+    starting_.erase(starting_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  void on_child_events() {
+    signalfd_siginfo ignored;
+    while (::read(child_events_.get(), &ignored, sizeof ignored) > 0) {
+    }
+    int status = 0;
+    pid_t pid = 0;
+    // Orphans of the ranks are ours too (subreaper): they are reaped and not reported.
+    std::vector<std::pair<pid_t, int>> ended;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) ended.emplace_back(pid, status);
+    // Several at once, and the kernel does not say who was first: death by a signal is a cause more often than a
+    // consequence, so it is told first.
+    std::stable_partition(ended.begin(), ended.end(), [](const auto& end) { return WIFSIGNALED(end.second); });
+    for (const auto& [ended_pid, ended_status] : ended) on_ended(ended_pid, ended_status);
+    if (killing_) kill_once();
+    if (report_gone_ && !has_children()) {
+      report_gone_ = false;
+      killing_ = false;
+      say(message::AllGone{});
+    }
+  }
+
+  void on_ended(pid_t pid, int status) {
+    const auto child = running_.find(pid);
+    if (child != running_.end()) {
+      say(message::ChildEnded{child->second, status});
+      running_.erase(child);
+      return;
+    }
+    // It may be one whose exec has not been noticed yet; for a grandchild nobody will ask.
+    for (const auto& starting : starting_) {
+      if (starting.pid == pid) early_ends_.emplace(pid, status);
+    }
+  }
+
+  // Without children there are no descendants: whoever lost its parent became our child.
+  static bool has_children() {
+    siginfo_t info{};
+    return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  }
+
+  void kill_once() {
+    for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, SIGKILL);
+  }
+
+  UniqueFd channel_;
+  UniqueFd child_events_;
+  bool agent_is_there_ = true;
+  bool killing_ = false;
+  bool report_gone_ = false;
+  net::FrameDecoder decoder_;
+  std::deque<UniqueFd> passed_fds_;
+  std::vector<StartingChild> starting_;
+  std::map<pid_t, int> running_;      // pid -> rank
+  std::map<pid_t, int> early_ends_;   // of starting_: pid -> wait status
+};
+
+[[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory) {
+  ::prctl(PR_SET_NAME, "ddl-spawner");
+  become_subreaper();
+  {
+    Spawner spawner(std::move(channel));
+    spawner.serve();
+  }
+  // The agent has gone, in order or not: nothing of the job may stay.
+  const auto left = descendants_of(::getpid());
+  for (const ProcessId& process : left) signal_process(process, SIGTERM);
+  if (!left.empty() && !wait_for_descendants(Deadline::after(kAgentGoneGrace))) {
+    kill_descendants(Deadline::after(kAgentGoneDeadline));
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(session_directory, ignored);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<SpawnerProcess> start_spawner(const std::string& session_directory) {
+  auto channel = make_socket_pair(SOCK_STREAM);
+  if (!channel) return fail(channel.error());
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) {
+    close_all_fds_but(channel->second.get());
+    channel->first.release();  // closed by the line above
+    run_spawner(std::move(channel->second), session_directory);
+  }
+  return SpawnerProcess{pid, std::move(channel->first)};
+}
+
+}  // namespace ddl::launcher

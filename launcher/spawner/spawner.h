@@ -1,0 +1,21 @@
+// The process that starts the ranks of one node, and outlives the agent to kill them if it must.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace ddl::launcher {
+
+struct SpawnerProcess {
+  pid_t pid = 0;
+  UniqueFd channel;  ///< the agent's end: frames of message/, with descriptors beside Spawn
+};
+
+/// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner removes
+/// session_directory if the agent dies before it.
+Result<SpawnerProcess> start_spawner(const std::string& session_directory);
+
+}  // namespace ddl::launcher

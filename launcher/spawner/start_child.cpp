@@ -1,0 +1,81 @@
+#include "launcher/spawner/start_child.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace ddl::launcher {
+namespace {
+
+using Stage = message::ChildFailed::Stage;
+
+struct Failure {
+  Stage stage;
+  int error;
+};
+
+std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const auto& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void restore_default_signals() {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &action, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// The child's half. Everything but 0, 1 and 2 is close-on-exec already.
+[[noreturn]] void become_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds, int error_pipe,
+                               pid_t spawner, char* const* argv, char** environment) {
+  const auto give_up = [&](Stage stage) {
+    const Failure failure{stage, errno};
+    (void)retry_eintr([&] { return ::write(error_pipe, &failure, sizeof failure); });
+    ::_exit(127);
+  };
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
+  for (int target = 0; target < 3; ++target) {
+    if (::dup2(standard_fds[static_cast<std::size_t>(target)].get(), target) < 0) give_up(Stage::kRedirect);
+  }
+  if (::chdir(spec.workdir.c_str()) != 0) give_up(Stage::kWorkdir);
+  restore_default_signals();
+  environ = environment;  // execvp searches the PATH of environ
+  ::execvp(argv[0], argv);
+  give_up(Stage::kExec);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<StartingChild> start_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds) {
+  auto errors = make_pipe();
+  if (!errors) return fail(errors.error());
+  const auto argv = pointers_to(spec.argv);
+  auto environment = pointers_to(spec.environment);
+  const pid_t spawner = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) {
+    become_child(spec, standard_fds, errors->second.get(), spawner, argv.data(), environment.data());
+  }
+  ::setpgid(pid, pid);  // the child does the same: whoever comes first, the group is there when this returns
+  return StartingChild{spec.rank, pid, std::move(errors->first)};
+}
+
+std::optional<message::ChildFailed> read_start_error(const StartingChild& child) {
+  Failure failure{};
+  const ssize_t got = retry_eintr([&] { return ::read(child.error_pipe.get(), &failure, sizeof failure); });
+  if (got != sizeof failure) return std::nullopt;
+  return message::ChildFailed{child.rank, failure.stage, failure.error};
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,139 @@
+#include "launcher/supervise/supervisor.h"
+
+#include <csignal>
+
+#include "base/text.h"
+#include "contract/exit_code.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Kind = RankOutcome::Kind;
+
+bool is_over(const RankOutcome& outcome) {
+  return outcome.kind != Kind::kNotStarted && outcome.kind != Kind::kRunning;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(Job job, SupervisorActions& actions)
+    : job_(std::move(job)), actions_(actions), nodes_left_(job_.num_nodes) {
+  for (std::size_t rank = 0; rank < job_.rank_hosts.size(); ++rank) {
+    RankOutcome outcome;
+    outcome.rank = static_cast<int>(rank);
+    outcome.host = job_.rank_hosts[rank];
+    report_.ranks.push_back(std::move(outcome));
+  }
+}
+
+void Supervisor::on_rank_started(int rank, std::int64_t pid) {
+  outcome(rank).kind = Kind::kRunning;
+  outcome(rank).pid = pid;
+}
+
+void Supervisor::on_rank_ended(RankOutcome ended) {
+  RankOutcome& place = outcome(ended.rank);
+  if (is_over(place)) return;
+  ended.host = place.host;
+  place = std::move(ended);
+  ++ended_;
+
+  const bool failed = place.kind == Kind::kStartFailed || place.kind == Kind::kSignalled || place.exit_code != 0;
+  // An aborting rank has spoken before it exits: its exit is not a second failure.
+  if (failed && !place.ended_by_us && !ending_) {
+    const EndReason reason = place.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
+    const int code = place.kind == Kind::kSignalled ? contract::kSignalBase + place.signal : place.exit_code;
+    report_.first_failure = place.rank;
+    begin_end(reason, code, SIGTERM, job_.kill_grace_seconds);
+  }
+  finish_if_all_ended();
+}
+
+void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
+  if (ending_) return;
+  report_.first_failure = rank;
+  report_.abort_message = text;
+  // An exit status has 8 bits, and an abort is never a success.
+  const int code = (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff;
+  begin_end(EndReason::kAborted, code, SIGTERM, job_.kill_grace_seconds);
+}
+
+void Supervisor::on_agent_failed(int, const std::string& text, bool lost) {
+  if (done_) return;
+  if (!ending_) report_.message = text;
+  begin_end(lost ? EndReason::kHostLost : EndReason::kStartFailed, lost ? contract::kLostHost : contract::kStartFailure,
+            SIGKILL, 0);
+  // What ran there cannot be heard of any more.
+  --nodes_left_;
+  if (nodes_left_ <= 0) {
+    done_ = true;
+    actions_.done();
+  }
+}
+
+void Supervisor::on_finished(int, int leftovers) {
+  if (done_) return;
+  report_.leftovers_ended += leftovers;
+  --nodes_left_;
+  if (nodes_left_ <= 0) {
+    done_ = true;
+    actions_.done();
+  }
+}
+
+void Supervisor::on_signal(int signal) {
+  switch (signal) {
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGCONT:
+      return actions_.forward_signal(signal);
+    case SIGTSTP:
+      actions_.forward_signal(signal);
+      return actions_.stop_self();
+    default: {
+      const bool first = begin_end(EndReason::kSignal, contract::kSignalBase + signal,
+                                   signal == SIGINT ? SIGTERM : signal, job_.kill_grace_seconds);
+      if (first) {
+        report_.signal = signal;
+        if (signal == SIGINT) {
+          actions_.note("ending " + counted(static_cast<std::int64_t>(report_.ranks.size()), "rank") +
+                        "; ^C again kills them now");
+        }
+      } else if (!killing_) {
+        // Whatever the job is ending for: who asks twice does not want to wait.
+        killing_ = true;
+        actions_.end_ranks(SIGKILL, 0);
+      }
+    }
+  }
+}
+
+void Supervisor::on_timeout() {
+  if (begin_end(EndReason::kTimeout, contract::kTimeout, SIGTERM, job_.kill_grace_seconds)) {
+    report_.message = "the job ran longer than --timeout allows";
+  }
+}
+
+void Supervisor::on_output_broken() {
+  if (begin_end(EndReason::kSignal, contract::kSignalBase + SIGPIPE, SIGTERM, job_.kill_grace_seconds)) {
+    report_.signal = SIGPIPE;
+    report_.message = "nobody reads ddlrun's output any more";
+  }
+}
+
+bool Supervisor::begin_end(EndReason reason, int exit_code, int signal, double grace_seconds) {
+  if (ending_ || finishing_ || done_) return false;
+  ending_ = true;
+  report_.reason = reason;
+  report_.exit_code = exit_code;
+  actions_.end_ranks(signal, grace_seconds);
+  return true;
+}
+
+void Supervisor::finish_if_all_ended() {
+  if (finishing_ || ended_ < report_.ranks.size()) return;
+  finishing_ = true;
+  actions_.finish();
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,70 @@
+// The job's state machine: fed with events, decides what happens, knows how it went.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/supervise/job_report.h"
+
+namespace ddl::launcher {
+
+/// What the supervisor can make happen. The tests' fake records the calls.
+class SupervisorActions {
+ public:
+  virtual ~SupervisorActions() = default;
+  /// Every rank: this signal, the grace, then SIGKILL. Grace 0 kills now.
+  virtual void end_ranks(int signal, double grace_seconds) = 0;
+  /// Every rank: this signal, nothing else.
+  virtual void forward_signal(int signal) = 0;
+  /// All ranks have ended: have every agent clean up and send the rest of the output.
+  virtual void finish() = 0;
+  /// ddlrun itself stops, as the shell expects after ^Z; called after the ranks were told.
+  virtual void stop_self() = 0;
+  /// Nothing more will happen: report() is final.
+  virtual void done() = 0;
+  /// One sentence for the user, now.
+  virtual void note(const std::string& sentence) = 0;
+};
+
+/// Feeds on events in the order in which they happen; does no I/O and has no clock. One thread.
+class Supervisor {
+ public:
+  struct Job {
+    std::vector<std::string> rank_hosts;  ///< by rank
+    int num_nodes = 1;
+    double kill_grace_seconds = 5;
+    double timeout_seconds = 0;  ///< only for the sentence about it
+  };
+  Supervisor(Job job, SupervisorActions& actions);
+
+  void on_rank_started(int rank, std::int64_t pid);
+  void on_rank_ended(RankOutcome outcome);
+  void on_abort(int rank, int exit_code, const std::string& text);
+  void on_agent_failed(int node, const std::string& text, bool lost);
+  void on_finished(int node, int leftovers);
+  void on_signal(int signal);
+  void on_timeout();
+  /// Nobody reads ddlrun's standard output any more (`ddlrun ... | head`).
+  void on_output_broken();
+
+  bool is_done() const { return done_; }
+  const JobReport& report() const { return report_; }
+
+ private:
+  /// Only the first reason counts; true if this is it.
+  bool begin_end(EndReason reason, int exit_code, int signal, double grace_seconds);
+  void finish_if_all_ended();
+  RankOutcome& outcome(int rank) { return report_.ranks.at(static_cast<std::size_t>(rank)); }
+
+  Job job_;
+  SupervisorActions& actions_;
+  JobReport report_;
+  std::size_t ended_ = 0;
+  int nodes_left_;
+  bool ending_ = false;
+  bool killing_ = false;
+  bool finishing_ = false;
+  bool done_ = false;
+};
+
+}  // namespace ddl::launcher
