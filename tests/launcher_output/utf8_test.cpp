@@ -1,0 +1,72 @@
+#include "launcher/output/utf8.h"
+
+#include <string>
+
+#include "support/catch.h"
+
+using ddl::launcher::incomplete_utf8_tail;
+using ddl::launcher::utf8_character_length;
+
+namespace {
+// One to four bytes: A, e acute, euro, an emoji; the first and last of each length, and the neighbours of surrogates.
+const std::vector<std::string> kCharacters = {"A",
+                                              std::string(1, '\0'),
+                                              "\x7f",
+                                              "\xc3\xa9",
+                                              "\xc2\x80",
+                                              "\xdf\xbf",
+                                              "\xe2\x82\xac",
+                                              "\xe0\xa0\x80",
+                                              "\xed\x9f\xbf",
+                                              "\xee\x80\x80",
+                                              "\xef\xbf\xbf",
+                                              "\xf0\x9f\x98\x80",
+                                              "\xf0\x90\x80\x80",
+                                              "\xf4\x8f\xbf\xbf"};
+}  // namespace
+
+TEST_CASE("a character that is cut anywhere is an incomplete tail of what is there") {
+  for (const std::string& character : kCharacters) {
+    for (std::size_t cut = 0; cut <= character.size(); ++cut) {
+      const std::string text = "text" + character.substr(0, cut);
+      CHECK(incomplete_utf8_tail(text) == (cut == character.size() ? 0 : cut));
+      CHECK(incomplete_utf8_tail(text.substr(4)) == (cut == character.size() ? 0 : cut));
+    }
+  }
+}
+
+TEST_CASE("what can no longer become UTF-8 is no incomplete tail") {
+  const std::vector<std::string> binary = {
+      "\x80",              // a continuation byte without a lead byte
+      "\x80\x80\x80\x80",  // and several
+      "\xc0",              // overlong forms
+      "\xc1",
+      "\xe0\x80",
+      "\xf0\x8f\xbf",
+      "\xed\xa0",  // a surrogate
+      "\xf4\x90",  // beyond U+10FFFF
+      "\xf5",
+      "\xff",
+      "\xe2\x28",      // the lead byte of three, then "("
+      "\xc3\xa9\xa9",  // a whole character, then a stray continuation byte
+  };
+  for (const std::string& text : binary) {
+    INFO(Catch::StringMaker<std::string>::convert(text));
+    CHECK(incomplete_utf8_tail(text) == 0);
+    CHECK(incomplete_utf8_tail("text" + text) == 0);
+  }
+  CHECK(incomplete_utf8_tail("") == 0);
+}
+
+TEST_CASE("the length of a character is found, and 0 for what is none") {
+  for (const std::string& character : kCharacters) {
+    CHECK(utf8_character_length(character + "more") == character.size());
+    for (std::size_t cut = 0; cut < character.size(); ++cut) {
+      CHECK(utf8_character_length(character.substr(0, cut)) == 0);
+    }
+  }
+  for (const std::string text :
+       {"\x80", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "\xe2\x82z"}) {
+    CHECK(utf8_character_length(text) == 0);
+  }
+}
