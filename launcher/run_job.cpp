@@ -1,13 +1,11 @@
 #include "launcher/run_job.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <random>
 
 #include "base/text.h"
-#include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/local/local_starter.h"
@@ -28,13 +26,6 @@ constexpr auto kDrainDeadline = std::chrono::seconds(5);
 std::string make_job_id() {
   std::random_device random;
   return "ddlrun-" + std::to_string(::getpid()) + "-" + std::to_string(random());
-}
-
-// A descriptor opened later must not become 0, 1 or 2 because the caller closed one of them.
-void open_missing_standard_fds() {
-  for (int fd = 0; fd <= 2; ++fd) {
-    if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
-  }
 }
 
 std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
@@ -61,7 +52,6 @@ class JobRun : private SupervisorActions {
       : spec_(spec), head_environment_(head_environment), notices_(notices), fleet_(loop_) {}
 
   Result<JobReport> run() {
-    open_missing_standard_fds();
     allocation_ = local_allocation(hostname());
     const auto starter = make_local_starter();
     DDL_TRY(fleet_.start(allocation_, *starter));
@@ -119,7 +109,6 @@ class JobRun : private SupervisorActions {
     }
     job.num_nodes = static_cast<int>(plan.nodes.size());
     job.kill_grace_seconds = spec_.kill_grace_seconds;
-    job.timeout_seconds = spec_.timeout_seconds;
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
     if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());

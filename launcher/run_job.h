@@ -18,7 +18,8 @@ struct Notices {
 };
 
 /// Starts the job on this machine, supervises it and returns when nothing of it is left.
-/// Uses standard input and output; installs signal handling for its duration; must be called while the process has one thread.
+/// Uses standard input and output; installs signal handling for its duration; must be called while the
+/// process has one thread and with descriptors 0, 1 and 2 open.
 /// An Error means that it could not begin (bad combination of numbers, no agent); nothing is left then either.
 Result<JobReport> run_job(const JobSpec& spec, const Environment& head_environment, const Notices& notices);
 

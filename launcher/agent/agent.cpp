@@ -29,8 +29,6 @@
 namespace ddl::launcher {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
@@ -38,7 +36,6 @@ constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 struct Rank {
   int rank = 0;
   std::int64_t pid = 0;  // 0 until started
-  Clock::time_point started;
   bool ended = false;
   std::unique_ptr<RankOutput> out;
   std::unique_ptr<RankOutput> err;
@@ -189,7 +186,6 @@ class Agent {
   void on(const message::ChildStarted& message) {
     Rank& rank = ranks_[message.rank];
     rank.pid = message.pid;
-    rank.started = Clock::now();
     say(message::RankStarted{message.rank, message.pid});
   }
 
@@ -210,7 +206,7 @@ class Agent {
     RankOutcome outcome;
     outcome.rank = message.rank;
     outcome.pid = rank.pid;
-    outcome.run_seconds = std::chrono::duration<double>(Clock::now() - rank.started).count();
+    outcome.run_seconds = message.run_seconds;
     if (WIFSIGNALED(message.wait_status)) {
       outcome.kind = RankOutcome::Kind::kSignalled;
       outcome.signal = WTERMSIG(message.wait_status);

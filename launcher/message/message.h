@@ -113,6 +113,7 @@ struct ChildFailed {
 struct ChildEnded {
   int rank = 0;
   int wait_status = 0;  ///< as from waitpid(2)
+  double run_seconds = 0;
 };
 struct Leftovers {
   int count = 0;

@@ -99,7 +99,7 @@ class Spawner {
       for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, message.signal);
       return;
     }
-    for (const auto& [pid, rank] : running_) ::kill(-pid, message.signal);
+    for (const auto& [pid, child] : running_) ::kill(-pid, message.signal);
   }
 
   void on(const message::KillAll&) {
@@ -123,7 +123,7 @@ class Spawner {
       early_ends_.erase(child.pid);
       say(*failure);
     } else {
-      running_.emplace(child.pid, child.rank);
+      running_.emplace(child.pid, Running{child.rank, child.started});
       say(message::ChildStarted{child.rank, child.pid});
       if (const auto status = early_ends_.find(child.pid); status != early_ends_.end()) {
         on_ended(status->first, status->second);
@@ -157,7 +157,8 @@ class Spawner {
   void on_ended(pid_t pid, int status) {
     const auto child = running_.find(pid);
     if (child != running_.end()) {
-      say(message::ChildEnded{child->second, status});
+      const auto age = std::chrono::steady_clock::now() - child->second.started;
+      say(message::ChildEnded{child->second.rank, status, std::chrono::duration<double>(age).count()});
       running_.erase(child);
       return;
     }
@@ -177,6 +178,11 @@ class Spawner {
     for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, SIGKILL);
   }
 
+  struct Running {
+    int rank = 0;
+    std::chrono::steady_clock::time_point started;
+  };
+
   UniqueFd channel_;
   UniqueFd child_events_;
   bool agent_is_there_ = true;
@@ -185,8 +191,8 @@ class Spawner {
   net::FrameDecoder decoder_;
   std::deque<UniqueFd> passed_fds_;
   std::vector<StartingChild> starting_;
-  std::map<pid_t, int> running_;      // pid -> rank
-  std::map<pid_t, int> early_ends_;   // of starting_: pid -> wait status
+  std::map<pid_t, Running> running_;
+  std::map<pid_t, int> early_ends_;  // of starting_: pid -> wait status
 };
 
 [[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory) {

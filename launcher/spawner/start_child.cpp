@@ -62,13 +62,14 @@ Result<StartingChild> start_child(const ChildSpec& spec, const std::array<Unique
   const auto argv = pointers_to(spec.argv);
   auto environment = pointers_to(spec.environment);
   const pid_t spawner = ::getpid();
+  const auto started = std::chrono::steady_clock::now();
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
     become_child(spec, standard_fds, errors->second.get(), spawner, argv.data(), environment.data());
   }
   ::setpgid(pid, pid);  // the child does the same: whoever comes first, the group is there when this returns
-  return StartingChild{spec.rank, pid, std::move(errors->first)};
+  return StartingChild{spec.rank, pid, started, std::move(errors->first)};
 }
 
 std::optional<message::ChildFailed> read_start_error(const StartingChild& child) {

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <array>
+#include <chrono>
+#include <optional>
 
 #include "base/unique_fd.h"
 #include "launcher/message/message.h"
@@ -15,6 +17,7 @@ namespace ddl::launcher {
 struct StartingChild {
   int rank = 0;
   pid_t pid = 0;
+  std::chrono::steady_clock::time_point started;
   UniqueFd error_pipe;  ///< at end of file once exec has succeeded; otherwise carries what failed
 };
 

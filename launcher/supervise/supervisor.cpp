@@ -109,9 +109,7 @@ void Supervisor::on_signal(int signal) {
 }
 
 void Supervisor::on_timeout() {
-  if (begin_end(EndReason::kTimeout, contract::kTimeout, SIGTERM, job_.kill_grace_seconds)) {
-    report_.message = "the job ran longer than --timeout allows";
-  }
+  begin_end(EndReason::kTimeout, contract::kTimeout, SIGTERM, job_.kill_grace_seconds);
 }
 
 void Supervisor::on_output_broken() {

@@ -33,7 +33,6 @@ class Supervisor {
     std::vector<std::string> rank_hosts;  ///< by rank
     int num_nodes = 1;
     double kill_grace_seconds = 5;
-    double timeout_seconds = 0;  ///< only for the sentence about it
   };
   Supervisor(Job job, SupervisorActions& actions);
 
