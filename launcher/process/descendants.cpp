@@ -40,16 +40,71 @@ std::optional<Entry> read_entry(pid_t pid) {
   return entry;
 }
 
-std::map<pid_t, Entry> all_processes() {
-  std::map<pid_t, Entry> table;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
-  if (!directory) return table;
-  while (const dirent* name = ::readdir(directory.get())) {
-    const auto pid = parse_integer(name->d_name);
-    if (!pid) continue;
-    if (auto entry = read_entry(static_cast<pid_t>(*pid))) table.emplace(static_cast<pid_t>(*pid), *entry);
+std::vector<pid_t> numbered_entries(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
+  if (!directory) return numbers;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (const auto number = parse_integer(entry->d_name)) numbers.push_back(static_cast<pid_t>(*number));
   }
-  return table;
+  return numbers;
+}
+
+using ChildLists = std::map<pid_t, std::vector<pid_t>>;
+
+// Reads every process of the machine.
+ChildLists child_lists_of_all() {
+  ChildLists lists;
+  for (const pid_t pid : numbered_entries("/proc")) {
+    if (const auto entry = read_entry(pid)) lists[entry->parent].push_back(pid);
+  }
+  return lists;
+}
+
+// Reads only what is below root, by /proc/PID/task/TID/children (proc(5); needs CONFIG_PROC_CHILDREN, which
+// distributions have). nullopt without it.
+std::optional<ChildLists> child_lists_below(pid_t root) {
+  ChildLists lists;
+  std::vector<pid_t> pending = {root};
+  while (!pending.empty()) {
+    const pid_t pid = pending.back();
+    pending.pop_back();
+    if (lists.contains(pid)) continue;
+    auto& children = lists[pid];
+    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+    for (const pid_t thread : numbered_entries(tasks)) {
+      const auto text = read_file(tasks + "/" + std::to_string(thread) + "/children");
+      if (!text && pid == root) return std::nullopt;
+      if (!text) continue;  // ended meanwhile
+      for (const auto word : split(*text, ' ')) {
+        if (const auto child = parse_integer(word)) children.push_back(static_cast<pid_t>(*child));
+      }
+    }
+    pending.insert(pending.end(), children.begin(), children.end());
+  }
+  return lists;
+}
+
+std::vector<ProcessId> living_below(pid_t root, ChildLists lists) {
+  std::vector<ProcessId> found;
+  std::vector<pid_t> pending = lists[root];
+  std::set<pid_t> seen;  // the lists are no snapshot: a recycled pid must not make a loop
+  while (!pending.empty()) {
+    const pid_t pid = pending.back();
+    pending.pop_back();
+    if (!seen.insert(pid).second) continue;
+    const auto entry = read_entry(pid);
+    if (entry && entry->state != 'Z' && entry->state != 'X') found.push_back({pid, entry->start_time});
+    const auto& below = lists[pid];
+    pending.insert(pending.end(), below.begin(), below.end());
+  }
+  return found;
+}
+
+// Whoever lost its parent became a subreaper's child: without children it has no descendants.
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 void reap_finished_children() {
@@ -62,23 +117,8 @@ void reap_finished_children() {
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L); }
 
 std::vector<ProcessId> descendants_of(pid_t root) {
-  const auto table = all_processes();
-  std::map<pid_t, std::vector<pid_t>> children;
-  for (const auto& [pid, entry] : table) children[entry.parent].push_back(pid);
-
-  std::vector<ProcessId> found;
-  std::vector<pid_t> pending = children[root];
-  std::set<pid_t> seen;  // the table is no snapshot: a recycled pid must not make a loop
-  while (!pending.empty()) {
-    const pid_t pid = pending.back();
-    pending.pop_back();
-    if (!seen.insert(pid).second) continue;
-    const Entry& entry = table.at(pid);
-    if (entry.state != 'Z' && entry.state != 'X') found.push_back({pid, entry.start_time});
-    const auto& below = children[pid];
-    pending.insert(pending.end(), below.begin(), below.end());
-  }
-  return found;
+  auto lists = child_lists_below(root);
+  return living_below(root, lists ? std::move(*lists) : child_lists_of_all());
 }
 
 void signal_process(const ProcessId& process, int signal) {
@@ -96,8 +136,10 @@ template <class OnFound>
 bool until_none_left(Deadline deadline, OnFound on_found) {
   for (;;) {
     reap_finished_children();
-    const auto found = descendants_of(::getpid());
-    if (found.empty()) return true;
+    if (!has_children()) return true;
+    auto found = descendants_of(::getpid());
+    // The lists below us may miss one while another ends; a child that is not among them must be found.
+    if (found.empty()) found = living_below(::getpid(), child_lists_of_all());
     UniqueFd first;
     for (const ProcessId& process : found) {
       if (!first) first = open_pidfd(process.pid).value_or(UniqueFd());

@@ -25,6 +25,7 @@ std::vector<ProcessId> descendants_of(pid_t root);
 /// Sends a signal to one process found before, if it is still that process.
 void signal_process(const ProcessId& process, int signal);
 
+/// Both only for a subreaper, whose orphans are its children.
 /// Reaps children as they end until the calling process has no descendants. False if the deadline passed first.
 bool wait_for_descendants(Deadline deadline);
 
