@@ -1,0 +1,36 @@
+#include "cli/console.h"
+
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "contract/exit_code.h"
+
+namespace ddl::cli {
+
+Console::Console(const launcher::Environment& environment)
+    : error_style_(TerminalStyle::for_fd(STDERR_FILENO, environment)) {}
+
+int Console::print(const std::string& text) const {
+  const Status written = write_all(STDOUT_FILENO, text.data(), text.size());
+  if (written) return contract::kSuccess;
+  note("standard output: " + written.error().message());
+  return contract::kStartFailure;
+}
+
+void Console::note(const std::string& sentence) const {
+  report(error_style_.strong("ddlrun:") + " " + sentence + "\n");
+}
+
+int Console::refuse(const CommandLineError& error) const {
+  std::string text = error_style_.alarm("ddlrun:") + " " + error.message + "\n";
+  if (!error.hint.empty()) text += error_style_.strong("hint:") + " " + error.hint + "\n";
+  report(text);
+  return error.exit_code;
+}
+
+void Console::report(const std::string& text) const {
+  // Where standard error is gone there is nobody left to tell.
+  static_cast<void>(write_all(STDERR_FILENO, text.data(), text.size()));
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,32 @@
+// ddlrun's own words on standard output and standard error.
+#pragma once
+
+#include <string>
+
+#include "cli/options.h"
+#include "cli/terminal_style.h"
+
+namespace ddl::cli {
+
+/// Writes whole texts at once, past any buffer, so that they stay in order with what ranks write.
+class Console {
+ public:
+  explicit Console(const launcher::Environment& environment);
+
+  /// What was asked for, on standard output. Returns the exit code: kSuccess, or kStartFailure where it cannot be
+  /// written (said on standard error).
+  int print(const std::string& text) const;
+  /// One sentence on standard error, after "ddlrun: ".
+  void note(const std::string& sentence) const;
+  /// The refusal with its hint on standard error. Returns its exit code.
+  int refuse(const CommandLineError& error) const;
+  /// A finished text on standard error.
+  void report(const std::string& text) const;
+
+  const TerminalStyle& error_style() const { return error_style_; }
+
+ private:
+  TerminalStyle error_style_;
+};
+
+}  // namespace ddl::cli

@@ -1,0 +1,73 @@
+#include "cli/help_text.h"
+
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/option_table.h"
+#include "contract/version.h"
+
+namespace ddl::cli {
+
+namespace {
+
+constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
+    {OptionGroup::kRanks, "Ranks"},
+    {OptionGroup::kInputOutput, "Input and output"},
+    {OptionGroup::kReports, "Reports"},
+    {OptionGroup::kAbout, "About"},
+};
+
+constexpr std::size_t kHelpColumn = 34;
+
+std::string option_line(const OptionEntry& entry) {
+  std::string line = "  ";
+  bool first = true;
+  for (const std::string_view spelling : split(entry.spellings, ',')) {
+    // Long synonyms would only widen the column; docs/reference/ddlrun.md has them.
+    if (!first && line.size() + spelling.size() > kHelpColumn) continue;
+    line += (first ? "" : ", ") + std::string(spelling);
+    first = false;
+  }
+  if (entry.takes_value()) line += " " + std::string(entry.value);
+  if (line.size() + 2 > kHelpColumn) {
+    line += "\n" + std::string(kHelpColumn, ' ');
+  } else {
+    line.append(kHelpColumn - line.size(), ' ');
+  }
+  return line + std::string(entry.help) + "\n";
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::string text =
+      "Usage: ddlrun -np N [options] [--] command [args...]\n"
+      "\n"
+      "Starts N ranks of a command on this machine and ends with the exit code of the first one that fails.\n"
+      "Options come before the command; everything after it is the command's.\n";
+  for (const auto& [group, heading] : kHeadings) {
+    text += "\n" + std::string(heading) + ":\n";
+    for (const OptionEntry& entry : option_table()) {
+      if (entry.group == group) text += option_line(entry);
+    }
+  }
+  text +=
+      "\n"
+      "Exit codes: the first failing rank's own, 128+N for signal N, 2 for a wrong option, 121 for a\n"
+      "lost host, 122 when the job could not be started, 124 for --timeout, 126 or 127 when the\n"
+      "command cannot be executed or does not exist.\n"
+      "\n"
+      "Examples:\n"
+      "  ddlrun -np 4 python train.py --epochs 10        4 ranks; --epochs is train.py's\n"
+      "  ddlrun -np 4 --output-filename logs ./train     and each rank's output in logs/rank.R/\n"
+      "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          LR set, DATA passed on\n"
+      "  ddlrun -np 1 --no-tag-output ./train > out      the rank's bytes, unchanged\n"
+      "  ddlrun -np 8 --oversubscribe --dry-run ./train  what would be started\n"
+      "  ddlrun --check-build                            what works on this machine\n";
+  return text;
+}
+
+std::string version_text() { return "ddlrun " + std::string(contract::kVersion) + "\n"; }
+
+}  // namespace ddl::cli

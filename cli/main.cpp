@@ -1,0 +1,89 @@
+// ddlrun: options in, objects wired, exit code out.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/build_box.h"
+#include "cli/build_probe.h"
+#include "cli/console.h"
+#include "cli/error_report.h"
+#include "cli/help_text.h"
+#include "cli/options.h"
+#include "cli/path_check.h"
+#include "cli/plan_json.h"
+#include "cli/plan_text.h"
+#include "cli/report_json.h"
+#include "cli/report_text.h"
+#include "cli/start_notes.h"
+#include "cli/this_process.h"
+#include "contract/exit_code.h"
+#include "launcher/run_job.h"
+
+namespace {
+
+using namespace ddl;
+
+/// Prints how the job went and returns ddlrun's exit code.
+int finish(const launcher::JobReport& report, const cli::Request& request, const cli::Console& console) {
+  if (request.json) {
+    console.report(cli::report_json(report));
+  } else if (report.reason != launcher::EndReason::kSuccess) {
+    console.report(cli::failure_report(report, request.job, console.error_style()));
+  } else if (request.job.verbose) {
+    console.note(cli::success_sentence(report));
+  }
+  return report.exit_code;
+}
+
+int dry_run(const cli::Request& request, const launcher::Environment& environment,
+            const cli::Console& console) {
+  const auto plan = launcher::dry_run(request.job, environment);
+  if (!plan) return finish(cli::error_report(plan.error()), request, console);
+  return console.print(request.json ? cli::plan_json(*plan, request.job, environment)
+                                    : cli::plan_text(*plan, request.job, environment));
+}
+
+int run(const cli::Request& request, const launcher::Environment& environment, const cli::Console& console) {
+  if (const auto error = cli::create_output_directory(request.job)) return console.refuse(*error);
+  launcher::Notices notices;
+  notices.note = [&](const std::string& sentence) {
+    if (!request.job.quiet) console.note(sentence);
+  };
+  notices.detail = [&](const std::string& sentence) {
+    if (request.job.verbose) console.note(sentence);
+  };
+  const auto report = launcher::run_job(request.job, environment, notices);
+  return finish(report ? *report : cli::error_report(report.error()), request, console);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::open_closed_standard_fds();
+  const launcher::Environment environment = cli::process_environment();
+  const cli::Console console(environment);
+
+  const auto directory = cli::current_directory();
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const auto request = cli::parse_command_line(words, {directory.value_or(""), cli::allowed_cpus()});
+  if (!request) return console.refuse(request.error());
+
+  switch (request->action) {
+    case cli::Action::kHelp: return console.print(cli::help_text());
+    case cli::Action::kVersion: return console.print(cli::version_text());
+    case cli::Action::kCheckBuild:
+      return console.print(request->json ? cli::check_build_json(cli::probe_build())
+                                         : cli::check_build_text(cli::probe_build()));
+    case cli::Action::kDryRun:
+    case cli::Action::kRun: break;
+  }
+  if (!directory)
+    return console.refuse(
+        {directory.error().message(), "cd to a directory that exists", contract::kNotFound});
+  if (const auto error = cli::check_workdir(request->job)) return console.refuse(*error);
+  if (!request->job.quiet) {
+    for (const std::string& note : cli::start_notes(request->job, environment)) console.note(note);
+  }
+  return request->action == cli::Action::kDryRun ? dry_run(*request, environment, console)
+                                                 : run(*request, environment, console);
+}

@@ -1,0 +1,62 @@
+// Every option of ddlrun, once: the pre-pass, the parser, --help and the suggestions are all made from this table.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl::cli {
+
+enum class OptionId {
+  kNumProc,
+  kOversubscribe,
+  kExport,
+  kWorkdir,
+  kTimeout,
+  kKillGrace,
+  kStdin,
+  kOutputFilename,
+  kTagOutput,
+  kNoTagOutput,
+  kPrefixTimestamp,
+  kDryRun,
+  kJson,
+  kVerbose,
+  kQuiet,
+  kCheckBuild,
+  kVersion,
+  kHelp,
+  kCount,
+  kUnavailable,  ///< horovodrun's, not in this version; OptionEntry::help says what to use instead
+  kForeign,      ///< another launcher's; OptionEntry::help says what to use instead
+};
+
+/// The headings of --help, in order.
+enum class OptionGroup { kRanks, kInputOutput, kReports, kAbout, kHidden };
+
+struct OptionEntry {
+  OptionId id;
+  OptionGroup group;
+  std::string_view spellings;  ///< as people write them, separated by commas: "-np,--num-proc"
+  std::string_view value;      ///< what --help calls its value; "" for a flag
+  std::string_view help;
+
+  bool takes_value() const { return !value.empty(); }
+  bool is_available() const { return id < OptionId::kCount; }
+};
+
+std::span<const OptionEntry> option_table();
+
+/// The entry that has this exact spelling, dashes included; null if there is none.
+const OptionEntry* find_spelling(std::string_view spelling);
+/// The entry of an available option.
+const OptionEntry& entry_of(OptionId id);
+/// The one spelling that the parser knows: the first with two dashes, or the only one there is ("-x").
+std::string_view canonical_spelling(const OptionEntry& entry);
+/// For messages: "-np/--num-proc".
+std::string display_name(const OptionEntry& entry);
+/// For hints: "-np N: start N ranks of the command; required".
+std::string usage_line(const OptionEntry& entry);
+
+}  // namespace ddl::cli

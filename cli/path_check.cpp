@@ -1,0 +1,53 @@
+#include "cli/path_check.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace ddl::cli {
+
+namespace fs = std::filesystem;
+
+std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job) {
+  const std::string name = shell_quote(job.workdir);
+  std::error_code error;
+  const fs::file_status status = fs::status(job.workdir, error);
+  if (status.type() == fs::file_type::not_found) {
+    return CommandLineError{"the working directory " + name + " does not exist",
+                            "create it, or give another with --workdir", contract::kNotFound};
+  }
+  if (status.type() == fs::file_type::none) {
+    return CommandLineError{"the working directory " + name + " cannot be used: " + error.message(),
+                            "give another with --workdir", contract::kNotExecutable};
+  }
+  if (status.type() != fs::file_type::directory) {
+    return CommandLineError{"the working directory " + name + " is not a directory",
+                            "give a directory with --workdir", contract::kNotExecutable};
+  }
+  if (::access(job.workdir.c_str(), X_OK) != 0) {
+    return CommandLineError{"the working directory " + name + " may not be entered",
+                            "change its permissions, or give another with --workdir",
+                            contract::kNotExecutable};
+  }
+  return std::nullopt;
+}
+
+std::optional<CommandLineError> create_output_directory(const launcher::JobSpec& job) {
+  if (job.output_directory.empty()) return std::nullopt;
+  const std::string name = shell_quote(job.output_directory);
+  const std::string hint = "give a directory that can be written to with --output-filename";
+  std::error_code error;
+  fs::create_directories(job.output_directory, error);
+  if (error) {
+    return CommandLineError{"the output directory " + name + " cannot be created: " + error.message(), hint};
+  }
+  if (::access(job.output_directory.c_str(), W_OK | X_OK) != 0) {
+    return CommandLineError{"the output directory " + name + " may not be written to", hint};
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddl::cli

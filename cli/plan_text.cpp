@@ -1,0 +1,92 @@
+#include "cli/plan_text.h"
+
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/environment_change.h"
+#include "cli/rank_ranges.h"
+
+namespace ddl::cli {
+
+using launcher::Environment;
+using launcher::JobSpec;
+using launcher::LaunchPlan;
+using launcher::NodeLaunch;
+using launcher::RankLaunch;
+
+namespace {
+
+std::string field(std::string_view name, std::string_view value) {
+  return fmt::format("  {:<12}{}\n", name, value);
+}
+
+std::string command_line(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (const std::string& word : command) words.push_back(shell_quote(word));
+  return join(words, " ");
+}
+
+std::string stdin_text(launcher::StdinTarget target) {
+  switch (target) {
+    case launcher::StdinTarget::kRank0: return "read by rank 0; the others read /dev/null";
+    case launcher::StdinTarget::kAll: return "every rank reads all of it";
+    case launcher::StdinTarget::kNone: return "every rank reads /dev/null";
+  }
+  return "";
+}
+
+std::string output_text(const JobSpec& job) {
+  std::string text = job.tag_output ? "lines tagged with their rank" : "lines as they are";
+  if (job.timestamp_output) text += ", with the time";
+  if (!job.output_directory.empty()) text += "; also in " + job.output_directory + "/rank.R/{stdout,stderr}";
+  return text;
+}
+
+std::string assignment(const std::string& name, const std::string& value) {
+  if (is_unknown_until_launch(name, value)) return name + " (unknown until launch)";
+  return name + "=" + shell_quote(value);
+}
+
+}  // namespace
+
+std::string plan_text(const LaunchPlan& plan, const JobSpec& job, const Environment& head_environment) {
+  const auto rank_count =
+      std::accumulate(plan.nodes.begin(), plan.nodes.end(), std::size_t{0},
+                      [](std::size_t sum, const NodeLaunch& node) { return sum + node.ranks.size(); });
+  std::string text =
+      fmt::format("ddlrun would start {} on {}. Nothing was started and no node was asked.\n\n",
+                  counted(static_cast<std::int64_t>(rank_count), "rank"),
+                  counted(static_cast<std::int64_t>(plan.nodes.size()), "node"));
+  text += field("command", command_line(job.command));
+  text += field("workdir", job.workdir);
+  text += field("stdin", stdin_text(job.stdin_target));
+  text += field("output", output_text(job));
+  if (job.timeout_seconds > 0) text += field("timeout", fmt::format("{} s", job.timeout_seconds));
+  text += field("kill grace", fmt::format("{} s", job.kill_grace_seconds));
+
+  const EnvironmentChange change = environment_change(plan, head_environment);
+  text += "\nEvery rank inherits ddlrun's environment";
+  if (!change.removed.empty()) text += " without " + join(change.removed, ", ");
+  text += ", finds a PMIx server in PMIX_*, and has\n";
+  for (const auto& [name, value] : change.set) text += "    " + assignment(name, value) + "\n";
+
+  auto own = change.own.begin();
+  for (const NodeLaunch& node : plan.nodes) {
+    std::vector<int> ranks;
+    for (const RankLaunch& rank : node.ranks) ranks.push_back(rank.rank);
+    const auto index = static_cast<std::size_t>(node.node_index);
+    text += fmt::format("\nNode {}, {}: {}\n", node.node_index,
+                        index < node.node_names.size() ? node.node_names[index] : "?", ranks_text(ranks));
+    for (const RankLaunch& rank : node.ranks) {
+      std::vector<std::string> assignments;
+      for (const auto& [name, value] : *own) assignments.push_back(assignment(name, value));
+      ++own;
+      if (!assignments.empty()) text += fmt::format("    rank {}: {}\n", rank.rank, join(assignments, " "));
+    }
+  }
+  return text;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,30 @@
+// What is known about the safety of a PMIx library.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ddl::cli {
+
+/// CVE-2023-41915: as root, OpenPMIx older than 4.2.6, and 5.0.0, can be tricked into giving files away.
+enum class PmixSafety {
+  kFixed,    ///< by its version
+  kPatched,  ///< by its distribution
+  kExposed,  ///< an older version, and no patch is known of
+  kUnknown,  ///< the version cannot be read
+};
+
+/// version_text: PMIx_Get_version(), "OpenPMIx 4.2.2rc2 (PMIx Standard: ...)". package_version: the distribution's, such
+/// as "4.2.2-1+deb12u1", or "". Pure.
+PmixSafety pmix_safety(std::string_view version_text, std::string_view package_version);
+
+/// "OpenPMIx 4.2.2rc2", from PMIx_Get_version().
+std::string_view pmix_name(std::string_view version_text);
+
+/// What --check-build says beside the box. Pure.
+std::string pmix_sentence(std::string_view version_text, std::string_view package_version, bool as_root);
+
+/// The version of an installed package in the text of dpkg's status file; "" if it is not there. Pure.
+std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package);
+
+}  // namespace ddl::cli

@@ -1,0 +1,243 @@
+#include "cli/report_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/rank_ranges.h"
+#include "contract/exit_code.h"
+#include "launcher/output/stderr_tail.h"
+
+namespace ddl::cli {
+
+using launcher::EndReason;
+using launcher::JobReport;
+using launcher::JobSpec;
+using launcher::RankOutcome;
+using Kind = launcher::RankOutcome::Kind;
+
+namespace {
+
+const RankOutcome* culprit_of(const JobReport& report) {
+  if (!report.first_failure) return nullptr;
+  const auto it = std::find_if(report.ranks.begin(), report.ranks.end(),
+                               [&](const RankOutcome& rank) { return rank.rank == *report.first_failure; });
+  return it == report.ranks.end() ? nullptr : &*it;
+}
+
+/// "SIGTERM", for a signal that is told rather than explained.
+std::string signal_name(int signal) {
+  const std::string text = signal_text(signal);
+  return text.substr(0, text.find(" ("));
+}
+
+std::vector<std::string> printable_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(trim(text), '\n')) lines.push_back(launcher::printable_line(line));
+  return lines;
+}
+
+std::string who(const RankOutcome& rank) {
+  std::string text = fmt::format("rank {}", rank.rank);
+  if (!rank.host.empty()) text += " on " + rank.host;
+  if (rank.pid > 0) text += fmt::format(" (pid {})", rank.pid);
+  return text;
+}
+
+std::string how(const RankOutcome& rank) {
+  switch (rank.kind) {
+    case Kind::kSignalled:
+      return fmt::format("was killed by {}{}", signal_text(rank.signal),
+                         rank.core_dumped ? ", core dumped" : "");
+    case Kind::kExited: return fmt::format("exited with {}", rank.exit_code);
+    case Kind::kStartFailed: return "could not be started: " + rank.start_error;
+    case Kind::kRunning: return "was running when its host was lost";
+    case Kind::kNotStarted: return "was not started";
+  }
+  return "";
+}
+
+std::string headline(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
+  const std::string after = " after " + duration_text(culprit ? culprit->run_seconds : report.run_seconds);
+  switch (report.reason) {
+    case EndReason::kSuccess: return "";
+    case EndReason::kRankFailed:
+      if (culprit) return who(*culprit) + " " + how(*culprit) + after;
+      break;
+    case EndReason::kAborted:
+      if (culprit)
+        return fmt::format("{} aborted the job with code {}{}", who(*culprit), report.exit_code, after);
+      break;
+    case EndReason::kStartFailed:
+      if (culprit) return who(*culprit) + " " + how(*culprit);
+      break;
+    case EndReason::kHostLost: break;
+    case EndReason::kTimeout:
+      return fmt::format("the job had not ended after --timeout {} and was ended", job.timeout_seconds);
+    case EndReason::kSignal: return fmt::format("ended by {}{}", signal_name(report.signal), after);
+  }
+  return report.message.empty() ? "the job failed" + after : report.message;
+}
+
+/// What happened to one rank that is not the culprit, in words that fit several of them.
+std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool several) {
+  const std::string were = several ? "were" : "was";
+  switch (rank.kind) {
+    case Kind::kNotStarted: return were + " not started";
+    case Kind::kStartFailed: return "could not be started" + std::string(culprit ? " either" : "");
+    case Kind::kRunning: return were + " running when " + (several ? "their" : "its") + " host was lost";
+    case Kind::kSignalled:
+      return were + (rank.ended_by_us ? " ended with " + signal_name(rank.signal)
+                                      : " killed by " + signal_text(rank.signal));
+    case Kind::kExited: {
+      // A rank that handles SIGTERM may exit with 0 later than the culprit: only an earlier end was its own.
+      const bool before = rank.exit_code == 0 && culprit && rank.run_seconds < culprit->run_seconds;
+      return fmt::format("{} with {}", before ? "had already exited" : "exited", rank.exit_code);
+    }
+  }
+  return "";
+}
+
+/// "ranks 0, 2-5 were ended with SIGTERM; rank 7 had already exited with 0"; "" if there are no others.
+std::string fates(const JobReport& report, const RankOutcome* culprit) {
+  std::vector<std::pair<std::string, std::vector<const RankOutcome*>>>
+      groups;  // in order of their lowest rank
+  for (const RankOutcome& rank : report.ranks) {
+    if (&rank == culprit) continue;
+    const std::string key = fate(rank, culprit, true);
+    auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == key; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
+    group->second.push_back(&rank);
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [key, members] : groups) {
+    std::vector<int> ranks;
+    for (const RankOutcome* rank : members) ranks.push_back(rank->rank);
+    sentences.push_back(ranks_text(ranks) + " " + fate(*members.front(), culprit, members.size() > 1));
+  }
+  return join(sentences, "; ");
+}
+
+std::string next_step_after_signal(const RankOutcome& culprit) {
+  switch (culprit.signal) {
+    case SIGKILL:
+      return culprit.kill_explanation.empty()
+                 ? "ddlrun did not send it: look for the kernel's out-of-memory killer in 'dmesg' on " +
+                       culprit.host
+                 : "fewer ranks, a smaller batch, or a higher memory limit";
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGABRT:
+    case SIGFPE:
+    case SIGILL:
+      return culprit.core_dumped ? "look at the core file: coredumpctl debug " + std::to_string(culprit.pid) +
+                                       ", or gdb with the program and the file"
+                                 : "for a core file, type 'ulimit -c unlimited' before ddlrun; for a Python "
+                                   "program, -x PYTHONFAULTHANDLER=1 shows where it was";
+    default: return "";
+  }
+}
+
+/// What to do next, in one sentence; "" where the lines above say all there is.
+std::string next_step(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
+  const std::string program = job.command.empty() ? "" : job.command.front();
+  switch (report.reason) {
+    case EndReason::kTimeout: return "if it was still at work, give --timeout more seconds";
+    case EndReason::kStartFailed:
+      if (report.exit_code == contract::kNotFound && culprit && !program.empty() &&
+          program.find('/') == std::string::npos) {
+        return "a name without '/' is looked up in PATH; for a file in the working directory write " +
+               shell_quote("./" + program);
+      }
+      if (report.exit_code == contract::kNotFound && culprit)
+        return "check the path; it is meant from " + job.workdir;
+      if (report.exit_code == contract::kNotExecutable && culprit) {
+        return "make it executable (chmod +x) with a #! line, or start its interpreter: python3 " +
+               shell_quote(program);
+      }
+      return "";
+    case EndReason::kRankFailed:
+      if (!culprit) return "";
+      if (culprit->kind == Kind::kSignalled) {
+        if (std::string step = next_step_after_signal(*culprit); !step.empty()) return step;
+      }
+      // The tail is cut: tell where all of it is, or how to keep it.
+      if (culprit->stderr_tail.size() < launcher::StderrTail::kMaxLines) return "";
+      return job.output_directory.empty() ? "--output-filename DIR keeps all that every rank writes"
+                                          : "all that it wrote is in " + job.output_directory;
+    default: return "";
+  }
+}
+
+class Page {
+ public:
+  explicit Page(const TerminalStyle& style) : style_(style) {}
+
+  void line(const std::string& text) { text_ += "  " + text + "\n"; }
+  void quote(const std::string& title, const std::vector<std::string>& lines) {
+    line(title + ":");
+    for (const std::string& one : lines)
+      text_ += "  " + style_.faint("|") + (one.empty() ? "" : " " + one) + "\n";
+  }
+  void head(const std::string& text) { text_ += style_.alarm("ddlrun:") + " " + style_.strong(text) + "\n"; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  const TerminalStyle& style_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (seconds < 0.9995) return fmt::format("{:.3f} s", seconds);
+  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string success_sentence(const JobReport& report) {
+  return counted(static_cast<std::int64_t>(report.ranks.size()), "rank") + " exited with 0 after " +
+         duration_text(report.run_seconds);
+}
+
+std::string failure_report(const JobReport& report, const JobSpec& job, const TerminalStyle& style) {
+  if (report.reason == EndReason::kSuccess) return "";
+  const RankOutcome* culprit = culprit_of(report);
+  const std::string head = headline(report, culprit, job);
+  const std::vector<std::string> said = printable_lines(report.abort_message);
+  const bool says_something = !trim(report.abort_message).empty();
+
+  Page page(style);
+  page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
+  if (says_something && said.size() > 1) page.quote("its message", said);
+  if (!report.message.empty() && report.message != head) page.line(report.message);
+  if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
+  if (culprit && !culprit->stderr_tail.empty()) {
+    const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
+    page.quote(count == 1 ? "its last line on standard error"
+                          : fmt::format("its last {} lines on standard error", count),
+               culprit->stderr_tail);
+  } else if (culprit && culprit->kind != Kind::kStartFailed && culprit->kind != Kind::kNotStarted) {
+    page.line("it wrote nothing on standard error");
+  }
+  if (std::string others = fates(report, culprit); !others.empty()) page.line(others);
+  if (report.leftovers_ended == 1) {
+    page.line("1 process outlived its rank and was ended");
+  } else if (report.leftovers_ended > 1) {
+    page.line(fmt::format("{} processes outlived their ranks and were ended", report.leftovers_ended));
+  }
+  if (std::string step = next_step(report, culprit, job); !step.empty())
+    page.line(style.strong("next:") + " " + step);
+  return page.take();
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,31 @@
+// A library looked at with dlopen.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace ddl::cli {
+
+/// A loaded library. It stays loaded until the process ends: what its constructors registered may be called until then.
+class SharedLibrary {
+ public:
+  /// name: a path, or a file name for the loader's search. The error is the loader's sentence.
+  static Result<SharedLibrary> load(const std::string& name);
+
+  /// The function of this name, or null.
+  template <class Function>
+  Function* function(const char* name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
+  /// The path that the loader found it at.
+  const std::string& path() const { return path_; }
+
+ private:
+  SharedLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  void* symbol(const char* name) const;
+  void* handle_;
+  std::string path_;
+};
+
+}  // namespace ddl::cli

@@ -1,0 +1,44 @@
+#include "cli/this_process.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace ddl::cli {
+
+void open_closed_standard_fds() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    // open(2) takes the lowest free number, and all below fd are taken. Meant to be inherited: no O_CLOEXEC.
+    if (::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) std::abort();
+  }
+}
+
+launcher::Environment process_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return launcher::parse_environment(entries);
+}
+
+int allowed_cpus() {
+  // Larger than any machine today; a kernel with more CPUs than the set refuses it with EINVAL.
+  constexpr int kMostCpus = 1 << 16;
+  cpu_set_t* cpus = CPU_ALLOC(kMostCpus);
+  const std::size_t size = CPU_ALLOC_SIZE(kMostCpus);
+  CPU_ZERO_S(size, cpus);
+  const int count = ::sched_getaffinity(0, size, cpus) == 0 ? CPU_COUNT_S(size, cpus) : 1;
+  CPU_FREE(cpus);
+  return count;
+}
+
+Result<std::string> current_directory() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::current_path(error);
+  if (error) return fail(errno_error("the current directory", error.value()));
+  return path.string();
+}
+
+}  // namespace ddl::cli
