@@ -16,7 +16,7 @@ endif()
 
 add_library(ddl_build_flags INTERFACE)
 target_compile_options(ddl_build_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+  -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Wno-missing-field-initializers)
 # Every include names its room: "base/error.h". The direction between rooms is checked by a test.
 target_include_directories(ddl_build_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
 

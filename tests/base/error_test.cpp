@@ -85,7 +85,8 @@ TEST_CASE("DDL_TRY goes on after success and returns the error otherwise") {
 TEST_CASE("a result may hold what can only be moved") {
   Result<std::unique_ptr<int>> result = std::make_unique<int>(5);
   REQUIRE(result);
-  CHECK(*std::move(result).value() == 5);
+  const std::unique_ptr<int> taken = std::move(result).value();
+  CHECK(*taken == 5);
 }
 
 TEST_CASE("an interrupted call is repeated, another failure is not") {

@@ -42,6 +42,10 @@ const Tree& tree() {
   return kTree;
 }
 
+bool is_users(const SourceFile& file) {
+  return file.room() == "examples" || file.path.starts_with("tests/package/");
+}
+
 bool is_public_header(const SourceFile& file) { return file.path.starts_with("runtime/include/"); }
 
 std::string position(const SourceFile& file, const Include& include) {
@@ -91,14 +95,30 @@ TEST_CASE("rooms include only what they may") {
 
 TEST_CASE("a quoted include is ours and names its room") {
   for (const SourceFile& file : tree().files) {
-    // The outside project of the package test sees libddl as any user does.
-    if (!ddl::test::is_code(file) || file.path.starts_with("tests/package/")) continue;
+    // Examples, and the outside project of the package test, are written as any user's program: their own files
+    // by name, libddl by <ddl/...>.
+    if (!ddl::test::is_code(file) || is_users(file)) continue;
     for (const Include& include : ddl::test::includes_of(file)) {
       if (!include.quoted) continue;
       INFO(position(file, include));
       CHECK_FALSE(room_of(include).empty());
     }
   }
+}
+
+TEST_CASE("what users write is complete in its own folder") {
+  int checked = 0;
+  for (const SourceFile& file : tree().files) {
+    if (!ddl::test::is_code(file) || !is_users(file)) continue;
+    for (const Include& include : ddl::test::includes_of(file)) {
+      INFO(position(file, include));
+      const std::string beside = file.path.substr(0, file.path.rfind('/') + 1) + std::string(include.name);
+      if (include.quoted) CHECK(tree().paths.contains(beside));
+      if (!include.quoted) CHECK((room_of(include).empty() || room_of(include) == "ddl"));
+      ++checked;
+    }
+  }
+  CHECK(checked > 3);
 }
 
 TEST_CASE("public headers include the standard library and each other, nothing else") {
@@ -112,21 +132,9 @@ TEST_CASE("public headers include the standard library and each other, nothing e
   }
 }
 
-TEST_CASE("an example is complete in its own folder") {
-  for (const SourceFile& file : tree().files) {
-    if (file.room() != "examples" || !ddl::test::is_code(file)) continue;
-    const std::string own = file.path.substr(0, file.path.rfind('/') + 1);
-    for (const Include& include : ddl::test::includes_of(file)) {
-      if (room_of(include) != "examples") continue;
-      INFO(position(file, include));
-      CHECK(include.name.starts_with(own));
-    }
-  }
-}
-
 TEST_CASE("no header of a room is heavy") {
   for (const SourceFile& file : tree().files) {
-    if (!ddl::test::is_header(file) || file.room() == "examples") continue;
+    if (!ddl::test::is_header(file) || is_users(file)) continue;
     for (const Include& include : ddl::test::includes_of(file)) {
       INFO(position(file, include));
       CHECK(std::none_of(kHeavy.begin(), kHeavy.end(),

@@ -1,0 +1,21 @@
+# What lets others find an installed libddl: find_package(ddl) gives ddl::ddl, and pkg-config knows ddl. The targets
+# themselves are installed where they are made. The tree may be moved as a whole.
+include(CMakePackageConfigHelpers)
+
+set(DDL_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/ddl")
+install(EXPORT ddlTargets NAMESPACE ddl:: DESTINATION "${DDL_CMAKE_DIR}")
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/ddlConfig.cmake.in" "${PROJECT_BINARY_DIR}/generated/ddlConfig.cmake"
+  INSTALL_DESTINATION "${DDL_CMAKE_DIR}")
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/generated/ddlConfig.cmake" "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake"
+  DESTINATION "${DDL_CMAKE_DIR}")
+
+# From the folder of ddl.pc up to the prefix: "../.." for lib/pkgconfig.
+set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH DDL_PREFIX_FROM_PKGCONFIG "/prefix/${pkgconfig_dir}" "/prefix")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ddl.pc.in" "${PROJECT_BINARY_DIR}/generated/ddl.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/generated/ddl.pc" DESTINATION "${pkgconfig_dir}")
