@@ -53,7 +53,9 @@ Result<std::unique_ptr<BlockingWriter>> BlockingWriter::create(int fd, Post post
     owned->is_broken = true;
     return [on_broken = owned->on_broken, error] { on_broken(error); };
   };
-  return std::unique_ptr<BlockingWriter>(new BlockingWriter(std::move(write), std::move(post)));
+  auto thread = WriterThread::start(std::move(write), std::move(post));
+  if (!thread) return fail(std::move(thread.error()));
+  return std::unique_ptr<BlockingWriter>(new BlockingWriter(std::move(*thread)));
 }
 
 void BlockingWriter::write(std::string bytes, std::function<void()> done) {

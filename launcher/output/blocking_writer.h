@@ -30,7 +30,7 @@ class BlockingWriter : public Sink {
   bool drain(Deadline deadline) { return thread_.drain(deadline); }
 
  private:
-  BlockingWriter(WriterThread::Write write, Post post) : thread_(std::move(write), std::move(post)) {}
+  explicit BlockingWriter(WriterThread thread) : thread_(std::move(thread)) {}
   WriterThread thread_;
 };
 

@@ -34,9 +34,9 @@ class OutputCredit {
   explicit OutputCredit(std::size_t window) : window_(window) {}
 
   /// How many bytes may be read from the pipe now; 0: stop watching it until a refund.
-  std::size_t may_read() const { return window_ - under_way_; }
-  /// That many bytes were read: at most may_read().
-  void spend(std::size_t bytes) { under_way_ += std::min(bytes, may_read()); }
+  std::size_t may_read() const { return window_ - std::min(window_, under_way_); }
+  /// That many bytes were read. More than may_read() are allowed, for what a pipe still holds when its rank has ended.
+  void spend(std::size_t bytes) { under_way_ += bytes; }
   /// The head's sinks took that many. False, and nothing is changed, if they are more than are under way.
   [[nodiscard]] bool refund(std::size_t bytes) {
     if (bytes > under_way_) return false;

@@ -116,11 +116,12 @@ Result<std::unique_ptr<OutputFiles>> OutputFiles::create(const std::string& dire
   auto write = [files](int index, const std::string& bytes) {
     return files->append(static_cast<std::size_t>(index), bytes);
   };
-  return std::unique_ptr<OutputFiles>(new OutputFiles(num_ranks, std::move(write), std::move(post)));
+  auto thread = WriterThread::start(std::move(write), std::move(post));
+  if (!thread) return fail(std::move(thread.error()));
+  return std::unique_ptr<OutputFiles>(new OutputFiles(num_ranks, std::move(*thread)));
 }
 
-OutputFiles::OutputFiles(int num_ranks, WriterThread::Write write, Post post)
-    : thread_(std::move(write), std::move(post)) {
+OutputFiles::OutputFiles(int num_ranks, WriterThread thread) : thread_(std::move(thread)) {
   for (int index = 0; index < 2 * num_ranks; ++index) sinks_.emplace_back(&thread_, index);
 }
 

@@ -40,7 +40,7 @@ class OutputFiles {
 
  private:
   class File;
-  OutputFiles(int num_ranks, WriterThread::Write write, Post post);
+  OutputFiles(int num_ranks, WriterThread thread);
 
   WriterThread thread_;
   std::vector<File> sinks_;  // 2 * rank for stdout, 2 * rank + 1 for stderr

@@ -8,6 +8,9 @@
 namespace ddl::launcher {
 namespace {
 
+constexpr std::size_t kJoinBytes = 64 * 1024;
+constexpr std::int64_t kTimeStampUnit = 1'000'000;  // time stamps show milliseconds
+
 int index_of(int rank, OutputStream stream) { return 2 * rank + (stream == OutputStream::kStderr ? 1 : 0); }
 OutputStream stream_of(int index) { return index % 2 == 0 ? OutputStream::kStdout : OutputStream::kStderr; }
 
@@ -26,7 +29,7 @@ OutputMux::OutputMux(OutputMuxOptions options) : options_(std::move(options)) {
   }
   const auto add_screen = [this](Sink* sink, bool is_terminal) {
     const LineStyle style{options_.tag, options_.timestamp, options_.raw, is_terminal};
-    screens_.push_back({sink, LineFormatter(style, &tags_), {}, 0});
+    screens_.push_back({sink, LineFormatter(style, &tags_), {}, 0, 0});
   };
   screens_.reserve(2);  // callbacks refer to them
   add_screen(options_.stdout_sink, options_.stdout_is_terminal);
@@ -49,12 +52,22 @@ void OutputMux::accept(OutputChunk chunk) {
   DDL_CHECK(chunk.rank >= 0 && chunk.rank < options_.num_ranks, "rank " + std::to_string(chunk.rank));
   const int index = index_of(chunk.rank, chunk.stream);
   Stream& stream = stream_at(index);
-  const std::size_t size = chunk.bytes.size();
-  stream.accepted += size;
-  if (stream.file != nullptr && size > 0) {
-    stream.file->write(chunk.bytes, guarded([this, index, size] { on_filed(index, size); }));
+  stream.accepted += chunk.bytes.size();
+  if (stream.file != nullptr) {
+    if (stream.is_filing) {
+      stream.file_waiting += chunk.bytes;
+    } else if (!chunk.bytes.empty()) {
+      write_file(index, chunk.bytes);
+    }
   }
   enqueue(index, std::move(chunk));
+}
+
+void OutputMux::write_file(int index, std::string bytes) {
+  Stream& stream = stream_at(index);
+  stream.is_filing = true;
+  const std::size_t size = bytes.size();
+  stream.file->write(std::move(bytes), guarded([this, index, size] { on_filed(index, size); }));
 }
 
 void OutputMux::print(OutputStream stream, std::string line) {
@@ -67,13 +80,29 @@ void OutputMux::print(OutputStream stream, std::string line) {
 void OutputMux::enqueue(int index, OutputChunk chunk) {
   Stream& stream = stream_at(index);
   Screen& screen = screens_[stream.screen];
-  const std::uint64_t order = next_order_++;
   held_bytes_ += chunk.bytes.size();
-  ++waiting_chunks_;
-  if (stream.waiting.empty()) screen.next.emplace(order, index);
-  stream.waiting.push_back({order, std::move(chunk), 0});
+  if (!stream.waiting.empty() && may_join(stream.waiting.back(), chunk)) {
+    OutputChunk& last = stream.waiting.back().chunk;
+    last.bytes += chunk.bytes;
+    last.end = chunk.end;
+  } else {
+    const std::uint64_t order = next_order_++;
+    ++waiting_chunks_;
+    if (stream.waiting.empty()) screen.next.emplace(order, index);
+    stream.waiting.push_back({order, std::move(chunk), 0});
+    screen.last_order = order;
+  }
   pump(screen);
   after_change();
+}
+
+bool OutputMux::may_join(const Waiting& last, const OutputChunk& chunk) const {
+  if (last.chunk.end == ChunkEnd::kIdle || last.chunk.bytes.size() + chunk.bytes.size() > kJoinBytes)
+    return false;
+  if (options_.timestamp && last.chunk.time_ns / kTimeStampUnit != chunk.time_ns / kTimeStampUnit)
+    return false;
+  const auto index = static_cast<std::size_t>(index_of(chunk.rank, chunk.stream));
+  return last.order == screens_[streams_[index].screen].last_order || waiting_chunks_ >= kManyChunks;
 }
 
 std::optional<int> OutputMux::next_stream(const Screen& screen) const {
@@ -129,7 +158,10 @@ void OutputMux::on_written(Screen& screen, const std::vector<Share>& shares, std
 }
 
 void OutputMux::on_filed(int index, std::size_t bytes) {
-  stream_at(index).filed += bytes;
+  Stream& stream = stream_at(index);
+  stream.filed += bytes;
+  stream.is_filing = false;
+  if (!stream.file_waiting.empty()) write_file(index, std::exchange(stream.file_waiting, {}));
   settle(index);
 }
 

@@ -1,6 +1,7 @@
 // Brings the output of all ranks together at the head: onto its standard output and error, and into files.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -53,14 +54,16 @@ struct OutputMuxOptions {
 /// One thread. Callbacks come from inside accept(), print(), on_tick() and the sinks' done; they may call accept() and
 /// print(), and must not destroy the mux.
 ///
-/// Memory: the bytes that agents have credit for (twice if there are files), and for each of the two sinks kBatches
-/// batches of kBatchBytes plus one line with its tag.
+/// Memory: the bytes that agents have credit for (twice if there are files), and for each of the two screen sinks
+/// kBatches batches of kBatchBytes plus one line with its tag. So that many short chunks cost no more than a few long
+/// ones, a waiting chunk takes in the one that follows it; from kManyChunks on also past other streams' chunks.
 class OutputMux {
  public:
   using TimePoint = OutputMuxOptions::TimePoint;
   static constexpr std::chrono::seconds kOwnerPatience{1};
   static constexpr std::size_t kBatchBytes = 256 * 1024;
   static constexpr std::size_t kBatches = 2;
+  static constexpr std::size_t kManyChunks = 4096;
 
   explicit OutputMux(OutputMuxOptions options);
   ~OutputMux();
@@ -93,8 +96,10 @@ class OutputMux {
   };
   struct Stream {
     std::size_t screen = 0;
-    Sink* file = nullptr;
     std::deque<Waiting> waiting;
+    Sink* file = nullptr;
+    bool is_filing = false;  // the file's sink has bytes of the stream: the next ones wait here
+    std::string file_waiting;
     // Bytes of the whole life of the stream.
     std::uint64_t accepted = 0;
     std::uint64_t shown = 0;
@@ -109,9 +114,12 @@ class OutputMux {
     LineFormatter formatter;
     std::set<std::pair<std::uint64_t, int>> next;  // (order of its first waiting chunk, stream)
     std::size_t batches = 0;                       // being written
+    std::uint64_t last_order = 0;                  // of the chunk that came last
   };
 
   void enqueue(int stream, OutputChunk chunk);
+  bool may_join(const Waiting& last, const OutputChunk& chunk) const;
+  void write_file(int stream, std::string bytes);
   void pump(Screen& screen);
   std::optional<int> next_stream(const Screen& screen) const;
   void on_written(Screen& screen, const std::vector<Share>& shares, std::size_t batch_bytes);

@@ -15,7 +15,7 @@ class Sink {
  public:
   virtual ~Sink() = default;
   /// Returns at once. done is called on the caller's thread, never from inside write(), when the bytes have been
-  /// written, or dropped because the sink is broken.
+  /// written, or dropped because the sink is broken; never after the sink's destruction.
   virtual void write(std::string bytes, std::function<void()> done) = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ void block_signals() {
 struct WriterThread::State {
   // Set before the thread starts, used only by it.
   Write write;
+  std::weak_ptr<char> owner;
 
   std::mutex mutex;  // guards everything below
   std::condition_variable wake;
@@ -47,18 +49,32 @@ struct WriterThread::State {
   std::thread thread;
 };
 
-WriterThread::WriterThread(Write write, Post post) : state_(std::make_shared<State>()) {
-  state_->write = std::move(write);
-  state_->post = std::move(post);
+WriterThread::WriterThread(std::shared_ptr<State> state) : state_(std::move(state)) {
+  state_->owner = alive_;
+}
+
+Result<WriterThread> WriterThread::start(Write write, Post post) {
+  auto state = std::make_shared<State>();
+  state->write = std::move(write);
+  state->post = std::move(post);
+  WriterThread started(state);
   // The thread inherits the mask, so that no signal finds it between its start and its first line.
   sigset_t before;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
   block_signals();
-  state_->thread = std::thread([state = state_] { run(*state); });
+  int error = 0;
+  try {
+    state->thread = std::thread([state] { run(*state); });
+  } catch (const std::system_error& refused) {
+    error = refused.code().value();
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return fail(errno_error("starting a thread", error));
+  return started;
 }
 
 WriterThread::~WriterThread() {
+  if (!state_ || !state_->thread.joinable()) return;  // moved from, or never started
   bool is_writing = false;
   {
     const std::lock_guard lock(state_->mutex);
@@ -118,7 +134,8 @@ void WriterThread::run(State& state) {
     lock.lock();
     state.writing = false;
     if (state.post) {
-      state.post([event = std::move(event), all_done = std::move(all_done)] {
+      state.post([owner = state.owner, event = std::move(event), all_done = std::move(all_done)] {
+        if (owner.expired()) return;
         if (event) event();
         for (const auto& done : all_done) done();
       });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/deadline.h"
+#include "base/error.h"
 #include "launcher/output/sink.h"
 
 namespace ddl::launcher {
@@ -17,12 +18,12 @@ class WriterThread {
   using Write = std::function<std::function<void()>(int target, const std::string& bytes)>;
 
   /// write must own what it uses: if the thread is stuck in it when this object is destroyed, it lives on.
-  WriterThread(Write write, Post post);
+  static Result<WriterThread> start(Write write, Post post);
   /// Drops what has not been begun. Never waits for a write that is going on: the thread is left behind, with its own
-  /// data, and ends when the write does. Nothing is posted after this.
+  /// data, and ends when the write does. Nothing is posted after this, and what has been posted does nothing.
   ~WriterThread();
-  WriterThread(const WriterThread&) = delete;
-  WriterThread& operator=(const WriterThread&) = delete;
+  WriterThread(WriterThread&&) = default;
+  WriterThread& operator=(WriterThread&&) = delete;
 
   /// done is posted when the bytes have been written. Short neighbours for the same target are written together.
   void push(int target, std::string bytes, std::function<void()> done);
@@ -32,8 +33,11 @@ class WriterThread {
 
  private:
   struct State;
+  explicit WriterThread(std::shared_ptr<State> state);
   static void run(State& state);
+
   std::shared_ptr<State> state_;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();  // what has been posted asks whether we still are
 };
 
 }  // namespace ddl::launcher

@@ -131,6 +131,16 @@ TEST_CASE("destroying a writer whose reader is stopped does not wait, and nothin
   pipe.queue.run_posted();
 }
 
+TEST_CASE("what was posted before the writer's destruction does nothing after it") {
+  Pipe pipe;
+  pipe.pipe.first.reset();
+  pipe.writer->write("text", [] { FAIL("done after the writer was gone"); });
+  CHECK(pipe.writer->drain(Deadline::after(kLate)));
+  pipe.writer.reset();
+  pipe.queue.run_posted();
+  CHECK(pipe.errors.empty());
+}
+
 TEST_CASE("a descriptor that somebody made non-blocking is written all the same") {
   auto made = ddl::make_pipe();
   REQUIRE(made);

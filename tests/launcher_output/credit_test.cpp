@@ -42,4 +42,12 @@ TEST_CASE("credit is spent by reading and comes back by refunds") {
   CHECK(credit.under_way() == 70);
   CHECK(credit.refund(70));
   CHECK(credit.may_read() == 100);
+
+  // What a pipe still held at its rank's end.
+  credit.spend(250);
+  CHECK(credit.may_read() == 0);
+  CHECK(credit.refund(100));
+  CHECK(credit.may_read() == 0);
+  CHECK(credit.refund(100));
+  CHECK(credit.may_read() == 50);
 }

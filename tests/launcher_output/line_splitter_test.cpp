@@ -209,7 +209,7 @@ TEST_CASE("whatever the text and its reads, bytes and the promises about chunks 
   std::mt19937 random(20240229);
   const std::vector<std::string> words = {"a",    "word ", "\n",   "\n",           "\r",
                                           "\r\n", "\xff",  "\x80", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     const std::size_t max_line = 1 + random() % 40;
     LineSplitter splitter(0, OutputStream::kStdout, LineSplitter::Mode::kLines, max_line);
     std::string text;

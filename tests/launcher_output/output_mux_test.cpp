@@ -257,6 +257,65 @@ TEST_CASE("tags make much of little, and still no more than two batches are held
   CHECK(head.consumed[{2, kStdout}] == empty_lines.size());
 }
 
+TEST_CASE("many short chunks that wait are joined, first with their neighbours, then past others") {
+  Head neighbours;
+  neighbours.accept(0, kStdout, kLine, "1\n").accept(0, kStdout, kLine, "2\n");  // both batches are under way
+  neighbours.accept(0, kStdout, kLine, "a\n").accept(0, kStdout, ChunkEnd::kCarriageReturn, "b\r");
+  neighbours.accept(0, kStdout, kEof, "c").accept(1, kStdout, kLine, "d\n");
+  neighbours.out.complete_all();
+  CHECK(neighbours.out.text ==
+        "[0]<stdout>:1\n[0]<stdout>:2\n[0]<stdout>:a\n[0]<stdout>:b\r[0]<stdout>:c\n[1]<stdout>:d\n");
+
+  Head crowd;
+  constexpr int kLines = 20'000;
+  for (int i = 0; i < kLines; ++i) {
+    crowd.accept(0, kStdout, kLine, "\n").accept(1, kStdout, kLine, "\n");
+  }
+  crowd.out.complete_all();
+  int changes = 0;
+  int lines = 0;
+  char previous = 0;
+  for (std::size_t at = 0; at < crowd.out.text.size(); at = crowd.out.text.find('\n', at) + 1) {
+    const char rank = crowd.out.text[at + 1];
+    changes += rank != previous ? 1 : 0;
+    previous = rank;
+    ++lines;
+  }
+  CHECK(lines == 2 * kLines);
+  CHECK(changes >= static_cast<int>(OutputMux::kManyChunks));
+  CHECK(changes <= static_cast<int>(OutputMux::kManyChunks) + 8);
+}
+
+TEST_CASE("lines keep their time stamps when chunks are joined") {
+  Head head(Head::Screens::kShared, [](OutputMuxOptions& options) { options.timestamp = true; });
+  for (const std::int64_t milliseconds : {0, 0, 1, 1, 2}) {
+    for (int i = 0; i < 2; ++i) {
+      head.mux->accept(chunk(0, kStdout, kLine, "x\n", milliseconds * 1'000'000 + i));
+    }
+  }
+  head.out.complete_all();
+  std::string milliseconds;
+  for (std::size_t at = 0; at < head.out.text.size(); at = head.out.text.find('\n', at) + 1) {
+    milliseconds += head.out.text[at + std::string("1970-01-01T00:00:00.00").size()];
+  }
+  CHECK(milliseconds == "0000111122");
+}
+
+TEST_CASE("a file's sink has one write at a time, and the rest follows in one") {
+  static RecordingSink file;
+  file = RecordingSink();
+  Head head(Head::Screens::kShared, [](OutputMuxOptions& options) {
+    options.file_sink = [](int, OutputStream stream) { return stream == kStdout ? &file : nullptr; };
+  });
+  for (const char* line : {"a\n", "b\n", "c\n"}) head.accept(0, kStdout, kLine, line);
+  CHECK(file.writes == std::vector<std::string>{"a\n"});
+  file.complete_all();
+  CHECK(file.writes == std::vector<std::string>{"a\n", "b\nc\n"});
+  head.out.complete_all();
+  CHECK(head.consumed[{0, kStdout}] == 6);
+  CHECK(head.mux->is_idle());
+}
+
 TEST_CASE("the callbacks of a mux that is gone do nothing") {
   Head head;
   head.accept(0, kStdout, kLine, "a\n");

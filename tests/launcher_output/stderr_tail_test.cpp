@@ -1,5 +1,6 @@
 #include "launcher/output/stderr_tail.h"
 
+#include <algorithm>
 #include <random>
 
 #include "support/catch.h"
@@ -116,7 +117,8 @@ TEST_CASE("whatever a rank writes, the tail is bounded, printable, and independe
     CHECK(lines.size() <= StderrTail::kMaxLines);
     for (const std::string& line : lines) {
       CHECK(line.size() <= 8 * StderrTail::kMaxLineBytes + 3);
-      for (const char c : line) CHECK((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f));
+      CHECK(std::all_of(line.begin(), line.end(),
+                        [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }));
     }
   }
 }
