@@ -1,0 +1,196 @@
+// A network learns y = sin(2 pi x) + sin(4 pi x), on one rank or on many. What makes the difference is numbered;
+// docs/guide/training.md walks through it.
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <ddl/ddl.hpp>
+
+#include "adam.h"
+#include "checkpoint.h"
+#include "hash.h"
+#include "learning_rate.h"
+#include "mlp.h"
+#include "options.h"
+#include "picture.h"
+#include "plot.h"
+#include "target.h"
+
+namespace {
+
+using namespace fit;
+
+constexpr Eigen::Index kGridPoints = 401;  // where the finished fit is compared with the target
+
+/// The network's layers: one input, the hidden ones, one output.
+std::vector<Eigen::Index> layer_widths(const Options& options) {
+  std::vector<Eigen::Index> widths = {1};
+  widths.insert(widths.end(), options.hidden.begin(), options.hidden.end());
+  widths.push_back(1);
+  return widths;
+}
+
+/// Finds out before the training, not after it, that a file could not be written.
+void check_directory(const std::string& file) {
+  const std::filesystem::path directory = std::filesystem::path(file).parent_path();
+  if (!directory.empty() && !std::filesystem::is_directory(directory)) {
+    throw std::invalid_argument("cannot write " + file + ": there is no directory " + directory.string());
+  }
+}
+
+void print_loss(std::int64_t epoch, double loss, bool all_bits) {
+  std::printf("epoch %6" PRId64 "  loss %.3e", epoch, loss);
+  if (all_bits) std::printf("  %a", loss);
+  std::printf("\n");
+}
+
+/// How far a fit is from the target for begin <= x <= end.
+void print_error(const char* whose, const Eigen::RowVectorXd& grid, const Eigen::VectorXd& fit, double begin,
+                 double end) {
+  double squares = 0.0, largest = 0.0;
+  int count = 0;
+  const Eigen::RowVectorXd truth = target(grid);
+  for (Eigen::Index i = 0; i < grid.size(); ++i) {
+    if (grid[i] < begin || grid[i] > end) continue;
+    const double error = std::abs(fit[i] - truth[i]);
+    squares += error * error;
+    largest = std::max(largest, error);
+    ++count;
+  }
+  std::printf("%s: rmse %.2e, largest error %.2e on %.3g <= x <= %.3g\n", whose, std::sqrt(squares / count),
+              largest, begin, end);
+}
+
+void run(const Options& options) {
+  // 1. Join the job. Started alone, the program is a job of one rank.
+  ddl::Context context;
+  const int rank = context.rank();
+  const int size = context.size();
+  const bool speaks = rank == 0;  // one rank prints and writes files, the others only work
+  if (speaks) {
+    check_directory(options.plot);
+    check_directory(options.checkpoint);
+  }
+
+  // 2. Each rank takes its part of the interval.
+  const Eigen::Index points = options.points > 0 ? options.points : options.points_per_rank * size;
+  const Part mine = part_of_rank(points, rank, size);
+
+  // 3. The learning rate belongs to a batch. If every rank brings its own points, the batch of a step is size times
+  //    that of one rank, and so is the rate, after a warm-up. If the points are given in all, it stays.
+  LearningRate learning_rate;
+  learning_rate.base = options.learning_rate;
+  learning_rate.scale = options.points > 0 || options.ensemble ? 1.0 : size;
+  learning_rate.warmup_epochs = options.warmup_epochs;
+  learning_rate.epochs = options.epochs;
+
+  // 4. Ranks begin with different weights; rank 0's count. It may have found them in a checkpoint, and then the
+  //    optimizer's state belongs to them.
+  Mlp model(layer_widths(options), options.seed + static_cast<std::uint64_t>(rank));
+  Adam optimizer(model.parameters().size());
+  const bool resumed =
+      speaks && !options.checkpoint.empty() && load_checkpoint(options.checkpoint, model, optimizer);
+  context.broadcast(model.parameters(), 0);
+  context.broadcast(optimizer.mean, 0);
+  context.broadcast(optimizer.mean_squares, 0);
+  context.broadcast(&optimizer.steps, 1, 0);
+
+  if (speaks) {
+    std::printf("%d rank%s, %td points, %td weights, learning rate %g x %g%s\n", size, size == 1 ? "" : "s",
+                points, model.parameters().size(), learning_rate.base, learning_rate.scale,
+                options.ensemble ? ", an ensemble: each rank fits its own part; losses are rank 0's" : "");
+    if (resumed)
+      std::printf("going on from %s at epoch %" PRId64 "\n", options.checkpoint.c_str(), optimizer.steps);
+  }
+
+  // 5. Train. One buffer holds the gradient and, behind it, the loss: a step costs one allreduce. Every rank puts in
+  //    the sum over its points divided by the number of all points, so that the total is the mean over all points
+  //    however unevenly they are spread.
+  const double batch = static_cast<double>(options.ensemble ? mine.x.size() : points);
+  const Eigen::Index weights = model.parameters().size();
+  Eigen::VectorXd buffer(weights + 1);
+  const auto start = std::chrono::steady_clock::now();
+  while (optimizer.steps < options.epochs) {
+    buffer[weights] = model.squared_error(mine.x, mine.y, buffer.head(weights));
+    buffer /= batch;
+    if (!options.ensemble) context.allreduce(buffer, ddl::Op::sum);
+
+    const double loss = buffer[weights];
+    optimizer.step(model.parameters(), buffer.head(weights), learning_rate.at(optimizer.steps));
+
+    const std::int64_t epoch = optimizer.steps;
+    const bool last = epoch == options.epochs;
+    if (!std::isfinite(loss)) {
+      throw std::runtime_error("the training diverged in epoch " + std::to_string(epoch) +
+                               "; try a smaller --learning-rate or a longer --warmup-epochs");
+    }
+    if (!speaks) continue;
+    if (epoch == 1 || last || epoch % options.log_every == 0) print_loss(epoch, loss, options.verbose);
+    // 6. All ranks hold the same state, so one checkpoint is enough.
+    if (!options.checkpoint.empty() && (last || epoch % options.checkpoint_every == 0)) {
+      save_checkpoint(options.checkpoint, model, optimizer);
+    }
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+
+  // 7. Rank 0 shows the result. The fits of an ensemble are different ones, and have to be fetched from the ranks.
+  const Eigen::RowVectorXd grid = even_grid(kGridPoints);
+  const Eigen::VectorXd fit = model.predict(grid).transpose();
+  Eigen::MatrixXd fits = fit;
+  if (options.ensemble) {
+    fits.resize(kGridPoints, size);  // a column for each rank, in rank order
+    context.allgather(fit.data(), fits.data(), static_cast<std::size_t>(kGridPoints));
+  }
+  if (!speaks) return;
+
+  std::vector<Part> parts;
+  for (int r = 0; r < size; ++r) parts.push_back(part_of_rank(points, r, size));
+  if (options.ensemble) {
+    for (int r = 0; r < size; ++r) {
+      const Part& part = parts[static_cast<std::size_t>(r)];
+      print_error(("rank " + std::to_string(r)).c_str(), grid, fits.col(r), part.begin, part.end);
+    }
+  } else {
+    print_error("fit", grid, fit, kLeft, kRight);
+  }
+  if (options.verbose) {
+    const std::size_t bytes = static_cast<std::size_t>(weights) * sizeof(double);
+    std::printf("weights %016" PRIx64 "\ntrained in %.2f s\n", fnv1a(model.parameters().data(), bytes),
+                elapsed.count());
+  }
+  if (!options.plot.empty()) {
+    const std::string subtitle = std::to_string(size) + (size == 1 ? " rank, " : " ranks, ") +
+                                 std::to_string(points) + " points, " + std::to_string(options.epochs) +
+                                 " epochs";
+    const char* const title = options.ensemble ? "sin 2πx + sin 4πx, an ensemble: each rank fits its own part"
+                              : size == 1 ? "sin 2πx + sin 4πx, fitted by one rank"
+                                          : "sin 2πx + sin 4πx, fitted by all ranks together";
+    write_file(options.plot, to_svg(fit_picture(parts, grid, fits, title, subtitle)));
+    std::printf("wrote %s\n", options.plot.c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // show every loss at once, also through a pipe
+  const Options options = parse_options(argc, argv);
+  try {
+    run(options);
+    return 0;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "function_approximation: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "function_approximation: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,41 @@
+// A program of the build, run by a test, with what it prints.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ddl::test {
+
+struct Outcome {
+  int exit_code = -1;  ///< as a shell has it: 128+N after signal N
+  std::string output;  ///< stdout and stderr together, in the order in which they were written
+};
+
+/// Runs from construction on, with standard input at its end. Whatever waits gives up after two minutes: then the
+/// program is killed and std::runtime_error thrown with its output so far.
+class Program {
+ public:
+  /// argv[0] is a path. Throws std::runtime_error if the program cannot be started.
+  explicit Program(const std::vector<std::string>& argv);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// Returns as soon as text has been printed; throws if the program closes its output without it.
+  void wait_for_output(const std::string& text);
+  void signal(int number);
+  /// Waits for the end of the output and of the program.
+  Outcome wait();
+
+ private:
+  bool read_more();  // false at the end of the output
+  pid_t pid_ = -1;
+  int output_fd_ = -1;
+  std::string output_;
+  std::chrono::steady_clock::time_point deadline_;
+};
+
+}  // namespace ddl::test

@@ -1,0 +1,245 @@
+// The examples on several ranks, through ddlrun.
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+#include "examples/function_approximation/checkpoint.h"
+#include "examples/function_approximation/learning_rate.h"
+#include "examples/function_approximation/target.h"
+#include "examples/launch.h"
+#include "examples/scratch_directory.h"
+#include "examples/xml.h"
+#include "support/catch.h"
+
+using namespace ddl::test;
+using Catch::Contains;
+
+namespace {
+
+// Sums of the same numbers, grouped by another number of ranks, differ in their last bits.
+constexpr double kRounding = 1e-10;
+// Two thousand steps make more of such a difference: 5e-8 was the largest seen with 2000 epochs, 3 seeds, and rates
+// of 0.005 and 0.01. The error of the fit itself is near 1e-2.
+constexpr double kAfterTraining = 1e-4;
+
+Outcome fit_on(int size, const Arguments& arguments) {
+  return run_example("function_approximation", size, arguments);
+}
+
+Arguments operator+(Arguments left, const Arguments& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+std::string content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The trained network out of a checkpoint.
+fit::Mlp network_in(const std::string& path) {
+  fit::Mlp model({1, 32, 32, 1}, 0);
+  fit::Adam adam(model.parameters().size());
+  REQUIRE(fit::load_checkpoint(path, model, adam));
+  return model;
+}
+
+double largest_difference(const fit::Mlp& left, const fit::Mlp& right) {
+  const Eigen::RowVectorXd grid = fit::even_grid(401);
+  return (left.predict(grid) - right.predict(grid)).cwiseAbs().maxCoeff();
+}
+
+/// Trains on size ranks and returns the network.
+fit::Mlp trained_on(int size, const Arguments& arguments) {
+  const ScratchDirectory scratch;
+  const Outcome outcome = fit_on(size, arguments + Arguments{"--checkpoint", scratch.file("a.ckpt")});
+  INFO(outcome.output);
+  REQUIRE(outcome.exit_code == 0);
+  return network_in(scratch.file("a.ckpt"));
+}
+
+std::string without_time(const std::string& output) {
+  return std::regex_replace(output, std::regex("trained in .*\n"), "");
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("hello, on three ranks") {
+  const Outcome outcome = run_example("hello_ddl", 3, {});
+  CHECK(outcome.exit_code == 0);
+  for (const char* const rank : {"0", "1", "2"}) {
+    CHECK_THAT(outcome.output,
+               Contains("hello from rank " + std::string(rank) + " of 3; together we count 3\n"));
+  }
+}
+
+TEST_CASE("with the same global batch, any number of ranks makes the same steps") {
+  // 61 points divide by none of 2, 3 and 4: ranks hold different numbers of them.
+  const Arguments few_steps = {"--points", "61", "--epochs", "100"};
+  const fit::Mlp alone = trained_on(1, few_steps);
+  for (const int size : {2, 3, 4}) {
+    const fit::Mlp together = trained_on(size, few_steps);
+    INFO(size << " ranks");
+    CHECK((together.parameters() - alone.parameters()).cwiseAbs().maxCoeff() < kRounding);
+  }
+}
+
+TEST_CASE("with the same global batch, any number of ranks ends with the same fit") {
+  const Arguments whole_training = {"--points", "64"};
+  const fit::Mlp alone = trained_on(1, whole_training);
+  const Eigen::RowVectorXd grid = fit::even_grid(401);
+  CHECK((alone.predict(grid) - fit::target(grid)).cwiseAbs().maxCoeff() < 0.1);
+  for (const int size : {2, 4}) {
+    INFO(size << " ranks");
+    CHECK(largest_difference(trained_on(size, whole_training), alone) < kAfterTraining);
+  }
+}
+
+TEST_CASE("points of each rank scale the learning rate as one rank with all points would be told to") {
+  const Arguments common = {"--epochs", "100", "--warmup-epochs", "0"};
+  const fit::Mlp scaled =
+      trained_on(3, common + Arguments{"--points-per-rank", "20", "--learning-rate", "0.004"});
+  const fit::Mlp told = trained_on(1, common + Arguments{"--points", "60", "--learning-rate", "0.012"});
+  CHECK((scaled.parameters() - told.parameters()).cwiseAbs().maxCoeff() < kRounding);
+  const fit::Mlp unscaled = trained_on(1, common + Arguments{"--points", "60", "--learning-rate", "0.004"});
+  CHECK((scaled.parameters() - unscaled.parameters()).cwiseAbs().maxCoeff() > 1e-3);
+}
+
+TEST_CASE("two runs give the same bits") {
+  const ScratchDirectory scratch;
+  for (const int size : {2, 3}) {
+    std::string outputs[2], checkpoints[2], pictures[2];
+    for (int run = 0; run < 2; ++run) {
+      const std::string checkpoint = scratch.file("a.ckpt"), picture = scratch.file("a.svg");
+      std::filesystem::remove(checkpoint);
+      const Outcome outcome = fit_on(size, {"--verbose", "--checkpoint", checkpoint, "--plot", picture});
+      REQUIRE(outcome.exit_code == 0);
+      outputs[run] = without_time(outcome.output);
+      checkpoints[run] = content(checkpoint);
+      pictures[run] = content(picture);
+    }
+    CHECK_THAT(outputs[0], Contains("weights ") && Contains("0x1."));
+    CHECK(outputs[0] == outputs[1]);
+    CHECK(checkpoints[0] == checkpoints[1]);
+    CHECK(pictures[0] == pictures[1]);
+    CHECK_NOTHROW(parse_xml(pictures[0]));
+  }
+}
+
+TEST_CASE("only rank 0 speaks") {
+  const Outcome outcome = fit_on(3, {"--epochs", "10"});
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, Contains("3 ranks, 96 points") && Contains("learning rate 0.01 x 3"));
+  CHECK(count_of(outcome.output, "epoch      1 ") == 1);
+  CHECK(count_of(outcome.output, "fit: rmse") == 1);
+}
+
+TEST_CASE("an ensemble shows the fit of each rank") {
+  const ScratchDirectory scratch;
+  const std::string picture = scratch.file("ensemble.svg");
+  const Outcome outcome = fit_on(3, {"--ensemble", "--plot", picture});
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, Contains("learning rate 0.01 x 1, an ensemble"));
+  std::smatch match;
+  std::string rest = outcome.output;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::regex line("rank " + std::to_string(rank) + ": rmse ([0-9.e+-]+),");
+    REQUIRE(std::regex_search(rest, match, line));
+    CHECK(std::stod(match[1]) < 0.1);
+  }
+  std::size_t curves = 0;
+  for (const XmlElement& element : parse_xml(content(picture))) curves += element.name == "polyline";
+  CHECK(curves == 1 + 3 + 4);  // target, each rank inside its part, and outside on one side or both
+}
+
+TEST_CASE("an ensemble averages nothing: a rank's loss is that of its points alone") {
+  constexpr int kSize = 3, kEpochs = 50;
+  const fit::Part part = fit::part_of_rank(96, 0, kSize);
+  fit::Mlp model({1, 32, 32, 1}, 1);
+  fit::Adam adam(model.parameters().size());
+  fit::LearningRate rate;
+  rate.epochs = kEpochs;
+  double loss = 0.0;
+  Eigen::VectorXd gradient(model.parameters().size());
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+    loss = model.squared_error(part.x, part.y, gradient) / static_cast<double>(part.x.size());
+    adam.step(model.parameters(), gradient / static_cast<double>(part.x.size()), rate.at(epoch));
+  }
+
+  const Outcome outcome = fit_on(kSize, {"--ensemble", "--verbose", "--epochs", std::to_string(kEpochs)});
+  REQUIRE(outcome.exit_code == 0);
+  std::smatch match;
+  REQUIRE(std::regex_search(outcome.output, match, std::regex("epoch     50  loss [^ ]+  (0x[^\n]+)")));
+  CHECK(std::stod(match[1]) == Approx(loss).epsilon(kRounding));
+}
+
+TEST_CASE("a job interrupted in its midst and resumed ends with the bits of one that was not") {
+  const ScratchDirectory scratch;
+  const auto arguments = [&](const std::string& file) {
+    return Arguments{"--epochs",          "20000", "--hidden",           "8",
+                     "--points-per-rank", "8",     "--checkpoint-every", "100",
+                     "--log-every",       "300",   "--checkpoint",       scratch.file(file)};
+  };
+  REQUIRE(fit_on(2, arguments("straight.ckpt")).exit_code == 0);
+
+  Program victim(command_line("function_approximation", 2, arguments("resumed.ckpt")));
+  victim.wait_for_output("epoch    300");
+  victim.signal(SIGTERM);
+  CHECK(victim.wait().exit_code != 0);
+
+  const Outcome resumed = fit_on(2, arguments("resumed.ckpt"));
+  CHECK(resumed.exit_code == 0);
+  CHECK_THAT(resumed.output,
+             Contains("going on from") && !Contains("at epoch 20000") && !Contains("epoch      1 "));
+  CHECK(content(scratch.file("resumed.ckpt")) == content(scratch.file("straight.ckpt")));
+}
+
+TEST_CASE("a checkpoint goes on on another number of ranks") {
+  const ScratchDirectory scratch;
+  const auto epochs = [&](const char* count) {
+    return Arguments{"--points", "60", "--epochs", count, "--checkpoint", scratch.file("a.ckpt")};
+  };
+  REQUIRE(fit_on(3, epochs("40")).exit_code == 0);
+  const Outcome outcome = fit_on(2, epochs("80"));
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, Contains("at epoch 40"));
+}
+
+TEST_CASE("what cannot be meant ends the job with status 2") {
+  const Outcome bad_option = fit_on(2, {"--epochs", "0"});
+  CHECK(bad_option.exit_code == 2);
+  CHECK_THAT(bad_option.output, Contains("--epochs: '0' is not a whole number"));
+
+  const Outcome too_few = fit_on(4, {"--points", "3"});
+  CHECK(too_few.exit_code == 2);
+  CHECK_THAT(too_few.output, Contains("3 training points are too few for 4 ranks"));
+}
+
+TEST_CASE("what rank 0 alone finds wrong ends the whole job, and is what is reported") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("notes.txt");
+  std::ofstream(path) << "something of the user's\n";
+  const Outcome not_a_checkpoint = fit_on(3, {"--checkpoint", path});
+  CHECK(not_a_checkpoint.exit_code == 1);
+  CHECK_THAT(not_a_checkpoint.output, Contains(path + " is not a checkpoint of this program"));
+
+  const Outcome no_directory = fit_on(3, {"--plot", "/nonexistent-directory/fit.svg"});
+  CHECK(no_directory.exit_code == 2);
+  CHECK_THAT(no_directory.output, Contains("there is no directory /nonexistent-directory"));
+}
+
+TEST_CASE("ranks diverge together") {
+  const Outcome outcome = fit_on(2, {"--learning-rate", "1e200"});
+  CHECK(outcome.exit_code == 1);
+  CHECK_THAT(outcome.output, Contains("the training diverged in epoch"));
+}
