@@ -157,15 +157,7 @@ class JobReader {
       : given_(given), context_(context) {}
 
   tl::expected<launcher::JobSpec, CommandLineError> read(std::vector<std::string> command) {
-    if (command.empty()) {
-      return refuse("no command was given",
-                    "for example: ddlrun -np " + std::to_string(context_.allowed_cpus) + " python train.py");
-    }
-    if (command.front().empty()) return refuse("the command is an empty word", "name a program");
-    if (!given_.has(OptionId::kNumProc)) return refuse_missing_np(command, context_.allowed_cpus);
-
     launcher::JobSpec job;
-    job.command = std::move(command);
     job.workdir = context_.current_directory;
     const auto seconds = [](const std::string& text) { return parse_seconds(text, false); };
     const auto grace = [](const std::string& text) { return parse_seconds(text, true); };
@@ -184,7 +176,14 @@ class JobReader {
     exclude(OptionId::kTagOutput, OptionId::kNoTagOutput);
     exclude(OptionId::kVerbose, OptionId::kQuiet);
     if (refusal_) return Refusal(*refusal_);
+    if (command.empty()) {
+      return refuse("no command was given",
+                    "for example: ddlrun -np " + std::to_string(context_.allowed_cpus) + " python train.py");
+    }
+    if (command.front().empty()) return refuse("the command is an empty word", "name a program");
+    if (!given_.has(OptionId::kNumProc)) return refuse_missing_np(command, context_.allowed_cpus);
 
+    job.command = std::move(command);
     job.tag_output =
         given_.has(OptionId::kTagOutput) || (job.num_proc > 1 && !given_.has(OptionId::kNoTagOutput));
     job.timestamp_output = given_.has(OptionId::kPrefixTimestamp);

@@ -1,0 +1,94 @@
+#include "cli/argv_prepass.h"
+
+#include "base/text.h"
+#include "cli/option_table.h"
+#include "support/catch.h"
+
+using ddl::cli::option_table;
+using ddl::cli::split_argv;
+using Words = std::vector<std::string>;
+
+namespace {
+
+struct Case {
+  Words words;
+  Words options;
+  Words command;
+};
+
+// clang-format off
+const std::vector<Case> kCases = {
+    {{}, {}, {}},
+    {{"-np", "4", "./a"}, {"--num-proc", "4"}, {"./a"}},
+    {{"-np=4", "./a"}, {"--num-proc", "4"}, {"./a"}},
+    {{"--np", "4", "./a"}, {"--num-proc", "4"}, {"./a"}},
+    {{"--num-proc=4", "./a"}, {"--num-proc", "4"}, {"./a"}},
+    {{"-cb"}, {"--check-build"}, {}},
+    {{"-hostfile", "hosts", "./a"}, {"--hostfile", "hosts"}, {"./a"}},
+    {{"-H", "a:2,b:2", "./a"}, {"--hosts", "a:2,b:2"}, {"./a"}},
+    {{"-p22", "./a"}, {"--ssh-port", "22"}, {"./a"}},
+    {{"-prefix-timestamp", "./a"}, {"--prefix-output-with-timestamp"}, {"./a"}},
+    // Never past the command.
+    {{"./a", "-np", "4", "-cb", "--", "--help"}, {}, {"./a", "-np", "4", "-cb", "--", "--help"}},
+    {{"-np", "2", "./a", "-np", "4"}, {"--num-proc", "2"}, {"./a", "-np", "4"}},
+    {{"--", "-np", "4"}, {}, {"-np", "4"}},
+    {{"-np", "2", "--", "--", "-x"}, {"--num-proc", "2"}, {"--", "-x"}},
+    {{"--verbose", "", "-np", "4"}, {"--verbose"}, {"", "-np", "4"}},
+    {{"-", "-np", "4"}, {}, {"-", "-np", "4"}},
+    // A value is a value whatever it looks like, but for "--".
+    {{"--timeout", "-5", "./a"}, {"--timeout", "-5"}, {"./a"}},
+    {{"-np", "-cb", "./a"}, {"--num-proc", "-cb"}, {"./a"}},
+    {{"--workdir", "", "./a"}, {"--workdir", ""}, {"./a"}},
+    {{"--workdir=", "./a"}, {"--workdir", ""}, {"./a"}},
+    {{"-np", "--", "./a"}, {"--num-proc"}, {"./a"}},
+    {{"-np"}, {"--num-proc"}, {}},
+    {{"-x", "A=1=2", "-xB=3", "-x=C=4", "./a"}, {"-x", "A=1=2", "-x", "B=3", "-x", "C=4"}, {"./a"}},
+    // What is not known goes on as it is and takes no value.
+    {{"--bogus", "3", "./a"}, {"--bogus"}, {"3", "./a"}},
+    {{"--bogus=3", "./a"}, {"--bogus=3"}, {"./a"}},
+    {{"-np4", "./a"}, {"-np4"}, {"./a"}},
+    {{"-timeout", "3", "./a"}, {"-timeout"}, {"3", "./a"}},
+    {{"--verbose=3", "./a"}, {"--verbose=3"}, {"./a"}},
+    {{"---", "./a"}, {"---"}, {"./a"}},
+};
+// clang-format on
+
+}  // namespace
+
+TEST_CASE("argv is cut where the command starts, and options get their canonical spelling") {
+  for (const Case& one : kCases) {
+    INFO("words: " << ddl::join(one.words, "|"));
+    const auto split = split_argv(one.words);
+    CHECK(split.options == one.options);
+    CHECK(split.command == one.command);
+  }
+}
+
+TEST_CASE("every spelling of every option is understood, with its value apart and attached") {
+  for (const auto& entry : option_table()) {
+    const std::string canonical(canonical_spelling(entry));
+    for (const auto spelling_view : ddl::split(entry.spellings, ',')) {
+      const std::string spelling(spelling_view);
+      INFO(spelling);
+      if (entry.takes_value()) {
+        CHECK(split_argv(Words{spelling, "v", "cmd"}).options == Words{canonical, "v"});
+        CHECK(split_argv(Words{spelling + "=v", "cmd"}).options == Words{canonical, "v"});
+      } else {
+        CHECK(split_argv(Words{spelling, "cmd"}).options == Words{canonical});
+      }
+      CHECK(split_argv(Words{spelling, "v", "cmd"}).command.back() == "cmd");
+    }
+  }
+}
+
+TEST_CASE("what the pre-pass makes is what it makes of it again") {
+  for (const Case& one : kCases) {
+    INFO("words: " << ddl::join(one.words, "|"));
+    Words again = one.options;
+    again.push_back("--");
+    again.insert(again.end(), one.command.begin(), one.command.end());
+    const auto split = split_argv(again);
+    CHECK(split.options == one.options);
+    CHECK(split.command == one.command);
+  }
+}

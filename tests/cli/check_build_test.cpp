@@ -1,0 +1,135 @@
+// --check-build: its look, what it knows of PMIx, and that its boxes are really tried.
+#include <algorithm>
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/build_box.h"
+#include "cli/build_probe.h"
+#include "cli/pmix_advisory.h"
+#include "cli/shared_library.h"
+#include "contract/version.h"
+#include "support/catch.h"
+
+using namespace ddl::cli;
+using nlohmann::json;
+
+namespace {
+
+const std::vector<BuildBox> kBoxes = {
+    {"Frameworks", "C and C++", true, "libddl 0.1.0"},
+    {"Frameworks", "PyTorch", false, "no Python package"},
+    {"Launchers", "ssh", false, "this machine only"},
+    {"Launchers", "none", false, ""},
+};
+
+constexpr char kVersion42[] = "OpenPMIx 4.2.2rc2 (PMIx Standard: 4.2, Stable ABI: 0.0, Provisional ABI: 0.0)";
+
+}  // namespace
+
+TEST_CASE("boxes have horovodrun's look and a reason beside them") {
+  CHECK(check_build_text(kBoxes) == "ddlrun v" + std::string(ddl::contract::kVersion) +
+                                        ":\n"
+                                        "\n"
+                                        "Available Frameworks:\n"
+                                        "    [X] C and C++  libddl 0.1.0\n"
+                                        "    [ ] PyTorch    no Python package\n"
+                                        "\n"
+                                        "Available Launchers:\n"
+                                        "    [ ] ssh        this machine only\n"
+                                        "    [ ] none\n");
+}
+
+TEST_CASE("boxes for programs") {
+  const auto parsed = json::parse(check_build_json(kBoxes));
+  CHECK(parsed["kind"] == "check_build");
+  CHECK(parsed["boxes"].size() == 4);
+  CHECK(parsed["boxes"][1] == json::parse(R"({"heading": "Frameworks", "name": "PyTorch", "available": false,
+                                              "detail": "no Python package"})"));
+}
+
+TEST_CASE("which PMIx is safe as root") {
+  const auto of_version = [](const char* version) {
+    return pmix_safety(std::string("OpenPMIx ") + version, "");
+  };
+  CHECK(of_version("4.2.6") == PmixSafety::kFixed);
+  CHECK(of_version("4.2.10 (PMIx Standard: 4.2)") == PmixSafety::kFixed);
+  CHECK(of_version("5.0.1") == PmixSafety::kFixed);
+  CHECK(of_version("6.0.0") == PmixSafety::kFixed);
+  CHECK(of_version("5.0.0") == PmixSafety::kExposed);
+  CHECK(of_version("4.2.5") == PmixSafety::kExposed);
+  CHECK(of_version("3.2.3") == PmixSafety::kExposed);
+  CHECK(of_version("four") == PmixSafety::kUnknown);
+  CHECK(of_version("4") == PmixSafety::kUnknown);
+  CHECK(of_version("4.2.") == PmixSafety::kUnknown);
+  CHECK(of_version("99999999999.2.1") == PmixSafety::kUnknown);
+  CHECK(pmix_safety("", "") == PmixSafety::kUnknown);
+  CHECK(pmix_safety(kVersion42, "4.2.2-1+deb12u1") == PmixSafety::kPatched);
+  CHECK(pmix_safety(kVersion42, "4.2.2-1") == PmixSafety::kExposed);
+  CHECK(pmix_safety("OpenPMIx 4.0.0", "4.0.0-4.1+deb11u1") == PmixSafety::kPatched);
+}
+
+TEST_CASE("what is said about PMIx names the advisory where it matters") {
+  CHECK(pmix_sentence("OpenPMIx 5.0.3", "", true) == "OpenPMIx 5.0.3");
+  CHECK(pmix_sentence(kVersion42, "4.2.2-1+deb12u1", true) ==
+        "OpenPMIx 4.2.2rc2, package 4.2.2-1+deb12u1, patched for CVE-2023-41915");
+  CHECK(pmix_sentence(kVersion42, "", true) ==
+        "OpenPMIx 4.2.2rc2, older than the fix for CVE-2023-41915 and not known to be patched: run ddlrun as "
+        "an "
+        "ordinary user, not as root");
+  CHECK_THAT(pmix_sentence(kVersion42, "", false), Catch::EndsWith("(a danger only for root)"));
+  CHECK_THAT(pmix_sentence("something", "", false), Catch::Contains("CVE-2023-41915 not ruled out"));
+}
+
+TEST_CASE("the version of an installed package is found in dpkg's status") {
+  constexpr char kStatus[] =
+      "Package: libpmix2-dbg\nStatus: install ok installed\nVersion: 1\n\n"
+      "Package: libpmix2\nStatus: install ok installed\nArchitecture: amd64\nVersion: 4.2.2-1+deb12u1\n"
+      "Description: x\n Version: 9\n\n"
+      "Package: gone\nStatus: deinstall ok config-files\nVersion: 2\n";
+  CHECK(installed_package_version(kStatus, "libpmix2") == "4.2.2-1+deb12u1");
+  CHECK(installed_package_version(kStatus, "gone").empty());
+  CHECK(installed_package_version(kStatus, "libpmix").empty());
+  CHECK(installed_package_version("", "libpmix2").empty());
+}
+
+TEST_CASE("a library that is not there is an error with the loader's reason") {
+  const auto missing = SharedLibrary::load("libddl_no_such_library.so.7");
+  REQUIRE_FALSE(missing);
+  CHECK_THAT(missing.error().message(), Catch::Contains("libddl_no_such_library.so.7"));
+  const auto libc = SharedLibrary::load("libc.so.6");
+  REQUIRE(libc);
+  CHECK_THAT(libc->path(), Catch::EndsWith("libc.so.6") && Catch::StartsWith("/"));
+  CHECK(libc->function<int()>("getpid")() == ::getpid());
+  CHECK(libc->function<int()>("ddl_no_such_function") == nullptr);
+}
+
+TEST_CASE("the boxes of this machine are tried, and every one has its reason") {
+  const auto boxes = probe_build();
+  const auto box = [&](const std::string& heading, const std::string& name) {
+    const auto it = std::find_if(boxes.begin(), boxes.end(), [&](const BuildBox& one) {
+      return one.heading == heading && one.name == name;
+    });
+    INFO(heading << ": " << name);
+    REQUIRE(it != boxes.end());
+    return *it;
+  };
+  for (const BuildBox& one : boxes) {
+    INFO(one.name);
+    CHECK_FALSE(one.detail.empty());
+    CHECK(one.detail.find('\n') == std::string::npos);
+  }
+  // What the build itself needs, and what every kernel that it runs on has.
+  CHECK(box("Controllers", "PMIx server").available);
+  CHECK_THAT(box("Controllers", "PMIx server").detail, Catch::Contains("PMIx"));
+  CHECK(box("Tensor Operations", "Shared memory").available);
+  CHECK(box("Launchers", "this machine").available);
+  CHECK(box("Kernel Features", "pidfd").available);
+  for (const char* launcher : {"ssh", "Slurm"}) {
+    CHECK_FALSE(box("Launchers", launcher).available);
+    CHECK(box("Launchers", launcher).detail == "this version starts ranks on this machine only");
+  }
+  CHECK_FALSE(box("Tensor Operations", "NCCL").available);
+  CHECK_THAT(box("Tensor Operations", "NCCL").detail, Catch::Contains("this version has no NCCL backend"));
+}

@@ -1,0 +1,198 @@
+// The command itself: what a person types, and what comes back.
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/help_text.h"
+#include "cli/program_run.h"
+#include "support/catch.h"
+
+using ddl::test::ProgramRun;
+using ddl::test::ProgramSetup;
+using ddl::test::run_program;
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+namespace {
+
+ProgramSetup ddlrun(Words words) {
+  ProgramSetup setup;
+  setup.argv = std::move(words);
+  setup.argv.insert(setup.argv.begin(), DDLRUN_PATH);
+  return setup;
+}
+
+ProgramRun run(Words words) { return run_program(ddlrun(std::move(words))); }
+
+std::string last_line(const std::string& text) {
+  const auto lines = ddl::split(ddl::trim(text), '\n');
+  return std::string(lines.back());
+}
+
+struct BadInput {
+  Words words;
+  int exit_code;
+  std::string said;
+};
+
+// clang-format off
+const std::vector<BadInput> kBadInputs = {
+    {{}, 2, "no command was given"},
+    {{"-np", "2"}, 2, "no command was given"},
+    {{"/bin/true"}, 2, "-np is missing"},
+    {{"-np", "0", "/bin/true"}, 2, "'0' is too few ranks"},
+    {{"-np", "nan", "/bin/true"}, 2, "'nan' is not a whole number of ranks"},
+    {{"-np", "99999999999", "/bin/true"}, 2, "too many ranks"},
+    {{"-np", "1", "--verbos", "/bin/true"}, 2, "did you mean --verbose?"},
+    {{"-H", "localhost:2", "-np", "2", "/bin/true"}, 2, "leave -H away and use -np 2"},
+    {{"-np", "1", "--timeout", "0", "/bin/true"}, 2, "leaves no time"},
+    {{"-np", "1", "-x", "A-B=1", "/bin/true"}, 2, "'A-B' is not the name"},
+    {{"-np", "1", "--workdir", "/no/such/place", "/bin/true"}, 127, "/no/such/place does not exist"},
+    {{"-np", "1", "--workdir", "/dev/null", "/bin/true"}, 126, "/dev/null is not a directory"},
+    {{"-np", "1", "--output-filename", "/dev/null/logs", "/bin/true"}, 2, "/dev/null/logs cannot be created"},
+    {{"-np", "1", "--quiet", "--verbose", "/bin/true"}, 2, "contradict each other"},
+    {{"-np", "100000", "/bin/true"}, 2, "100000"},
+    {{"-np", "100000", "--dry-run", "/bin/true"}, 2, "100000"},
+};
+// clang-format on
+
+}  // namespace
+
+TEST_CASE("help and version go to standard output") {
+  for (const char* word : {"-h", "--help"}) {
+    const ProgramRun help = run({word});
+    CHECK(help.exit_code == 0);
+    CHECK(help.out == ddl::cli::help_text());
+    CHECK(help.err.empty());
+  }
+  for (const char* word : {"-v", "--version"}) {
+    const ProgramRun version = run({word});
+    CHECK(version.exit_code == 0);
+    CHECK(version.out == ddl::cli::version_text());
+  }
+}
+
+TEST_CASE("a bad command line ends with its code and two lines on standard error, and starts nothing") {
+  for (const BadInput& bad : kBadInputs) {
+    INFO("ddlrun " << ddl::join(bad.words, " "));
+    const ProgramRun result = run(bad.words);
+    CHECK(result.exit_code == bad.exit_code);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, Catch::StartsWith("ddlrun: ") && Catch::Contains(bad.said));
+    CHECK(ddl::split(ddl::trim(result.err), '\n').size() <= 2);
+  }
+}
+
+TEST_CASE("after the command everything is the command's") {
+  const ProgramRun echo = run({"-np", "1", "/bin/echo", "-np", "4", "--help", "--", "-x"});
+  CHECK(echo.exit_code == 0);
+  CHECK(echo.out == "-np 4 --help -- -x\n");
+  CHECK(run({"-np=1", "--", "/bin/echo", "--", "x"}).out == "-- x\n");
+}
+
+TEST_CASE("a dry run prints and starts nothing") {
+  const ProgramRun plan = run({"-np", "2", "--oversubscribe", "--dry-run", "/bin/sh", "-c", "echo started"});
+  CHECK(plan.exit_code == 0);
+  CHECK_THAT(plan.out, Catch::StartsWith("ddlrun would start 2 ranks on 1 node."));
+  CHECK_THAT(plan.out, Catch::Contains("/bin/sh -c 'echo started'"));
+  CHECK_THAT(plan.out, Catch::Contains("MASTER_PORT (unknown until launch)"));
+  CHECK_THAT(plan.out, Catch::Contains("    rank 1: "));
+
+  const ProgramRun as_json = run({"-np", "2", "--oversubscribe", "--dry-run", "--json", "/bin/true"});
+  const auto parsed = json::parse(as_json.out);
+  CHECK(parsed["kind"] == "launch_plan");
+  CHECK(parsed["nodes"][0]["ranks"].size() == 2);
+  CHECK(parsed["environment_set"]["MASTER_PORT"].is_null());
+}
+
+TEST_CASE("a dry run creates no output directory") {
+  const std::string directory = "/tmp/ddl-dry-run-must-not-create-this";
+  CHECK(run({"-np", "1", "--dry-run", "--output-filename", directory, "/bin/true"}).exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(directory));
+}
+
+TEST_CASE("--check-build shows boxes and exits with 0") {
+  const ProgramRun text = run({"-cb"});
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.out, Catch::Contains("\nAvailable Launchers:\n    [X] this machine "));
+  const auto parsed = json::parse(run({"--check-build", "--json"}).out);
+  CHECK(parsed["kind"] == "check_build");
+  CHECK(parsed["boxes"].size() > 10);
+}
+
+TEST_CASE("the report of a failure is the last thing said, in words or as JSON") {
+  const Words failing = {"/bin/sh", "-c", "echo why >&2; exit 7"};
+  Words words = {"-np", "1"};
+  words.insert(words.end(), failing.begin(), failing.end());
+  const ProgramRun text = run(words);
+  CHECK(text.exit_code == 7);
+  CHECK_THAT(text.err, Catch::Contains("ddlrun: rank 0 on ") && Catch::Contains(" exited with 7 after ") &&
+                           Catch::EndsWith("  its last line on standard error:\n  | why\n"));
+
+  words.insert(words.begin(), "--json");
+  const ProgramRun as_json = run(words);
+  CHECK(as_json.exit_code == 7);
+  const auto parsed = json::parse(last_line(as_json.err));
+  CHECK(parsed["reason"] == "rank_failed");
+  CHECK(parsed["exit_code"] == 7);
+  CHECK(parsed["first_failure"] == 0);
+  CHECK(parsed["ranks"][0]["stderr_tail"] == json::array({"why"}));
+}
+
+TEST_CASE("a job that succeeds says nothing of its own, unless it is asked to") {
+  const ProgramRun silent = run({"-np", "1", "/bin/true"});
+  CHECK(silent.exit_code == 0);
+  CHECK(silent.out.empty());
+  CHECK(silent.err.empty());
+  CHECK_THAT(run({"-np", "1", "--verbose", "/bin/true"}).err,
+             Catch::Contains("ddlrun: 1 rank exited with 0 after "));
+  const auto parsed = json::parse(last_line(run({"-np", "1", "--json", "/bin/true"}).err));
+  CHECK(parsed["reason"] == "success");
+  CHECK(parsed["exit_code"] == 0);
+}
+
+TEST_CASE("inside a Slurm allocation it says what it sees, unless it is to be quiet") {
+  ProgramSetup setup = ddlrun({"-np", "1", "--dry-run", "/bin/true"});
+  setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node[1-3]", "SLURM_NTASKS=6"};
+  CHECK(run_program(setup).err ==
+        "ddlrun: inside Slurm job 4711 (nodes node[1-3], 6 tasks): this version of ddlrun "
+        "starts ranks on this node only\n");
+  setup.argv.insert(setup.argv.begin() + 1, "--quiet");
+  CHECK(run_program(setup).err.empty());
+}
+
+TEST_CASE("standard output that cannot be written to is an error") {
+  ProgramSetup full = ddlrun({"--help"});
+  full.out_path = "/dev/full";
+  const ProgramRun result = run_program(full);
+  CHECK(result.exit_code == 122);
+  CHECK_THAT(result.err, Catch::StartsWith("ddlrun: standard output: "));
+}
+
+TEST_CASE("closed standard descriptors do no harm") {
+  ProgramSetup closed = ddlrun({"-np", "1", "/bin/sh", "-c", "exit 5"});
+  closed.close_all_standard_fds = true;
+  CHECK(run_program(closed).exit_code == 5);
+  ProgramSetup no_out = ddlrun({"--version"});
+  no_out.out_path = "-";
+  CHECK(run_program(no_out).exit_code == 0);
+}
+
+TEST_CASE("a current directory that was removed is named as the reason") {
+  std::string pattern = "/tmp/ddl-removed-XXXXXX";
+  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+  ProgramSetup setup;
+  setup.argv = {"/bin/sh", "-c", "rmdir '" + pattern + "' && exec " DDLRUN_PATH " -np 1 /bin/true"};
+  setup.directory = pattern;
+  const ProgramRun result = run_program(setup);
+  CHECK(result.exit_code == 127);
+  CHECK_THAT(result.err, Catch::StartsWith("ddlrun: the current directory: No such file or directory\n"));
+}
+
+TEST_CASE("an empty argument vector is a command line without words") {
+  ProgramSetup setup;
+  setup.argv = {"/bin/sh", "-c", "exec -a '' " DDLRUN_PATH};
+  setup.argv[0] = "/bin/bash";
+  CHECK(run_program(setup).exit_code == 2);
+}

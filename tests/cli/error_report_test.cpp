@@ -1,0 +1,28 @@
+#include "cli/error_report.h"
+
+#include <cerrno>
+
+#include "cli/report_text.h"
+#include "support/catch.h"
+
+using ddl::Error;
+using ddl::ErrorCode;
+using ddl::cli::error_report;
+
+TEST_CASE("a job that could not begin gets the exit code of its reason") {
+  const auto code = [](ErrorCode error) { return error_report(Error(error, "x")).exit_code; };
+  CHECK(code(ErrorCode::kInvalidArgument) == 2);
+  CHECK(code(ErrorCode::kNotFound) == 127);
+  CHECK(code(ErrorCode::kInternal) == 120);
+  for (const auto other : {ErrorCode::kPermissionDenied, ErrorCode::kTimeout, ErrorCode::kClosed,
+                           ErrorCode::kProtocol, ErrorCode::kUnavailable, ErrorCode::kSystem}) {
+    CHECK(code(other) == 122);
+  }
+}
+
+TEST_CASE("its sentence is the report") {
+  const auto report = error_report(ddl::errno_error("fork", EAGAIN).during("starting the agent"));
+  CHECK(report.reason == ddl::launcher::EndReason::kStartFailed);
+  CHECK(ddl::cli::failure_report(report, {}, ddl::cli::TerminalStyle(false)) ==
+        "ddlrun: starting the agent: fork: Resource temporarily unavailable\n");
+}

@@ -1,0 +1,47 @@
+#include "cli/help_text.h"
+
+#include "base/text.h"
+#include "cli/option_table.h"
+#include "cli/options.h"
+#include "contract/version.h"
+#include "support/catch.h"
+
+using namespace ddl::cli;
+
+TEST_CASE("--help shows every option of this version, and no other, in 100 columns") {
+  const std::string help = help_text();
+  for (const OptionEntry& entry : option_table()) {
+    const std::string first(ddl::split(entry.spellings, ',').front());
+    INFO(first);
+    if (entry.is_available()) {
+      CHECK_THAT(help, Catch::Contains("\n  " + first));
+      CHECK_THAT(help, Catch::Contains(std::string(entry.help)));
+    } else {
+      CHECK_THAT(help, !Catch::Contains("\n  " + first + " ") && !Catch::Contains("\n  " + first + ","));
+    }
+  }
+  for (const auto line : ddl::split(help, '\n')) {
+    INFO(line);
+    CHECK(line.size() <= 100);
+  }
+}
+
+TEST_CASE("every example of --help is a command line that ddlrun accepts") {
+  const std::string help = help_text();
+  const std::string_view examples = std::string_view(help).substr(help.find("Examples:\n"));
+  int count = 0;
+  for (const auto line : ddl::split(examples, '\n')) {
+    if (!line.starts_with("  ddlrun ")) continue;
+    std::vector<std::string> words;
+    // Two blanks part the command line from its explanation, and the shell takes "> file".
+    const auto command_line = line.substr(9, line.find("  ", 9) - 9);
+    for (const auto word : ddl::split(command_line.substr(0, command_line.find(" >")), ' '))
+      words.emplace_back(word);
+    INFO(line);
+    CHECK(parse_command_line(words, {"/", 8}));
+    ++count;
+  }
+  CHECK(count == 6);
+}
+
+TEST_CASE("--version") { CHECK(version_text() == "ddlrun " + std::string(ddl::contract::kVersion) + "\n"); }

@@ -1,0 +1,124 @@
+#include "cli/option_table.h"
+
+#include <set>
+
+#include "base/text.h"
+#include "support/catch.h"
+
+using namespace ddl::cli;
+
+TEST_CASE("no spelling stands for two options, and every one has a dash, a help text and a group") {
+  std::set<std::string_view> seen;
+  for (const OptionEntry& entry : option_table()) {
+    for (const auto spelling : ddl::split(entry.spellings, ',')) {
+      INFO(spelling);
+      CHECK(seen.insert(spelling).second);
+      CHECK(spelling.size() >= 2);
+      CHECK(spelling.starts_with('-'));
+      CHECK(find_spelling(spelling) == &entry);
+    }
+    CHECK_FALSE(entry.help.empty());
+    CHECK(entry.is_available() == (entry.group != OptionGroup::kHidden));
+  }
+}
+
+TEST_CASE("every option identifier is in the table once") {
+  std::set<OptionId> seen;
+  for (const OptionEntry& entry : option_table()) {
+    if (entry.is_available()) CHECK(seen.insert(entry.id).second);
+  }
+  CHECK(seen.size() == static_cast<std::size_t>(OptionId::kCount));
+  CHECK(&entry_of(OptionId::kTimeout) == find_spelling("--timeout"));
+}
+
+TEST_CASE("spellings for people and for the parser") {
+  CHECK(display_name(*find_spelling("-np")) == "-np/--num-proc");
+  CHECK(display_name(*find_spelling("-x")) == "-x");
+  CHECK(display_name(*find_spelling("-prefix-timestamp")) == "--prefix-output-with-timestamp");
+  CHECK(canonical_spelling(*find_spelling("-np")) == "--num-proc");
+  CHECK(canonical_spelling(*find_spelling("-x")) == "-x");
+  CHECK(usage_line(*find_spelling("--quiet")).starts_with("--quiet: no notes"));
+  CHECK(find_spelling("") == nullptr);
+  CHECK(find_spelling("np") == nullptr);
+  CHECK(find_spelling("-np,--num-proc") == nullptr);
+}
+
+TEST_CASE("horovodrun's options are all known") {
+  // horovodrun --help of 0.28.1, and what it accepts without showing.
+  for (const char* spelling : {"-v",
+                               "--version",
+                               "-np",
+                               "--num-proc",
+                               "-cb",
+                               "--check-build",
+                               "--disable-cache",
+                               "--start-timeout",
+                               "--network-interfaces",
+                               "--network-interface",
+                               "--output-filename",
+                               "--verbose",
+                               "--config-file",
+                               "-p",
+                               "--ssh-port",
+                               "-i",
+                               "--ssh-identity-file",
+                               "--fusion-threshold-mb",
+                               "--cycle-time-ms",
+                               "--cache-capacity",
+                               "--hierarchical-allreduce",
+                               "--no-hierarchical-allreduce",
+                               "--hierarchical-allgather",
+                               "--no-hierarchical-allgather",
+                               "--autotune",
+                               "--no-autotune",
+                               "--autotune-log-file",
+                               "--autotune-warmup-samples",
+                               "--autotune-steps-per-sample",
+                               "--autotune-bayes-opt-max-samples",
+                               "--autotune-gaussian-process-noise",
+                               "--min-np",
+                               "--min-num-proc",
+                               "--max-np",
+                               "--max-num-proc",
+                               "--slots-per-host",
+                               "--elastic-timeout",
+                               "--reset-limit",
+                               "--blacklist-cooldown-range",
+                               "--timeline-filename",
+                               "--timeline-mark-cycles",
+                               "--no-timeline-mark-cycles",
+                               "--no-stall-check",
+                               "--stall-check",
+                               "--stall-check-warning-time-seconds",
+                               "--stall-check-shutdown-time-seconds",
+                               "--mpi-threads-disable",
+                               "--no-mpi-threads-disable",
+                               "--mpi-args",
+                               "--tcp",
+                               "--binding-args",
+                               "--num-nccl-streams",
+                               "--thread-affinity",
+                               "--gloo-timeout-seconds",
+                               "--log-level",
+                               "--log-with-timestamp",
+                               "--log-without-timestamp",
+                               "-prefix-timestamp",
+                               "--prefix-output-with-timestamp",
+                               "--log-hide-timestamp",
+                               "--no-log-hide-timestamp",
+                               "-H",
+                               "--hosts",
+                               "-hostfile",
+                               "--hostfile",
+                               "--host-discovery-script",
+                               "--gloo",
+                               "--mpi",
+                               "--jsrun",
+                               "-h",
+                               "--help"}) {
+    INFO(spelling);
+    const OptionEntry* entry = find_spelling(spelling);
+    REQUIRE(entry != nullptr);
+    CHECK(entry->id != OptionId::kForeign);
+  }
+}

@@ -1,0 +1,262 @@
+#include "cli/options.h"
+
+#include "base/text.h"
+#include "cli/option_table.h"
+#include "support/catch.h"
+
+using namespace ddl::cli;
+using ddl::launcher::JobSpec;
+using ddl::launcher::StdinTarget;
+using Words = std::vector<std::string>;
+
+namespace {
+
+const CommandLineContext kContext{"/home/me", 6};
+
+auto parse(const Words& words) { return parse_command_line(words, kContext); }
+
+Request accepted(const Words& words) {
+  const auto request = parse(words);
+  INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message));
+  REQUIRE(request);
+  return *request;
+}
+
+struct Refused {
+  Words words;
+  std::string message;  // a part of it
+  std::string hint;     // a part of it
+};
+
+// clang-format off
+const std::vector<Refused> kRefused = {
+    {{}, "no command", "ddlrun -np 6 "},
+    {{"-np", "4"}, "no command", ""},
+    {{"-np", "4", "--"}, "no command", ""},
+    {{"-np", "2", ""}, "empty word", ""},
+    {{"python", "train.py"}, "-np is missing", "ddlrun -np 6 python train.py"},
+    {{"./a b", "-np", "4"}, "the one after './a b' belongs to the command", "come before"},
+    {{"./a", "--num-proc=4"}, "the one after ./a belongs", "come before"},
+    {{"-np"}, "-np/--num-proc needs a value", "-np N"},
+    {{"-np", "--", "./a"}, "-np/--num-proc needs a value", "-np N"},
+    {{"-np", "./a"}, "'./a' is not a whole number", "-np N"},
+    {{"-np", "--verbose", "./a"}, "'--verbose' is not a whole number", ""},
+    {{"-np", "", "a"}, "'' is not a whole number", ""},
+    {{"-np", "four", "a"}, "'four' is not a whole number", ""},
+    {{"-np", "4.0", "a"}, "'4.0' is not a whole number", ""},
+    {{"-np", "4x", "a"}, "'4x' is not a whole number", ""},
+    {{"-np", " 4", "a"}, "' 4' is not a whole number", ""},
+    {{"-np", "0x4", "a"}, "'0x4' is not a whole number", ""},
+    {{"-np", "1e3", "a"}, "'1e3' is not a whole number", ""},
+    {{"-np", "nan", "a"}, "'nan' is not a whole number", ""},
+    {{"-np", "--4", "a"}, "'--4' is not a whole number", ""},
+    {{"-np", "0", "a"}, "'0' is too few", ""},
+    {{"-np", "-1", "a"}, "'-1' is too few", ""},
+    {{"-np", "-99999999999999999999", "a"}, "is too few", ""},
+    {{"-np", "1000001", "a"}, "too many", "-np N"},
+    {{"-np", "99999999999999999999", "a"}, "too many", ""},
+    {{"-np", "2", "-np", "3", "a"}, "-np/--num-proc was given 2 times: 2, 3", "give it once"},
+    {{"-np", "2", "--num-proc=2", "a"}, "was given 2 times: 2, 2", ""},
+    {{"-np4", "a"}, "unknown option -np4", "-np?"},
+    {{"-n", "4", "a"}, "-n/--ntasks is no option of ddlrun", "-np"},
+    {{"--nproc_per_node=4", "a"}, "no option of ddlrun", "-np"},
+    {{"-np", "2", "--timeout", "nan", "a"}, "--timeout: 'nan' is not a number of seconds", "--timeout SECONDS"},
+    {{"-np", "2", "--timeout", "inf", "a"}, "'inf' is not a number", ""},
+    {{"-np", "2", "--timeout", "1e999", "a"}, "'1e999' is not a number", ""},
+    {{"-np", "2", "--timeout", "10m", "a"}, "'10m' is not a number", ""},
+    {{"-np", "2", "--timeout", "1,5", "a"}, "'1,5' is not a number", ""},
+    {{"-np", "2", "--timeout", "0", "a"}, "'0' seconds leaves no time", ""},
+    {{"-np", "2", "--timeout", "-0", "a"}, "'-0' seconds leaves no time", ""},
+    {{"-np", "2", "--timeout", "-5", "a"}, "'-5' seconds is negative", ""},
+    {{"-np", "2", "--timeout", "1e300", "a"}, "more than three years", ""},
+    {{"-np", "2", "--timeout="}, "'' is not a number", ""},
+    {{"-np", "2", "--timeout=", "a"}, "'' is not a number", ""},
+    {{"-np", "2", "--timeout"}, "--timeout needs a value", ""},
+    {{"-np", "2", "--kill-grace", "-1", "a"}, "--kill-grace: '-1' seconds is negative", ""},
+    {{"-np", "2", "--kill-grace", "soon", "a"}, "'soon' is not a number", ""},
+    {{"-np", "2", "--stdin", "1", "a"}, "'1' is none of 0 (rank 0), all, none", ""},
+    {{"-np", "2", "--stdin", "ALL", "a"}, "'ALL' is none of", ""},
+    {{"-np", "2", "--workdir", "", "a"}, "--workdir: the name of the directory is empty", ""},
+    {{"-np", "2", "--output-filename=", "a"}, "--output-filename: the name of the directory is empty", ""},
+    {{"-np", "2", "-x", "", "a"}, "-x: '' is not the name", ""},
+    {{"-np", "2", "-x", "=1", "a"}, "-x: '' is not the name", ""},
+    {{"-np", "2", "-x", "1A=1", "a"}, "-x: '1A' is not the name", ""},
+    {{"-np", "2", "-x", "A-B=1", "a"}, "-x: 'A-B' is not the name", ""},
+    {{"-np", "2", "-x", "A B", "a"}, "-x: 'A B' is not the name", ""},
+    {{"-np", "2", "-x", "\xc3\xa4=1", "a"}, "is not the name", ""},
+    {{"-np", "2", "-x", "-np", "4", "a"}, "-x: '-np' is not the name", ""},
+    {{"-np", "2", "-x", "A,B", "a"}, "'A,B' looks like several", ""},
+    {{"-np", "2", "-x", "HOROVOD_RANK=3", "a"}, "HOROVOD_RANK is set by ddlrun", ""},
+    {{"-np", "2", "-x", "RANK", "a"}, "RANK is set by ddlrun", ""},
+    {{"-np", "2", "-x", "PMIX_NAMESPACE=x", "a"}, "PMIX_NAMESPACE is set by ddlrun", ""},
+    {{"-np", "2", "--tag-output", "--no-tag-output", "a"}, "contradict each other", "leave one"},
+    {{"-np", "2", "--verbose", "--quiet", "a"}, "--verbose and --quiet contradict each other", "leave one"},
+    {{"-np", "2", "--verbose=3", "a"}, "--verbose takes no value, but --verbose=3 gives one", "write --verbose"},
+    {{"-np", "2", "--verbos", "a"}, "unknown option --verbos", "did you mean --verbose?"},
+    {{"-np", "2", "--output", "d", "a"}, "unknown option --output", "did you mean --output-filename?"},
+    {{"-np", "2", "--work-dir", "d", "a"}, "unknown option --work-dir", "did you mean --workdir?"},
+    {{"-np", "2", "--num_proc", "2", "a"}, "unknown option --num_proc", "did you mean --num-proc?"},
+    {{"-np", "2", "-timeout", "3", "a"}, "unknown option -timeout", "did you mean --timeout?"},
+    {{"-np", "2", "-verbose", "a"}, "unknown option -verbose", "did you mean --verbose?"},
+    {{"-np", "2", "--frobnicate", "a"}, "unknown option --frobnicate", "--help lists"},
+    {{"-np", "2", "-q", "a"}, "unknown option -q", "--help lists"},
+    {{"-np", "2", "---", "a"}, "unknown option ---", "--help lists"},
+    {{"-np", "2", "--a b", "a"}, "unknown option '--a b'", "--help lists"},
+    {{"-H", "localhost:4", "-np", "4", "a"}, "-H/--hosts is not in this version", "this machine only; leave -H away and use -np 4"},
+    {{"-H", "a:2,b:2", "-np", "4", "a"}, "-H/--hosts is not in this version", "-np alone"},
+    {{"-H", "a", "a"}, "-H/--hosts is not in this version", "-np alone"},
+    {{"-H"}, "-H/--hosts is not in this version", "this machine only"},
+    {{"-Hlocalhost:2", "a"}, "-H/--hosts is not in this version", "use -np 2"},
+    {{"-hostfile", "f", "-np", "4", "a"}, "-hostfile/--hostfile is not in this version", "this machine only"},
+    {{"-np", "2", "-p", "22", "a"}, "-p/--ssh-port is not in this version", "this machine only"},
+    {{"-np", "2", "--fusion-threshold-mb", "64", "a"}, "--fusion-threshold-mb is not in this version", "leave it away"},
+    {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"}, "--mpi-args is not in this version", "OMPI_MCA"},
+    {{"-np", "2", "--mpi-args", "--map-by x", "a"}, "--mpi-args is not in this version", "OMPI_MCA"},
+    {{"-np", "2", "--gloo", "a"}, "--gloo is not in this version", "leave it away"},
+};
+// clang-format on
+
+}  // namespace
+
+TEST_CASE("a command line that cannot be meant is refused with a sentence and a hint") {
+  for (const Refused& one : kRefused) {
+    INFO("ddlrun " << ddl::join(one.words, " "));
+    const auto request = parse(one.words);
+    REQUIRE_FALSE(request);
+    CHECK_THAT(request.error().message, Catch::Contains(one.message));
+    CHECK_THAT(request.error().hint, Catch::Contains(one.hint));
+    CHECK(request.error().hint.size() > 5);
+    CHECK(request.error().message.find('\n') == std::string::npos);
+    CHECK(request.error().exit_code == 2);
+  }
+}
+
+TEST_CASE("every option that is not in this version is refused by name, with and without a value") {
+  for (const OptionEntry& entry : option_table()) {
+    if (entry.is_available()) continue;
+    for (const auto spelling_view : ddl::split(entry.spellings, ',')) {
+      const std::string spelling(spelling_view);
+      for (const Words& words :
+           {Words{"-np", "2", spelling, "1", "a"}, Words{spelling}, Words{spelling, "--", "a"}}) {
+        INFO(ddl::join(words, " "));
+        const auto request = parse(words);
+        REQUIRE_FALSE(request);
+        CHECK(request.error().message.starts_with(display_name(entry) + " is "));
+        CHECK(request.error().hint.size() > 20);
+      }
+    }
+  }
+}
+
+TEST_CASE("the defaults of a job") {
+  const Request request = accepted({"-np", "2", "./train", "--lr", "0.1"});
+  CHECK(request.action == Action::kRun);
+  CHECK_FALSE(request.json);
+  const JobSpec& job = request.job;
+  CHECK(job.command == Words{"./train", "--lr", "0.1"});
+  CHECK(job.num_proc == 2);
+  CHECK(job.exports.empty());
+  CHECK(job.workdir == "/home/me");
+  CHECK(job.timeout_seconds == 0);
+  CHECK(job.kill_grace_seconds == 5);
+  CHECK(job.stdin_target == StdinTarget::kRank0);
+  CHECK_FALSE(job.oversubscribe);
+  CHECK(job.output_directory.empty());
+  CHECK(job.tag_output);
+  CHECK_FALSE(job.timestamp_output);
+  CHECK_FALSE(job.verbose);
+  CHECK_FALSE(job.quiet);
+}
+
+TEST_CASE("every option of a job reaches it") {
+  const JobSpec job = accepted({"--np=3",
+                                "--oversubscribe",
+                                "-x",
+                                "A=1",
+                                "-x",
+                                "B",
+                                "-x",
+                                "A=x=y",
+                                "-x",
+                                "EMPTY=",
+                                "--workdir",
+                                "data",
+                                "--timeout",
+                                "1.5",
+                                "--kill-grace=0",
+                                "--stdin",
+                                "all",
+                                "--output-filename",
+                                "./logs/",
+                                "--no-tag-output",
+                                "--prefix-output-with-timestamp",
+                                "--verbose",
+                                "--",
+                                "-weird",
+                                "-np"})
+                          .job;
+  CHECK(job.command == Words{"-weird", "-np"});
+  CHECK(job.num_proc == 3);
+  CHECK(job.oversubscribe);
+  REQUIRE(job.exports.size() == 4);
+  CHECK(job.exports[0].name == "A");
+  CHECK(job.exports[0].value == "1");
+  CHECK(job.exports[1].name == "B");
+  CHECK_FALSE(job.exports[1].value);
+  CHECK(job.exports[2].value == "x=y");
+  CHECK(job.exports[3].value == "");
+  CHECK(job.workdir == "/home/me/data");
+  CHECK(job.timeout_seconds == 1.5);
+  CHECK(job.kill_grace_seconds == 0);
+  CHECK(job.stdin_target == StdinTarget::kAll);
+  CHECK(job.output_directory == "/home/me/logs");
+  CHECK_FALSE(job.tag_output);
+  CHECK(job.timestamp_output);
+  CHECK(job.verbose);
+  CHECK(accepted({"-np", "1", "--quiet", "--stdin=none", "a"}).job.quiet);
+  CHECK(accepted({"-np", "1", "--stdin=none", "a"}).job.stdin_target == StdinTarget::kNone);
+}
+
+TEST_CASE("lines are tagged when there are several ranks, unless told otherwise") {
+  CHECK_FALSE(accepted({"-np", "1", "a"}).job.tag_output);
+  CHECK(accepted({"-np", "1", "--tag-output", "a"}).job.tag_output);
+  CHECK(accepted({"-np", "2", "a"}).job.tag_output);
+  CHECK_FALSE(accepted({"-np", "2", "--no-tag-output", "a"}).job.tag_output);
+}
+
+TEST_CASE("directories are meant from the current one, and links are left to the kernel") {
+  const auto workdir = [](const std::string& given) {
+    return accepted({"-np", "1", "--workdir", given, "a"}).job.workdir;
+  };
+  CHECK(workdir("/data") == "/data");
+  CHECK(workdir("/") == "/");
+  CHECK(workdir(".") == "/home/me");
+  CHECK(workdir("a/./b//") == "/home/me/a/b");
+  CHECK(workdir("link/../b") == "/home/me/link/../b");
+  CHECK(workdir("--json") == "/home/me/--json");
+}
+
+TEST_CASE("requests other than a job need no command, and help comes before any complaint") {
+  CHECK(accepted({"-h"}).action == Action::kHelp);
+  CHECK(accepted({"--help", "-np", "x", "a"}).action == Action::kHelp);
+  CHECK(accepted({"--bogus", "-H", "x", "--help"}).action == Action::kHelp);
+  CHECK(accepted({"-v"}).action == Action::kVersion);
+  CHECK(accepted({"--version", "--help"}).action == Action::kHelp);
+  CHECK(accepted({"-cb"}).action == Action::kCheckBuild);
+  const Request check = accepted({"-np", "4", "--check-build", "--json", "./a"});
+  CHECK(check.action == Action::kCheckBuild);
+  CHECK(check.json);
+  CHECK(accepted({"--dry-run", "-np", "2", "a"}).action == Action::kDryRun);
+  // After the command they are the command's.
+  const Request run = accepted({"-np", "1", "a", "--help", "-cb", "--dry-run", "--json"});
+  CHECK(run.action == Action::kRun);
+  CHECK_FALSE(run.json);
+}
+
+TEST_CASE("values that CLI11 would take apart arrive whole") {
+  const JobSpec job =
+      accepted({"-np", "1", "-x", "A=[1,2]", "--workdir", "[a,b]", "--output-filename={}", "a"}).job;
+  CHECK(job.exports.at(0).value == "[1,2]");
+  CHECK(job.workdir == "/home/me/[a,b]");
+  CHECK(job.output_directory == "/home/me/{}");
+}

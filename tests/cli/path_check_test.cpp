@@ -1,0 +1,103 @@
+#include "cli/path_check.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "support/catch.h"
+
+namespace fs = std::filesystem;
+using ddl::cli::check_workdir;
+using ddl::cli::create_output_directory;
+
+namespace {
+
+/// A directory of its own for one test; removed with everything in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (fs::temp_directory_path() / "ddl-path-check-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    fs::permissions(path_, fs::perms::owner_all, ignored);
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+ddl::launcher::JobSpec job_in(const fs::path& workdir, const fs::path& output = {}) {
+  ddl::launcher::JobSpec job;
+  job.workdir = workdir.string();
+  job.output_directory = output.string();
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("a working directory must be a directory that exists") {
+  const TemporaryDirectory temporary;
+  CHECK_FALSE(check_workdir(job_in(temporary.path())));
+
+  const auto missing = check_workdir(job_in(temporary.path() / "no such"));
+  REQUIRE(missing);
+  CHECK(missing->exit_code == 127);
+  CHECK_THAT(missing->message, Catch::EndsWith("/no such' does not exist"));
+
+  std::ofstream(temporary.path() / "file") << "x";
+  const auto file = check_workdir(job_in(temporary.path() / "file"));
+  REQUIRE(file);
+  CHECK(file->exit_code == 126);
+  CHECK_THAT(file->message, Catch::EndsWith("/file is not a directory"));
+
+  const auto below_file = check_workdir(job_in(temporary.path() / "file" / "below"));
+  REQUIRE(below_file);
+  CHECK(below_file->exit_code == 127);
+
+  const auto long_name = check_workdir(job_in(temporary.path() / std::string(5000, 'x')));
+  REQUIRE(long_name);
+  CHECK_THAT(long_name->message, Catch::Contains("cannot be used"));
+}
+
+TEST_CASE("a working directory that an ordinary user may not enter") {
+  const TemporaryDirectory temporary;
+  const fs::path closed = temporary.path() / "closed";
+  fs::create_directory(closed);
+  fs::permissions(closed, fs::perms::none);
+  const auto refusal = check_workdir(job_in(closed));
+  if (::geteuid() == 0) {
+    CHECK_FALSE(refusal);  // root enters everywhere
+  } else {
+    REQUIRE(refusal);
+    CHECK(refusal->exit_code == 126);
+    CHECK_THAT(refusal->message, Catch::Contains("may not be entered"));
+  }
+}
+
+TEST_CASE("the output directory is created with its parents, or refused") {
+  const TemporaryDirectory temporary;
+  CHECK_FALSE(create_output_directory(job_in(temporary.path())));
+  const fs::path deep = temporary.path() / "a" / "b";
+  CHECK_FALSE(create_output_directory(job_in("/", deep)));
+  CHECK(fs::is_directory(deep));
+  CHECK_FALSE(create_output_directory(job_in("/", deep)));  // again: it is there
+
+  std::ofstream(temporary.path() / "file") << "x";
+  for (const fs::path& bad : {temporary.path() / "file", temporary.path() / "file" / "below"}) {
+    const auto refusal = create_output_directory(job_in("/", bad));
+    REQUIRE(refusal);
+    CHECK(refusal->exit_code == 2);
+    CHECK_THAT(refusal->message, Catch::Contains(bad.string()) && Catch::Contains("cannot be created"));
+  }
+  const auto in_proc = create_output_directory(job_in("/", "/proc/self/ddlrun"));
+  REQUIRE(in_proc);
+  CHECK(in_proc->exit_code == 2);
+}

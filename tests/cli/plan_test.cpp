@@ -1,0 +1,128 @@
+// --dry-run's output: golden for people, parsed for programs.
+#include <nlohmann/json.hpp>
+
+#include "cli/environment_change.h"
+#include "cli/plan_json.h"
+#include "cli/plan_text.h"
+#include "contract/version.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using nlohmann::json;
+
+namespace {
+
+const Environment kHead{
+    {"HOME", "/home/me"}, {"LANG", "C"}, {"PMIX_RANK", "3"}, {"RANK", "3"}, {"SECRET", "s3cret"}};
+
+JobSpec job() {
+  JobSpec spec;
+  spec.command = {"python", "train.py", "--name", "my run"};
+  spec.num_proc = 3;
+  spec.workdir = "/home/me";
+  spec.output_directory = "/home/me/logs";
+  spec.timeout_seconds = 90;
+  return spec;
+}
+
+/// Two nodes, three ranks; written out by hand, so that the launcher may change without these tests.
+LaunchPlan plan() {
+  NodeLaunch node;
+  node.size = 3;
+  node.node_names = {"node1", "node2"};
+  node.node_ranks = {{0, 1}, {2}};
+  node.command = job().command;
+  node.workdir = job().workdir;
+  node.common_environment = {
+      {"HOME", "/home/me"}, {"LANG", "C.UTF-8"}, {"SECRET", "s3cret"}, {"ADDED", "a b"}};
+  LaunchPlan result;
+  result.nodes = {node, node};
+  result.nodes[1].node_index = 1;
+  const auto add = [&](std::size_t where, int rank, int local_rank) {
+    RankLaunch launch;
+    launch.rank = rank;
+    launch.local_rank = local_rank;
+    launch.reads_stdin = rank == 0;
+    launch.environment = {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", "3"}, {"MASTER_PORT", "0"}};
+    result.nodes[where].ranks.push_back(launch);
+  };
+  add(0, 0, 0);
+  add(0, 1, 1);
+  add(1, 2, 0);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the plan for a person") {
+  CHECK(ddl::cli::plan_text(plan(), job(), kHead) ==
+        "ddlrun would start 3 ranks on 2 nodes. Nothing was started and no node was asked.\n"
+        "\n"
+        "  command     python train.py --name 'my run'\n"
+        "  workdir     /home/me\n"
+        "  stdin       read by rank 0; the others read /dev/null\n"
+        "  output      lines tagged with their rank; also in /home/me/logs/rank.R/{stdout,stderr}\n"
+        "  timeout     90 s\n"
+        "  kill grace  5 s\n"
+        "\n"
+        "Every rank inherits ddlrun's environment without PMIX_RANK, finds a PMIx server in PMIX_*, and has\n"
+        "    ADDED='a b'\n"
+        "    LANG=C.UTF-8\n"
+        "    MASTER_PORT (unknown until launch)\n"
+        "    WORLD_SIZE=3\n"
+        "\n"
+        "Node 0, node1: ranks 0, 1\n"
+        "    rank 0: RANK=0\n"
+        "    rank 1: RANK=1\n"
+        "\n"
+        "Node 1, node2: rank 2\n"
+        "    rank 2: RANK=2\n");
+}
+
+TEST_CASE("the other ways of input and output") {
+  JobSpec spec = job();
+  spec.stdin_target = StdinTarget::kAll;
+  spec.tag_output = false;
+  spec.timestamp_output = true;
+  spec.output_directory.clear();
+  spec.timeout_seconds = 0;
+  const std::string text = ddl::cli::plan_text(plan(), spec, kHead);
+  CHECK_THAT(text, Catch::Contains("  stdin       every rank reads all of it\n"
+                                   "  output      lines as they are, with the time\n"
+                                   "  kill grace  5 s\n"));
+  spec.stdin_target = StdinTarget::kNone;
+  CHECK_THAT(ddl::cli::plan_text(plan(), spec, kHead), Catch::Contains("every rank reads /dev/null\n"));
+}
+
+TEST_CASE("the plan for a program") {
+  const std::string text = ddl::cli::plan_json(plan(), job(), kHead);
+  CHECK(text.find('\n') == text.size() - 1);
+  CHECK(json::parse(text) == json::parse(R"({
+    "ddlrun": ")" + std::string(ddl::contract::kVersion) +
+                                         R"(", "kind": "launch_plan", "size": 3,
+    "command": ["python", "train.py", "--name", "my run"], "workdir": "/home/me", "stdin": "0",
+    "tag_output": true, "timestamp_output": false, "output_directory": "/home/me/logs", "timeout_seconds": 90.0,
+    "kill_grace_seconds": 5.0,
+    "environment_set": {"ADDED": "a b", "LANG": "C.UTF-8", "MASTER_PORT": null, "WORLD_SIZE": "3"},
+    "environment_removed": ["PMIX_RANK"],
+    "nodes": [
+      {"name": "node1", "ranks": [
+        {"rank": 0, "local_rank": 0, "reads_stdin": true, "environment": {"RANK": "0"}},
+        {"rank": 1, "local_rank": 1, "reads_stdin": false, "environment": {"RANK": "1"}}]},
+      {"name": "node2", "ranks": [
+        {"rank": 2, "local_rank": 0, "reads_stdin": false, "environment": {"RANK": "2"}}]}]})"));
+}
+
+TEST_CASE("what ranks inherit unchanged is not shown") {
+  CHECK_THAT(ddl::cli::plan_text(plan(), job(), kHead), !Catch::Contains("s3cret"));
+  CHECK_THAT(ddl::cli::plan_json(plan(), job(), kHead), !Catch::Contains("s3cret"));
+}
+
+TEST_CASE("a plan without ranks, and a port that the user has given") {
+  const auto change = ddl::cli::environment_change(LaunchPlan{}, {{"A", "1"}});
+  CHECK(change.set.empty());
+  CHECK(change.own.empty());
+  CHECK(ddl::cli::is_unknown_until_launch("MASTER_PORT", "0"));
+  CHECK_FALSE(ddl::cli::is_unknown_until_launch("MASTER_PORT", "29500"));
+  CHECK_FALSE(ddl::cli::is_unknown_until_launch("RANK", "0"));
+}

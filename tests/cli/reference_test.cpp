@@ -1,0 +1,67 @@
+// docs/reference says what the code says.
+#include <cctype>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "cli/option_table.h"
+#include "support/catch.h"
+
+using namespace ddl::cli;
+
+namespace {
+
+std::string source(const std::string& path) {
+  const auto text = ddl::read_file(std::string(DDL_SOURCE_DIR) + "/" + path);
+  INFO(path);
+  REQUIRE(text);
+  return *text;
+}
+
+/// First group to second group, of every match.
+std::map<std::string, std::string> matches(const std::string& text, const std::regex& pattern) {
+  std::map<std::string, std::string> found;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator();
+       ++it) {
+    found[(*it)[1]] = (*it)[2];
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("exit-codes.md lists the exit codes of contract/exit_code.h, all and only") {
+  const auto documented =
+      matches(source("docs/reference/exit-codes.md"), std::regex(R"(\n\| (\d+) \| `(k\w+)` \|)"));
+  const auto names = matches(source("contract/exit_code.h"), std::regex(R"(\n  (k\w+) = (\d+),)"));
+  CHECK(names.size() >= 9);
+  CHECK(documented.size() == names.size());
+  for (const auto& [number, name] : documented) {
+    INFO(name);
+    REQUIRE(names.contains(name));
+    CHECK(names.at(name) == number);
+  }
+}
+
+TEST_CASE("ddlrun.md describes every option with all its spellings, and no option that does not exist") {
+  const std::string page = source("docs/reference/ddlrun.md");
+  const std::regex spelling_in_backquotes("`(-[^ `]*)");
+  std::set<std::string> documented;
+  for (const auto line : ddl::split(page, '\n')) {
+    if (!line.starts_with("| `-")) continue;
+    // The first cell: everything in backquotes starts with a spelling.
+    const std::string cell(line.substr(2, line.find(" | ", 2) - 2));
+    for (auto it = std::sregex_iterator(cell.begin(), cell.end(), spelling_in_backquotes);
+         it != std::sregex_iterator(); ++it) {
+      documented.insert((*it)[1]);
+    }
+  }
+  std::set<std::string> existing;
+  for (const OptionEntry& entry : option_table()) {
+    if (!entry.is_available()) continue;
+    for (const auto spelling : ddl::split(entry.spellings, ',')) existing.emplace(spelling);
+  }
+  CHECK(documented == existing);
+}

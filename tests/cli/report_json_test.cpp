@@ -1,0 +1,60 @@
+#include "cli/report_json.h"
+
+#include <csignal>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/report_fixture.h"
+#include "contract/version.h"
+#include "support/catch.h"
+
+using namespace ddl::test;
+using nlohmann::json;
+
+TEST_CASE("the report as JSON is one line with everything in it") {
+  JobReport report = report_of(EndReason::kRankFailed, 3, {exited(0, 3, 1.5), killed(1, SIGTERM, 1.6, true)});
+  report.first_failure = 0;
+  report.leftovers_ended = 2;
+  report.ranks[0].stderr_tail = {"one", "two"};
+  const std::string text = ddl::cli::report_json(report);
+  CHECK(text.find('\n') == text.size() - 1);
+  CHECK(json::parse(text) == json::parse(R"({
+    "ddlrun": ")" + std::string(ddl::contract::kVersion) +
+                                         R"(", "kind": "job_report", "reason": "rank_failed",
+    "exit_code": 3, "first_failure": 0, "message": null, "abort_message": null, "signal": null,
+    "run_seconds": 12.5, "leftovers_ended": 2,
+    "ranks": [
+      {"rank": 0, "host": "node3", "pid": 4240, "outcome": "exited", "exit_code": 3, "signal": null,
+       "core_dumped": false, "ended_by_ddlrun": false, "run_seconds": 1.5, "start_error": null,
+       "kill_explanation": null, "stderr_tail": ["one", "two"]},
+      {"rank": 1, "host": "node3", "pid": 4241, "outcome": "signalled", "exit_code": null, "signal": 15,
+       "core_dumped": false, "ended_by_ddlrun": true, "run_seconds": 1.6, "start_error": null,
+       "kill_explanation": null, "stderr_tail": []}]})"));
+}
+
+TEST_CASE("every reason and outcome has its own name") {
+  std::set<std::string> names;
+  for (const auto reason :
+       {EndReason::kSuccess, EndReason::kRankFailed, EndReason::kAborted, EndReason::kStartFailed,
+        EndReason::kHostLost, EndReason::kTimeout, EndReason::kSignal}) {
+    names.insert(json::parse(ddl::cli::report_json(report_of(reason, 1, {})))["reason"].get<std::string>());
+  }
+  CHECK(names == std::set<std::string>{"success", "rank_failed", "aborted", "start_failed", "host_lost",
+                                       "timeout", "signal"});
+  using Kind = RankOutcome::Kind;
+  names.clear();
+  for (const auto kind :
+       {Kind::kNotStarted, Kind::kStartFailed, Kind::kRunning, Kind::kExited, Kind::kSignalled}) {
+    const auto text = ddl::cli::report_json(report_of(EndReason::kRankFailed, 1, {of_kind(kind, 0)}));
+    names.insert(json::parse(text)["ranks"][0]["outcome"].get<std::string>());
+  }
+  CHECK(names == std::set<std::string>{"not_started", "start_failed", "running", "exited", "signalled"});
+}
+
+TEST_CASE("bytes that are no UTF-8 do not break the report") {
+  JobReport report = report_of(EndReason::kAborted, 1, {exited(0, 1, 1)});
+  report.abort_message = "\xff\xfe \"quoted\"\n";
+  const auto parsed = json::parse(ddl::cli::report_json(report));
+  CHECK(parsed["abort_message"] == "\xef\xbf\xbd\xef\xbf\xbd \"quoted\"\n");
+}

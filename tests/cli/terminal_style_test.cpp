@@ -1,0 +1,31 @@
+#include "cli/terminal_style.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/unique_fd.h"
+#include "support/catch.h"
+
+using ddl::cli::TerminalStyle;
+
+TEST_CASE("colour is for terminals that understand it and people who want it") {
+  // The master end of a pseudo terminal is a terminal for isatty(3).
+  const ddl::UniqueFd terminal(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  REQUIRE(terminal);
+  const auto colour = [](int fd, const ddl::launcher::Environment& environment) {
+    return TerminalStyle::for_fd(fd, environment).has_colour();
+  };
+  CHECK(colour(terminal.get(), {{"TERM", "xterm-256color"}}));
+  CHECK(colour(terminal.get(), {{"TERM", "xterm"}, {"NO_COLOR", ""}}));
+  CHECK_FALSE(colour(terminal.get(), {{"TERM", "xterm"}, {"NO_COLOR", "1"}}));
+  CHECK_FALSE(colour(terminal.get(), {{"TERM", "dumb"}}));
+  CHECK_FALSE(colour(terminal.get(), {}));
+  const ddl::UniqueFd file(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  CHECK_FALSE(colour(file.get(), {{"TERM", "xterm"}}));
+}
+
+TEST_CASE("without colour text stays as it is") {
+  CHECK(TerminalStyle(false).alarm("x") == "x");
+  CHECK(TerminalStyle(true).alarm("x") == "\x1b[1;31mx\x1b[0m");
+  CHECK(TerminalStyle(true).faint("x") == "\x1b[2mx\x1b[0m");
+}

@@ -1,0 +1,68 @@
+// The argv pre-pass and the parser behind it on arbitrary words: the input is cut at zero bytes, as argv is.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "cli/argv_prepass.h"
+#include "cli/options.h"
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words words_of(std::string_view input) {
+  Words words;
+  for (const std::string_view word : ddl::split(input, '\0')) words.emplace_back(word);
+  return words;
+}
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check_prepass(const Words& words) {
+  const auto split = ddl::cli::split_argv(words);
+  // The command is the end of what was given, byte for byte.
+  require(split.command.size() <= words.size());
+  require(std::equal(split.command.rbegin(), split.command.rend(), words.rbegin()));
+  // A word of ours becomes one word, or an option and its value; nothing is made up.
+  require(split.options.size() <= 2 * (words.size() - split.command.size()));
+  // What it made is what it makes of it again.
+  Words again = split.options;
+  again.emplace_back("--");
+  again.insert(again.end(), split.command.begin(), split.command.end());
+  const auto second = ddl::cli::split_argv(again);
+  require(second.options == split.options && second.command == split.command);
+}
+
+void check_parser(const Words& words) {
+  const auto request = ddl::cli::parse_command_line(words, {"/home/me", 4});
+  if (!request) {
+    require(!request.error().message.empty() && !request.error().hint.empty());
+    require(request.error().exit_code == 2);
+    return;
+  }
+  const bool has_job =
+      request->action == ddl::cli::Action::kRun || request->action == ddl::cli::Action::kDryRun;
+  if (!has_job) return;
+  const auto& job = request->job;
+  require(!job.command.empty() && !job.command.front().empty());
+  require(job.num_proc >= 1 && job.workdir.starts_with('/'));
+  require(job.timeout_seconds >= 0 && job.kill_grace_seconds >= 0);
+  // "--" before the command changes nothing.
+  Words marked(words.begin(), words.end() - static_cast<std::ptrdiff_t>(job.command.size()));
+  if (marked.empty() || marked.back() != "--") marked.emplace_back("--");
+  marked.insert(marked.end(), job.command.begin(), job.command.end());
+  const auto same = ddl::cli::parse_command_line(marked, {"/home/me", 4});
+  require(same && same->job.command == job.command && same->job.num_proc == job.num_proc);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const Words words = words_of({reinterpret_cast<const char*>(data), size});
+  check_prepass(words);
+  check_parser(words);
+  return 0;
+}
