@@ -107,8 +107,9 @@ void run(const Options& options) {
     std::printf("%d rank%s, %td points, %td weights, learning rate %g x %g%s\n", size, size == 1 ? "" : "s",
                 points, model.parameters().size(), learning_rate.base, learning_rate.scale,
                 options.ensemble ? ", an ensemble: each rank fits its own part; losses are rank 0's" : "");
-    if (resumed)
+    if (resumed) {
       std::printf("going on from %s at epoch %" PRId64 "\n", options.checkpoint.c_str(), optimizer.steps);
+    }
   }
 
   // 5. Train. One buffer holds the gradient and, behind it, the loss: a step costs one allreduce. Every rank puts in

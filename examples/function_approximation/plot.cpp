@@ -14,7 +14,7 @@ namespace {
 constexpr double kWidth = 960, kHeight = 560;
 constexpr double kLeftEdge = 72, kRightEdge = 932, kTopEdge = 112, kBottomEdge = 494;
 constexpr double kTextSize = 14;
-constexpr double kAverageGlyph = 0.54;  // of the text size, for sans-serif text
+constexpr double kAverageGlyph = 0.51;  // of the text size, for sans-serif text
 
 constexpr char kInk[] = "#1f2933";
 constexpr char kMuted[] = "#5c6773";

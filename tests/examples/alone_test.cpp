@@ -131,28 +131,24 @@ TEST_CASE("a training that diverges says so") {
 
 TEST_CASE("a training killed in its midst and resumed ends with the bits of one that was not") {
   const ScratchDirectory scratch;
-  // Long enough to be still running when the first line has come through the pipe.
-  const auto arguments = [&](const std::string& file) {
-    return Arguments{"--epochs",          "20000", "--hidden",           "8",
-                     "--points-per-rank", "16",    "--checkpoint-every", "100",
-                     "--log-every",       "300",   "--checkpoint",       scratch.file(file)};
-  };
-  REQUIRE(fit(arguments("straight.ckpt")).exit_code == 0);
+  const std::string straight = scratch.file("straight.ckpt"), resumed = scratch.file("resumed.ckpt");
+  const Arguments arguments = {"--epochs",           "2000", "--points",    "64",  "--hidden",    "48,48",
+                               "--checkpoint-every", "40",   "--log-every", "100", "--checkpoint"};
+  REQUIRE(fit(arguments + Arguments{straight}).exit_code == 0);
+  const Arguments argv = command_line("function_approximation", 0, arguments + Arguments{resumed});
+  const int exit_code =
+      interrupt_example(argv, "epoch    100", SIGKILL, [&] { std::filesystem::remove(resumed); });
+  CHECK(exit_code == 128 + SIGKILL);
 
-  Program victim(command_line("function_approximation", 0, arguments("resumed.ckpt")));
-  victim.wait_for_output("epoch    300");
-  victim.signal(SIGKILL);
-  CHECK(victim.wait().exit_code == 128 + SIGKILL);
+  const Outcome rest = fit(arguments + Arguments{resumed});
+  CHECK(rest.exit_code == 0);
+  CHECK_THAT(rest.output, Contains("going on from " + resumed + " at epoch ") && Contains("epoch   2000 "));
+  CHECK_THAT(rest.output, !Contains("epoch      1 "));
+  CHECK(content(resumed) == content(straight));
 
-  const Outcome resumed = fit(arguments("resumed.ckpt"));
-  CHECK(resumed.exit_code == 0);
-  CHECK_THAT(resumed.output, Contains("going on from " + scratch.file("resumed.ckpt") + " at epoch "));
-  CHECK_THAT(resumed.output, !Contains("at epoch 20000") && !Contains("epoch      1 "));
-  CHECK(content(scratch.file("resumed.ckpt")) == content(scratch.file("straight.ckpt")));
-
-  const Outcome finished = fit(arguments("resumed.ckpt"));
+  const Outcome finished = fit(arguments + Arguments{resumed});
   CHECK(finished.exit_code == 0);
-  CHECK_THAT(finished.output, Contains("at epoch 20000") && !Contains("loss"));
+  CHECK_THAT(finished.output, Contains("at epoch 2000") && !Contains("loss"));
 }
 
 TEST_CASE("a checkpoint that is none is named and left alone") {

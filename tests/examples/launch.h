@@ -1,6 +1,7 @@
 // How the tests start the examples: alone, or on several ranks through ddlrun.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,21 @@ namespace ddl::test {
 
 using Arguments = std::vector<std::string>;
 
+inline Arguments operator+(Arguments left, const Arguments& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
 /// The command line of an example on size ranks; size 0 starts it without a launcher, as a world of one.
 /// Its output comes as it was written, without tags.
 Arguments command_line(const std::string& example, int size, const Arguments& arguments);
 
 /// Runs it to its end.
 Outcome run_example(const std::string& example, int size, const Arguments& arguments);
+
+/// Sends it a signal as soon as it has printed text, and returns its exit code. On a busy machine it may have ended
+/// by then: prepare is called and the example started again, until the signal was in time.
+int interrupt_example(const Arguments& argv, const std::string& text, int signal,
+                      const std::function<void()>& prepare);
 
 }  // namespace ddl::test

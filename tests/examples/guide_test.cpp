@@ -1,0 +1,45 @@
+// The guide shows the program as it is.
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+
+#include "examples/xml.h"
+#include "support/catch.h"
+
+namespace {
+
+std::string content(const std::string& path) {
+  std::ifstream in(DDL_SOURCE_DIR "/" + path, std::ios::binary);
+  REQUIRE(in);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("every piece of C++ in the guide stands in the example") {
+  const std::string program = content("examples/function_approximation/main.cpp");
+  const std::string guide = content("docs/guide/training.md");
+  int pieces = 0;
+  const std::string fence = "```cpp\n";
+  for (std::size_t at = guide.find(fence); at != std::string::npos; at = guide.find(fence, at + 1)) {
+    const std::size_t begin = at + fence.size();
+    const std::string piece = guide.substr(begin, guide.find("```", begin) - begin);
+    INFO(piece);
+    CHECK(program.find(piece) != std::string::npos);
+    ++pieces;
+  }
+  CHECK(pieces > 3);
+}
+
+TEST_CASE("the guide's pictures are there and well-formed") {
+  const std::string guide = content("docs/guide/training.md");
+  const std::regex picture(R"(!\[[^\]]+\]\(([^)]+)\))");
+  int pictures = 0;
+  for (std::sregex_iterator it(guide.begin(), guide.end(), picture), end; it != end; ++it) {
+    INFO((*it)[1]);
+    CHECK_NOTHROW(ddl::test::parse_xml(content("docs/guide/" + (*it)[1].str())));
+    ++pictures;
+  }
+  CHECK(pictures == 2);
+}
