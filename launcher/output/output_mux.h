@@ -55,8 +55,9 @@ struct OutputMuxOptions {
 /// print(), and must not destroy the mux.
 ///
 /// Memory: the bytes that agents have credit for (twice if there are files), and for each of the two screen sinks
-/// kBatches batches of kBatchBytes plus one line with its tag. So that many short chunks cost no more than a few long
-/// ones, a waiting chunk takes in the one that follows it; from kManyChunks on also past other streams' chunks.
+/// kBatches batches of kBatchBytes plus one line with its tag (without tags: one chunk). So that many short chunks cost
+/// no more than a few long ones, a waiting chunk takes in the one that follows it; from kManyChunks on also past other
+/// streams' chunks.
 class OutputMux {
  public:
   using TimePoint = OutputMuxOptions::TimePoint;
