@@ -1,5 +1,6 @@
 #include "launcher/head/stdin_reader.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,9 @@ bool StdinReader::may_read() const {
 
 void StdinReader::on_readable() {
   if (!may_read()) return watch_.want_read(false);
+  // The descriptor may be blocking, and another reader of it may have been faster.
+  pollfd entry{fd_, POLLIN, 0};
+  if (::poll(&entry, 1, 0) == 0) return;
   std::array<char, 65536> buffer;
   const auto limit = std::min<std::size_t>(buffer.size(), static_cast<std::size_t>(kWindow - under_way_));
   const ssize_t got = retry_eintr([&] { return ::read(fd_, buffer.data(), limit); });

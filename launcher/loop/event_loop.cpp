@@ -1,5 +1,7 @@
 #include "launcher/loop/event_loop.h"
 
+#include <fcntl.h>
+
 #include <asio/error.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -35,7 +37,8 @@ struct EventLoop::FdWatch::State : std::enable_shared_from_this<State> {
     bool armed = false;
   };
 
-  State(asio::io_context& context, int fd) : descriptor(context, fd) {}
+  State(asio::io_context& context, int fd)
+      : descriptor(context, fd), flags(::fcntl(fd, F_GETFL)), keep_blocking((flags & O_NONBLOCK) == 0) {}
 
   // A wait is armed at most once a side; the handler may end the watch, so the state is kept alive by the wait.
   void arm(Side& side) {
@@ -48,6 +51,9 @@ struct EventLoop::FdWatch::State : std::enable_shared_from_this<State> {
       if (side.wanted) side.handler();
       self->arm(side);
     });
+    // Asio makes a descriptor non-blocking at its first wait. This one is borrowed, and other processes may share what
+    // it leads to (a terminal with the shell), so its mode is put back at once; asio does not look again.
+    if (std::exchange(keep_blocking, false)) ::fcntl(descriptor.native_handle(), F_SETFL, flags);
   }
 
   void end() {
@@ -57,6 +63,8 @@ struct EventLoop::FdWatch::State : std::enable_shared_from_this<State> {
   }
 
   asio::posix::stream_descriptor descriptor;
+  int flags;
+  bool keep_blocking;
   bool alive = true;
   Side read{nullptr, asio::posix::stream_descriptor::wait_read};
   Side write{nullptr, asio::posix::stream_descriptor::wait_write};

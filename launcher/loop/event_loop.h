@@ -9,7 +9,8 @@
 namespace ddl::launcher {
 
 /// Runs handlers one at a time on the thread that calls run(). Only post() may be called from other threads.
-/// Every watch and timer is an object: destroying it ends it, also from inside its own handler.
+/// Every watch and timer is an object: destroying it ends it, also from inside its own handler. None may outlive the
+/// loop.
 class EventLoop {
  public:
   using Handler = std::function<void()>;
@@ -56,6 +57,7 @@ class EventLoop {
   EventLoop& operator=(const EventLoop&) = delete;
 
   /// Reading is wanted from the start if on_readable is given, writing only after want_write(true).
+  /// The descriptor stays blocking or non-blocking, as it was.
   FdWatch watch(int fd, Handler on_readable, Handler on_writable = nullptr);
   Timer after(std::chrono::steady_clock::duration delay, Handler handler);
   /// Takes the signals over for this process until the loop is destroyed; one set per loop.

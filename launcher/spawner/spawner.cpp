@@ -39,7 +39,8 @@ class Spawner {
   /// Returns when the agent has closed the channel or died.
   void serve() {
     while (agent_is_there_) {
-      std::vector<pollfd> entries{{channel_.get(), POLLIN, 0}, {child_events_.get(), POLLIN, 0}};
+      const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
+      std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
       for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), -1); });
       // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
@@ -47,16 +48,29 @@ class Spawner {
         if (entries[i].revents != 0) on_started(i - 2);
       }
       if (entries[1].revents != 0) on_child_events();
-      if (entries[0].revents != 0) on_channel();
+      if ((entries[0].revents & POLLOUT) != 0) send_outgoing();
+      if ((entries[0].revents & ~POLLOUT) != 0) on_channel();
     }
   }
 
  private:
   void say(const message::Any& message) {
     const net::Frame frame = message::encode(message);
-    std::string bytes;
-    net::append_frame(bytes, frame.type, frame.payload);
-    if (!send_with_fds(channel_.get(), std::as_bytes(std::span(bytes)), {})) agent_is_there_ = false;
+    net::append_frame(outgoing_, frame.type, frame.payload);
+    send_outgoing();
+  }
+
+  // Never blocks: an agent that is busy sending many Spawns reads nothing meanwhile, and each would wait for the other.
+  void send_outgoing() {
+    while (!outgoing_.empty()) {
+      const ssize_t sent = retry_eintr(
+          [&] { return ::send(channel_.get(), outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL); });
+      if (sent < 0) {
+        if (errno != EAGAIN) agent_is_there_ = false;
+        return;
+      }
+      outgoing_.erase(0, static_cast<std::size_t>(sent));
+    }
   }
 
   void on_channel() {
@@ -108,8 +122,9 @@ class Spawner {
   }
 
   void on(const message::ReportGone&) {
+    on_child_events();  // what has ended already was not left over
+    if (has_children()) say(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
     report_gone_ = true;
-    if (has_children()) say(message::Leftovers{static_cast<int>(descendants_of(::getpid()).size())});
     on_child_events();
   }
 
@@ -189,6 +204,7 @@ class Spawner {
   bool killing_ = false;
   bool report_gone_ = false;
   net::FrameDecoder decoder_;
+  std::string outgoing_;
   std::deque<UniqueFd> passed_fds_;
   std::vector<StartingChild> starting_;
   std::map<pid_t, Running> running_;
