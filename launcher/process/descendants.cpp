@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -85,7 +86,7 @@ std::optional<ChildLists> child_lists_below(pid_t root) {
   return lists;
 }
 
-std::vector<ProcessId> living_below(pid_t root, ChildLists lists) {
+std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vector<ProcessId>& bystanders) {
   std::vector<ProcessId> found;
   std::vector<pid_t> pending = lists[root];
   std::set<pid_t> seen;  // the lists are no snapshot: a recycled pid must not make a loop
@@ -94,6 +95,8 @@ std::vector<ProcessId> living_below(pid_t root, ChildLists lists) {
     pending.pop_back();
     if (!seen.insert(pid).second) continue;
     const auto entry = read_entry(pid);
+    const auto is_it = [&](const ProcessId& one) { return entry && one.pid == pid && one.start_time == entry->start_time; };
+    if (std::any_of(bystanders.begin(), bystanders.end(), is_it)) continue;
     if (entry && entry->state != 'Z' && entry->state != 'X') found.push_back({pid, entry->start_time});
     const auto& below = lists[pid];
     pending.insert(pending.end(), below.begin(), below.end());
@@ -112,14 +115,16 @@ void reap_finished_children() {
   }
 }
 
+std::vector<ProcessId> descendants_of(pid_t root, const std::vector<ProcessId>& bystanders) {
+  auto lists = child_lists_below(root);
+  return living_below(root, lists ? std::move(*lists) : child_lists_of_all(), bystanders);
+}
+
 }  // namespace
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L); }
 
-std::vector<ProcessId> descendants_of(pid_t root) {
-  auto lists = child_lists_below(root);
-  return living_below(root, lists ? std::move(*lists) : child_lists_of_all());
-}
+std::vector<ProcessId> descendants_of(pid_t root) { return descendants_of(root, {}); }
 
 void signal_process(const ProcessId& process, int signal) {
   const auto pidfd = open_pidfd(process.pid);
@@ -133,13 +138,14 @@ namespace {
 
 // Both kinds of ending look again after every death: what is left may have forked meanwhile.
 template <class OnFound>
-bool until_none_left(Deadline deadline, OnFound on_found) {
+bool until_none_left(Deadline deadline, const std::vector<ProcessId>& bystanders, OnFound on_found) {
   for (;;) {
     reap_finished_children();
     if (!has_children()) return true;
-    auto found = descendants_of(::getpid());
+    auto found = descendants_of(::getpid(), bystanders);
     // The lists below us may miss one while another ends; a child that is not among them must be found.
-    if (found.empty()) found = living_below(::getpid(), child_lists_of_all());
+    if (found.empty()) found = living_below(::getpid(), child_lists_of_all(), bystanders);
+    if (found.empty() && !bystanders.empty()) return true;
     UniqueFd first;
     for (const ProcessId& process : found) {
       if (!first) first = open_pidfd(process.pid).value_or(UniqueFd());
@@ -154,13 +160,13 @@ bool until_none_left(Deadline deadline, OnFound on_found) {
 
 }  // namespace
 
-bool wait_for_descendants(Deadline deadline) {
-  return until_none_left(deadline, [](const ProcessId&) {});
+bool wait_for_descendants(Deadline deadline, const std::vector<ProcessId>& bystanders) {
+  return until_none_left(deadline, bystanders, [](const ProcessId&) {});
 }
 
-int kill_descendants(Deadline deadline) {
+int kill_descendants(Deadline deadline, const std::vector<ProcessId>& bystanders) {
   std::set<std::pair<pid_t, std::uint64_t>> killed;
-  until_none_left(deadline, [&](const ProcessId& process) {
+  until_none_left(deadline, bystanders, [&](const ProcessId& process) {
     signal_process(process, SIGKILL);
     killed.insert({process.pid, process.start_time});
   });

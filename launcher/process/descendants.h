@@ -25,12 +25,12 @@ std::vector<ProcessId> descendants_of(pid_t root);
 /// Sends a signal to one process found before, if it is still that process.
 void signal_process(const ProcessId& process, int signal);
 
-/// Both only for a subreaper, whose orphans are its children.
+/// Both only for a subreaper, whose orphans are its children. Both leave bystanders and what is below them alone.
 /// Reaps children as they end until the calling process has no descendants. False if the deadline passed first.
-bool wait_for_descendants(Deadline deadline);
+bool wait_for_descendants(Deadline deadline, const std::vector<ProcessId>& bystanders = {});
 
 /// Kills (SIGKILL) and reaps every descendant of the calling process until none is left or the deadline passes.
-/// Returns how many processes were killed. Only for a process that is a subreaper and wants all its children gone.
-int kill_descendants(Deadline deadline);
+/// Returns how many processes were killed.
+int kill_descendants(Deadline deadline, const std::vector<ProcessId>& bystanders = {});
 
 }  // namespace ddl::launcher

@@ -16,18 +16,20 @@ constexpr auto kForceDeadline = std::chrono::seconds(2);
 
 class ForkedAgent : public AgentProcess {
  public:
-  explicit ForkedAgent(pid_t pid) : pid_(pid) {}
+  ForkedAgent(pid_t pid, std::vector<ProcessId> bystanders) : pid_(pid), bystanders_(std::move(bystanders)) {}
 
   std::string how_it_ended() override {
     return "the agent (process " + std::to_string(pid_) + ") " + describe_child_end(pid_);
   }
 
   void clean_up(Deadline deadline) override {
-    if (!wait_for_descendants(deadline)) kill_descendants(Deadline::after(kForceDeadline));
+    if (wait_for_descendants(deadline, bystanders_)) return;
+    kill_descendants(Deadline::after(kForceDeadline), bystanders_);
   }
 
  private:
   pid_t pid_;
+  std::vector<ProcessId> bystanders_;
 };
 
 [[noreturn]] void become_agent(UniqueFd link) {
@@ -47,6 +49,8 @@ class LocalStarter : public NodeStarter {
   Result<StartedAgent> start(const AllocatedNode&) override {
     auto link = make_socket_pair(SOCK_STREAM);
     if (!link) return fail(std::move(link.error()).during("starting the agent on this machine"));
+    // "something & exec ddlrun ..." makes something a child of this process that is no part of the job.
+    auto bystanders = descendants_of(::getpid());
     become_subreaper();
     const pid_t pid = ::fork();
     if (pid < 0) {
@@ -54,7 +58,7 @@ class LocalStarter : public NodeStarter {
       return fail(std::move(error).during("starting the agent on this machine"));
     }
     if (pid == 0) become_agent(std::move(link->second));
-    return StartedAgent{std::move(link->first), {}, std::make_unique<ForkedAgent>(pid)};
+    return StartedAgent{std::move(link->first), {}, std::make_unique<ForkedAgent>(pid, std::move(bystanders))};
   }
 };
 
