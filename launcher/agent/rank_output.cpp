@@ -1,7 +1,9 @@
 #include "launcher/agent/rank_output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -31,30 +33,39 @@ RankOutput::RankOutput(EventLoop& loop, Settings settings, UniqueFd pipe, Emit e
 }
 
 void RankOutput::refund(std::size_t bytes) {
-  if (!credit_.refund(bytes) || is_closed()) return;
+  // What drain() read beyond the window is refunded too, and is not accounted for here.
+  if (!credit_.refund(std::min(bytes, credit_.under_way())) || is_closed()) return;
   watch_.want_read(true);
 }
 
 void RankOutput::drain() {
-  while (!is_closed() && read_once(kReadSize)) {
+  // Not simply until it is empty: a process that the rank left behind may write to it as fast as this reads.
+  int held = 0;
+  if (is_closed() || ::ioctl(pipe_.get(), FIONREAD, &held) != 0) return;
+  std::size_t left = static_cast<std::size_t>(held);
+  while (left > 0 && !is_closed()) {
+    const std::size_t got = read_once(std::min(left, kReadSize));
+    if (got == 0) return;
+    left -= got;
   }
+  if (!is_closed()) read_once(std::max<std::size_t>(credit_.may_read(), 1));  // finds the end, if it is there
 }
 
-// True if something was read. At end of file the stream closes.
-bool RankOutput::read_once(std::size_t limit) {
+// Gives the number of bytes read. At end of file the stream closes.
+std::size_t RankOutput::read_once(std::size_t limit) {
   if (limit == 0) {
     watch_.want_read(false);
-    return false;
+    return 0;
   }
   std::array<char, kReadSize> buffer;
   const ssize_t got = retry_eintr([&] { return ::read(pipe_.get(), buffer.data(), std::min(limit, buffer.size())); });
-  if (got < 0 && errno == EAGAIN) return false;
+  if (got < 0 && errno == EAGAIN) return 0;
   std::vector<OutputChunk> chunks;
   if (got <= 0) {
     splitter_.finish(unix_time_ns(), chunks);
     close();
     hand_on(chunks);
-    return false;
+    return 0;
   }
   const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
   credit_.spend(bytes.size());
@@ -70,7 +81,7 @@ bool RankOutput::read_once(std::size_t limit) {
     idle_timer_.cancel();
   }
   hand_on(chunks);
-  return true;
+  return bytes.size();
 }
 
 void RankOutput::hand_on(std::vector<OutputChunk>& chunks) {

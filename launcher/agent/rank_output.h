@@ -29,14 +29,14 @@ class RankOutput {
 
   /// The head has handed on that many bytes.
   void refund(std::size_t bytes);
-  /// Reads what the pipe holds now, credit or not: its writer has ended, so that is one pipe buffer at most.
+  /// Reads what the pipe holds now, credit or not: its writer has ended. One pipe buffer at most, whoever else writes.
   void drain();
   bool is_closed() const { return !pipe_; }
   /// The last lines; kept for standard error only.
   std::vector<std::string> tail() const { return tail_.lines(); }
 
  private:
-  bool read_once(std::size_t limit);
+  std::size_t read_once(std::size_t limit);
   void hand_on(std::vector<OutputChunk>& chunks);
   void close();
 
