@@ -106,6 +106,7 @@ class JobRun : private SupervisorActions {
     Supervisor::Job job;
     for (const RankPlacement& rank : placement->ranks) {
       job.rank_hosts.push_back(placement->nodes[static_cast<std::size_t>(rank.node)].name);
+      job.rank_nodes.push_back(rank.node);
     }
     job.num_nodes = static_cast<int>(plan.nodes.size());
     job.kill_grace_seconds = spec_.kill_grace_seconds;

@@ -1,7 +1,9 @@
 #include "launcher/supervise/supervisor.h"
 
+#include <algorithm>
 #include <csignal>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "contract/exit_code.h"
 
@@ -17,7 +19,8 @@ bool is_over(const RankOutcome& outcome) {
 }  // namespace
 
 Supervisor::Supervisor(Job job, SupervisorActions& actions)
-    : job_(std::move(job)), actions_(actions), nodes_left_(job_.num_nodes) {
+    : job_(std::move(job)), actions_(actions), over_nodes_(static_cast<std::size_t>(job_.num_nodes), false) {
+  DDL_CHECK(job_.rank_nodes.size() == job_.rank_hosts.size(), std::to_string(job_.rank_nodes.size()) + " nodes of ranks");
   for (std::size_t rank = 0; rank < job_.rank_hosts.size(); ++rank) {
     RankOutcome outcome;
     outcome.rank = static_cast<int>(rank);
@@ -27,13 +30,14 @@ Supervisor::Supervisor(Job job, SupervisorActions& actions)
 }
 
 void Supervisor::on_rank_started(int rank, std::int64_t pid) {
+  if (is_over(outcome(rank))) return;
   outcome(rank).kind = Kind::kRunning;
   outcome(rank).pid = pid;
 }
 
 void Supervisor::on_rank_ended(RankOutcome ended) {
   RankOutcome& place = outcome(ended.rank);
-  if (is_over(place)) return;
+  if (is_over(place) || is_node_over(job_.rank_nodes[static_cast<std::size_t>(ended.rank)])) return;
   ended.host = place.host;
   place = std::move(ended);
   ++ended_;
@@ -50,35 +54,33 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
 }
 
 void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
-  if (ending_) return;
-  report_.first_failure = rank;
-  report_.abort_message = text;
   // An exit status has 8 bits, and an abort is never a success.
   const int code = (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff;
-  begin_end(EndReason::kAborted, code, SIGTERM, job_.kill_grace_seconds);
+  if (!begin_end(EndReason::kAborted, code, SIGTERM, job_.kill_grace_seconds)) return;
+  report_.first_failure = rank;
+  report_.abort_message = text;
 }
 
-void Supervisor::on_agent_failed(int, const std::string& text, bool lost) {
-  if (done_) return;
-  if (!ending_) report_.message = text;
-  begin_end(lost ? EndReason::kHostLost : EndReason::kStartFailed, lost ? contract::kLostHost : contract::kStartFailure,
-            SIGKILL, 0);
-  // What ran there cannot be heard of any more.
-  --nodes_left_;
-  if (nodes_left_ <= 0) {
-    done_ = true;
-    actions_.done();
+void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
+  if (is_node_over(node)) return;
+  // Also if all ranks have ended well: what they wrote last, or what they left behind, may be lost with it.
+  if (!ending_) {
+    report_.message = text;
+    end(lost ? EndReason::kHostLost : EndReason::kStartFailed, lost ? contract::kLostHost : contract::kStartFailure,
+        SIGKILL, 0);
   }
+  end_node(node);
+  // Its ranks will not be heard of any more; those of other nodes are waited for.
+  for (std::size_t rank = 0; rank < report_.ranks.size(); ++rank) {
+    if (job_.rank_nodes[rank] == node && !is_over(report_.ranks[rank])) ++ended_;
+  }
+  if (!done_) finish_if_all_ended();
 }
 
-void Supervisor::on_finished(int, int leftovers) {
-  if (done_) return;
+void Supervisor::on_finished(int node, int leftovers) {
+  if (is_node_over(node)) return;
   report_.leftovers_ended += leftovers;
-  --nodes_left_;
-  if (nodes_left_ <= 0) {
-    done_ = true;
-    actions_.done();
-  }
+  end_node(node);
 }
 
 void Supervisor::on_signal(int signal) {
@@ -121,11 +123,22 @@ void Supervisor::on_output_broken() {
 
 bool Supervisor::begin_end(EndReason reason, int exit_code, int signal, double grace_seconds) {
   if (ending_ || finishing_ || done_) return false;
+  end(reason, exit_code, signal, grace_seconds);
+  return true;
+}
+
+void Supervisor::end(EndReason reason, int exit_code, int signal, double grace_seconds) {
   ending_ = true;
   report_.reason = reason;
   report_.exit_code = exit_code;
   actions_.end_ranks(signal, grace_seconds);
-  return true;
+}
+
+void Supervisor::end_node(int node) {
+  over_nodes_.at(static_cast<std::size_t>(node)) = true;
+  if (std::find(over_nodes_.begin(), over_nodes_.end(), false) != over_nodes_.end()) return;
+  done_ = true;
+  actions_.done();
 }
 
 void Supervisor::finish_if_all_ended() {

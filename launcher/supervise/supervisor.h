@@ -31,6 +31,7 @@ class Supervisor {
  public:
   struct Job {
     std::vector<std::string> rank_hosts;  ///< by rank
+    std::vector<int> rank_nodes;          ///< by rank: which agent has it
     int num_nodes = 1;
     double kill_grace_seconds = 5;
   };
@@ -52,14 +53,18 @@ class Supervisor {
  private:
   /// Only the first reason counts; true if this is it.
   bool begin_end(EndReason reason, int exit_code, int signal, double grace_seconds);
+  void end(EndReason reason, int exit_code, int signal, double grace_seconds);
+  void end_node(int node);
   void finish_if_all_ended();
+  /// Nothing more is expected, and nothing more is taken, from this node.
+  bool is_node_over(int node) const { return over_nodes_.at(static_cast<std::size_t>(node)); }
   RankOutcome& outcome(int rank) { return report_.ranks.at(static_cast<std::size_t>(rank)); }
 
   Job job_;
   SupervisorActions& actions_;
   JobReport report_;
   std::size_t ended_ = 0;
-  int nodes_left_;
+  std::vector<bool> over_nodes_;
   bool ending_ = false;
   bool killing_ = false;
   bool finishing_ = false;
