@@ -47,7 +47,10 @@ class Agent {
       : directory_(std::move(directory)),
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
         spawner_(loop_, std::move(spawner)),
-        terminator_(loop_, {[this](int signal) { spawner_.send(message::SignalChildren{signal, true}); },
+        terminator_(loop_, {[this](int signal) {
+                              asked_signal_ = signal;
+                              spawner_.send(message::SignalChildren{signal, true});
+                            },
                             [this] {
                               killed_ = true;
                               spawner_.send(message::KillAll{});
@@ -149,10 +152,7 @@ class Agent {
 
   void on(const message::Signal& message) { spawner_.send(message::SignalChildren{message.signal, false}); }
 
-  void on(const message::End& message) {
-    last_signal_ = message.signal;
-    terminator_.begin(message.signal, message.grace_seconds);
-  }
+  void on(const message::End& message) { terminator_.begin(message.signal, message.grace_seconds); }
 
   void on(const message::StdinData& message) { stdin_feed_.send(message.bytes); }
   void on(const message::StdinEof&) { stdin_feed_.end(); }
@@ -211,7 +211,7 @@ class Agent {
       outcome.kind = RankOutcome::Kind::kSignalled;
       outcome.signal = WTERMSIG(message.wait_status);
       outcome.core_dumped = WCOREDUMP(message.wait_status);
-      outcome.ended_by_us = terminator_.has_begun() && (outcome.signal == last_signal_ || (killed_ && outcome.signal == SIGKILL));
+      outcome.ended_by_us = outcome.signal == asked_signal_ || (killed_ && outcome.signal == SIGKILL);
       if (outcome.signal == SIGKILL && !outcome.ended_by_us) outcome.kill_explanation = oom_events_.explain_kill();
     } else {
       outcome.kind = RankOutcome::Kind::kExited;
@@ -270,7 +270,7 @@ class Agent {
   StdinFeed stdin_feed_;
   NodeLaunch node_;
   std::map<int, Rank> ranks_;
-  int last_signal_ = 0;
+  int asked_signal_ = 0;  // of the terminator; 0: none yet
   int leftovers_ = 0;
   bool killed_ = false;
   bool head_gone_ = false;
