@@ -1,8 +1,28 @@
 #include "launcher/message/codec.h"
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "launcher/message/cbor_shape.h"
 
 namespace ddl::launcher {
+
+// Enumerations travel as their numbers. One that this build does not know must not get in.
+template <class Enum>
+void read_enum(const nlohmann::json& j, Enum& value, Enum first, Enum last) {
+  const auto number = j.get<std::int64_t>();
+  if (number < static_cast<std::int64_t>(first) || number > static_cast<std::int64_t>(last)) {
+    throw std::out_of_range(std::to_string(number) + " is not a value of its enumeration");
+  }
+  value = static_cast<Enum>(number);
+}
+void from_json(const nlohmann::json& j, OutputStream& stream) {
+  read_enum(j, stream, OutputStream::kStdout, OutputStream::kStderr);
+}
+void from_json(const nlohmann::json& j, ChunkEnd& end) { read_enum(j, end, ChunkEnd::kLine, ChunkEnd::kEof); }
+void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
+  read_enum(j, kind, RankOutcome::Kind::kNotStarted, RankOutcome::Kind::kSignalled);
+}
 
 // The fields of every struct that travels. A field that is missing or of another type is an error when it is read.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, slots, allowed_cpus, allowed_cores,
@@ -17,6 +37,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir)
 
 namespace message {
+
+void from_json(const nlohmann::json& j, ChildFailed::Stage& stage) {
+  read_enum(j, stage, ChildFailed::Stage::kFork, ChildFailed::Stage::kExec);
+}
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Spawn, child)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal, all_descendants)
@@ -74,20 +98,21 @@ std::string encode_raw(const OutputChunk& chunk) {
   return payload;
 }
 
+json parse(std::string_view cbor) {
+  // The library's reader recurses as deeply as the bytes say.
+  if (const auto shape = check_cbor_shape(cbor); !shape) throw std::invalid_argument(shape.error().message());
+  return json::from_cbor(cbor);
+}
+
 Result<Any> decode_raw_output(const std::string& payload) {
   const std::size_t head = payload.empty() ? 0 : static_cast<unsigned char>(payload[0]);
   if (head == 0 || 1 + head > payload.size()) return fail(ErrorCode::kProtocol, "an output message without a head");
-  const json fields = json::from_cbor(payload.begin() + 1, payload.begin() + 1 + static_cast<std::ptrdiff_t>(head));
+  const json fields = parse(std::string_view(payload).substr(1, head));
   OutputChunk chunk;
-  const int stream = fields.at(1).get<int>();
-  const int end = fields.at(2).get<int>();
-  if (stream < 1 || stream > 2 || end < 0 || end > static_cast<int>(ChunkEnd::kEof)) {
-    return fail(ErrorCode::kProtocol, "an output message of an unknown stream");
-  }
-  chunk.rank = fields.at(0).get<int>();
-  chunk.stream = static_cast<OutputStream>(stream);
-  chunk.end = static_cast<ChunkEnd>(end);
-  chunk.time_ns = fields.at(3).get<std::int64_t>();
+  fields.at(0).get_to(chunk.rank);
+  fields.at(1).get_to(chunk.stream);
+  fields.at(2).get_to(chunk.end);
+  fields.at(3).get_to(chunk.time_ns);
   chunk.bytes = payload.substr(1 + head);
   return Any(std::move(chunk));
 }
@@ -104,7 +129,7 @@ Result<Any> decode_as(const net::Frame& frame) {
     } else if constexpr (std::is_same_v<Message, StdinData>) {
       return Any(StdinData{frame.payload});
     } else {
-      return Any(json::from_cbor(frame.payload).get<Message>());
+      return Any(parse(frame.payload).get<Message>());
     }
   }
 }
@@ -132,7 +157,7 @@ net::Frame encode(const Any& message) {
 Result<Any> decode(const net::Frame& frame) {
   try {
     return decode_as<>(frame);
-  } catch (const json::exception& error) {
+  } catch (const std::exception& error) {
     return fail(ErrorCode::kProtocol, "a malformed message of type " + std::to_string(frame.type) + ": " + error.what());
   }
 }
