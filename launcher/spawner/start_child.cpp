@@ -5,6 +5,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
 
 namespace ddl::launcher {
 namespace {
@@ -32,6 +36,18 @@ void restore_default_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// execvp(3) reports EACCES also when all that it met were directories of PATH that it may not search. A shell calls that
+// "not found", and so does this; EACCES stays where PATH holds a file of that name.
+int exec_error(const char* command, int error) {
+  if (error != EACCES || std::strchr(command, '/') != nullptr) return error;
+  const char* path = std::getenv("PATH");
+  for (const auto directory : split(path != nullptr ? path : "/bin:/usr/bin", ':')) {
+    const std::string file = (directory.empty() ? "." : std::string(directory)) + "/" + command;
+    if (::access(file.c_str(), F_OK) == 0) return error;
+  }
+  return ENOENT;
+}
+
 // The child's half. Everything but 0, 1 and 2 is close-on-exec already.
 [[noreturn]] void become_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds, int error_pipe,
                                pid_t spawner, char* const* argv, char** environment) {
@@ -50,6 +66,7 @@ void restore_default_signals() {
   restore_default_signals();
   environ = environment;  // execvp searches the PATH of environ
   ::execvp(argv[0], argv);
+  errno = exec_error(argv[0], errno);
   give_up(Stage::kExec);
   ::_exit(127);
 }
