@@ -1,10 +1,12 @@
 // The module: a PMIx client. Compiled into libddl_pmix.so, not into libddl.so.
 #include <pmix.h>
+#include <unistd.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "runtime/src/bootstrap/pmix/module_interface.h"
@@ -74,9 +76,48 @@ class TimeoutInfo {
   pmix_info_t info_{};
 };
 
+/// This process's connection to its PMIx server: opened by the first context, closed when the process exits.
+///
+/// It is not closed with a context, because leaving is not collective and a server counts who has called
+/// PMIx_Finalize() as gone: the fence of the next context would then end early, with PMIX_ERR_PARTIAL_SUCCESS. It is not
+/// closed at all if a context is still alive at exit, so that the launcher can tell such an end from a proper one.
+class PmixSession {
+ public:
+  /// The only one; PMIx itself is one per process.
+  static PmixSession& instance() {
+    static PmixSession session;
+    return session;
+  }
+
+  /// Connects unless that has been done. Not thread-safe, as is creating contexts.
+  pmix_status_t open(pmix_proc_t& self) {
+    if (owner_ != ::getpid()) {
+      if (const pmix_status_t status = PMIx_Init(&self_, nullptr, 0); status != PMIX_SUCCESS) return status;
+      owner_ = ::getpid();
+    }
+    self = self_;
+    return PMIX_SUCCESS;
+  }
+  void add_user() { ++users_; }
+  void remove_user() { --users_; }
+
+ private:
+  PmixSession() = default;
+  ~PmixSession() {
+    // A forked child that calls exit() has inherited this, but not the connection's thread.
+    if (owner_ == ::getpid() && users_ == 0) PMIx_Finalize(nullptr, 0);
+  }
+
+  pmix_proc_t self_{};
+  pid_t owner_ = 0;
+  int users_ = 0;
+};
+
 class PmixBootstrap final : public Bootstrap {
  public:
-  explicit PmixBootstrap(const pmix_proc_t& self) : self_(self) {}
+  PmixBootstrap(PmixSession& session, const pmix_proc_t& self) : session_(session), self_(self) {
+    session.add_user();
+  }
   ~PmixBootstrap() override { (void)leave(); }
 
   /// Learns from the server who is in the job.
@@ -121,9 +162,7 @@ class PmixBootstrap final : public Bootstrap {
   }
 
   Status leave() override {
-    if (std::exchange(left_, true)) return {};
-    const pmix_status_t status = PMIx_Finalize(nullptr, 0);
-    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Finalize", status));
+    if (!std::exchange(left_, true)) session_.remove_user();
     return {};
   }
 
@@ -141,6 +180,7 @@ class PmixBootstrap final : public Bootstrap {
     return {};
   }
 
+  PmixSession& session_;
   pmix_proc_t self_;
   Membership membership_;
   bool left_ = false;
@@ -185,11 +225,11 @@ Status PmixBootstrap::load_membership(std::uint32_t generation) {
 
 Result<BootstrapAttempt> create(std::uint32_t generation) {
   pmix_proc_t self;
-  const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
-  if (status != PMIX_SUCCESS) {
+  PmixSession& session = PmixSession::instance();
+  if (const pmix_status_t status = session.open(self); status != PMIX_SUCCESS) {
     return BootstrapAttempt{nullptr, std::string("PMIx_Init: ") + PMIx_Error_string(status)};
   }
-  auto bootstrap = std::make_unique<PmixBootstrap>(self);
+  auto bootstrap = std::make_unique<PmixBootstrap>(session, self);
   DDL_TRY(bootstrap->load_membership(generation));
   return BootstrapAttempt{std::move(bootstrap), ""};
 }

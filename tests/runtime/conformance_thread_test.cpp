@@ -1,0 +1,37 @@
+// The conformance suite with ranks as threads of one process, which share one mapping.
+#include "runtime/support/conformance.h"
+
+#include "runtime/support/thread_job.h"
+#include "support/catch.h"
+
+namespace {
+
+using ddl::conformance::check_all;
+using ddl::conformance::interesting_counts;
+using ddl::runtime::test::ThreadJob;
+
+}  // namespace
+
+TEST_CASE("collectives conform with ranks as threads") {
+  ThreadJob job;
+  job.ranks = GENERATE(1, 2, 3, 4, 5, 8);
+  // The smallest slot, so that few elements make many chunks; sequences wrap on the way.
+  job.slot_bytes = 64;
+  job.first_sequence = 0xFFFFFFF0u;
+  CAPTURE(job.ranks);
+  job.run([&](ddl_context*& context) { check_all(context, interesting_counts(job.slot_bytes, job.ranks)); });
+}
+
+TEST_CASE("collectives conform with slots of the usual size") {
+  ThreadJob job;
+  job.ranks = GENERATE(2, 3);
+  job.spin = std::chrono::microseconds(GENERATE(0, 50));
+  // The word that shows a sequence wraps twice as early as the sequence.
+  job.first_sequence = 0x7FFFFFF0u;
+  CAPTURE(job.ranks, job.spin.count());
+  job.run([&](ddl_context*& context) {
+    ddl::conformance::check_allreduce(context, {1, 8192, 8193, 20000});
+    ddl::conformance::check_broadcast(context, {1, 8192, 8193, 20000});
+    ddl::conformance::check_allgather(context, {1, 8192, 8193});
+  });
+}

@@ -1,0 +1,286 @@
+// Ranks as forked processes: the real wire-up, real deaths.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "runtime/support/conformance.h"
+#include "runtime/support/expect.h"
+#include "runtime/support/process_job.h"
+#include "support/catch.h"
+
+using namespace ddl::conformance;
+using ddl::runtime::FaultPlan;
+using ddl::runtime::test::ProcessJob;
+using ddl::runtime::test::RankEnd;
+using ddl::runtime::test::RankPlace;
+
+namespace {
+
+double now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// Adds a fence's rounding to what a rank may take to learn of a death: the whole call began before it.
+constexpr double kToldWithinSeconds = 1.0;
+
+void check_all_succeeded(const std::vector<RankEnd>& ends) {
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    CAPTURE(rank, ends[rank].report, ends[rank].signal);
+    CHECK(ends[rank].exit_code == 0);
+  }
+}
+
+std::string name_of(int rank) { return "rank " + std::to_string(rank) + " on host" + std::to_string(rank); }
+
+}  // namespace
+
+TEST_CASE("collectives conform with ranks as processes") {
+  ProcessJob job;
+  job.ranks = GENERATE(1, 2, 3, 4, 5, 8);
+  job.settings.staging_bytes = 256;
+  CAPTURE(job.ranks);
+  check_all_succeeded(job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    expect(ddl_rank(context) == place.rank() && ddl_size(context) == job.ranks, "rank or size is wrong");
+    expect(ddl_local_rank(context) == place.rank() && ddl_local_size(context) == job.ranks, "local is wrong");
+    expect(ddl_cross_rank(context) == 0 && ddl_cross_size(context) == 1, "cross is wrong");
+    check_all(context, interesting_counts(256, job.ranks));
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+TEST_CASE("a job joins, leaves and joins again") {
+  ProcessJob job;
+  job.ranks = 3;
+  check_all_succeeded(job.run([](RankPlace& place) {
+    for (int round = 0; round < 10; ++round) {
+      ddl_context* context = place.join();
+      std::int32_t value = 1;
+      expect_ok(ddl_allreduce(context, &value, &value, 1, DDL_INT32, DDL_SUM, nullptr), "allreduce");
+      expect(value == 3, "wrong sum");
+      expect_ok(ddl_finalize(context), "finalize");
+    }
+    return std::string();
+  }));
+}
+
+TEST_CASE("as many ranks wire up as need several messages for their descriptors") {
+  ProcessJob job;
+  job.ranks = 260;
+  job.deadline_seconds = 240;
+  job.wire_up_seconds = 200;
+  check_all_succeeded(job.run([](RankPlace& place) {
+    ddl_context* context = place.join();
+    std::int64_t value = place.rank();
+    expect_ok(ddl_allreduce(context, &value, &value, 1, DDL_INT64, DDL_SUM, nullptr), "allreduce");
+    expect(value == 260 * 259 / 2, "wrong sum");
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+#ifdef DDL_FAULT_INJECTION
+
+TEST_CASE("everybody is told within a second who died inside a collective") {
+  ProcessJob job;
+  job.ranks = GENERATE(2, 3, 5);
+  const int victim = GENERATE_COPY(range(0, job.ranks));
+  const std::string point = GENERATE("before_publish", "after_publish");
+  // With CPUs enough a wait spins first, without it sleeps at once.
+  job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
+  // The second chunk of the second allreduce, of four chunks.
+  job.settings.fault = FaultPlan{"allreduce." + point, victim, 6};
+  CAPTURE(job.ranks, victim, point);
+  constexpr std::uint64_t kCount = 4 * 8192;
+
+  const auto ends = job.run([](RankPlace& place) {
+    ddl_context* context = place.join();
+    std::vector<float> values(kCount, 1.0f);
+    const auto allreduce = [&] {
+      return ddl_allreduce(context, values.data(), values.data(), kCount, DDL_FLOAT32, DDL_SUM, nullptr);
+    };
+    expect_ok(allreduce(), "the first allreduce");
+    const double begin = now();
+    const ddl_status status = allreduce();
+    const double seconds = now() - begin;
+    expect_status(status, DDL_ERROR_PEER_LOST, "the allreduce in which a rank died");
+    const std::string sentence = ddl_last_error();
+    expect(seconds < kToldWithinSeconds, "told after " + std::to_string(seconds) + " s");
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_ABORTED, "the next call");
+    expect_contains(ddl_last_error(), sentence);
+    expect_ok(ddl_finalize(context), "finalize after an abort");
+    return sentence;
+  });
+  const auto& dead = ends[static_cast<std::size_t>(victim)];
+  CHECK(dead.signal == SIGKILL);
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (static_cast<int>(rank) == victim) continue;
+    CAPTURE(rank);
+    CHECK(ends[rank].exit_code == 0);
+    CHECK(ends[rank].report == name_of(victim) + " (pid " + std::to_string(dead.pid) +
+                                   ") died during allreduce #2 (sum, float32, 32768 elements)");
+  }
+}
+
+TEST_CASE("a death in a broadcast or a barrier is told as well") {
+  const std::string collective = GENERATE("broadcast", "allgather", "barrier");
+  ProcessJob job;
+  job.ranks = 3;
+  job.settings.fault = FaultPlan{collective + ".before_publish", 1, 1};
+  const auto ends = job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    std::vector<double> values(9);
+    ddl_status status = DDL_OK;
+    if (collective == "broadcast") status = ddl_broadcast(context, values.data(), 3, DDL_FLOAT64, 0, nullptr);
+    if (collective == "allgather")
+      status =
+          ddl_allgather(context, values.data() + 3 * place.rank(), values.data(), 3, DDL_FLOAT64, nullptr);
+    if (collective == "barrier") status = ddl_barrier(context, nullptr);
+    expect_status(status, DDL_ERROR_PEER_LOST, collective);
+    return std::string(ddl_last_error());
+  });
+  for (const std::size_t rank : {0u, 2u}) {
+    CAPTURE(ends[rank].report);
+    CHECK(ends[rank].exit_code == 0);
+    CHECK(ends[rank].report.find(name_of(1)) == 0);
+    CHECK(ends[rank].report.find(" died during " + collective + " #1") != std::string::npos);
+  }
+}
+
+TEST_CASE("a death during the wire-up fails it for everybody") {
+  ProcessJob job;
+  job.ranks = 3;
+  job.wire_up_seconds = 1.0;
+  const int victim = GENERATE(0, 1);
+  const std::string point = GENERATE("after_fence", "after_hello");
+  if (victim == 0 && point == "after_hello") return;  // the leader says no hello
+  job.settings.fault = FaultPlan{"init." + point, victim, 1};
+  CAPTURE(victim, point);
+  const auto ends = job.run([&](RankPlace& place) {
+    place.join();
+    return std::string("joined");
+  });
+  CHECK(ends[static_cast<std::size_t>(victim)].signal == SIGKILL);
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (static_cast<int>(rank) == victim) continue;
+    CAPTURE(rank, ends[rank].report);
+    CHECK(ends[rank].exit_code == 1);
+    CHECK(ends[rank].report.find("connecting the ranks of host") == 0);
+  }
+  if (victim == 1) CHECK(ends[0].report.find("rank 1") != std::string::npos);
+}
+
+#endif  // DDL_FAULT_INJECTION
+
+TEST_CASE("a rank that exits without finalize is lost to those that wait for it") {
+  ProcessJob job;
+  job.ranks = 3;
+  const auto ends = job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    if (place.rank() == 1) ::_exit(0);
+    // Dead before, at or after the call's beginning: so the sentence says before or during.
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
+    return std::string(ddl_last_error());
+  });
+  for (const std::size_t rank : {0u, 2u}) {
+    CAPTURE(ends[rank].report);
+    CHECK(ends[rank].exit_code == 0);
+    CHECK(ends[rank].report.find(name_of(1) + " (pid " + std::to_string(ends[1].pid) + ") died ") == 0);
+    CHECK(ends[rank].report.find("barrier #1") != std::string::npos);
+  }
+}
+
+TEST_CASE("a rank that finalizes and exits is no death") {
+  ProcessJob job;
+  job.ranks = 3;
+  check_all_succeeded(job.run([](RankPlace& place) {
+    // Each rank is gone some time before the last one has read the others' slots.
+    ddl_context* context = place.join();
+    std::vector<double> values(50000, 1.0);
+    expect_ok(
+        ddl_allreduce(context, values.data(), values.data(), values.size(), DDL_FLOAT64, DDL_SUM, nullptr),
+        "");
+    expect(values.front() == 3.0 && values.back() == 3.0, "wrong sum");
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+TEST_CASE("a forked child that inherits everything delays no report of its parent's death") {
+  ProcessJob job;
+  job.ranks = 2;
+  const auto ends = job.run([](RankPlace& place) -> std::string {
+    ddl_context* context = place.join();
+    if (place.rank() == 1) {
+      auto never = ddl::make_pipe();
+      if (::fork() == 0) {
+        // Lives on with all of its parent's descriptors until rank 0 has exited, whose end this is told by.
+        char byte;
+        never->second.reset();
+        (void)!::read(never->first.get(), &byte, 1);
+        ::_exit(0);
+      }
+      ::kill(::getpid(), SIGKILL);
+    }
+    const double begin = now();
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
+    expect(now() - begin < kToldWithinSeconds, "told too late");
+    return "";
+  });
+  CHECK(ends[0].exit_code == 0);
+  CHECK(ends[0].report == "");
+}
+
+TEST_CASE("a child forked without exec cannot use the context, and cannot harm it") {
+  ProcessJob job;
+  job.ranks = 2;
+  check_all_succeeded(job.run([](RankPlace& place) {
+    ddl_context* context = place.join();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool refused = ddl_barrier(context, nullptr) == DDL_ERROR_ABORTED &&
+                           std::string(ddl_last_error()).find("forked without exec") != std::string::npos &&
+                           ddl_finalize(context) == DDL_OK;
+      ::_exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child was not refused");
+    expect_ok(ddl_barrier(context, nullptr), "barrier of the parents");
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+TEST_CASE("an idle rank uses no CPU") {
+  ProcessJob job;
+  job.ranks = 4;
+  check_all_succeeded(job.run([](RankPlace& place) {
+    ddl_context* context = place.join();
+    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    // The only way to measure idleness is to be idle for a while.
+    const timespec second{1, 0};
+    ::nanosleep(&second, nullptr);
+    ::getrusage(RUSAGE_SELF, &after);
+    const auto microseconds = [](const rusage& usage) {
+      return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000L + usage.ru_utime.tv_usec +
+             usage.ru_stime.tv_usec;
+    };
+    const long used = microseconds(after) - microseconds(before);
+    expect(used < 1000, "used " + std::to_string(used) + " microseconds in an idle second");
+    // One for the nanosleep of this thread; the watching thread does not wake up.
+    const long switches = after.ru_nvcsw - before.ru_nvcsw;
+    expect(switches <= 2, "woke up " + std::to_string(switches) + " times in an idle second");
+    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}

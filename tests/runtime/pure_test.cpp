@@ -1,0 +1,255 @@
+// What is a function of values: the guard, settings, calls, faults, layout, arguments.
+#include <map>
+
+#include "runtime/src/api/last_error.h"
+#include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/bootstrap/world_guard.h"
+#include "runtime/src/channel/call.h"
+#include "runtime/src/channel/flag_word.h"
+#include "runtime/src/channel/segment.h"
+#include "runtime/src/channel/wait_policy.h"
+#include "runtime/src/settings.h"
+#include "runtime/src/transport/rendezvous.h"
+#include "support/catch.h"
+
+using namespace ddl::runtime;
+
+namespace {
+
+Environment environment_of(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the guard finds every launcher's way to say that there are several") {
+  const std::pair<const char*, const char*> hints[] = {
+      {"HOROVOD_SIZE", "2"},        {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMI_SIZE", "2"},
+      {"MV2_COMM_WORLD_SIZE", "2"}, {"PALS_LOCAL_SIZE", "2"},      {"FLUX_JOB_SIZE", "2"},
+      {"JSM_NAMESPACE_SIZE", "2"},  {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_NTASKS", "2"},
+      {"WORLD_SIZE", "2"},          {"PALS_RANKID", "3"},          {"PMI_RANK", "1"},
+      {"PMIX_RANK", "0"},           {"SLURM_NTASKS", "many"},
+  };
+  for (const auto& [name, value] : hints) {
+    CAPTURE(name);
+    const auto hint = hinted_world(environment_of({{name, value}}));
+    REQUIRE(hint);
+    CHECK(hint->variable == name);
+    CHECK(contains(hint->sentence(), std::string(name) + "=" + value + " says"));
+    CHECK(contains(hint->sentence(), "ddlrun"));
+    CHECK(contains(hint->sentence(), "DDL_ALLOW_SINGLETON=1"));
+  }
+}
+
+TEST_CASE("the guard lets a world of one pass that is one") {
+  CHECK_FALSE(hinted_world(environment_of({})));
+  CHECK_FALSE(hinted_world(environment_of({{"SLURM_NTASKS", "1"}})));
+  CHECK_FALSE(hinted_world(environment_of({{"SLURM_NTASKS", ""}})));
+  CHECK_FALSE(hinted_world(environment_of({{"PMIX_RANK", "0"}, {"HOROVOD_SIZE", "1"}})));
+  CHECK_FALSE(hinted_world(environment_of({{"PALS_RANKID", "0"}, {"PMI_RANK", "0"}})));
+}
+
+TEST_CASE("bootstraps are tried in order and say why they are not available") {
+  CHECK(std::string(bootstrap_list()[0].name) == "pmix");
+  CHECK(std::string(bootstrap_list()[1].name) == "singleton");
+  CHECK(bootstrap_list().size() == 2);
+
+  const auto alone = join_job(bootstrap_list(), *Settings::read(environment_of({})), 3);
+  REQUIRE(alone);
+  CHECK(std::string((*alone)->name()) == "singleton");
+  CHECK((*alone)->membership().generation == 3);
+
+  const auto refused =
+      join_job(bootstrap_list(), *Settings::read(environment_of({{"SLURM_NTASKS", "4"}})), 1);
+  REQUIRE_FALSE(refused);
+  CHECK(contains(refused.error().message(), "pmix: PMIX_NAMESPACE and PMIX_RANK are not both set"));
+  CHECK(contains(refused.error().message(), "singleton: SLURM_NTASKS=4 says"));
+
+  const auto meant =
+      join_job(bootstrap_list(),
+               *Settings::read(environment_of({{"SLURM_NTASKS", "4"}, {"DDL_ALLOW_SINGLETON", "1"}})), 1);
+  CHECK(meant);
+}
+
+TEST_CASE("a module that is not there is a reason, and a promise of PMIx is not forgotten") {
+  const auto settings = Settings::read(
+      environment_of({{"PMIX_NAMESPACE", "job"}, {"PMIX_RANK", "0"}, {"DDL_MODULE_DIR", "/nonexistent"}}));
+  REQUIRE(settings);
+  const auto refused = join_job(bootstrap_list(), *settings, 1);
+  REQUIRE_FALSE(refused);
+  CHECK(contains(refused.error().message(), "/nonexistent/libddl_pmix.so"));
+  CHECK(contains(refused.error().message(), "PMIX_RANK=0 says"));
+}
+
+TEST_CASE("settings come from the environment and refuse what cannot be meant") {
+  const auto defaults = Settings::read(environment_of({}));
+  REQUIRE(defaults);
+  CHECK(defaults->timeout_seconds == 0);
+  CHECK(defaults->staging_bytes == 32768);
+  CHECK_FALSE(defaults->allow_singleton);
+  CHECK_FALSE(defaults->pmix_promised);
+  CHECK_FALSE(defaults->several_started);
+
+  const auto given = Settings::read(environment_of({{"DDL_TIMEOUT_SECONDS", "2.5"},
+                                                    {"DDL_SPIN_MICROSECONDS", "0"},
+                                                    {"DDL_STAGING_BYTES", "65536"},
+                                                    {"DDL_ALLOW_SINGLETON", "1"},
+                                                    {"DDL_MODULE_DIR", "/x"},
+                                                    {"PMIX_NAMESPACE", "job"},
+                                                    {"PMIX_RANK", "0"}}));
+  REQUIRE(given);
+  CHECK(given->timeout_seconds == 2.5);
+  CHECK(given->spin.count() == 0);
+  CHECK(given->staging_bytes == 65536);
+  CHECK(given->allow_singleton);
+  CHECK(given->module_directory == "/x");
+  CHECK(given->pmix_promised);
+
+  const std::pair<const char*, const char*> bad[] = {
+      {"DDL_TIMEOUT_SECONDS", "-1"},     {"DDL_TIMEOUT_SECONDS", "soon"}, {"DDL_SPIN_MICROSECONDS", "-1"},
+      {"DDL_SPIN_MICROSECONDS", "1e3"},  {"DDL_STAGING_BYTES", "0"},      {"DDL_STAGING_BYTES", "100"},
+      {"DDL_STAGING_BYTES", "67108928"}, {"DDL_ALLOW_SINGLETON", "yes"},
+  };
+  for (const auto& [name, value] : bad) {
+    CAPTURE(name, value);
+    const auto refused = Settings::read(environment_of({{name, value}}));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code() == ddl::ErrorCode::kInvalidArgument);
+    CHECK(contains(refused.error().message(), std::string(name) + "=" + value + ": expected"));
+  }
+}
+
+TEST_CASE("fault plans are point:rank:n") {
+  const auto plan = FaultPlan::parse("allreduce.after_publish:2:3");
+  REQUIRE(plan);
+  CHECK(plan->point == "allreduce.after_publish");
+  CHECK(plan->rank == 2);
+  CHECK(plan->passage == 3);
+  for (const char* text : {"", "a", "a:1", ":1:1", "a:-1:1", "a:1:0", "a:1:1:1", "a:x:1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(FaultPlan::parse(text));
+  }
+}
+
+TEST_CASE("waits spin only while every rank has a CPU") {
+  const std::chrono::nanoseconds spin(1000);
+  CHECK(WaitPolicy::for_group(2, 2, spin).spin == spin);
+  CHECK(WaitPolicy::for_group(2, 2, spin).yields == 0);
+  CHECK(WaitPolicy::for_group(3, 2, spin).spin.count() == 0);
+  CHECK(WaitPolicy::for_group(3, 2, spin).yields > 0);
+}
+
+TEST_CASE("calls have equal fingerprints if and only if they fit together") {
+  Call call;
+  call.kind = CallKind::kAllreduce;
+  call.dtype = DDL_FLOAT32;
+  call.op = DDL_SUM;
+  call.count = 1000;
+  call.number = 17;
+  CHECK(call.describe() == "allreduce #17 (sum, float32, 1000 elements)");
+  CHECK(call.signature() == "allreduce(sum, float32, 1000 elements)");
+
+  std::vector<Call> others(5, call);
+  others[0].kind = CallKind::kAllgather;
+  others[1].dtype = DDL_INT32;
+  others[2].op = DDL_MAX;
+  others[3].count = 1001;
+  others[4].root = 1;
+  for (const Call& other : others) CHECK(other.fingerprint() != call.fingerprint());
+  Call later = call;
+  later.number = 18;
+  CHECK(later.fingerprint() == call.fingerprint());
+
+  Call broadcast;
+  broadcast.kind = CallKind::kBroadcast;
+  broadcast.dtype = DDL_INT64;
+  broadcast.root = 3;
+  broadcast.count = 1;
+  broadcast.number = 2;
+  CHECK(broadcast.describe() == "broadcast #2 (root 3, int64, 1 element)");
+  Call barrier;
+  barrier.kind = CallKind::kBarrier;
+  barrier.number = 4;
+  CHECK(barrier.describe() == "barrier #4");
+}
+
+TEST_CASE("no two members of a segment share a cache line, and nothing overlaps") {
+  const int members = GENERATE(1, 3, 128);
+  constexpr std::size_t kSlot = 192;
+  const std::size_t bytes = Segment::bytes_for(members, kSlot);
+  std::vector<std::byte> storage(bytes + kLineBytes);
+  const auto misalignment = reinterpret_cast<std::uintptr_t>(storage.data()) % kLineBytes;
+  std::byte* base = storage.data() + (misalignment == 0 ? 0 : kLineBytes - misalignment);
+  SegmentWish wish;
+  wish.slot_bytes = kSlot;
+  wish.first_sequence = 77;
+  const Segment segment = Segment::create({base, bytes}, members, wish);
+
+  std::map<std::size_t, std::size_t> pieces;  // offset -> size
+  const auto place = [&](const void* at, std::size_t size) {
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - base);
+    CHECK(offset % kLineBytes == 0);
+    CHECK(size % kLineBytes == 0);
+    CHECK(pieces.emplace(offset, size).second);
+  };
+  place(base, sizeof(SegmentHeader));
+  place(&segment.abort_line(), sizeof(AbortLine));
+  for (int i = 0; i < members; ++i) {
+    place(&segment.sleeper(i), sizeof(SleeperLine));
+    place(&segment.presence(i), sizeof(PresenceLine));
+    place(&segment.timeout_record(i), sizeof(TimeoutRecord));
+    for (const unsigned parity : {0u, 1u}) {
+      place(&segment.flag(i, parity), sizeof(FlagLine));
+      place(segment.slot(i, parity), kSlot);
+      CHECK(has_reached(segment.flag(i, parity).word.load(), 77));
+      CHECK_FALSE(has_reached(segment.flag(i, parity).word.load(), 78));
+    }
+  }
+  std::size_t end = 0;
+  for (const auto& [offset, size] : pieces) {
+    CHECK(offset >= end);
+    end = offset + size;
+  }
+  CHECK(end <= bytes);
+
+  CHECK(Segment::open({base, bytes}));
+  CHECK_FALSE(Segment::open({base, bytes - 64}));
+  CHECK_FALSE(Segment::open({base, 8}));
+  base[0] ^= std::byte{1};
+  CHECK_FALSE(Segment::open({base, bytes}));
+}
+
+TEST_CASE("a rendezvous survives its way as text, and nothing else is one") {
+  const auto rendezvous = Rendezvous::random();
+  REQUIRE(rendezvous);
+  const auto again = Rendezvous::parse(rendezvous->to_text());
+  REQUIRE(again);
+  CHECK(again->socket_name == rendezvous->socket_name);
+  CHECK(again->nonce == rendezvous->nonce);
+  CHECK(Rendezvous::random()->to_text() != rendezvous->to_text());
+  const std::string nonce = rendezvous->to_text().substr(rendezvous->socket_name.size());
+  for (const std::string& text : {std::string(), std::string("name"), std::string("name 12"), nonce,
+                                  "name" + nonce + "0", std::string(108, 'x') + nonce, "a b" + nonce}) {
+    CAPTURE(text);
+    CHECK_FALSE(Rendezvous::parse(text));
+  }
+}
+
+TEST_CASE("a very long sentence is cut, not lost") {
+  CHECK(report(DDL_ERROR_SYSTEM, std::string(100000, 'x')) == DDL_ERROR_SYSTEM);
+  CHECK(std::string(last_error()).size() > 1000);
+}
+
+TEST_CASE("every status has a name of its own") {
+  std::map<std::string, int> names;
+  for (ddl_status status = DDL_OK; status <= DDL_ERROR_INTERNAL; ++status) ++names[ddl_status_name(status)];
+  CHECK(names.size() == static_cast<std::size_t>(DDL_ERROR_INTERNAL) + 1);
+  CHECK(std::string(ddl_status_name(99)) == "unknown status");
+}

@@ -1,0 +1,389 @@
+#include "runtime/support/conformance.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "runtime/support/expect.h"
+#include "runtime/support/reference.h"
+
+namespace ddl::conformance {
+namespace {
+
+constexpr ddl_op kOps[] = {DDL_SUM, DDL_AVERAGE, DDL_MIN, DDL_MAX, DDL_PRODUCT};
+constexpr unsigned char kFence = 0xA5;
+constexpr std::size_t kFenceBytes = 64;
+
+std::string describe(const char* what, ddl_context* context, ddl_dtype dtype, std::uint64_t count) {
+  return std::string(what) + " of " + std::to_string(count) + " elements of type " + std::to_string(dtype) +
+         " on " + std::to_string(ddl_size(context)) + " ranks, rank " + std::to_string(ddl_rank(context));
+}
+
+/// A buffer between two fences that nobody may touch.
+template <class T>
+class Fenced {
+ public:
+  explicit Fenced(std::uint64_t count) : count_(count), bytes_(count * sizeof(T) + 2 * kFenceBytes, kFence) {}
+  explicit Fenced(const std::vector<T>& values) : Fenced(values.size()) {
+    if (!values.empty()) std::memcpy(data(), values.data(), values.size() * sizeof(T));
+  }
+
+  T* data() { return reinterpret_cast<T*>(bytes_.data() + kFenceBytes); }
+  T at(std::uint64_t e) { return data()[e]; }
+  bool fences_hold() const {
+    const auto is_fence = [](unsigned char byte) { return byte == kFence; };
+    return std::all_of(bytes_.begin(), bytes_.begin() + kFenceBytes, is_fence) &&
+           std::all_of(bytes_.end() - kFenceBytes, bytes_.end(), is_fence);
+  }
+  bool is_untouched() const {
+    return std::all_of(bytes_.begin(), bytes_.end(), [](unsigned char byte) { return byte == kFence; });
+  }
+  bool equals(const std::vector<T>& values) {
+    return values.size() == count_ &&
+           (count_ == 0 || std::memcmp(data(), values.data(), count_ * sizeof(T)) == 0);
+  }
+
+ private:
+  std::uint64_t count_;
+  std::vector<unsigned char> bytes_;
+};
+
+template <class T>
+void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string& what) {
+  expect(got.fences_hold(), what + ": wrote outside of the buffer");
+  if (got.equals(wanted)) return;
+  for (std::uint64_t e = 0; e < wanted.size(); ++e) {
+    const T value = got.at(e);
+    expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0,
+           what + ": element " + std::to_string(e) + " is " + std::to_string(value) + " instead of " +
+               std::to_string(wanted[e]));
+  }
+}
+
+template <class T>
+void check_allreduce_of(ddl_context* context, std::uint64_t count, ddl_op op) {
+  const ddl_dtype dtype = TypeOf<T>::value;
+  const std::uint64_t seed = count * 8 + static_cast<std::uint64_t>(op);
+  const std::string what = describe("allreduce", context, dtype, count) + ", op " + std::to_string(op);
+  std::vector<T> wanted(count);
+  for (std::uint64_t e = 0; e < count; ++e) wanted[e] = reduced_element<T>(op, ddl_size(context), e, seed);
+  const std::vector<T> input = input_of<T>(ddl_rank(context), count, seed);
+
+  Fenced<T> send(input), recv(count);
+  expect_ok(ddl_allreduce(context, send.data(), recv.data(), count, dtype, op, nullptr), what);
+  expect_bits(recv, wanted, what);
+  expect(send.equals(input), what + ": changed its input");
+
+  Fenced<T> both(input);
+  expect_ok(ddl_allreduce(context, both.data(), both.data(), count, dtype, op, nullptr), what + ", in place");
+  expect_bits(both, wanted, what + ", in place");
+}
+
+template <class T>
+void check_broadcast_of(ddl_context* context, std::uint64_t count, int root) {
+  const std::string what =
+      describe("broadcast", context, TypeOf<T>::value, count) + ", root " + std::to_string(root);
+  Fenced<T> buffer(input_of<T>(ddl_rank(context), count, count));
+  expect_ok(ddl_broadcast(context, buffer.data(), count, TypeOf<T>::value, root, nullptr), what);
+  expect_bits(buffer, input_of<T>(root, count, count), what);
+}
+
+template <class T>
+void check_allgather_of(ddl_context* context, std::uint64_t count) {
+  const std::string what = describe("allgather", context, TypeOf<T>::value, count);
+  const int ranks = ddl_size(context);
+  std::vector<T> wanted;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto part = input_of<T>(rank, count, count);
+    wanted.insert(wanted.end(), part.begin(), part.end());
+  }
+  const std::vector<T> input = input_of<T>(ddl_rank(context), count, count);
+
+  Fenced<T> send(input), recv(wanted.size());
+  expect_ok(ddl_allgather(context, send.data(), recv.data(), count, TypeOf<T>::value, nullptr), what);
+  expect_bits(recv, wanted, what);
+  expect(send.equals(input), what + ": changed its input");
+
+  Fenced<T> both(wanted.size());
+  T* own_part = both.data() + static_cast<std::uint64_t>(ddl_rank(context)) * count;
+  if (count != 0) std::memcpy(own_part, input.data(), count * sizeof(T));
+  expect_ok(ddl_allgather(context, own_part, both.data(), count, TypeOf<T>::value, nullptr),
+            what + ", in place");
+  expect_bits(both, wanted, what + ", in place");
+}
+
+/// Calls check.operator()<T>() for every element type.
+template <class Check>
+void for_every_type(Check check) {
+  check.template operator()<std::int32_t>();
+  check.template operator()<std::int64_t>();
+  check.template operator()<float>();
+  check.template operator()<double>();
+}
+
+/// Reduces one value per rank, rank r giving values[r % values.size()].
+template <class T>
+T allreduce_one(ddl_context* context, const std::vector<T>& values, ddl_op op) {
+  T value = values[static_cast<std::size_t>(ddl_rank(context)) % values.size()];
+  expect_ok(ddl_allreduce(context, &value, &value, 1, TypeOf<T>::value, op, nullptr),
+            "allreduce of one value");
+  return value;
+}
+
+template <class T>
+void check_special_floats(ddl_context* context) {
+  const int ranks = ddl_size(context);
+  const T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
+  for (int odd = 0; odd < ranks; ++odd) {
+    std::vector<T> values(static_cast<std::size_t>(ranks), T{1});
+    values[static_cast<std::size_t>(odd)] = nan;
+    for (const ddl_op op : kOps) expect(std::isnan(allreduce_one(context, values, op)), "NaN does not win");
+    values[static_cast<std::size_t>(odd)] = -infinity;
+    expect(allreduce_one(context, values, DDL_MIN) == -infinity, "min misses -infinity");
+    expect(allreduce_one(context, values, DDL_MAX) == (ranks == 1 ? -infinity : T{1}), "max takes -infinity");
+    expect(allreduce_one(context, values, DDL_SUM) == -infinity, "sum misses -infinity");
+  }
+  // Equal zeros: the last rank's is taken, as documented.
+  const T last = ranks % 2 == 0 ? T{-0.0} : T{0.0};
+  for (const ddl_op op : {DDL_MIN, DDL_MAX}) {
+    const T zero = allreduce_one<T>(context, {T{0.0}, T{-0.0}}, op);
+    expect(zero == 0 && std::signbit(zero) == std::signbit(last), "the zero is not the last rank's");
+  }
+  const T tiny = std::numeric_limits<T>::denorm_min();
+  expect(allreduce_one<T>(context, {tiny}, DDL_SUM) == tiny * static_cast<T>(ranks), "denormals are flushed");
+}
+
+template <class T>
+void check_special_integers(ddl_context* context) {
+  const int ranks = ddl_size(context);
+  using Unsigned = std::make_unsigned_t<T>;
+  const T max = std::numeric_limits<T>::max();
+  const T wanted = static_cast<T>(static_cast<Unsigned>(max) * static_cast<Unsigned>(ranks));
+  expect(allreduce_one<T>(context, {max}, DDL_SUM) == wanted, "integer sums do not wrap");
+  // -1 from every second rank: the quotient lies between -1 and 0 and is cut toward zero (unless all are -1).
+  const T sum = static_cast<T>(-((ranks + 1) / 2));
+  expect(allreduce_one<T>(context, {T{-1}, T{0}}, DDL_AVERAGE) == sum / static_cast<T>(ranks),
+         "integer averages do not round toward zero");
+  expect(allreduce_one<T>(context, {T{7}}, DDL_AVERAGE) == 7,
+         "the average of equal values differs from them");
+}
+
+/// NaNs that differ in their bits, in buffers that are aligned differently on each rank: the results' bits must not.
+void check_equal_nan_bits(ddl_context* context) {
+  constexpr std::uint64_t kCount = 1021;
+  const int ranks = ddl_size(context), rank = ddl_rank(context);
+  const auto offset = static_cast<std::size_t>(rank % 16);
+  std::vector<float> send(kCount), recv(kCount + offset);
+  for (std::uint64_t e = 0; e < kCount; ++e) {
+    const std::uint32_t bits =
+        0x7FC00000u | static_cast<std::uint32_t>(rank + 1) << 8 | static_cast<std::uint32_t>(e & 255);
+    std::memcpy(&send[e], &bits, sizeof bits);
+  }
+  for (const ddl_op op : kOps) {
+    expect_ok(ddl_allreduce(context, send.data(), recv.data() + offset, kCount, DDL_FLOAT32, op, nullptr),
+              "NaNs");
+    std::vector<std::int32_t> all(kCount * static_cast<std::size_t>(ranks)), own(kCount);
+    std::memcpy(own.data(), recv.data() + offset, kCount * sizeof(float));
+    expect_ok(ddl_allgather(context, own.data(), all.data(), kCount, DDL_INT32, nullptr),
+              "gathering the bits");
+    for (int other = 0; other < ranks; ++other) {
+      expect(std::equal(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(kCount) * other),
+             "the bits of NaNs differ between ranks, op " + std::to_string(op));
+    }
+  }
+}
+
+/// One rank's call in a test of mismatches.
+struct Variant {
+  const char* differs;
+  const char* signature;
+  ddl_status (*call)(ddl_context*, float* send, float* recv);
+};
+
+constexpr std::uint64_t kMismatchCount = 10;
+
+const Variant kUsual = {
+    "", "allreduce(sum, float32, 10 elements)", [](ddl_context* context, float* send, float* recv) {
+      return ddl_allreduce(context, send, recv, kMismatchCount, DDL_FLOAT32, DDL_SUM, nullptr);
+    }};
+const Variant kOdd[] = {
+    {"count", "allreduce(sum, float32, 9 elements)",
+     [](ddl_context* context, float* send, float* recv) {
+       return ddl_allreduce(context, send, recv, kMismatchCount - 1, DDL_FLOAT32, DDL_SUM, nullptr);
+     }},
+    {"count 0", "allreduce(sum, float32, 0 elements)",
+     [](ddl_context* context, float* send, float* recv) {
+       return ddl_allreduce(context, send, recv, 0, DDL_FLOAT32, DDL_SUM, nullptr);
+     }},
+    {"type", "allreduce(sum, int32, 10 elements)",
+     [](ddl_context* context, float* send, float* recv) {
+       return ddl_allreduce(context, send, recv, kMismatchCount, DDL_INT32, DDL_SUM, nullptr);
+     }},
+    {"operation", "allreduce(max, float32, 10 elements)",
+     [](ddl_context* context, float* send, float* recv) {
+       return ddl_allreduce(context, send, recv, kMismatchCount, DDL_FLOAT32, DDL_MAX, nullptr);
+     }},
+    {"collective", "allgather(float32, 10 elements)",
+     [](ddl_context* context, float* send, float* recv) {
+       return ddl_allgather(context, send, recv, kMismatchCount, DDL_FLOAT32, nullptr);
+     }},
+    {"barrier", "barrier()",
+     [](ddl_context* context, float*, float*) { return ddl_barrier(context, nullptr); }},
+    {"broadcast", "broadcast(root 1, float32, 10 elements)",
+     [](ddl_context* context, float*, float* recv) {
+       return ddl_broadcast(context, recv, kMismatchCount, DDL_FLOAT32, 1, nullptr);
+     }},
+    {"several chunks", "allreduce(sum, float32, 100000 elements)",
+     [](ddl_context* context, float*, float*) {
+       std::vector<float> large(100000);
+       return ddl_allreduce(context, large.data(), large.data(), large.size(), DDL_FLOAT32, DDL_SUM, nullptr);
+     }},
+};
+
+void check_mismatch(ddl_context* context, const Variant& usual, const Variant& odd, int odd_rank) {
+  const int rank = ddl_rank(context);
+  const std::string what = std::string("mismatch of ") + odd.differs + " on rank " + std::to_string(odd_rank);
+  Fenced<float> send(input_of<float>(rank, kMismatchCount, 1));
+  Fenced<float> recv(kMismatchCount * static_cast<std::uint64_t>(ddl_size(context)));
+  const Variant& own = rank == odd_rank ? odd : usual;
+  expect_status(own.call(context, send.data(), recv.data()), DDL_ERROR_MISMATCH, what);
+  const std::string sentence = ddl_last_error();
+  expect(recv.is_untouched(), what + ": a receive buffer was written");
+  expect_contains(sentence, std::string("rank 0 on "));
+  expect_contains(sentence, "rank " + std::to_string(odd_rank == 0 ? 1 : odd_rank) + " on ");
+  expect_contains(sentence, std::string(" called ") + usual.signature);
+  expect_contains(sentence, std::string(" called ") + odd.signature);
+  check_allreduce_of<float>(context, 5, DDL_SUM);
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int ranks) {
+  const auto size = static_cast<std::uint64_t>(ranks);
+  std::vector<std::uint64_t> counts{0, 1, 2, 3, size - 1, size, size + 1, 5 * slot_bytes / 8 + 3};
+  for (const std::uint64_t slot : {slot_bytes / 4, slot_bytes / 8}) {
+    for (const std::uint64_t count : {slot - 1, slot, slot + 1, 2 * slot, 3 * slot + 1})
+      counts.push_back(count);
+  }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+void check_allreduce(ddl_context* context, const std::vector<std::uint64_t>& counts) {
+  for_every_type([&]<class T>() {
+    for (const std::uint64_t count : counts) {
+      for (const ddl_op op : kOps) check_allreduce_of<T>(context, count, op);
+    }
+  });
+}
+
+void check_broadcast(ddl_context* context, const std::vector<std::uint64_t>& counts) {
+  for_every_type([&]<class T>() {
+    for (const std::uint64_t count : counts) {
+      for (int root = 0; root < ddl_size(context); ++root) check_broadcast_of<T>(context, count, root);
+    }
+  });
+}
+
+void check_allgather(ddl_context* context, const std::vector<std::uint64_t>& counts) {
+  for_every_type([&]<class T>() {
+    for (const std::uint64_t count : counts) check_allgather_of<T>(context, count);
+  });
+}
+
+void check_special_values(ddl_context* context) {
+  check_special_floats<float>(context);
+  check_special_floats<double>(context);
+  check_special_integers<std::int32_t>(context);
+  check_special_integers<std::int64_t>(context);
+  check_equal_nan_bits(context);
+}
+
+void check_mismatches(ddl_context* context) {
+  if (ddl_size(context) == 1) return;
+  for (int odd_rank = 0; odd_rank < ddl_size(context); ++odd_rank) {
+    for (const Variant& odd : kOdd) check_mismatch(context, kUsual, odd, odd_rank);
+    const Variant root0 = {"", "broadcast(root 0, float32, 10 elements)",
+                           [](ddl_context* self, float*, float* recv) {
+                             return ddl_broadcast(self, recv, kMismatchCount, DDL_FLOAT32, 0, nullptr);
+                           }};
+    const Variant root1 = {"root", "broadcast(root 1, float32, 10 elements)",
+                           [](ddl_context* self, float*, float* recv) {
+                             return ddl_broadcast(self, recv, kMismatchCount, DDL_FLOAT32, 1, nullptr);
+                           }};
+    check_mismatch(context, root0, root1, odd_rank);
+  }
+}
+
+void check_bad_arguments(ddl_context* context) {
+  const int size = ddl_size(context);
+  std::vector<double> buffer(static_cast<std::size_t>(size) * 8 + 16);
+  double* data = buffer.data();
+  const auto refused = [&](ddl_status status, const char* part) {
+    expect_status(status, DDL_ERROR_INVALID_ARGUMENT, part);
+    expect_contains(ddl_last_error(), part);
+  };
+  const auto unsupported = [&](ddl_status status, const char* part) {
+    expect_status(status, DDL_ERROR_UNSUPPORTED, part);
+    expect_contains(ddl_last_error(), part);
+  };
+  refused(ddl_allreduce(nullptr, data, data, 1, DDL_FLOAT64, DDL_SUM, nullptr), "context is null");
+  refused(ddl_allreduce(context, nullptr, data, 1, DDL_FLOAT64, DDL_SUM, nullptr), "send is null");
+  refused(ddl_allreduce(context, data, nullptr, 1, DDL_FLOAT64, DDL_SUM, nullptr), "recv is null");
+  refused(ddl_allreduce(context, data, data, 1, 99, DDL_SUM, nullptr), "dtype 99 does not exist");
+  refused(ddl_allreduce(context, data, data, 1, -1, DDL_SUM, nullptr), "dtype -1 does not exist");
+  refused(ddl_allreduce(context, data, data, 1, DDL_FLOAT64, 5, nullptr), "op 5 does not exist");
+  refused(ddl_allreduce(context, data, data, UINT64_MAX / 8, DDL_FLOAT64, DDL_SUM, nullptr),
+          "does not fit into memory");
+  refused(ddl_allreduce(context, data, data + 1, 2, DDL_FLOAT64, DDL_SUM, nullptr), "overlap");
+  refused(ddl_allreduce(context, data + 1, data, 2, DDL_FLOAT64, DDL_SUM, nullptr), "overlap");
+  auto* bytes = reinterpret_cast<unsigned char*>(data);
+  refused(ddl_allreduce(context, bytes + 4, data + 8, 1, DDL_FLOAT64, DDL_SUM, nullptr),
+          "send is not aligned");
+  refused(ddl_allreduce(context, data, bytes + 65, 1, DDL_FLOAT32, DDL_SUM, nullptr), "recv is not aligned");
+  refused(ddl_broadcast(context, data, 1, DDL_FLOAT64, -1, nullptr), "root -1 is not a rank");
+  refused(ddl_broadcast(context, data, 1, DDL_FLOAT64, size, nullptr), "is not a rank of 0 to");
+  refused(ddl_broadcast(context, nullptr, 1, DDL_FLOAT64, 0, nullptr), "buffer is null");
+  refused(ddl_allgather(context, data + (ddl_rank(context) == 0 ? 1 : 0), data, 2, DDL_FLOAT64, nullptr),
+          "overlap");
+  refused(ddl_allgather(context, data, data, UINT64_MAX / 8, DDL_FLOAT64, nullptr),
+          "does not fit into memory");
+  refused(ddl_barrier(nullptr, nullptr), "context is null");
+
+  ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+  options.struct_size = 0;
+  refused(ddl_barrier(context, &options), "initialise the struct with DDL_CALL_OPTIONS_INIT");
+  options = DDL_CALL_OPTIONS_INIT;
+  options.reserved = 1;
+  refused(ddl_barrier(context, &options), "reserved is not 0");
+  options = DDL_CALL_OPTIONS_INIT;
+  options.timeout_seconds = -1;
+  refused(ddl_barrier(context, &options), "timeout_seconds is not a number of seconds");
+  options.timeout_seconds = std::numeric_limits<double>::quiet_NaN();
+  refused(ddl_barrier(context, &options), "timeout_seconds is not a number of seconds");
+  options = DDL_CALL_OPTIONS_INIT;
+  options.process_set = 7;
+  unsupported(ddl_barrier(context, &options), "process set 7 does not exist");
+  options = DDL_CALL_OPTIONS_INIT;
+  options.stream = data;
+  unsupported(ddl_barrier(context, &options), "host memory only");
+
+  // Refused calls were not calls: nobody waits, and the next one fits. Empty calls may have null buffers.
+  expect_ok(ddl_allreduce(context, nullptr, nullptr, 0, DDL_FLOAT64, DDL_SUM, nullptr), "empty allreduce");
+  expect_ok(ddl_broadcast(context, nullptr, 0, DDL_FLOAT64, 0, nullptr), "empty broadcast");
+  expect_ok(ddl_allgather(context, nullptr, nullptr, 0, DDL_FLOAT64, nullptr), "empty allgather");
+  options = DDL_CALL_OPTIONS_INIT;
+  expect_ok(ddl_barrier(context, &options), "barrier with default options");
+}
+
+void check_all(ddl_context* context, const std::vector<std::uint64_t>& counts) {
+  check_allreduce(context, counts);
+  check_broadcast(context, counts);
+  check_allgather(context, counts);
+  check_special_values(context);
+  check_mismatches(context);
+  check_bad_arguments(context);
+}
+
+}  // namespace ddl::conformance

@@ -1,0 +1,88 @@
+#include "runtime/support/process_job.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "base/deadline.h"
+#include "base/pidfd.h"
+#include "runtime/src/api/handle.h"
+#include "runtime/src/transport/shared_memory.h"
+#include "runtime/support/board_bootstrap.h"
+
+namespace ddl::runtime::test {
+namespace {
+
+struct Child {
+  UniqueFd report;
+  UniqueFd pidfd;
+};
+
+[[noreturn]] void be_rank(RankPlace& place, int report, const std::function<std::string(RankPlace&)>& body) {
+  std::string text;
+  int code = 0;
+  try {
+    text = body(place);
+  } catch (const std::exception& error) {
+    text = error.what();
+    code = 1;
+  }
+  (void)write_all(report, text.data(), text.size());
+  // Not exit(): the parent's atexit handlers and buffers are not this process's to run.
+  ::_exit(code);
+}
+
+}  // namespace
+
+ddl_context* RankPlace::join() {
+  FaultInjector fault(settings_.fault, rank_);
+  SharedMemoryTransport transport(fault, wire_up_seconds_);
+  auto joined = Context::join(settings_, std::make_unique<BoardBootstrap>(board_, rank_, ++generation_),
+                              transport, fault);
+  if (!joined) throw std::runtime_error(joined.error().message());
+  return new ddl_context{*std::move(joined), false};
+}
+
+std::vector<RankEnd> ProcessJob::run(const std::function<std::string(RankPlace&)>& body) const {
+  Board board(ranks);
+  std::vector<RankEnd> ends(static_cast<std::size_t>(ranks));
+  std::vector<Child> children(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto pipe = make_pipe();
+    DDL_CHECK(pipe.has_value(), pipe.error().message());
+    const pid_t pid = ::fork();
+    DDL_CHECK(pid >= 0, "fork");
+    if (pid == 0) {
+      for (Child& elder : children) elder = Child{};
+      RankPlace place(board, rank, settings, wire_up_seconds);
+      be_rank(place, pipe->second.get(), body);
+    }
+    auto pidfd = open_pidfd(pid);
+    DDL_CHECK(pidfd.has_value(), pidfd.error().message());
+    ends[static_cast<std::size_t>(rank)].pid = pid;
+    children[static_cast<std::size_t>(rank)] = Child{std::move(pipe->first), *std::move(pidfd)};
+  }
+
+  const Deadline deadline = Deadline::after_seconds(deadline_seconds);
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    pollfd entry{children[i].pidfd.get(), POLLIN, 0};
+    if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 0) {
+      (void)send_signal(children[i].pidfd.get(), SIGKILL);
+    }
+    int status = 0;
+    retry_eintr([&] { return ::waitpid(ends[i].pid, &status, 0); });
+    if (WIFEXITED(status)) ends[i].exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) ends[i].signal = WTERMSIG(status);
+    // A report is shorter than a pipe is deep, so no child waits for this.
+    std::array<char, 4096> buffer;
+    for (ssize_t got; (got = ::read(children[i].report.get(), buffer.data(), buffer.size())) > 0;) {
+      ends[i].report.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+  }
+  return ends;
+}
+
+}  // namespace ddl::runtime::test

@@ -1,0 +1,53 @@
+// A job whose ranks are forked children of the test, wired up for real: sockets, descriptors, pidfds.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ddl/ddl.h"
+#include "runtime/src/settings.h"
+#include "runtime/support/board.h"
+
+namespace ddl::runtime::test {
+
+/// How one rank ended.
+struct RankEnd {
+  pid_t pid = 0;
+  int exit_code = -1;  ///< -1 if a signal ended it
+  int signal = 0;
+  std::string report;  ///< what the rank's body returned or threw
+};
+
+/// One rank's place in the job, from which it joins.
+class RankPlace {
+ public:
+  RankPlace(Board& board, int rank, const Settings& settings, double wire_up_seconds)
+      : board_(board), rank_(rank), settings_(settings), wire_up_seconds_(wire_up_seconds) {}
+
+  int rank() const { return rank_; }
+  /// A new context, owned by the caller until ddl_finalize(); throws std::runtime_error.
+  ddl_context* join();
+
+ private:
+  Board& board_;
+  int rank_;
+  Settings settings_;
+  double wire_up_seconds_;
+  std::uint32_t generation_ = 0;
+};
+
+struct ProcessJob {
+  int ranks = 1;
+  Settings settings;
+  double wire_up_seconds = 60.0;
+  double deadline_seconds = 60.0;  ///< ranks that are still there are killed, and show that as their end
+
+  /// Runs body(place) in one child per rank and waits for all. What body returns is the rank's report, with exit code
+  /// 0; what it throws as well, with exit code 1. To be called while the process has one thread.
+  std::vector<RankEnd> run(const std::function<std::string(RankPlace&)>& body) const;
+};
+
+}  // namespace ddl::runtime::test

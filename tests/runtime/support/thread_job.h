@@ -1,0 +1,27 @@
+// A job whose ranks are threads of the test.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "ddl/ddl.h"
+
+namespace ddl::runtime::test {
+
+struct ThreadJob {
+  int ranks = 1;
+  std::size_t slot_bytes = 32 << 10;
+  std::uint32_t first_sequence = 0;
+  /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
+  std::chrono::microseconds spin{0};
+  /// Ends a call that would hang, so that the test fails instead.
+  double timeout_seconds = 60.0;
+
+  /// Runs body(context) on one thread per rank and finalizes each context (unless body did and set it to null). Throws
+  /// the first exception of any rank, with its rank.
+  void run(const std::function<void(ddl_context*& context)>& body) const;
+};
+
+}  // namespace ddl::runtime::test

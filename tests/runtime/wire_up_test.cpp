@@ -1,0 +1,175 @@
+// The wire-up against callers that do not belong, and against memory that is not what it should be.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "base/fd_passing.h"
+#include "runtime/src/transport/local_socket.h"
+#include "runtime/src/transport/sealed_memory.h"
+#include "runtime/src/transport/shared_memory.h"
+#include "runtime/src/transport/wire_up_leader.h"
+#include "runtime/src/transport/wire_up_member.h"
+#include "runtime/support/board_bootstrap.h"
+#include "support/catch.h"
+
+using namespace ddl;
+using namespace ddl::runtime;
+
+namespace {
+
+Membership membership_of(int rank, int size) {
+  test::Board board(size);
+  return test::BoardBootstrap(board, rank).membership();
+}
+
+FaultInjector no_fault() { return FaultInjector(std::nullopt, 0); }
+
+/// True if the other side closed the connection.
+bool hung_up(int socket) {
+  char byte;
+  return ::recv(socket, &byte, 1, 0) <= 0;
+}
+
+}  // namespace
+
+TEST_CASE("sealed memory cannot change its size") {
+  const auto memory = make_sealed_memory(8192);
+  REQUIRE(memory);
+  CHECK(check_sealed_memory(memory->get()).value() == 8192);
+  CHECK(::ftruncate(memory->get(), 4096) != 0);
+  CHECK(::ftruncate(memory->get(), 16384) != 0);
+  CHECK((::fcntl(memory->get(), F_GETFD) & FD_CLOEXEC) != 0);
+
+  const UniqueFd unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  REQUIRE(unsealed);
+  const auto refused = check_sealed_memory(unsealed.get());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message() == "shared memory arrived without its seals");
+}
+
+TEST_CASE("threads of one process can wire up through sockets") {
+  constexpr int kRanks = 4;
+  test::Board board(kRanks);
+  std::vector<std::future<Result<SharedGroup>>> groups;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    groups.push_back(std::async(std::launch::async, [&board, rank] {
+      FaultInjector fault = no_fault();
+      SharedMemoryTransport transport(fault);
+      test::BoardBootstrap bootstrap(board, rank);
+      SegmentWish wish;
+      wish.slot_bytes = 4096;
+      return transport.connect(bootstrap, wish);
+    }));
+  }
+  for (int rank = 0; rank < kRanks; ++rank) {
+    auto group = groups[static_cast<std::size_t>(rank)].get();
+    REQUIRE(group);
+    CHECK(group->index == rank);
+    CHECK(group->cpus >= 1);
+    REQUIRE(group->members.size() == kRanks);
+    for (int other = 0; other < kRanks; ++other) {
+      const auto index = static_cast<std::size_t>(other);
+      CHECK(group->members[index].rank == other);
+      CHECK(group->members[index].host == "host" + std::to_string(other));
+      CHECK(group->members[index].pid == ::getpid());
+      CHECK(static_cast<bool>(group->pidfds[index]) == (other != rank));
+    }
+  }
+}
+
+TEST_CASE("a caller without the nonce is turned away, and the members are not disturbed") {
+  SegmentWish wish;
+  wish.slot_bytes = 64;
+  auto leader = WireUpLeader::open(membership_of(0, 2), wish);
+  REQUIRE(leader);
+  const auto rendezvous = Rendezvous::parse(leader->address());
+  REQUIRE(rendezvous);
+  auto gathered = std::async(std::launch::async, [&] { return leader->gather(Deadline::after_seconds(60)); });
+
+  const Deadline deadline = Deadline::after_seconds(60);
+  const auto stranger = connect_local(rendezvous->socket_name, deadline);
+  REQUIRE(stranger);
+  Hello hello;
+  hello.rank = 1;
+  REQUIRE(send_with_fds(stranger->get(), bytes_of(hello), {}));
+  CHECK(hung_up(stranger->get()));
+
+  // One that hangs up in the middle, and one that never says anything.
+  const auto broken = connect_local(rendezvous->socket_name, deadline);
+  REQUIRE(broken);
+  REQUIRE(send_with_fds(broken->get(), bytes_of(hello).first(10), {}));
+  ::shutdown(broken->get(), SHUT_RDWR);
+  const auto silent = connect_local(rendezvous->socket_name, deadline);
+  REQUIRE(silent);
+
+  FaultInjector fault = no_fault();
+  const auto member = join_wire_up(membership_of(1, 2), *rendezvous, deadline, fault);
+  CHECK(member);
+  CHECK(gathered.get());
+}
+
+TEST_CASE("the leader names who did not come in time") {
+  SegmentWish wish;
+  wish.slot_bytes = 64;
+  auto leader = WireUpLeader::open(membership_of(0, 3), wish);
+  REQUIRE(leader);
+  const auto gathered = leader->gather(Deadline::after_seconds(0.02));
+  REQUIRE_FALSE(gathered);
+  CHECK(gathered.error().code() == ErrorCode::kTimeout);
+  CHECK(gathered.error().message() == "not arrived in time: rank 1, 2");
+}
+
+TEST_CASE("two processes that claim one rank are an error") {
+  SegmentWish wish;
+  wish.slot_bytes = 64;
+  auto leader = WireUpLeader::open(membership_of(0, 3), wish);
+  REQUIRE(leader);
+  const auto rendezvous = Rendezvous::parse(leader->address());
+  auto gathered = std::async(std::launch::async, [&] { return leader->gather(Deadline::after_seconds(60)); });
+  std::vector<UniqueFd> callers;
+  for (int i = 0; i < 2; ++i) {
+    auto caller = connect_local(rendezvous->socket_name, Deadline::after_seconds(60));
+    REQUIRE(caller);
+    Hello hello;
+    hello.nonce = rendezvous->nonce;
+    hello.rank = 1;
+    REQUIRE(send_with_fds(caller->get(), bytes_of(hello), {}));
+    callers.push_back(*std::move(caller));
+  }
+  const auto group = gathered.get();
+  REQUIRE_FALSE(group);
+  CHECK(group.error().message() == "two processes say that they are rank 1");
+}
+
+TEST_CASE("a leader that cannot open its meeting place tells the others why") {
+  test::Board board(2);
+  test::BoardBootstrap leader(board, 0), member(board, 1);
+  REQUIRE(leader.put("ddl.shm.1", "failed: memfd_create: Too many open files"));
+  auto fence = std::async(std::launch::async, [&] { return leader.fence(Deadline::never()); });
+  FaultInjector fault = no_fault();
+  SharedMemoryTransport transport(fault);
+  const auto group = transport.connect(member, SegmentWish{});
+  REQUIRE(fence.get());
+  REQUIRE_FALSE(group);
+  CHECK(group.error().message() ==
+        "connecting the ranks of host1: rank 0: memfd_create: Too many open files");
+}
+
+TEST_CASE("ranks on several hosts are refused with a sentence") {
+  FaultInjector fault = no_fault();
+  const SharedMemoryTransport transport(fault);
+  Membership membership;
+  membership.size = 8;
+  membership.local_members = {0, 1, 2, 3};
+  membership.host = "node1";
+  const auto refused = transport.is_usable(membership);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code() == ErrorCode::kUnavailable);
+  CHECK(
+      refused.error().message() ==
+      "this version of libddl connects the ranks of one host only; the job has 8 ranks, 4 of them on node1");
+}
