@@ -127,10 +127,9 @@ std::string fates(const JobReport& report, const RankOutcome* culprit) {
 std::string next_step_after_signal(const RankOutcome& culprit) {
   switch (culprit.signal) {
     case SIGKILL:
-      return culprit.kill_explanation.empty()
-                 ? "ddlrun did not send it: look for the kernel's out-of-memory killer in 'dmesg' on " +
-                       culprit.host
-                 : "fewer ranks, a smaller batch, or a higher memory limit";
+      // An explanation says itself whether memory is the matter.
+      if (!culprit.kill_explanation.empty()) return "";
+      return "ddlrun did not send it: look for the kernel's out-of-memory killer in 'dmesg' on " + culprit.host;
     case SIGSEGV:
     case SIGBUS:
     case SIGABRT:

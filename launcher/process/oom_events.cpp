@@ -84,7 +84,7 @@ std::string OomEvents::explain_kill() const {
   if (!now) return "killed from outside; " + file_ + " can no longer be read";
   if (*now > *before_) {
     return "killed by the kernel for lack of memory: cgroup " + cgroup_ + " counts " +
-           counted(*now - *before_, "out-of-memory kill") + " since the job began; ask for more memory or use less a rank";
+           counted(*now - *before_, "out-of-memory kill") + " since the job began; use fewer ranks, a smaller batch, or a higher memory limit";
   }
   return "killed from outside ddlrun, and not for lack of memory in cgroup " + cgroup_ + " (no out-of-memory kill since the job began)";
 }

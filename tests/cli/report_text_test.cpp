@@ -85,8 +85,7 @@ TEST_CASE("a SIGKILL of somebody else is explained, or where to look is said") {
                              "killer in 'dmesg' on node3\n"));
   report.ranks[0].kill_explanation = "the kernel killed it for want of memory (limit 4 GiB)";
   CHECK_THAT(plain(report), Catch::Contains("\n  the kernel killed it for want of memory (limit 4 GiB)\n"));
-  CHECK_THAT(plain(report),
-             Catch::EndsWith("next: fewer ranks, a smaller batch, or a higher memory limit\n"));
+  CHECK_THAT(plain(report), !Catch::Contains("next:"));
 }
 
 TEST_CASE("a rank that aborted the job") {
