@@ -1,0 +1,75 @@
+#include "bench/blocks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "bench/statistics.h"
+
+namespace ddl::bench {
+namespace {
+
+// Samples of one entrant: [case][block][time].
+struct Collected {
+  std::vector<std::vector<std::vector<double>>> times;
+  double cpu_seconds = 0;
+  int runs = 0;
+};
+
+void show_progress(const std::string& text) {
+  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+}  // namespace
+
+void run_blocks(const std::string& what, std::vector<Entrant*> entrants, int blocks, const RunEntrant& run,
+                const std::vector<Case*>& cases) {
+  std::erase_if(entrants, [](const Entrant* entrant) { return entrant->is_out(); });
+  std::vector<Collected> collected(entrants.size());
+  for (Collected& one : collected) {
+    one.times.assign(cases.size(), std::vector<std::vector<double>>(static_cast<std::size_t>(blocks)));
+  }
+
+  const auto run_once = [&](std::size_t index) -> std::optional<RunTimes> {
+    Entrant& entrant = *entrants[index];
+    if (entrant.failed) return std::nullopt;
+    auto times = run(entrant);
+    if (times) return std::move(*times);
+    entrant.failed = times.error().message();
+    return std::nullopt;
+  };
+
+  for (std::size_t index = 0; index < entrants.size(); ++index) {
+    show_progress(fmt::format("{}: warming up {}", what, entrants[index]->name));
+    run_once(index);
+  }
+  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks); ++block) {
+    for (const std::size_t index : abba_order(entrants.size(), block)) {
+      show_progress(fmt::format("{}: block {} of {}, {}", what, block + 1, blocks, entrants[index]->name));
+      const auto times = run_once(index);
+      if (!times) continue;
+      Collected& into = collected[index];
+      into.cpu_seconds += times->cpu_seconds;
+      into.runs += 1;
+      for (std::size_t i = 0; i < cases.size(); ++i) {
+        into.times[i][block].insert(into.times[i][block].end(), times->by_case[i].begin(),
+                                    times->by_case[i].end());
+      }
+    }
+  }
+  show_progress("");
+
+  for (std::size_t index = 0; index < entrants.size(); ++index) {
+    if (entrants[index]->failed) continue;
+    Collected& from = collected[index];
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      cases[i]->figures.push_back({entrants[index]->name, std::move(from.times[i]),
+                                   from.cpu_seconds / static_cast<double>(from.runs)});
+    }
+  }
+}
+
+}  // namespace ddl::bench

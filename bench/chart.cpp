@@ -1,0 +1,38 @@
+#include "bench/chart.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace ddl::bench {
+
+std::string as_chart(const Report& report) {
+  const bool has_sizes = !report.cases.empty() && report.cases.front().bytes.has_value();
+  return has_sizes ? line_chart(report) : bar_chart(report);
+}
+
+namespace chart {
+
+bool is_floor(const Entrant& entrant) { return entrant.name.ends_with("floor"); }
+
+std::string color_of(const Entrant& entrant, std::size_t order) {
+  static constexpr const char* kOursToo[] = {kOurs, "#5fb3d1"};
+  static constexpr const char* kPeers[] = {"#495057", "#c98a1b", "#8a5a83", "#6a994e"};
+  if (is_floor(entrant)) return "#ced4da";
+  return entrant.is_ours ? kOursToo[order % std::size(kOursToo)] : kPeers[order % std::size(kPeers)];
+}
+
+double headline(Svg& svg, const Report& report, double left) {
+  svg.text({left, 38}, report.title, {.size = 20, .color = kInk, .is_bold = true});
+  svg.text({left, 60}, report.method, {.size = 12.5, .color = kMuted});
+  const Machine& machine = report.machine;
+  svg.text({left, 78},
+           fmt::format("{}, {}, Linux {}{}; {}; {}", machine.cpu_model, counted(machine.cpus, "CPU"),
+                       machine.kernel, machine.open_mpi.empty() ? "" : ", Open MPI " + machine.open_mpi,
+                       counted(report.settings.blocks, "ABBA block"), machine.date),
+           {.size = 12.5, .color = kMuted});
+  return 78;
+}
+
+}  // namespace chart
+}  // namespace ddl::bench

@@ -1,0 +1,220 @@
+// Times and ratios over the message size, both on logarithmic axes.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/chart.h"
+
+namespace ddl::bench {
+namespace {
+
+using namespace chart;
+
+constexpr double kWidth = 1040;
+constexpr double kLeft = 84;
+constexpr double kRight = 800;  // labels stand to the right of it
+constexpr double kTimesHeight = 380;
+constexpr double kRatiosHeight = 190;
+
+// Maps a positive value to a pixel, logarithmically.
+struct LogAxis {
+  double low, high;  // values
+  double low_pixel, high_pixel;
+  double operator()(double value) const {
+    const double share = (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
+    return low_pixel + share * (high_pixel - low_pixel);
+  }
+};
+
+// A line's label, at its height if nothing else is there.
+struct EndLabel {
+  double y;
+  std::string text;
+  std::string color;
+  bool is_bold;
+};
+
+// Pushes labels apart until none overlap, keeping their order.
+void draw_labels(Svg& svg, std::vector<EndLabel> labels, double x, double lowest) {
+  constexpr double kLineHeight = 17;
+  std::sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
+  for (std::size_t i = 1; i < labels.size(); ++i)
+    labels[i].y = std::max(labels[i].y, labels[i - 1].y + kLineHeight);
+  double limit = lowest;
+  for (std::size_t i = labels.size(); i-- > 0; limit = labels[i].y - kLineHeight)
+    labels[i].y = std::min(labels[i].y, limit);
+  for (const EndLabel& label : labels) {
+    svg.text({x, label.y + 4.5}, label.text, {.size = 13, .color = label.color, .is_bold = label.is_bold});
+  }
+}
+
+struct Series {
+  const Entrant* entrant;
+  std::string color;
+};
+
+std::vector<Series> series_of(const Report& report) {
+  std::vector<Series> series;
+  std::size_t ours = 0;
+  std::size_t peers = 0;
+  for (const Entrant& entrant : report.entrants) {
+    if (entrant.is_out() || !entrant.again_of.empty()) continue;
+    std::size_t& order = entrant.is_ours ? ours : peers;
+    series.push_back({&entrant, color_of(entrant, order)});
+    if (!is_floor(entrant)) ++order;
+  }
+  return series;
+}
+
+LogAxis size_axis(const Report& report) {
+  return {static_cast<double>(*report.cases.front().bytes), static_cast<double>(*report.cases.back().bytes),
+          kLeft + 14, kRight - 14};
+}
+
+void draw_size_ticks(Svg& svg, const Report& report, double top, double bottom, bool with_labels) {
+  const LogAxis x = size_axis(report);
+  for (const Case& one : report.cases) {
+    const double at = x(static_cast<double>(*one.bytes));
+    svg.line({at, top}, {at, bottom}, kGrid, 1);
+    if (with_labels)
+      svg.text({at, bottom + 19}, one.label, {.size = 12, .color = kMuted, .anchor = Anchor::kMiddle});
+  }
+}
+
+void draw_times(Svg& svg, const Report& report, double top) {
+  const double bottom = top + kTimesHeight;
+  const std::vector<Series> series = series_of(report);
+  double least = 1;
+  double most = 0;
+  for (const Case& one : report.cases) {
+    for (const Figures& figures : one.figures) {
+      least = std::min(least, figures.p50());
+      most = std::max(most, figures.p99());
+    }
+  }
+  const LogAxis x = size_axis(report);
+  const LogAxis y{least / 1.5, most * 1.3, bottom, top};
+  draw_size_ticks(svg, report, top, bottom, true);
+  for (int decade = -9; decade <= 3; ++decade) {
+    const double value = std::pow(10.0, decade);
+    if (value < y.low || value > y.high) continue;
+    svg.line({kLeft, y(value)}, {kRight, y(value)}, kGrid, 1);
+    const std::string label = decade < -6   ? fmt::format("{:.0f} ns", value * 1e9)
+                              : decade < -3 ? fmt::format("{:.0f} µs", value * 1e6)
+                              : decade < 0  ? fmt::format("{:.0f} ms", value * 1e3)
+                                            : fmt::format("{:.0f} s", value);
+    svg.text({kLeft - 10, y(value) + 4}, label, {.size = 12, .color = kMuted, .anchor = Anchor::kEnd});
+  }
+  svg.text({kLeft, top - 12}, "Time of one call: median, and shaded up to p99",
+           {.size = 14, .color = kInk, .is_bold = true});
+
+  std::vector<EndLabel> labels;
+  // Ours last, so that it lies on top.
+  std::vector<Series> drawn = series;
+  std::stable_partition(drawn.begin(), drawn.end(), [](const Series& one) { return !one.entrant->is_ours; });
+  for (const Series& one : drawn) {
+    std::vector<Point> medians;
+    std::vector<Point> band;
+    for (const Case& of : report.cases) {
+      const Figures* figures = of.figures_of(one.entrant->name);
+      const double at = x(static_cast<double>(*of.bytes));
+      medians.push_back({at, y(figures->p50())});
+      band.push_back({at, y(figures->p99())});
+    }
+    band.insert(band.end(), medians.rbegin(), medians.rend());
+    if (!is_floor(*one.entrant)) svg.polygon(band, one.color, 0.10);
+    svg.polyline(medians, one.color, one.entrant->is_ours ? 3 : 2, is_floor(*one.entrant) ? "3 5" : "");
+    for (const Point& point : medians) {
+      if (!is_floor(*one.entrant)) svg.circle(point, one.entrant->is_ours ? 4 : 3, one.color);
+    }
+    labels.push_back({medians.back().y, one.entrant->label, is_floor(*one.entrant) ? kMuted : one.color,
+                      one.entrant->is_ours});
+  }
+  draw_labels(svg, std::move(labels), kRight + 8, bottom);
+}
+
+std::string times_label(double value) {
+  return value >= 1 ? fmt::format("{:.0f}x", value) : fmt::format("1/{:.0f}x", 1 / value);
+}
+
+void draw_ratios(Svg& svg, const Report& report, double top) {
+  const double bottom = top + kRatiosHeight;
+  double most = 2;
+  for (const Case& one : report.cases) {
+    if (one.spread) most = std::max(most, *one.spread);
+    for (const Comparison& found : one.comparisons)
+      most = std::max({most, 1 / found.ratio.low, found.ratio.high});
+  }
+  double least = 1 / 1.5;
+  for (const Case& one : report.cases) {
+    for (const Comparison& found : one.comparisons) least = std::min(least, 1 / found.ratio.high / 1.1);
+  }
+  const LogAxis x = size_axis(report);
+  const LogAxis y{least, most * 1.1, bottom, top};
+
+  draw_size_ticks(svg, report, top, bottom, true);
+  std::vector<Point> upper;
+  std::vector<Point> lower;
+  for (const Case& one : report.cases) {
+    if (!one.spread) continue;
+    const double at = x(static_cast<double>(*one.bytes));
+    upper.push_back({at, std::clamp(y(*one.spread), top, bottom)});
+    lower.push_back({at, std::clamp(y(1 / *one.spread), top, bottom)});
+  }
+  upper.insert(upper.end(), lower.rbegin(), lower.rend());
+  svg.polygon(upper, "#adb5bd", 0.35);
+  for (int power = -6; power <= 10; ++power) {
+    const double value = std::pow(2.0, power);
+    if (value < y.low || value > y.high) continue;
+    svg.line({kLeft, y(value)}, {kRight, y(value)}, power == 0 ? "#868e96" : kGrid, power == 0 ? 1.5 : 1);
+    svg.text({kLeft - 10, y(value) + 4}, times_label(value),
+             {.size = 12, .color = kMuted, .anchor = Anchor::kEnd});
+  }
+
+  const std::vector<Series> series = series_of(report);
+  std::vector<EndLabel> labels;
+  std::string subject_label;
+  for (const Series& peer : series) {
+    std::vector<Point> points;
+    for (const Case& one : report.cases) {
+      for (const Comparison& found : one.comparisons) {
+        if (found.peer != peer.entrant->name) continue;
+        subject_label = report.entrant(found.subject).label;
+        const double at = x(static_cast<double>(*one.bytes));
+        svg.line({at, y(1 / found.ratio.low)}, {at, y(1 / found.ratio.high)}, peer.color, 1.5);
+        points.push_back({at, y(1 / found.ratio.ratio)});
+      }
+    }
+    if (points.empty()) continue;
+    svg.polyline(points, peer.color, 2);
+    for (const Point& point : points) svg.circle(point, 3.5, peer.color);
+    labels.push_back({points.back().y, "than " + peer.entrant->label, peer.color, false});
+  }
+  if (labels.empty()) {
+    svg.text({kLeft + 20, (top + bottom) / 2}, "no comparison: an entrant is absent",
+             {.size = 13, .color = kMuted});
+  }
+  svg.text({kLeft, top - 12},
+           subject_label.empty() ? "Ratios" : "How many times faster " + subject_label + " is",
+           {.size = 14, .color = kInk, .is_bold = true});
+  draw_labels(svg, std::move(labels), kRight + 8, bottom);
+  svg.text({kLeft, bottom + 44},
+           "Median over blocks of paired ratios, with quartiles; below the line: slower. Grey band: what an "
+           "entrant "
+           "shows against itself; inside of it, equal.",
+           {.size = 12, .color = kMuted});
+}
+
+}  // namespace
+
+std::string line_chart(const Report& report) {
+  Svg svg(kWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 64);
+  const double below = headline(svg, report, 28);
+  const double times_top = below + 54;
+  draw_times(svg, report, times_top);
+  draw_ratios(svg, report, times_top + kTimesHeight + 72);
+  return svg.document();
+}
+
+}  // namespace ddl::bench

@@ -1,0 +1,40 @@
+// Who takes part in a benchmark, as a value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ddl::bench {
+
+/// A program as the harness starts it. argv[0] is a path; the environment is the harness's own plus these.
+struct Command {
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<int>
+      cpus;  ///< the process and all that it starts may use only these; empty: as the harness itself
+};
+
+/// As a shell would take it: "NAME=value /path/to/program argument".
+std::string command_text(const Command& command);
+
+struct Entrant {
+  std::string name;   ///< unique within its case: "ddlrun", "openmpi-tuned"
+  std::string label;  ///< for people: "Open MPI, malloc tuned"
+  std::string why;    ///< why it takes part, and why it is set as it is
+  Command command;
+  std::string again_of;               ///< the entrant that this one repeats for the A/A run; "" if it is none
+  bool is_ours = false;               ///< drawn in the accent colour
+  std::optional<std::string> absent;  ///< why it cannot run here; it then has no figures
+  std::optional<std::string> failed;  ///< how a run of it failed; it then has no figures either
+
+  bool is_out() const { return absent || failed; }
+  /// "absent: mpirun is not in PATH", "FAILED: exited with 3"; "" if it is not out.
+  std::string why_out() const {
+    if (failed) return "FAILED: " + *failed;
+    return absent ? "absent: " + *absent : "";
+  }
+};
+
+}  // namespace ddl::bench

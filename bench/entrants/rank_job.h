@@ -1,0 +1,32 @@
+// What every rank program of the allreduce benchmark does before its library starts: options and pinning.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "bench/scoreboard.h"
+
+namespace ddl::bench {
+
+/// The rank's part of the job, from its command line: RANKS CPUS PLAN SCOREBOARD.
+struct RankJob {
+  int rank = 0;  ///< as the launcher says it: PMIX_RANK, or DDL_BENCH_RANK under spawn_floor
+  int ranks = 0;
+  int cpus = 0;  ///< how many the ranks share; rank r is pinned to number r modulo this
+  std::vector<SizePlan> plan;
+  Scoreboard scoreboard;
+};
+
+/// Reads the command line and the rank, and pins the process to its CPU. To be called before the library is
+/// initialised, so that the library's threads inherit the pinning whatever the library is.
+Result<RankJob> join_benchmark(int argc, char** argv);
+
+/// Prints the error and returns the exit code for it.
+int fail_rank(const Error& error);
+
+/// Fails unless the library sees the same job as the launcher, for a world of one would be very fast, and has left
+/// the process on its CPU.
+Status check_world(const RankJob& job, int rank, int size);
+
+}  // namespace ddl::bench

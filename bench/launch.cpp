@@ -1,0 +1,182 @@
+// The benchmark "launch".
+#include <fmt/format.h>
+
+#include "bench/benchmarks.h"
+#include "bench/blocks.h"
+#include "bench/child.h"
+#include "bench/idle_job.h"
+#include "bench/launchers.h"
+
+namespace ddl::bench {
+namespace {
+
+constexpr double kRunTimeout = 60;
+
+// Skips the search for network fabrics, which a job on one host does not need.
+const std::vector<std::string> kSharedMemoryOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader"};
+
+struct Row {
+  const char* of;  ///< the case
+  Entrant entrant;
+  Launcher launcher;
+  RankProgram program;
+};
+
+// Who is measured. Within a case the order is that of the table and the chart.
+std::vector<Row> rows() {
+  using enum Launcher;
+  return {
+      {"true",
+       {.name = "true-floor", .label = "fork + exec", .why = "two processes without a launcher: the floor"},
+       kFloor,
+       {{"/bin/true"}}},
+      {"true",
+       {.name = "true-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true},
+       kDdlrun,
+       {{"/bin/true"}}},
+      {"true",
+       {.name = "true-ddlrun-again", .label = "ddlrun, again", .why = "A/A", .again_of = "true-ddlrun"},
+       kDdlrun,
+       {{"/bin/true"}}},
+      {"true",
+       {.name = "true-mpirun", .label = "mpirun", .why = "the launcher most people have"},
+       kMpirun,
+       {{"/bin/true"}}},
+
+      {"pmix",
+       {.name = "pmix-ddlrun", .label = "ddlrun", .why = "ours: PMIx_Init, PMIx_Finalize", .is_ours = true},
+       kDdlrun,
+       {{"init_pmix"}}},
+      {"pmix",
+       {.name = "pmix-ddlrun-again", .label = "ddlrun, again", .why = "A/A", .again_of = "pmix-ddlrun"},
+       kDdlrun,
+       {{"init_pmix"}}},
+      {"pmix",
+       {.name = "pmix-mpirun", .label = "mpirun", .why = "the same client of its PMIx server"},
+       kMpirun,
+       {{"init_pmix"}}},
+
+      {"init",
+       {.name = "init-ddl-ddlrun", .label = "libddl, ddlrun", .why = "ours", .is_ours = true},
+       kDdlrun,
+       {{"init_ddl"}}},
+      {"init",
+       {.name = "init-ddl-again",
+        .label = "libddl, ddlrun, again",
+        .why = "A/A",
+        .again_of = "init-ddl-ddlrun"},
+       kDdlrun,
+       {{"init_ddl"}}},
+      {"init",
+       {.name = "init-mpi-mpirun", .label = "Open MPI, mpirun", .why = "as most people run it"},
+       kMpirun,
+       {{"init_mpi"}}},
+      {"init",
+       {.name = "init-mpi-mpirun-tuned",
+        .label = "Open MPI tuned, mpirun",
+        .why = "told not to look for network fabrics: its best honest setting on one host"},
+       kMpirun,
+       {.argv = {"init_mpi"}, .launcher_options = kSharedMemoryOnly}},
+      {"init",
+       {.name = "init-mpi-ddlrun",
+        .label = "Open MPI, ddlrun",
+        .why = "an unmodified MPI program under ddlrun",
+        .is_ours = true},
+       kDdlrun,
+       {{"init_mpi"}}},
+      {"init",
+       {.name = "init-ddl-mpirun", .label = "libddl, mpirun", .why = "our library under the other launcher"},
+       kMpirun,
+       {{"init_ddl"}}},
+  };
+}
+
+const std::vector<Pairing> kPairings = {
+    {"true-ddlrun", "true-mpirun"},         {"pmix-ddlrun", "pmix-mpirun"},
+    {"init-ddl-ddlrun", "init-mpi-mpirun"}, {"init-ddl-ddlrun", "init-mpi-mpirun-tuned"},
+    {"init-mpi-ddlrun", "init-mpi-mpirun"},
+};
+
+const std::vector<std::pair<const char*, const char*>> kCases = {
+    {"true", "/bin/true"}, {"pmix", "PMIx client"}, {"init", "init + finalize"}};
+
+Result<RunTimes> run_once(const Entrant& entrant) {
+  auto child = Child::start(entrant.command);
+  if (!child) return fail(std::move(child.error()));
+  const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
+  if (!cost) return fail(cost.error());
+  return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds};
+}
+
+// An aim for the ratio of two entrants' times.
+Aim ratio_aim(const Report& report, const std::string& text, const Pairing& pairing, double limit) {
+  for (const Case& one : report.cases) {
+    const Comparison* found = one.comparison(pairing.subject, pairing.peer);
+    if (found == nullptr) continue;
+    // At a limit of 1 the question is who is faster, and what is equal is not slower.
+    const bool met =
+        limit == 1 ? judge(found->ratio, found->spread) != Verdict::kSlower : found->ratio.ratio <= limit;
+    return {text, fmt::format("{:.2f}x, {}", found->ratio.ratio, verdict_text(found->ratio, found->spread)),
+            met};
+  }
+  return {text, "one of the two is absent", std::nullopt};
+}
+
+Aim gauge_aim(const Report& report, const std::string& text, const std::string& gauge_name, double limit,
+              const char* unit, double scale) {
+  for (const Gauge& gauge : report.gauges) {
+    if (gauge.name != gauge_name) continue;
+    if (!gauge.value) return {text, gauge.note, std::nullopt};
+    return {text, fmt::format("{:.3g} {}", *gauge.value * scale, unit), *gauge.value < limit};
+  }
+  return {text, "not measured", std::nullopt};
+}
+
+}  // namespace
+
+std::vector<Entrant> launch_entrants(const Site& site, const Settings& settings) {
+  std::vector<Entrant> entrants;
+  for (Row& row : rows()) {
+    row.entrant.command = launch(row.launcher, row.program, site, settings);
+    row.entrant.absent = why_absent(row.launcher, row.program, site);
+    entrants.push_back(std::move(row.entrant));
+  }
+  return entrants;
+}
+
+Report run_launch(const Site& site, const Settings& settings) {
+  Report report;
+  report.benchmark = "launch";
+  report.title = "launch: starting and ending a job of 2 ranks";
+  report.method = "Wall time of the whole command, from before its spawn until it has been reaped.";
+  report.settings = settings;
+  report.machine = describe_machine(site.mpirun);
+  report.entrants = launch_entrants(site, settings);
+  const std::vector<Row> table = rows();
+  const LoadWatch watch;
+  for (const auto& [name, label] : kCases) {
+    Case one{.name = name, .label = label};
+    std::vector<Entrant*> entrants;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      if (table[i].of != one.name) continue;
+      one.entrants.push_back(report.entrants[i].name);
+      entrants.push_back(&report.entrants[i]);
+    }
+    run_blocks(report.benchmark + " " + one.label, entrants, settings.blocks, run_once, {&one});
+    compare(one, report.entrants, kPairings);
+    report.cases.push_back(std::move(one));
+  }
+  report.gauges = idle_job_gauges(site, settings);
+  report.other_load = watch.other_load();
+  report.aims = {
+      ratio_aim(report, "ddlrun starts /bin/true no slower than mpirun", {"true-ddlrun", "true-mpirun"}, 1),
+      ratio_aim(report, "libddl's init + finalize takes at most 0.4x of Open MPI's",
+                {"init-ddl-ddlrun", "init-mpi-mpirun"}, 0.4),
+      gauge_aim(report, "agent and spawner have less than 15 MB of unique memory",
+                "ddlrun-agent-and-spawner-memory", 15e6, "MB", 1e-6),
+      gauge_aim(report, "an idle job of 8 ranks uses less than 0.1% of a core", "ddl-idle-cpu", 0.001, "%",
+                100)};
+  return report;
+}
+
+}  // namespace ddl::bench

@@ -1,0 +1,57 @@
+#include "bench/launchers.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace ddl::bench {
+namespace {
+
+std::string program_path(const RankProgram& program, const Site& site) {
+  const std::string& name = program.argv[0];
+  return name.find('/') == std::string::npos ? site.programs + "/" + name : name;
+}
+
+std::vector<std::string> launcher_words(Launcher launcher, const RankProgram& program, const Site& site,
+                                        const Settings& settings) {
+  const std::string ranks = std::to_string(program.ranks);
+  const bool is_crowded = program.ranks > static_cast<int>(settings.cpus.size());
+  std::vector<std::string> words;
+  switch (launcher) {
+    case Launcher::kFloor: return {site.programs + "/spawn_floor", ranks};
+    case Launcher::kDdlrun: words = {site.ddlrun, "-np", ranks}; break;
+    case Launcher::kMpirun:
+      words = {site.mpirun, "-np", ranks, "--bind-to", "none"};
+      if (site.is_root) words.push_back("--allow-run-as-root");
+      break;
+  }
+  if (is_crowded) words.push_back("--oversubscribe");
+  words.insert(words.end(), program.launcher_options.begin(), program.launcher_options.end());
+  return words;
+}
+
+bool is_executable(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+}  // namespace
+
+Command launch(Launcher launcher, const RankProgram& program, const Site& site, const Settings& settings) {
+  Command command;
+  command.argv = launcher_words(launcher, program, site, settings);
+  command.argv.push_back(program_path(program, site));
+  command.argv.insert(command.argv.end(), program.argv.begin() + 1, program.argv.end());
+  command.environment = program.environment;
+  command.cpus = settings.cpus;
+  return command;
+}
+
+std::optional<std::string> why_absent(Launcher launcher, const RankProgram& program, const Site& site) {
+  if (launcher == Launcher::kMpirun && site.mpirun.empty()) return "mpirun is not in PATH";
+  if (launcher == Launcher::kDdlrun && !is_executable(site.ddlrun))
+    return site.ddlrun + " has not been built";
+  const std::string path = program_path(program, site);
+  if (is_executable(path)) return std::nullopt;
+  const bool needs_mpi = program.argv[0].ends_with("_mpi");
+  return needs_mpi && !site.mpi_absent.empty() ? site.mpi_absent : path + " has not been built";
+}
+
+}  // namespace ddl::bench

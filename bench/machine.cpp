@@ -1,0 +1,108 @@
+#include "bench/machine.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "bench/child.h"
+#include "contract/version.h"
+
+namespace ddl::bench {
+namespace {
+
+// The rest of the first line that starts with key, without separators and quotes around it.
+std::string field(const std::string& path, std::string_view key, std::string_view separators) {
+  const auto text = read_file(path);
+  if (!text) return {};
+  for (const std::string_view line : split(*text, '\n')) {
+    if (!line.starts_with(key)) continue;
+    std::string_view rest = line.substr(key.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of(separators), rest.size()));
+    return std::string(rest.substr(0, rest.find('"')));
+  }
+  return {};
+}
+
+// "mpirun (Open MPI) 4.1.4"
+std::string open_mpi_version(const std::string& mpirun) {
+  if (mpirun.empty()) return {};
+  auto child = Child::start({{mpirun, "--version"}, {}, {}});
+  if (!child || !child->finish(Deadline::after_seconds(30))) return {};
+  const std::string_view line = split(child->output(), '\n')[0];
+  const std::size_t name_end = line.find("Open MPI) ");
+  return name_end == std::string_view::npos ? std::string() : std::string(line.substr(name_end + 10));
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+double used_by(int who) {
+  rusage usage{};
+  ::getrusage(who, &usage);
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+Machine describe_machine(const std::string& mpirun) {
+  Machine machine;
+  machine.cpu_model = field("/proc/cpuinfo", "model name", " \t:");
+  if (machine.cpu_model.empty()) machine.cpu_model = field("/proc/cpuinfo", "CPU part", " \t:");
+  machine.cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  machine.system = field("/etc/os-release", "PRETTY_NAME=", "\"");
+  utsname name{};
+  if (::uname(&name) == 0) machine.kernel = name.release;
+  machine.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::now()));
+  machine.build_type = DDL_BENCH_BUILD_TYPE;
+  machine.version = contract::kVersion;
+  machine.open_mpi = open_mpi_version(mpirun);
+  return machine;
+}
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  ::sched_getaffinity(0, sizeof mask, &mask);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+LoadWatch::LoadWatch() : start_(sample()) {}
+
+LoadWatch::Sample LoadWatch::sample() {
+  Sample now;
+  now.own = used_by(RUSAGE_SELF) + used_by(RUSAGE_CHILDREN);
+  // proc(5): "cpu  user nice system idle iowait irq softirq steal guest ..."; guest time is contained in user time.
+  const std::string text = field("/proc/stat", "cpu ", " ");
+  const auto fields = split(text, ' ');
+  const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  for (std::size_t i = 0; i < std::min<std::size_t>(fields.size(), 8); ++i) {
+    const double value = tick * static_cast<double>(parse_integer(fields[i]).value_or(0));
+    now.total += value;
+    if (i != 3 && i != 4) now.busy += value;
+  }
+  return now;
+}
+
+double LoadWatch::other_load() const {
+  const Sample now = sample();
+  const double total = now.total - start_.total;
+  if (total <= 0) return 0;
+  return std::clamp(((now.busy - start_.busy) - (now.own - start_.own)) / total, 0.0, 1.0);
+}
+
+}  // namespace ddl::bench

@@ -1,0 +1,44 @@
+// The machine that figures come from, and what else it was doing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ddl::bench {
+
+struct Machine {
+  std::string cpu_model;
+  int cpus = 0;
+  std::string system;      ///< "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;      ///< "6.1.0"
+  std::string date;        ///< UTC, "2025-01-31"
+  std::string build_type;  ///< of ddl-bench and its entrants: "Release"
+  std::string version;     ///< of this project
+  std::string open_mpi;    ///< "4.1.4", "" if there is none
+};
+
+/// mpirun: its path, or "" if there is none.
+Machine describe_machine(const std::string& mpirun);
+
+/// The CPUs that this process may use, lowest first.
+std::vector<int> allowed_cpus();
+
+/// Watches how much of the machine other programs use while it lives.
+class LoadWatch {
+ public:
+  LoadWatch();
+  /// Share of all CPU time since construction, 0..1, that neither was idle nor went to this process and its reaped
+  /// children. Zero where /proc/stat cannot be read.
+  double other_load() const;
+
+ private:
+  struct Sample {
+    double total = 0;
+    double busy = 0;
+    double own = 0;
+  };
+  static Sample sample();
+  Sample start_;
+};
+
+}  // namespace ddl::bench

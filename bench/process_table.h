@@ -1,0 +1,34 @@
+// What /proc tells about running processes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ddl::bench {
+
+/// All living descendants of a process, itself not among them; zombies are left out.
+/// A process whose parent has died belongs to the nearest subreaper above it.
+std::vector<pid_t> descendants(pid_t ancestor);
+
+/// The path of the program that a process runs; "" when it has ended or may not be asked.
+std::string program_of(pid_t pid);
+
+/// Memory of a process, in bytes, as smaps_rollup tells it.
+struct MemoryUse {
+  std::int64_t unique =
+      0;  ///< Private_*: what would be free again if it ended. The code of a library counts only
+          ///< while no other process of the machine has it mapped
+  std::int64_t resident = 0;  ///< Rss: with everything it shares
+};
+Result<MemoryUse> memory_use(pid_t pid);
+
+/// Seconds of CPU that all threads of the process have used; exact to the nanosecond where the kernel keeps
+/// schedstat, else to its clock tick. Threads that have ended are not counted.
+Result<double> cpu_seconds(pid_t pid);
+
+}  // namespace ddl::bench

@@ -1,0 +1,97 @@
+#include "bench/report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace ddl::bench {
+
+double Figures::p50() const {
+  std::vector<double> all;
+  for (const auto& block : blocks) all.insert(all.end(), block.begin(), block.end());
+  return median(std::move(all));
+}
+
+double Figures::p99() const {
+  std::vector<double> all;
+  for (const auto& block : blocks) all.insert(all.end(), block.begin(), block.end());
+  return percentile(std::move(all), 0.99);
+}
+
+std::vector<double> Figures::block_medians() const {
+  std::vector<double> medians;
+  for (const auto& block : blocks) medians.push_back(median(block));
+  return medians;
+}
+
+std::size_t Figures::count() const {
+  std::size_t count = 0;
+  for (const auto& block : blocks) count += block.size();
+  return count;
+}
+
+const Figures* Case::figures_of(const std::string& entrant) const {
+  const auto found = std::find_if(figures.begin(), figures.end(),
+                                  [&](const Figures& one) { return one.entrant == entrant; });
+  return found == figures.end() ? nullptr : &*found;
+}
+
+const Comparison* Case::comparison(const std::string& subject, const std::string& peer) const {
+  const auto found = std::find_if(comparisons.begin(), comparisons.end(), [&](const Comparison& one) {
+    return one.subject == subject && one.peer == peer;
+  });
+  return found == comparisons.end() ? nullptr : &*found;
+}
+
+const Entrant& Report::entrant(const std::string& name) const {
+  const auto found =
+      std::find_if(entrants.begin(), entrants.end(), [&](const Entrant& one) { return one.name == name; });
+  DDL_CHECK(found != entrants.end(), name);
+  return *found;
+}
+
+void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<Pairing>& pairings) {
+  for (const Entrant& again : entrants) {
+    if (again.again_of.empty()) continue;
+    const Figures* first = of.figures_of(again.again_of);
+    const Figures* second = of.figures_of(again.name);
+    if (first != nullptr && second != nullptr)
+      of.spread = aa_spread(first->block_medians(), second->block_medians());
+  }
+  if (!of.spread) return;  // without it nobody can say what a difference means
+  for (const Pairing& pairing : pairings) {
+    const Figures* subject = of.figures_of(pairing.subject);
+    const Figures* peer = of.figures_of(pairing.peer);
+    if (subject == nullptr || peer == nullptr) continue;
+    of.comparisons.push_back({pairing.subject, pairing.peer,
+                              paired_ratio(subject->block_medians(), peer->block_medians()), *of.spread});
+  }
+}
+
+std::string time_text(double seconds) {
+  struct Unit {
+    double seconds;
+    const char* name;
+  };
+  constexpr Unit kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}};
+  const Unit* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                  [seconds](const Unit& one) { return seconds >= one.seconds * 0.9995; });
+  if (unit == std::end(kUnits)) --unit;
+  const double value = seconds / unit->seconds;
+  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", value, decimals, unit->name);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB"};
+  std::size_t unit = 0;
+  while (unit < 3 && bytes >= 1024 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", bytes, kUnits[unit]);
+}
+
+}  // namespace ddl::bench

@@ -1,0 +1,101 @@
+// What a benchmark found: values that the table, the JSON and the chart are made from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/entrant.h"
+#include "bench/machine.h"
+#include "bench/settings.h"
+#include "bench/statistics.h"
+
+namespace ddl::bench {
+
+/// One entrant's times in one case, in seconds.
+struct Figures {
+  std::string entrant;
+  std::vector<std::vector<double>> blocks;  ///< every measured time, block by block
+  double cpu_seconds_per_run = 0;  ///< of one run of the entrant, all its cases and processes together
+
+  double p50() const;
+  double p99() const;
+  std::vector<double> block_medians() const;
+  std::size_t count() const;
+};
+
+/// A subject against a peer that ran in the same blocks.
+struct Comparison {
+  std::string subject;
+  std::string peer;
+  PairedRatio ratio;
+  double spread = 1;  ///< of the case's A/A run
+};
+
+/// One thing that all its entrants do: a message size, a kind of program.
+struct Case {
+  std::string name;   ///< "4096", "init"
+  std::string label;  ///< "4 KiB", "init + finalize"
+  std::optional<std::uint64_t> bytes;
+  std::vector<std::string> entrants;  ///< all that belong to it, also those that are absent
+  std::vector<Figures> figures;       ///< of those that ran
+  std::optional<double> spread;       ///< of its A/A run, if it has one
+  std::vector<Comparison> comparisons;
+
+  const Figures* figures_of(const std::string& entrant) const;
+  const Comparison* comparison(const std::string& subject, const std::string& peer) const;
+};
+
+/// Something measured once, beside the times.
+struct Gauge {
+  std::string name;   ///< "agent-and-spawner-memory"
+  std::string label;  ///< for people
+  std::string unit;   ///< "bytes" or "cores"
+  std::optional<double> value;
+  std::string note;  ///< how it was taken, or why there is no value
+};
+
+/// What was aimed at, and what came of it.
+struct Aim {
+  std::string text;         ///< "init + finalize takes at most 0.4x of Open MPI's time"
+  std::string found;        ///< "0.31x"; why it is not known
+  std::optional<bool> met;  ///< nothing if it could not be measured
+};
+
+struct Report {
+  std::string benchmark;  ///< "launch"
+  std::string title;      ///< one line
+  std::string method;     ///< what one time is, in one or two sentences
+  Settings settings;
+  Machine machine;
+  double other_load =
+      0;  ///< share of the machine's CPU time that went to other programs during the measurement
+  std::vector<Entrant> entrants;
+  std::vector<Case> cases;
+  std::vector<Gauge> gauges;
+  std::vector<Aim> aims;
+
+  const Entrant& entrant(const std::string& name) const;
+};
+
+/// Which entrants of a case are set against each other, by name.
+struct Pairing {
+  std::string subject;
+  std::string peer;
+};
+
+/// Fills in the case's spread, and its comparisons for every pairing whose two sides have figures.
+void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<Pairing>& pairings);
+
+/// As text for people, ending with a newline.
+std::string as_table(const Report& report);
+/// Everything but the single times: percentiles, the blocks' medians, ratios, commands, machine. Ends with a newline.
+std::string as_json(const Report& report);
+
+/// Three significant digits with a unit that fits: "0.18 µs", "27.6 ms".
+std::string time_text(double seconds);
+/// "4 B", "64 KiB", "16 MiB".
+std::string size_text(std::uint64_t bytes);
+
+}  // namespace ddl::bench

@@ -1,0 +1,166 @@
+// A report as text for a terminal.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "bench/report.h"
+
+namespace ddl::bench {
+namespace {
+
+// Columns a terminal needs; every character that occurs here is one column wide.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> head) { add(std::move(head)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool is_empty() const { return rows_.size() == 1; }
+
+  // The first column is flush left, the others flush right.
+  std::string text() const {
+    std::vector<std::size_t> widths(rows_[0].size(), 0);
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    }
+    std::string text;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      std::string line;
+      for (std::size_t i = 0; i < rows_[row].size(); ++i) {
+        const std::string gap(widths[i] - width(rows_[row][i]), ' ');
+        line += i == 0 ? "  " + rows_[row][i] + gap : "  " + gap + rows_[row][i];
+      }
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+      if (row > 0) continue;
+      std::size_t total = 2 * widths.size() - 2;
+      for (const std::size_t column : widths) total += column;
+      text += "  " + std::string(total, '-') + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string spread_text(const Case& one) {
+  return one.spread ? fmt::format("±{:.1f}%", (*one.spread - 1) * 100) : std::string("-");
+}
+
+// One line per entrant: for cases that have entrants of their own.
+std::string as_list(const Report& report, const Case& one) {
+  TextTable table({one.label, "p50", "p99", "CPU", "runs", "against", "ratio", "quartiles", "verdict"});
+  for (const std::string& name : one.entrants) {
+    const Entrant& entrant = report.entrant(name);
+    const Figures* figures = one.figures_of(name);
+    if (figures == nullptr) continue;
+    std::vector<std::string> row{entrant.label, time_text(figures->p50()), time_text(figures->p99()),
+                                 time_text(figures->cpu_seconds_per_run),
+                                 fmt::format("{}", figures->count())};
+    bool is_first = true;
+    for (const Comparison& comparison : one.comparisons) {
+      if (comparison.subject != name) continue;
+      if (!is_first) row = {"", "", "", "", ""};
+      is_first = false;
+      row.push_back(report.entrant(comparison.peer).label);
+      row.push_back(fmt::format("{:.2f}", comparison.ratio.ratio));
+      row.push_back(fmt::format("{:.2f}..{:.2f}", comparison.ratio.low, comparison.ratio.high));
+      row.push_back(verdict_text(comparison.ratio, comparison.spread));
+      table.add(row);
+    }
+    if (is_first) table.add(row);
+  }
+  return table.text() + fmt::format("  A/A spread: {}\n\n", spread_text(one));
+}
+
+// One line per case, for cases that share their entrants: percentiles, then verdicts.
+std::string as_matrix(const Report& report) {
+  std::vector<const Entrant*> present;
+  for (const Entrant& entrant : report.entrants) {
+    if (!entrant.is_out() && entrant.again_of.empty()) present.push_back(&entrant);
+  }
+  std::vector<std::string> head{"p50 / p99"};
+  for (const Entrant* entrant : present) head.push_back(entrant->label);
+  TextTable times(head);
+  TextTable verdicts({"paired ratios", "subject", "against", "ratio", "quartiles", "A/A spread", "verdict"});
+  for (const Case& one : report.cases) {
+    std::vector<std::string> row{one.label};
+    for (const Entrant* entrant : present) {
+      const Figures* figures = one.figures_of(entrant->name);
+      row.push_back(time_text(figures->p50()) + " / " + time_text(figures->p99()));
+    }
+    times.add(row);
+    for (const Comparison& comparison : one.comparisons) {
+      verdicts.add({one.label, report.entrant(comparison.subject).label,
+                    report.entrant(comparison.peer).label, fmt::format("{:.2f}", comparison.ratio.ratio),
+                    fmt::format("{:.2f}..{:.2f}", comparison.ratio.low, comparison.ratio.high),
+                    spread_text(one), verdict_text(comparison.ratio, comparison.spread)});
+    }
+  }
+  TextTable cpu({"CPU seconds of one run", "all sizes, all processes"});
+  for (const Entrant* entrant : present) {
+    cpu.add({entrant->label, time_text(report.cases[0].figures_of(entrant->name)->cpu_seconds_per_run)});
+  }
+  const std::string ratios = verdicts.is_empty() ? std::string() : verdicts.text() + "\n";
+  return times.text() + "\n" + ratios + cpu.text() + "\n";
+}
+
+bool shares_entrants(const Report& report) {
+  return report.cases.size() > 1 &&
+         std::all_of(report.cases.begin(), report.cases.end(),
+                     [&](const Case& one) { return one.entrants == report.cases[0].entrants; });
+}
+
+std::string gauge_value(const Gauge& gauge) {
+  if (!gauge.value) return "-";
+  if (gauge.unit == "bytes") return fmt::format("{:.1f} MB", *gauge.value / 1e6);
+  return fmt::format("{:.3f}% of a core", *gauge.value * 100);
+}
+
+std::string headline(const Report& report) {
+  std::vector<std::string> cpus;
+  for (const int cpu : report.settings.cpus) cpus.push_back(std::to_string(cpu));
+  std::string text = report.title + "\n" + report.method + "\n";
+  text += fmt::format(
+      "{}; {}; Linux {}; Open MPI {}; {} build; CPUs {}; {}; other programs used {:.0f}% of the machine\n\n",
+      report.machine.cpu_model, counted(report.machine.cpus, "CPU"), report.machine.kernel,
+      report.machine.open_mpi.empty() ? "absent" : report.machine.open_mpi, report.machine.build_type,
+      join(cpus, ","), counted(report.settings.blocks, "ABBA block"), report.other_load * 100);
+  if (report.machine.build_type != "Release") {
+    text += "Not a release build: these figures say nothing about the released programs.\n\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string as_table(const Report& report) {
+  std::string text = headline(report);
+  if (shares_entrants(report)) {
+    text += as_matrix(report);
+  } else {
+    for (const Case& one : report.cases) text += as_list(report, one);
+  }
+  for (const Entrant& entrant : report.entrants) {
+    if (entrant.is_out()) text += fmt::format("{} ({}) {}\n", entrant.label, entrant.name, entrant.why_out());
+  }
+  for (const Gauge& gauge : report.gauges) {
+    text += fmt::format("{}: {}{}\n", gauge.label, gauge_value(gauge),
+                        gauge.note.empty() ? "" : " (" + gauge.note + ")");
+  }
+  if (!report.aims.empty()) text += "\n";
+  for (const Aim& aim : report.aims) {
+    text += fmt::format("{:<8} {}: {}\n",
+                        !aim.met   ? "unknown"
+                        : *aim.met ? "met"
+                                   : "MISSED",
+                        aim.text, aim.found);
+  }
+  return text;
+}
+
+}  // namespace ddl::bench

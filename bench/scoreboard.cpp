@@ -1,0 +1,154 @@
+#include "bench/scoreboard.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace ddl::bench {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+
+std::size_t all_calls(const std::vector<SizePlan>& plan) {
+  std::size_t calls = 0;
+  for (const SizePlan& size : plan) calls += size.calls;
+  return calls;
+}
+
+std::size_t row_bytes(const std::vector<SizePlan>& plan) {
+  return (all_calls(plan) * sizeof(double) + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+std::size_t total_bytes(int ranks, const std::vector<SizePlan>& plan) {
+  return static_cast<std::size_t>(ranks) * (kCacheLine + row_bytes(plan));
+}
+
+inline void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+std::string plan_text(const std::vector<SizePlan>& plan) {
+  std::vector<std::string> parts;
+  for (const SizePlan& size : plan)
+    parts.push_back(fmt::format("{}:{}:{}", size.bytes, size.calls, size.warm_ups));
+  return join(parts, ",");
+}
+
+Result<std::vector<SizePlan>> parse_plan(std::string_view text) {
+  std::vector<SizePlan> plan;
+  for (const std::string_view part : split(text, ',')) {
+    const auto fields = split(part, ':');
+    std::vector<std::uint64_t> numbers;
+    for (const std::string_view field : fields) {
+      const auto number = parse_integer(field);
+      if (number && *number >= 0) numbers.push_back(static_cast<std::uint64_t>(*number));
+    }
+    if (fields.size() != 3 || numbers.size() != 3 || numbers[0] == 0 || numbers[1] == 0) {
+      return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not BYTES:CALLS:WARM-UPS", part));
+    }
+    plan.push_back({numbers[0], numbers[1], numbers[2]});
+  }
+  return plan;
+}
+
+Scoreboard::Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int ranks,
+                       std::vector<SizePlan> plan)
+    : fd_(std::move(fd)),
+      memory_(std::move(memory)),
+      path_(std::move(path)),
+      ranks_(ranks),
+      plan_(std::move(plan)) {}
+
+Result<Scoreboard> Scoreboard::create(int ranks, const std::vector<SizePlan>& plan) {
+  UniqueFd fd(::memfd_create("ddl-bench scoreboard", MFD_CLOEXEC));
+  if (!fd) return fail_errno("memfd_create");
+  const std::size_t size = total_bytes(ranks, plan);
+  if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) return fail_errno("ftruncate the scoreboard");
+  auto memory = MappedMemory::map_shared(fd.get(), size);
+  if (!memory) return fail(std::move(memory.error()));
+  // Nothing lies in /dev/shm that a killed harness could leave behind.
+  std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get());
+  return Scoreboard(std::move(fd), std::move(*memory), std::move(path), ranks, plan);
+}
+
+Result<Scoreboard> Scoreboard::open(const std::string& path, int ranks, const std::vector<SizePlan>& plan) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return fail_errno("open the scoreboard " + path);
+  struct stat facts {};
+  if (::fstat(fd.get(), &facts) != 0) return fail_errno("fstat " + path);
+  const std::size_t size = total_bytes(ranks, plan);
+  if (static_cast<std::size_t>(facts.st_size) != size) {
+    return fail(ErrorCode::kProtocol, fmt::format("the scoreboard has {} bytes, but {} and this plan need {}",
+                                                  facts.st_size, counted(ranks, "rank"), size));
+  }
+  auto memory = MappedMemory::map_shared(fd.get(), size);
+  if (!memory) return fail(std::move(memory.error()));
+  return Scoreboard(std::move(fd), std::move(*memory), path, ranks, plan);
+}
+
+// One rank's cache line; only that rank writes it. Ranks are never more than one meeting apart, so what was said at
+// one meeting may be overwritten at the next but one.
+struct Scoreboard::Place {
+  std::atomic<std::uint64_t> arrivals;
+  bool enough[2];
+};
+
+Scoreboard::Place& Scoreboard::place(int rank) const {
+  static_assert(sizeof(Place) <= kCacheLine && std::atomic<std::uint64_t>::is_always_lock_free);
+  // A fresh memfd is all zeros, which is a counter at zero on every platform we build for.
+  return *std::launder(
+      reinterpret_cast<Place*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
+}
+
+bool Scoreboard::meet(int rank, bool may_yield, bool enough) {
+  Place& own = place(rank);
+  const std::uint64_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
+  own.enough[turn % 2] = enough;
+  own.arrivals.store(turn, std::memory_order_release);
+  for (int other = 0; other < ranks_; ++other) {
+    while (place(other).arrivals.load(std::memory_order_acquire) < turn) {
+      if (may_yield) {
+        ::sched_yield();
+      } else {
+        pause_cpu();
+      }
+    }
+  }
+  return place(0).enough[turn % 2];
+}
+
+double* Scoreboard::seconds(int rank, std::size_t size_index) const {
+  std::size_t calls_before = 0;
+  for (std::size_t i = 0; i < size_index; ++i) calls_before += plan_[i].calls;
+  auto* row = memory_.data() + static_cast<std::size_t>(ranks_) * kCacheLine +
+              static_cast<std::size_t>(rank) * row_bytes(plan_);
+  return reinterpret_cast<double*>(row) + calls_before;
+}
+
+std::vector<double> Scoreboard::slowest_rank(std::size_t size_index) const {
+  std::vector<double> slowest(plan_[size_index].calls, 0.0);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const double* times = seconds(rank, size_index);
+    const auto made = static_cast<std::size_t>(std::find(times, times + slowest.size(), 0.0) - times);
+    slowest.resize(made);
+    for (std::size_t call = 0; call < made; ++call) slowest[call] = std::max(slowest[call], times[call]);
+  }
+  return slowest;
+}
+
+}  // namespace ddl::bench

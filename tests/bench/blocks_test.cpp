@@ -1,0 +1,61 @@
+#include "bench/blocks.h"
+
+#include "support/catch.h"
+
+namespace ddl::bench {
+namespace {
+
+Entrant named(const std::string& name) {
+  Entrant entrant;
+  entrant.name = entrant.label = name;
+  return entrant;
+}
+
+TEST_CASE("every entrant runs once unmeasured and twice in each block, in ABBA order") {
+  Entrant a = named("a");
+  Entrant b = named("b");
+  Case one{.name = "x", .label = "x"};
+  Case two{.name = "y", .label = "y"};
+  std::string order;
+  run_blocks("test", {&a, &b}, 2,
+             [&](const Entrant& entrant) -> Result<RunTimes> {
+               order += entrant.name;
+               const double base = entrant.name == "a" ? 1 : 10;
+               return RunTimes{{{base, base + 1}, {base * 100}}, 0.5};
+             },
+             {&one, &two});
+  CHECK(order ==
+        "ab"
+        "abba"
+        "baab");
+  REQUIRE(one.figures.size() == 2);
+  const Figures* figures = one.figures_of("a");
+  REQUIRE(figures != nullptr);
+  CHECK(figures->blocks == std::vector<std::vector<double>>{{1, 2, 1, 2}, {1, 2, 1, 2}});
+  CHECK(figures->cpu_seconds_per_run == 0.5);
+  CHECK(two.figures_of("b")->block_medians() == std::vector<double>{1000, 1000});
+}
+
+TEST_CASE("an entrant that fails is marked, has no figures, and the others go on") {
+  Entrant good = named("good");
+  Entrant bad = named("bad");
+  Entrant missing = named("missing");
+  missing.absent = "not here";
+  Case one{.name = "x", .label = "x"};
+  int bad_runs = 0;
+  run_blocks("test", {&good, &bad, &missing}, 3,
+             [&](const Entrant& entrant) -> Result<RunTimes> {
+               CHECK(entrant.name != "missing");
+               if (entrant.name == "bad" && ++bad_runs == 3) return fail(ErrorCode::kSystem, "exited with 3");
+               return RunTimes{{{1.0}}, 0};
+             },
+             {&one});
+  CHECK(bad_runs == 3);
+  CHECK(bad.failed == "exited with 3");
+  CHECK(missing.absent == "not here");
+  REQUIRE(one.figures.size() == 1);
+  CHECK(one.figures_of("good")->count() == 6);
+}
+
+}  // namespace
+}  // namespace ddl::bench

@@ -1,0 +1,60 @@
+#include "bench/process_table.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bench/child.h"
+#include "support/catch.h"
+
+namespace ddl::bench {
+namespace {
+
+TEST_CASE("grandchildren are found, and their programs") {
+  REQUIRE(become_subreaper());
+  auto child = Child::start({{"/bin/sh", "-c", "/bin/sh -c 'sleep 1000 & echo up; wait' & wait"}, {}, {}});
+  REQUIRE(child);
+  REQUIRE(child->wait_for_output("up", 1, Deadline::after_seconds(30)));
+  const auto found = descendants(child->pid());
+  REQUIRE(found.size() == 2);
+  const auto all = descendants(::getpid());
+  CHECK(all.size() == 3);
+  CHECK(std::find(all.begin(), all.end(), child->pid()) != all.end());
+  for (const pid_t pid : found) CHECK(!program_of(pid).empty());
+}
+
+TEST_CASE("a process that is gone has no program and no figures") {
+  constexpr pid_t kNobody = 1 << 30;  // above the kernel's largest pid
+  CHECK(program_of(kNobody).empty());
+  CHECK(!memory_use(kNobody));
+  CHECK(!cpu_seconds(kNobody));
+}
+
+TEST_CASE("unique memory grows by what a process writes") {
+  constexpr std::size_t kSize = 8 << 20;
+  const auto before = memory_use(::getpid());
+  void* pages = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  std::memset(pages, 1, kSize);
+  const auto after = memory_use(::getpid());
+  ::munmap(pages, kSize);
+  REQUIRE(before);
+  REQUIRE(after);
+  // A little less is right, too: meanwhile another process may have mapped a library that only this one had.
+  CHECK(after->unique - before->unique >= static_cast<std::int64_t>(kSize / 4 * 3));
+  CHECK(after->unique <= after->resident);
+}
+
+TEST_CASE("CPU seconds grow while a process computes") {
+  const auto before = cpu_seconds(::getpid());
+  REQUIRE(before);
+  auto after = before;
+  // Ends as soon as any progress shows; the test's own TIMEOUT guards against none.
+  while (after && *after < *before + 0.02) after = cpu_seconds(::getpid());
+  CHECK(after);
+}
+
+}  // namespace
+}  // namespace ddl::bench

@@ -1,0 +1,150 @@
+#include "bench/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "bench/chart.h"
+#include "support/catch.h"
+
+namespace ddl::bench {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Entrant named(const std::string& name, const std::string& label) {
+  Entrant entrant;
+  entrant.name = name;
+  entrant.label = label;
+  entrant.command.argv = {"/bin/" + name};
+  return entrant;
+}
+
+// Ours loses against one peer by 1.8 and wins against another by 2; a third cannot run.
+Report sample(bool by_size) {
+  Report report;
+  report.benchmark = "sample";
+  report.title = "a title with <angles> & more";
+  report.method = "how";
+  report.settings.blocks = 2;
+  report.settings.cpus = {0, 1};
+  report.machine.build_type = "Release";
+  report.entrants = {named("ours", "Ours"), named("again", "Ours again"), named("fast", "Fast peer"),
+                     named("slow", "Slow peer"), named("gone", "Gone peer")};
+  report.entrants[0].is_ours = true;
+  report.entrants[1].again_of = "ours";
+  report.entrants[4].absent = "mpirun is not in PATH";
+  for (const std::uint64_t bytes : {4, 4096}) {
+    Case one{.name = std::to_string(bytes), .label = by_size ? size_text(bytes) : "a case"};
+    if (by_size) one.bytes = bytes;
+    for (const Entrant& entrant : report.entrants) one.entrants.push_back(entrant.name);
+    one.figures = {{"ours", {{1.8e-3}, {3.6e-3}}, 1},
+                   {"again", {{1.8e-3}, {3.8e-3}}, 1},
+                   {"fast", {{1e-3}, {2e-3}}, 1},
+                   {"slow", {{3.6e-3}, {7.2e-3}}, 1}};
+    compare(one, report.entrants, {{"ours", "fast"}, {"ours", "slow"}, {"ours", "gone"}});
+    report.cases.push_back(one);
+    if (!by_size) break;
+  }
+  report.gauges = {{"ddl-memory", "our memory", "bytes", 9.5e6, "private"},
+                   {"mpi-memory", "their memory", "bytes", std::nullopt, "mpirun is not in PATH"}};
+  report.aims = {{"be faster", "1.80x slower", false},
+                 {"be small", "9.5 MB", true},
+                 {"be known", "absent", std::nullopt}};
+  return report;
+}
+
+TEST_CASE("a case is compared within its A/A spread, with those that ran") {
+  const Report report = sample(true);
+  const Case& one = report.cases[0];
+  REQUIRE(one.spread);
+  CHECK(*one.spread == Approx(3.8 / 3.6));
+  REQUIRE(one.comparisons.size() == 2);
+  CHECK(one.comparison("ours", "fast")->ratio.ratio == Approx(1.8));
+  CHECK(one.comparison("ours", "slow")->ratio.ratio == Approx(0.5));
+  CHECK(one.comparison("ours", "gone") == nullptr);
+}
+
+TEST_CASE("without an A/A run nothing is compared") {
+  Report report = sample(true);
+  Case one = report.cases[0];
+  one.comparisons.clear();
+  one.spread.reset();
+  report.entrants[1].again_of.clear();
+  compare(one, report.entrants, {{"ours", "fast"}});
+  CHECK(!one.spread);
+  CHECK(one.comparisons.empty());
+}
+
+TEST_CASE("the table prints losses as losses, who is absent and why, and whether aims are met") {
+  for (const bool by_size : {true, false}) {
+    const std::string table = as_table(sample(by_size));
+    INFO(table);
+    CHECK(has(table, "1.80x slower"));
+    CHECK(has(table, "2.00x faster"));
+    CHECK(has(table, "Gone peer (gone) absent: mpirun is not in PATH"));
+    CHECK(has(table, "MISSED   be faster: 1.80x slower"));
+    CHECK(has(table, "met      be small: 9.5 MB"));
+    CHECK(has(table, "unknown  be known: absent"));
+    CHECK(has(table, "our memory: 9.5 MB (private)"));
+    CHECK(has(table, "their memory: - (mpirun is not in PATH)"));
+    CHECK(has(table, "±5.6%"));
+    CHECK(!has(table, "Not a release build"));
+  }
+}
+
+TEST_CASE("figures of a debug build say so") {
+  Report report = sample(false);
+  report.machine.build_type = "Debug";
+  CHECK(has(as_table(report), "Not a release build"));
+}
+
+TEST_CASE("the JSON holds every entrant, figure and comparison") {
+  const auto json = nlohmann::json::parse(as_json(sample(true)));
+  CHECK(json["entrants"].size() == 5);
+  CHECK(json["entrants"][4]["absent"] == "mpirun is not in PATH");
+  CHECK(json["entrants"][0]["absent"].is_null());
+  CHECK(json["entrants"][0]["command"] == "/bin/ours");
+  REQUIRE(json["cases"].size() == 2);
+  const auto& one = json["cases"][1];
+  CHECK(one["bytes"] == 4096);
+  CHECK(one["figures"].size() == 4);
+  CHECK(one["figures"][0]["block_median_seconds"] == std::vector<double>{1.8e-3, 3.6e-3});
+  CHECK(one["figures"][0]["p99_seconds"] == 3.6e-3);
+  CHECK(one["comparisons"][0]["verdict"] == "1.80x slower");
+  CHECK(json["gauges"][1]["value"].is_null());
+  CHECK(json["aims"][0]["met"] == false);
+  CHECK(json["aims"][2]["met"].is_null());
+}
+
+TEST_CASE("both kinds of chart are drawn from it, with text escaped, also with nobody to compare") {
+  for (const bool by_size : {true, false}) {
+    Report report = sample(by_size);
+    const std::string svg = as_chart(report);
+    CHECK(svg.starts_with("<svg "));
+    CHECK(svg.ends_with("</svg>\n"));
+    CHECK(has(svg, "a title with &lt;angles&gt; &amp; more"));
+    CHECK(has(svg, "Slow peer"));
+    CHECK(!has(svg, "nan"));
+    CHECK(!has(svg, "inf"));
+    for (Case& one : report.cases) {
+      one.comparisons.clear();
+      one.spread.reset();
+    }
+    CHECK(!has(as_chart(report), "nan"));
+  }
+}
+
+TEST_CASE("times and sizes are written as people read them") {
+  CHECK(time_text(0.00000018) == "0.18 µs");
+  CHECK(time_text(0.0000824) == "82.4 µs");
+  CHECK(time_text(0.0009999) == "1.00 ms");
+  CHECK(time_text(0.027609) == "27.6 ms");
+  CHECK(time_text(0.35) == "350 ms");
+  CHECK(time_text(1.5) == "1.50 s");
+  CHECK(size_text(4) == "4 B");
+  CHECK(size_text(1024) == "1 KiB");
+  CHECK(size_text(1500) == "1500 B");
+  CHECK(size_text(64 << 20) == "64 MiB");
+}
+
+}  // namespace
+}  // namespace ddl::bench

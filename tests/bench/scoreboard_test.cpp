@@ -1,0 +1,97 @@
+#include "bench/scoreboard.h"
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "support/catch.h"
+
+namespace ddl::bench {
+namespace {
+
+TEST_CASE("a plan survives the command line") {
+  const std::vector<SizePlan> plan{{4, 2000, 200}, {64 << 20, 8, 0}};
+  CHECK(plan_text(plan) == "4:2000:200,67108864:8:0");
+  const auto parsed = parse_plan(plan_text(plan));
+  REQUIRE(parsed);
+  REQUIRE(parsed->size() == 2);
+  CHECK((*parsed)[1].bytes == 64 << 20);
+  CHECK((*parsed)[1].calls == 8);
+  CHECK((*parsed)[0].warm_ups == 200);
+}
+
+TEST_CASE("a plan that cannot be meant is refused and quoted") {
+  for (const char* text : {"", "4", "4:5", "4:5:6:7", "4:5:x", "0:1:1", "4:0:1", "-4:1:1", "4:1:1,"}) {
+    INFO(text);
+    CHECK(!parse_plan(text));
+  }
+  CHECK(parse_plan("4:1:1,nonsense").error().message().find("nonsense") != std::string::npos);
+}
+
+TEST_CASE("ranks see each other's scoreboard, and the slowest rank counts for each call") {
+  const std::vector<SizePlan> plan{{4, 3, 0}, {8, 2, 0}};
+  auto board = Scoreboard::create(2, plan);
+  REQUIRE(board);
+  auto other = Scoreboard::open(board->path(), 2, plan);
+  REQUIRE(other);
+  const double first[] = {1, 5, 2, 7, 7};
+  const double second[] = {4, 3, 2, 6, 8};
+  for (int call = 0; call < 3; ++call) board->seconds(0, 0)[call] = first[call];
+  for (int call = 0; call < 2; ++call) board->seconds(0, 1)[call] = first[3 + call];
+  for (int call = 0; call < 3; ++call) other->seconds(1, 0)[call] = second[call];
+  for (int call = 0; call < 2; ++call) other->seconds(1, 1)[call] = second[3 + call];
+  CHECK(board->slowest_rank(0) == std::vector<double>{4, 5, 2});
+  CHECK(board->slowest_rank(1) == std::vector<double>{7, 8});
+}
+
+TEST_CASE("only calls that every rank has made count") {
+  auto board = Scoreboard::create(2, {{4, 4, 0}});
+  REQUIRE(board);
+  for (int call = 0; call < 3; ++call) board->seconds(0, 0)[call] = 1;
+  for (int call = 0; call < 2; ++call) board->seconds(1, 0)[call] = 2;
+  CHECK(board->slowest_rank(0) == std::vector<double>{2, 2});
+}
+
+TEST_CASE("the parts of two ranks never share a cache line") {
+  auto board = Scoreboard::create(2, {{4, 3, 0}});
+  REQUIRE(board);
+  for (const int rank : {0, 1}) CHECK(reinterpret_cast<std::uintptr_t>(board->seconds(rank, 0)) % 64 == 0);
+  CHECK(board->seconds(1, 0) - board->seconds(0, 0) >= 8);
+}
+
+TEST_CASE("a scoreboard of another plan or another number of ranks is refused") {
+  const std::vector<SizePlan> plan{{4, 3, 0}};
+  auto board = Scoreboard::create(2, plan);
+  REQUIRE(board);
+  CHECK(!Scoreboard::open(board->path(), 3, plan));
+  CHECK(!Scoreboard::open(board->path(), 2, {{4, 300, 0}}));
+  CHECK(!Scoreboard::open("/nonexistent", 2, plan));
+}
+
+TEST_CASE("no rank leaves a meeting before the last has arrived") {
+  constexpr int kThreads = 3;
+  constexpr int kMeetings = 2000;
+  auto board = Scoreboard::create(kThreads, {{4, 1, 0}});
+  REQUIRE(board);
+  std::atomic<int> arrived{0};
+  std::atomic<int> early{0};
+  std::atomic<int> misheard{0};
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kThreads; ++rank) {
+    ranks.emplace_back([&, rank] {
+      for (int meeting = 1; meeting <= kMeetings; ++meeting) {
+        arrived.fetch_add(1);
+        // Rank 0 says "enough" at every third meeting; what the others say does not matter.
+        const bool heard = board->meet(rank, true, rank == 0 ? meeting % 3 == 0 : meeting % 2 == 0);
+        if (heard != (meeting % 3 == 0)) misheard.fetch_add(1);
+        if (arrived.load() < meeting * kThreads) early.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  CHECK(early.load() == 0);
+  CHECK(misheard.load() == 0);
+}
+
+}  // namespace
+}  // namespace ddl::bench

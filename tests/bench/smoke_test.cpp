@@ -1,0 +1,76 @@
+// Real short runs of ddl-bench, as a user starts it.
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/child.h"
+#include "support/catch.h"
+
+namespace ddl::bench {
+namespace {
+
+struct TemporaryFolder {
+  std::string path = (std::filesystem::temp_directory_path() / "ddl-bench-XXXXXX").native();
+  TemporaryFolder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+};
+
+void check_quick_run(const std::string& benchmark) {
+  REQUIRE(become_subreaper());
+  const TemporaryFolder folder;
+  const std::string json_path = folder.path + "/report.json";
+  const std::string svg_path = folder.path + "/report.svg";
+  auto child = Child::start(
+      {{DDL_BENCH_PROGRAM, benchmark, "--quick", "--json", json_path, "--svg", svg_path}, {}, {}});
+  REQUIRE(child);
+  const auto cost = child->finish(Deadline::after_seconds(200));
+  INFO(child->output());
+  if (!cost) FAIL(cost.error().message());
+  CHECK(std::filesystem::file_size(svg_path) > 1000);
+
+  std::ifstream file(json_path);
+  const auto json = nlohmann::json::parse(file);
+  CHECK(json["benchmark"] == benchmark);
+  CHECK(json["settings"]["blocks"] == 1);
+  CHECK(!json["entrants"].empty());
+  for (const auto& entrant : json["entrants"]) {
+    const std::string name = entrant["name"];
+    INFO(name);
+    const bool is_absent = !entrant["absent"].is_null();
+    CHECK(entrant["failed"].is_null());
+    if (is_absent)
+      CHECK(name.find("ddl") == std::string::npos);  // a peer may not be installed; ours is always there
+    bool takes_part = false;
+    for (const auto& one : json["cases"]) {
+      const auto& members = one["entrants"];
+      if (std::find(members.begin(), members.end(), name) == members.end()) continue;
+      takes_part = true;
+      const auto found =
+          std::find_if(one["figures"].begin(), one["figures"].end(),
+                       [&](const nlohmann::json& figures) { return figures["entrant"] == name; });
+      CHECK((found == one["figures"].end()) == is_absent);
+      if (found == one["figures"].end()) continue;
+      CHECK((*found)["samples"].get<int>() >= 2);
+      CHECK((*found)["p50_seconds"].get<double>() > 0);
+      CHECK((*found)["p99_seconds"].get<double>() >= (*found)["p50_seconds"].get<double>());
+      CHECK((*found)["cpu_seconds_per_run"].get<double>() > 0);
+    }
+    CHECK(takes_part);
+  }
+  for (const auto& one : json["cases"]) CHECK(one["aa_spread"].get<double>() >= 1);
+  for (const auto& gauge : json["gauges"]) {
+    const std::string name = gauge["name"];
+    INFO(gauge.dump());
+    if (name.starts_with("ddl")) CHECK(gauge["value"].is_number());
+  }
+}
+
+TEST_CASE("a quick run of launch runs every entrant", "[launch]") { check_quick_run("launch"); }
+TEST_CASE("a quick run of allreduce runs every entrant", "[allreduce]") { check_quick_run("allreduce"); }
+
+}  // namespace
+}  // namespace ddl::bench
