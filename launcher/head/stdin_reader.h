@@ -27,10 +27,16 @@ class StdinReader {
   /// ddlrun has been continued, perhaps in the foreground.
   void recheck_terminal();
   /// Nobody wants any more.
-  void stop() { ended_ = true; watch_.reset(); }
+  void stop() {
+    ended_ = true;
+    look_again_.cancel();
+    watch_.reset();
+  }
 
  private:
-  bool may_read() const;
+  bool is_in_background() const;
+  /// Has the descriptor watched if it may be read now; in the background, looks again later.
+  void watch_as_allowed();
   void on_readable();
 
   EventLoop& loop_;
@@ -40,6 +46,7 @@ class StdinReader {
   bool ended_ = false;
   std::int64_t under_way_ = 0;
   EventLoop::FdWatch watch_;
+  EventLoop::Timer look_again_;
 };
 
 }  // namespace ddl::launcher
