@@ -35,8 +35,8 @@ enum {
   DDL_ERROR_MISMATCH = 2,         /**< the ranks called different collectives; the context stays usable */
   DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this context */
   DDL_ERROR_TIMEOUT = 4,          /**< a rank did not arrive in time; the context is aborted */
-  DDL_ERROR_PEER_LOST = 5,        /**< a rank died; the context is aborted */
-  DDL_ERROR_ABORTED = 6,          /**< the context was aborted by an earlier error */
+  DDL_ERROR_PEER_LOST = 5,        /**< a rank died, or left while it was waited for; the context is aborted */
+  DDL_ERROR_ABORTED = 6,          /**< the context was aborted by an earlier error, or inherited by a fork */
   DDL_ERROR_BOOTSTRAP = 7,        /**< the ranks could not find each other */
   DDL_ERROR_UNSUPPORTED = 8,      /**< valid, but not offered by this build */
   DDL_ERROR_SYSTEM = 9,           /**< the operating system refused something; the sentence names the call */
@@ -48,11 +48,11 @@ enum { DDL_INT32 = 0, DDL_INT64 = 1, DDL_FLOAT32 = 2, DDL_FLOAT64 = 3 };
 
 typedef int32_t ddl_op;
 enum {
-  DDL_SUM = 0,
+  DDL_SUM = 0,     /**< integers wrap around */
   DDL_AVERAGE = 1, /**< sum divided by the number of ranks; integers round toward zero */
   DDL_MIN = 2,     /**< NaN in any input gives NaN */
   DDL_MAX = 3,     /**< NaN in any input gives NaN */
-  DDL_PRODUCT = 4
+  DDL_PRODUCT = 4  /**< integers wrap around */
 };
 
 /** All ranks of the job. The only process set of this version. */
@@ -85,8 +85,9 @@ typedef struct ddl_call_options {
  *  created after ddl_finalize(). options may be null. Starts one sleeping thread that watches for dead peers. */
 DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** context);
 
-/** Leaves the job and frees the context, also when it was aborted. Not collective: a rank may leave while others
- *  still work, but not while they wait for it. Null is allowed and does nothing. */
+/** Leaves the job and frees the context, also when it was aborted; unless it returns DDL_ERROR_BUSY, the context is gone.
+ *  Not collective: a rank may leave while others still work, but not while they wait for it. Null is allowed and does
+ *  nothing. In a child forked without exec it does nothing either. */
 DDL_API ddl_status ddl_finalize(ddl_context* context);
 
 DDL_API int32_t ddl_rank(const ddl_context* context);       /**< 0..size-1 */
@@ -100,7 +101,8 @@ DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
 
 /** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing.
- *  Elements are combined in rank order. recv may be send (in place); a partial overlap is refused. */
+ *  Elements are combined in rank order. recv may be send (in place); a partial overlap is refused. After an error
+ *  other than those of arguments, busy and mismatch, what recv holds is undefined. */
 DDL_API ddl_status ddl_allreduce(ddl_context* context, const void* send, void* recv, uint64_t count,
                                  ddl_dtype dtype, ddl_op op, const ddl_call_options* options);
 

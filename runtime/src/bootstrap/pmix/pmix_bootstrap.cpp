@@ -89,9 +89,11 @@ class PmixSession {
     return session;
   }
 
+  /// True in a forked child, whose copy of the connection belongs to the parent.
+  bool is_inherited() const { return owner_ != 0 && owner_ != ::getpid(); }
   /// Connects unless that has been done. Not thread-safe, as is creating contexts.
   pmix_status_t open(pmix_proc_t& self) {
-    if (owner_ != ::getpid()) {
+    if (owner_ == 0) {
       if (const pmix_status_t status = PMIx_Init(&self_, nullptr, 0); status != PMIX_SUCCESS) return status;
       owner_ = ::getpid();
     }
@@ -226,6 +228,11 @@ Status PmixBootstrap::load_membership(std::uint32_t generation) {
 Result<BootstrapAttempt> create(std::uint32_t generation) {
   pmix_proc_t self;
   PmixSession& session = PmixSession::instance();
+  if (session.is_inherited()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "this process was forked, without exec, from one that had joined a job; it cannot join in its place");
+  }
   if (const pmix_status_t status = session.open(self); status != PMIX_SUCCESS) {
     return BootstrapAttempt{nullptr, std::string("PMIx_Init: ") + PMIx_Error_string(status)};
   }
