@@ -156,7 +156,10 @@ void EventLoop::watch_signals(const std::vector<int>& signals, std::function<voi
 }
 
 void EventLoop::post(Handler handler) { asio::post(impl_->context, std::move(handler)); }
-void EventLoop::run() { impl_->context.run(); }
+void EventLoop::run() {
+  impl_->context.run();
+  impl_->context.restart();
+}
 void EventLoop::stop() { impl_->context.stop(); }
 
 }  // namespace ddl::launcher

@@ -65,7 +65,7 @@ class EventLoop {
   /// Thread-safe: runs handler on the loop's thread.
   void post(Handler handler);
 
-  /// Returns after stop().
+  /// Returns after stop(); may be called again.
   void run();
   void stop();
 

@@ -23,6 +23,7 @@ struct OutputChunk {
   ChunkEnd end = ChunkEnd::kLine;
   std::int64_t time_ns = 0;  ///< Unix time at which the agent read the line's first byte
   std::string bytes;
+  bool operator==(const OutputChunk&) const = default;
 };
 
 }  // namespace ddl::launcher

@@ -17,6 +17,7 @@ struct RankLaunch {
   int local_rank = 0;
   bool reads_stdin = false;
   Environment environment;  ///< on top of NodeLaunch::common_environment; PMIx's own variables are added by the agent
+  bool operator==(const RankLaunch&) const = default;
 };
 
 /// What one agent is told.
@@ -34,6 +35,7 @@ struct NodeLaunch {
   bool split_lines = true;                    ///< false: output is passed on in raw pieces as it comes
   bool flush_idle_lines = false;              ///< a person is watching: show unfinished lines (prompts) after a moment
   int output_window = 0;                      ///< bytes of one rank's stream that may be under way to the head
+  bool operator==(const NodeLaunch&) const = default;
 };
 
 struct LaunchPlan {

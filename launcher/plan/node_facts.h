@@ -17,6 +17,7 @@ struct NodeFacts {
   std::string master_address; ///< where other ranks reach a rank of this node
   int free_port = 0;          ///< a TCP port that was free when asked; for torch's MASTER_PORT
   std::int64_t agent_pid = 0;
+  bool operator==(const NodeFacts&) const = default;
 };
 
 }  // namespace ddl::launcher

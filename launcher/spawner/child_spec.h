@@ -14,6 +14,7 @@ struct ChildSpec {
   std::vector<std::string> argv;         ///< argv[0] is searched in the PATH of environment, from workdir
   std::vector<std::string> environment;  ///< "NAME=VALUE", complete
   std::string workdir;                   ///< absolute
+  bool operator==(const ChildSpec&) const = default;
 };
 
 }  // namespace ddl::launcher

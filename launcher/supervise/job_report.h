@@ -29,6 +29,7 @@ struct RankOutcome {
   std::string start_error;       ///< "cannot execute ./train: No such file or directory"
   std::string kill_explanation;  ///< for a SIGKILL that we did not send: what the cgroup's OOM events say
   std::vector<std::string> stderr_tail;  ///< its last lines on standard error, at most 20
+  bool operator==(const RankOutcome&) const = default;
 };
 
 enum class EndReason {

@@ -30,7 +30,7 @@ Supervisor::Supervisor(Job job, SupervisorActions& actions)
 }
 
 void Supervisor::on_rank_started(int rank, std::int64_t pid) {
-  if (is_over(outcome(rank))) return;
+  if (is_over(outcome(rank)) || is_node_over(job_.rank_nodes[static_cast<std::size_t>(rank)])) return;
   outcome(rank).kind = Kind::kRunning;
   outcome(rank).pid = pid;
 }
