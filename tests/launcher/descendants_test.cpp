@@ -1,0 +1,186 @@
+#include "launcher/process/descendants.h"
+
+#include <algorithm>
+#include <set>
+
+#include "process_tree.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+
+namespace {
+
+std::set<pid_t> pids_of(const std::vector<ProcessId>& processes) {
+  std::set<pid_t> pids;
+  for (const auto& process : processes) pids.insert(process.pid);
+  return pids;
+}
+
+ProcessId only_descendant() {
+  const auto all = descendants_of(::getpid());
+  REQUIRE(all.size() == 1);
+  return all[0];
+}
+
+/// Whatever a test leaves behind ends with it.
+struct Fixture {
+  Fixture() { become_subreaper(); }
+  ~Fixture() { kill_descendants(soon()); }
+  Readiness ready;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture,
+                 "descendants are found over generations, also what called setsid or lost its parent") {
+  const auto pids = test_pipe();
+  const auto tell_pid = [&] {
+    const pid_t self = ::getpid();
+    (void)!::write(pids.second.get(), &self, sizeof self);
+    ready.say();
+  };
+  fork_process([&] {
+    tell_pid();
+    fork_process([&] {
+      ::setsid();
+      tell_pid();
+      sleep_for_ever();
+    });
+    fork_process([&] {  // ends, and leaves an orphan that is a session of its own
+      fork_process([&] {
+        ::setsid();
+        ::prctl(PR_SET_NAME, "odd) R 1 (name");  // what a naive reader of /proc/PID/stat stumbles over
+        tell_pid();
+        sleep_for_ever();
+      });
+    });
+    ::wait(nullptr);
+    sleep_for_ever();
+  });
+  ready.wait_for(3);
+  std::set<pid_t> expected;
+  for (int i = 0; i < 3; ++i) {
+    pid_t pid = 0;
+    REQUIRE(::read(pids.first.get(), &pid, sizeof pid) == sizeof pid);
+    expected.insert(pid);
+  }
+  // The parent of the orphan may still be ending; it is the only other one.
+  auto found = pids_of(descendants_of(::getpid()));
+  CHECK(std::includes(found.begin(), found.end(), expected.begin(), expected.end()));
+
+  CHECK(kill_descendants(soon()) >= 3);
+  for (const pid_t pid : expected) CHECK_FALSE(exists(pid));
+  CHECK(descendants_of(::getpid()).empty());
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // no zombie is left
+  CHECK(errno == ECHILD);
+}
+
+TEST_CASE_METHOD(Fixture, "a process that has ended and is not reaped is no descendant") {
+  const pid_t pid = fork_process([] {});
+  const auto pidfd = ddl::open_pidfd(pid);
+  REQUIRE(pidfd);
+  REQUIRE(ends_soon(*pidfd));
+  CHECK(exists(pid));
+  CHECK(descendants_of(::getpid()).empty());
+  CHECK(wait_for_descendants(soon()));
+  CHECK_FALSE(exists(pid));
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a signal reaches the process that was found, and not one that has taken its number") {
+  const pid_t pid = fork_process([&] {
+    ready.say();
+    sleep_for_ever();
+  });
+  ready.wait_for(1);
+  const ProcessId process = only_descendant();
+  CHECK(process.pid == pid);
+  CHECK(process.start_time > 0);
+  const auto pidfd = ddl::open_pidfd(pid);
+  REQUIRE(pidfd);
+
+  signal_process({process.pid, process.start_time + 1}, SIGKILL);
+  signal_process({process.pid, process.start_time - 1}, SIGKILL);
+  CHECK_FALSE(ddl::has_ended(pidfd->get()));
+  signal_process(process, SIGTERM);
+  REQUIRE(ends_soon(*pidfd));
+  const int status = reap(pid);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGTERM);
+  signal_process(process, SIGTERM);  // gone: nothing
+}
+
+TEST_CASE_METHOD(Fixture, "without descendants there is nothing to wait for or kill") {
+  CHECK(wait_for_descendants(soon()));
+  CHECK(kill_descendants(soon()) == 0);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "waiting ends at the deadline if something still runs, and when the last one has ended") {
+  const auto stop = test_pipe();
+  fork_process([&] {
+    fork_process([&] {
+      ::setsid();
+      ready.say();
+      char byte;
+      (void)!::read(stop.first.get(), &byte, 1);
+    });
+  });
+  ready.wait_for(1);
+  CHECK_FALSE(wait_for_descendants(ddl::Deadline::after(std::chrono::milliseconds(20))));
+  REQUIRE(::write(stop.second.get(), "x", 1) == 1);
+  CHECK(wait_for_descendants(soon()));
+  CHECK(descendants_of(::getpid()).empty());
+}
+
+TEST_CASE_METHOD(Fixture, "killing ends what forks as fast as it can, and what ignores every signal") {
+  for (int i = 0; i < 2; ++i) {
+    fork_process([&] {
+      ready.say();
+      for (;;) {  // each generation leaves at once: only its child goes on
+        const pid_t child = ::fork();
+        if (child > 0) ::_exit(0);
+        if (child == 0) {
+          ::setsid();
+          ::alarm(120);
+        }
+      }
+    });
+  }
+  fork_process([&] {
+    for (int signal = 1; signal < 32; ++signal) std::signal(signal, SIG_IGN);
+    ready.say();
+    sleep_for_ever();
+  });
+  ready.wait_for(3);
+  CHECK(kill_descendants(soon()) >= 1);
+  CHECK(descendants_of(::getpid()).empty());
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+// "something & exec ddlrun ...": something becomes a child of ddlrun's process and is no part of the job.
+TEST_CASE_METHOD(Fixture, "bystanders and what they started are neither waited for nor killed") {
+  const auto tree = [&] {
+    const pid_t pid = fork_process([&] {
+      fork_process([&] {
+        ready.say();
+        sleep_for_ever();
+      });
+      ready.say();
+      sleep_for_ever();
+    });
+    ready.wait_for(2);
+    return pid;
+  };
+  const pid_t bystander = tree();
+  const auto bystanders = descendants_of(::getpid());
+  REQUIRE(bystanders.size() == 2);
+  CHECK(wait_for_descendants(soon(), bystanders));
+  CHECK(kill_descendants(soon(), bystanders) == 0);
+
+  tree();
+  CHECK_FALSE(wait_for_descendants(ddl::Deadline::after(std::chrono::milliseconds(20)), bystanders));
+  CHECK(kill_descendants(soon(), bystanders) == 2);
+  CHECK(exists(bystander));
+  CHECK(descendants_of(::getpid()).size() == 2);
+}

@@ -1,0 +1,50 @@
+// Values that several tests of the launcher start from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/job/allocation.h"
+#include "launcher/job/job_spec.h"
+#include "launcher/plan/node_facts.h"
+#include "launcher/plan/placement.h"
+
+namespace ddl::launcher::test {
+
+inline Allocation allocation_of(std::size_t num_nodes) {
+  Allocation allocation{{}, "the test"};
+  for (std::size_t i = 0; i < num_nodes; ++i)
+    allocation.nodes.push_back({"node" + std::to_string(i), std::nullopt});
+  return allocation;
+}
+
+inline JobSpec job_of(int num_proc) {
+  JobSpec spec;
+  spec.command = {"./train", "--fast"};
+  spec.num_proc = num_proc;
+  spec.workdir = "/data/run 1";
+  return spec;
+}
+
+inline NodeFacts facts_of(const std::string& hostname, int cores) {
+  NodeFacts facts;
+  facts.version = "0.1.0";
+  facts.hostname = hostname;
+  facts.kernel = "6.1.0";
+  facts.slots = cores;
+  facts.allowed_cpus = cores;
+  facts.allowed_cores = cores;
+  facts.master_address = "10.0.0." + std::to_string(cores);
+  facts.free_port = 40000 + cores;
+  facts.agent_pid = 71;
+  return facts;
+}
+
+/// The facts of every node that was given a rank, each with so many cores.
+inline std::vector<NodeFacts> facts_of(const Placement& placement, int cores) {
+  std::vector<NodeFacts> facts;
+  for (const PlacedNode& node : placement.nodes) facts.push_back(facts_of(node.name + ".site", cores));
+  return facts;
+}
+
+}  // namespace ddl::launcher::test

@@ -1,0 +1,195 @@
+#include "launcher/plan/launch_plan.h"
+
+#include "base/text.h"
+#include "facts.h"
+#include "launcher/output/credit.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using ddl::launcher::test::allocation_of;
+using ddl::launcher::test::facts_of;
+using ddl::launcher::test::job_of;
+
+namespace {
+
+LaunchPlan plan_of(const JobSpec& spec, const std::vector<int>& slots, const Environment& head = {}) {
+  const auto placement = place(spec, allocation_of(slots.size()), slots);
+  REQUIRE(placement);
+  return make_launch_plan(spec, *placement, facts_of(*placement, 4), head, "ddlrun-1-2");
+}
+
+std::string text_of(const Environment& environment, const std::string& indent) {
+  std::string text;
+  for (const auto& [name, value] : environment) text += indent + name + "=" + value + "\n";
+  return text;
+}
+
+std::string text_of(const NodeLaunch& node) {
+  std::vector<std::string> names = node.node_names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] += ":";
+    for (const int rank : node.node_ranks[i]) names[i] += " " + std::to_string(rank);
+  }
+  std::string text = "node " + std::to_string(node.node_index) + " of job " + node.job_id + ", " +
+                     std::to_string(node.size) + " ranks: " + ddl::join(names, ", ") + "\n";
+  text += "  " + ddl::join(node.command, " ") + " in " + node.workdir + "\n";
+  text += text_of(node.common_environment, "  ");
+  for (const RankLaunch& rank : node.ranks) {
+    text += "  rank " + std::to_string(rank.rank) + ", local " + std::to_string(rank.local_rank) +
+            (rank.reads_stdin ? ", reads stdin" : "") + "\n" + text_of(rank.environment, "    ");
+  }
+  return text;
+}
+
+/// The ranks that read standard input, such as "0 2".
+std::string stdin_readers(const LaunchPlan& plan) {
+  std::vector<std::string> readers;
+  for (const NodeLaunch& node : plan.nodes) {
+    for (const RankLaunch& rank : node.ranks) {
+      if (rank.reads_stdin) readers.push_back(std::to_string(rank.rank));
+    }
+  }
+  return ddl::join(readers, " ");
+}
+
+}  // namespace
+
+TEST_CASE("the whole plan of three ranks on two nodes") {
+  JobSpec spec = job_of(3);
+  spec.exports = {{"LR", "0.1"}};
+  const LaunchPlan plan =
+      plan_of(spec, {2, 2}, {{"PATH", "/bin"}, {"PMIX_RANK", "9"}, {"PWD", "/elsewhere"}});
+  REQUIRE(plan.nodes.size() == 2);
+  CHECK(text_of(plan.nodes[0]) == R"(node 0 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
+  ./train --fast in /data/run 1
+  LR=0.1
+  OMPI_MCA_ess=pmi
+  OMPI_MCA_hwloc_base_binding_policy=none
+  OMPI_MCA_orte_externally_bound=1
+  OMPI_MCA_schizo=^orte,slurm
+  PATH=/bin
+  PWD=/data/run 1
+  PYTHONUNBUFFERED=1
+  rank 0, local 0, reads stdin
+    HOROVOD_CROSS_RANK=0
+    HOROVOD_CROSS_SIZE=2
+    HOROVOD_HOSTNAME=node0.site
+    HOROVOD_LOCAL_RANK=0
+    HOROVOD_LOCAL_SIZE=2
+    HOROVOD_RANK=0
+    HOROVOD_SIZE=3
+    LOCAL_RANK=0
+    LOCAL_WORLD_SIZE=2
+    MASTER_ADDR=10.0.0.4
+    MASTER_PORT=40004
+    OMP_NUM_THREADS=2
+    RANK=0
+    WORLD_SIZE=3
+  rank 1, local 1
+    HOROVOD_CROSS_RANK=0
+    HOROVOD_CROSS_SIZE=1
+    HOROVOD_HOSTNAME=node0.site
+    HOROVOD_LOCAL_RANK=1
+    HOROVOD_LOCAL_SIZE=2
+    HOROVOD_RANK=1
+    HOROVOD_SIZE=3
+    LOCAL_RANK=1
+    LOCAL_WORLD_SIZE=2
+    MASTER_ADDR=10.0.0.4
+    MASTER_PORT=40004
+    OMP_NUM_THREADS=2
+    RANK=1
+    WORLD_SIZE=3
+)");
+  CHECK(text_of(plan.nodes[1]) == R"(node 1 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
+  ./train --fast in /data/run 1
+  LR=0.1
+  OMPI_MCA_ess=pmi
+  OMPI_MCA_hwloc_base_binding_policy=none
+  OMPI_MCA_orte_externally_bound=1
+  OMPI_MCA_schizo=^orte,slurm
+  PATH=/bin
+  PWD=/data/run 1
+  PYTHONUNBUFFERED=1
+  rank 2, local 0
+    HOROVOD_CROSS_RANK=1
+    HOROVOD_CROSS_SIZE=2
+    HOROVOD_HOSTNAME=node1.site
+    HOROVOD_LOCAL_RANK=0
+    HOROVOD_LOCAL_SIZE=1
+    HOROVOD_RANK=2
+    HOROVOD_SIZE=3
+    LOCAL_RANK=0
+    LOCAL_WORLD_SIZE=1
+    MASTER_ADDR=10.0.0.4
+    MASTER_PORT=40004
+    OMP_NUM_THREADS=4
+    RANK=2
+    WORLD_SIZE=3
+)");
+}
+
+TEST_CASE("standard input goes to rank 0, to all, or to none") {
+  JobSpec spec = job_of(3);
+  CHECK(stdin_readers(plan_of(spec, {2, 2})) == "0");
+  spec.stdin_target = StdinTarget::kAll;
+  CHECK(stdin_readers(plan_of(spec, {2, 2})) == "0 1 2");
+  spec.stdin_target = StdinTarget::kNone;
+  CHECK(stdin_readers(plan_of(spec, {2, 2})).empty());
+}
+
+TEST_CASE("only a single rank without tag and time stamp is passed on raw") {
+  const auto splits = [](int num_proc, bool tag, bool timestamp) {
+    JobSpec spec = job_of(num_proc);
+    spec.tag_output = tag;
+    spec.timestamp_output = timestamp;
+    return plan_of(spec, {4}).nodes[0].split_lines;
+  };
+  CHECK_FALSE(splits(1, false, false));
+  CHECK(splits(1, true, false));
+  CHECK(splits(1, false, true));
+  CHECK(splits(2, false, false));  // one rank's bytes must not land inside the other's line
+}
+
+TEST_CASE("grace and output window reach every agent") {
+  JobSpec spec = job_of(300);
+  spec.kill_grace_seconds = 0.25;
+  for (const NodeLaunch& node : plan_of(spec, {100, 100, 100}).nodes) {
+    CHECK(node.kill_grace_seconds == 0.25);
+    CHECK(node.output_window == static_cast<int>(output_window(300)));
+    CHECK_FALSE(node.flush_idle_lines);
+  }
+}
+
+TEST_CASE("whatever the shape, the agents together start every rank once and agree about the job") {
+  const std::vector<std::vector<int>> shapes = {{1}, {3}, {1, 1}, {2, 0, 3}, {7, 1, 2}, {1, 1, 1, 1, 1}};
+  for (const auto& slots : shapes) {
+    int total = 0;
+    for (const int count : slots) total += count;
+    for (int num_proc = 1; num_proc <= total + 3; ++num_proc) {
+      CAPTURE(slots, num_proc);
+      JobSpec spec = job_of(num_proc);
+      spec.oversubscribe = true;
+      const LaunchPlan plan = plan_of(spec, slots);
+      std::vector<int> started(static_cast<std::size_t>(num_proc), 0);
+      for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+        const NodeLaunch& node = plan.nodes[i];
+        REQUIRE(node.size == num_proc);
+        REQUIRE(node.node_index == static_cast<int>(i));
+        REQUIRE(node.node_names == plan.nodes[0].node_names);
+        REQUIRE(node.node_ranks == plan.nodes[0].node_ranks);
+        REQUIRE(node.common_environment == plan.nodes[0].common_environment);
+        std::vector<int> here;
+        for (const RankLaunch& rank : node.ranks) {
+          REQUIRE(rank.local_rank == static_cast<int>(here.size()));
+          REQUIRE(rank.environment.at("RANK") == std::to_string(rank.rank));
+          REQUIRE(rank.environment.at("MASTER_PORT") == "40004");
+          here.push_back(rank.rank);
+          ++started[static_cast<std::size_t>(rank.rank)];
+        }
+        REQUIRE(here == node.node_ranks[i]);
+      }
+      REQUIRE(started == std::vector<int>(static_cast<std::size_t>(num_proc), 1));
+    }
+  }
+}

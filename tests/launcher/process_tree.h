@@ -1,0 +1,71 @@
+// Real processes for tests: forked, ended at the latest after two minutes, and counted.
+#pragma once
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/pidfd.h"
+#include "launcher/process/descendants.h"
+#include "pipes.h"
+
+namespace ddl::launcher::test {
+
+inline Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
+
+/// Forks a process that runs body and then exits with 0. It has every signal at its default, and ends by itself should
+/// the test crash.
+inline pid_t fork_process(const std::function<void()>& body) {
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid > 0) return pid;
+  for (int signal = 1; signal < 32; ++signal) std::signal(signal, SIG_DFL);  // Catch2 handles some
+  ::alarm(120);
+  body();
+  ::_exit(0);
+}
+
+[[noreturn]] inline void sleep_for_ever() {
+  for (;;) ::pause();
+}
+
+/// One byte for every process that is ready: say() in each of them, wait_for() in the test.
+class Readiness {
+ public:
+  void say() const { (void)!::write(pipe_.second.get(), "x", 1); }
+  void wait_for(int count) {
+    for (const Deadline deadline = soon(); count > 0; --count) {
+      pollfd entry{pipe_.first.get(), POLLIN, 0};
+      REQUIRE(retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 1);
+      char byte;
+      REQUIRE(::read(pipe_.first.get(), &byte, 1) == 1);
+    }
+  }
+
+ private:
+  FdPair pipe_ = test_pipe();
+};
+
+/// True once the process has ended, though nobody may have reaped it.
+inline bool ends_soon(const UniqueFd& pidfd) {
+  pollfd entry{pidfd.get(), POLLIN, 0};
+  return retry_eintr([&] { return ::poll(&entry, 1, soon().poll_milliseconds()); }) == 1;
+}
+
+/// Whether process pid runs or is a zombie.
+inline bool exists(pid_t pid) { return ::kill(pid, 0) == 0; }
+
+/// Reaps a child of this process; its wait status.
+inline int reap(pid_t pid) {
+  int status = -1;
+  REQUIRE(retry_eintr([&] { return ::waitpid(pid, &status, 0); }) == pid);
+  return status;
+}
+
+}  // namespace ddl::launcher::test

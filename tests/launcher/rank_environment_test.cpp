@@ -1,0 +1,119 @@
+#include "launcher/plan/rank_environment.h"
+
+#include "facts.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using ddl::launcher::test::facts_of;
+
+namespace {
+
+// What every rank is given so that Open MPI 4.1 takes our PMIx server and leaves binding alone.
+const Environment kForOpenMpi = {{"OMPI_MCA_ess", "pmi"},
+                                 {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                 {"OMPI_MCA_orte_externally_bound", "1"},
+                                 {"OMPI_MCA_schizo", "^orte,slurm"}};
+
+Environment with_defaults(Environment expected) {
+  expected.insert(kForOpenMpi.begin(), kForOpenMpi.end());
+  expected.emplace("PYTHONUNBUFFERED", "1");
+  return expected;
+}
+
+}  // namespace
+
+TEST_CASE("environ's entries become a map, the first of a name as getenv has it") {
+  CHECK(parse_environment({"A=1", "EMPTY=", "EQUALS=a=b", "no entry", "=name missing", "A=2"}) ==
+        Environment{{"A", "1"}, {"EMPTY", ""}, {"EQUALS", "a=b"}});
+}
+
+TEST_CASE("what an outer launcher told this process is denied") {
+  for (const char* name :
+       {"PMIX_RANK", "PMIX_SERVER_URI41", "PMI_RANK", "PMI_FD", "PMI2_x", "OMPI_COMM_WORLD_RANK",
+        "OMPI_UNIVERSE_SIZE", "PRTE_MCA_x", "HYDI_CONTROL_FD", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS",
+        "OMPI_MCA_orte_jobid", "OMPI_MCA_ess_base_vpid"}) {
+    CAPTURE(name);
+    CHECK(is_denied(name));
+  }
+}
+
+TEST_CASE("what the user may have set for the ranks is not denied") {
+  for (const char* name : {"PATH", "PMI", "PMIX", "MY_PMIX_RANK", "OMPI_MCA_btl", "OMPI_MCA_pml",
+                           "SLURM_JOB_ID", "OMP_NUM_THREADS", "HOROVOD_FUSION_THRESHOLD", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_denied(name));
+  }
+}
+
+TEST_CASE("ranks share the head's environment without the denied names") {
+  CHECK(common_environment(
+            {{"PATH", "/bin"}, {"PMIX_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "9"}, {"HOME", "/root"}}, {}) ==
+        with_defaults({{"PATH", "/bin"}, {"HOME", "/root"}}));
+}
+
+TEST_CASE("-x sets a value, passes on the head's own, and a later one wins") {
+  const Environment head = {{"PATH", "/bin"}, {"KEEP", "old"}};
+  CHECK(common_environment(head, {{"A", "1"}, {"KEEP", "new"}, {"A", "2"}, {"EMPTY", ""}}) ==
+        with_defaults({{"PATH", "/bin"}, {"A", "2"}, {"KEEP", "new"}, {"EMPTY", ""}}));
+  CHECK(common_environment(head, {{"KEEP", std::nullopt}, {"MISSING", std::nullopt}}) ==
+        with_defaults({{"PATH", "/bin"}, {"KEEP", "old"}}));
+  // "-x A=1 -x A": the head's own was asked for last; where it has none, the value stays.
+  CHECK(common_environment(head, {{"KEEP", "new"}, {"KEEP", std::nullopt}}).at("KEEP") == "old");
+  CHECK(common_environment(head, {{"A", "1"}, {"A", std::nullopt}}).at("A") == "1");
+}
+
+TEST_CASE("-x wins over the deny-list: it was asked for") {
+  CHECK(common_environment({{"PMIX_MCA_gds", "hash"}}, {{"PMIX_MCA_gds", std::nullopt}}).at("PMIX_MCA_gds") ==
+        "hash");
+  CHECK(common_environment({}, {{"PMI_DEBUG", "1"}}).at("PMI_DEBUG") == "1");
+}
+
+TEST_CASE("what makes Open MPI accept the server replaces an outer mpirun's, and -x replaces that") {
+  const Environment head = {{"OMPI_MCA_ess", "env"}, {"OMPI_MCA_schizo", "slurm"}, {"OMPI_MCA_btl", "tcp"}};
+  CHECK(common_environment(head, {{"OMPI_MCA_hwloc_base_binding_policy", "core"}}) ==
+        Environment{{"OMPI_MCA_btl", "tcp"},
+                    {"OMPI_MCA_ess", "pmi"},
+                    {"OMPI_MCA_hwloc_base_binding_policy", "core"},
+                    {"OMPI_MCA_orte_externally_bound", "1"},
+                    {"OMPI_MCA_schizo", "^orte,slurm"},
+                    {"PYTHONUNBUFFERED", "1"}});
+}
+
+TEST_CASE("PYTHONUNBUFFERED is a default: the head's value and -x stay") {
+  CHECK(common_environment({{"PYTHONUNBUFFERED", ""}}, {}).at("PYTHONUNBUFFERED").empty());
+  CHECK(common_environment({}, {{"PYTHONUNBUFFERED", "0"}}).at("PYTHONUNBUFFERED") == "0");
+}
+
+TEST_CASE("a rank's identity is told as Horovod and as torch name it") {
+  const RankPlacement rank{5, 1, 2, 3, 1, 2};
+  CHECK(rank_environment(rank, 7, facts_of("second", 12), facts_of("first", 4), {}) ==
+        Environment{{"HOROVOD_RANK", "5"},
+                    {"HOROVOD_SIZE", "7"},
+                    {"HOROVOD_LOCAL_RANK", "2"},
+                    {"HOROVOD_LOCAL_SIZE", "3"},
+                    {"HOROVOD_CROSS_RANK", "1"},
+                    {"HOROVOD_CROSS_SIZE", "2"},
+                    {"HOROVOD_HOSTNAME", "second"},
+                    {"RANK", "5"},
+                    {"WORLD_SIZE", "7"},
+                    {"LOCAL_RANK", "2"},
+                    {"LOCAL_WORLD_SIZE", "3"},
+                    {"MASTER_ADDR", "10.0.0.4"},
+                    {"MASTER_PORT", "40004"},
+                    {"OMP_NUM_THREADS", "4"}});
+}
+
+TEST_CASE(
+    "OMP_NUM_THREADS shares the node's cores among its ranks, at least one each, unless somebody set it") {
+  const auto threads = [](int cores, int local_size, const Environment& common) {
+    const RankPlacement rank{0, 0, 0, local_size, 0, 1};
+    const auto environment =
+        rank_environment(rank, local_size, facts_of("n", cores), facts_of("n", cores), common);
+    const auto value = environment.find("OMP_NUM_THREADS");
+    return value == environment.end() ? "none" : value->second;
+  };
+  CHECK(threads(8, 2, {}) == "4");
+  CHECK(threads(8, 3, {}) == "2");
+  CHECK(threads(2, 8, {}) == "1");
+  CHECK(threads(8, 2, {{"OMP_NUM_THREADS", "3"}}) == "none");  // the common one stands
+}

@@ -1,0 +1,115 @@
+// A spawner under test, with the test in the agent's place.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd_passing.h"
+#include "launcher/agent/session_directory.h"
+#include "launcher/message/codec.h"
+#include "launcher/spawner/spawner.h"
+#include "net/frame.h"
+#include "process_tree.h"
+
+namespace ddl::launcher::test {
+
+/// Starts a spawner; ends it and everything below it when the test is over. The test's process is a subreaper, so that
+/// nothing can hide from the last look.
+class SpawnerHarness {
+ public:
+  SpawnerHarness() {
+    become_subreaper();
+    auto path = make_session_directory();
+    REQUIRE(path);
+    directory = *path;
+    auto started = start_spawner(directory);
+    REQUIRE(started);
+    pid_ = started->pid;
+    channel_ = std::move(started->channel);
+    null_ = UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    REQUIRE(null_);
+  }
+  ~SpawnerHarness() {
+    channel_.reset();
+    kill_descendants(soon());
+    remove_session_directory(directory);
+  }
+
+  pid_t pid() const { return pid_; }
+
+  void send(const message::Any& message, std::span<const int> fds = {}) {
+    const net::Frame frame = message::encode(message);
+    std::string bytes;
+    net::append_frame(bytes, frame.type, frame.payload);
+    send_raw(bytes, fds);
+  }
+  void send_raw(std::string_view bytes, std::span<const int> fds = {}) {
+    REQUIRE(send_with_fds(channel_.get(), std::as_bytes(std::span(bytes)), fds));
+  }
+
+  /// Starts argv as a rank; its standard streams are out (an own pipe's end) or /dev/null.
+  void spawn(int rank, std::vector<std::string> argv, int out = -1, int in = -1) {
+    spawn(ChildSpec{rank, std::move(argv), {"PATH=/usr/bin:/bin"}, "/"}, out, in);
+  }
+  void spawn(const ChildSpec& child, int out = -1, int in = -1) {
+    const int null = null_.get();
+    send(message::Spawn{child}, std::vector<int>{in >= 0 ? in : null, out >= 0 ? out : null, null});
+  }
+
+  /// The next message; fails the test if none comes, or if it is another one.
+  template <class Message>
+  Message expect() {
+    const auto message = receive();
+    REQUIRE(message);
+    CAPTURE(message->index());
+    REQUIRE(std::holds_alternative<Message>(*message));
+    return std::get<Message>(*message);
+  }
+  /// nullopt when the spawner has closed the channel.
+  std::optional<message::Any> receive() {
+    const Deadline deadline = soon();
+    for (;;) {
+      auto frame = decoder_.next();
+      REQUIRE(frame);
+      if (*frame) {
+        auto message = message::decode(**frame);
+        REQUIRE(message);
+        return *message;
+      }
+      pollfd entry{channel_.get(), POLLIN, 0};
+      REQUIRE(retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 1);
+      std::array<std::byte, 4096> buffer;
+      auto received = receive_with_fds(channel_.get(), buffer);
+      if (!received || received->size == 0) return std::nullopt;
+      decoder_.append(std::span(buffer).first(received->size));
+    }
+  }
+
+  /// Spawns a rank that lives until it is killed, and waits until it runs; its pid.
+  pid_t spawn_sleeper(int rank) {
+    spawn(rank, {"sleep", "100"});
+    return static_cast<pid_t>(expect<message::ChildStarted>().pid);
+  }
+
+  /// What the agent's death looks like to the spawner.
+  void close_channel() { channel_.reset(); }
+  /// Waits for the spawner's own end; its wait status.
+  int wait_for_end() {
+    const auto pidfd = open_pidfd(pid_);
+    REQUIRE(pidfd);
+    REQUIRE(ends_soon(*pidfd));
+    return reap(pid_);
+  }
+
+  std::string directory;
+
+ private:
+  pid_t pid_ = 0;
+  UniqueFd channel_;
+  UniqueFd null_;
+  net::FrameDecoder decoder_;
+};
+
+}  // namespace ddl::launcher::test

@@ -1,0 +1,268 @@
+// Starts and ends as the spawner tells them, signals, and what becomes of everything when somebody dies.
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "spawner_harness.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+using message::AllGone;
+using message::ChildEnded;
+using message::ChildFailed;
+using message::ChildStarted;
+using message::Leftovers;
+
+namespace {
+
+// A shell that starts sleepers which called setsid, one of them without its parent, says "ready", and sleeps itself.
+const std::vector<std::string> kFamily = {
+    "sh", "-c", "setsid sleep 100 & (setsid sleep 100 &); echo ready; exec sleep 100"};
+
+/// Ignores SIGTERM, and so does its setsid grandchild.
+const std::vector<std::string> kStubborn = {"sh", "-c",
+                                            "trap '' TERM; (setsid sleep 100 &); echo ready; exec sleep 100"};
+
+void spawn_and_wait_for_ready(SpawnerHarness& spawner, int rank, const std::vector<std::string>& argv) {
+  auto pipe = test_pipe();
+  spawner.spawn(rank, argv, pipe.second.get());
+  pipe.second.reset();
+  CHECK(spawner.expect<ChildStarted>().rank == rank);
+  char ready[6];
+  std::size_t got = 0;
+  while (got < sizeof ready) {
+    const ssize_t more = ::read(pipe.first.get(), ready + got, sizeof ready - got);
+    REQUIRE(more > 0);
+    got += static_cast<std::size_t>(more);
+  }
+  CHECK(std::string_view(ready, sizeof ready) == "ready\n");
+}
+
+/// Descriptors of every process below the spawner now, to see each of them end.
+std::vector<ddl::UniqueFd> pidfds_below(pid_t root) {
+  std::vector<ddl::UniqueFd> pidfds;
+  for (const ProcessId& process : descendants_of(root)) {
+    if (auto pidfd = ddl::open_pidfd(process.pid)) pidfds.push_back(std::move(*pidfd));
+  }
+  return pidfds;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(SpawnerHarness, "a child's end is told with its status and run time, after its start") {
+  spawn(0, {"sh", "-c", "exit 7"});
+  const auto started = expect<ChildStarted>();
+  CHECK(started.rank == 0);
+  CHECK(started.pid > 1);
+  const auto exited = expect<ChildEnded>();
+  CHECK(exited.rank == 0);
+  CHECK(WIFEXITED(exited.wait_status));
+  CHECK(WEXITSTATUS(exited.wait_status) == 7);
+  CHECK(exited.run_seconds > 0);
+  CHECK(exited.run_seconds < 20);
+
+  const pid_t sleeper = spawn_sleeper(1);
+  REQUIRE(::kill(sleeper, SIGKILL) == 0);
+  const auto killed = expect<ChildEnded>();
+  CHECK(killed.rank == 1);
+  CHECK(WIFSIGNALED(killed.wait_status));
+  CHECK(WTERMSIG(killed.wait_status) == SIGKILL);
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "of many children that end at once each is told, start before end") {
+  constexpr int kChildren = 60;
+  for (int rank = 0; rank < kChildren; ++rank) {
+    if (rank % 3 == 2) {
+      spawn(rank, {"/no/such/command"});
+    } else {
+      spawn(rank, {"sh", "-c", "exit " + std::to_string(rank)});
+    }
+  }
+  std::map<int, std::string> told;
+  for (int messages = 0; messages < kChildren / 3 * 5; ++messages) {
+    const auto message = receive();
+    REQUIRE(message);
+    if (const auto* started = std::get_if<ChildStarted>(&*message)) {
+      told[started->rank] += "started ";
+    } else if (const auto* ended = std::get_if<ChildEnded>(&*message)) {
+      told[ended->rank] += "exited " + std::to_string(WEXITSTATUS(ended->wait_status));
+    } else {
+      told[std::get<ChildFailed>(*message).rank] += "failed";
+    }
+  }
+  for (int rank = 0; rank < kChildren; ++rank) {
+    CAPTURE(rank);
+    CHECK(told[rank] == (rank % 3 == 2 ? "failed" : "started exited " + std::to_string(rank)));
+  }
+}
+
+// With a hundred ranks the agent sends Spawns for longer than the spawner's answers fit into the channel.
+TEST_CASE_METHOD(SpawnerHarness, "an agent that sends many commands before it reads holds nobody up") {
+  constexpr int kChildren = 300;
+  // Large descriptions fill the other direction, too.
+  const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "LARGE=" + std::string(20'000, 'x')};
+  for (int rank = 0; rank < kChildren; ++rank) spawn(ChildSpec{rank, {"true"}, environment, "/"});
+  std::set<int> ended;
+  while (ended.size() < kChildren) {
+    const auto message = receive();
+    REQUIRE(message);
+    if (const auto* end = std::get_if<ChildEnded>(&*message)) ended.insert(end->rank);
+  }
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "of those found ended together, who died by a signal is told first") {
+  // Both have ended before the spawner can look: it is stopped meanwhile.
+  const pid_t first = spawn_sleeper(0);
+  auto go = test_pipe();
+  spawn(1, {"sh", "-c", "read line; exit 1"}, -1, go.first.get());
+  const auto second = static_cast<pid_t>(expect<ChildStarted>().pid);
+  const auto first_pidfd = ddl::open_pidfd(first);
+  const auto second_pidfd = ddl::open_pidfd(second);
+  REQUIRE(first_pidfd);
+  REQUIRE(second_pidfd);
+  REQUIRE(::kill(pid(), SIGSTOP) == 0);
+  int status = 0;
+  REQUIRE(::waitpid(pid(), &status, WUNTRACED) == pid());
+  write_text(go.second.get(), "go\n");
+  REQUIRE(ends_soon(*second_pidfd));
+  REQUIRE(::kill(first, SIGSEGV) == 0);
+  REQUIRE(ends_soon(*first_pidfd));
+  REQUIRE(::kill(pid(), SIGCONT) == 0);
+  CHECK(expect<ChildEnded>().rank == 0);
+  CHECK(expect<ChildEnded>().rank == 1);
+}
+
+TEST_CASE_METHOD(SpawnerHarness,
+                 "a forwarded signal reaches the whole group of a rank, and nothing beyond it") {
+  auto pipe = test_pipe();
+  // The shell and its child, one group, each say what they got; the one with setsid must not hear of it.
+  spawn(0,
+        {"sh", "-c",
+         "setsid sh -c 'trap \"echo stranger\" USR1; echo ready; while :; do sleep 100 & wait; done' & "
+         "sh -c 'trap \"echo child; exit\" USR1; echo ready; sleep 100 & wait' & "
+         "trap 'echo leader' USR1; echo ready; wait $!; wait $!; exit 0"},
+        pipe.second.get());
+  pipe.second.reset();
+  expect<ChildStarted>();
+  const auto read_lines = [&](std::size_t count) {
+    std::multiset<std::string> lines;
+    std::string line;
+    while (lines.size() < count) {
+      char byte;
+      REQUIRE(::read(pipe.first.get(), &byte, 1) == 1);
+      if (byte == '\n') {
+        lines.insert(std::exchange(line, ""));
+      } else {
+        line += byte;
+      }
+    }
+    return lines;
+  };
+  CHECK(read_lines(3).count("ready") == 3);
+  send(message::SignalChildren{SIGUSR1, false});
+  CHECK(read_lines(2) == std::multiset<std::string>{"child", "leader"});
+  CHECK(expect<ChildEnded>().rank == 0);
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "a signal to all descendants reaches what called setsid") {
+  spawn_and_wait_for_ready(*this, 0, kFamily);
+  const auto below = pidfds_below(pid());
+  CHECK(below.size() >= 3);
+  send(message::SignalChildren{SIGTERM, true});
+  for (const auto& pidfd : below) CHECK(ends_soon(pidfd));
+  CHECK(WTERMSIG(expect<ChildEnded>().wait_status) == SIGTERM);
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "KillAll leaves nothing, then ReportGone says so") {
+  spawn_and_wait_for_ready(*this, 0, kFamily);
+  spawn_and_wait_for_ready(*this, 1, kStubborn);
+  const auto below = pidfds_below(pid());
+  CHECK(below.size() >= 5);
+  send(message::KillAll{});
+  for (const auto& pidfd : below) CHECK(ends_soon(pidfd));
+  for (int i = 0; i < 2; ++i) CHECK(WTERMSIG(expect<ChildEnded>().wait_status) == SIGKILL);
+  send(message::ReportGone{});
+  // What was killed is reaped soon: it may still be there to be mentioned.
+  auto message = receive();
+  REQUIRE(message);
+  if (std::holds_alternative<Leftovers>(*message)) message = receive();
+  REQUIRE(message);
+  CHECK(std::holds_alternative<AllGone>(*message));
+  CHECK(descendants_of(pid()).empty());
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "ReportGone without anything left answers AllGone at once, and each time") {
+  for (int time = 0; time < 2; ++time) {
+    send(message::ReportGone{});
+    expect<AllGone>();
+  }
+  spawn(0, {"true"});
+  expect<ChildStarted>();
+  expect<ChildEnded>();
+  send(message::ReportGone{});
+  expect<AllGone>();
+}
+
+TEST_CASE_METHOD(SpawnerHarness,
+                 "what outlives its rank is reported as left over, and AllGone waits for it") {
+  auto stop = test_pipe();
+  // The shell ends; its child, another session, lives until the pipe closes.
+  spawn(0, {"sh", "-c", "exec 3<&0; setsid cat <&3 >/dev/null & exit 0"}, -1, stop.first.get());
+  stop.first.reset();
+  expect<ChildStarted>();
+  CHECK(expect<ChildEnded>().wait_status == 0);
+  send(message::ReportGone{});
+  CHECK(expect<Leftovers>().count == 1);
+  stop.second.reset();
+  expect<AllGone>();
+}
+
+TEST_CASE_METHOD(SpawnerHarness,
+                 "when the agent is gone, everything below ends and the session directory is removed") {
+  spawn_and_wait_for_ready(*this, 0, kFamily);
+  spawn_and_wait_for_ready(*this, 1, kStubborn);
+  std::ofstream(directory + "/file") << "x";
+  const auto below = pidfds_below(pid());
+  CHECK(below.size() >= 5);
+  close_channel();
+  const int status = wait_for_end();
+  CHECK(WIFEXITED(status));
+  for (const auto& pidfd : below) CHECK(ddl::has_ended(pidfd.get()));
+  CHECK_FALSE(std::filesystem::exists(directory));
+  CHECK(descendants_of(::getpid()).empty());
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "when the agent is gone, ranks are asked before they are killed") {
+  auto pipe = test_pipe();
+  spawn(0, {"sh", "-c", "trap 'echo saved; exit 0' TERM; echo ready; sleep 100 & wait"}, pipe.second.get());
+  pipe.second.reset();
+  expect<ChildStarted>();
+  char ready[6];
+  REQUIRE(::read(pipe.first.get(), ready, sizeof ready) == sizeof ready);
+  close_channel();
+  CHECK(read_to_end(pipe.first.get()) == "saved\n");
+  wait_for_end();
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "bytes that are no message are the end of the agent, too") {
+  spawn_and_wait_for_ready(*this, 0, kFamily);
+  const auto below = pidfds_below(pid());
+  send(message::StdinEof{});  // not for a spawner: ignored
+  send_raw(std::string(64, '!'));
+  wait_for_end();
+  for (const auto& pidfd : below) CHECK(ddl::has_ended(pidfd.get()));
+}
+
+TEST_CASE_METHOD(SpawnerHarness,
+                 "the spawner's children die with it, and what they left comes to the agent") {
+  spawn_and_wait_for_ready(*this, 0, kFamily);
+  const pid_t sleeper = spawn_sleeper(1);
+  const auto sleeper_pidfd = ddl::open_pidfd(sleeper);
+  REQUIRE(sleeper_pidfd);
+  const auto below = pidfds_below(pid());
+  REQUIRE(::kill(pid(), SIGKILL) == 0);
+  CHECK(receive() == std::nullopt);
+  CHECK(ends_soon(*sleeper_pidfd));  // PR_SET_PDEATHSIG
+  kill_descendants(soon());          // as the agent does
+  for (const auto& pidfd : below) CHECK(ddl::has_ended(pidfd.get()));
+}

@@ -1,0 +1,485 @@
+#include "launcher/supervise/supervisor.h"
+
+#include <csignal>
+
+#include "contract/exit_code.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using Kind = RankOutcome::Kind;
+namespace contract = ddl::contract;
+
+namespace {
+
+constexpr double kGrace = 5;
+
+/// Writes down what it is told to do: "end 15 5" is SIGTERM and a grace of 5 s.
+class RecordingActions : public SupervisorActions {
+ public:
+  void end_ranks(int signal, double grace_seconds) override {
+    add("end " + std::to_string(signal) + " " + std::to_string(static_cast<int>(grace_seconds)));
+  }
+  void forward_signal(int signal) override { add("forward " + std::to_string(signal)); }
+  void finish() override { add("finish"); }
+  void stop_self() override { add("stop self"); }
+  void done() override { add("done"); }
+  void note(const std::string& sentence) override { notes.push_back(sentence); }
+
+  /// Everything since the last call: "end 15 5, finish".
+  std::string take() { return std::exchange(calls_, ""); }
+  std::vector<std::string> notes;
+
+ private:
+  void add(const std::string& call) { calls_ += (calls_.empty() ? "" : ", ") + call; }
+  std::string calls_;
+};
+
+/// A supervisor of ranks on nodes, the same number on each.
+class Job {
+ public:
+  explicit Job(int num_ranks, int num_nodes = 1) : supervisor_(description(num_ranks, num_nodes), actions_) {}
+
+  Supervisor* operator->() { return &supervisor_; }
+  const JobReport& report() const { return supervisor_.report(); }
+  const RankOutcome& rank(std::size_t rank) const { return report().ranks.at(rank); }
+  std::string take() { return actions_.take(); }
+  const std::vector<std::string>& notes() const { return actions_.notes; }
+
+  void all_start() {
+    for (const auto& rank : report().ranks) supervisor_.on_rank_started(rank.rank, 100 + rank.rank);
+  }
+  void exits(int rank, int code) {
+    RankOutcome outcome = ended(rank, Kind::kExited);
+    outcome.exit_code = code;
+    supervisor_.on_rank_ended(outcome);
+  }
+  void dies(int rank, int signal, bool by_us = false) {
+    RankOutcome outcome = ended(rank, Kind::kSignalled);
+    outcome.signal = signal;
+    outcome.ended_by_us = by_us;
+    supervisor_.on_rank_ended(outcome);
+  }
+  void fails_to_start(int rank, int code) {
+    RankOutcome outcome = ended(rank, Kind::kStartFailed);
+    outcome.exit_code = code;
+    outcome.start_error = "command not found: trian";
+    supervisor_.on_rank_ended(outcome);
+  }
+
+ private:
+  static Supervisor::Job description(int num_ranks, int num_nodes) {
+    Supervisor::Job job;
+    for (int rank = 0; rank < num_ranks; ++rank) {
+      const int node = rank * num_nodes / num_ranks;
+      job.rank_nodes.push_back(node);
+      job.rank_hosts.push_back("node" + std::to_string(node));
+    }
+    job.num_nodes = num_nodes;
+    job.kill_grace_seconds = kGrace;
+    return job;
+  }
+  static RankOutcome ended(int rank, Kind kind) {
+    RankOutcome outcome;
+    outcome.kind = kind;
+    outcome.rank = rank;
+    outcome.pid = 100 + rank;
+    return outcome;
+  }
+
+  RecordingActions actions_;
+  Supervisor supervisor_;
+};
+
+}  // namespace
+
+TEST_CASE("before anything happens every rank is known by its host") {
+  Job job(2, 2);
+  CHECK(job.take().empty());
+  CHECK(job.rank(0).kind == Kind::kNotStarted);
+  CHECK(job.rank(0).host == "node0");
+  CHECK(job.rank(1).host == "node1");
+  CHECK(job.rank(1).rank == 1);
+  CHECK_FALSE(job->is_done());
+}
+
+TEST_CASE("all ranks exit with 0: clean up, then done, and success") {
+  Job job(2);
+  job.all_start();
+  CHECK(job.rank(1).kind == Kind::kRunning);
+  CHECK(job.rank(1).pid == 101);
+  job.exits(1, 0);
+  CHECK(job.take().empty());
+  job.exits(0, 0);
+  CHECK(job.take() == "finish");
+  CHECK_FALSE(job->is_done());
+  job->on_finished(0, 0);
+  CHECK(job.take() == "done");
+  CHECK(job->is_done());
+  CHECK(job.report().reason == EndReason::kSuccess);
+  CHECK(job.report().exit_code == 0);
+  CHECK_FALSE(job.report().first_failure);
+}
+
+TEST_CASE("the first failure ends the others and is the exit code; what follows is a consequence") {
+  Job job(3);
+  job.all_start();
+  job.exits(1, 7);
+  CHECK(job.take() == "end 15 5");
+  job.exits(2, 9);  // fails of its own, but later
+  CHECK(job.take().empty());
+  job.dies(0, SIGTERM, true);
+  CHECK(job.take() == "finish");
+  job->on_finished(0, 2);
+  CHECK(job.take() == "done");
+  CHECK(job.report().reason == EndReason::kRankFailed);
+  CHECK(job.report().first_failure == 1);
+  CHECK(job.report().exit_code == 7);
+  CHECK(job.report().leftovers_ended == 2);
+  CHECK(job.rank(0).ended_by_us);
+  CHECK(job.rank(0).host == "node0");  // agents do not know what their node is called here
+}
+
+TEST_CASE("a rank that fails after others have succeeded") {
+  Job job(2);
+  job.all_start();
+  job.exits(0, 0);
+  job.exits(1, 3);
+  CHECK(job.take() == "end 15 5, finish");  // nobody is left, but what they started may be
+  CHECK(job.report().exit_code == 3);
+  CHECK(job.report().first_failure == 1);
+}
+
+TEST_CASE("death by a signal is 128 + its number") {
+  Job job(2);
+  job.all_start();
+  job.dies(1, SIGSEGV);
+  CHECK(job.take() == "end 15 5");
+  CHECK(job.report().reason == EndReason::kRankFailed);
+  CHECK(job.report().exit_code == 128 + SIGSEGV);
+  CHECK(job.report().first_failure == 1);
+}
+
+TEST_CASE("a rank that cannot be started ends the job with the shell's code") {
+  Job job(2);
+  job->on_rank_started(0, 100);
+  job.fails_to_start(1, contract::kNotFound);
+  CHECK(job.take() == "end 15 5");
+  job.dies(0, SIGTERM, true);
+  CHECK(job.take() == "finish");
+  CHECK(job.report().reason == EndReason::kStartFailed);
+  CHECK(job.report().exit_code == 127);
+  CHECK(job.report().first_failure == 1);
+  CHECK(job.rank(1).start_error == "command not found: trian");
+}
+
+TEST_CASE("the same rank failing to start on every node is one failure, the first") {
+  Job job(3);
+  for (const int rank : {2, 0, 1}) job.fails_to_start(rank, contract::kNotExecutable);
+  CHECK(job.take() == "end 15 5, finish");
+  CHECK(job.report().first_failure == 2);
+  CHECK(job.report().exit_code == 126);
+}
+
+TEST_CASE("an abort ends the job with its message and code; the aborting rank's exit is no second failure") {
+  Job job(2);
+  job.all_start();
+  job->on_abort(1, 3, "loss is NaN");
+  CHECK(job.take() == "end 15 5");
+  job.exits(1, 3);
+  job.dies(0, SIGTERM, true);
+  CHECK(job.take() == "finish");
+  job->on_finished(0, 0);
+  CHECK(job.report().reason == EndReason::kAborted);
+  CHECK(job.report().first_failure == 1);
+  CHECK(job.report().abort_message == "loss is NaN");
+  CHECK(job.report().exit_code == 3);
+}
+
+TEST_CASE("an abort's code is cut to an exit status and is never success") {
+  const auto code_of = [](int status) {
+    Job job(1);
+    job->on_abort(0, status, "");
+    return job.report().exit_code;
+  };
+  CHECK(code_of(0) == 1);
+  CHECK(code_of(256) == 1);
+  CHECK(code_of(-1) == 255);
+  CHECK(code_of(259) == 3);
+}
+
+TEST_CASE("only the first of several aborts and failures counts") {
+  Job job(3);
+  job.all_start();
+  job->on_abort(2, 4, "first");
+  job->on_abort(1, 5, "second");
+  job.exits(0, 6);
+  CHECK(job.take() == "end 15 5");
+  CHECK(job.report().first_failure == 2);
+  CHECK(job.report().abort_message == "first");
+  CHECK(job.report().exit_code == 4);
+
+  Job other(2);
+  other.all_start();
+  other.exits(0, 6);
+  other->on_abort(1, 5, "too late");
+  CHECK(other.report().reason == EndReason::kRankFailed);
+  CHECK(other.report().abort_message.empty());
+  CHECK(other.report().first_failure == 0);
+}
+
+TEST_CASE("an abort that is heard of after every rank has exited well changes nothing") {
+  Job job(1);
+  job.all_start();
+  job.exits(0, 0);
+  CHECK(job.take() == "finish");
+  job->on_abort(0, 3, "too late");
+  CHECK(job.take().empty());
+  CHECK(job.report().reason == EndReason::kSuccess);
+  CHECK_FALSE(job.report().first_failure);
+  CHECK(job.report().abort_message.empty());
+}
+
+TEST_CASE("^C asks with SIGTERM and says how to hasten; a second one kills, a third changes nothing") {
+  Job job(2);
+  job.all_start();
+  job->on_signal(SIGINT);
+  CHECK(job.take() == "end 15 5");
+  CHECK(job.notes() == std::vector<std::string>{"ending 2 ranks; ^C again kills them now"});
+  job->on_signal(SIGINT);
+  CHECK(job.take() == "end 9 0");
+  job->on_signal(SIGINT);
+  CHECK(job.take().empty());
+  CHECK(job.notes().size() == 1);
+  job.dies(0, SIGKILL, true);
+  job.exits(1, 1);
+  CHECK(job.take() == "finish");
+  CHECK(job.report().reason == EndReason::kSignal);
+  CHECK(job.report().signal == SIGINT);
+  CHECK(job.report().exit_code == 130);
+  CHECK_FALSE(job.report().first_failure);
+}
+
+TEST_CASE("other ending signals are handed on as they are, without a word") {
+  for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
+    Job job(2);
+    job.all_start();
+    job->on_signal(signal);
+    CHECK(job.take() == "end " + std::to_string(signal) + " 5");
+    CHECK(job.notes().empty());
+    CHECK(job.report().exit_code == 128 + signal);
+    job->on_signal(SIGTERM);
+    CHECK(job.take() == "end 9 0");
+    CHECK(job.report().signal == signal);
+  }
+}
+
+TEST_CASE("a signal while the job ends for another reason kills now and does not become the reason") {
+  Job job(2);
+  job.all_start();
+  job.exits(0, 4);
+  CHECK(job.take() == "end 15 5");
+  job->on_signal(SIGINT);
+  CHECK(job.take() == "end 9 0");
+  CHECK(job.report().reason == EndReason::kRankFailed);
+  CHECK(job.report().exit_code == 4);
+  CHECK(job.report().signal == 0);
+}
+
+TEST_CASE("a signal while only leftovers are being ended kills those") {
+  Job job(1);
+  job.all_start();
+  job.exits(0, 0);
+  CHECK(job.take() == "finish");
+  job->on_signal(SIGTERM);
+  CHECK(job.take() == "end 9 0");
+  job->on_finished(0, 1);
+  CHECK(job.report().reason == EndReason::kSuccess);
+  CHECK(job.report().exit_code == 0);
+}
+
+TEST_CASE("signals that say something to programs are forwarded and end nothing") {
+  Job job(2);
+  job.all_start();
+  job->on_signal(SIGUSR1);
+  job->on_signal(SIGUSR2);
+  CHECK(job.take() == "forward 10, forward 12");
+  job->on_signal(SIGTSTP);
+  CHECK(job.take() == "forward 20, stop self");  // in this order: once stopped, nothing can be told
+  job->on_signal(SIGCONT);
+  CHECK(job.take() == "forward 18");
+  job.exits(0, 0);
+  job.exits(1, 0);
+  CHECK(job.report().exit_code == 0);
+}
+
+TEST_CASE("the timeout ends the job with 124; only the first reason counts") {
+  Job job(2);
+  job.all_start();
+  job->on_timeout();
+  CHECK(job.take() == "end 15 5");
+  job.exits(0, 1);
+  job.dies(1, SIGTERM, true);
+  CHECK(job.take() == "finish");
+  CHECK(job.report().reason == EndReason::kTimeout);
+  CHECK(job.report().exit_code == 124);
+  CHECK_FALSE(job.report().first_failure);
+
+  Job late(1);
+  late.all_start();
+  late.exits(0, 5);
+  late.take();
+  late->on_timeout();
+  CHECK(late.take().empty());
+  CHECK(late.report().reason == EndReason::kRankFailed);
+  CHECK(late.report().exit_code == 5);
+}
+
+TEST_CASE("a reader of the output that goes away ends the job as SIGPIPE would") {
+  Job job(1);
+  job.all_start();
+  job->on_output_broken();
+  CHECK(job.take() == "end 15 5");
+  job->on_output_broken();
+  CHECK(job.take().empty());
+  CHECK(job.report().reason == EndReason::kSignal);
+  CHECK(job.report().signal == SIGPIPE);
+  CHECK(job.report().exit_code == 141);
+  CHECK(job.report().message == "nobody reads ddlrun's output any more");
+}
+
+TEST_CASE("an output that breaks while the job ends does not become the reason") {
+  Job job(2);
+  job.all_start();
+  job.exits(0, 5);
+  job.take();
+  job->on_output_broken();
+  CHECK(job.take().empty());
+  CHECK(job.report().signal == 0);
+  CHECK(job.report().message.empty());
+}
+
+TEST_CASE("an agent that is lost ends the job at once: what ran there is unknown") {
+  Job job(2);
+  job.all_start();
+  job->on_agent_failed(0, "the agent (process 71) was killed by SIGKILL (killed) on node0", true);
+  CHECK(job.take() == "end 9 0, done");
+  CHECK(job->is_done());
+  CHECK(job.report().reason == EndReason::kHostLost);
+  CHECK(job.report().exit_code == contract::kLostHost);
+  CHECK(job.report().message == "the agent (process 71) was killed by SIGKILL (killed) on node0");
+  CHECK(job.rank(0).kind == Kind::kRunning);
+  CHECK_FALSE(job.report().first_failure);
+}
+
+TEST_CASE("an agent that cannot start anything is a start failure") {
+  Job job(2);
+  job->on_agent_failed(0, "starting the PMIx server: no space", false);
+  CHECK(job.take() == "end 9 0, done");
+  CHECK(job.report().reason == EndReason::kStartFailed);
+  CHECK(job.report().exit_code == contract::kStartFailure);
+  CHECK(job.rank(0).kind == Kind::kNotStarted);
+}
+
+TEST_CASE("an agent that is lost while the job ends does not become the reason") {
+  Job job(2);
+  job.all_start();
+  job.exits(1, 6);
+  job.take();
+  job->on_agent_failed(0, "gone", true);
+  CHECK(job.take() == "done");
+  CHECK(job.report().reason == EndReason::kRankFailed);
+  CHECK(job.report().first_failure == 1);
+  CHECK(job.report().exit_code == 6);
+  CHECK(job.report().message.empty());
+}
+
+TEST_CASE(
+    "an agent that is lost between the last rank's end and its own is no success: output may be missing") {
+  Job job(1);
+  job.all_start();
+  job.exits(0, 0);
+  CHECK(job.take() == "finish");
+  job->on_agent_failed(0, "gone", true);
+  CHECK(job.take() == "end 9 0, done");
+  CHECK(job.report().reason == EndReason::kHostLost);
+  CHECK(job.report().exit_code == contract::kLostHost);
+  CHECK(job.report().message == "gone");
+}
+
+TEST_CASE("with several nodes, done is when the last one has finished") {
+  Job job(4, 2);
+  job.all_start();
+  for (const int rank : {0, 1, 2, 3}) job.exits(rank, 0);
+  CHECK(job.take() == "finish");
+  job->on_finished(1, 1);
+  job->on_finished(1, 1);  // says it twice
+  CHECK(job.take().empty());
+  job->on_finished(0, 3);
+  CHECK(job.take() == "done");
+  CHECK(job.report().leftovers_ended == 4);
+}
+
+TEST_CASE("a lost node's ranks are not waited for, those of the other nodes are") {
+  Job job(4, 2);
+  job.all_start();
+  job->on_agent_failed(1, "node1 lost", true);
+  CHECK(job.take() == "end 9 0");
+  job->on_agent_failed(1, "its link closed, too", true);  // AgentFailed, and then the link: one loss
+  CHECK(job.take().empty());
+  job.dies(0, SIGKILL, true);
+  CHECK(job.take().empty());
+  job.dies(1, SIGKILL, true);
+  CHECK(job.take() == "finish");
+  CHECK_FALSE(job->is_done());
+  job->on_finished(0, 0);
+  CHECK(job.take() == "done");
+  CHECK(job.report().message == "node1 lost");
+  CHECK(job.rank(2).kind == Kind::kRunning);
+  CHECK(job.rank(0).kind == Kind::kSignalled);
+}
+
+TEST_CASE("the loss of a node whose ranks have all ended still finishes the others") {
+  Job job(2, 2);
+  job.all_start();
+  job.exits(1, 0);
+  job->on_agent_failed(1, "node1 lost", true);
+  CHECK(job.take() == "end 9 0");
+  job.dies(0, SIGKILL, true);
+  CHECK(job.take() == "finish");
+}
+
+TEST_CASE("a rank that ends twice is counted once") {
+  Job job(2);
+  job.all_start();
+  job.exits(0, 0);
+  job.exits(0, 3);
+  CHECK(job.take().empty());
+  CHECK(job.rank(0).exit_code == 0);
+  job->on_rank_started(0, 999);  // and a start that is told late does not bring it back
+  CHECK(job.rank(0).kind == Kind::kExited);
+  CHECK(job.rank(0).pid == 100);
+}
+
+TEST_CASE("after done, nothing that is still under way changes the report or causes anything") {
+  Job job(2);
+  job.all_start();
+  job->on_agent_failed(0, "lost", true);
+  job.take();
+  const int code = job.report().exit_code;
+  job.exits(0, 9);
+  job.dies(1, SIGSEGV);
+  job->on_rank_started(1, 5);
+  job->on_abort(0, 3, "late");
+  job->on_timeout();
+  job->on_output_broken();
+  job->on_finished(0, 7);
+  job->on_agent_failed(0, "again", true);
+  CHECK(job.take().empty());
+  CHECK(job.report().exit_code == code);
+  CHECK(job.report().reason == EndReason::kHostLost);
+  CHECK(job.report().message == "lost");
+  CHECK(job.report().leftovers_ended == 0);
+  CHECK_FALSE(job.report().first_failure);
+  CHECK(job.rank(0).kind == Kind::kRunning);
+  CHECK(job.rank(1).pid == 101);
+}
