@@ -1,8 +1,10 @@
 #include "cli/report_text.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,7 +12,6 @@
 
 #include "base/text.h"
 #include "cli/rank_ranges.h"
-#include "contract/exit_code.h"
 #include "launcher/output/stderr_tail.h"
 
 namespace ddl::cli {
@@ -78,7 +79,7 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
       break;
     case EndReason::kHostLost: break;
     case EndReason::kTimeout:
-      return fmt::format("the job had not ended after --timeout {} and was ended", job.timeout_seconds);
+      return fmt::format("the job had not ended after {} s (--timeout) and was ended", job.timeout_seconds);
     case EndReason::kSignal: return fmt::format("ended by {}{}", signal_name(report.signal), after);
   }
   return report.message.empty() ? "the job failed" + after : report.message;
@@ -129,7 +130,8 @@ std::string next_step_after_signal(const RankOutcome& culprit) {
     case SIGKILL:
       // An explanation says itself whether memory is the matter.
       if (!culprit.kill_explanation.empty()) return "";
-      return "ddlrun did not send it: look for the kernel's out-of-memory killer in 'dmesg' on " + culprit.host;
+      return "ddlrun did not send it: look for the kernel's out-of-memory killer in 'dmesg' on " +
+             culprit.host;
     case SIGSEGV:
     case SIGBUS:
     case SIGABRT:
@@ -143,22 +145,24 @@ std::string next_step_after_signal(const RankOutcome& culprit) {
   }
 }
 
+/// True if a start error ends with the system's words for this errno.
+bool says(const std::string& start_error, int error) {
+  return start_error.starts_with("cannot execute ") &&
+         start_error.ends_with(std::generic_category().message(error));
+}
+
 /// What to do next, in one sentence; "" where the lines above say all there is.
 std::string next_step(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
-  const std::string program = job.command.empty() ? "" : job.command.front();
+  const std::string program = job.command.empty() ? "" : shell_quote(job.command.front());
   switch (report.reason) {
     case EndReason::kTimeout: return "if it was still at work, give --timeout more seconds";
     case EndReason::kStartFailed:
-      if (report.exit_code == contract::kNotFound && culprit && !program.empty() &&
-          program.find('/') == std::string::npos) {
-        return "a name without '/' is looked up in PATH; for a file in the working directory write " +
-               shell_quote("./" + program);
+      // What does not exist is named with where it was looked for; only a script that lacks something needs more.
+      if (culprit && says(culprit->start_error, EACCES)) {
+        return "make it executable (chmod +x), or start its interpreter: python3 " + program;
       }
-      if (report.exit_code == contract::kNotFound && culprit)
-        return "check the path; it is meant from " + job.workdir;
-      if (report.exit_code == contract::kNotExecutable && culprit) {
-        return "make it executable (chmod +x) with a #! line, or start its interpreter: python3 " +
-               shell_quote(program);
+      if (culprit && says(culprit->start_error, ENOEXEC)) {
+        return "begin it with a #! line, or start its interpreter: python3 " + program;
       }
       return "";
     case EndReason::kRankFailed:

@@ -4,9 +4,15 @@
 #include <regex>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "cli/build_box.h"
 #include "cli/option_table.h"
+#include "cli/plan_json.h"
+#include "cli/report_fixture.h"
+#include "cli/report_json.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
@@ -64,4 +70,30 @@ TEST_CASE("ddlrun.md describes every option with all its spellings, and no optio
     for (const auto spelling : ddl::split(entry.spellings, ',')) existing.emplace(spelling);
   }
   CHECK(documented == existing);
+}
+
+TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
+  const std::string page = source("docs/reference/ddlrun.md");
+  ddl::launcher::NodeLaunch node;
+  node.ranks.resize(1);
+  const auto job = ddl::test::job_of({"./a"});
+  const auto report =
+      ddl::test::report_of(ddl::test::EndReason::kRankFailed, 1, {ddl::test::exited(0, 1, 1)});
+  std::set<std::string> fields;
+  const auto collect = [&](const auto& self, const nlohmann::json& json) -> void {
+    if (!json.is_structured()) return;
+    for (const auto& [name, value] : json.items()) {
+      if (json.is_object()) fields.insert(name);
+      self(self, value);
+    }
+  };
+  for (const std::string& text :
+       {report_json(report), plan_json({{node}}, job, {}), check_build_json({{}})}) {
+    collect(collect, nlohmann::json::parse(text));
+  }
+  CHECK(fields.size() > 30);
+  for (const std::string& field : fields) {
+    INFO(field);
+    CHECK(page.find("`" + field + "`") != std::string::npos);
+  }
 }

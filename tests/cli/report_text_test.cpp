@@ -104,20 +104,29 @@ TEST_CASE("a rank that aborted the job") {
 
 TEST_CASE("a command that is not there, and one that cannot be executed") {
   auto start_failed = of_kind(Kind::kStartFailed, 0);
-  start_failed.start_error = "cannot execute train: No such file or directory";
+  start_failed.start_error = "no such file: /home/me/train";
   JobReport report = report_of(EndReason::kStartFailed, 127,
                                {start_failed, of_kind(Kind::kStartFailed, 1), of_kind(Kind::kNotStarted, 2)});
   report.first_failure = 0;
-  CHECK(
-      plain(report, job_of({"train"})) ==
-      "ddlrun: rank 0 on node3 could not be started: cannot execute train: No such file or directory\n"
-      "  rank 1 could not be started either; rank 2 was not started\n"
-      "  next: a name without '/' is looked up in PATH; for a file in the working directory write ./train\n");
-  CHECK_THAT(plain(report, job_of({"bin/train"})),
-             Catch::EndsWith("next: check the path; it is meant from /home/me\n"));
+  CHECK(plain(report, job_of({"./train"})) ==
+        "ddlrun: rank 0 on node3 could not be started: no such file: /home/me/train\n"
+        "  rank 1 could not be started either; rank 2 was not started\n");
+
   report.exit_code = 126;
-  CHECK_THAT(plain(report, job_of({"./my train.py"})),
-             Catch::EndsWith("start its interpreter: python3 './my train.py'\n"));
+  const auto script = job_of({"./my train.py"});
+  report.ranks[0].start_error = "cannot execute ./my train.py: Permission denied";
+  CHECK_THAT(plain(report, script),
+             Catch::EndsWith(
+                 "next: make it executable (chmod +x), or start its interpreter: python3 './my train.py'\n"));
+  report.ranks[0].start_error = "cannot execute ./my train.py: Exec format error";
+  CHECK_THAT(plain(report, script),
+             Catch::EndsWith("next: begin it with a #! line, or start its interpreter: python3 "
+                             "'./my train.py'\n"));
+  for (const char* other : {"cannot execute ./my train.py: Argument list too long",
+                            "working directory /closed: Permission denied"}) {
+    report.ranks[0].start_error = other;
+    CHECK_THAT(plain(report, script), !Catch::Contains("next:"));
+  }
 }
 
 TEST_CASE("a job that could not begin, a lost host, a timeout, and a signal") {
@@ -135,7 +144,7 @@ TEST_CASE("a job that could not begin, a lost host, a timeout, and a signal") {
   job.timeout_seconds = 2.5;
   report = report_of(EndReason::kTimeout, 124, {killed(0, SIGTERM, 2.5, true), exited(1, 0, 1)});
   CHECK(plain(report, job) ==
-        "ddlrun: the job had not ended after --timeout 2.5 and was ended\n"
+        "ddlrun: the job had not ended after 2.5 s (--timeout) and was ended\n"
         "  rank 0 was ended with SIGTERM; rank 1 exited with 0\n"
         "  next: if it was still at work, give --timeout more seconds\n");
 
