@@ -1,21 +1,26 @@
 // Ranks as forked processes: the real wire-up, real deaths.
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd_passing.h"
 #include "base/unique_fd.h"
+#include "runtime/src/transport/local_socket.h"
+#include "runtime/src/transport/wire_up_leader.h"
+#include "runtime/src/transport/wire_up_member.h"
+#include "runtime/support/board_bootstrap.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/process_job.h"
-#include "support/catch.h"
+#include "support/skip.h"
 
 using namespace ddl::conformance;
-using ddl::runtime::FaultPlan;
-using ddl::runtime::test::ProcessJob;
-using ddl::runtime::test::RankEnd;
-using ddl::runtime::test::RankPlace;
+using namespace ddl::runtime;
+using namespace ddl::runtime::test;
+using ddl::Deadline;
 
 namespace {
 
@@ -148,8 +153,11 @@ TEST_CASE("a death in a broadcast or a barrier is told as well") {
   for (const std::size_t rank : {0u, 2u}) {
     CAPTURE(ends[rank].report);
     CHECK(ends[rank].exit_code == 0);
-    CHECK(ends[rank].report.find(name_of(1)) == 0);
-    CHECK(ends[rank].report.find(" died during " + collective + " #1") != std::string::npos);
+    // Before, if this rank came later than the victim died.
+    const std::string& report = ends[rank].report;
+    CHECK(report.find(name_of(1) + " (pid " + std::to_string(ends[1].pid) + ") died ") == 0);
+    CHECK((report.find(" during " + collective + " #1") != std::string::npos ||
+           report.find(" before " + collective + " #1") != std::string::npos));
   }
 }
 
@@ -256,6 +264,51 @@ TEST_CASE("a child forked without exec cannot use the context, and cannot harm i
     expect_ok(ddl_finalize(context), "finalize");
     return std::string();
   }));
+}
+
+TEST_CASE("another user is turned away, even with the nonce") {
+  if (::geteuid() != 0) DDL_SKIP("only root can become another user");
+  Board board(2);
+  SegmentWish wish;
+  wish.slot_bytes = 64;
+  auto leader = WireUpLeader::open(BoardBootstrap(board, 0).membership(), wish);
+  REQUIRE(leader);
+  const auto rendezvous = Rendezvous::parse(leader->address());
+  REQUIRE(rendezvous);
+  const Deadline deadline = Deadline::after_seconds(60);
+  FaultInjector fault(std::nullopt, 1);
+
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    const bool became_another = ::setuid(65534) == 0;
+    const auto refused = join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, deadline, fault);
+    // It also notices that the leader is not of its own user.
+    ::_exit(became_another && !refused ? 0 : 1);
+  }
+  const pid_t impostor = ::fork();
+  if (impostor == 0) {
+    const bool became_another = ::setuid(65534) == 0;
+    const auto socket = connect_local(rendezvous->socket_name, deadline);
+    Hello hello;
+    hello.nonce = rendezvous->nonce;
+    hello.rank = 1;
+    const bool sent = socket && ddl::send_with_fds(socket->get(), bytes_of(hello), {});
+    char byte;
+    const bool answered = sent && ::recv(socket->get(), &byte, 1, 0) > 0;
+    ::_exit(became_another && !answered ? 0 : 1);
+  }
+  const pid_t member = ::fork();
+  if (member == 0) {
+    ::_exit(join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, deadline, fault) ? 0 : 1);
+  }
+  const auto group = leader->gather(deadline);
+  REQUIRE(group);
+  CHECK(group->members[1].pid == member);
+  for (const pid_t child : {stranger, impostor, member}) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  }
 }
 
 TEST_CASE("an idle rank uses no CPU") {

@@ -138,6 +138,18 @@ TEST_CASE("fault plans are point:rank:n") {
   }
 }
 
+#ifdef DDL_FAULT_INJECTION
+TEST_CASE("builds with fault injection read DDL_FAULT") {
+  const auto settings = Settings::read(environment_of({{"DDL_FAULT", "init.after_fence:1:1"}}));
+  REQUIRE(settings);
+  REQUIRE(settings->fault);
+  CHECK(settings->fault->point == "init.after_fence");
+  const auto refused = Settings::read(environment_of({{"DDL_FAULT", "now"}}));
+  REQUIRE_FALSE(refused);
+  CHECK(contains(refused.error().message(), "DDL_FAULT=now: expected point:rank:n"));
+}
+#endif
+
 TEST_CASE("waits spin only while every rank has a CPU") {
   const std::chrono::nanoseconds spin(1000);
   CHECK(WaitPolicy::for_group(2, 2, spin).spin == spin);

@@ -2,6 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <array>
+
 #include "runtime/src/channel/flag_protocol.h"
 #include "runtime/src/channel/futex.h"
 
@@ -20,19 +23,18 @@ inline void relax() {
 #endif
 }
 
-/// Spins until the word shows the sequence, the policy's time is over or there is a reason to stop.
+/// Spins until the word shows the sequence, the policy's time or the deadline is over, or there is a reason to stop.
 template <class ShouldStop>
-bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy,
+bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy, Deadline deadline,
                 ShouldStop should_stop) {
-  using Clock = std::chrono::steady_clock;
   if (policy.spin.count() > 0) {
-    const auto end = Clock::now() + policy.spin;
+    const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
     do {
       for (int look = 0; look < kLooksPerRound; ++look) {
         if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
         relax();
       }
-    } while (!should_stop() && Clock::now() < end);
+    } while (!should_stop() && Deadline::Clock::now() < end);
   }
   for (int i = 0; i < policy.yields; ++i) {
     if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
@@ -82,7 +84,7 @@ Outcome Channel::wait_for(int index) {
   FlagLine& line = segment_.flag(index, sequence_ & 1);
   if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
   const auto stop = [this, index] { return should_stop(index); };
-  if (spin_until(line.word, sequence_, policy_, stop)) return {};
+  if (spin_until(line.word, sequence_, policy_, deadline_.deadline, stop)) return {};
   FutexPlatform platform;
   FlagProtocol protocol(platform);
   SharedWord& own_sleeper = segment_.sleeper(index_).sleeps_on;

@@ -204,13 +204,14 @@ Status PmixBootstrap::load_membership(std::uint32_t generation) {
 
   PmixValue peers;
   DDL_TRY(get_of_job(PMIX_LOCAL_PEERS, peers));
+  const std::string list = peers.text().value_or("");
   membership_.local_members.clear();
   bool lists_self = false;
-  for (const std::string_view part : split(peers.text().value_or(""), ',')) {
+  for (const std::string_view part : split(list, ',')) {
     const auto peer = parse_integer(trim(part));
     if (!peer || *peer < 0 || *peer >= *ranks) {
-      return fail(ErrorCode::kProtocol, "the PMIx server's list of local peers is not one of ranks: " +
-                                            peers.text().value_or("(no text)"));
+      return fail(ErrorCode::kProtocol,
+                  "the PMIx server's list of local peers is not one of ranks: \"" + list + "\"");
     }
     membership_.local_members.push_back(static_cast<int>(*peer));
     lists_self = lists_self || *peer == membership_.rank;
