@@ -4,8 +4,10 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -69,9 +71,8 @@ void print_error(const char* whose, const Eigen::RowVectorXd& grid, const Eigen:
               largest, begin, end);
 }
 
-void run(const Options& options) {
-  // 1. Join the job. Started alone, the program is a job of one rank.
-  ddl::Context context;
+void train(ddl::Context& context, const Options& options) {
+  // 1. Who am I, and how many are we? Started alone, the program is a job of one rank.
   const int rank = context.rank();
   const int size = context.size();
   const bool speaks = rank == 0;  // one rank prints and writes files, the others only work
@@ -179,19 +180,27 @@ void run(const Options& options) {
   }
 }
 
+/// Ends the process while it is still a member of the job, so that its own exit is the job's first failure. A return
+/// from main would first leave the job in good order; whoever waits for this rank would notice, and might exit sooner.
+[[noreturn]] void give_up(const std::exception& error, int exit_code) {
+  std::fprintf(stderr, "function_approximation: %s\n", error.what());
+  std::exit(exit_code);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // show every loss at once, also through a pipe
   const Options options = parse_options(argc, argv);
+  std::optional<ddl::Context>
+      context;  // outside of the block, so that it is still there when give_up() is called
   try {
-    run(options);
+    context.emplace();
+    train(*context, options);
     return 0;
   } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "function_approximation: %s\n", error.what());
-    return 2;
+    give_up(error, 2);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "function_approximation: %s\n", error.what());
-    return 1;
+    give_up(error, 1);
   }
 }
