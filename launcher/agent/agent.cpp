@@ -281,13 +281,12 @@ class Agent {
 
 }  // namespace
 
-int run_agent(UniqueFd link, UniqueFd link_write) {
+int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write) {
   ::prctl(PR_SET_NAME, "ddl-agent");
   ::setsid();  // the terminal's ^C and ^Z are the head's to hear
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT}) std::signal(signal, SIG_IGN);
   become_subreaper();
-  auto directory = make_session_directory();
-  auto spawner = directory ? start_spawner(*directory) : fail(directory.error());
+  auto spawner = start_spawner(session_directory);
   if (!spawner) {
     EventLoop loop;
     const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));
@@ -297,12 +296,12 @@ int run_agent(UniqueFd link, UniqueFd link_write) {
   }
   int status = 0;
   {
-    Agent agent(std::move(link), std::move(link_write), std::move(*spawner), *directory);
+    Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory);
     status = agent.run();
   }
   // The spawner ends when its channel closes; it is waited for so that nothing of the job outlives the agent.
   wait_for_descendants(Deadline::after(kSpawnerGoneDeadline));
-  remove_session_directory(*directory);
+  remove_session_directory(session_directory);
   return status;
 }
 

@@ -1,14 +1,17 @@
 // The node's part of a job: the link to the head, the PMIx server, output, reports.
 #pragma once
 
+#include <string>
+
 #include "base/unique_fd.h"
 
 namespace ddl::launcher {
 
 /// The whole life of an agent process: forks the spawner, answers with NodeFacts, does what the head says, and returns
 /// the process's exit status when nothing of the job is left on this node. If the head goes away it ends the ranks.
+/// session_directory (session_directory.h) is removed at the end, by the spawner if the agent is killed.
 /// link is a connected socket to the head; or the reading half if link_write is given. The calling process must have
 /// one thread, and must leave by _exit() afterwards.
-int run_agent(UniqueFd link, UniqueFd link_write = {});
+int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write = {});
 
 }  // namespace ddl::launcher

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "launcher/agent/agent.h"
+#include "launcher/agent/session_directory.h"
 #include "launcher/process/child_end.h"
 #include "launcher/process/close_fds.h"
 #include "launcher/process/descendants.h"
@@ -16,23 +17,27 @@ constexpr auto kForceDeadline = std::chrono::seconds(2);
 
 class ForkedAgent : public AgentProcess {
  public:
-  ForkedAgent(pid_t pid, std::vector<ProcessId> bystanders) : pid_(pid), bystanders_(std::move(bystanders)) {}
+  ForkedAgent(pid_t pid, std::string session_directory, std::vector<ProcessId> bystanders)
+      : pid_(pid), session_directory_(std::move(session_directory)), bystanders_(std::move(bystanders)) {}
 
   std::string how_it_ended() override {
     return "the agent (process " + std::to_string(pid_) + ") " + describe_child_end(pid_);
   }
 
   void clean_up(Deadline deadline) override {
-    if (wait_for_descendants(deadline, bystanders_)) return;
-    kill_descendants(Deadline::after(kForceDeadline), bystanders_);
+    if (!wait_for_descendants(deadline, bystanders_)) {
+      kill_descendants(Deadline::after(kForceDeadline), bystanders_);
+    }
+    remove_session_directory(session_directory_);  // if agent and spawner were killed together
   }
 
  private:
   pid_t pid_;
+  std::string session_directory_;
   std::vector<ProcessId> bystanders_;
 };
 
-[[noreturn]] void become_agent(UniqueFd link) {
+[[noreturn]] void become_agent(const std::string& session_directory, UniqueFd link) {
   close_all_fds_but(link.get());
   // Its standard error stays: that is where it speaks when the head has died. The others would keep a reader of
   // ddlrun's output waiting.
@@ -41,7 +46,7 @@ class ForkedAgent : public AgentProcess {
     ::dup2(null, STDOUT_FILENO);
     ::close(null);
   }
-  ::_exit(run_agent(std::move(link)));
+  ::_exit(run_agent(session_directory, std::move(link)));
 }
 
 class LocalStarter : public NodeStarter {
@@ -49,16 +54,22 @@ class LocalStarter : public NodeStarter {
   Result<StartedAgent> start(const AllocatedNode&) override {
     auto link = make_socket_pair(SOCK_STREAM);
     if (!link) return fail(std::move(link.error()).during("starting the agent on this machine"));
+    // Made here, because the head outlives the agent that works in it.
+    auto directory = make_session_directory();
+    if (!directory) return fail(ErrorCode::kSystem, directory.error().message() + ", on this machine");
     // "something & exec ddlrun ..." makes something a child of this process that is no part of the job.
     auto bystanders = descendants_of(::getpid());
     become_subreaper();
     const pid_t pid = ::fork();
     if (pid < 0) {
       auto error = errno_error("fork", errno);
+      remove_session_directory(*directory);
       return fail(std::move(error).during("starting the agent on this machine"));
     }
-    if (pid == 0) become_agent(std::move(link->second));
-    return StartedAgent{std::move(link->first), {}, std::make_unique<ForkedAgent>(pid, std::move(bystanders))};
+    if (pid == 0) become_agent(*directory, std::move(link->second));
+    return StartedAgent{std::move(link->first),
+                        {},
+                        std::make_unique<ForkedAgent>(pid, std::move(*directory), std::move(bystanders))};
   }
 };
 
