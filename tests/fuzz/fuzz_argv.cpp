@@ -28,7 +28,7 @@ void check_prepass(const Words& words) {
   require(std::equal(split.command.rbegin(), split.command.rend(), words.rbegin()));
   // A word of ours becomes one word, or an option and its value; nothing is made up.
   require(split.options.size() <= 2 * (words.size() - split.command.size()));
-  // What it made is what it makes of it again; but a value "--", which only "-np=--" can give, would end the options.
+  // What it made is what it makes of it again; but a value "--", which "-np=--" can give, would end the options.
   if (std::find(split.options.begin(), split.options.end(), "--") != split.options.end()) return;
   Words again = split.options;
   again.emplace_back("--");
