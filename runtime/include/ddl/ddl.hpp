@@ -69,6 +69,9 @@ inline ddl_call_options to_c(const CallOptions& options) {
 
 /// One membership in the job. Movable, not copyable; leaves the job when it is destroyed.
 /// Threads: as in ddl.h, one collective at a time.
+/// A rank that gives up should exit (std::exit, std::abort) before its Context is destroyed: the others are told of its
+/// death, and its exit code is the job's. A Context that an exception destroys leaves in order, and who waits for it may
+/// then fail and exit first.
 class Context {
  public:
   /// Joins the job; collective. timeout_seconds: deadline of every collective that names none, 0 = none.
