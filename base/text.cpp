@@ -71,7 +71,8 @@ std::string shell_quote(std::string_view word) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+  const char* plural = noun.ends_with('s') ? "es" : "s";
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : plural);
 }
 
 std::string signal_text(int signal) {

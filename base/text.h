@@ -21,7 +21,7 @@ std::optional<double> parse_number(std::string_view text);
 
 /// The word as a POSIX shell would need it: quoted only if necessary.
 std::string shell_quote(std::string_view word);
-/// "1 rank", "2 ranks".
+/// "1 rank", "2 ranks", "2 processes".
 std::string counted(std::int64_t count, std::string_view noun);
 /// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.
 std::string signal_text(int signal);

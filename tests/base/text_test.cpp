@@ -80,6 +80,8 @@ TEST_CASE("one rank, two ranks") {
   CHECK(ddl::counted(1, "rank") == "1 rank");
   CHECK(ddl::counted(0, "rank") == "0 ranks");
   CHECK(ddl::counted(2, "rank") == "2 ranks");
+  CHECK(ddl::counted(1, "process") == "1 process");
+  CHECK(ddl::counted(6, "process") == "6 processes");
 }
 
 TEST_CASE("signals by name") {
