@@ -173,9 +173,11 @@ class Agent {
     head_gone_ = true;
     if (finished_) return loop_.stop();
     if (!ranks_.empty()) {
-      std::fprintf(stderr, "ddlrun agent on %s: ddlrun itself has gone; ending %s\n", hostname().c_str(),
-                   counted(static_cast<std::int64_t>(ranks_.size()), "rank").c_str());
+      const std::string rest = all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
+      std::fprintf(stderr, "ddlrun agent on %s: ddlrun itself has gone%s\n", hostname().c_str(), rest.c_str());
     }
+    // The spawner may have died before the head did: then everything has been killed, and nobody would report it.
+    if (all_gone_) return loop_.stop();
     finishing_ = true;
     terminator_.begin(SIGTERM, kHeadGoneGraceSeconds);
     spawner_.send(message::ReportGone{});
