@@ -1,0 +1,234 @@
+// What ranks find in their environment.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "base/text.h"
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+/// The environment of rank 0..size-1, as env(1) prints it there.
+std::vector<Environment> environments(const Scratch& scratch, const Command& command, int size) {
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  std::vector<Environment> ranks(static_cast<std::size_t>(size));
+  for (int rank = 0; rank < size; ++rank) {
+    const std::string text = bytes_of(scratch.path("env." + std::to_string(rank)));
+    for (const auto entry : split(text, '\0')) {
+      const std::size_t equals = entry.find('=');
+      if (equals != std::string::npos) {
+        ranks[static_cast<std::size_t>(rank)].emplace(entry.substr(0, equals), entry.substr(equals + 1));
+      }
+    }
+  }
+  return ranks;
+}
+
+/// ddlrun whose ranks write their environment to files.
+Command ddlrun_env(int size, std::vector<std::string> options = {}) {
+  std::vector<std::string> arguments = {"-np", std::to_string(size), "--oversubscribe"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.insert(arguments.end(), {"sh", "-c", "env -0 > env.$RANK"});
+  return ddlrun(arguments);
+}
+
+TEST_CASE("ranks get the whole environment, odd values too", "[environment]") {
+  const Scratch scratch;
+  Command command = ddlrun_env(2);
+  const Environment odd = {{"E2E_EMPTY", ""},
+                           {"E2E_LINES", "one\ntwo\n"},
+                           {"E2E_EQUALS", "a=b=c"},
+                           {"E2E_BYTES", "\xff\x01 é"},
+                           {"E2E_LONG", std::string(100'000, 'v')},
+                           {"CUDA_VISIBLE_DEVICES", "1,0"}};
+  command.environment = odd;
+  for (const Environment& rank : environments(scratch, command, 2)) {
+    for (const auto& [name, value] : odd) {
+      CAPTURE(name);
+      REQUIRE(rank.contains(name));
+      CHECK((rank.at(name) == value));
+    }
+    CHECK(rank.at("PATH") == std::getenv("PATH"));
+  }
+}
+
+TEST_CASE("every rank knows who it is, as Horovod and as torch name it", "[environment]") {
+  const Scratch scratch;
+  const auto ranks = environments(scratch, ddlrun_env(3), 3);
+  for (int number = 0; number < 3; ++number) {
+    const Environment& rank = ranks[static_cast<std::size_t>(number)];
+    const std::string self = std::to_string(number);
+    CAPTURE(self);
+    const Environment expected = {
+        {"HOROVOD_RANK", self},
+        {"HOROVOD_SIZE", "3"},
+        {"HOROVOD_LOCAL_RANK", self},
+        {"HOROVOD_LOCAL_SIZE", "3"},
+        {"HOROVOD_CROSS_RANK", "0"},
+        {"HOROVOD_CROSS_SIZE", "1"},
+        {"RANK", self},
+        {"WORLD_SIZE", "3"},
+        {"LOCAL_RANK", self},
+        {"LOCAL_WORLD_SIZE", "3"},
+        {"PMIX_RANK", self},
+    };
+    for (const auto& [name, value] : expected) {
+      CAPTURE(name);
+      REQUIRE(rank.contains(name));
+      CHECK(rank.at(name) == value);
+    }
+    // One address for all, at which rank 0 may listen.
+    CHECK(rank.at("MASTER_ADDR") == ranks[0].at("MASTER_ADDR"));
+    CHECK(rank.at("MASTER_PORT") == ranks[0].at("MASTER_PORT"));
+    const auto port = parse_integer(rank.at("MASTER_PORT"));
+    REQUIRE(port);
+    CHECK(*port > 0);
+    CHECK(*port < 65536);
+    CHECK(rank.at("PMIX_NAMESPACE") == ranks[0].at("PMIX_NAMESPACE"));
+  }
+}
+
+TEST_CASE("identity inherited from outside does not get through", "[environment]") {
+  const Scratch scratch;
+  Command command = ddlrun_env(2);
+  command.environment = {{"RANK", "77"},
+                         {"WORLD_SIZE", "78"},
+                         {"HOROVOD_RANK", "79"},
+                         {"LOCAL_RANK", "80"},
+                         {"MASTER_PORT", "81"}};
+  // The files are named after the rank: environments() finds them only if it is right.
+  for (const Environment& rank : environments(scratch, command, 2)) {
+    for (const auto& [name, value] : rank) {
+      if (command.environment.contains(name)) CHECK(value != command.environment.at(name));
+    }
+  }
+}
+
+TEST_CASE("stale variables of an outer launcher are removed", "[environment]") {
+  const Scratch scratch;
+  Command command = ddlrun_env(1);
+  command.environment = {{"PMIX_SERVER_URI2", "stale"},
+                         {"PMIX_STALE", "stale"},
+                         {"PMI_RANK", "stale"},
+                         {"PMI_FD", "stale"},
+                         {"PMI_SIZE", "stale"},
+                         {"OMPI_COMM_WORLD_RANK", "stale"},
+                         {"OMPI_COMM_WORLD_SIZE", "stale"},
+                         {"PMIX_NAMESPACE", "stale"},
+                         {"PMIX_RANK", "stale"}};
+  const auto ranks = environments(scratch, command, 1);
+  for (const auto& [name, value] : ranks[0]) {
+    CAPTURE(name);
+    CHECK(value != "stale");
+  }
+  CHECK_FALSE(ranks[0].contains("PMI_RANK"));
+  CHECK_FALSE(ranks[0].contains("PMI_SIZE"));
+  CHECK_FALSE(ranks[0].contains("OMPI_COMM_WORLD_SIZE"));
+}
+
+TEST_CASE("under a real mpirun, ranks are ddlrun's and not its", "[environment]") {
+  const std::string mpirun = DDL_E2E_MPIEXEC;
+  if (mpirun.empty()) DDL_SKIP("CMake found no mpirun");
+  const Scratch scratch;
+  const Command plain = ddlrun_env(2);
+  Command outer = plain;
+  outer.argv.insert(outer.argv.begin(), {mpirun, "-np", "1"});
+  outer.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+  const auto inside = environments(scratch, outer, 2);
+  const auto alone = environments(scratch, plain, 2);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    for (const auto& [name, value] : inside[rank]) {
+      CAPTURE(rank, name, value);
+      const bool is_launchers =
+          name.starts_with("PMIX_") || name.starts_with("PMI_") || name.starts_with("OMPI_COMM_WORLD_");
+      if (is_launchers) CHECK(alone[rank].contains(name));
+    }
+    CHECK(inside[rank].at("PMIX_RANK") == std::to_string(rank));
+  }
+}
+
+TEST_CASE("-x sets a variable, passes one on, and may name one that ddlrun would remove", "[environment]") {
+  const Scratch scratch;
+  Command command =
+      ddlrun_env(2, {"-x", "LR=0.1", "-x", "E2E_PASSED", "-x", "E2E_EMPTY=", "-x", "E2E_EQUALS=a=b", "-x",
+                     "E2E_TWICE=1", "-x", "E2E_TWICE=2", "-x", "PMI_SIZE=9"});
+  command.environment = {{"LR", "7"}, {"E2E_PASSED", "from outside"}};
+  for (const Environment& rank : environments(scratch, command, 2)) {
+    CHECK(rank.at("LR") == "0.1");
+    CHECK(rank.at("E2E_PASSED") == "from outside");
+    CHECK(rank.at("E2E_EMPTY").empty());
+    CHECK(rank.at("E2E_EQUALS") == "a=b");
+    CHECK(rank.at("E2E_TWICE") == "2");
+    CHECK(rank.at("PMI_SIZE") == "9");
+  }
+}
+
+/// Physical cores that this process may use.
+int allowed_cores() {
+  cpu_set_t cpus;
+  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 1;
+  std::map<std::string, int> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(static_cast<std::size_t>(cpu), &cpus)) continue;
+    const std::string file =
+        "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list";
+    ++cores[std::filesystem::exists(file) ? bytes_of(file) : std::to_string(cpu)];
+  }
+  return static_cast<int>(cores.size());
+}
+
+TEST_CASE("OMP_NUM_THREADS is the allowed cores by local ranks, and PYTHONUNBUFFERED is 1", "[environment]") {
+  const Scratch scratch;
+  ::unsetenv("OMP_NUM_THREADS");
+  ::unsetenv("PYTHONUNBUFFERED");
+  for (const int size : {1, 2, 3, 50}) {
+    CAPTURE(size);
+    for (const Environment& rank : environments(scratch, ddlrun_env(size), size)) {
+      CHECK(rank.at("OMP_NUM_THREADS") == std::to_string(std::max(1, allowed_cores() / size)));
+      CHECK(rank.at("PYTHONUNBUFFERED") == "1");
+    }
+  }
+}
+
+TEST_CASE("OMP_NUM_THREADS counts only the cores that ddlrun may use", "[environment]") {
+  const Scratch scratch;
+  Command command = ddlrun_env(1);
+  cpu_set_t cpus;
+  REQUIRE(::sched_getaffinity(0, sizeof cpus, &cpus) == 0);
+  int first = 0;
+  while (!CPU_ISSET(static_cast<std::size_t>(first), &cpus)) ++first;
+  command.argv.insert(command.argv.begin(), {"taskset", "--cpu-list", std::to_string(first)});
+  CHECK(environments(scratch, command, 1)[0].at("OMP_NUM_THREADS") == "1");
+}
+
+TEST_CASE("OMP_NUM_THREADS and PYTHONUNBUFFERED that the user has set stay", "[environment]") {
+  const Scratch scratch;
+  Command inherited = ddlrun_env(2);
+  inherited.environment = {{"OMP_NUM_THREADS", "17"}, {"PYTHONUNBUFFERED", ""}};
+  for (const Environment& rank : environments(scratch, inherited, 2)) {
+    CHECK(rank.at("OMP_NUM_THREADS") == "17");
+    CHECK(rank.at("PYTHONUNBUFFERED").empty());
+  }
+  const Command exported = ddlrun_env(2, {"-x", "OMP_NUM_THREADS=18"});
+  for (const Environment& rank : environments(scratch, exported, 2))
+    CHECK(rank.at("OMP_NUM_THREADS") == "18");
+}
+
+TEST_CASE("no descriptor of ddlrun's own reaches a rank", "[environment]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "1", "ls", "/proc/self/fd"}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(job.out() == "0\n1\n2\n3\n");  // 3 is ls's own
+}
+
+}  // namespace
+}  // namespace ddl::e2e

@@ -1,0 +1,300 @@
+#include "e2e/harness/job.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <random>
+#include <stdexcept>
+
+#include "base/pidfd.h"
+#include "base/text.h"
+#include "e2e/harness/fifo.h"
+#include "support/catch.h"
+
+namespace ddl::e2e {
+namespace {
+
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  return std::move(*result);
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& one : strings) pointers.push_back(const_cast<char*>(one.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string new_mark() {
+  std::random_device random;
+  return "DDL_E2E_MARK=" + std::to_string(::getpid()) + "-" + std::to_string(random()) + "-" +
+         std::to_string(random());
+}
+
+UniqueFd open_or_throw(const std::string& path, int flags) {
+  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (!fd) throw std::runtime_error(errno_error("open " + path, errno).message());
+  return fd;
+}
+
+std::string last_part(const std::string& text) {
+  constexpr std::size_t kShown = 4000;
+  return text.size() <= kShown ? text : "[...]" + text.substr(text.size() - kShown);
+}
+
+}  // namespace
+
+Command ddlrun(std::vector<std::string> arguments) {
+  Command command;
+  command.argv = std::move(arguments);
+  command.argv.insert(command.argv.begin(), DDL_E2E_DDLRUN);
+  return command;
+}
+
+std::string program(const std::string& name) { return std::string(DDL_E2E_PROGRAMS) + "/" + name; }
+
+Job::Job(const Scratch& scratch, const Command& command)
+    : scratch_(scratch), temporary_(scratch.make_directory("tmp")), mark_(new_mark()) {
+  start(command);
+}
+
+Job::~Job() {
+  kill_processes_with(mark_, Deadline::after(std::chrono::seconds(10)));
+  if (wait_status_ == -1 && pid_ > 0) {
+    if (pidfd_) (void)send_signal(pidfd_.get(), SIGKILL);  // it may have changed its environment
+    retry_eintr([&] { return ::waitpid(pid_, nullptr, 0); });
+  }
+}
+
+void Job::start(const Command& command) {
+  std::vector<std::string> environment;
+  std::map<std::string, std::string> changes = command.environment;
+  changes["TMPDIR"] = temporary_;
+  changes[mark_.substr(0, mark_.find('='))] = mark_.substr(mark_.find('=') + 1);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string one = *entry;
+    if (!changes.contains(one.substr(0, one.find('=')))) environment.push_back(one);
+  }
+  for (const auto& [name, value] : changes) environment.push_back(name + "=" + value);
+  const auto argv = pointers_to(command.argv);
+  const auto envp = pointers_to(environment);
+  const std::string directory = command.directory.empty() ? scratch_.path() : command.directory;
+
+  std::array<UniqueFd, 3> child_fds;
+  if (command.terminal) {
+    int master = -1, slave = -1;
+    if (::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) throw std::runtime_error("openpty");
+    out_.fd = UniqueFd(master);
+    child_fds[0] = UniqueFd(slave);
+    for (const int fd : {master, slave}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    for (const std::size_t fd : {1, 2}) child_fds[fd] = UniqueFd(::fcntl(slave, F_DUPFD_CLOEXEC, 0));
+    terminal_ = master;
+  } else {
+    if (command.input == Command::Input::kPipe) {
+      auto pipe = value_of(make_pipe());
+      child_fds[0] = std::move(pipe.first);
+      input_ = std::move(pipe.second);
+      (void)set_nonblocking(input_.get(), true);
+    } else if (command.input != Command::Input::kClosed) {
+      child_fds[0] =
+          open_or_throw(command.input == Command::Input::kFile ? command.input_file : "/dev/null", O_RDONLY);
+    }
+    auto out = value_of(make_pipe());
+    out_.fd = std::move(out.first);
+    if (command.output == Command::Output::kTwoPipes) {
+      auto err = value_of(make_pipe());
+      err_.fd = std::move(err.first);
+      child_fds[2] = std::move(err.second);
+    } else {
+      child_fds[2] = UniqueFd(::fcntl(out.second.get(), F_DUPFD_CLOEXEC, 0));
+    }
+    child_fds[1] = std::move(out.second);
+  }
+
+  std::signal(SIGPIPE, SIG_IGN);  // a command that does not read its input is no reason to die
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("fork");
+  if (pid_ == 0) {
+    ::setsid();
+    if (command.terminal) ::ioctl(child_fds[0].get(), TIOCSCTTY, 0);
+    for (int target = 0; target < 3; ++target) {
+      const int fd = child_fds[static_cast<std::size_t>(target)].get();
+      if (fd < 0) {
+        ::close(target);
+      } else {
+        ::dup2(fd, target);
+      }
+    }
+    // Whatever started the tests may have had some ignored.
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE}) std::signal(signal, SIG_DFL);
+    for (const int signal : command.ignored_signals) std::signal(signal, SIG_IGN);
+    if (::chdir(directory.c_str()) != 0) ::_exit(99);
+    ::execvpe(argv[0], argv.data(), envp.data());
+    ::_exit(99);
+  }
+  pidfd_ = value_of(open_pidfd(pid_));
+}
+
+pid_t Job::agent() const {
+  const auto found = child_named(pid_, "ddl-agent");
+  if (!found) give_up("finding the agent");
+  return *found;
+}
+
+pid_t Job::spawner() const {
+  const auto found = child_named(agent(), "ddl-spawner");
+  if (!found) give_up("finding the spawner");
+  return *found;
+}
+
+void Job::wait_for(std::string_view text, int times) {
+  wait_until("for \"" + std::string(text) + "\" " + counted(times, "time"),
+             [&] { return occurrences(out(), text) + occurrences(err(), text) >= times; });
+}
+
+void Job::wait_until(const std::string& what, const std::function<bool()>& condition) {
+  const auto deadline = Deadline::after(kPatience);
+  while (!condition()) {
+    if (!out_.fd && !err_.fd) give_up("waiting " + what + ", when its output ended");
+    if (!pump(deadline)) give_up("waiting " + what);
+  }
+}
+
+bool Job::is_silent_for(std::chrono::milliseconds duration) { return !pump(Deadline::after(duration)); }
+
+std::size_t Job::read_some(std::size_t most) {
+  const auto deadline = Deadline::after(kPatience);
+  pollfd entry{out_.fd.get(), POLLIN, 0};
+  if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 0)
+    give_up("waiting for output");
+  const std::size_t before = out_.bytes.size();
+  out_.bytes.resize(before + most);
+  const ssize_t got = retry_eintr([&] { return ::read(out_.fd.get(), out_.bytes.data() + before, most); });
+  out_.bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (got <= 0) out_.fd.reset();
+  return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+}
+
+void Job::resize_output_pipe(std::size_t bytes) {
+  if (::fcntl(out_.fd.get(), F_SETPIPE_SZ, static_cast<int>(bytes)) < 0)
+    throw std::runtime_error("F_SETPIPE_SZ");
+}
+
+void Job::close_output() { out_.fd.reset(); }
+
+void Job::write(std::string_view bytes) {
+  to_write_ = bytes;
+  const auto deadline = Deadline::after(kPatience);
+  while (!to_write_.empty()) {
+    if (!pump(deadline)) give_up("writing to its standard input");
+  }
+}
+
+void Job::close_input() { input_.reset(); }
+
+void Job::send(int signal) const {
+  if (auto status = send_signal(pidfd_.get(), signal); !status)
+    throw std::runtime_error(status.error().message());
+}
+
+int Job::wait_until_stopped() {
+  // A pidfd does not tell of a stop, but a pending SIGCHLD does.
+  sigset_t child, before;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &child, &before);
+  const auto deadline = Deadline::after(kPatience);
+  siginfo_t info{};
+  for (;;) {
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline.remaining()).count();
+    const timespec time{left / 1000, left % 1000 * 1000000};
+    if (info.si_pid == pid_ || deadline.has_passed()) break;
+    ::sigtimedwait(&child, nullptr, &time);
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (info.si_pid != pid_) give_up("waiting until it has stopped");
+  return info.si_status;
+}
+
+int Job::wait_for_exit() {
+  const auto deadline = Deadline::after(kPatience);
+  while (wait_status_ == -1) {
+    if (!pump(deadline)) give_up("waiting for its end");
+  }
+  return WIFSIGNALED(wait_status_) ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
+}
+
+int Job::wait() {
+  const auto deadline = Deadline::after(kPatience);
+  while (wait_status_ == -1 || out_.fd || err_.fd) {
+    if (!pump(deadline))
+      give_up(wait_status_ == -1 ? "waiting for its end" : "waiting for the end of its output");
+  }
+  return wait_for_exit();
+}
+
+int Job::wait_and_require_nothing_left() {
+  const int status = wait();
+  INFO("exit code " << status << ", standard error:\n" << last_part(err()));
+  REQUIRE(describe(processes()) == "");
+  REQUIRE(names_in(temporary_) == std::vector<std::string>{});
+  return status;
+}
+
+void Job::require_all_gone() {
+  INFO("standard error:\n" << last_part(err()));
+  if (!wait_until_gone(mark_, Deadline::after(kPatience))) FAIL("still there: " << describe(processes()));
+  REQUIRE(names_in(temporary_) == std::vector<std::string>{});
+}
+
+// Does whatever is possible next: reads, writes, reaps. False if the deadline passed first.
+bool Job::pump(Deadline deadline) {
+  std::array<pollfd, 4> entries;
+  entries.fill({-1, 0, 0});  // poll() passes over negative descriptors
+  if (out_.fd) entries[0] = {out_.fd.get(), POLLIN, 0};
+  if (err_.fd) entries[1] = {err_.fd.get(), POLLIN, 0};
+  if (!to_write_.empty()) entries[2] = {input_ ? input_.get() : terminal_, POLLOUT, 0};
+  if (wait_status_ == -1) entries[3] = {pidfd_.get(), POLLIN, 0};
+  if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), deadline.poll_milliseconds()); }) == 0)
+    return false;
+  if (entries[0].revents != 0) read_stream(out_);
+  if (entries[1].revents != 0) read_stream(err_);
+  if (entries[2].revents != 0) {
+    const ssize_t written = ::write(entries[2].fd, to_write_.data(), to_write_.size());
+    if (written < 0 && errno != EAGAIN) {
+      to_write_ = {};  // it does not want to read: what the test makes of that is its own business
+    } else if (written > 0) {
+      to_write_.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+  if (entries[3].revents != 0) retry_eintr([&] { return ::waitpid(pid_, &wait_status_, 0); });
+  return true;
+}
+
+void Job::read_stream(Stream& stream) {
+  std::array<char, 65536> buffer;
+  const ssize_t got = retry_eintr([&] { return ::read(stream.fd.get(), buffer.data(), buffer.size()); });
+  if (got > 0) {
+    stream.bytes.append(buffer.data(), static_cast<std::size_t>(got));
+  } else {
+    stream.fd.reset();  // for a terminal EIO is the end: nobody holds its other side
+  }
+}
+
+void Job::give_up(const std::string& what) const {
+  FAIL(what << " took too long or failed\nprocesses: " << describe(processes()) << "\nstandard output:\n"
+            << last_part(out()) << "\nstandard error:\n"
+            << last_part(err()));
+  throw std::logic_error("FAIL throws");
+}
+
+}  // namespace ddl::e2e

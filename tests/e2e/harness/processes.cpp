@@ -1,0 +1,137 @@
+#include "e2e/harness/processes.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+#include <memory>
+
+#include "base/pidfd.h"
+#include "base/text.h"
+
+namespace ddl::e2e {
+namespace {
+
+std::string proc_file(pid_t pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
+
+std::vector<pid_t> all_pids() {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    if (const auto pid = parse_integer(entry->d_name)) pids.push_back(static_cast<pid_t>(*pid));
+  }
+  return pids;
+}
+
+bool was_started_with(pid_t pid, const std::string& entry) {
+  const auto environment = read_file(proc_file(pid, "environ"), std::size_t{4} << 20);
+  if (!environment) return false;
+  for (const auto one : split(*environment, '\0')) {
+    if (one == entry) return true;
+  }
+  return false;
+}
+
+// Descriptors of the processes, so that a pid that is used again is never taken for them.
+std::vector<UniqueFd> pidfds_of(const std::vector<Process>& processes) {
+  std::vector<UniqueFd> pidfds;
+  for (const Process& process : processes) {
+    if (auto pidfd = open_pidfd(process.pid)) pidfds.push_back(std::move(*pidfd));
+  }
+  return pidfds;
+}
+
+}  // namespace
+
+std::optional<Process> look_at(pid_t pid) {
+  const auto text = read_file(proc_file(pid, "stat"));
+  if (!text) return std::nullopt;
+  // "pid (comm) state ppid ...": comm may hold anything, so count from the last ')'.
+  const std::size_t open = text->find('(');
+  const std::size_t close = text->rfind(')');
+  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
+  const auto fields = split(std::string_view(*text).substr(close + 2), ' ');
+  if (fields.size() < 2) return std::nullopt;
+  Process process;
+  process.pid = pid;
+  process.name = text->substr(open + 1, close - open - 1);
+  process.state = fields[0].front();
+  process.parent = static_cast<pid_t>(parse_integer(fields[1]).value_or(0));
+  return process;
+}
+
+std::vector<Process> processes_with(const std::string& environment_entry) {
+  std::vector<Process> found;
+  for (const pid_t pid : all_pids()) {
+    if (!was_started_with(pid, environment_entry)) continue;
+    const auto process = look_at(pid);
+    if (process && process->state != 'Z' && process->state != 'X') found.push_back(*process);
+  }
+  return found;
+}
+
+bool wait_until_gone(const std::string& environment_entry, Deadline deadline) {
+  for (;;) {
+    const auto left = processes_with(environment_entry);
+    if (left.empty()) return true;
+    // Each of them must end, so any one of them tells when to look again.
+    const auto pidfds = pidfds_of(left);
+    if (!pidfds.empty()) {
+      pollfd entry{pidfds.front().get(), POLLIN, 0};
+      retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); });
+    }
+    if (deadline.has_passed()) return processes_with(environment_entry).empty();
+  }
+}
+
+void kill_processes_with(const std::string& environment_entry, Deadline deadline) {
+  for (;;) {
+    const auto left = processes_with(environment_entry);
+    if (left.empty() || deadline.has_passed()) return;
+    const auto pidfds = pidfds_of(left);
+    for (const UniqueFd& pidfd : pidfds) (void)send_signal(pidfd.get(), SIGKILL);
+    for (const UniqueFd& pidfd : pidfds) {
+      pollfd entry{pidfd.get(), POLLIN, 0};
+      retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); });
+    }
+  }
+}
+
+std::optional<pid_t> child_named(pid_t parent, const std::string& name) {
+  for (const pid_t pid : all_pids()) {
+    const auto process = look_at(pid);
+    if (process && process->parent == parent && process->name == name) return pid;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> peak_memory_of(pid_t pid) {
+  const auto text = read_file(proc_file(pid, "status"));
+  if (!text) return std::nullopt;
+  for (const auto line : split(*text, '\n')) {
+    if (!line.starts_with("VmHWM:")) continue;
+    const auto kib = parse_integer(trim(line.substr(6, line.size() - 6 - 3)));  // "VmHWM:\t  1234 kB"
+    if (kib) return *kib * 1024;
+  }
+  return std::nullopt;
+}
+
+std::chrono::nanoseconds cpu_time_of(pid_t pid) {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+    return std::chrono::nanoseconds(0);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::string describe(const std::vector<Process>& processes) {
+  std::vector<std::string> words;
+  for (const Process& process : processes) {
+    words.push_back("pid " + std::to_string(process.pid) + " " + process.name + " " + process.state);
+  }
+  return join(words, ", ");
+}
+
+}  // namespace ddl::e2e

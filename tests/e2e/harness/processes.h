@@ -1,0 +1,47 @@
+// Other processes, as /proc shows them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+
+namespace ddl::e2e {
+
+/// One process, at the moment of looking.
+struct Process {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  std::string name;  ///< comm, at most 15 characters
+  char state = '?';  ///< proc(5): R, S, D, T (stopped), Z, ...
+};
+
+/// nullopt if there is no such process.
+std::optional<Process> look_at(pid_t pid);
+
+/// Every living process that was started with this entry ("NAME=VALUE") in its environment, and those it forked.
+/// Only those whose environment the caller may read. Zombies are not alive.
+std::vector<Process> processes_with(const std::string& environment_entry);
+
+/// Waits until there is none of them. False if the deadline passed first.
+bool wait_until_gone(const std::string& environment_entry, Deadline deadline);
+/// Kills all of them, and those they start meanwhile.
+void kill_processes_with(const std::string& environment_entry, Deadline deadline);
+
+/// The child of this name. nullopt if there is none.
+std::optional<pid_t> child_named(pid_t parent, const std::string& name);
+
+/// The largest resident set that the process has had, in bytes. nullopt once it has ended.
+std::optional<std::int64_t> peak_memory_of(pid_t pid);
+
+/// User and system time that all its threads have used, to the nanosecond. 0 if there is no such process.
+std::chrono::nanoseconds cpu_time_of(pid_t pid);
+
+/// "pid 12 ddl-agent S, pid 13 sleep S": for messages.
+std::string describe(const std::vector<Process>& processes);
+
+}  // namespace ddl::e2e

@@ -1,0 +1,99 @@
+// libddl programs under ddlrun.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+
+#include "base/pidfd.h"
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Command ddl_program(int size, const std::string& what) {
+  return ddlrun(
+      {"-np", std::to_string(size), "--oversubscribe", "--tag-output", program("ddl_program"), what});
+}
+
+TEST_CASE("libddl ranks find each other through PMIx and average, also when there are more of them than CPUs",
+          "[libddl]") {
+  for (const int size : {1, 2, 4, 8}) {
+    CAPTURE(size);
+    const Scratch scratch;
+    Job job(scratch, ddl_program(size, "sum"));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    for (int rank = 0; rank < size; ++rank) {
+      for (const std::string round : {"0", "1"}) {
+        const std::string self = std::to_string(rank), all = std::to_string(size);
+        CHECK_THAT(job.out(),
+                   Contains("[" + self + "]<stdout>:round " + round + ": ddl rank " + self + " of " + all +
+                            ", local " + self + " of " + all + ", by pmix: 0 wrong sums\n"));
+      }
+    }
+  }
+}
+
+TEST_CASE("when a rank is killed inside a collective, the others' error names rank, host, pid and operation",
+          "[libddl]") {
+  for (const int size : {2, 4}) {
+    CAPTURE(size);
+    const Scratch scratch;
+    Command command = ddl_program(size, "loop");
+    command.argv.insert(command.argv.begin() + 1, {"--kill-grace", "1000"});
+    Job job(scratch, command);
+    job.wait_for("ready", size);
+    const std::size_t at = job.out().find("pid1=") + 5;
+    const std::string pid = job.out().substr(at, job.out().find('\n', at) - at);
+    const auto pidfd = open_pidfd(static_cast<pid_t>(std::stol(pid)));
+    REQUIRE(pidfd);
+    REQUIRE(send_signal(pidfd->get(), SIGKILL));
+    // How soon they notice, which is promised to be within 1 s, is measured in bench/.
+    CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
+    char host[256] = {};
+    ::gethostname(host, sizeof host - 1);
+    for (int rank = 0; rank < size; ++rank) {
+      const std::string said = "[" + std::to_string(rank) + "]<stdout>:allreduce: peer lost: ";
+      if (rank == 1) {
+        CHECK_THAT(job.out(), !Contains(said));
+        continue;
+      }
+      const std::size_t begin = job.out().find(said);
+      REQUIRE(begin != std::string::npos);
+      const std::string line = job.out().substr(begin, job.out().find('\n', begin) - begin);
+      CHECK_THAT(line, Contains("rank 1") && Contains(host) && Contains(pid) && Contains("allreduce"));
+    }
+    CHECK_THAT(job.err(),
+               Contains("rank 1 on " + std::string(host) + " (pid " + pid + ") was killed by SIGKILL"));
+    CHECK_THAT(job.err(), !Contains("exited with 1"));
+  }
+}
+
+TEST_CASE(
+    "an initialised job that has nothing to do uses less than 0.1% of a core, all its processes together",
+    "[libddl]") {
+  const Scratch scratch;
+  Job job(scratch, ddl_program(4, "idle"));
+  job.wait_for("ready", 4);
+  const auto used = [&] {
+    std::chrono::nanoseconds sum{0};
+    for (const Process& process : job.processes()) sum += cpu_time_of(process.pid);
+    return sum;
+  };
+  REQUIRE(job.processes().size() == 7);
+  // The ranks say "ready" a moment before they are: what they do until then is not idling.
+  const auto settle = std::chrono::milliseconds(200), watched = std::chrono::milliseconds(2000);
+  CHECK(job.is_silent_for(settle));
+  const auto before = used();
+  CHECK(job.is_silent_for(watched));
+  const auto after = used();
+  INFO("used " << (after - before).count() / 1000 << " us in " << watched.count() << " ms");
+  CHECK(after - before < watched / 1000);
+  job.send(SIGUSR1);
+  CHECK(job.wait_and_require_nothing_left() == 0);
+}
+
+}  // namespace
+}  // namespace ddl::e2e

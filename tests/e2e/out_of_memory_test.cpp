@@ -1,0 +1,75 @@
+// A rank that the kernel kills for lack of memory is reported as that.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// A memory cgroup of the test's own, version 1 or 2, removed at the end.
+class MemoryCgroup {
+ public:
+  /// Without a cgroup, problem() says why.
+  explicit MemoryCgroup(std::int64_t limit_bytes) {
+    const std::string name = "/ddl-e2e-" + std::to_string(::getpid());
+    const bool v1 = ::access("/sys/fs/cgroup/memory/memory.limit_in_bytes", F_OK) == 0;
+    if (!v1 && ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) != 0) {
+      problem_ = "no memory cgroup hierarchy is mounted in /sys/fs/cgroup";
+      return;
+    }
+    const std::string path = (v1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup") + name;
+    if (::mkdir(path.c_str(), 0755) != 0) {
+      problem_ = "no cgroup may be made in " + path.substr(0, path.rfind('/'));
+      return;
+    }
+    path_ = path;
+    std::ofstream(path_ + (v1 ? "/memory.limit_in_bytes" : "/memory.max")) << limit_bytes << std::flush;
+    // Swap would only make it slow.
+    std::ofstream(path_ + (v1 ? "/memory.swappiness" : "/memory.swap.max")) << 0 << std::flush;
+    if (::access((path_ + (v1 ? "/memory.limit_in_bytes" : "/memory.max")).c_str(), F_OK) != 0) {
+      problem_ = "the memory controller is not enabled for children of " + path.substr(0, path.rfind('/'));
+    }
+  }
+  ~MemoryCgroup() {
+    if (!path_.empty()) ::rmdir(path_.c_str());
+  }
+  MemoryCgroup(const MemoryCgroup&) = delete;
+  MemoryCgroup& operator=(const MemoryCgroup&) = delete;
+
+  const std::string& problem() const { return problem_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::string problem_;
+};
+
+TEST_CASE("a rank that takes too much memory is reported as out of memory", "[out_of_memory]") {
+  if (::geteuid() != 0) DDL_SKIP("making a memory cgroup needs root");
+  const MemoryCgroup cgroup(std::int64_t{256} << 20);
+  if (!cgroup.problem().empty()) DDL_SKIP(cgroup.problem());
+  const Scratch scratch;
+  // The shell joins the cgroup and becomes ddlrun there.
+  Command command = ddlrun({"-np", "2", "sh", "-c",
+                            "[ $RANK = 1 ] && exec " + program("memory_eater") + " 4096; exec sleep 1000"});
+  command.argv.insert(command.argv.begin(),
+                      {"sh", "-c", "echo $$ > " + cgroup.path() + "/cgroup.procs && exec \"$@\"", "sh"});
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
+  CHECK_THAT(job.err(), Contains("ddlrun: rank 1 on ") && Contains("was killed by SIGKILL"));
+  CHECK_THAT(job.err(), Contains("killed by the kernel for lack of memory"));
+  CHECK_THAT(job.err(), Contains("| reading the data set"));
+  CHECK_THAT(job.err(), Contains("rank 0 was ended with SIGTERM"));
+}
+
+}  // namespace
+}  // namespace ddl::e2e

@@ -1,0 +1,108 @@
+// Programs that speak PMIx to the agent's server: the real client library.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Command pmix_client(int size, const std::string& what) {
+  return ddlrun(
+      {"-np", std::to_string(size), "--oversubscribe", "--tag-output", program("pmix_client"), what});
+}
+
+TEST_CASE("a PMIx client learns rank, size and the other job-level keys", "[pmix_client]") {
+  for (const int size : {1, 2, 4}) {
+    CAPTURE(size);
+    const Scratch scratch;
+    Job job(scratch, pmix_client(size, "identity"));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK(job.err().empty());
+    std::vector<std::string> peers;
+    for (int rank = 0; rank < size; ++rank) peers.push_back(std::to_string(rank));
+    for (int rank = 0; rank < size; ++rank) {
+      const std::string self = std::to_string(rank), all = std::to_string(size);
+      const std::vector<std::string> expected = {
+          "rank=" + self,       "job_size=" + all,   "univ_size=" + all,
+          "max_procs=" + all,   "num_apps=1",        "num_nodes=1",
+          "local_size=" + all,  "node_size=" + all,  "local_peers=" + join(peers, ","),
+          "local_rank=" + self, "node_rank=" + self, "global_rank=" + self,
+          "app_rank=" + self,   "node_id=0",         "hostname_is_right=1",
+      };
+      for (const std::string& line : expected)
+        CHECK_THAT(job.out(), Contains("[" + self + "]<stdout>:" + line + "\n"));
+    }
+  }
+}
+
+TEST_CASE("what a rank puts and commits, all ranks get after a fence, collected or on demand",
+          "[pmix_client]") {
+  for (const int size : {1, 2, 4}) {
+    CAPTURE(size);
+    const Scratch scratch;
+    Job job(scratch, pmix_client(size, "modex"));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    for (int rank = 0; rank < size; ++rank) {
+      CHECK_THAT(job.out(),
+                 Contains("[" + std::to_string(rank) + "]<stdout>:modex=" + std::to_string(size) + "\n"));
+    }
+  }
+}
+
+TEST_CASE("what a rank publishes others look up, wait for, and no longer find when it is unpublished",
+          "[pmix_client]") {
+  const Scratch scratch;
+  Job job(scratch, pmix_client(4, "publish"));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  for (const std::string rank : {"[0]", "[1]", "[2]", "[3]"}) {
+    CHECK_THAT(job.out(), Contains(rank + "<stdout>:found=here I am from rank 0\n"));
+    CHECK_THAT(job.out(), Contains(rank + "<stdout>:after_unpublish=NOT-FOUND\n"));
+  }
+}
+
+TEST_CASE("PMIx_Abort ends the job with the given code, and the report has rank and message",
+          "[pmix_client]") {
+  const Scratch scratch;
+  Job job(scratch, pmix_client(4, "abort"));
+  CHECK(job.wait_and_require_nothing_left() == 42);
+  CHECK_THAT(job.err(), Contains("ddlrun: rank 1 on ") && Contains("aborted the job with code 42") &&
+                            Contains("the loss is not a number"));
+  CHECK_THAT(job.err(), Contains("ranks 0, 2, 3 were ended with SIGTERM"));
+}
+
+TEST_CASE("a rank that leaves without PMIx_Finalize but with 0 has succeeded", "[pmix_client]") {
+  const Scratch scratch;
+  Job job(scratch, pmix_client(2, "silent"));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+}
+
+TEST_CASE("every program gets the same server: its environment does not depend on what it is",
+          "[pmix_client]") {
+  const Scratch scratch;
+  // What a client needs is there for any program, and the server is: a client started by a shell finds it.
+  Job job(scratch, ddlrun({"-np", "2", "sh", "-c",
+                           "env | grep -c '^PMIX_SERVER_URI'; exec " + program("pmix_client") + " modex"}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.out(), Contains("[0]<stdout>:modex=2\n") && Contains("[1]<stdout>:modex=2\n"));
+  CHECK_THAT(job.out(), !Contains("<stdout>:0\n"));
+}
+
+TEST_CASE("the server's files are in a directory that only its owner may enter", "[pmix_client]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "1", "sh", "-c", "echo ready; read line"}));
+  job.wait_for("ready");
+  const auto names = names_in(scratch.path("tmp"));
+  REQUIRE(names.size() == 1);
+  CHECK(names.front().starts_with("ddlrun-" + std::to_string(::getuid()) + "-"));
+  struct stat status {};
+  REQUIRE(::stat(scratch.path("tmp/" + names.front()).c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0700);
+}
+
+}  // namespace
+}  // namespace ddl::e2e

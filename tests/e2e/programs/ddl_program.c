@@ -1,0 +1,78 @@
+/* ddl_program sum|loop|idle: a rank that uses libddl.
+ *   sum   averages and sums over all ranks, twice, with finalize between
+ *   loop  averages for ever; when a rank is killed each of the others prints the error and exits with 0
+ *   idle  says "ready" after init and waits for a signal */
+#include <ddl/ddl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kCount = 100000 };
+static float values[kCount];
+
+static int failed(const char* call, ddl_status status) {
+  if (status == DDL_OK) return 0;
+  printf("%s: %s: %s\n", call, ddl_status_name(status), ddl_last_error());
+  return 1;
+}
+
+static int sum(void) {
+  for (int round = 0; round < 2; ++round) {
+    ddl_context* context = NULL;
+    if (failed("init", ddl_init(NULL, &context))) return 1;
+    const int rank = ddl_rank(context), size = ddl_size(context);
+    for (int i = 0; i < kCount; ++i) values[i] = (float)((rank + 1) * (i % 100));
+    if (failed("allreduce", ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_SUM, NULL)))
+      return 1;
+    int wrong = 0;
+    for (int i = 0; i < kCount; ++i) wrong += values[i] != (float)(size * (size + 1) / 2 * (i % 100));
+    printf("round %d: ddl rank %d of %d, local %d of %d, by %s: %d wrong sums\n", round, rank, size,
+           ddl_local_rank(context), ddl_local_size(context), ddl_bootstrap_name(context), wrong);
+    if (failed("finalize", ddl_finalize(context))) return 1;
+    if (wrong != 0) return 1;
+  }
+  return 0;
+}
+
+static int loop(void) {
+  ddl_context* context = NULL;
+  signal(SIGTERM,
+         SIG_IGN); /* ddlrun asks the survivors to end at the same moment: they shall have their say */
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  printf("ready pid%d=%d\n", ddl_rank(context), getpid());
+  ddl_status status = DDL_OK;
+  while (status == DDL_OK) {
+    status = ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL);
+  }
+  failed("allreduce", status);
+  if (failed("finalize", ddl_finalize(context))) return 1;
+  return status == DDL_ERROR_PEER_LOST ? 0 : 1;
+}
+
+static int idle(void) {
+  ddl_context* context = NULL;
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  if (failed("barrier", ddl_barrier(context, NULL))) return 1;
+  printf("ready\n");
+  fflush(stdout);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  int signal = 0;
+  sigwait(&signals, &signal);
+  return failed("finalize", ddl_finalize(context));
+}
+
+int main(int argc, char** argv) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &signals, NULL);
+  if (argc != 2) return 2;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (strcmp(argv[1], "sum") == 0) return sum();
+  if (strcmp(argv[1], "loop") == 0) return loop();
+  if (strcmp(argv[1], "idle") == 0) return idle();
+  return 2;
+}

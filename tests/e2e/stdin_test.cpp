@@ -1,0 +1,184 @@
+// Standard input on its way to the ranks.
+#include "e2e/harness/fifo.h"
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr char kCopy[] = "sed \"s/^/rank $RANK got /\"";
+
+Command with_pipe(Command command) {
+  command.input = Command::Input::kPipe;
+  return command;
+}
+
+/// Runs ddlrun, gives it this input, and returns what the ranks wrote.
+std::string output_for(const Scratch& scratch, const std::vector<std::string>& options,
+                       const std::string& input) {
+  std::vector<std::string> arguments = {"-np", "2", "--no-tag-output"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.insert(arguments.end(), {"sh", "-c", kCopy});
+  Job job(scratch, with_pipe(ddlrun(arguments)));
+  job.write(input);
+  job.close_input();
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  return job.out();
+}
+
+TEST_CASE("rank 0 alone reads standard input, unless told otherwise", "[stdin]") {
+  const Scratch scratch;
+  CHECK(output_for(scratch, {}, "one\ntwo\n") == "rank 0 got one\nrank 0 got two\n");
+  CHECK(output_for(scratch, {"--stdin", "0"}, "one\n") == "rank 0 got one\n");
+}
+
+TEST_CASE("--stdin all gives every rank all of it", "[stdin]") {
+  const Scratch scratch;
+  const std::string out = output_for(scratch, {"--stdin", "all"}, "one\ntwo\n");
+  for (const std::string line :
+       {"rank 0 got one\n", "rank 0 got two\n", "rank 1 got one\n", "rank 1 got two\n"}) {
+    CHECK_THAT(out, Contains(line));
+  }
+}
+
+TEST_CASE("--stdin none gives the ranks an empty input and reads nothing", "[stdin]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("input", "first\nsecond\n");
+  // What ddlrun leaves unread is the next command's in the same shell.
+  Command command = ddlrun({"-np", "2", "--stdin", "none", "cat"});
+  command.argv.insert(command.argv.begin(), {"sh", "-c", "\"$@\"; echo left: $(cat)", "sh"});
+  command.input = Command::Input::kFile;
+  command.input_file = file;
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(job.out() == "left: first second\n");
+}
+
+TEST_CASE("input that ends without a newline arrives as it is", "[stdin]") {
+  const Scratch scratch;
+  Job job(scratch, with_pipe(ddlrun({"-np", "1", "--no-tag-output", "cat"})));
+  job.write("no newline");
+  job.close_input();
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(job.out() == "no newline");
+}
+
+TEST_CASE("what is written is delivered at once, not when the input ends", "[stdin]") {
+  const Scratch scratch;
+  Job job(scratch, with_pipe(ddlrun({"-np", "1", "cat"})));
+  job.write("first\n");
+  job.wait_for("first\n");
+  job.write("second\n");
+  job.wait_for("second\n");
+  job.close_input();
+  CHECK(job.wait_and_require_nothing_left() == 0);
+}
+
+/// Bytes of every value, of a length that no buffer divides.
+std::string many_bytes(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>((i * 2654435761u) >> 13);
+  return bytes;
+}
+
+std::string checksum(const Scratch& scratch, const std::string& file) {
+  Command command;
+  command.argv = {"cksum"};
+  command.input = Command::Input::kFile;
+  command.input_file = file;
+  Job job(scratch, command);
+  REQUIRE(job.wait() == 0);
+  return job.out();
+}
+
+TEST_CASE("50 MB of any bytes go through to rank 0 unchanged, from a pipe and from a file", "[stdin]") {
+  const Scratch scratch;
+  const std::string bytes = many_bytes(50'000'001);
+  const std::string file = scratch.write("input", bytes);
+  const std::string expected = checksum(scratch, file);
+
+  Job from_pipe(
+      scratch,
+      with_pipe(ddlrun({"-np", "2", "--no-tag-output", "sh", "-c", "[ $RANK = 1 ] || cat | cksum"})));
+  from_pipe.write(bytes);
+  from_pipe.close_input();
+  CHECK(from_pipe.wait_and_require_nothing_left() == 0);
+  CHECK(from_pipe.out() == expected);
+
+  Command command = ddlrun({"-np", "2", "--no-tag-output", "--stdin", "all", "cksum"});
+  command.input = Command::Input::kFile;
+  command.input_file = file;
+  Job from_file(scratch, command);
+  CHECK(from_file.wait_and_require_nothing_left() == 0);
+  CHECK(from_file.out() == expected + expected);
+}
+
+TEST_CASE("a rank that reads slowly holds the input back, so that memory stays bounded", "[stdin]") {
+  const Scratch scratch;
+  Fifo go(scratch, "go");
+  // A million reads of a byte each take longer than it takes ddlrun to read a file that nobody holds back.
+  Command command = ddlrun(
+      {"-np", "1", "sh", "-c", "dd bs=1 count=1000000 of=/dev/null; echo enough; read go < " + go.path()});
+  command.input = Command::Input::kFile;
+  command.input_file = scratch.write("input", std::string(200'000'000, 'x'));
+  Job job(scratch, command);
+  job.wait_for("enough\n");
+  const auto head_peak = peak_memory_of(job.pid());
+  const auto agent_peak = peak_memory_of(job.agent());
+  go.write("now\n");
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("under a sanitizer memory says nothing");
+  REQUIRE(head_peak);
+  REQUIRE(agent_peak);
+  CHECK(*head_peak < std::int64_t{64} << 20);
+  CHECK(*agent_peak < std::int64_t{64} << 20);
+}
+
+TEST_CASE("a rank that closes its input early does not disturb the job", "[stdin]") {
+  const Scratch scratch;
+  for (const std::string target : {"0", "all"}) {
+    CAPTURE(target);
+    Job job(
+        scratch,
+        with_pipe(ddlrun({"-np", "2", "--stdin", target, "sh", "-c", "exec 0<&-; echo closed; echo done"})));
+    job.wait_for("closed", 2);
+    job.write(std::string(1 << 20, 'x'));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(job.out(), Contains("[0]<stdout>:done") && Contains("[1]<stdout>:done"));
+  }
+}
+
+TEST_CASE("with --stdin all one rank that stops reading does not cut the others short", "[stdin]") {
+  const Scratch scratch;
+  const std::string file = scratch.write("input", many_bytes(3'000'000));
+  Command command =
+      ddlrun({"-np", "2", "--no-tag-output", "--stdin", "all", "sh", "-c", "[ $RANK = 1 ] || cksum"});
+  command.input = Command::Input::kFile;
+  command.input_file = file;
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(job.out() == checksum(scratch, file));
+}
+
+TEST_CASE("an open input that nobody writes to does not keep a job from ending", "[stdin]") {
+  const Scratch scratch;
+  Job job(scratch, with_pipe(ddlrun({"-np", "2", "true"})));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+}
+
+TEST_CASE("no input at all is an empty input: /dev/null, and closed", "[stdin]") {
+  const Scratch scratch;
+  for (const auto input : {Command::Input::kNull, Command::Input::kClosed}) {
+    Command command = ddlrun({"-np", "2", "--stdin", "all", "sh", "-c", "cat; echo end"});
+    command.input = input;
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(job.out(), Contains("[0]<stdout>:end") && Contains("[1]<stdout>:end"));
+  }
+}
+
+}  // namespace
+}  // namespace ddl::e2e
