@@ -35,7 +35,7 @@ std::vector<Row> rows() {
       {{.name = "ddl", .label = "libddl", .why = "ours, with private buffers", .is_ours = true},
        kDdlrun,
        "allreduce_ddl"},
-      {{.name = "ddl-again", .label = "libddl, again", .why = "A/A", .again_of = "ddl"},
+      {{.name = "ddl-again", .label = "libddl, again", .why = "A/A", .again_of = "ddl", .is_ours = true},
        kDdlrun,
        "allreduce_ddl"},
       {{.name = "openmpi", .label = "Open MPI", .why = "as most people run it"}, kMpirun, "allreduce_mpi"},

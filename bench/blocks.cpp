@@ -36,9 +36,13 @@ void run_blocks(const std::string& what, std::vector<Entrant*> entrants, int blo
   const auto run_once = [&](std::size_t index) -> std::optional<RunTimes> {
     Entrant& entrant = *entrants[index];
     if (entrant.failed) return std::nullopt;
-    auto times = run(entrant);
-    if (times) return std::move(*times);
-    entrant.failed = times.error().message();
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      auto times = run(entrant);
+      if (times) return std::move(*times);
+      entrant.failed_runs += 1;
+      entrant.last_failure = times.error().message();
+    }
+    entrant.failed = entrant.last_failure;
     return std::nullopt;
   };
 

@@ -20,8 +20,9 @@ struct RunTimes {
 using RunEntrant = std::function<Result<RunTimes>(const Entrant&)>;
 
 /// Runs every entrant that is not absent once unmeasured and then twice in each block, interleaved, and adds its
-/// figures to the cases, which hold the results of run() in the same order. An entrant whose run fails is
-/// marked as failed, with the reason, and has no figures: half of its runs would be no fair comparison.
+/// figures to the cases, which hold the results of run() in the same order. A run that fails is counted and
+/// repeated once; an entrant of which two in a row fail is marked as failed, with the reason, and has no figures: half
+/// of its runs would be no fair comparison.
 /// what: stands before the progress shown on a terminal's stderr.
 void run_blocks(const std::string& what, std::vector<Entrant*> entrants, int blocks, const RunEntrant& run,
                 const std::vector<Case*>& cases);

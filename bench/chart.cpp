@@ -13,6 +13,8 @@ std::string as_chart(const Report& report) {
 
 namespace chart {
 
+constexpr double kNoticeableLoad = 0.05;
+
 bool is_floor(const Entrant& entrant) { return entrant.name.ends_with("floor"); }
 
 std::string color_of(const Entrant& entrant, std::size_t order) {
@@ -26,10 +28,14 @@ double headline(Svg& svg, const Report& report, double left) {
   svg.text({left, 38}, report.title, {.size = 20, .color = kInk, .is_bold = true});
   svg.text({left, 60}, report.method, {.size = 12.5, .color = kMuted});
   const Machine& machine = report.machine;
+  const std::string busy =
+      report.other_load < kNoticeableLoad
+          ? std::string()
+          : fmt::format("; other programs used {:.0f}% of the machine", report.other_load * 100);
   svg.text({left, 78},
-           fmt::format("{}, {}, Linux {}{}; {}; {}", machine.cpu_model, counted(machine.cpus, "CPU"),
+           fmt::format("{}, {}, Linux {}{}; {}; {}{}", machine.cpu_model, counted(machine.cpus, "CPU"),
                        machine.kernel, machine.open_mpi.empty() ? "" : ", Open MPI " + machine.open_mpi,
-                       counted(report.settings.blocks, "ABBA block"), machine.date),
+                       counted(report.settings.blocks, "ABBA block"), machine.date, busy),
            {.size = 12.5, .color = kMuted});
   return 78;
 }

@@ -11,11 +11,11 @@ namespace {
 
 using namespace chart;
 
-constexpr double kWidth = 1060;
+constexpr double kWidth = 1080;
 constexpr double kMargin = 28;
 constexpr double kBarsLeft = 250;
-constexpr double kBarsRight = 670;
-constexpr double kVerdictLeft = 775;
+constexpr double kBarsRight = 640;
+constexpr double kVerdictLeft = 800;
 constexpr double kRow = 30;
 constexpr double kBar = 18;
 constexpr double kGroupGap = 50;
@@ -34,8 +34,14 @@ struct Bar {
 
 double draw_group(Svg& svg, double y, const std::string& title, const std::string& note,
                   const std::vector<Bar>& bars) {
+  // One run that took very long must not make the bars unreadable: its whisker is cut, and says how far it would go.
   double most = 0;
-  for (const Bar& bar : bars) most = std::max({most, bar.value, bar.whisker});
+  double longest = 0;
+  for (const Bar& bar : bars) {
+    most = std::max(most, bar.value);
+    longest = std::max({longest, bar.value, bar.whisker});
+  }
+  most = std::min(1.6 * most, longest);
   if (most <= 0) most = 1;
   const double scale = (kBarsRight - kBarsLeft) / most;
   svg.text({kMargin, y}, title, {.size = 15, .color = kInk, .is_bold = true});
@@ -54,12 +60,14 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
     const double end = kBarsLeft + std::max(1.5, bar.value * scale);
     svg.rect({kBarsLeft, middle - kBar / 2}, end - kBarsLeft, kBar, bar.color, 1, 2);
     double text_from = end;
+    const bool is_cut = bar.whisker > most;
     if (bar.whisker > bar.value) {
-      text_from = kBarsLeft + bar.whisker * scale;
-      svg.line({end, middle}, {text_from, middle}, bar.color, 1.5);
-      svg.line({text_from, middle - 5}, {text_from, middle + 5}, bar.color, 1.5);
+      text_from = kBarsLeft + std::min(bar.whisker, most) * scale;
+      svg.line({end, middle}, {text_from, middle}, bar.color, 1.5, is_cut ? "4 3" : "");
+      if (!is_cut) svg.line({text_from, middle - 5}, {text_from, middle + 5}, bar.color, 1.5);
     }
-    svg.text({text_from + 9, middle + 4.5}, bar.value_text,
+    const std::string beyond = is_cut ? " (p99 " + time_text(bar.whisker) + ")" : "";
+    svg.text({text_from + 9, middle + 4.5}, bar.value_text + beyond,
              {.size = 13, .color = kInk, .is_bold = bar.is_bold});
     double remark_y = middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1);
     for (const std::string& remark : bar.remarks) {

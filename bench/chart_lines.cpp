@@ -143,12 +143,11 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
   double most = 2;
   for (const Case& one : report.cases) {
     if (one.spread) most = std::max(most, *one.spread);
-    for (const Comparison& found : one.comparisons)
-      most = std::max({most, 1 / found.ratio.low, found.ratio.high});
+    for (const Comparison& found : one.comparisons) most = std::max(most, 1.25 / found.ratio.ratio);
   }
   double least = 1 / 1.5;
   for (const Case& one : report.cases) {
-    for (const Comparison& found : one.comparisons) least = std::min(least, 1 / found.ratio.high / 1.1);
+    for (const Comparison& found : one.comparisons) least = std::min(least, 0.8 / found.ratio.ratio);
   }
   const LogAxis x = size_axis(report);
   const LogAxis y{least, most * 1.1, bottom, top};
@@ -182,7 +181,9 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
         if (found.peer != peer.entrant->name) continue;
         subject_label = report.entrant(found.subject).label;
         const double at = x(static_cast<double>(*one.bytes));
-        svg.line({at, y(1 / found.ratio.low)}, {at, y(1 / found.ratio.high)}, peer.color, 1.5);
+        // One disturbed block may lie far outside; the scale is for the medians.
+        svg.line({at, std::max(top, y(1 / found.ratio.low))}, {at, std::min(bottom, y(1 / found.ratio.high))},
+                 peer.color, 1.5);
         points.push_back({at, y(1 / found.ratio.ratio)});
       }
     }

@@ -27,7 +27,9 @@ struct Entrant {
   std::string again_of;               ///< the entrant that this one repeats for the A/A run; "" if it is none
   bool is_ours = false;               ///< drawn in the accent colour
   std::optional<std::string> absent;  ///< why it cannot run here; it then has no figures
-  std::optional<std::string> failed;  ///< how a run of it failed; it then has no figures either
+  int failed_runs = 0;                ///< runs that failed and were repeated
+  std::string last_failure;           ///< how the last of them failed
+  std::optional<std::string> failed;  ///< how two runs in a row failed; it then has no figures either
 
   bool is_out() const { return absent || failed; }
   /// "absent: mpirun is not in PATH", "FAILED: exited with 3"; "" if it is not out.

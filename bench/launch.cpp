@@ -10,7 +10,7 @@
 namespace ddl::bench {
 namespace {
 
-constexpr double kRunTimeout = 60;
+constexpr double kRunTimeout = 30;
 
 // Skips the search for network fabrics, which a job on one host does not need.
 const std::vector<std::string> kSharedMemoryOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader"};
@@ -35,7 +35,11 @@ std::vector<Row> rows() {
        kDdlrun,
        {{"/bin/true"}}},
       {"true",
-       {.name = "true-ddlrun-again", .label = "ddlrun, again", .why = "A/A", .again_of = "true-ddlrun"},
+       {.name = "true-ddlrun-again",
+        .label = "ddlrun, again",
+        .why = "A/A",
+        .again_of = "true-ddlrun",
+        .is_ours = true},
        kDdlrun,
        {{"/bin/true"}}},
       {"true",
@@ -48,7 +52,11 @@ std::vector<Row> rows() {
        kDdlrun,
        {{"init_pmix"}}},
       {"pmix",
-       {.name = "pmix-ddlrun-again", .label = "ddlrun, again", .why = "A/A", .again_of = "pmix-ddlrun"},
+       {.name = "pmix-ddlrun-again",
+        .label = "ddlrun, again",
+        .why = "A/A",
+        .again_of = "pmix-ddlrun",
+        .is_ours = true},
        kDdlrun,
        {{"init_pmix"}}},
       {"pmix",
@@ -64,7 +72,8 @@ std::vector<Row> rows() {
        {.name = "init-ddl-again",
         .label = "libddl, ddlrun, again",
         .why = "A/A",
-        .again_of = "init-ddl-ddlrun"},
+        .again_of = "init-ddl-ddlrun",
+        .is_ours = true},
        kDdlrun,
        {{"init_ddl"}}},
       {"init",

@@ -66,7 +66,8 @@ int run(const Benchmark& benchmark, const Site& site, const Settings& settings, 
   bool is_good = json.empty() || write_file(json, as_json(report));
   if (!svg.empty()) is_good = write_file(svg, as_chart(report)) && is_good;
   for (const Entrant& entrant : report.entrants) {
-    if (entrant.failed) is_good = false;  // to be absent is a fact about the machine; to fail is a fault
+    // To be absent is a fact about the machine; to fail is a fault, and with ours once is enough.
+    if (entrant.failed || (entrant.is_ours && entrant.failed_runs > 0)) is_good = false;
   }
   return is_good ? 0 : 1;
 }

@@ -19,6 +19,8 @@ ordered_json of_entrant(const Entrant& entrant) {
           {"command", command_text(entrant.command)},
           {"again_of", optional_text(entrant.again_of)},
           {"absent", optional_text(entrant.absent.value_or(""))},
+          {"failed_runs", entrant.failed_runs},
+          {"last_failure", optional_text(entrant.last_failure)},
           {"failed", optional_text(entrant.failed.value_or(""))}};
 }
 

@@ -131,7 +131,7 @@ std::string headline(const Report& report) {
       report.machine.open_mpi.empty() ? "absent" : report.machine.open_mpi, report.machine.build_type,
       join(cpus, ","), counted(report.settings.blocks, "ABBA block"), report.other_load * 100);
   if (report.machine.build_type != "Release") {
-    text += "Not a release build: these figures say nothing about the released programs.\n\n";
+    text += "Not a plain release build: these figures are not those of the released programs.\n\n";
   }
   return text;
 }
@@ -146,6 +146,10 @@ std::string as_table(const Report& report) {
     for (const Case& one : report.cases) text += as_list(report, one);
   }
   for (const Entrant& entrant : report.entrants) {
+    if (!entrant.is_out() && entrant.failed_runs > 0) {
+      text += fmt::format("{} ({}): {} failed and had to be repeated: {}\n", entrant.label, entrant.name,
+                          counted(entrant.failed_runs, "run"), entrant.last_failure);
+    }
     if (entrant.is_out()) text += fmt::format("{} ({}) {}\n", entrant.label, entrant.name, entrant.why_out());
   }
   for (const Gauge& gauge : report.gauges) {

@@ -46,15 +46,33 @@ TEST_CASE("an entrant that fails is marked, has no figures, and the others go on
   run_blocks("test", {&good, &bad, &missing}, 3,
              [&](const Entrant& entrant) -> Result<RunTimes> {
                CHECK(entrant.name != "missing");
-               if (entrant.name == "bad" && ++bad_runs == 3) return fail(ErrorCode::kSystem, "exited with 3");
+               if (entrant.name == "bad" && ++bad_runs >= 3) return fail(ErrorCode::kSystem, "exited with 3");
                return RunTimes{{{1.0}}, 0};
              },
              {&one});
-  CHECK(bad_runs == 3);
+  CHECK(bad_runs == 4);
+  CHECK(bad.failed_runs == 2);
   CHECK(bad.failed == "exited with 3");
   CHECK(missing.absent == "not here");
   REQUIRE(one.figures.size() == 1);
   CHECK(one.figures_of("good")->count() == 6);
+}
+
+TEST_CASE("a run that fails once is repeated, and counted") {
+  Entrant flaky = named("flaky");
+  Case one{.name = "x", .label = "x"};
+  int runs = 0;
+  const RunEntrant run = [&](const Entrant&) -> Result<RunTimes> {
+    if (++runs == 3) return fail(ErrorCode::kSystem, "did not end in time");
+    return RunTimes{{{1.0}}, 0};
+  };
+  run_blocks("test", {&flaky}, 2, run, {&one});
+  CHECK(runs == 6);
+  CHECK(!flaky.failed);
+  CHECK(flaky.failed_runs == 1);
+  CHECK(flaky.last_failure == "did not end in time");
+  REQUIRE(one.figures_of("flaky") != nullptr);
+  CHECK(one.figures_of("flaky")->count() == 4);
 }
 
 }  // namespace

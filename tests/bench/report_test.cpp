@@ -31,6 +31,8 @@ Report sample(bool by_size) {
                      named("slow", "Slow peer"), named("gone", "Gone peer")};
   report.entrants[0].is_ours = true;
   report.entrants[1].again_of = "ours";
+  report.entrants[3].failed_runs = 1;
+  report.entrants[3].last_failure = "did not end in time";
   report.entrants[4].absent = "mpirun is not in PATH";
   for (const std::uint64_t bytes : {4, 4096}) {
     Case one{.name = std::to_string(bytes), .label = by_size ? size_text(bytes) : "a case"};
@@ -81,20 +83,21 @@ TEST_CASE("the table prints losses as losses, who is absent and why, and whether
     CHECK(has(table, "1.80x slower"));
     CHECK(has(table, "2.00x faster"));
     CHECK(has(table, "Gone peer (gone) absent: mpirun is not in PATH"));
+    CHECK(has(table, "Slow peer (slow): 1 run failed and had to be repeated: did not end in time"));
     CHECK(has(table, "MISSED   be faster: 1.80x slower"));
     CHECK(has(table, "met      be small: 9.5 MB"));
     CHECK(has(table, "unknown  be known: absent"));
     CHECK(has(table, "our memory: 9.5 MB (private)"));
     CHECK(has(table, "their memory: - (mpirun is not in PATH)"));
     CHECK(has(table, "±5.6%"));
-    CHECK(!has(table, "Not a release build"));
+    CHECK(!has(table, "Not a plain release build"));
   }
 }
 
 TEST_CASE("figures of a debug build say so") {
   Report report = sample(false);
   report.machine.build_type = "Debug";
-  CHECK(has(as_table(report), "Not a release build"));
+  CHECK(has(as_table(report), "Not a plain release build"));
 }
 
 TEST_CASE("the JSON holds every entrant, figure and comparison") {
