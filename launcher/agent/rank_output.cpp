@@ -33,8 +33,7 @@ RankOutput::RankOutput(EventLoop& loop, Settings settings, UniqueFd pipe, Emit e
 }
 
 void RankOutput::refund(std::size_t bytes) {
-  // What drain() read beyond the window is refunded too, and is not accounted for here.
-  if (!credit_.refund(std::min(bytes, credit_.under_way())) || is_closed()) return;
+  if (!credit_.refund(bytes) || is_closed()) return;
   watch_.want_read(true);
 }
 

@@ -111,25 +111,24 @@ TEST_CASE_METHOD(SpawnerHarness, "an agent that sends many commands before it re
 }
 
 TEST_CASE_METHOD(SpawnerHarness, "of those found ended together, who died by a signal is told first") {
-  // Both have ended before the spawner can look: it is stopped meanwhile.
-  const pid_t first = spawn_sleeper(0);
+  // Both have ended before the spawner can look: it is stopped meanwhile. The kernel would give the older one first.
   auto go = test_pipe();
-  spawn(1, {"sh", "-c", "read line; exit 1"}, -1, go.first.get());
-  const auto second = static_cast<pid_t>(expect<ChildStarted>().pid);
-  const auto first_pidfd = ddl::open_pidfd(first);
-  const auto second_pidfd = ddl::open_pidfd(second);
-  REQUIRE(first_pidfd);
-  REQUIRE(second_pidfd);
+  spawn(0, {"sh", "-c", "read line; exit 1"}, -1, go.first.get());
+  const auto exiting = ddl::open_pidfd(static_cast<pid_t>(expect<ChildStarted>().pid));
+  const pid_t sleeper = spawn_sleeper(1);
+  const auto dying = ddl::open_pidfd(sleeper);
+  REQUIRE(exiting);
+  REQUIRE(dying);
   REQUIRE(::kill(pid(), SIGSTOP) == 0);
   int status = 0;
   REQUIRE(::waitpid(pid(), &status, WUNTRACED) == pid());
   write_text(go.second.get(), "go\n");
-  REQUIRE(ends_soon(*second_pidfd));
-  REQUIRE(::kill(first, SIGSEGV) == 0);
-  REQUIRE(ends_soon(*first_pidfd));
+  REQUIRE(ends_soon(*exiting));
+  REQUIRE(::kill(sleeper, SIGSEGV) == 0);
+  REQUIRE(ends_soon(*dying));
   REQUIRE(::kill(pid(), SIGCONT) == 0);
-  CHECK(expect<ChildEnded>().rank == 0);
   CHECK(expect<ChildEnded>().rank == 1);
+  CHECK(expect<ChildEnded>().rank == 0);
 }
 
 TEST_CASE_METHOD(SpawnerHarness,
