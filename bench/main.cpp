@@ -21,7 +21,7 @@ using namespace ddl::bench;
 std::string find_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   for (const std::string_view folder : ddl::split(path == nullptr ? "" : path, ':')) {
-    const std::string candidate = std::string(folder) + "/" + name;
+    std::string candidate = std::string(folder) + "/" + name;
     if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   return {};
