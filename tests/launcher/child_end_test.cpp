@@ -1,6 +1,6 @@
 #include "launcher/process/child_end.h"
 
-#include "process_tree.h"
+#include "launcher/process_tree.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

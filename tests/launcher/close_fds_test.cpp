@@ -2,7 +2,7 @@
 
 #include <sys/resource.h>
 
-#include "process_tree.h"
+#include "launcher/process_tree.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "facts.h"
+#include "launcher/facts.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "process_tree.h"
+#include "launcher/process_tree.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <thread>
 
-#include "loop_driver.h"
-#include "pipes.h"
+#include "launcher/loop_driver.h"
+#include "launcher/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

@@ -1,11 +1,11 @@
 #include "launcher/fleet/fleet.h"
 
 #include "contract/version.h"
-#include "facts.h"
+#include "launcher/facts.h"
 #include "launcher/fleet/stream_link.h"
 #include "launcher/message/codec.h"
-#include "loop_driver.h"
-#include "pipes.h"
+#include "launcher/loop_driver.h"
+#include "launcher/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

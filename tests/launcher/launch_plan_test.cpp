@@ -1,7 +1,7 @@
 #include "launcher/plan/launch_plan.h"
 
 #include "base/text.h"
-#include "facts.h"
+#include "launcher/facts.h"
 #include "launcher/output/credit.h"
 #include "support/catch.h"
 

@@ -13,7 +13,7 @@
 #include "base/deadline.h"
 #include "base/pidfd.h"
 #include "launcher/process/descendants.h"
-#include "pipes.h"
+#include "launcher/pipes.h"
 
 namespace ddl::launcher::test {
 

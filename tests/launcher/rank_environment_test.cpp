@@ -1,6 +1,6 @@
 #include "launcher/plan/rank_environment.h"
 
-#include "facts.h"
+#include "launcher/facts.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -11,7 +11,7 @@
 #include "launcher/message/codec.h"
 #include "launcher/spawner/spawner.h"
 #include "net/frame.h"
-#include "process_tree.h"
+#include "launcher/process_tree.h"
 
 namespace ddl::launcher::test {
 

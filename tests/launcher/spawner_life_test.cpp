@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "spawner_harness.h"
+#include "launcher/spawner_harness.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

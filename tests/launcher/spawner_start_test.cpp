@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "spawner_harness.h"
+#include "launcher/spawner_harness.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

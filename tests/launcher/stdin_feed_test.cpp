@@ -1,7 +1,7 @@
 #include "launcher/agent/stdin_feed.h"
 
-#include "loop_driver.h"
-#include "pipes.h"
+#include "launcher/loop_driver.h"
+#include "launcher/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

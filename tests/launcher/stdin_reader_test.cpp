@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "loop_driver.h"
-#include "pipes.h"
+#include "launcher/loop_driver.h"
+#include "launcher/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "launcher/head/stdin_reader.h"
-#include "process_tree.h"
+#include "launcher/process_tree.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

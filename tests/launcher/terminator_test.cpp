@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "loop_driver.h"
+#include "launcher/loop_driver.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
