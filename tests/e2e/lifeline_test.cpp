@@ -1,5 +1,6 @@
 // Whatever dies: nothing of the job stays, and whoever survives says what happened. ddlrun promises 2 s for that; the
 // time itself is measured in bench/, here only the end is waited for, on machines as busy as they may be.
+#include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -179,8 +180,17 @@ TEST_CASE("a daemon lives as long as the job does, not only as long as its rank"
   Fifo go(scratch, "go");
   Job job(scratch,
           ddlrun({"-np", "2", "sh", "-c",
-                  "[ $RANK = 0 ] && exec " + program("daemon_family") + " exit; read go < " + go.path()}));
+                  "echo pid$RANK=$$.; [ $RANK = 0 ] && exec " + program("daemon_family") + " exit; read go < " +
+                      go.path()}));
   job.wait_for("ready");
+  job.wait_for("pid1=");
+  const std::size_t at = job.out().find("pid0=") + 5;
+  const auto leader = parse_integer(job.out().substr(at, job.out().find('.', at) - at));
+  REQUIRE(leader);
+  if (const auto pidfd = open_pidfd(static_cast<pid_t>(*leader))) {  // otherwise it has ended and is reaped
+    pollfd ended{pidfd->get(), POLLIN, 0};
+    REQUIRE(::poll(&ended, 1, Deadline::after(kPatience).poll_milliseconds()) == 1);
+  }
   // Of rank 0 the daemons are left, of rank 1 the shell.
   CHECK(names(job.processes()) == std::multiset<std::string>{"daemon_family", "daemon_family", "ddl-agent",
                                                              "ddl-spawner", "ddlrun", "sh"});
