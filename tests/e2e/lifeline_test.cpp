@@ -178,19 +178,13 @@ TEST_CASE("daemons that ranks leave behind are ended when the job is over, which
 TEST_CASE("a daemon lives as long as the job does, not only as long as its rank", "[lifeline]") {
   const Scratch scratch;
   Fifo go(scratch, "go");
-  Job job(scratch,
-          ddlrun({"-np", "2", "sh", "-c",
-                  "echo pid$RANK=$$.; [ $RANK = 0 ] && exec " + program("daemon_family") + " exit; read go < " +
-                      go.path()}));
-  job.wait_for("ready");
+  Job job(scratch, ddlrun({"-np", "2", "sh", "-c",
+                           "echo pid$RANK=$$; [ $RANK = 0 ] && exec " + program("daemon_family") +
+                               " exit; read go < " + go.path()}));
   job.wait_for("pid1=");
+  job.wait_for("ready");
   const std::size_t at = job.out().find("pid0=") + 5;
-  const auto leader = parse_integer(job.out().substr(at, job.out().find('.', at) - at));
-  REQUIRE(leader);
-  if (const auto pidfd = open_pidfd(static_cast<pid_t>(*leader))) {  // otherwise it has ended and is reaped
-    pollfd ended{pidfd->get(), POLLIN, 0};
-    REQUIRE(::poll(&ended, 1, Deadline::after(kPatience).poll_milliseconds()) == 1);
-  }
+  REQUIRE(wait_for_end_of(static_cast<pid_t>(std::stol(job.out().substr(at))), Deadline::after(kPatience)));
   // Of rank 0 the daemons are left, of rank 1 the shell.
   CHECK(names(job.processes()) == std::multiset<std::string>{"daemon_family", "daemon_family", "ddl-agent",
                                                              "ddl-spawner", "ddlrun", "sh"});
@@ -242,9 +236,11 @@ TEST_CASE("what the shell before ddlrun had started is no part of the job", "[li
   // exec makes it a child of ddlrun, which must neither wait for it nor end it.
   Command command;
   command.argv = {"sh", "-c",
-                  "sh -c 'read go < " + go.path() + "; echo go > " + scratch.path("survived") + "' & exec " +
-                      ddlrun({}).argv.front() + " -np 2 " + program("daemon_family") + " exit"};
+                  "sh -c 'echo listening; read go < " + go.path() + "; echo go > " +
+                      scratch.path("survived") + "' & exec " + ddlrun({}).argv.front() + " -np 2 " +
+                      program("daemon_family") + " exit"};
   Job job(scratch, command);
+  job.wait_for("listening");
   job.wait_for("ready", 2);
   CHECK(job.wait_for_exit() == 0);
   CHECK(names(job.processes()) == std::multiset<std::string>{"sh"});

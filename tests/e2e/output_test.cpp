@@ -112,7 +112,7 @@ TEST_CASE("a character whose bytes are written apart stays whole", "[output]") {
 TEST_CASE("--no-tag-output with one rank passes on exact bytes", "[output]") {
   const Scratch scratch;
   std::string bytes;
-  for (int i = 0; i < 300'000; ++i) bytes += static_cast<char>((i * 7919) >> 3);
+  for (unsigned i = 0; i < 300'000; ++i) bytes += static_cast<char>((i * 7919u) >> 3);
   bytes += "\r\n\r no newline at the end";
   const std::string file = scratch.write("data", bytes);
   Job job(scratch,

@@ -86,6 +86,13 @@ bool wait_until_gone(const std::string& environment_entry, Deadline deadline) {
   }
 }
 
+bool wait_for_end_of(pid_t pid, Deadline deadline) {
+  const auto pidfd = open_pidfd(pid);
+  if (!pidfd) return true;
+  pollfd entry{pidfd->get(), POLLIN, 0};
+  return retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) > 0;
+}
+
 void kill_processes_with(const std::string& environment_entry, Deadline deadline) {
   for (;;) {
     const auto left = processes_with(environment_entry);

@@ -27,6 +27,8 @@ std::optional<Process> look_at(pid_t pid);
 /// Only those whose environment the caller may read. Zombies are not alive.
 std::vector<Process> processes_with(const std::string& environment_entry);
 
+/// Waits until the process has ended; it may have already. False if the deadline passed first.
+bool wait_for_end_of(pid_t pid, Deadline deadline);
 /// Waits until there is none of them. False if the deadline passed first.
 bool wait_until_gone(const std::string& environment_entry, Deadline deadline);
 /// Kills all of them, and those they start meanwhile.
