@@ -84,9 +84,6 @@ constexpr std::uint16_t type_of() {
   }
 }
 
-template <class Message>
-constexpr bool is_raw = std::is_same_v<Message, OutputChunk> || std::is_same_v<Message, StdinData>;
-
 // Head of an output frame: CBOR array [rank, stream, end, time_ns], self-delimiting; the bytes follow.
 std::string encode_raw(const OutputChunk& chunk) {
   std::string payload;
