@@ -30,12 +30,14 @@ std::string make_job_id() {
 
 std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
   std::vector<int> slots;
-  for (std::size_t i = 0; i < facts.size(); ++i) slots.push_back(allocation.nodes[i].slots.value_or(facts[i].slots));
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    slots.push_back(allocation.nodes[i].slots.value_or(facts[i].slots));
   return slots;
 }
 
 // The facts of the nodes that got a rank, in the placement's order.
-std::vector<NodeFacts> facts_of(const Placement& placement, const Allocation& allocation, const std::vector<NodeFacts>& facts) {
+std::vector<NodeFacts> facts_of(const Placement& placement, const Allocation& allocation,
+                                const std::vector<NodeFacts>& facts) {
   std::vector<NodeFacts> placed;
   for (const PlacedNode& node : placement.nodes) {
     for (std::size_t i = 0; i < allocation.nodes.size(); ++i) {
@@ -56,12 +58,14 @@ class JobRun : private SupervisorActions {
     const auto starter = make_local_starter();
     DDL_TRY(fleet_.start(allocation_, *starter));
     // From here on there may be threads.
-    fleet_.listen({[this] { on_fleet_ready(); },
-                   [this](std::size_t node, message::Any&& m) { std::visit([&](auto& one) { on(node, one); }, m); },
-                   [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
+    fleet_.listen(
+        {[this] { on_fleet_ready(); },
+         [this](std::size_t node, message::Any&& m) { std::visit([&](auto& one) { on(node, one); }, m); },
+         [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
     take_signals();
     start_timer_ = loop_.after(kStartDeadline, [this] {
-      give_up(Error(ErrorCode::kTimeout, "the agent on " + allocation_.nodes.front().name + " has not answered within 30 s"));
+      give_up(Error(ErrorCode::kTimeout,
+                    "the agent on " + allocation_.nodes.front().name + " has not answered within 30 s"));
     });
     loop_.run();
     stdin_.reset();
@@ -86,7 +90,8 @@ class JobRun : private SupervisorActions {
     // What the caller had ignored stays ignored (nohup, a shell's background job).
     for (const int signal : {SIGINT, SIGHUP}) {
       struct sigaction action {};
-      if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) wanted.push_back(signal);
+      if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+        wanted.push_back(signal);
     }
     loop_.watch_signals(wanted, [this](int signal) { on_signal(signal); });
   }
@@ -95,8 +100,9 @@ class JobRun : private SupervisorActions {
     start_timer_.cancel();
     const auto& facts = fleet_.facts();
     for (const NodeFacts& node : facts) {
-      notices_.detail(node.hostname + ": agent " + std::to_string(node.agent_pid) + ", " + counted(node.allowed_cpus, "CPU") +
-                      " on " + counted(node.allowed_cores, "core") + ", " + node.kernel);
+      notices_.detail(node.hostname + ": agent " + std::to_string(node.agent_pid) + ", " +
+                      counted(node.allowed_cpus, "CPU") + " on " + counted(node.allowed_cores, "core") +
+                      ", " + node.kernel);
     }
     auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
     if (!placement) return give_up(placement.error());
@@ -117,11 +123,13 @@ class JobRun : private SupervisorActions {
       for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
     }
     began_ = Clock::now();
-    for (std::size_t node = 0; node < plan.nodes.size(); ++node) fleet_.send(node, message::Launch{plan.nodes[node]});
+    for (std::size_t node = 0; node < plan.nodes.size(); ++node)
+      fleet_.send(node, message::Launch{plan.nodes[node]});
     open_stdin();
     if (spec_.timeout_seconds > 0) {
-      timeout_timer_ = loop_.after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
-                                   [this] { supervisor_->on_timeout(); });
+      timeout_timer_ = loop_.after(
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
+          [this] { supervisor_->on_timeout(); });
     }
   }
 
@@ -140,8 +148,9 @@ class JobRun : private SupervisorActions {
   void open_stdin() {
     if (spec_.stdin_target == StdinTarget::kNone) return;
     stdin_.emplace(loop_, STDIN_FILENO,
-                   StdinReader::Handlers{[this](std::string&& bytes) { fleet_.send_all(message::StdinData{std::move(bytes)}); },
-                                         [this] { fleet_.send_all(message::StdinEof{}); }});
+                   StdinReader::Handlers{
+                       [this](std::string&& bytes) { fleet_.send_all(message::StdinData{std::move(bytes)}); },
+                       [this] { fleet_.send_all(message::StdinEof{}); }});
   }
 
   void give_up(Error error) {
@@ -164,10 +173,14 @@ class JobRun : private SupervisorActions {
     if (stdin_) stdin_->stop();
   }
   void on(std::size_t, OutputChunk& chunk) { output_->accept(std::move(chunk)); }
-  void on(std::size_t node, message::Finished& m) { supervisor_->on_finished(static_cast<int>(node), m.leftovers_ended); }
+  void on(std::size_t node, message::Finished& m) {
+    supervisor_->on_finished(static_cast<int>(node), m.leftovers_ended);
+  }
   void on(std::size_t node, message::AgentFailed& m) {
-    if (!supervisor_) return give_up(Error(ErrorCode::kSystem, m.text + ", on " + allocation_.nodes[node].name));
-    supervisor_->on_agent_failed(static_cast<int>(node), m.text + ", on " + allocation_.nodes[node].name, m.lost);
+    if (!supervisor_)
+      return give_up(Error(ErrorCode::kSystem, m.text + ", on " + allocation_.nodes[node].name));
+    supervisor_->on_agent_failed(static_cast<int>(node), m.text + ", on " + allocation_.nodes[node].name,
+                                 m.lost);
   }
   template <class Other>
   void on(std::size_t, Other&) {}
@@ -184,13 +197,16 @@ class JobRun : private SupervisorActions {
     if (signal == SIGTSTP) return stop_self();
     // Before the ranks are started there is nobody to ask; when only output is left, nobody reads it.
     abandon_output_ = draining_;
-    if (!supervisor_) error_ = Error(ErrorCode::kClosed, "ended by " + signal_text(signal) + " before any rank was started");
+    if (!supervisor_)
+      error_ = Error(ErrorCode::kClosed, "ended by " + signal_text(signal) + " before any rank was started");
     loop_.stop();
   }
 
   // ---- what the supervisor decides ----
 
-  void end_ranks(int signal, double grace_seconds) override { fleet_.send_all(message::End{signal, grace_seconds}); }
+  void end_ranks(int signal, double grace_seconds) override {
+    fleet_.send_all(message::End{signal, grace_seconds});
+  }
   void forward_signal(int signal) override { fleet_.send_all(message::Signal{signal}); }
   void finish() override { fleet_.send_all(message::Finish{}); }
 

@@ -13,8 +13,8 @@ namespace ddl::launcher {
 
 /// What the user is told while the job runs: one sentence each, without a newline.
 struct Notices {
-  std::function<void(const std::string&)> note;     ///< worth a line unless --quiet
-  std::function<void(const std::string&)> detail;   ///< only with --verbose
+  std::function<void(const std::string&)> note;    ///< worth a line unless --quiet
+  std::function<void(const std::string&)> detail;  ///< only with --verbose
 };
 
 /// Starts the job on this machine, supervises it and returns when nothing of it is left.

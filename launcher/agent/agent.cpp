@@ -63,7 +63,8 @@ class Agent {
     say(message::Facts{probe_node()});
     spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
                     [this] { on_spawner_lost(); }});
-    link_->start({[this](const net::Frame& frame) { on_frame(frame); }, [this](const std::string&) { on_head_gone(); }});
+    link_->start({[this](const net::Frame& frame) { on_frame(frame); },
+                  [this](const std::string&) { on_head_gone(); }});
     start_pmix();
     loop_.run();
     pmix_.reset();
@@ -74,9 +75,10 @@ class Agent {
   void say(const message::Any& message) { message::send(*link_, message); }
 
   void start_pmix() {
-    auto server = PmixServer::start(loop_, directory_, hostname(), [this](int rank, int code, const std::string& text) {
-      say(message::AbortRequested{rank, code, text});
-    });
+    auto server =
+        PmixServer::start(loop_, directory_, hostname(), [this](int rank, int code, const std::string& text) {
+          say(message::AbortRequested{rank, code, text});
+        });
     if (server) {
       pmix_ = std::move(*server);
     } else {
@@ -95,10 +97,12 @@ class Agent {
   void on(const message::Launch& message) {
     if (!pmix_) return;  // said already
     node_ = message.node;
-    if (auto status = pmix_->register_job(node_); !status) return say(message::AgentFailed{status.error().message(), false});
+    if (auto status = pmix_->register_job(node_); !status)
+      return say(message::AgentFailed{status.error().message(), false});
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
-        return say(message::AgentFailed{status.error().during("starting rank " + std::to_string(launch.rank)).message(), false});
+        return say(message::AgentFailed{
+            status.error().during("starting rank " + std::to_string(launch.rank)).message(), false});
       }
     }
   }
@@ -173,8 +177,10 @@ class Agent {
     head_gone_ = true;
     if (finished_) return loop_.stop();
     if (!ranks_.empty()) {
-      const std::string rest = all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
-      std::fprintf(stderr, "ddlrun agent on %s: ddlrun itself has gone%s\n", hostname().c_str(), rest.c_str());
+      const std::string rest =
+          all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
+      std::fprintf(stderr, "ddlrun agent on %s: ddlrun itself has gone%s\n", hostname().c_str(),
+                   rest.c_str());
     }
     // The spawner may have died before the head did: then everything has been killed, and nobody would report it.
     if (all_gone_) return loop_.stop();
@@ -214,7 +220,8 @@ class Agent {
       outcome.signal = WTERMSIG(message.wait_status);
       outcome.core_dumped = WCOREDUMP(message.wait_status);
       outcome.ended_by_us = outcome.signal == asked_signal_ || (killed_ && outcome.signal == SIGKILL);
-      if (outcome.signal == SIGKILL && !outcome.ended_by_us) outcome.kill_explanation = oom_events_.explain_kill();
+      if (outcome.signal == SIGKILL && !outcome.ended_by_us)
+        outcome.kill_explanation = oom_events_.explain_kill();
     } else {
       outcome.kind = RankOutcome::Kind::kExited;
       outcome.exit_code = WEXITSTATUS(message.wait_status);
@@ -244,7 +251,8 @@ class Agent {
     const std::string how = spawner_.how_it_ended();
     const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
     const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
-                             counted(killed, "process") + " of the job left on this node " + (killed == 1 ? "was" : "were") + " killed";
+                             counted(killed, "process") + " of the job left on this node " +
+                             (killed == 1 ? "was" : "were") + " killed";
     if (head_gone_) return loop_.stop();
     say(message::AgentFailed{text, true});
     all_gone_ = true;

@@ -74,7 +74,8 @@ NodeFacts probe_node() {
   std::vector<std::string> sibling_lists;
   for (const int cpu : cpus) {
     sibling_lists.push_back(
-        read_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list").value_or(""));
+        read_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list")
+            .value_or(""));
   }
   utsname system{};
   ::uname(&system);

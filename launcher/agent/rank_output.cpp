@@ -14,7 +14,9 @@ constexpr std::size_t kReadSize = 65536;
 constexpr auto kIdleAfter = std::chrono::milliseconds(100);
 
 std::int64_t unix_time_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -57,7 +59,8 @@ std::size_t RankOutput::read_once(std::size_t limit) {
     return 0;
   }
   std::array<char, kReadSize> buffer;
-  const ssize_t got = retry_eintr([&] { return ::read(pipe_.get(), buffer.data(), std::min(limit, buffer.size())); });
+  const ssize_t got =
+      retry_eintr([&] { return ::read(pipe_.get(), buffer.data(), std::min(limit, buffer.size())); });
   if (got < 0 && errno == EAGAIN) return 0;
   std::vector<OutputChunk> chunks;
   if (got <= 0) {

@@ -16,7 +16,9 @@ std::string exec_failure(const std::string& command, const std::string& workdir,
   const std::string reason = std::generic_category().message(error);
   const bool has_path = command.find('/') != std::string::npos;
   if (error != ENOENT) return "cannot execute " + command + ": " + reason;
-  if (!has_path) return "command not found: " + command + " (no such program in PATH; write ./" + command + " for one in " + workdir + ")";
+  if (!has_path)
+    return "command not found: " + command + " (no such program in PATH; write ./" + command +
+           " for one in " + workdir + ")";
   const std::string path = command[0] == '/' ? command : workdir + "/" + command;
   if (::access(path.c_str(), F_OK) == 0) {
     return "cannot execute " + path + ": its interpreter or dynamic loader does not exist";
@@ -26,8 +28,8 @@ std::string exec_failure(const std::string& command, const std::string& workdir,
 
 }  // namespace
 
-void describe_start_failure(const message::ChildFailed& failure, const std::string& command, const std::string& workdir,
-                            RankOutcome& outcome) {
+void describe_start_failure(const message::ChildFailed& failure, const std::string& command,
+                            const std::string& workdir, RankOutcome& outcome) {
   const std::string reason = std::generic_category().message(failure.error);
   switch (failure.stage) {
     case Stage::kFork:
@@ -39,11 +41,13 @@ void describe_start_failure(const message::ChildFailed& failure, const std::stri
       outcome.start_error = "redirecting its standard streams: " + reason;
       return;
     case Stage::kWorkdir:
-      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound : contract::kNotExecutable;
+      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
+                                                                              : contract::kNotExecutable;
       outcome.start_error = "working directory " + workdir + ": " + reason;
       return;
     case Stage::kExec:
-      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound : contract::kNotExecutable;
+      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
+                                                                              : contract::kNotExecutable;
       outcome.start_error = exec_failure(command, workdir, failure.error);
       return;
   }

@@ -34,8 +34,8 @@ void StdinFeed::end() {
 // May erase the reader: it has closed its end, or has everything.
 void StdinFeed::write_some(std::list<Reader>::iterator reader) {
   while (!reader->pending.empty()) {
-    const ssize_t written =
-        retry_eintr([&] { return ::write(reader->pipe.get(), reader->pending.data(), reader->pending.size()); });
+    const ssize_t written = retry_eintr(
+        [&] { return ::write(reader->pipe.get(), reader->pending.data(), reader->pending.size()); });
     if (written < 0 && errno == EAGAIN) return reader->watch.want_write(true);
     if (written < 0) {
       reader->watch.reset();

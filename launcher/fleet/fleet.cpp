@@ -10,7 +10,8 @@ Status Fleet::start(const Allocation& allocation, NodeStarter& starter) {
   for (const AllocatedNode& node : allocation.nodes) {
     auto started = starter.start(node);
     if (!started) return fail(started.error());
-    agents_.push_back({node.name, make_stream_link(loop_, std::move(started->read), std::move(started->write)),
+    agents_.push_back({node.name,
+                       make_stream_link(loop_, std::move(started->read), std::move(started->write)),
                        std::move(started->process)});
   }
   facts_.resize(agents_.size());
@@ -51,8 +52,9 @@ void Fleet::on_frame(std::size_t node, const net::Frame& frame) {
   if (auto* facts = std::get_if<message::Facts>(&*message)) {
     if (facts->facts.version != contract::kVersion) {
       agent.lost = true;
-      return handlers_.on_lost(node, "ddlrun on " + agent.name + " is version " + facts->facts.version + ", this one is " +
-                                         contract::kVersion + "; install the same one there");
+      return handlers_.on_lost(node, "ddlrun on " + agent.name + " is version " + facts->facts.version +
+                                         ", this one is " + contract::kVersion +
+                                         "; install the same one there");
     }
     facts_[node] = std::move(facts->facts);
     if (!std::exchange(agent.has_facts, true) && --missing_facts_ == 0) handlers_.on_ready();

@@ -18,7 +18,7 @@ namespace ddl::launcher {
 class Fleet {
  public:
   struct Handlers {
-    std::function<void()> on_ready;                                    ///< every agent has sent its facts; once
+    std::function<void()> on_ready;  ///< every agent has sent its facts; once
     std::function<void(std::size_t node, message::Any&&)> on_message;  ///< everything but facts
     /// The link broke although the agent had not finished: one sentence that names the host.
     std::function<void(std::size_t node, const std::string& how)> on_lost;

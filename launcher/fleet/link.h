@@ -18,7 +18,8 @@ class Link {
 
   struct Handlers {
     std::function<void(net::Frame)> on_frame;
-    std::function<void(const std::string& reason)> on_closed;  ///< "closed by the other side", "write: Broken pipe"
+    std::function<void(const std::string& reason)>
+        on_closed;  ///< "closed by the other side", "write: Broken pipe"
   };
   /// Begins to deliver. Called once.
   virtual void start(Handlers handlers) = 0;

@@ -25,7 +25,8 @@ class StreamLink : public Link {
       read_watch_ = loop_.watch(read_.get(), [this] { on_readable(); });
       write_watch_ = loop_.watch(write_.get(), nullptr, [this] { on_writable(); });
     } else {
-      read_watch_ = loop_.watch(read_.get(), [this] { on_readable(); }, [this] { on_writable(); });
+      read_watch_ = loop_.watch(
+          read_.get(), [this] { on_readable(); }, [this] { on_writable(); });
     }
     if (!queue_.empty()) on_writable();
   }
@@ -57,7 +58,8 @@ class StreamLink : public Link {
     if (got < 0 && errno == EAGAIN) return;
     if (got < 0) return close(errno_error("read", errno).message());
     if (got == 0) {
-      return close(decoder_.at_boundary() ? "closed by the other side" : "closed by the other side in mid-message");
+      return close(decoder_.at_boundary() ? "closed by the other side"
+                                          : "closed by the other side in mid-message");
     }
     decoder_.append(std::span(buffer).first(static_cast<std::size_t>(got)));
     while (!closed_) {

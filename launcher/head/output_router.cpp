@@ -17,14 +17,15 @@ Result<std::unique_ptr<OutputRouter>> OutputRouter::create(EventLoop& loop, cons
 }
 
 Result<std::unique_ptr<BlockingWriter>> OutputRouter::open_writer(int fd) {
-  return BlockingWriter::create(fd, [this](std::function<void()> call) { loop_.post(std::move(call)); },
-                                [this, fd](int errno_value) {
-                                  if (errno_value == EPIPE && fd == STDOUT_FILENO) return handlers_.on_reader_gone();
-                                  // Standard error may be what is broken; then there is nobody to tell.
-                                  const char* name = fd == STDOUT_FILENO ? "standard output" : "standard error";
-                                  print("ddlrun: writing to " + std::string(name) + ": " +
-                                        std::generic_category().message(errno_value) + "; what follows is lost there");
-                                });
+  return BlockingWriter::create(
+      fd, [this](std::function<void()> call) { loop_.post(std::move(call)); },
+      [this, fd](int errno_value) {
+        if (errno_value == EPIPE && fd == STDOUT_FILENO) return handlers_.on_reader_gone();
+        // Standard error may be what is broken; then there is nobody to tell.
+        const char* name = fd == STDOUT_FILENO ? "standard output" : "standard error";
+        print("ddlrun: writing to " + std::string(name) + ": " +
+              std::generic_category().message(errno_value) + "; what follows is lost there");
+      });
 }
 
 Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
@@ -38,7 +39,8 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
   }
   if (!spec.output_directory.empty()) {
     auto files = OutputFiles::create(
-        spec.output_directory, spec.num_proc, [this](std::function<void()> call) { loop_.post(std::move(call)); },
+        spec.output_directory, spec.num_proc,
+        [this](std::function<void()> call) { loop_.post(std::move(call)); },
         [this](const std::string& sentence) { print("ddlrun: " + sentence); });
     if (!files) return fail(std::move(files.error()).during("--output-filename " + spec.output_directory));
     files_ = std::move(*files);
@@ -53,7 +55,8 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
   options.stderr_sink = err_ ? err_.get() : out_.get();
   options.stdout_is_terminal = ::isatty(STDOUT_FILENO) == 1;
   options.stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
-  if (files_) options.file_sink = [this](int rank, OutputStream stream) { return files_->sink(rank, stream); };
+  if (files_)
+    options.file_sink = [this](int rank, OutputStream stream) { return files_->sink(rank, stream); };
   options.on_consumed = handlers_.on_consumed;
   options.refund_step = output_refund_step(window);
   options.on_deadline = [this](std::optional<OutputMux::TimePoint> when) {

@@ -24,8 +24,8 @@ class OutputRouter {
     std::function<void()> on_reader_gone;  ///< EPIPE on standard output
   };
   /// window: what each stream's agent may have under way. Error: an output file that cannot be made.
-  static Result<std::unique_ptr<OutputRouter>> create(EventLoop& loop, const JobSpec& spec, bool raw, std::size_t window,
-                                                      Handlers handlers);
+  static Result<std::unique_ptr<OutputRouter>> create(EventLoop& loop, const JobSpec& spec, bool raw,
+                                                      std::size_t window, Handlers handlers);
 
   void accept(OutputChunk&& chunk) { mux_->accept(std::move(chunk)); }
   /// One line of ddlrun's own on standard error, never inside a rank's line.

@@ -25,14 +25,15 @@ struct JobSpec {
   double timeout_seconds = 0;              ///< 0: none; then the job is ended and ddlrun exits with 124
   double kill_grace_seconds = 5;           ///< between the signal that asks ranks to end and SIGKILL
   StdinTarget stdin_target = StdinTarget::kRank0;
-  bool oversubscribe = false;              ///< more ranks than slots are wanted
+  bool oversubscribe = false;  ///< more ranks than slots are wanted
 
-  std::string output_directory;            ///< "" or where rank.<padded>/{stdout,stderr} are written, besides the terminal
-  bool tag_output = true;                  ///< "[rank]<stdout>:" before every line
-  bool timestamp_output = false;           ///< the time at which a line was written, before every line
+  std::string
+      output_directory;    ///< "" or where rank.<padded>/{stdout,stderr} are written, besides the terminal
+  bool tag_output = true;  ///< "[rank]<stdout>:" before every line
+  bool timestamp_output = false;  ///< the time at which a line was written, before every line
 
   bool verbose = false;
-  bool quiet = false;                      ///< no notes of our own; errors and ranks' output stay
+  bool quiet = false;  ///< no notes of our own; errors and ranks' output stay
 };
 
 }  // namespace ddl::launcher

@@ -28,11 +28,11 @@ void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, slots, allowed_cpus, allowed_cores,
                                    master_address, free_port, agent_pid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, environment)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command, workdir,
-                                   common_environment, ranks, kill_grace_seconds, split_lines, flush_idle_lines,
-                                   output_window)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped, ended_by_us,
-                                   run_seconds, start_error, kill_explanation, stderr_tail)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
+                                   workdir, common_environment, ranks, kill_grace_seconds, split_lines,
+                                   flush_idle_lines, output_window)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
+                                   ended_by_us, run_seconds, start_error, kill_explanation, stderr_tail)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir)
 
@@ -87,8 +87,9 @@ constexpr std::uint16_t type_of() {
 // Head of an output frame: CBOR array [rank, stream, end, time_ns], self-delimiting; the bytes follow.
 std::string encode_raw(const OutputChunk& chunk) {
   std::string payload;
-  json::to_cbor(json::array({chunk.rank, static_cast<int>(chunk.stream), static_cast<int>(chunk.end), chunk.time_ns}),
-                nlohmann::detail::output_adapter<char>(payload));
+  json::to_cbor(
+      json::array({chunk.rank, static_cast<int>(chunk.stream), static_cast<int>(chunk.end), chunk.time_ns}),
+      nlohmann::detail::output_adapter<char>(payload));
   const auto length = static_cast<char>(payload.size());
   payload.insert(payload.begin(), length);
   payload += chunk.bytes;
@@ -103,7 +104,8 @@ json parse(std::string_view cbor) {
 
 Result<Any> decode_raw_output(const std::string& payload) {
   const std::size_t head = payload.empty() ? 0 : static_cast<unsigned char>(payload[0]);
-  if (head == 0 || 1 + head > payload.size()) return fail(ErrorCode::kProtocol, "an output message without a head");
+  if (head == 0 || 1 + head > payload.size())
+    return fail(ErrorCode::kProtocol, "an output message without a head");
   const json fields = parse(std::string_view(payload).substr(1, head));
   OutputChunk chunk;
   fields.at(0).get_to(chunk.rank);
@@ -155,7 +157,8 @@ Result<Any> decode(const net::Frame& frame) {
   try {
     return decode_as<>(frame);
   } catch (const std::exception& error) {
-    return fail(ErrorCode::kProtocol, "a malformed message of type " + std::to_string(frame.type) + ": " + error.what());
+    return fail(ErrorCode::kProtocol,
+                "a malformed message of type " + std::to_string(frame.type) + ": " + error.what());
   }
 }
 

@@ -150,8 +150,9 @@ struct AllGone {
   bool operator==(const AllGone&) const = default;
 };
 
-using Any = std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted, RankEnded,
-                         AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk, Spawn, SignalChildren, KillAll,
-                         ReportGone, ChildStarted, ChildFailed, ChildEnded, Leftovers, AllGone>;
+using Any = std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
+                         RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished,
+                         OutputChunk, Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed,
+                         ChildEnded, Leftovers, AllGone>;
 
 }  // namespace ddl::launcher::message

@@ -4,9 +4,11 @@
 
 namespace ddl::launcher {
 
-LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement, const std::vector<NodeFacts>& facts,
-                            const Environment& head_environment, const std::string& job_id) {
-  DDL_CHECK(facts.size() == placement.nodes.size() && !facts.empty(), std::to_string(facts.size()) + " facts");
+LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
+                            const std::vector<NodeFacts>& facts, const Environment& head_environment,
+                            const std::string& job_id) {
+  DDL_CHECK(facts.size() == placement.nodes.size() && !facts.empty(),
+            std::to_string(facts.size()) + " facts");
   NodeLaunch common;
   common.job_id = job_id;
   common.size = static_cast<int>(placement.ranks.size());
@@ -32,7 +34,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement, con
       RankLaunch launch;
       launch.rank = rank;
       launch.local_rank = placed.local_rank;
-      launch.reads_stdin = spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
+      launch.reads_stdin =
+          spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
       launch.environment = rank_environment(placed, common.size, facts[i], facts[0], node.common_environment);
       node.ranks.push_back(std::move(launch));
     }

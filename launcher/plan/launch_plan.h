@@ -16,25 +16,26 @@ struct RankLaunch {
   int rank = 0;
   int local_rank = 0;
   bool reads_stdin = false;
-  Environment environment;  ///< on top of NodeLaunch::common_environment; PMIx's own variables are added by the agent
+  Environment
+      environment;  ///< on top of NodeLaunch::common_environment; PMIx's own variables are added by the agent
   bool operator==(const RankLaunch&) const = default;
 };
 
 /// What one agent is told.
 struct NodeLaunch {
-  std::string job_id;                         ///< unique among jobs of this host: "ddlrun-<head pid>-<random>"
-  int size = 0;                               ///< ranks of the whole job
+  std::string job_id;  ///< unique among jobs of this host: "ddlrun-<head pid>-<random>"
+  int size = 0;        ///< ranks of the whole job
   int node_index = 0;
-  std::vector<std::string> node_names;        ///< of the whole job
-  std::vector<std::vector<int>> node_ranks;   ///< ranks of each node
+  std::vector<std::string> node_names;       ///< of the whole job
+  std::vector<std::vector<int>> node_ranks;  ///< ranks of each node
   std::vector<std::string> command;
   std::string workdir;
   Environment common_environment;
-  std::vector<RankLaunch> ranks;              ///< those of this node, ascending
+  std::vector<RankLaunch> ranks;  ///< those of this node, ascending
   double kill_grace_seconds = 5;
-  bool split_lines = true;                    ///< false: output is passed on in raw pieces as it comes
-  bool flush_idle_lines = false;              ///< a person is watching: show unfinished lines (prompts) after a moment
-  int output_window = 0;                      ///< bytes of one rank's stream that may be under way to the head
+  bool split_lines = true;        ///< false: output is passed on in raw pieces as it comes
+  bool flush_idle_lines = false;  ///< a person is watching: show unfinished lines (prompts) after a moment
+  int output_window = 0;          ///< bytes of one rank's stream that may be under way to the head
   bool operator==(const NodeLaunch&) const = default;
 };
 
@@ -43,7 +44,8 @@ struct LaunchPlan {
 };
 
 /// Pure. facts[i] belongs to placement.nodes[i]. head_environment is what ranks inherit.
-LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement, const std::vector<NodeFacts>& facts,
-                            const Environment& head_environment, const std::string& job_id);
+LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
+                            const std::vector<NodeFacts>& facts, const Environment& head_environment,
+                            const std::string& job_id);
 
 }  // namespace ddl::launcher

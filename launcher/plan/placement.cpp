@@ -24,9 +24,9 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
   for (const int count : slots) total += count;
   if (spec.num_proc > total && !spec.oversubscribe) {
     return fail(ErrorCode::kInvalidArgument,
-                counted(spec.num_proc, "rank") + " asked for, and " + allocation.origin + " has " + counted(total, "slot") +
-                    " (one for each CPU that this process may use); ask for -np " + std::to_string(total) +
-                    ", or add --oversubscribe to run several ranks on a CPU");
+                counted(spec.num_proc, "rank") + " asked for, and " + allocation.origin + " has " +
+                    counted(total, "slot") + " (one for each CPU that this process may use); ask for -np " +
+                    std::to_string(total) + ", or add --oversubscribe to run several ranks on a CPU");
   }
 
   Placement placement;

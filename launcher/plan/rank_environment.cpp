@@ -24,10 +24,19 @@ bool is_denied(std::string_view name) {
       "PMIX_", "PMI_", "PMI2_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PRTE_", "HYDI_"};
   constexpr std::array<std::string_view, 11> kNames = {
       // Open MPI's orted tells its children more than the prefix above holds.
-      "OMPI_APP_CTX_NUM_PROCS", "OMPI_FIRST_RANKS", "OMPI_NUM_APP_CTX", "OMPI_MCA_orte_hnp_uri",
-      "OMPI_MCA_orte_local_daemon_uri", "OMPI_MCA_orte_jobid", "OMPI_MCA_orte_vpid", "OMPI_MCA_orte_ess_node_rank",
-      "OMPI_MCA_ess_base_jobid", "OMPI_MCA_ess_base_vpid", "OMPI_MCA_initial_wdir"};
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](auto prefix) { return name.starts_with(prefix); }) ||
+      "OMPI_APP_CTX_NUM_PROCS",
+      "OMPI_FIRST_RANKS",
+      "OMPI_NUM_APP_CTX",
+      "OMPI_MCA_orte_hnp_uri",
+      "OMPI_MCA_orte_local_daemon_uri",
+      "OMPI_MCA_orte_jobid",
+      "OMPI_MCA_orte_vpid",
+      "OMPI_MCA_orte_ess_node_rank",
+      "OMPI_MCA_ess_base_jobid",
+      "OMPI_MCA_ess_base_vpid",
+      "OMPI_MCA_initial_wdir"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](auto prefix) { return name.starts_with(prefix); }) ||
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -54,8 +63,8 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
   return environment;
 }
 
-Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node, const NodeFacts& master,
-                             const Environment& common) {
+Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
+                             const NodeFacts& master, const Environment& common) {
   const auto text = [](int value) { return std::to_string(value); };
   Environment environment{
       {env::kRank, text(rank.rank)},

@@ -27,7 +27,7 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
 
 /// What differs by rank: identity as Horovod and torch name it, and OMP_NUM_THREADS unless common has it.
 /// master: the facts of rank 0's node; node: those of the rank's own.
-Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node, const NodeFacts& master,
-                             const Environment& common);
+Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
+                             const NodeFacts& master, const Environment& common);
 
 }  // namespace ddl::launcher

@@ -38,7 +38,8 @@ Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory) 
   std::vector<std::string> rank_lists;
   for (const auto& ranks : node.node_ranks) rank_lists.push_back(rank_list(ranks));
   char* text = nullptr;
-  DDL_TRY(pmix_failure("PMIx_generate_regex", PMIx_generate_regex(join(node.node_names, ",").c_str(), &text)));
+  DDL_TRY(
+      pmix_failure("PMIx_generate_regex", PMIx_generate_regex(join(node.node_names, ",").c_str(), &text)));
   const CString node_map(text);
   DDL_TRY(pmix_failure("PMIx_generate_ppn", PMIx_generate_ppn(join(rank_lists, ";").c_str(), &text)));
   const CString proc_map(text);

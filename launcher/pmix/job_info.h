@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "launcher/pmix/info_list.h"
 #include "launcher/plan/launch_plan.h"
+#include "launcher/pmix/info_list.h"
 
 namespace ddl::launcher {
 

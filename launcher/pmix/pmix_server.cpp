@@ -62,12 +62,13 @@ class LibraryServer : public PmixServer {
     if (!infos) return fail(infos.error());
     PMIX_LOAD_NSPACE(nspace_, node.job_id.c_str());
     DDL_TRY(check("PMIx_server_register_nspace",
-                  PMIx_server_register_nspace(nspace_, static_cast<int>(node.ranks.size()), infos->data(), infos->size(),
-                                              nullptr, nullptr)));
+                  PMIx_server_register_nspace(nspace_, static_cast<int>(node.ranks.size()), infos->data(),
+                                              infos->size(), nullptr, nullptr)));
     for (const RankLaunch& rank : node.ranks) {
       const pmix_proc_t process = process_of(rank.rank);
-      DDL_TRY(check("PMIx_server_register_client",
-                    PMIx_server_register_client(&process, ::geteuid(), ::getegid(), nullptr, nullptr, nullptr)));
+      DDL_TRY(
+          check("PMIx_server_register_client",
+                PMIx_server_register_client(&process, ::geteuid(), ::getegid(), nullptr, nullptr, nullptr)));
     }
     return {};
   }
@@ -91,18 +92,18 @@ class LibraryServer : public PmixServer {
 
   static pmix_server_module_t make_module() {
     pmix_server_module_t module{};
-    module.client_connected2 = [](const pmix_proc_t*, void*, pmix_info_t[], size_t, pmix_op_cbfunc_t, void*) -> pmix_status_t {
-      return PMIX_OPERATION_SUCCEEDED;
-    };
+    module.client_connected2 = [](const pmix_proc_t*, void*, pmix_info_t[], size_t, pmix_op_cbfunc_t,
+                                  void*) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };
     module.client_finalized = [](const pmix_proc_t*, void*, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       return PMIX_OPERATION_SUCCEEDED;
     };
     module.abort = [](const pmix_proc_t* process, void*, int status, const char text[], pmix_proc_t[], size_t,
                       pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post([rank = static_cast<int>(process->rank), status, said = std::string(text ? text : ""), done, data] {
-        the_server->on_abort_(rank, status, said);
-        if (done != nullptr) done(PMIX_SUCCESS, data);
-      });
+      the_server->loop_.post(
+          [rank = static_cast<int>(process->rank), status, said = std::string(text ? text : ""), done, data] {
+            the_server->on_abort_(rank, status, said);
+            if (done != nullptr) done(PMIX_SUCCESS, data);
+          });
       return PMIX_SUCCESS;
     };
     // All ranks are on this node: what the library has collected here is all there is.
@@ -114,21 +115,24 @@ class LibraryServer : public PmixServer {
       return PMIX_SUCCESS;
     };
     // Only asked for processes of other nodes, and there are none.
-    module.direct_modex = [](const pmix_proc_t*, const pmix_info_t[], size_t, pmix_modex_cbfunc_t, void*) -> pmix_status_t {
-      return PMIX_ERR_NOT_FOUND;
-    };
-    module.publish = [](const pmix_proc_t* process, const pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done, void* data) {
+    module.direct_modex = [](const pmix_proc_t*, const pmix_info_t[], size_t, pmix_modex_cbfunc_t,
+                             void*) -> pmix_status_t { return PMIX_ERR_NOT_FOUND; };
+    module.publish = [](const pmix_proc_t* process, const pmix_info_t infos[], size_t count,
+                        pmix_op_cbfunc_t done, void* data) {
       the_server->loop_.post([publisher = *process, infos, count, done, data] {
         done(the_server->published_.publish(publisher, infos, count), data);
       });
       return PMIX_SUCCESS;
     };
-    module.lookup = [](const pmix_proc_t*, char** keys, const pmix_info_t infos[], size_t count, pmix_lookup_cbfunc_t done,
-                       void* data) {
-      the_server->loop_.post([keys = key_list(keys), infos, count, done, data] { the_server->look_up(keys, infos, count, done, data); });
+    module.lookup = [](const pmix_proc_t*, char** keys, const pmix_info_t infos[], size_t count,
+                       pmix_lookup_cbfunc_t done, void* data) {
+      the_server->loop_.post([keys = key_list(keys), infos, count, done, data] {
+        the_server->look_up(keys, infos, count, done, data);
+      });
       return PMIX_SUCCESS;
     };
-    module.unpublish = [](const pmix_proc_t* process, char** keys, const pmix_info_t[], size_t, pmix_op_cbfunc_t done, void* data) {
+    module.unpublish = [](const pmix_proc_t* process, char** keys, const pmix_info_t[], size_t,
+                          pmix_op_cbfunc_t done, void* data) {
       the_server->loop_.post([publisher = *process, keys = key_list(keys), done, data] {
         the_server->published_.unpublish(publisher, keys);
         done(PMIX_SUCCESS, data);
@@ -144,7 +148,8 @@ class LibraryServer : public PmixServer {
     int timeout_seconds = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (std::strncmp(infos[i].key, PMIX_WAIT, PMIX_MAX_KEYLEN) == 0) wait = true;
-      if (std::strncmp(infos[i].key, PMIX_TIMEOUT, PMIX_MAX_KEYLEN) == 0) timeout_seconds = infos[i].value.data.integer;
+      if (std::strncmp(infos[i].key, PMIX_TIMEOUT, PMIX_MAX_KEYLEN) == 0)
+        timeout_seconds = infos[i].value.data.integer;
     }
     const auto waiting = published_.lookup(keys, wait, [done, data](pmix_status_t status, const auto& found) {
       std::vector<pmix_pdata_t> answers(found.size());
@@ -158,7 +163,8 @@ class LibraryServer : public PmixServer {
       for (auto& answer : answers) PMIX_PDATA_DESTRUCT(&answer);
     });
     if (waiting && timeout_seconds > 0) {
-      timeouts_.push_back(loop_.after(std::chrono::seconds(timeout_seconds), [this, id = *waiting] { published_.time_out(id); }));
+      timeouts_.push_back(loop_.after(std::chrono::seconds(timeout_seconds),
+                                      [this, id = *waiting] { published_.time_out(id); }));
     }
   }
 

@@ -9,7 +9,8 @@ namespace {
 
 // Pairs in a publish call that steer it rather than being data (PMIx standard, section on publishing).
 bool is_directive(const pmix_info_t& info) {
-  for (const char* key : {PMIX_RANGE, PMIX_PERSISTENCE, PMIX_TIMEOUT, PMIX_ACCESS_PERMISSIONS, PMIX_USERID, PMIX_GRPID}) {
+  for (const char* key :
+       {PMIX_RANGE, PMIX_PERSISTENCE, PMIX_TIMEOUT, PMIX_ACCESS_PERMISSIONS, PMIX_USERID, PMIX_GRPID}) {
     if (std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0) return true;
   }
   return false;
@@ -25,7 +26,8 @@ PublishedData::~PublishedData() {
   while (!items_.empty()) erase(items_.begin());
 }
 
-pmix_status_t PublishedData::publish(const pmix_proc_t& publisher, const pmix_info_t* infos, std::size_t count) {
+pmix_status_t PublishedData::publish(const pmix_proc_t& publisher, const pmix_info_t* infos,
+                                     std::size_t count) {
   bool first_read_only = false;
   for (std::size_t i = 0; i < count; ++i) {
     if (std::strncmp(infos[i].key, PMIX_PERSISTENCE, PMIX_MAX_KEYLEN) == 0) {
@@ -58,7 +60,8 @@ pmix_status_t PublishedData::publish(const pmix_proc_t& publisher, const pmix_in
   return PMIX_SUCCESS;
 }
 
-std::optional<PublishedData::LookupId> PublishedData::lookup(std::vector<std::string> keys, bool wait, Answer answer) {
+std::optional<PublishedData::LookupId> PublishedData::lookup(std::vector<std::string> keys, bool wait,
+                                                             Answer answer) {
   if (!wait || has_all(keys)) {
     answer_now(keys, answer);
     return std::nullopt;
@@ -91,9 +94,9 @@ void PublishedData::answer_now(const std::vector<std::string>& keys, const Answe
     const auto item = items_.find(key);
     if (item != items_.end()) found.push_back({key, item->second.publisher, &item->second.value});
   }
-  const pmix_status_t status = found.empty()                 ? PMIX_ERR_NOT_FOUND
+  const pmix_status_t status = found.empty()                ? PMIX_ERR_NOT_FOUND
                                : found.size() < keys.size() ? PMIX_ERR_PARTIAL_SUCCESS
-                                                             : PMIX_SUCCESS;
+                                                            : PMIX_SUCCESS;
   answer(status, found);
   for (const Found& one : found) {
     const auto item = items_.find(one.key);

@@ -95,7 +95,9 @@ std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vec
     pending.pop_back();
     if (!seen.insert(pid).second) continue;
     const auto entry = read_entry(pid);
-    const auto is_it = [&](const ProcessId& one) { return entry && one.pid == pid && one.start_time == entry->start_time; };
+    const auto is_it = [&](const ProcessId& one) {
+      return entry && one.pid == pid && one.start_time == entry->start_time;
+    };
     if (std::any_of(bystanders.begin(), bystanders.end(), is_it)) continue;
     if (entry && entry->state != 'Z' && entry->state != 'X') found.push_back({pid, entry->start_time});
     const auto& below = lists[pid];

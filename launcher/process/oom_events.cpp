@@ -20,7 +20,8 @@ std::optional<Mount> find_mount(const std::string& mountinfo, bool v2) {
     const auto after = split(line.substr(dash + 3), ' ');
     if (before.size() < 5 || after.size() < 3) continue;
     const bool is_memory = v2 ? after[0] == "cgroup2"
-                              : after[0] == "cgroup" && ("," + std::string(after[2]) + ",").find(",memory,") != std::string::npos;
+                              : after[0] == "cgroup" &&
+                                    ("," + std::string(after[2]) + ",").find(",memory,") != std::string::npos;
     if (is_memory) return Mount{std::string(before[3]), std::string(before[4])};
   }
   return std::nullopt;
@@ -84,9 +85,11 @@ std::string OomEvents::explain_kill() const {
   if (!now) return "killed from outside; " + file_ + " can no longer be read";
   if (*now > *before_) {
     return "killed by the kernel for lack of memory: cgroup " + cgroup_ + " counts " +
-           counted(*now - *before_, "out-of-memory kill") + " since the job began; use fewer ranks, a smaller batch, or a higher memory limit";
+           counted(*now - *before_, "out-of-memory kill") +
+           " since the job began; use fewer ranks, a smaller batch, or a higher memory limit";
   }
-  return "killed from outside ddlrun, and not for lack of memory in cgroup " + cgroup_ + " (no out-of-memory kill since the job began)";
+  return "killed from outside ddlrun, and not for lack of memory in cgroup " + cgroup_ +
+         " (no out-of-memory kill since the job began)";
 }
 
 }  // namespace ddl::launcher

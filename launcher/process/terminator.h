@@ -20,7 +20,10 @@ class Terminator {
   /// Asks with signal and kills after the grace. Called again it can only hasten: an earlier kill wins, and the
   /// signal is not sent twice. grace 0 or SIGKILL: kills now.
   void begin(int signal, double grace_seconds);
-  void all_gone() { timer_.cancel(); done_ = true; }
+  void all_gone() {
+    timer_.cancel();
+    done_ = true;
+  }
   bool has_begun() const { return kill_at_.has_value(); }
 
  private:

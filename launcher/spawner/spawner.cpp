@@ -63,8 +63,9 @@ class Spawner {
   // Never blocks: an agent that is busy sending many Spawns reads nothing meanwhile, and each would wait for the other.
   void send_outgoing() {
     while (!outgoing_.empty()) {
-      const ssize_t sent = retry_eintr(
-          [&] { return ::send(channel_.get(), outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL); });
+      const ssize_t sent = retry_eintr([&] {
+        return ::send(channel_.get(), outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      });
       if (sent < 0) {
         if (errno != EAGAIN) agent_is_there_ = false;
         return;
@@ -97,13 +98,15 @@ class Spawner {
   void on(const message::Spawn& message) {
     std::array<UniqueFd, 3> standard_fds;
     for (auto& fd : standard_fds) {
-      if (passed_fds_.empty()) return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
+      if (passed_fds_.empty())
+        return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
       fd = std::move(passed_fds_.front());
       passed_fds_.pop_front();
     }
     auto child = start_child(message.child, standard_fds);
     if (!child) {
-      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork, child.error().system_errno()});
+      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,
+                                      child.error().system_errno()});
     }
     starting_.push_back(std::move(*child));
   }
@@ -123,7 +126,8 @@ class Spawner {
 
   void on(const message::ReportGone&) {
     on_child_events();  // what has ended already was not left over
-    if (has_children()) say(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
+    if (has_children())
+      say(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
     report_gone_ = true;
     on_child_events();
   }
@@ -159,7 +163,8 @@ class Spawner {
     while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) ended.emplace_back(pid, status);
     // Several at once, and the kernel does not say who was first: death by a signal is a cause more often than a
     // consequence, so it is told first.
-    std::stable_partition(ended.begin(), ended.end(), [](const auto& end) { return WIFSIGNALED(end.second); });
+    std::stable_partition(ended.begin(), ended.end(),
+                          [](const auto& end) { return WIFSIGNALED(end.second); });
     for (const auto& [ended_pid, ended_status] : ended) on_ended(ended_pid, ended_status);
     if (killing_) kill_once();
     if (report_gone_ && !has_children()) {

@@ -49,8 +49,8 @@ int exec_error(const char* command, int error) {
 }
 
 // The child's half. Everything but 0, 1 and 2 is close-on-exec already.
-[[noreturn]] void become_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds, int error_pipe,
-                               pid_t spawner, char* const* argv, char** environment) {
+[[noreturn]] void become_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds,
+                               int error_pipe, pid_t spawner, char* const* argv, char** environment) {
   const auto give_up = [&](Stage stage) {
     const Failure failure{stage, errno};
     (void)retry_eintr([&] { return ::write(error_pipe, &failure, sizeof failure); });

@@ -11,11 +11,11 @@ namespace ddl::launcher {
 /// How one rank ended.
 struct RankOutcome {
   enum class Kind {
-    kNotStarted,    ///< the job ended before it was started
-    kStartFailed,   ///< exec or what precedes it failed; start_error says why
-    kRunning,       ///< unknown: its host was lost while it ran
-    kExited,        ///< exit_code
-    kSignalled,     ///< signal
+    kNotStarted,   ///< the job ended before it was started
+    kStartFailed,  ///< exec or what precedes it failed; start_error says why
+    kRunning,      ///< unknown: its host was lost while it ran
+    kExited,       ///< exit_code
+    kSignalled,    ///< signal
   };
   Kind kind = Kind::kNotStarted;
   int rank = 0;
@@ -24,7 +24,7 @@ struct RankOutcome {
   int exit_code = 0;
   int signal = 0;
   bool core_dumped = false;
-  bool ended_by_us = false;      ///< the signal was ours: a consequence, never the first failure
+  bool ended_by_us = false;  ///< the signal was ours: a consequence, never the first failure
   double run_seconds = 0;
   std::string start_error;       ///< "cannot execute ./train: No such file or directory"
   std::string kill_explanation;  ///< for a SIGKILL that we did not send: what the cgroup's OOM events say
@@ -44,14 +44,14 @@ enum class EndReason {
 
 struct JobReport {
   EndReason reason = EndReason::kSuccess;
-  int exit_code = 0;                  ///< what ddlrun returns; see contract/exit_code.h
-  std::optional<int> first_failure;   ///< rank
-  std::string message;                ///< one sentence about reason, where ranks alone do not tell it
-  std::string abort_message;          ///< what the aborting rank said
-  int signal = 0;                     ///< of kSignal
-  double run_seconds = 0;             ///< from the first start to the last end
-  int leftovers_ended = 0;            ///< processes that outlived their rank and were ended
-  std::vector<RankOutcome> ranks;     ///< by rank
+  int exit_code = 0;                 ///< what ddlrun returns; see contract/exit_code.h
+  std::optional<int> first_failure;  ///< rank
+  std::string message;               ///< one sentence about reason, where ranks alone do not tell it
+  std::string abort_message;         ///< what the aborting rank said
+  int signal = 0;                    ///< of kSignal
+  double run_seconds = 0;            ///< from the first start to the last end
+  int leftovers_ended = 0;           ///< processes that outlived their rank and were ended
+  std::vector<RankOutcome> ranks;    ///< by rank
 };
 
 }  // namespace ddl::launcher

@@ -20,7 +20,8 @@ bool is_over(const RankOutcome& outcome) {
 
 Supervisor::Supervisor(Job job, SupervisorActions& actions)
     : job_(std::move(job)), actions_(actions), over_nodes_(static_cast<std::size_t>(job_.num_nodes), false) {
-  DDL_CHECK(job_.rank_nodes.size() == job_.rank_hosts.size(), std::to_string(job_.rank_nodes.size()) + " nodes of ranks");
+  DDL_CHECK(job_.rank_nodes.size() == job_.rank_hosts.size(),
+            std::to_string(job_.rank_nodes.size()) + " nodes of ranks");
   for (std::size_t rank = 0; rank < job_.rank_hosts.size(); ++rank) {
     RankOutcome outcome;
     outcome.rank = static_cast<int>(rank);
@@ -42,10 +43,12 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   place = std::move(ended);
   ++ended_;
 
-  const bool failed = place.kind == Kind::kStartFailed || place.kind == Kind::kSignalled || place.exit_code != 0;
+  const bool failed =
+      place.kind == Kind::kStartFailed || place.kind == Kind::kSignalled || place.exit_code != 0;
   // An aborting rank has spoken before it exits: its exit is not a second failure.
   if (failed && !place.ended_by_us && !ending_) {
-    const EndReason reason = place.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
+    const EndReason reason =
+        place.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
     const int code = place.kind == Kind::kSignalled ? contract::kSignalBase + place.signal : place.exit_code;
     report_.first_failure = place.rank;
     begin_end(reason, code, SIGTERM, job_.kill_grace_seconds);
@@ -66,8 +69,8 @@ void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
   // Also if all ranks have ended well: what they wrote last, or what they left behind, may be lost with it.
   if (!ending_) {
     report_.message = text;
-    end(lost ? EndReason::kHostLost : EndReason::kStartFailed, lost ? contract::kLostHost : contract::kStartFailure,
-        SIGKILL, 0);
+    end(lost ? EndReason::kHostLost : EndReason::kStartFailed,
+        lost ? contract::kLostHost : contract::kStartFailure, SIGKILL, 0);
   }
   end_node(node);
   // Its ranks will not be heard of any more; those of other nodes are waited for.
@@ -87,11 +90,8 @@ void Supervisor::on_signal(int signal) {
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2:
-    case SIGCONT:
-      return actions_.forward_signal(signal);
-    case SIGTSTP:
-      actions_.forward_signal(signal);
-      return actions_.stop_self();
+    case SIGCONT: return actions_.forward_signal(signal);
+    case SIGTSTP: actions_.forward_signal(signal); return actions_.stop_self();
     default: {
       const bool first = begin_end(EndReason::kSignal, contract::kSignalBase + signal,
                                    signal == SIGINT ? SIGTERM : signal, job_.kill_grace_seconds);

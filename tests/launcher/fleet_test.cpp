@@ -3,8 +3,8 @@
 #include "contract/version.h"
 #include "launcher/facts.h"
 #include "launcher/fleet/stream_link.h"
-#include "launcher/message/codec.h"
 #include "launcher/loop_driver.h"
+#include "launcher/message/codec.h"
 #include "launcher/pipes.h"
 
 using namespace ddl::launcher;

@@ -12,8 +12,8 @@
 
 #include "base/deadline.h"
 #include "base/pidfd.h"
-#include "launcher/process/descendants.h"
 #include "launcher/pipes.h"
+#include "launcher/process/descendants.h"
 
 namespace ddl::launcher::test {
 

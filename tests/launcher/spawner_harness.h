@@ -9,9 +9,9 @@
 #include "base/fd_passing.h"
 #include "launcher/agent/session_directory.h"
 #include "launcher/message/codec.h"
+#include "launcher/process_tree.h"
 #include "launcher/spawner/spawner.h"
 #include "net/frame.h"
-#include "launcher/process_tree.h"
 
 namespace ddl::launcher::test {
 

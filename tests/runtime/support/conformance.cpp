@@ -54,9 +54,9 @@ void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string
   if (got.equals(wanted)) return;
   for (std::uint64_t e = 0; e < wanted.size(); ++e) {
     const T value = got.at(e);
-    expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0,
-           what + ": element " + std::to_string(e) + " is " + std::to_string(value) + " instead of " +
-               std::to_string(wanted[e]));
+    expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0, what + ": element " + std::to_string(e) + " is " +
+                                                                std::to_string(value) + " instead of " +
+                                                                std::to_string(wanted[e]));
   }
 }
 
