@@ -85,8 +85,11 @@ Status WireUpLeader::admit_all(Deadline deadline) {
     for (std::size_t i = 0; i < callers_.size(); ++i) {
       Caller& caller = callers_[i];
       const Heard heard = entries[i + 1].revents == 0 ? Heard::kMore : listen_to(caller);
-      if (heard == Heard::kMore) waiting.push_back(std::move(caller));
-      if (heard == Heard::kHello) DDL_TRY(admit(std::move(caller)));
+      if (heard == Heard::kMore) {
+        waiting.push_back(std::move(caller));
+      } else if (heard == Heard::kHello) {
+        DDL_TRY(admit(std::move(caller)));
+      }
     }
     callers_ = std::move(waiting);
     if (entries[0].revents != 0) DDL_TRY(accept_callers());
