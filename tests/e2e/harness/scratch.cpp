@@ -29,7 +29,7 @@ Scratch::~Scratch() {
 }
 
 std::string Scratch::write(const std::string& name, const std::string& text, bool executable) const {
-  const std::string file = path(name);
+  std::string file = path(name);
   std::ofstream(file, std::ios::binary) << text;
   ::chmod(file.c_str(), executable ? 0755 : 0644);
   return file;
