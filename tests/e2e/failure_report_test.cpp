@@ -115,9 +115,10 @@ Json json_report(const Job& job) {
 
 TEST_CASE("--json reports a failure completely", "[failure_report]") {
   const Scratch scratch;
-  Job job(scratch, ddlrun({"-np", "2", "--json", "sh", "-c",
-                           "[ $RANK = 0 ] && exec sleep 1000; echo pid=$$; printf 'bad \\377 "
-                           "byte\\n\"quoted\"\\n' >&2; exit 3"}));
+  const std::string fail_with_odd_bytes =
+      "[ $RANK = 0 ] && exec sleep 1000; echo pid=$$; "
+      "printf 'bad \\377 byte\\n\"quoted\"\\n' >&2; exit 3";
+  Job job(scratch, ddlrun({"-np", "2", "--json", "sh", "-c", fail_with_odd_bytes}));
   CHECK(job.wait_and_require_nothing_left() == 3);
   const Json report = json_report(job);
   CHECK(report.at("kind") == "job_report");
