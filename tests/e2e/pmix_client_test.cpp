@@ -94,7 +94,9 @@ TEST_CASE("every program gets the same server: its environment does not depend o
 
 TEST_CASE("the server's files are in a directory that only its owner may enter", "[pmix_client]") {
   const Scratch scratch;
-  Job job(scratch, ddlrun({"-np", "1", "sh", "-c", "echo ready; read line"}));
+  Command command = ddlrun({"-np", "1", "sh", "-c", "echo ready; read line"});
+  command.input = Command::Input::kPipe;
+  Job job(scratch, command);
   job.wait_for("ready");
   const auto names = names_in(scratch.path("tmp"));
   REQUIRE(names.size() == 1);
@@ -102,6 +104,8 @@ TEST_CASE("the server's files are in a directory that only its owner may enter",
   struct stat status {};
   REQUIRE(::stat(scratch.path("tmp/" + names.front()).c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0700);
+  job.close_input();
+  CHECK(job.wait_and_require_nothing_left() == 1);  // read's code at the end of its input
 }
 
 }  // namespace
