@@ -12,11 +12,11 @@
 #include "base/pidfd.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
-#include "cli/pmix_advisory.h"
 #include "cli/shared_library.h"
 #include "cli/this_process.h"
 #include "contract/environment.h"
 #include "contract/version.h"
+#include "launcher/pmix/pmix_advisory.h"
 
 namespace ddl::cli {
 
@@ -83,14 +83,8 @@ Result<std::string> probe_pmix_server() {
   if (version == nullptr || library->function<void()>("PMIx_server_init") == nullptr) {
     return fail(ErrorCode::kUnavailable, library->path() + " has no PMIx server");
   }
-  // dpkg knows only the libraries that it put there.
-  std::string package_version;
-  if (library->path().starts_with("/usr/lib/") || library->path().starts_with("/lib/")) {
-    if (const auto status = read_file("/var/lib/dpkg/status", 64 << 20)) {
-      package_version = installed_package_version(*status, "libpmix2");
-    }
-  }
-  return pmix_sentence(version(), package_version, ::geteuid() == 0);
+  return launcher::pmix_sentence(version(), launcher::pmix_package_version(library->path()),
+                                 ::geteuid() == 0);
 }
 
 /// What libddl's ranks do with each other's memory: a memfd of fixed size, mapped by both.

@@ -36,7 +36,8 @@ inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< stagi
 inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";          ///< modules, if not beside libddl.so
 inline constexpr char kFault[] = "DDL_FAULT";                         ///< point:rank:n, test builds only
 
-// Read by ddlrun: set in the environment of the agent's children only by tests.
+// Read by ddlrun.
+inline constexpr char kAllowExposedPmix[] = "DDL_ALLOW_EXPOSED_PMIX";  ///< 1: root may use an unpatched PMIx
 inline constexpr char kNoColor[] = "NO_COLOR";
 
 }  // namespace ddl::contract::env

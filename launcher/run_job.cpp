@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/text.h"
+#include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/local/local_starter.h"
@@ -75,6 +76,7 @@ class JobRun : private SupervisorActions {
       notices_.note("some output could not be written in time and is lost");
     }
     if (error_) return fail(std::move(*error_));
+    if (early_end_) return *early_end_;
     JobReport report = supervisor_->report();
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     return report;
@@ -197,8 +199,14 @@ class JobRun : private SupervisorActions {
     if (signal == SIGTSTP) return stop_self();
     // Before the ranks are started there is nobody to ask; when only output is left, nobody reads it.
     abandon_output_ = draining_;
-    if (!supervisor_)
-      error_ = Error(ErrorCode::kClosed, "ended by " + signal_text(signal) + " before any rank was started");
+    if (!supervisor_) {
+      early_end_.emplace();
+      early_end_->reason = EndReason::kSignal;
+      early_end_->signal = signal;
+      early_end_->exit_code = contract::kSignalBase + signal;
+      early_end_->message = "no rank had been started";
+      early_end_->run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    }
     loop_.stop();
   }
 
@@ -238,6 +246,7 @@ class JobRun : private SupervisorActions {
   EventLoop::Timer timeout_timer_;
   Clock::time_point began_ = Clock::now();
   std::optional<Error> error_;
+  std::optional<JobReport> early_end_;  ///< told to end before there was a supervisor
   bool draining_ = false;
   bool abandon_output_ = false;
 };

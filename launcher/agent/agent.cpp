@@ -24,6 +24,7 @@
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/descendants.h"
 #include "launcher/process/oom_events.h"
+#include "launcher/process/open_files_limit.h"
 #include "launcher/process/terminator.h"
 
 namespace ddl::launcher {
@@ -101,10 +102,19 @@ class Agent {
       return say(message::AgentFailed{status.error().message(), false});
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
-        return say(message::AgentFailed{
-            status.error().during("starting rank " + std::to_string(launch.rank)).message(), false});
+        return give_up(status.error(), launch.rank);
       }
     }
+  }
+
+  void give_up(Error error, int rank) {
+    std::string text = error.during("starting rank " + std::to_string(rank)).message();
+    if (error.system_errno() == EMFILE) {
+      text += "; a node needs about 4 descriptors a rank, and the hard limit (ulimit -Hn) is " +
+              std::to_string(open_files_limit().rlim_max);
+    }
+    gave_up_ = true;
+    say(message::AgentFailed{text, false});
   }
 
   Status spawn(const RankLaunch& launch) {
@@ -176,7 +186,7 @@ class Agent {
   void on_head_gone() {
     head_gone_ = true;
     if (finished_) return loop_.stop();
-    if (!ranks_.empty()) {
+    if (!ranks_.empty() && !gave_up_) {
       const std::string rest =
           all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
       std::fprintf(stderr, "ddlrun agent on %s: ddlrun itself has gone%s\n", hostname().c_str(),
@@ -283,6 +293,7 @@ class Agent {
   int asked_signal_ = 0;  // of the terminator; 0: none yet
   int leftovers_ = 0;
   bool killed_ = false;
+  bool gave_up_ = false;  // and the head knows it: it ends the job
   bool head_gone_ = false;
   bool finishing_ = false;
   bool all_gone_ = false;
@@ -296,7 +307,9 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   ::setsid();  // the terminal's ^C and ^Z are the head's to hear
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT}) std::signal(signal, SIG_IGN);
   become_subreaper();
-  auto spawner = start_spawner(session_directory);
+  const rlimit ranks_open_files = open_files_limit();
+  raise_open_files_limit();
+  auto spawner = start_spawner(session_directory, ranks_open_files);
   if (!spawner) {
     EventLoop loop;
     const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));

@@ -1,13 +1,17 @@
 #include "launcher/pmix/pmix_server.h"
 
+#include <dlfcn.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
+#include "contract/environment.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
+#include "launcher/pmix/pmix_advisory.h"
 #include "launcher/pmix/published_data.h"
 
 namespace ddl::launcher {
@@ -177,10 +181,27 @@ class LibraryServer : public PmixServer {
   bool started_ = false;
 };
 
+// Where the library that this process is linked with lies.
+std::string library_path() {
+  Dl_info info{};
+  return ::dladdr(reinterpret_cast<void*>(&PMIx_server_init), &info) != 0 ? info.dli_fname : "";
+}
+
+Status check_safety() {
+  const char* allowed = std::getenv(contract::env::kAllowExposedPmix);
+  if (::geteuid() != 0 || (allowed != nullptr && std::string_view(allowed) == "1")) return {};
+  const char* version = PMIx_Get_version();
+  if (pmix_safety(version, "") != PmixSafety::kExposed) return {};  // without a look at the package
+  if (const auto refusal = pmix_refusal(version, pmix_package_version(library_path())))
+    return fail(ErrorCode::kUnavailable, *refusal);
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,
                                                       const std::string& hostname, OnAbort on_abort) {
+  DDL_TRY(check_safety());
   auto server = std::make_unique<LibraryServer>(loop, directory, std::move(on_abort));
   if (auto status = server->initialise(hostname); !status) {
     return fail(std::move(status.error()).during("starting the PMIx server"));

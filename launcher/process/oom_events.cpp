@@ -42,6 +42,12 @@ std::optional<std::string> find_path(const std::string& cgroups, bool v2) {
 
 }  // namespace
 
+std::string below_mount_root(const std::string& path, const std::string& root) {
+  if (root == "/" || !path.starts_with(root)) return path;
+  const std::string rest = path.substr(root.size());
+  return rest.empty() || rest.front() == '/' ? rest : path;
+}
+
 std::optional<std::int64_t> parse_oom_kills(const std::string& text) {
   for (const auto line : split(text, '\n')) {
     const auto words = split(line, ' ');
@@ -61,17 +67,17 @@ OomEvents OomEvents::watch() {
   // v1 first: on hybrid systems the memory controller is there and the v2 tree is mounted without it.
   for (const bool v2 : {false, true}) {
     const auto mount = find_mount(*mountinfo, v2);
-    auto path = find_path(*cgroups, v2);
+    const auto path = find_path(*cgroups, v2);
     if (!mount || !path) continue;
-    if (mount->root != "/" && path->starts_with(mount->root)) path = path->substr(mount->root.size());
+    const std::string below = below_mount_root(*path, mount->root);
     const std::string file =
-        mount->point + (*path == "/" ? "" : *path) + (v2 ? "/memory.events" : "/memory.oom_control");
+        mount->point + (below == "/" ? "" : below) + (v2 ? "/memory.events" : "/memory.oom_control");
     const auto text = read_file(file);
     if (!text) continue;
     events.before_ = parse_oom_kills(*text);
     if (!events.before_) continue;
     events.file_ = file;
-    events.cgroup_ = *path;
+    events.cgroup_ = below;
     return events;
   }
   events.problem_ = "no memory cgroup with a counter of out-of-memory kills is visible here";

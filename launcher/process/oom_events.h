@@ -25,6 +25,9 @@ class OomEvents {
   std::optional<std::int64_t> before_;
 };
 
+/// What a process sees of its cgroup's path under a mount of this root ("/" or "/docker/a1"). Pure.
+std::string below_mount_root(const std::string& path, const std::string& root);
+
 /// The value behind "oom_kill" in the text of memory.events or memory.oom_control.
 std::optional<std::int64_t> parse_oom_kills(const std::string& text);
 

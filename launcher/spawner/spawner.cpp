@@ -28,7 +28,8 @@ constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
 /// The spawner's whole life: one thread, one poll().
 class Spawner {
  public:
-  explicit Spawner(UniqueFd channel) : channel_(std::move(channel)) {
+  Spawner(UniqueFd channel, const rlimit& children_open_files)
+      : channel_(std::move(channel)), children_open_files_(children_open_files) {
     sigset_t child_signal;
     sigemptyset(&child_signal);
     sigaddset(&child_signal, SIGCHLD);
@@ -103,7 +104,7 @@ class Spawner {
       fd = std::move(passed_fds_.front());
       passed_fds_.pop_front();
     }
-    auto child = start_child(message.child, standard_fds);
+    auto child = start_child(message.child, standard_fds, children_open_files_);
     if (!child) {
       return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,
                                       child.error().system_errno()});
@@ -204,6 +205,7 @@ class Spawner {
   };
 
   UniqueFd channel_;
+  rlimit children_open_files_;
   UniqueFd child_events_;
   bool agent_is_there_ = true;
   bool killing_ = false;
@@ -216,11 +218,12 @@ class Spawner {
   std::map<pid_t, int> early_ends_;  // of starting_: pid -> wait status
 };
 
-[[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory) {
+[[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
+                              const rlimit& open_files) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
   become_subreaper();
   {
-    Spawner spawner(std::move(channel));
+    Spawner spawner(std::move(channel), open_files);
     spawner.serve();
   }
   // The agent has gone, in order or not: nothing of the job may stay.
@@ -236,7 +239,8 @@ class Spawner {
 
 }  // namespace
 
-Result<SpawnerProcess> start_spawner(const std::string& session_directory) {
+Result<SpawnerProcess> start_spawner(const std::string& session_directory,
+                                     const rlimit& children_open_files) {
   auto channel = make_socket_pair(SOCK_STREAM);
   if (!channel) return fail(channel.error());
   const pid_t pid = ::fork();
@@ -244,7 +248,7 @@ Result<SpawnerProcess> start_spawner(const std::string& session_directory) {
   if (pid == 0) {
     close_all_fds_but(channel->second.get());
     channel->first.release();  // closed by the line above
-    run_spawner(std::move(channel->second), session_directory);
+    run_spawner(std::move(channel->second), session_directory, children_open_files);
   }
   return SpawnerProcess{pid, std::move(channel->first)};
 }

@@ -1,6 +1,7 @@
 // The process that starts the ranks of one node, and outlives the agent to kill them if it must.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <string>
@@ -15,7 +16,7 @@ struct SpawnerProcess {
 };
 
 /// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner removes
-/// session_directory if the agent dies before it.
-Result<SpawnerProcess> start_spawner(const std::string& session_directory);
+/// session_directory if the agent dies before it. children_open_files: the limit of open files that children get back.
+Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files);
 
 }  // namespace ddl::launcher

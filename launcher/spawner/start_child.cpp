@@ -50,7 +50,8 @@ int exec_error(const char* command, int error) {
 
 // The child's half. Everything but 0, 1 and 2 is close-on-exec already.
 [[noreturn]] void become_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds,
-                               int error_pipe, pid_t spawner, char* const* argv, char** environment) {
+                               const rlimit& open_files, int error_pipe, pid_t spawner, char* const* argv,
+                               char** environment) {
   const auto give_up = [&](Stage stage) {
     const Failure failure{stage, errno};
     (void)retry_eintr([&] { return ::write(error_pipe, &failure, sizeof failure); });
@@ -64,6 +65,7 @@ int exec_error(const char* command, int error) {
   }
   if (::chdir(spec.workdir.c_str()) != 0) give_up(Stage::kWorkdir);
   restore_default_signals();
+  ::setrlimit(RLIMIT_NOFILE, &open_files);
   environ = environment;  // execvp searches the PATH of environ
   ::execvp(argv[0], argv);
   errno = exec_error(argv[0], errno);
@@ -73,7 +75,8 @@ int exec_error(const char* command, int error) {
 
 }  // namespace
 
-Result<StartingChild> start_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds) {
+Result<StartingChild> start_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds,
+                                  const rlimit& open_files) {
   auto errors = make_pipe();
   if (!errors) return fail(errors.error());
   const auto argv = pointers_to(spec.argv);
@@ -83,7 +86,8 @@ Result<StartingChild> start_child(const ChildSpec& spec, const std::array<Unique
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
-    become_child(spec, standard_fds, errors->second.get(), spawner, argv.data(), environment.data());
+    become_child(spec, standard_fds, open_files, errors->second.get(), spawner, argv.data(),
+                 environment.data());
   }
   ::setpgid(pid, pid);  // the child does the same: whoever comes first, the group is there when this returns
   return StartingChild{spec.rank, pid, started, std::move(errors->first)};

@@ -1,6 +1,7 @@
 // Fork and exec of one rank.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <array>
@@ -23,7 +24,9 @@ struct StartingChild {
 
 /// Forks; the child redirects, changes directory and execs by itself, so a slow file system does not hold the caller up.
 /// Only for a process with one thread. Error: fork failed.
-Result<StartingChild> start_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds);
+/// The child gets the given limit of open files back.
+Result<StartingChild> start_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds,
+                                  const rlimit& open_files);
 
 /// Reads an error pipe that is readable: nullopt means that exec has succeeded.
 std::optional<message::ChildFailed> read_start_error(const StartingChild& child);

@@ -14,6 +14,7 @@
 namespace ddl::e2e {
 namespace {
 
+using Catch::Matchers::Contains;
 using Environment = std::map<std::string, std::string>;
 
 /// The environment of rank 0..size-1, as env(1) prints it there.
@@ -221,6 +222,24 @@ TEST_CASE("OMP_NUM_THREADS and PYTHONUNBUFFERED that the user has set stay", "[e
   const Command exported = ddlrun_env(2, {"-x", "OMP_NUM_THREADS=18"});
   for (const Environment& rank : environments(scratch, exported, 2))
     CHECK(rank.at("OMP_NUM_THREADS") == "18");
+}
+
+TEST_CASE("a small limit of open files does not keep ranks from starting, and is theirs", "[environment]") {
+  const Scratch scratch;
+  Job job(scratch, {{"sh", "-c", "ulimit -Sn 60; exec \"$@\"", "sh", ddlrun({}).argv.front(), "-np", "40",
+                     "--oversubscribe", "--no-tag-output", "sh", "-c", "ulimit -Sn"}});
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  std::string sixties;
+  for (int rank = 0; rank < 40; ++rank) sixties += "60\n";
+  CHECK(job.out() == sixties);
+}
+
+TEST_CASE("a hard limit of open files that is too small is named", "[environment]") {
+  const Scratch scratch;
+  Job job(scratch, {{"sh", "-c", "ulimit -n 60; exec \"$@\"", "sh", ddlrun({}).argv.front(), "-np", "40",
+                     "--oversubscribe", "sleep", "1000"}});
+  CHECK(job.wait_and_require_nothing_left() == 122);
+  CHECK_THAT(job.err(), Contains("Too many open files") && Contains("ulimit -Hn") && !Contains("has gone"));
 }
 
 TEST_CASE("no descriptor of ddlrun's own reaches a rank", "[environment]") {

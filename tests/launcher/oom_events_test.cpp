@@ -29,3 +29,10 @@ TEST_CASE("a kill that nothing explains is said to come from outside, in one sen
   CHECK(sentence.starts_with("killed from outside"));
   CHECK(sentence.find('\n') == std::string::npos);
 }
+
+TEST_CASE("a cgroup's path is taken from the root of its mount, and only from a whole name on") {
+  CHECK(below_mount_root("/docker/a1/job", "/") == "/docker/a1/job");
+  CHECK(below_mount_root("/docker/a1/job", "/docker/a1") == "/job");
+  CHECK(below_mount_root("/docker/a1", "/docker/a1") == "");
+  CHECK(below_mount_root("/docker/a12/job", "/docker/a1") == "/docker/a12/job");
+}

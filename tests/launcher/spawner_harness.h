@@ -9,6 +9,7 @@
 #include "base/fd_passing.h"
 #include "launcher/agent/session_directory.h"
 #include "launcher/message/codec.h"
+#include "launcher/process/open_files_limit.h"
 #include "launcher/process_tree.h"
 #include "launcher/spawner/spawner.h"
 #include "net/frame.h"
@@ -24,7 +25,7 @@ class SpawnerHarness {
     auto path = make_session_directory();
     REQUIRE(path);
     directory = *path;
-    auto started = start_spawner(directory);
+    auto started = start_spawner(directory, open_files_limit());
     REQUIRE(started);
     pid_ = started->pid;
     channel_ = std::move(started->channel);

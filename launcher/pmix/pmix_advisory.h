@@ -1,10 +1,11 @@
 // What is known about the safety of a PMIx library.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
-namespace ddl::cli {
+namespace ddl::launcher {
 
 /// CVE-2023-41915: as root, OpenPMIx older than 4.2.6, and 5.0.0, can be tricked into giving files away.
 enum class PmixSafety {
@@ -24,7 +25,13 @@ std::string_view pmix_name(std::string_view version_text);
 /// What --check-build says beside the box. Pure.
 std::string pmix_sentence(std::string_view version_text, std::string_view package_version, bool as_root);
 
+/// Why root must not start a PMIx server with this library, or nothing. Pure.
+std::optional<std::string> pmix_refusal(std::string_view version_text, std::string_view package_version);
+
+/// The version of the package that this libpmix came with, or "". Reads dpkg's status file, where there is one.
+std::string pmix_package_version(std::string_view library_path);
+
 /// The version of an installed package in the text of dpkg's status file; "" if it is not there. Pure.
 std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package);
 
-}  // namespace ddl::cli
+}  // namespace ddl::launcher

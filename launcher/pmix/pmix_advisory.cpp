@@ -1,13 +1,14 @@
-#include "cli/pmix_advisory.h"
+#include "launcher/pmix/pmix_advisory.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
 
 #include "base/text.h"
+#include "base/unique_fd.h"
+#include "contract/environment.h"
 
-namespace ddl::cli {
+namespace ddl::launcher {
 
 namespace {
 
@@ -37,12 +38,9 @@ PmixSafety pmix_safety(std::string_view version_text, std::string_view package_v
   const auto version = parse_version(version_text);
   if (!version) return PmixSafety::kUnknown;
   if (*version >= Version{4, 2, 6} && *version != Version{5, 0, 0}) return PmixSafety::kFixed;
-  // Debian 12's and 11's security updates of old versions (DSA-5547-1).
-  constexpr std::string_view kPatchedPackages[] = {"4.2.2-1+deb12u", "4.0.0-4.1+deb11u"};
-  const bool patched =
-      std::any_of(std::begin(kPatchedPackages), std::end(kPatchedPackages),
-                  [&](std::string_view prefix) { return package_version.starts_with(prefix); });
-  return patched ? PmixSafety::kPatched : PmixSafety::kExposed;
+  // Debian 12's security update of an old version (DSA-5547-1).
+  constexpr std::string_view kPatchedPackage = "4.2.2-1+deb12u";
+  return package_version.starts_with(kPatchedPackage) ? PmixSafety::kPatched : PmixSafety::kExposed;
 }
 
 std::string_view pmix_name(std::string_view version_text) {
@@ -64,6 +62,21 @@ std::string pmix_sentence(std::string_view version_text, std::string_view packag
   return text;
 }
 
+std::optional<std::string> pmix_refusal(std::string_view version_text, std::string_view package_version) {
+  if (pmix_safety(version_text, package_version) != PmixSafety::kExposed) return std::nullopt;
+  return "root does not start ranks with " + std::string(pmix_name(version_text)) +
+         ", which is older than the fix for " + std::string(kAdvisory) +
+         " and not known to be patched; run ddlrun as an ordinary user, or set " +
+         contract::env::kAllowExposedPmix + "=1 if nobody else uses this machine";
+}
+
+std::string pmix_package_version(std::string_view library_path) {
+  // dpkg knows only the libraries that it put there.
+  if (!library_path.starts_with("/usr/lib/") && !library_path.starts_with("/lib/")) return "";
+  const auto status = read_file("/var/lib/dpkg/status", std::size_t{64} << 20);
+  return status ? std::string(installed_package_version(*status, "libpmix2")) : "";
+}
+
 std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package) {
   // Paragraphs of "Field: value" lines, parted by empty lines (deb822(5)).
   bool in_package = false;
@@ -77,4 +90,4 @@ std::string_view installed_package_version(std::string_view dpkg_status, std::st
   return {};
 }
 
-}  // namespace ddl::cli
+}  // namespace ddl::launcher
