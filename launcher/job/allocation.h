@@ -5,19 +5,37 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "launcher/job/job_spec.h"
+
 namespace ddl::launcher {
 
+/// One node. Whatever comes from a person has passed the checks of host_name.h, so that it can be a word of ssh's.
 struct AllocatedNode {
-  std::string name;          ///< as the user or the resource manager calls it
-  std::optional<int> slots;  ///< ranks it may hold; nullopt: as many as its agent finds
+  std::string name;  ///< as the user or the resource manager calls it; an IPv6 address without brackets
+  std::optional<int> slots;         ///< ranks it takes; nullopt: as many as its agent finds
+  std::optional<int> max_slots;     ///< never more ranks than this, also with --oversubscribe; at least slots
+  std::optional<std::string> user;  ///< to log in as; nullopt: whom ssh's configuration says
+  std::optional<int> port;  ///< of its sshd; nullopt: JobSpec::ssh_port, else what ssh's configuration says
+  bool operator==(const AllocatedNode&) const = default;
 };
 
 struct Allocation {
-  std::vector<AllocatedNode> nodes;
-  std::string origin;  ///< for messages: "this machine"
+  std::vector<AllocatedNode> nodes;  ///< in the order in which they were named; no name twice; never empty
+  std::string origin;                ///< for messages: "this machine", "-H", "hosts.txt", "standard input"
 };
 
 /// The machine that ddlrun runs on, under its own name.
 Allocation local_allocation(const std::string& hostname);
+
+/// The nodes that spec.hosts or spec.hostfile names, without those of spec.hosts_exclude; the machine itself where the
+/// spec has neither. Pure. hostfile_text: what spec.hostfile holds, read by the caller; unused without one.
+/// Error (kInvalidArgument): what cannot be meant, after "hosts.txt:7: " or "-H: "; or that no node is left.
+Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostfile_text,
+                                   const std::string& hostname);
+
+/// Whether this node is the machine called hostname, so that its agent can be forked: "localhost", a loopback address,
+/// the name itself or its first label. One with a user or a port of its own is not: that is ssh's to honour.
+bool is_this_machine(const AllocatedNode& node, const std::string& hostname);
 
 }  // namespace ddl::launcher

@@ -16,16 +16,41 @@ struct EnvironmentExport {
 /// Which ranks read ddlrun's standard input; the others read /dev/null.
 enum class StdinTarget { kRank0, kAll, kNone };
 
+/// In which order ranks take the slots: all of a node before the next one's, or one of each node in turn.
+enum class MapBy { kSlot, kNode };
+
+/// How agents are started: this machine's forked and the others over ssh; all forked; all over ssh.
+enum class LauncherChoice { kAuto, kLocal, kSsh };
+
 /// One job, as the user asked for it. Made by cli/ from argv, read by everybody, changed by nobody.
 struct JobSpec {
   std::vector<std::string> command;        ///< argv of every rank; command[0] is searched in the ranks' PATH
-  int num_proc = 0;                        ///< number of ranks, at least 1
+  int num_proc = 0;                        ///< number of ranks, at least 1; 0 for --check-hosts
   std::vector<EnvironmentExport> exports;  ///< in the order given; a later one wins
   std::string workdir;                     ///< absolute; where every rank starts
   double timeout_seconds = 0;              ///< 0: none; then the job is ended and ddlrun exits with 124
   double kill_grace_seconds = 5;           ///< between the signal that asks ranks to end and SIGKILL
   StdinTarget stdin_target = StdinTarget::kRank0;
+
+  // Which hosts, and how many ranks on each.
+  std::string hosts;          ///< -H as it was given; "" if it was not
+  std::string hostfile;       ///< "" or the file as it was given; "-": standard input
+  std::string hosts_exclude;  ///< hosts that take no part, as -H names them
+  MapBy map_by = MapBy::kSlot;
+  int ranks_per_node = 0;      ///< 0: by slots; otherwise so many on each node, the last one maybe fewer
   bool oversubscribe = false;  ///< more ranks than slots are wanted
+
+  // How agents are started on them.
+  LauncherChoice launcher = LauncherChoice::kAuto;
+  std::optional<int> ssh_port;            ///< for hosts without a port of their own
+  std::string ssh_identity_file;          ///< "" or absolute
+  std::vector<std::string> ssh_args;      ///< more words for ssh, before the host's name
+  std::vector<std::string> launch_agent;  ///< empty, or a command that replaces ssh; %h is the host
+  int ssh_parallel = 32;                  ///< connections that are being opened at once
+  int fan_out = 0;                        ///< hosts that one agent connects to; 0: the head connects to all
+  double start_timeout_seconds = 30;      ///< for each host, until its agent has answered
+  std::string remote_path;  ///< ddlrun on the other hosts: absolute, or a bare name; "": where it is here
+  std::vector<std::string> network_interfaces;  ///< names that libddl may use; empty: all
 
   std::string
       output_directory;    ///< "" or where rank.<padded>/{stdout,stderr} are written, besides the terminal
