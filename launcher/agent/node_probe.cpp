@@ -2,16 +2,20 @@
 
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <set>
 
 #include "base/unique_fd.h"
 #include "contract/version.h"
+#include "launcher/agent/node_addresses.h"
+#include "launcher/agent/node_resources.h"
 
 namespace ddl::launcher {
 namespace {
@@ -84,12 +88,27 @@ NodeFacts probe_node() {
   facts.version = contract::kVersion;
   facts.hostname = hostname();
   facts.kernel = system.release;
+  facts.architecture = system.machine;
   facts.allowed_cpus = std::max<int>(1, static_cast<int>(cpus.size()));
   facts.allowed_cores = std::max(1, count_cores(sibling_lists));
   facts.slots = facts.allowed_cpus;
   facts.master_address = "127.0.0.1";  // every rank is on this node
   facts.free_port = free_tcp_port();
   facts.agent_pid = ::getpid();
+
+  const NodeMemory memory = node_memory();
+  facts.addresses = node_addresses();
+  facts.memory_bytes = memory.total_bytes;
+  facts.memory_available_bytes = memory.available_bytes;
+  facts.memlock_bytes = soft_limit(RLIMIT_MEMLOCK);
+  facts.nofile = soft_limit(RLIMIT_NOFILE);
+  facts.shm_free_bytes = free_bytes("/dev/shm");
+  facts.tmp_directory = tmp_directory();
+  facts.tmp_free_bytes = free_bytes(facts.tmp_directory);
+  facts.libddl = installed_libddl();
+  facts.wall_time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
   return facts;
 }
 

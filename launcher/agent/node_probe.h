@@ -1,4 +1,4 @@
-// What this machine is, as far as placing ranks needs it.
+// What this machine is, as far as placing ranks and --check-hosts need it.
 #pragma once
 
 #include <string>

@@ -25,8 +25,11 @@ void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
 }
 
 // The fields of every struct that travels. A field that is missing or of another type is an error when it is read.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, slots, allowed_cpus, allowed_cores,
-                                   master_address, free_port, agent_pid)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAddress, interface, address, family)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, architecture, slots, allowed_cpus,
+                                   allowed_cores, master_address, free_port, agent_pid, addresses,
+                                   memory_bytes, memory_available_bytes, memlock_bytes, nofile,
+                                   shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, ranks, kill_grace_seconds, split_lines,

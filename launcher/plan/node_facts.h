@@ -3,20 +3,41 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ddl::launcher {
+
+/// An address that other nodes may reach this one at.
+struct NodeAddress {
+  std::string interface;  ///< "eth0"
+  std::string address;    ///< "10.0.0.7", "2001:db8::7"
+  int family = 4;         ///< version of IP: 4 or 6
+  bool operator==(const NodeAddress&) const = default;
+};
 
 /// Answered by every agent before anything is placed.
 struct NodeFacts {
   std::string version;  ///< ddlrun's on that node
   std::string hostname;
   std::string kernel;          ///< "6.1.0-18-amd64"
+  std::string architecture;    ///< "x86_64"
   int slots = 0;               ///< ranks it takes without --oversubscribe: its allowed CPUs
   int allowed_cpus = 0;        ///< hardware threads that the job may use
   int allowed_cores = 0;       ///< distinct cores among them
   std::string master_address;  ///< where other ranks reach a rank of this node
   int free_port = 0;           ///< a TCP port that was free when asked; for torch's MASTER_PORT
   std::int64_t agent_pid = 0;
+
+  std::vector<NodeAddress> addresses;       ///< of interfaces that are up; no loopback, no link-local ones
+  std::int64_t memory_bytes = 0;            ///< of the machine; 0: unknown
+  std::int64_t memory_available_bytes = 0;  ///< what the kernel thinks a new program may have; 0: unknown
+  std::int64_t memlock_bytes = 0;           ///< soft limit (ulimit -l); -1: none
+  std::int64_t nofile = 0;                  ///< soft limit (ulimit -n); -1: none
+  std::int64_t shm_free_bytes = -1;         ///< in /dev/shm, for this user; -1: it cannot be read
+  std::string tmp_directory;                ///< TMPDIR, or /tmp: where the agent keeps its files
+  std::int64_t tmp_free_bytes = -1;         ///< there, for this user; -1: it cannot be read
+  std::int64_t wall_time_ns = 0;            ///< its clock when it was asked, since 1970
+  std::string libddl;                       ///< path of the libddl beside this ddlrun; "": there is none
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -37,6 +37,17 @@ inline NodeFacts facts_of(const std::string& hostname, int cores) {
   facts.master_address = "10.0.0." + std::to_string(cores);
   facts.free_port = 40000 + cores;
   facts.agent_pid = 71;
+  facts.architecture = "x86_64";
+  facts.addresses = {{"eth0", facts.master_address, 4}, {"eth0", "2001:db8::1", 6}};
+  facts.memory_bytes = 64'000'000'000;
+  facts.memory_available_bytes = 60'000'000'000;
+  facts.memlock_bytes = -1;
+  facts.nofile = 1024;
+  facts.shm_free_bytes = 32'000'000'000;
+  facts.tmp_directory = "/tmp";
+  facts.tmp_free_bytes = 100'000'000'000;
+  facts.wall_time_ns = 1'700'000'000'000'000'000;
+  facts.libddl = "/usr/lib/libddl.so.0.1.0";
   return facts;
 }
 
