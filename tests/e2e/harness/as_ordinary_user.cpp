@@ -35,11 +35,11 @@ fs::path closed_folder(const fs::path& tree) {
 bool open_the_way(const fs::path& tree) {
   const fs::path closed = closed_folder(tree);
   if (closed.empty()) return true;
-  const int fd = ::open(tree.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0 || ::unshare(CLONE_NEWNS) != 0 ||
-      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount("none", closed.c_str(), "tmpfs", 0, "mode=755,size=1m") != 0)
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return false;
+  // Opened only now: a mount of the namespace that was left cannot be bound in this one.
+  const int fd = ::open(tree.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 || ::mount("none", closed.c_str(), "tmpfs", 0, "mode=755,size=1m") != 0) return false;
   std::error_code error;
   fs::create_directories(tree, error);
   const std::string source = "/proc/self/fd/" + std::to_string(fd);
