@@ -1,9 +1,82 @@
 #include "launcher/job/allocation.h"
 
+#include <algorithm>
+#include <unordered_set>
+
+#include "launcher/job/host_list.h"
+#include "launcher/job/host_name.h"
+#include "launcher/job/hostfile.h"
+
 namespace ddl::launcher {
+namespace {
+
+Result<Allocation> all_hosts(const JobSpec& spec, const std::string& hostfile_text,
+                             const std::string& hostname) {
+  Allocation allocation;
+  if (!spec.hosts.empty()) {
+    allocation.origin = "-H";
+    auto nodes = parse_host_list(spec.hosts);
+    if (!nodes) return fail(std::move(nodes.error()).during(allocation.origin));
+    allocation.nodes = std::move(*nodes);
+  } else if (!spec.hostfile.empty()) {
+    allocation.origin = spec.hostfile == "-" ? "standard input" : spec.hostfile;
+    auto nodes = parse_hostfile(hostfile_text, allocation.origin);
+    if (!nodes) return fail(std::move(nodes.error()));
+    allocation.nodes = std::move(*nodes);
+  } else {
+    allocation = local_allocation(hostname);
+  }
+  return allocation;
+}
+
+}  // namespace
 
 Allocation local_allocation(const std::string& hostname) {
-  return Allocation{{AllocatedNode{hostname, std::nullopt}}, "this machine"};
+  AllocatedNode node;
+  node.name = hostname;
+  return {{std::move(node)}, "this machine"};
+}
+
+Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostfile_text,
+                                   const std::string& hostname) {
+  auto allocation = all_hosts(spec, hostfile_text, hostname);
+  if (!allocation || spec.hosts_exclude.empty()) return allocation;
+  const auto excluded = parse_host_names(spec.hosts_exclude);
+  if (!excluded) return fail(Error(excluded.error()).during("--hosts-exclude"));
+  std::unordered_set<std::string> keys;
+  for (const std::string& name : *excluded) keys.insert(host_key(name));
+  std::erase_if(allocation->nodes,
+                [&keys](const AllocatedNode& node) { return keys.contains(host_key(node.name)); });
+  if (allocation->nodes.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "--hosts-exclude leaves no host of " + allocation->origin);
+  }
+  return allocation;
+}
+
+Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation) {
+  std::int64_t sum = 0;
+  for (const AllocatedNode& node : allocation.nodes) {
+    if (spec.ranks_per_node == 0 && !node.slots) {
+      return fail(ErrorCode::kInvalidArgument,
+                  allocation.origin + " does not say how many slots " + node.name + " has");
+    }
+    sum += spec.ranks_per_node > 0 ? spec.ranks_per_node : *node.slots;
+  }
+  if (sum > kMaxRanks) {
+    return fail(ErrorCode::kInvalidArgument, allocation.origin + " has " + std::to_string(sum) + " slots; " +
+                                                 std::to_string(kMaxRanks) + " ranks are the most");
+  }
+  return static_cast<int>(sum);
+}
+
+bool is_this_machine(const AllocatedNode& node, const std::string& hostname) {
+  if (node.user || node.port) return false;
+  const std::string name = host_key(node.name);
+  const std::string own = host_key(hostname);
+  if (name == "localhost" || name == "::1" || name == own || name == own.substr(0, own.find('.')))
+    return true;
+  // 127.0.0.0/8; check_host_name let only digits and dots through where it is an address.
+  return name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 }  // namespace ddl::launcher

@@ -20,6 +20,9 @@ struct AllocatedNode {
   bool operator==(const AllocatedNode&) const = default;
 };
 
+/// More ranks than this are taken for a slip of the hand.
+inline constexpr int kMaxRanks = 1'000'000;
+
 struct Allocation {
   std::vector<AllocatedNode> nodes;  ///< in the order in which they were named; no name twice; never empty
   std::string origin;                ///< for messages: "this machine", "-H", "hosts.txt", "standard input"
@@ -33,6 +36,10 @@ Allocation local_allocation(const std::string& hostname);
 /// Error (kInvalidArgument): what cannot be meant, after "hosts.txt:7: " or "-H: "; or that no node is left.
 Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostfile_text,
                                    const std::string& hostname);
+
+/// How many ranks are meant where -np is missing: --ranks-per-node on every node, or the sum of the slots that were
+/// given. Error (kInvalidArgument): some node has none given; it is named. Pure.
+Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation);
 
 /// Whether this node is the machine called hostname, so that its agent can be forked: "localhost", a loopback address,
 /// the name itself or its first label. One with a user or a port of its own is not: that is ssh's to honour.

@@ -1,55 +1,162 @@
 #include "launcher/plan/placement.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/text.h"
 
 namespace ddl::launcher {
 namespace {
 
-// How many ranks each node of the allocation gets.
-std::vector<int> ranks_per_node(int num_proc, const std::vector<int>& slots) {
-  std::vector<int> taken(slots.size(), 0);
-  int left = num_proc;
+std::int64_t sum_of(const std::vector<int>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+/// What every node takes, in the allocation's order.
+struct Room {
+  std::vector<int> slots;  // without oversubscribing it
+  std::vector<int> most;   // at all
+};
+
+Room room_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
+  Room room;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    taken[i] = std::min(slots[i], left);
-    left -= taken[i];
+    int most = spec.num_proc;
+    if (spec.ranks_per_node > 0) most = std::min(most, spec.ranks_per_node);
+    if (const auto max_slots = allocation.nodes[i].max_slots) most = std::min(most, *max_slots);
+    room.most.push_back(most);
+    // More than there are ranks is never needed, and keeps sums small.
+    room.slots.push_back(std::clamp(slots[i], 0, most));
   }
-  for (std::size_t i = 0; left > 0; i = (i + 1) % slots.size(), --left) ++taken[i];
-  return taken;
+  return room;
+}
+
+/// Deals `left` ranks, one to each node in turn, until every node has its limit: says which node gets the next one.
+template <class Give>
+int deal(const std::vector<int>& limits, std::vector<int>& counts, int left, Give give) {
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < limits.size(); ++i) open.push_back(i);
+  while (left > 0) {
+    std::erase_if(open, [&](std::size_t node) { return counts[node] >= limits[node]; });
+    if (open.empty()) break;
+    for (const std::size_t node : open) {
+      if (left == 0) break;
+      ++counts[node];
+      --left;
+      give(node);
+    }
+  }
+  return left;
+}
+
+/// The node of every rank, as an index into the allocation.
+std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Room& room) {
+  std::vector<int> counts(room.slots.size(), 0);
+  std::vector<std::size_t> nodes;
+  nodes.reserve(static_cast<std::size_t>(spec.num_proc));
+  if (spec.map_by == MapBy::kNode) {
+    const auto give = [&nodes](std::size_t node) { nodes.push_back(node); };
+    const int left = deal(room.slots, counts, spec.num_proc, give);
+    deal(room.most, counts, left, give);
+    return nodes;
+  }
+  int left = spec.num_proc;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = std::min(room.slots[i], left);
+    left -= counts[i];
+  }
+  deal(room.most, counts, left, [](std::size_t) {});
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    nodes.insert(nodes.end(), static_cast<std::size_t>(counts[i]), i);
+  return nodes;
+}
+
+/// "node1 2, node2 4"; "" for more hosts than a line holds, and for the machine that the user sits at.
+std::string slots_by_host(const Allocation& allocation, const std::vector<int>& slots) {
+  constexpr std::size_t kFew = 8;
+  if (slots.size() < 2 || slots.size() > kFew) return "";
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    parts.push_back(allocation.nodes[i].name + " " + std::to_string(slots[i]));
+  }
+  return join(parts, ", ");
+}
+
+Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
+                     const Room& room) {
+  const std::string asked = counted(spec.num_proc, "rank") + " asked for, and ";
+  const std::int64_t most = sum_of(room.most);
+  const bool many_hosts = allocation.nodes.size() > 1;
+  std::string text;
+  if (most < spec.num_proc) {
+    // Not even with --oversubscribe.
+    text = asked + allocation.origin + " takes " + std::to_string(most) + " at most";
+    text += spec.ranks_per_node > 0 ? " (--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
+                                          counted(static_cast<std::int64_t>(slots.size()), "host") + ")"
+                                    : " (the sum of its max_slots)";
+    text += "; ask for -np " + std::to_string(most) + ", or give more hosts";
+    return {ErrorCode::kInvalidArgument, std::move(text)};
+  }
+  const std::int64_t total = sum_of(room.slots);
+  std::string detail = slots_by_host(allocation, room.slots);
+  const bool found = std::none_of(allocation.nodes.begin(), allocation.nodes.end(),
+                                  [](const AllocatedNode& node) { return node.slots.has_value(); });
+  if (found) {
+    detail += (detail.empty() ? "" : "; ") + std::string("one for each CPU that ") +
+              (many_hosts ? "a process may use there" : "this process may use");
+  }
+  text = asked + allocation.origin + " has " + counted(total, "slot");
+  if (spec.ranks_per_node > 0) text += " for --ranks-per-node " + std::to_string(spec.ranks_per_node);
+  if (!detail.empty()) text += " (" + detail + ")";
+  text += "; ";
+  if (total > 0) text += "ask for -np " + std::to_string(total) + ", or ";
+  text +=
+      found ? "add --oversubscribe to run several ranks on a CPU" : "add --oversubscribe to go beyond them";
+  return {ErrorCode::kInvalidArgument, std::move(text)};
+}
+
+/// Cross: among the nodes that have this local rank.
+void number_across_nodes(Placement& placement) {
+  std::vector<int> nodes_with;  // by local rank
+  for (const PlacedNode& node : placement.nodes) {
+    if (node.ranks.size() > nodes_with.size()) nodes_with.resize(node.ranks.size(), 0);
+    for (std::size_t local = 0; local < node.ranks.size(); ++local) {
+      placement.ranks[static_cast<std::size_t>(node.ranks[local])].cross_rank = nodes_with[local]++;
+    }
+  }
+  for (RankPlacement& rank : placement.ranks) {
+    rank.cross_size = nodes_with[static_cast<std::size_t>(rank.local_rank)];
+  }
 }
 
 }  // namespace
 
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
-  int total = 0;
-  for (const int count : slots) total += count;
-  if (spec.num_proc > total && !spec.oversubscribe) {
-    return fail(ErrorCode::kInvalidArgument,
-                counted(spec.num_proc, "rank") + " asked for, and " + allocation.origin + " has " +
-                    counted(total, "slot") + " (one for each CPU that this process may use); ask for -np " +
-                    std::to_string(total) + ", or add --oversubscribe to run several ranks on a CPU");
+  DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
+  const Room room = room_of(spec, allocation, slots);
+  if (sum_of(spec.oversubscribe ? room.most : room.slots) < spec.num_proc) {
+    return fail(too_many_ranks(spec, allocation, slots, room));
   }
 
+  const std::vector<std::size_t> nodes = nodes_of_ranks(spec, room);
+  std::vector<std::vector<int>> ranks(slots.size());
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+    ranks[nodes[rank]].push_back(static_cast<int>(rank));
+
   Placement placement;
-  const auto per_node = ranks_per_node(spec.num_proc, slots);
-  int rank = 0;
-  for (std::size_t i = 0; i < per_node.size(); ++i) {
-    if (per_node[i] == 0) continue;
-    const int node = static_cast<int>(placement.nodes.size());
-    PlacedNode placed{allocation.nodes[i].name, {}};
-    for (int local = 0; local < per_node[i]; ++local, ++rank) {
-      placed.ranks.push_back(rank);
-      placement.ranks.push_back({rank, node, local, per_node[i], 0, 0});
+  placement.ranks.resize(nodes.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].empty()) continue;
+    for (std::size_t local = 0; local < ranks[i].size(); ++local) {
+      RankPlacement& placed = placement.ranks[static_cast<std::size_t>(ranks[i][local])];
+      placed.rank = ranks[i][local];
+      placed.node = static_cast<int>(placement.nodes.size());
+      placed.local_rank = static_cast<int>(local);
+      placed.local_size = static_cast<int>(ranks[i].size());
     }
-    placement.nodes.push_back(std::move(placed));
+    placement.nodes.push_back({allocation.nodes[i].name, std::move(ranks[i]), i});
   }
-  // Cross: among the nodes that have this local rank.
-  for (RankPlacement& one : placement.ranks) {
-    for (const RankPlacement& other : placement.ranks) {
-      if (other.local_rank != one.local_rank) continue;
-      ++one.cross_size;
-      if (other.node < one.node) ++one.cross_rank;
-    }
-  }
+  number_across_nodes(placement);
   return placement;
 }
 

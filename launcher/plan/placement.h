@@ -1,6 +1,7 @@
 // Which rank runs on which node.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -22,17 +23,20 @@ struct RankPlacement {
 
 struct PlacedNode {
   std::string name;
-  std::vector<int> ranks;  ///< ascending
+  std::vector<int> ranks;     ///< ascending
+  std::size_t allocated = 0;  ///< index into Allocation::nodes
 };
 
 struct Placement {
-  std::vector<PlacedNode> nodes;     ///< only nodes that got a rank
+  std::vector<PlacedNode> nodes;     ///< only nodes that got a rank, in the allocation's order
   std::vector<RankPlacement> ranks;  ///< by rank
 };
 
-/// Fills the nodes by slot, in their order. Pure. slots[i] is what node i of the allocation takes.
-/// Error: more ranks than slots and no --oversubscribe; the sentence has both numbers. With it, ranks beyond the
-/// slots are dealt round the nodes.
+/// Deals the ranks over the nodes, in their order: all slots of a node before the next node's (MapBy::kSlot), or one
+/// rank to each node in turn (kNode). With --oversubscribe, ranks beyond the slots are dealt to each node in turn.
+/// No node gets more than its max_slots or than --ranks-per-node. Pure; linear in ranks and nodes.
+/// slots[i]: what node i of the allocation takes; what was given with it, or what its agent found.
+/// Error (kInvalidArgument): more ranks than fit; one sentence with the numbers and what to do.
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots);
 
 }  // namespace ddl::launcher
