@@ -34,7 +34,11 @@ inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a 
 inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< a wait spins so long, then sleeps
 inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging of one rank and parity
 inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";          ///< modules, if not beside libddl.so
-inline constexpr char kFault[] = "DDL_FAULT";                         ///< point:rank:n, test builds only
+inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
+inline constexpr char kJobKeyFd[] =
+    "DDL_JOB_KEY_FD";                              ///< inherited sealed memfd with the job's key, by number
+inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: say how the ranks are connected
+inline constexpr char kFault[] = "DDL_FAULT";      ///< point:rank:n, test builds only
 
 // Read by ddlrun.
 inline constexpr char kAllowExposedPmix[] = "DDL_ALLOW_EXPOSED_PMIX";  ///< 1: root may use an unpatched PMIx

@@ -1,0 +1,175 @@
+#include "net/handshake.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+namespace ddl::net {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using Mac = std::array<std::byte, kMacBytes>;
+
+// The last character is the version of the conversation.
+constexpr std::string_view kMagic = "ddlauth1";
+
+Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+/// All parts but the label have fixed sizes, and no label begins with another, so the parts cannot be confused.
+Mac mac_of(const JobKey& key, std::string_view label, std::initializer_list<Bytes> parts) {
+  std::vector<std::byte> message(bytes_of(label).begin(), bytes_of(label).end());
+  for (const Bytes part : parts) message.insert(message.end(), part.begin(), part.end());
+  Mac mac{};
+  unsigned int size = 0;
+  const void* made = ::HMAC(EVP_sha256(), key.bytes().data(), static_cast<int>(key.bytes().size()),
+                            reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                            reinterpret_cast<unsigned char*>(mac.data()), &size);
+  // It fails only without memory or without SHA-256; there is no key to compare with then.
+  DDL_CHECK(made != nullptr && size == kMacBytes, "HMAC-SHA256");
+  return mac;
+}
+
+bool equal(const Mac& mac, Bytes received) {
+  return received.size() == mac.size() &&
+         ::CRYPTO_memcmp(mac.data(), received.data(), mac.size()) == 0;  // in constant time
+}
+
+void append(std::vector<std::byte>& out, Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+
+template <std::size_t kSize>
+void copy(std::array<std::byte, kSize>& to, Bytes from) {
+  DDL_CHECK(from.size() == kSize, std::to_string(from.size()));
+  std::copy(from.begin(), from.end(), to.begin());
+}
+
+}  // namespace
+
+Result<Handshake> Handshake::begin(Role role, const JobKey& key, const Introduction& own) {
+  HandshakeNonce nonce{};
+  if (retry_eintr([&] { return ::getrandom(nonce.data(), nonce.size(), 0); }) !=
+      static_cast<ssize_t>(nonce.size())) {
+    return fail_errno("getrandom");
+  }
+  return Handshake(role, key, own, nonce);
+}
+
+Handshake::Handshake(Role role, const JobKey& key, const Introduction& own, const HandshakeNonce& nonce)
+    : role_(role),
+      key_(&key),
+      own_(own),
+      expecting_(role == Role::kAcceptor ? Expecting::kOpening : Expecting::kChallenge) {
+  if (role == Role::kConnector) {
+    connector_nonce_ = nonce;
+    append(output_, bytes_of(kMagic));
+    append(output_, connector_nonce_);
+  } else {
+    acceptor_nonce_ = nonce;
+  }
+}
+
+std::vector<std::byte> Handshake::take_output() { return std::exchange(output_, {}); }
+
+std::size_t Handshake::wanted() const {
+  std::size_t size = 0;
+  switch (expecting_) {
+    case Expecting::kNothing: return 0;
+    case Expecting::kOpening: size = kMagic.size() + kNonceBytes; break;
+    case Expecting::kChallenge: size = kNonceBytes + kMacBytes; break;
+    case Expecting::kProof:
+    case Expecting::kAcceptance: size = kIntroductionBytes + kMacBytes; break;
+  }
+  return size - input_.size();
+}
+
+Status Handshake::feed(std::span<const std::byte> bytes) {
+  if (state_ == State::kFailed) return fail(ErrorCode::kProtocol, "the handshake has failed already");
+  DDL_CHECK(bytes.size() <= wanted(), std::to_string(bytes.size()));
+  append(input_, bytes);
+  // A stranger who speaks something else is told by its first bytes, not after a deadline.
+  if (expecting_ == Expecting::kOpening) {
+    const std::size_t begun = std::min(input_.size(), kMagic.size());
+    if (std::memcmp(input_.data(), kMagic.data(), begun) != 0) {
+      return broken(ErrorCode::kProtocol, "the caller does not speak libddl's handshake");
+    }
+  }
+  if (wanted() > 0) return {};
+  const Status taken = take_message();
+  input_.clear();
+  return taken;
+}
+
+Status Handshake::take_message() {
+  switch (expecting_) {
+    case Expecting::kNothing: return {};
+    case Expecting::kOpening: return take_opening();
+    case Expecting::kChallenge: return take_challenge();
+    case Expecting::kProof: return take_proof();
+    case Expecting::kAcceptance: return take_acceptance();
+  }
+  return {};
+}
+
+Status Handshake::take_opening() {
+  copy(connector_nonce_, Bytes(input_).subspan(kMagic.size()));
+  append(output_, acceptor_nonce_);
+  append(output_, mac_of(*key_, "acceptor", {connector_nonce_, acceptor_nonce_}));
+  expecting_ = Expecting::kProof;
+  return {};
+}
+
+Status Handshake::take_challenge() {
+  copy(acceptor_nonce_, Bytes(input_).first(kNonceBytes));
+  const Mac wanted_mac = mac_of(*key_, "acceptor", {connector_nonce_, acceptor_nonce_});
+  if (!equal(wanted_mac, Bytes(input_).subspan(kNonceBytes))) {
+    return broken(ErrorCode::kPermissionDenied, "the listener does not know the job's key");
+  }
+  append(output_, own_);
+  append(output_, mac_of(*key_, "connector", {connector_nonce_, acceptor_nonce_, own_}));
+  expecting_ = Expecting::kAcceptance;
+  return {};
+}
+
+Status Handshake::take_proof() {
+  copy(peer_, Bytes(input_).first(kIntroductionBytes));
+  const Mac wanted_mac = mac_of(*key_, "connector", {connector_nonce_, acceptor_nonce_, peer_});
+  if (!equal(wanted_mac, Bytes(input_).subspan(kIntroductionBytes))) {
+    return broken(ErrorCode::kPermissionDenied, "the caller does not know the job's key");
+  }
+  expecting_ = Expecting::kNothing;
+  state_ = State::kAsked;
+  return {};
+}
+
+Status Handshake::take_acceptance() {
+  copy(peer_, Bytes(input_).first(kIntroductionBytes));
+  const Mac wanted_mac = mac_of(*key_, "accepted", {connector_nonce_, acceptor_nonce_, own_, peer_});
+  if (!equal(wanted_mac, Bytes(input_).subspan(kIntroductionBytes))) {
+    return broken(ErrorCode::kPermissionDenied, "the listener's acceptance is forged");
+  }
+  expecting_ = Expecting::kNothing;
+  state_ = State::kDone;
+  return {};
+}
+
+void Handshake::accept() {
+  DDL_CHECK(role_ == Role::kAcceptor && state_ == State::kAsked, std::to_string(static_cast<int>(state_)));
+  append(output_, own_);
+  append(output_, mac_of(*key_, "accepted", {connector_nonce_, acceptor_nonce_, peer_, own_}));
+  state_ = State::kDone;
+}
+
+Status Handshake::broken(ErrorCode code, std::string why) {
+  state_ = State::kFailed;
+  expecting_ = Expecting::kNothing;
+  peer_ = {};
+  return fail(code, std::move(why));
+}
+
+}  // namespace ddl::net

@@ -1,0 +1,86 @@
+// How two processes of a job prove to each other, on a fresh connection, that they know the job's key.
+//
+//   connector -> acceptor   magic, nonce C
+//   acceptor  -> connector  nonce A, HMAC("acceptor", C, A)
+//   connector -> acceptor   introduction C, HMAC("connector", C, A, introduction C)
+//   acceptor  -> connector  introduction A, HMAC("accepted", C, A, introduction C, introduction A)
+//
+// All messages have fixed sizes, so nothing that a stranger says is taken for a length. HMAC is HMAC-SHA256 (RFC 2104)
+// with the job's key; the word at its beginning tells the directions apart, so no answer can be sent back as another, and
+// the nonces make every answer good for one connection. An introduction says who is speaking (the user of this class
+// decides how); strangers never see one. What follows on the connection is neither encrypted nor authenticated.
+//
+// This is the conversation alone, without a socket: bytes in, bytes out.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "net/job_key.h"
+
+namespace ddl::net {
+
+inline constexpr std::size_t kNonceBytes = 32;
+inline constexpr std::size_t kMacBytes = 32;
+inline constexpr std::size_t kIntroductionBytes = 128;
+
+using HandshakeNonce = std::array<std::byte, kNonceBytes>;
+/// Who is speaking, in fixed size.
+using Introduction = std::array<std::byte, kIntroductionBytes>;
+
+class Handshake {
+ public:
+  enum class Role { kConnector, kAcceptor };
+  enum class State {
+    kTalking,  ///< more bytes are to come from the other side
+    kAsked,    ///< acceptor only: the other side has proved itself; accept() it, or hang up
+    kDone,     ///< both sides have proved themselves
+    kFailed,
+  };
+
+  /// key outlives the conversation. An error only if there are no random numbers.
+  static Result<Handshake> begin(Role role, const JobKey& key, const Introduction& own);
+  /// With a nonce that the caller chose: for tests.
+  Handshake(Role role, const JobKey& key, const Introduction& own, const HandshakeNonce& nonce);
+
+  State state() const { return state_; }
+  /// What is to be sent now; empty once taken.
+  std::vector<std::byte> take_output();
+  /// How many bytes the next message of the other side still lacks: never read more, what follows is not ours.
+  std::size_t wanted() const;
+  /// Takes at most wanted() bytes as they arrive. An error, from then on, if the other side does not know the key or
+  /// speaks something else.
+  Status feed(std::span<const std::byte> bytes);
+  /// Acceptor, in kAsked: tells the connector that it is welcome. Then the state is kDone.
+  void accept();
+
+  /// Who the other side is; valid in kAsked and kDone.
+  const Introduction& peer() const { return peer_; }
+
+ private:
+  enum class Expecting { kNothing, kOpening, kChallenge, kProof, kAcceptance };
+
+  Status take_message();
+  Status take_opening();
+  Status take_challenge();
+  Status take_proof();
+  Status take_acceptance();
+  Status broken(ErrorCode code, std::string why);
+
+  Role role_;
+  const JobKey* key_;
+  Introduction own_;
+  Introduction peer_{};
+  HandshakeNonce connector_nonce_{};
+  HandshakeNonce acceptor_nonce_{};
+  State state_ = State::kTalking;
+  Expecting expecting_;
+  std::vector<std::byte> input_;
+  std::vector<std::byte> output_;
+};
+
+}  // namespace ddl::net

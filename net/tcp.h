@@ -1,0 +1,31 @@
+// Non-blocking TCP sockets.
+#pragma once
+
+#include <chrono>
+
+#include "base/unique_fd.h"
+#include "net/address.h"
+
+namespace ddl::net {
+
+/// Unacknowledged data or a silent peer ends a connection after this long (TCP_USER_TIMEOUT, keepalive).
+inline constexpr std::chrono::seconds kPeerSilence{10};
+
+/// A listener on exactly this address; port 0 takes a free one.
+Result<UniqueFd> listen_tcp(const SocketAddress& address, int backlog);
+/// What a socket is bound to.
+Result<SocketAddress> local_address(int socket);
+Result<SocketAddress> peer_address(int socket);
+
+/// The next caller, tuned; an empty descriptor if nobody waits.
+Result<UniqueFd> accept_tcp(int listener);
+
+/// Begins to connect; the socket becomes writable when that is decided. An error may also come at once.
+Result<UniqueFd> begin_connect(const SocketAddress& address);
+/// What became of it.
+Status connect_result(int socket);
+
+/// No delay (small frames go at once), keepalive, and an end after kPeerSilence.
+Status tune_stream(int socket);
+
+}  // namespace ddl::net

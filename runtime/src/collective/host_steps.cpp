@@ -1,0 +1,126 @@
+#include "runtime/src/collective/host_steps.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace ddl::runtime {
+namespace {
+
+constexpr UnitRange kNothing{0, 0};
+constexpr UnitRange kValue{0, 1};
+
+/// Where a host stands in the tree.
+class Place {
+ public:
+  Place(int hosts, int host)
+      : taking_part_(static_cast<int>(std::bit_floor(static_cast<unsigned>(hosts)))),
+        pairs_(hosts - taking_part_),
+        host_(host) {}
+
+  int taking_part() const { return taking_part_; }
+  /// The second of a pair takes part through the first.
+  bool has_stand_in() const { return host_ < 2 * pairs_ && host_ % 2 == 1; }
+  bool is_stand_in() const { return host_ < 2 * pairs_ && host_ % 2 == 0; }
+  int stand_in() const { return host_ - 1; }
+  int stood_in_for() const { return host_ + 1; }
+  /// Its number among those that take part; that of the stand-in if it has one.
+  int number() const { return host_ < 2 * pairs_ ? host_ / 2 : host_ - pairs_; }
+  int host_of(int number) const { return number < pairs_ ? 2 * number : number + pairs_; }
+  /// The hosts for which the numbers from begin to end - 1 stand, as a range of hosts.
+  int first_host_of(int number) const { return number <= pairs_ ? 2 * number : number + pairs_; }
+
+ private:
+  int taking_part_;
+  int pairs_;
+  int host_;
+};
+
+}  // namespace
+
+HostSteps allreduce_steps(int hosts, int own) {
+  const Place place(hosts, own);
+  if (place.has_stand_in()) {
+    return {{place.stand_in(), kValue, kNothing, Merge::kReplace},
+            {place.stand_in(), kNothing, kValue, Merge::kReplace}};
+  }
+  HostSteps steps;
+  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kNothing, kValue, Merge::kPeerOnRight});
+  const int number = place.number();
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    const int partner = number ^ distance;
+    steps.push_back({place.host_of(partner), kValue, kValue,
+                     number < partner ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
+  }
+  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kValue, kNothing, Merge::kReplace});
+  return steps;
+}
+
+HostSteps broadcast_steps(int hosts, int own, int root) {
+  const Place place(hosts, own), root_place(hosts, root);
+  HostSteps steps;
+  if (place.has_stand_in()) {
+    if (own == root) return {{place.stand_in(), kValue, kNothing, Merge::kReplace}};
+    return {{place.stand_in(), kNothing, kValue, Merge::kReplace}};
+  }
+  if (root_place.has_stand_in() && root_place.stand_in() == own) {
+    steps.push_back({root, kNothing, kValue, Merge::kReplace});
+  }
+  // Numbered from the root: after step k those below 2^(k+1) have the value.
+  const int from_root = place.number() ^ root_place.number();
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    const int partner = place.host_of(place.number() ^ distance);
+    if (from_root < distance) {
+      steps.push_back({partner, kValue, kNothing, Merge::kReplace});
+    } else if (from_root < 2 * distance) {
+      steps.push_back({partner, kNothing, kValue, Merge::kReplace});
+    }
+  }
+  if (place.is_stand_in() && place.stood_in_for() != root) {
+    steps.push_back({place.stood_in_for(), kValue, kNothing, Merge::kReplace});
+  }
+  return steps;
+}
+
+HostSteps allgather_steps(const std::vector<int>& units, int own) {
+  const int hosts = static_cast<int>(units.size());
+  const Place place(hosts, own);
+  std::vector<int> offset(units.size() + 1);
+  std::partial_sum(units.begin(), units.end(), offset.begin() + 1);
+  /// The units of the hosts from begin to end - 1.
+  const auto range = [&](int begin, int end) {
+    const auto first = offset[static_cast<std::size_t>(begin)];
+    return UnitRange{first, offset[static_cast<std::size_t>(end)] - first};
+  };
+  const UnitRange all = range(0, hosts);
+  if (place.has_stand_in()) {
+    return {{place.stand_in(), range(own, own + 1), kNothing, Merge::kReplace},
+            {place.stand_in(), kNothing, all, Merge::kReplace}};
+  }
+  HostSteps steps;
+  if (place.is_stand_in()) {
+    steps.push_back({place.stood_in_for(), kNothing, range(own + 1, own + 2), Merge::kReplace});
+  }
+  const int number = place.number();
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    // Before this step a host has what the numbers with its own higher bits had, which are neighbours.
+    const auto held_by = [&](int who) {
+      const int begin = who / distance * distance;
+      return range(place.first_host_of(begin), place.first_host_of(begin + distance));
+    };
+    const int partner = number ^ distance;
+    steps.push_back({place.host_of(partner), held_by(number), held_by(partner), Merge::kReplace});
+  }
+  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), all, kNothing, Merge::kReplace});
+  return steps;
+}
+
+std::vector<int> partner_hosts(int hosts, int own) {
+  std::vector<int> partners;
+  for (const HostStep& step : allreduce_steps(hosts, own)) partners.push_back(step.host);
+  std::sort(partners.begin(), partners.end());
+  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+  return partners;
+}
+
+}  // namespace ddl::runtime

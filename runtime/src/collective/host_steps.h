@@ -1,0 +1,57 @@
+// Who sends what to whom when one value of every host is to become one value of all hosts.
+//
+// The canonical tree. Hosts stand in the order of their lowest ranks. With H hosts, P the largest power of two up to H and
+// R = H - P, the first 2R hosts stand in pairs (0,1), (2,3), ...: the second of a pair first gives its value to the
+// first, its *stand-in*, and gets the result from it at the end. The P hosts that take part are numbered in order; in
+// step k each exchanges with the one whose number differs in bit k. The value of the lower number always stands on the
+// left. So every result is one fixed tree over neighbouring hosts, from left to right, and both partners of a step
+// compute it from the same operands: the same bits.
+//
+// Broadcast and allgather walk along the edges of the same tree, so a host needs connections to few others: at most
+// log2(P) + 1.
+//
+// Pure functions; every host computes its own steps.
+#pragma once
+
+#include <vector>
+
+namespace ddl::runtime {
+
+/// Neighbouring units of a buffer. What a unit is depends on the collective: see each function.
+struct UnitRange {
+  int first = 0;
+  int count = 0;
+  bool operator==(const UnitRange&) const = default;
+};
+
+/// What becomes of a received value.
+enum class Merge {
+  kReplace,      ///< it takes the place of what was there
+  kPeerOnRight,  ///< own op received
+  kPeerOnLeft,   ///< received op own
+};
+
+/// One exchange with one other host; either direction may be empty.
+struct HostStep {
+  int host = 0;
+  UnitRange send;
+  UnitRange recv;
+  Merge merge = Merge::kReplace;
+  bool operator==(const HostStep&) const = default;
+};
+
+using HostSteps = std::vector<HostStep>;
+
+/// One unit: the value. The value of every host, combined along the tree, on every host.
+HostSteps allreduce_steps(int hosts, int own);
+
+/// One unit: the value of root's host, on every host.
+HostSteps broadcast_steps(int hosts, int own, int root);
+
+/// One unit per rank, those of host 0 first: host h contributes units[h] of them. All units, on every host.
+HostSteps allgather_steps(const std::vector<int>& units, int own);
+
+/// The hosts that own meets in any of these steps, ascending.
+std::vector<int> partner_hosts(int hosts, int own);
+
+}  // namespace ddl::runtime

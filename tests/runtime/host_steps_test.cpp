@@ -1,0 +1,162 @@
+// The steps between hosts, executed on values: who has what at the end, in which order it was combined, and that both
+// sides of every exchange expect the same.
+#include "runtime/src/collective/host_steps.h"
+
+#include <bit>
+#include <deque>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "support/catch.h"
+
+using namespace ddl::runtime;
+
+namespace {
+
+/// A host's buffer: one text per unit, empty where nothing is known.
+using Units = std::vector<std::string>;
+
+/// Runs the steps of all hosts over queues between them, each host as far as it gets, until all have ended.
+std::vector<Units> run(std::vector<Units> buffers, const std::vector<HostSteps>& steps) {
+  struct Cursor {
+    std::size_t step = 0;
+    bool has_sent = false;
+  };
+  std::map<std::pair<int, int>, std::deque<Units>> wires;
+  std::vector<Cursor> cursors(buffers.size());
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t host = 0; host < buffers.size(); ++host) {
+      Cursor& cursor = cursors[host];
+      if (cursor.step == steps[host].size()) continue;
+      const HostStep& step = steps[host][cursor.step];
+      const int own = static_cast<int>(host);
+      Units& buffer = buffers[host];
+      if (!cursor.has_sent) {
+        cursor.has_sent = moved = true;
+        if (step.send.count > 0) {
+          const auto begin = buffer.begin() + step.send.first;
+          wires[{own, step.host}].emplace_back(begin, begin + step.send.count);
+        }
+      }
+      if (step.recv.count > 0) {
+        auto& wire = wires[{step.host, own}];
+        if (wire.empty()) continue;
+        const Units got = wire.front();
+        wire.pop_front();
+        REQUIRE(got.size() == static_cast<std::size_t>(step.recv.count));
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          std::string& unit = buffer[static_cast<std::size_t>(step.recv.first) + i];
+          switch (step.merge) {
+            case Merge::kReplace: unit = got[i]; break;
+            case Merge::kPeerOnRight: unit = "(" + unit + got[i] + ")"; break;
+            case Merge::kPeerOnLeft: unit = "(" + got[i] + unit + ")"; break;
+          }
+        }
+      }
+      ++cursor.step;
+      cursor.has_sent = false;
+      moved = true;
+    }
+  }
+  for (std::size_t host = 0; host < buffers.size(); ++host) CHECK(cursors[host].step == steps[host].size());
+  for (const auto& [ends, wire] : wires) CHECK(wire.empty());
+  return buffers;
+}
+
+std::string name_of(int host) { return std::string(1, static_cast<char>('a' + host)); }
+
+}  // namespace
+
+TEST_CASE("an allreduce over hosts is one tree from left to right, the same on every host") {
+  const int hosts = GENERATE(range(1, 21));
+  CAPTURE(hosts);
+  std::vector<Units> buffers;
+  std::vector<HostSteps> steps;
+  for (int host = 0; host < hosts; ++host) {
+    buffers.push_back({name_of(host)});
+    steps.push_back(allreduce_steps(hosts, host));
+  }
+  const auto results = run(buffers, steps);
+  for (const Units& result : results) CHECK(result == results.front());
+  std::string in_order, without_parentheses;
+  for (int host = 0; host < hosts; ++host) in_order += name_of(host);
+  for (const char c : results.front().front()) {
+    if (c != '(' && c != ')') without_parentheses += c;
+  }
+  CHECK(without_parentheses == in_order);
+}
+
+TEST_CASE("the canonical tree is the documented one") {
+  const auto tree = [](int hosts) {
+    std::vector<Units> buffers;
+    std::vector<HostSteps> steps;
+    for (int host = 0; host < hosts; ++host) {
+      buffers.push_back({name_of(host)});
+      steps.push_back(allreduce_steps(hosts, host));
+    }
+    return run(buffers, steps).front().front();
+  };
+  CHECK(tree(1) == "a");
+  CHECK(tree(2) == "(ab)");
+  CHECK(tree(3) == "((ab)c)");
+  CHECK(tree(4) == "((ab)(cd))");
+  CHECK(tree(5) == "(((ab)c)(de))");
+  CHECK(tree(6) == "(((ab)(cd))(ef))");
+  CHECK(tree(7) == "(((ab)(cd))((ef)g))");
+  CHECK(tree(8) == "(((ab)(cd))((ef)(gh)))");
+}
+
+TEST_CASE("a broadcast over hosts reaches all of them from every root") {
+  const int hosts = GENERATE(range(1, 14));
+  for (int root = 0; root < hosts; ++root) {
+    CAPTURE(hosts, root);
+    std::vector<Units> buffers(static_cast<std::size_t>(hosts), Units{""});
+    buffers[static_cast<std::size_t>(root)] = {"value"};
+    std::vector<HostSteps> steps;
+    for (int host = 0; host < hosts; ++host) steps.push_back(broadcast_steps(hosts, host, root));
+    for (const Units& result : run(buffers, steps)) CHECK(result == Units{"value"});
+  }
+}
+
+TEST_CASE("an allgather over hosts brings every unit to its place, with uneven hosts too") {
+  const int hosts = GENERATE(range(1, 14));
+  const int unevenness = GENERATE(0, 1, 3);
+  CAPTURE(hosts, unevenness);
+  std::vector<int> units;
+  for (int host = 0; host < hosts; ++host) units.push_back(1 + host * unevenness % 4);
+  Units all;
+  std::vector<Units> buffers;
+  const auto total = static_cast<std::size_t>(std::accumulate(units.begin(), units.end(), 0));
+  for (int host = 0; host < hosts; ++host) {
+    buffers.emplace_back(total);
+    for (int i = 0; i < units[static_cast<std::size_t>(host)]; ++i) {
+      buffers.back()[all.size()] = name_of(host) + std::to_string(i);
+      all.push_back(buffers.back()[all.size()]);
+    }
+  }
+  std::vector<HostSteps> steps;
+  for (int host = 0; host < hosts; ++host) steps.push_back(allgather_steps(units, host));
+  for (const Units& result : run(buffers, steps)) CHECK(result == all);
+}
+
+TEST_CASE("partners are mutual, few, and enough for every collective") {
+  const int hosts = GENERATE(range(1, 40));
+  CAPTURE(hosts);
+  const auto is_partner = [&](int of, int host) {
+    const auto partners = partner_hosts(hosts, of);
+    return std::find(partners.begin(), partners.end(), host) != partners.end();
+  };
+  for (int own = 0; own < hosts; ++own) {
+    const auto partners = partner_hosts(hosts, own);
+    CHECK(partners.size() <= std::bit_width(static_cast<unsigned>(hosts)));
+    for (const int partner : partners) CHECK(is_partner(partner, own));
+    for (const HostStep& step : allgather_steps(std::vector<int>(static_cast<std::size_t>(hosts), 2), own)) {
+      CHECK(is_partner(own, step.host));
+    }
+    for (int root = 0; root < hosts; ++root) {
+      for (const HostStep& step : broadcast_steps(hosts, own, root)) CHECK(is_partner(own, step.host));
+    }
+  }
+}
