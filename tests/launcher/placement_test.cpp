@@ -1,5 +1,6 @@
 #include "launcher/plan/placement.h"
 
+#include <algorithm>
 #include <set>
 
 #include "launcher/facts.h"
@@ -25,6 +26,36 @@ std::string text_of(const Placement& placement) {
     for (const int rank : node.ranks) text += " " + std::to_string(rank);
   }
   return text;
+}
+
+/// Mapped by node: each rank is in one place, ranks of a node are ascending, and no node is ahead of another by more
+/// than one rank unless the other is full.
+void check_by_node(const std::vector<int>& slots, int num_proc) {
+  JobSpec spec = job_of(num_proc);
+  spec.map_by = MapBy::kNode;
+  spec.oversubscribe = true;
+  const auto placement = place(spec, allocation_of(slots.size()), slots);
+  REQUIRE(placement);
+  std::vector<int> counts(slots.size(), 0);
+  std::set<int> seen;
+  for (const PlacedNode& node : placement->nodes) {
+    REQUIRE(std::is_sorted(node.ranks.begin(), node.ranks.end()));
+    seen.insert(node.ranks.begin(), node.ranks.end());
+    counts[node.allocated] = static_cast<int>(node.ranks.size());
+    for (std::size_t local = 0; local < node.ranks.size(); ++local) {
+      REQUIRE(placement->ranks[static_cast<std::size_t>(node.ranks[local])].local_rank ==
+              static_cast<int>(local));
+    }
+  }
+  REQUIRE(seen.size() == static_cast<std::size_t>(num_proc));
+  REQUIRE(*seen.rbegin() == num_proc - 1);
+  int total = 0;
+  for (const int count : slots) total += count;
+  for (std::size_t a = 0; a < counts.size() && num_proc <= total; ++a) {
+    for (std::size_t b = 0; b < counts.size(); ++b) {
+      REQUIRE((counts[a] <= counts[b] + 1 || counts[b] == slots[b]));
+    }
+  }
 }
 
 }  // namespace
@@ -54,8 +85,131 @@ TEST_CASE("more ranks than slots are refused, with both numbers and the remedy")
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code() == ddl::ErrorCode::kInvalidArgument);
   CHECK(refused.error().message() ==
-        "4 ranks asked for, and the test has 3 slots (one for each CPU that this process may use); "
+        "4 ranks asked for, and the test has 3 slots (node0 1, node1 2; one for each CPU that a process may "
+        "use "
+        "there); ask for -np 3, or add --oversubscribe to run several ranks on a CPU");
+  const Allocation here = local_allocation("head");
+  CHECK(place(job_of(4), here, {3}).error().message() ==
+        "4 ranks asked for, and this machine has 3 slots (one for each CPU that this process may use); "
         "ask for -np 3, or add --oversubscribe to run several ranks on a CPU");
+}
+
+TEST_CASE("mapped by node, each node in turn gets one rank while it has slots") {
+  JobSpec spec = job_of(7);
+  spec.map_by = MapBy::kNode;
+  CHECK(text_of(*place(spec, allocation_of(3), {2, 4, 1})) == "node0: 0 3 | node1: 1 4 5 6 | node2: 2");
+  spec.num_proc = 2;
+  CHECK(text_of(*place(spec, allocation_of(3), {2, 0, 1})) == "node0: 0 | node2: 1");
+  spec.num_proc = 8;
+  CHECK_FALSE(place(spec, allocation_of(3), {2, 4, 1}));
+  // Beyond the slots it goes on with the first node.
+  spec.oversubscribe = true;
+  CHECK(text_of(*place(spec, allocation_of(3), {2, 2, 1})) == "node0: 0 3 5 | node1: 1 4 6 | node2: 2 7");
+}
+
+TEST_CASE("mapped by node, local and cross ranks follow the numbers of the ranks") {
+  JobSpec spec = job_of(5);
+  spec.map_by = MapBy::kNode;
+  const auto placement = place(spec, allocation_of(2), {2, 4});
+  REQUIRE(text_of(*placement) == "node0: 0 2 | node1: 1 3 4");
+  struct Expected {
+    int node, local_rank, local_size, cross_rank, cross_size;
+  };
+  const std::vector<Expected> expected = {
+      {0, 0, 2, 0, 2}, {1, 0, 3, 1, 2}, {0, 1, 2, 0, 2}, {1, 1, 3, 1, 2}, {1, 2, 3, 0, 1}};
+  for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+    INFO("rank " << rank);
+    const RankPlacement& placed = placement->ranks[rank];
+    CHECK(placed.rank == static_cast<int>(rank));
+    CHECK(placed.node == expected[rank].node);
+    CHECK(placed.local_rank == expected[rank].local_rank);
+    CHECK(placed.local_size == expected[rank].local_size);
+    CHECK(placed.cross_rank == expected[rank].cross_rank);
+    CHECK(placed.cross_size == expected[rank].cross_size);
+  }
+}
+
+TEST_CASE("with ranks per node, every node gets so many and the last one what is left") {
+  JobSpec spec = job_of(5);
+  spec.ranks_per_node = 2;
+  CHECK(text_of(*place(spec, allocation_of(3), {4, 4, 4})) == "node0: 0 1 | node1: 2 3 | node2: 4");
+  spec.map_by = MapBy::kNode;
+  CHECK(text_of(*place(spec, allocation_of(3), {4, 4, 4})) == "node0: 0 3 | node1: 1 4 | node2: 2");
+  spec.map_by = MapBy::kSlot;
+  CHECK(place(spec, allocation_of(3), {4, 1, 1}).error().message() ==
+        "5 ranks asked for, and the test has 4 slots for --ranks-per-node 2 (node0 2, node1 1, node2 1; one "
+        "for "
+        "each CPU that a process may use there); ask for -np 4, or add --oversubscribe to run several ranks "
+        "on a "
+        "CPU");
+  spec.oversubscribe = true;
+  CHECK(text_of(*place(spec, allocation_of(3), {4, 1, 1})) == "node0: 0 1 | node1: 2 3 | node2: 4");
+  spec.num_proc = 7;
+  CHECK(place(spec, allocation_of(3), {4, 4, 4}).error().message() ==
+        "7 ranks asked for, and the test takes 6 at most (--ranks-per-node 2 on 3 hosts); ask for -np 6, or "
+        "give "
+        "more hosts");
+}
+
+TEST_CASE("max_slots hold with oversubscribe, too, and where the slots were found") {
+  Allocation allocation = allocation_of(3);
+  allocation.origin = "hosts.txt";
+  allocation.nodes[0].max_slots = 2;
+  allocation.nodes[2].max_slots = 1;
+  JobSpec spec = job_of(8);
+  spec.oversubscribe = true;
+  CHECK(text_of(*place(spec, allocation, {1, 1, 1})) == "node0: 0 1 | node1: 2 3 4 5 6 | node2: 7");
+  spec.oversubscribe = false;
+  spec.num_proc = 6;
+  CHECK(text_of(*place(spec, allocation, {8, 3, 8})) == "node0: 0 1 | node1: 2 3 4 | node2: 5");
+  allocation.nodes[1].max_slots = 3;
+  spec.num_proc = 7;
+  for (const bool oversubscribe : {false, true}) {
+    spec.oversubscribe = oversubscribe;
+    CHECK(
+        place(spec, allocation, {8, 3, 8}).error().message() ==
+        "7 ranks asked for, and hosts.txt takes 6 at most (the sum of its max_slots); ask for -np 6, or give "
+        "more hosts");
+  }
+}
+
+TEST_CASE("more ranks than given slots are refused with the slots of each host") {
+  Allocation allocation = allocation_of(2);
+  allocation.origin = "-H";
+  allocation.nodes[0].slots = 2;
+  allocation.nodes[1].slots = 1;
+  const JobSpec spec = job_of(4);
+  CHECK(
+      place(spec, allocation, {2, 1}).error().message() ==
+      "4 ranks asked for, and -H has 3 slots (node0 2, node1 1); ask for -np 3, or add --oversubscribe to go "
+      "beyond them");
+  // A hundred hosts are not listed.
+  allocation = allocation_of(100);
+  for (AllocatedNode& node : allocation.nodes) node.slots = 1;
+  CHECK(
+      place(job_of(101), allocation, std::vector<int>(100, 1)).error().message() ==
+      "101 ranks asked for, and the test has 100 slots; ask for -np 100, or add --oversubscribe to go beyond "
+      "them");
+}
+
+TEST_CASE("a placed node knows which one of the allocation it is") {
+  const auto placement = place_on({1, 0, 2}, 3);
+  CHECK(placement->nodes[0].allocated == 0);
+  CHECK(placement->nodes[1].allocated == 2);
+}
+
+TEST_CASE("a million ranks are placed in a moment") {
+  // One rank a node is the worst case of what was once quadratic: 10^12 steps would outlast every time limit.
+  constexpr int kRanks = 1'000'000;
+  constexpr std::size_t kNodes = 65536;
+  for (const MapBy map_by : {MapBy::kSlot, MapBy::kNode}) {
+    JobSpec spec = job_of(kRanks);
+    spec.map_by = map_by;
+    const auto placement = place(spec, allocation_of(kNodes), std::vector<int>(kNodes, 16));
+    REQUIRE(placement);
+    CHECK(placement->ranks.size() == kRanks);
+    CHECK(placement->ranks.front().cross_size >= 62500);
+  }
 }
 
 TEST_CASE("cross rank and size count the nodes that have the same local rank") {
@@ -88,6 +242,7 @@ TEST_CASE("every placement holds each rank once, densely numbered on its node an
       CAPTURE(slots, num_proc);
       const auto placement = place_on(slots, num_proc, true);
       REQUIRE(placement);
+      check_by_node(slots, num_proc);
       REQUIRE(placement->ranks.size() == static_cast<std::size_t>(num_proc));
       int next = 0;
       for (std::size_t node = 0; node < placement->nodes.size(); ++node) {

@@ -1,0 +1,115 @@
+#include "launcher/job/allocation.h"
+
+#include "launcher/job_text.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using ddl::launcher::test::text_of;
+
+namespace {
+
+JobSpec with_hosts(const std::string& hosts, const std::string& exclude = "") {
+  JobSpec spec;
+  spec.hosts = hosts;
+  spec.hosts_exclude = exclude;
+  return spec;
+}
+
+std::string error_of(const ddl::Result<Allocation>& allocation) {
+  REQUIRE_FALSE(allocation);
+  CHECK(allocation.error().code() == ddl::ErrorCode::kInvalidArgument);
+  return allocation.error().message();
+}
+
+AllocatedNode named(const std::string& name) {
+  AllocatedNode node;
+  node.name = name;
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("an allocation says where its nodes come from") {
+  const auto here = make_allocation({}, "ignored", "head1");
+  REQUIRE(here);
+  CHECK(text_of(here->nodes) == "head1");
+  CHECK(here->origin == "this machine");
+
+  const auto listed = make_allocation(with_hosts("a:2,b"), "ignored", "head1");
+  REQUIRE(listed);
+  CHECK(text_of(listed->nodes) == "a:2 b");
+  CHECK(listed->origin == "-H");
+
+  JobSpec spec;
+  spec.hostfile = "etc/hosts.txt";
+  const auto filed = make_allocation(spec, "a slots=2\nb\n", "head1");
+  REQUIRE(filed);
+  CHECK(text_of(filed->nodes) == "a:2 b");
+  CHECK(filed->origin == "etc/hosts.txt");
+  spec.hostfile = "-";
+  CHECK(make_allocation(spec, "a", "head1")->origin == "standard input");
+}
+
+TEST_CASE("an error says which of them it is about") {
+  CHECK(error_of(make_allocation(with_hosts("a:x"), "", "h")) ==
+        "-H: \"a:x\": slots must be a positive integer, found \"x\"");
+  JobSpec spec;
+  spec.hostfile = "hosts.txt";
+  CHECK(error_of(make_allocation(spec, "a\nb:x\n", "h")) ==
+        "hosts.txt:2: slots must be a positive integer, found \"x\"");
+  spec.hostfile = "-";
+  CHECK(error_of(make_allocation(spec, "b:x", "h")) ==
+        "standard input:1: slots must be a positive integer, found \"x\"");
+  CHECK_THAT(error_of(make_allocation(with_hosts("a", "b:2"), "", "h")),
+             Catch::StartsWith("--hosts-exclude: "));
+}
+
+TEST_CASE("excluded hosts are left out, whatever their case, known or not") {
+  CHECK(text_of(make_allocation(with_hosts("n[1-5]:2", "n[2-3],N5,gone"), "", "h")->nodes) == "n1:2 n4:2");
+  JobSpec spec;
+  spec.hostfile = "f";
+  spec.hosts_exclude = "b";
+  CHECK(text_of(make_allocation(spec, "a\nb\n", "h")->nodes) == "a");
+  CHECK(error_of(make_allocation(with_hosts("a,b", "b,a"), "", "h")) ==
+        "--hosts-exclude leaves no host of -H");
+  CHECK_FALSE(make_allocation(with_hosts("", "h"), "", "h"));
+}
+
+TEST_CASE("without -np, the slots that were given say how many ranks are meant") {
+  const auto implied = [](const JobSpec& spec) {
+    const auto count = implied_num_proc(spec, *make_allocation(spec, "", "h"));
+    return count ? std::to_string(*count) : count.error().message();
+  };
+  CHECK(implied(with_hosts("a:2,b:3")) == "5");
+  CHECK(implied(with_hosts("a:2,b:3", "b")) == "2");
+  CHECK(implied(with_hosts("a:2,b")) == "-H does not say how many slots b has");
+  JobSpec spec = with_hosts("a,b");
+  spec.ranks_per_node = 4;
+  CHECK(implied(spec) == "8");
+  spec.hosts = "n[1-1001]";
+  spec.ranks_per_node = 1000;
+  CHECK_THAT(implied(spec),
+             Catch::Contains("1001000 slots") && Catch::Contains("1000000 ranks are the most"));
+}
+
+TEST_CASE("this machine is known by its names and loopback addresses") {
+  for (const char* name : {"localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1", "head1", "HEAD1"}) {
+    INFO(name);
+    CHECK(is_this_machine(named(name), "head1"));
+  }
+  CHECK(is_this_machine(named("head1"), "head1.site.example"));
+  CHECK(is_this_machine(named("head1.site.example"), "head1.site.example"));
+  for (const char* name : {"head2", "head", "head1.other.example", "10.0.0.1", "127.evil.example", "::2"}) {
+    INFO(name);
+    CHECK_FALSE(is_this_machine(named(name), "head1.site.example"));
+  }
+}
+
+TEST_CASE("a user or a port of its own is ssh's business, also for this machine") {
+  AllocatedNode node = named("localhost");
+  node.user = "me";
+  CHECK_FALSE(is_this_machine(node, "head1"));
+  node.user.reset();
+  node.port = 2222;
+  CHECK_FALSE(is_this_machine(node, "head1"));
+}
