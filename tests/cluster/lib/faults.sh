@@ -1,0 +1,83 @@
+# What can go wrong with a host. Sourced by tests/cluster/cluster.
+# shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
+
+kill_host() {
+  require_host "${1:-}"
+  local pid
+  set_links "$1" down
+  pid=$(host_process "$1") || return 0
+  kill -KILL "$pid"
+  rm -f "$kInside/pid/$1"
+  until_gone "$pid"
+}
+
+restart_host() {
+  kill_host "$@"
+  set_links "$1" up
+  start_hosts "$1"
+}
+
+partition() {
+  require_host "${1:-}"
+  if [ $# -eq 1 ]; then
+    set_links "$1" down
+  else
+    require_host "$2"
+    lose_what_is_sent "$1" "$2" replace
+    lose_what_is_sent "$2" "$1" replace
+  fi
+}
+
+heal() {
+  require_host "${1:-}"
+  if [ $# -eq 1 ]; then
+    set_links "$1" up
+  else
+    require_host "$2"
+    lose_what_is_sent "$1" "$2" delete
+    lose_what_is_sent "$2" "$1" delete
+  fi
+}
+
+on_host() {
+  local pid
+  pid=$(host_process "$1") || die "$1 is dead"
+  shift
+  nsenter --target "$pid" --mount --pid --root -- "$@"
+}
+
+# A file system can be made as small as what is in it; a size of 0 would mean no limit.
+fill() {
+  require_host "${1:-}"
+  local total free size used inodes_free
+  read -r total free size used inodes_free < <(on_host "$1" stat -f -c '%b %f %S %c %d' /tmp)
+  local bytes=$(((total - free) * size))
+  [ "$bytes" -gt 0 ] || bytes=$size
+  on_host "$1" mount -o "remount,size=$bytes,nr_inodes=$((used - inodes_free))" /tmp
+}
+
+drain() {
+  require_host "${1:-}"
+  on_host "$1" mount -o remount,size=256m,nr_inodes=100000 /tmp
+}
+
+cover_file() {
+  [ $# -eq 3 ] || wrong_usage "cover needs a host, a path and a file"
+  require_host "$1"
+  if [ "$3" = --undo ]; then
+    on_host "$1" umount "$2"
+  else
+    on_host "$1" mount --bind "$3" "$2"
+  fi
+}
+
+twin() {
+  require_host "${1:-}"
+  if [ "${2:-}" = --undo ]; then
+    ip -n "$1" link delete docker0
+  else
+    ip -n "$1" link add docker0 type bridge
+    ip -n "$1" addr add 172.17.0.1/16 dev docker0
+    ip -n "$1" link set docker0 up
+  fi
+}

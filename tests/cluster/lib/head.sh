@@ -1,0 +1,99 @@
+# The head: a host like the others, in whose namespaces the hosts' namespaces lie. Sourced by tests/cluster/cluster.
+# shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
+
+head_process() { living_process "$state/head"; }
+
+# start_head PARENT: PARENT may be ''. What goes wrong is in $state/log.
+start_head() {
+  local ready pid
+  exec {ready}< <(exec setsid "$self" --state "$state" --keep-head "$1" 2>>"$state/log" </dev/null)
+  read -r -u "$ready" pid || return 1
+  exec {ready}<&-
+  # The number that it has printed is the one that it has here.
+  identity_of "$pid" >"$state/head"
+}
+
+# The process above the head's first one: ends with it, and ends it when the process PARENT is no more.
+keep_head() {
+  local parent=$1
+  local namespaces=(unshare --mount --uts --ipc --net --pid --fork --kill-child)
+  [ -n "$parent" ] || exec "${namespaces[@]}" "$self" --head-init
+  "${namespaces[@]}" "$self" --head-init &
+  tail --pid="$parent" -f /dev/null >/dev/null &
+  exec >&-
+  wait -n || true
+  # shellcheck disable=SC2046  # One word for each.
+  kill -KILL $(jobs -p) 2>/dev/null
+  exit
+}
+
+# The first process of the head: reaps what has lost its parents, and otherwise waits to be killed.
+head_init() {
+  ask_number_outside
+  mount -t proc proc /proc
+  echo "$number_outside"
+  exec >/dev/null
+  sleep infinity &
+  wait
+}
+
+# enter_head COMMAND...: runs it on the head, in the same folder.
+enter_head() {
+  local pid
+  pid=$(head_process) || return 1
+  nsenter --target "$pid" --mount --uts --ipc --net --pid --root -- "$self" --at "$PWD" "$@"
+}
+
+# furnish_head SIZE TREE...: everything that a head has; then starts the hosts.
+furnish_head() {
+  local size=$1 folder
+  shift
+  hold_trees "$@"
+  own_name head
+  cover /run mode=755,size=64m
+  mkdir -p "$kInside/pid" "$kInside/log" /run/lock /run/sshd
+  chmod 1777 /run/lock
+  cover /tmp mode=1777,size=1g
+  cover /dev/shm mode=1777,size=512m
+  # Homes are shared by all hosts, as they are on clusters. The caller's own ssh configuration has no place here.
+  cover "$(root_home)" mode=755,size=64m
+  cover /home mode=755,size=64m
+  local tree
+  for tree in "${trees[@]}"; do
+    while folder=$(closed_folder_above "$tree"); [ -n "$folder" ]; do cover "$folder" mode=755,size=4m; done
+  done
+  printf '%s\n' "${trees[@]}" >"$kInside/trees"
+  own_etc
+  make_accounts
+  make_keys
+  write_names "$size"
+  make_networks "$size"
+  start_head_daemons
+  seq -f 'node%g' "$size" >"$kInside/hosts"
+  # shellcheck disable=SC2046  # One word for each.
+  start_hosts $(all_hosts) inner
+  release_trees
+}
+
+own_name() { echo "$1" >/proc/sys/kernel/hostname; }
+
+# /etc is a copy: accounts, names and keys are added to it.
+own_etc() {
+  mkdir "$kInside/etc"
+  mount -t tmpfs -o mode=755,size=256m ddl-cluster "$kInside/etc"
+  cp -a /etc/. "$kInside/etc"
+  mount --move "$kInside/etc" /etc
+  rmdir "$kInside/etc"
+}
+
+# Beside the head's own sshd, the addresses of it that are not as they should be.
+start_head_daemons() {
+  local sshd
+  sshd=$(find_sshd)
+  "$sshd" -f "$kSshd/sshd_config" -o ListenAddress="$(address_of head)" -o ListenAddress="[$(address6_of head)]"
+  "$sshd" -f "$kSshd/sshd_config" -o HostKey="$kSshd/other_host_key" \
+    -o ListenAddress="$(address_of changed)" -o ListenAddress="$(address_of unknown)"
+  # The kernel takes connections for a daemon that is stopped.
+  "$sshd" -f "$kSshd/sshd_config" -o PidFile=/run/mute.pid -o ListenAddress="$(address_of mute)"
+  kill -STOP "$(cat /run/mute.pid)"
+}

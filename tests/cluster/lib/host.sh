@@ -1,0 +1,66 @@
+# A host: sshd as the first process of namespaces of their own, whose death is the host's. Sourced by
+# tests/cluster/cluster.
+# shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
+
+all_hosts() { cat "$kInside/hosts"; }
+host_process() { living_process "$kInside/pid/$1"; }
+require_host() { [ "$1" = inner ] || grep -qx "${1:-none}" "$kInside/hosts" || die "there is no host \"${1:-}\""; }
+
+# start_hosts NAME...: all at once; returns when every one takes connections.
+start_hosts() {
+  local name fds=() fd pid i=0
+  for name in "$@"; do
+    exec {fd}< <(exec setsid nsenter --net="/run/netns/$name" \
+      unshare --mount --uts --ipc --pid --fork --kill-child "$self" --host-init "$name" \
+      2>>"$kInside/log/$name" </dev/null)
+    fds+=("$fd")
+  done
+  for name in "$@"; do
+    fd=${fds[i]}
+    read -r -u "$fd" pid || die "$name does not start: $(tail -n 1 "$kInside/log/$name")"
+    exec {fd}<&-
+    identity_of "$pid" >"$kInside/pid/$name"
+    i=$((i + 1))
+  done
+  for name in "$@"; do until_listening "$name"; done
+}
+
+# Port 22 in its /proc/net/tcp, in state 0A: nothing is sent, so this also works for a host that is cut off.
+until_listening() {
+  local tries=0
+  until grep -qs ':0016 00000000:0000 0A' "/proc/$(host_process "$1")/net/tcp"; do
+    [ $((tries += 1)) -le 500 ] || die "sshd on $1 does not listen: $(tail -n 1 "$kInside/log/$1")"
+    sleep 0.02
+  done
+}
+
+# Becomes the host's sshd. Its first line of output is its process number on the head.
+host_init() {
+  local name=$1 paths
+  readarray -t paths <"$kInside/trees"
+  hold_trees "${paths[@]}"
+  ask_number_outside
+  own_name "$name"
+  mount -t proc proc /proc
+  own_sys
+  cover /tmp mode=1777,size=256m
+  cover /dev/shm mode=1777,size=512m
+  cover /run mode=755,size=16m
+  mkdir -p /run/sshd /run/lock
+  chmod 1777 /run/lock
+  release_trees
+  cd /
+  echo "$number_outside"
+  exec >&2
+  # A plain environment, as a daemon's: what the tests were started with is not for remote commands.
+  exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+    "$(find_sshd)" -D -e -f "$kSshd/sshd_config"
+}
+
+# /sys/class/net shows the network of whoever mounts it. Where that is forbidden, the machine's stays.
+own_sys() {
+  mkdir -p /run/sys
+  mount -t sysfs sysfs /run/sys 2>/dev/null || return 0
+  [ ! -d /sys/fs/cgroup ] || mount --rbind /sys/fs/cgroup /run/sys/fs/cgroup
+  mount --move /run/sys /sys
+}

@@ -1,0 +1,119 @@
+# Networks of the cluster. Sourced by tests/cluster/cluster.
+# shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
+#
+#   10.77.0.0/24, fd77::/64   head and hosts; the interface is called eth0 on odd hosts and ens3 on even ones
+#   10.78.0.0/24              hosts only, ib0: what a fabric is to real ones
+#   10.79.0.0/30              node1 and inner only
+
+readonly kSpecial="silent refused changed unknown mute"
+
+# The last number of an address.
+number_of() {
+  case $1 in
+    node*) echo "${1#node}" ;;
+    head) echo 254 ;;
+    silent) echo 240 ;;
+    refused) echo 241 ;;
+    changed) echo 242 ;;
+    unknown) echo 243 ;;
+    mute) echo 244 ;;
+  esac
+}
+address_of() { echo "10.77.0.$(number_of "$1")"; }
+address6_of() { printf 'fd77::%x\n' "$(number_of "$1")"; }
+interface_of() { [ $(($(number_of "$1") % 2)) -eq 1 ] && echo eth0 || echo ens3; }
+
+has_ipv6() { [ -e /proc/sys/net/ipv6 ]; }
+
+# Names are answered from the copy of /etc/hosts only: no name server, no waiting for one.
+write_names() {
+  local name
+  {
+    echo "127.0.0.1 localhost"
+    ! has_ipv6 || echo "::1 localhost ip6-localhost"
+    for name in head $kSpecial $(seq -f 'node%g' "$1"); do echo "$(address_of "$name") $name"; done
+    if has_ipv6; then
+      for name in head $(seq -f 'node%g' "$1"); do echo "$(address6_of "$name") $name-ip6"; done
+    fi
+    for name in $(seq -f 'node%g' "$1"); do echo "10.78.0.$(number_of "$name") $name-ib0"; done
+    echo "10.79.0.2 inner"
+  } >/etc/hosts.new
+  mv /etc/hosts.new /etc/hosts
+  sed -i '/^hosts:/d' /etc/nsswitch.conf 2>/dev/null || true
+  echo "hosts: files" >>/etc/nsswitch.conf
+}
+
+# What ip -batch does for all hosts at once: a process for each command would take seconds.
+network_commands() {
+  local name interface
+  cat <<-END
+	link set lo up
+	link add cluster0 type bridge
+	link set cluster0 up
+	addr add $(address_of head)/24 dev cluster0
+	link add cluster1 type bridge
+	link set cluster1 up
+	END
+  ! has_ipv6 || echo "addr add $(address6_of head)/64 dev cluster0 nodad"
+  for name in $kSpecial; do
+    [ "$name" = silent ] || echo "addr add $(address_of "$name")/24 dev cluster0"
+  done
+  # Nobody has this hardware address, and nobody is asked for it.
+  echo "neigh add $(address_of silent) lladdr 02:00:00:00:00:f0 dev cluster0 nud permanent"
+  for name in "$@"; do
+    interface=$(interface_of "$name")
+    cat <<-END
+	link add $name-eth type veth peer name $interface netns $name
+	link add $name-ib type veth peer name ib0 netns $name
+	link set $name-eth master cluster0
+	link set $name-ib master cluster1
+	link set $name-eth up
+	link set $name-ib up
+	END
+  done
+}
+host_commands() {
+  local name=$1 interface
+  interface=$(interface_of "$name")
+  cat <<-END
+	link set lo up
+	addr add $(address_of "$name")/24 dev $interface
+	link set $interface up
+	addr add 10.78.0.$(number_of "$name")/24 dev ib0
+	link set ib0 up
+	END
+  ! has_ipv6 || echo "addr add $(address6_of "$name")/64 dev $interface nodad"
+}
+
+make_networks() {
+  local names name
+  readarray -t names < <(seq -f 'node%g' "$1")
+  for name in "${names[@]}" inner; do ip netns add "$name"; done
+  network_commands "${names[@]}" | ip -batch -
+  for name in "${names[@]}"; do host_commands "$name" | ip -n "$name" -batch -; done
+  ip -n node1 link add inner0 type veth peer name eth0 netns inner
+  ip -n node1 -batch - <<-END
+	addr add 10.79.0.1/30 dev inner0
+	link set inner0 up
+	END
+  ip -n inner -batch - <<-END
+	link set lo up
+	addr add 10.79.0.2/30 dev eth0
+	link set eth0 up
+	END
+}
+
+set_links() { printf "link set $1-%s $2\n" eth ib | ip -batch -; }
+links_are_up() { [ "$1" = inner ] || [[ $(ip -o link show "$1-eth") = *,UP* ]]; }
+
+# What HOST sends to PEER goes to a hardware address that nobody has; or no longer does.
+lose_what_is_sent() {
+  local host=$1 peer=$2 action=$3 end='' interface
+  interface=$(interface_of "$host")
+  if [ "$action" = replace ]; then end="lladdr 02:00:00:00:00:f0 nud permanent"; fi
+  {
+    echo "neigh $action $(address_of "$peer") dev $interface $end"
+    ! has_ipv6 || echo "neigh $action $(address6_of "$peer") dev $interface $end"
+    echo "neigh $action 10.78.0.$(number_of "$peer") dev ib0 $end"
+  } | ip -n "$host" -batch -
+}
