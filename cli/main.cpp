@@ -1,4 +1,6 @@
 // ddlrun: options in, objects wired, exit code out.
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -16,7 +18,9 @@
 #include "cli/report_text.h"
 #include "cli/start_notes.h"
 #include "cli/this_process.h"
+#include "contract/agent_option.h"
 #include "contract/exit_code.h"
+#include "launcher/agent/agent.h"
 #include "launcher/run_job.h"
 
 namespace {
@@ -65,6 +69,8 @@ int main(int argc, char** argv) {
 
   const auto directory = cli::current_directory();
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  // Another host's ddlrun speaks: there is no user here.
+  if (words.size() == 2 && words[0] == contract::kAgentOption) ::_exit(launcher::run_remote_agent(words[1]));
   const auto request = cli::parse_command_line(words, {directory.value_or(""), cli::allowed_cpus()});
   if (!request) return console.refuse(request.error());
 

@@ -1,16 +1,20 @@
 #include "launcher/run_job.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <map>
 #include <random>
 
 #include "base/text.h"
 #include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/fleet/fleet.h"
-#include "launcher/fleet/local/local_starter.h"
+#include "launcher/head/fleet_progress.h"
+#include "launcher/head/node_starters.h"
 #include "launcher/head/output_router.h"
+#include "launcher/head/pmix_relay.h"
 #include "launcher/head/stdin_reader.h"
 #include "launcher/supervise/supervisor.h"
 
@@ -19,10 +23,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kStartDeadline = std::chrono::seconds(30);
 // After an agent has died its spawner needs a moment to end the ranks; then the head does it.
 constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
+// A rank that somebody has stopped holds all the others up: so long it may be continued.
+constexpr int kStoppedSeconds = 5;
 
 std::string make_job_id() {
   std::random_device random;
@@ -36,14 +41,11 @@ std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFa
   return slots;
 }
 
-// The facts of the nodes that got a rank, in the placement's order.
-std::vector<NodeFacts> facts_of(const Placement& placement, const Allocation& allocation,
-                                const std::vector<NodeFacts>& facts) {
-  std::vector<NodeFacts> placed;
-  for (const PlacedNode& node : placement.nodes) {
-    for (std::size_t i = 0; i < allocation.nodes.size(); ++i) {
-      if (allocation.nodes[i].name == node.name) placed.push_back(facts[i]);
-    }
+// Which nodes of the allocation got a rank, in the placement's order.
+std::vector<std::size_t> placed_nodes(const Placement& placement, const Allocation& allocation) {
+  std::vector<std::size_t> placed;
+  for (std::size_t i = 0; i < allocation.nodes.size() && placed.size() < placement.nodes.size(); ++i) {
+    if (allocation.nodes[i].name == placement.nodes[placed.size()].name) placed.push_back(i);
   }
   return placed;
 }
@@ -51,24 +53,27 @@ std::vector<NodeFacts> facts_of(const Placement& placement, const Allocation& al
 /// One job from the first agent to the last word: wires fleet, supervisor and output together, decides nothing.
 class JobRun : private SupervisorActions {
  public:
-  JobRun(const JobSpec& spec, const Environment& head_environment, const Notices& notices)
-      : spec_(spec), head_environment_(head_environment), notices_(notices), fleet_(loop_) {}
+  JobRun(const JobSpec& spec, Allocation allocation, const Environment& head_environment,
+         const Notices& notices)
+      : spec_(spec),
+        head_environment_(head_environment),
+        notices_(notices),
+        allocation_(std::move(allocation)),
+        starters_(spec, allocation_),
+        fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds}),
+        progress_(loop_, fleet_, allocation_, notices.progress) {}
 
   Result<JobReport> run() {
-    allocation_ = local_allocation(hostname());
-    const auto starter = make_local_starter();
-    DDL_TRY(fleet_.start(allocation_, *starter));
+    DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
     // From here on there may be threads.
     fleet_.listen(
-        {[this] { on_fleet_ready(); },
+        {[this] { on_settled(); },
          [this](std::size_t node, message::Any&& m) { std::visit([&](auto& one) { on(node, one); }, m); },
          [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
     take_signals();
-    start_timer_ = loop_.after(kStartDeadline, [this] {
-      give_up(Error(ErrorCode::kTimeout,
-                    "the agent on " + allocation_.nodes.front().name + " has not answered within 30 s"));
-    });
+    progress_.start();
     loop_.run();
+    progress_.stop();
     stdin_.reset();
     // Nothing of the job may be left when this returns, whatever happened.
     fleet_.shut_down(Deadline::after(kCleanUpDeadline));
@@ -98,17 +103,16 @@ class JobRun : private SupervisorActions {
     loop_.watch_signals(wanted, [this](int signal) { on_signal(signal); });
   }
 
-  void on_fleet_ready() {
-    start_timer_.cancel();
+  void on_settled() {
+    progress_.stop();
+    if (!fleet_.failures().empty()) return end_early(start_failure_report(fleet_, allocation_));
     const auto& facts = fleet_.facts();
-    for (const NodeFacts& node : facts) {
-      notices_.detail(node.hostname + ": agent " + std::to_string(node.agent_pid) + ", " +
-                      counted(node.allowed_cpus, "CPU") + " on " + counted(node.allowed_cores, "core") +
-                      ", " + node.kernel);
-    }
+    for (std::size_t node = 0; node < facts.size(); ++node) tell_facts(node);
     auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
     if (!placement) return give_up(placement.error());
-    const auto placed_facts = facts_of(*placement, allocation_, facts);
+    placed_ = placed_nodes(*placement, allocation_);
+    std::vector<NodeFacts> placed_facts;
+    for (const std::size_t node : placed_) placed_facts.push_back(facts[node]);
     LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id());
 
     Supervisor::Job job;
@@ -117,16 +121,20 @@ class JobRun : private SupervisorActions {
       job.rank_nodes.push_back(rank.node);
     }
     job.num_nodes = static_cast<int>(plan.nodes.size());
+    rank_nodes_ = job.rank_nodes;
     job.kill_grace_seconds = spec_.kill_grace_seconds;
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
+    relay_.emplace(loop_, rank_nodes_,
+                   [this](std::size_t node, const message::Any& m) { fleet_.send(placed_[node], m); });
     if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
     if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) {
       for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
     }
     began_ = Clock::now();
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
-      fleet_.send(node, message::Launch{plan.nodes[node]});
+      fleet_.send(placed_[node], message::Launch{plan.nodes[node]});
+    dismiss_idle_agents();
     open_stdin();
     if (spec_.timeout_seconds > 0) {
       timeout_timer_ = loop_.after(
@@ -139,7 +147,8 @@ class JobRun : private SupervisorActions {
     auto output = OutputRouter::create(
         loop_, spec_, !node.split_lines, static_cast<std::size_t>(node.output_window),
         {[this](int rank, OutputStream stream, std::size_t bytes) {
-           fleet_.send(0, message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
+           fleet_.send(placed_[static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(rank)])],
+                       message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
          },
          [this] { supervisor_->on_output_broken(); }});
     if (!output) return fail(output.error());
@@ -155,41 +164,123 @@ class JobRun : private SupervisorActions {
                        [this] { fleet_.send_all(message::StdinEof{}); }});
   }
 
+  void tell_facts(std::size_t node) {
+    const NodeFacts& facts = fleet_.facts()[node];
+    notices_.detail(allocation_.nodes[node].name + ": agent " + std::to_string(facts.agent_pid) + " on " +
+                    facts.hostname + ", " + counted(facts.allowed_cpus, "CPU") + " on " +
+                    counted(facts.allowed_cores, "core") + ", " + facts.kernel +
+                    fmt::format(", answered after {:.3f} s", fleet_.answer_seconds(node)));
+  }
+
+  // Hosts without a rank have nothing to do: closing their link ends the agent.
+  void dismiss_idle_agents() {
+    std::vector<bool> has_ranks(fleet_.size(), false);
+    for (const std::size_t node : placed_) has_ranks[node] = true;
+    for (std::size_t node = 0; node < has_ranks.size(); ++node) {
+      if (!has_ranks[node]) fleet_.dismiss(node);
+    }
+  }
+
   void give_up(Error error) {
     error_ = std::move(error);
     loop_.stop();
   }
 
+  void end_early(JobReport report) {
+    report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    early_end_ = std::move(report);
+    loop_.stop();
+  }
+
   // ---- events ----
 
-  void on(std::size_t, message::RankStarted& m) {
-    notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid));
+  /// Where a node of the allocation stands in the plan; nullopt if it has no rank.
+  std::optional<std::size_t> place_of(std::size_t node) const {
+    const auto found = std::find(placed_.begin(), placed_.end(), node);
+    if (found == placed_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - placed_.begin());
+  }
+
+  /// Numbers come from another process: one that is not this node's is not acted upon.
+  bool is_rank_of(std::size_t node, int rank) {
+    const auto place = place_of(node);
+    if (supervisor_ && place && rank >= 0 && static_cast<std::size_t>(rank) < rank_nodes_.size() &&
+        static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(rank)]) == *place) {
+      return true;
+    }
+    on_agent_lost(node, allocation_.nodes[node].name + ": its agent spoke of rank " + std::to_string(rank) +
+                            ", which is not there");
+    return false;
+  }
+
+  void on(std::size_t node, message::RankStarted& m) {
+    if (!is_rank_of(node, m.rank)) return;
+    notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
+                    allocation_.nodes[node].name);
     supervisor_->on_rank_started(m.rank, m.pid);
   }
-  void on(std::size_t, message::RankEnded& m) { supervisor_->on_rank_ended(std::move(m.outcome)); }
-  void on(std::size_t, message::AbortRequested& m) { supervisor_->on_abort(m.rank, m.exit_code, m.text); }
+  void on(std::size_t node, message::RankEnded& m) {
+    if (!is_rank_of(node, m.outcome.rank)) return;
+    stopped_.erase(m.outcome.rank);
+    supervisor_->on_rank_ended(std::move(m.outcome));
+  }
+  void on(std::size_t node, message::RankStopped& m) {
+    if (!is_rank_of(node, m.rank)) return;
+    stopped_.erase(m.rank);
+    if (m.signal == 0 || !supervisor_->on_rank_stopped(m.rank, m.signal, kStoppedSeconds)) return;
+    stopped_[m.rank] = loop_.after(
+        std::chrono::seconds(kStoppedSeconds),
+        [this, rank = m.rank, signal = m.signal] { supervisor_->on_rank_stayed_stopped(rank, signal); });
+  }
+  void on(std::size_t node, message::AbortRequested& m) {
+    if (is_rank_of(node, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
+  }
   void on(std::size_t, message::StdinCredit& m) {
     if (stdin_) stdin_->refund(m.bytes);
   }
   void on(std::size_t, message::StdinClosed&) {
     if (stdin_) stdin_->stop();
   }
-  void on(std::size_t, OutputChunk& chunk) { output_->accept(std::move(chunk)); }
+  void on(std::size_t node, OutputChunk& chunk) {
+    if (is_rank_of(node, chunk.rank)) output_->accept(std::move(chunk));
+  }
   void on(std::size_t node, message::Finished& m) {
-    supervisor_->on_finished(static_cast<int>(node), m.leftovers_ended);
+    if (const auto place = place_of(node))
+      supervisor_->on_finished(static_cast<int>(*place), m.leftovers_ended);
   }
-  void on(std::size_t node, message::AgentFailed& m) {
-    if (!supervisor_)
-      return give_up(Error(ErrorCode::kSystem, m.text + ", on " + allocation_.nodes[node].name));
-    supervisor_->on_agent_failed(static_cast<int>(node), m.text + ", on " + allocation_.nodes[node].name,
-                                 m.lost);
-  }
+  void on(std::size_t node, message::AgentFailed& m) { on_agent_failed(node, m.text, m.lost); }
+  void on(std::size_t node, message::PmixFence& m) { relay(node, m); }
+  void on(std::size_t node, message::PmixModex& m) { relay(node, m); }
+  void on(std::size_t node, message::PmixModexData& m) { relay(node, m); }
+  void on(std::size_t node, message::PmixPublish& m) { relay(node, m); }
+  void on(std::size_t node, message::PmixLookup& m) { relay(node, m); }
+  void on(std::size_t node, message::PmixUnpublish& m) { relay(node, m); }
+  void on(std::size_t node, message::PmixEvent& m) { relay(node, m); }
   template <class Other>
   void on(std::size_t, Other&) {}
 
+  template <class Message>
+  void relay(std::size_t node, Message& message) {
+    const auto place = place_of(node);
+    if (relay_ && place) relay_->on(*place, std::move(message));
+  }
+
   void on_agent_lost(std::size_t node, const std::string& how) {
-    if (!supervisor_) return give_up(Error(ErrorCode::kClosed, how));
-    supervisor_->on_agent_failed(static_cast<int>(node), how, true);
+    if (!supervisor_) {
+      JobReport report;
+      report.reason = EndReason::kHostLost;
+      report.exit_code = contract::kLostHost;
+      report.message = how;
+      return end_early(std::move(report));
+    }
+    if (const auto place = place_of(node)) supervisor_->on_agent_failed(static_cast<int>(*place), how, true);
+  }
+
+  void on_agent_failed(std::size_t node, const std::string& text, bool lost) {
+    const std::string sentence = allocation_.nodes[node].name + ": " + text;
+    if (!supervisor_) return give_up(Error(ErrorCode::kSystem, sentence));
+    if (const auto place = place_of(node))
+      supervisor_->on_agent_failed(static_cast<int>(*place), sentence, lost);
   }
 
   void on_signal(int signal) {
@@ -197,17 +288,15 @@ class JobRun : private SupervisorActions {
     if (supervisor_ && !draining_) return supervisor_->on_signal(signal);
     if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGCONT) return;
     if (signal == SIGTSTP) return stop_self();
-    // Before the ranks are started there is nobody to ask; when only output is left, nobody reads it.
+    // When only output is left, nobody reads it; before the ranks are started there is nobody to ask.
     abandon_output_ = draining_;
-    if (!supervisor_) {
-      early_end_.emplace();
-      early_end_->reason = EndReason::kSignal;
-      early_end_->signal = signal;
-      early_end_->exit_code = contract::kSignalBase + signal;
-      early_end_->message = "no rank had been started";
-      early_end_->run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-    }
-    loop_.stop();
+    if (supervisor_) return loop_.stop();
+    JobReport report;
+    report.reason = EndReason::kSignal;
+    report.signal = signal;
+    report.exit_code = contract::kSignalBase + signal;
+    report.message = "no rank had been started";
+    end_early(std::move(report));
   }
 
   // ---- what the supervisor decides ----
@@ -219,6 +308,8 @@ class JobRun : private SupervisorActions {
   void finish() override { fleet_.send_all(message::Finish{}); }
 
   void stop_self() override {
+    progress_.stop();
+    fleet_.send_all(message::Pausing{});
     fleet_.flush();
     ::raise(SIGSTOP);
   }
@@ -238,15 +329,20 @@ class JobRun : private SupervisorActions {
   const Notices& notices_;
   EventLoop loop_;
   Allocation allocation_;
+  NodeStarters starters_;
   Fleet fleet_;
+  FleetProgress progress_;
+  std::vector<std::size_t> placed_;  ///< by node of the plan: its place in the allocation and the fleet
+  std::vector<int> rank_nodes_;      ///< by rank: its node of the plan
   std::optional<Supervisor> supervisor_;
+  std::optional<PmixRelay> relay_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
-  EventLoop::Timer start_timer_;
+  std::map<int, EventLoop::Timer> stopped_;  ///< ranks that somebody has stopped
   EventLoop::Timer timeout_timer_;
   Clock::time_point began_ = Clock::now();
   std::optional<Error> error_;
-  std::optional<JobReport> early_end_;  ///< told to end before there was a supervisor
+  std::optional<JobReport> early_end_;  ///< it ended before there was a supervisor
   bool draining_ = false;
   bool abandon_output_ = false;
 };
@@ -254,13 +350,15 @@ class JobRun : private SupervisorActions {
 }  // namespace
 
 Result<JobReport> run_job(const JobSpec& spec, const Environment& head_environment, const Notices& notices) {
-  return JobRun(spec, head_environment, notices).run();
+  auto allocation = read_allocation(spec, hostname());
+  if (!allocation) return fail(allocation.error());
+  return JobRun(spec, std::move(*allocation), head_environment, notices).run();
 }
 
 Result<LaunchPlan> dry_run(const JobSpec& spec, const Environment& head_environment) {
   NodeFacts facts = probe_node();
   facts.free_port = 0;
-  const Allocation allocation = local_allocation(facts.hostname);
+  const Allocation allocation = local_allocation(facts.hostname);  // hosts: see --dry-run's own text
   auto placement = place(spec, allocation, slots_of(allocation, {facts}));
   if (!placement) return fail(placement.error());
   return make_launch_plan(spec, *placement, {facts}, head_environment, "ddlrun");

@@ -15,6 +15,9 @@ namespace ddl::launcher {
 struct Notices {
   std::function<void(const std::string&)> note;    ///< worth a line unless --quiet
   std::function<void(const std::string&)> detail;  ///< only with --verbose
+  /// What is being waited for, again and again while it changes; "" when it is over. For a terminal's last line; may
+  /// be empty.
+  std::function<void(const std::string&)> progress;
 };
 
 /// Starts the job on this machine, supervises it and returns when nothing of it is left.

@@ -19,6 +19,7 @@
 #include "launcher/agent/spawner_channel.h"
 #include "launcher/agent/start_error.h"
 #include "launcher/agent/stdin_feed.h"
+#include "launcher/fleet/heartbeat.h"
 #include "launcher/fleet/stream_link.h"
 #include "launcher/message/codec.h"
 #include "launcher/pmix/pmix_server.h"
@@ -32,6 +33,9 @@ namespace {
 
 // When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
+// How many heartbeats may be missing: between hosts a packet may be lost and sent again, on one host nothing is.
+constexpr int kHeadSilentPeriods = 4;
+constexpr int kSpawnerSilentPeriods = 3;
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 
 struct Rank {
@@ -51,21 +55,36 @@ class Agent {
         terminator_(loop_, {[this](int signal) {
                               asked_signal_ = signal;
                               spawner_.send(message::SignalChildren{signal, true});
+                              // One that is stopped hears nothing else.
+                              spawner_.send(message::SignalChildren{SIGCONT, true});
                             },
                             [this] {
                               killed_ = true;
                               spawner_.send(message::KillAll{});
                             }}),
         stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
-                            [this] { say(message::StdinClosed{}); }}) {}
+                            [this] { say(message::StdinClosed{}); }}),
+        head_heartbeat_(loop_, kHeadSilentPeriods,
+                        {[this] { say(message::Heartbeat{}); }, [this] { on_head_silent(); }}),
+        spawner_heartbeat_(loop_, kSpawnerSilentPeriods,
+                           {[this] { spawner_.send(message::Heartbeat{}); },
+                            [this] {
+                              spawner_silent_ = true;
+                              spawner_.kill();
+                            }}) {}
 
   int run() {
     // The head plans while the PMIx library starts.
     say(message::Facts{probe_node()});
-    spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
+    spawner_.start({[this](const message::Any& m) {
+                      spawner_heartbeat_.heard();
+                      std::visit([this](const auto& one) { on(one); }, m);
+                    },
                     [this] { on_spawner_lost(); }});
     link_->start({[this](const net::Frame& frame) { on_frame(frame); },
-                  [this](const std::string&) { on_head_gone(); }});
+                  [this](const std::string&) { on_head_gone("ddlrun itself has gone"); }});
+    head_heartbeat_.start();
+    spawner_heartbeat_.start();
     start_pmix();
     loop_.run();
     pmix_.reset();
@@ -77,9 +96,7 @@ class Agent {
 
   void start_pmix() {
     auto server =
-        PmixServer::start(loop_, directory_, hostname(), [this](int rank, int code, const std::string& text) {
-          say(message::AbortRequested{rank, code, text});
-        });
+        PmixServer::start(loop_, directory_, hostname(), [this](message::Any&& message) { say(message); });
     if (server) {
       pmix_ = std::move(*server);
     } else {
@@ -90,6 +107,7 @@ class Agent {
   // ---- from the head ----
 
   void on_frame(const net::Frame& frame) {
+    head_heartbeat_.heard();
     const auto message = message::decode(frame);
     if (!message) return say(message::AgentFailed{"from the head: " + message.error().message(), false});
     std::visit([this](const auto& m) { on(m); }, *message);
@@ -183,14 +201,25 @@ class Agent {
     spawner_.send(message::ReportGone{});
   }
 
-  void on_head_gone() {
+  void on(const message::Pausing&) { head_heartbeat_.excuse(); }
+
+  void on_head_silent() {
+    // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
+    say(message::AgentFailed{"nothing was heard from ddlrun for " + std::to_string(kHeadSilentPeriods) +
+                                 " s, so the ranks here were ended",
+                             true});
+    on_head_gone("nothing has been heard from ddlrun for " + std::to_string(kHeadSilentPeriods) + " s");
+  }
+
+  void on_head_gone(const std::string& how) {
+    if (head_gone_) return;
     head_gone_ = true;
+    head_heartbeat_.stop();
     if (finished_) return loop_.stop();
     if (!ranks_.empty() && !gave_up_) {
       const std::string rest =
           all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
-      std::fprintf(stderr, "ddlrun agent on %s: ddlrun itself has gone%s\n", hostname().c_str(),
-                   rest.c_str());
+      std::fprintf(stderr, "ddlrun agent on %s: %s%s\n", hostname().c_str(), how.c_str(), rest.c_str());
     }
     // The spawner may have died before the head did: then everything has been killed, and nobody would report it.
     if (all_gone_) return loop_.stop();
@@ -253,12 +282,28 @@ class Agent {
     finish_if_done();
   }
 
+  void on(const message::ChildStopped& message) { say(message::RankStopped{message.rank, message.signal}); }
+
+  void on(const message::PmixFenceDone& message) { answer_pmix(message); }
+  void on(const message::PmixModex& message) { answer_pmix(message); }
+  void on(const message::PmixModexData& message) { answer_pmix(message); }
+  void on(const message::PmixNames& message) { answer_pmix(message); }
+  void on(const message::PmixEvent& message) { answer_pmix(message); }
+
+  void answer_pmix(const message::Any& message) {
+    if (pmix_) pmix_->take(message);
+  }
+
   template <class Other>
   void on(const Other&) {}
 
   void on_spawner_lost() {
+    spawner_heartbeat_.stop();
     if (finished_ || all_gone_) return;
-    const std::string how = spawner_.how_it_ended();
+    const std::string ended = spawner_.how_it_ended();
+    const std::string how = spawner_silent_ ? "did not answer for " + std::to_string(kSpawnerSilentPeriods) +
+                                                  " s (stopped?) and was killed"
+                                            : ended;
     const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
     const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
                              counted(killed, "process") + " of the job left on this node " +
@@ -288,11 +333,14 @@ class Agent {
   std::unique_ptr<PmixServer> pmix_;
   Terminator terminator_;
   StdinFeed stdin_feed_;
+  Heartbeat head_heartbeat_;
+  Heartbeat spawner_heartbeat_;
   NodeLaunch node_;
   std::map<int, Rank> ranks_;
   int asked_signal_ = 0;  // of the terminator; 0: none yet
   int leftovers_ = 0;
   bool killed_ = false;
+  bool spawner_silent_ = false;
   bool gave_up_ = false;  // and the head knows it: it ends the job
   bool head_gone_ = false;
   bool finishing_ = false;

@@ -14,4 +14,8 @@ namespace ddl::launcher {
 /// one thread, and must leave by _exit() afterwards.
 int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write = {});
 
+/// The same for a process that another host's ddlrun has started with contract::kAgentOption: greets with the nonce on
+/// standard output, makes a session directory, and takes standard input and output as its link.
+int run_remote_agent(const std::string& nonce);
+
 }  // namespace ddl::launcher

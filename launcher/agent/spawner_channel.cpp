@@ -1,5 +1,7 @@
 #include "launcher/agent/spawner_channel.h"
 
+#include <csignal>
+
 #include "base/fd_passing.h"
 #include "launcher/message/codec.h"
 #include "launcher/process/child_end.h"
@@ -37,6 +39,10 @@ void SpawnerChannel::lose() {
   lost_ = true;
   watch_.reset();
   handlers_.on_lost();
+}
+
+void SpawnerChannel::kill() {
+  if (!lost_) ::kill(process_.pid, SIGKILL);  // not reaped yet, so it is still that process
 }
 
 std::string SpawnerChannel::how_it_ended() { return describe_child_end(process_.pid); }

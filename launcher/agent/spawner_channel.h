@@ -28,6 +28,8 @@ class SpawnerChannel {
     send(message::Spawn{child}, standard_fds);
   }
   pid_t pid() const { return process_.pid; }
+  /// It does not answer any more: kills it, and on_lost follows.
+  void kill();
   /// After on_lost: "was killed by SIGKILL (killed)". Reaps it.
   std::string how_it_ended();
 

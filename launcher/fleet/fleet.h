@@ -1,12 +1,13 @@
 // All agents of a job: started, answered, spoken to.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "launcher/fleet/link.h"
+#include "launcher/fleet/agent_connection.h"
 #include "launcher/fleet/node_starter.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/message/message.h"
@@ -18,46 +19,78 @@ namespace ddl::launcher {
 class Fleet {
  public:
   struct Handlers {
-    std::function<void()> on_ready;  ///< every agent has sent its facts; once
+    /// Every agent has sent its facts, or has failed: failures() says which. Once.
+    std::function<void()> on_settled;
     std::function<void(std::size_t node, message::Any&&)> on_message;  ///< everything but facts
-    /// The link broke although the agent had not finished: one sentence that names the host.
+    /// An agent that had answered is lost: one sentence that names the host.
     std::function<void(std::size_t node, const std::string& how)> on_lost;
   };
+  struct Settings {
+    int parallel = 32;                 ///< agents that are on their way at once
+    double start_timeout_seconds = 0;  ///< for each, until its facts are here
+  };
+  /// Why a node's agent did not come up: one sentence without the node's name.
+  struct Failure {
+    std::size_t node = 0;
+    std::string sentence;
+  };
 
-  explicit Fleet(EventLoop& loop) : loop_(loop) {}
+  Fleet(EventLoop& loop, Settings settings) : loop_(loop), settings_(settings) {}
 
-  /// Starts every agent. Must come before anything starts a thread. Error: the first that could not be begun.
-  Status start(const Allocation& allocation, NodeStarter& starter);
-  /// Begins to deliver.
+  /// starters[i] starts the agent of node i and outlives the fleet. Starts those that fork, so this must come before
+  /// anything starts a thread. Error: one of these could not be begun.
+  Status start(const Allocation& allocation, std::vector<NodeStarter*> starters);
+  /// Starts the others, so many at once, and begins to deliver.
   void listen(Handlers handlers);
 
-  void send(std::size_t node, const message::Any& message) { message_link(node, message); }
+  void send(std::size_t node, const message::Any& message);
   void send_all(const message::Any& message);
-  /// Blocks until every agent has been handed what was sent.
+  /// Closes an agent's link and hears nothing from it any more: it ends by itself.
+  void dismiss(std::size_t node);
+  /// Blocks until what was sent has left, for a moment at most.
   void flush();
   /// Closes the links and returns when the agents are gone, by force after the deadline.
   void shut_down(Deadline deadline);
 
-  const std::vector<NodeFacts>& facts() const { return facts_; }  ///< complete once on_ready was called
+  const std::vector<NodeFacts>& facts() const { return facts_; }  ///< empty where an agent has failed
+  const std::vector<Failure>& failures() const { return failures_; }
+  std::size_t size() const { return agents_.size(); }
+  /// Nodes whose agents have not answered yet.
+  std::vector<std::size_t> missing() const;
+  /// Seconds from an agent's start to its facts; 0 until then.
+  double answer_seconds(std::size_t node) const { return agents_[node].answer_seconds; }
 
  private:
+  enum class State { kWaiting, kStarting, kAnswered, kFailed, kLost };
   struct Agent {
-    std::string name;
-    std::unique_ptr<Link> link;
-    std::unique_ptr<AgentProcess> process;
-    bool has_facts = false;
-    bool finished = false;
-    bool lost = false;
+    AllocatedNode node;
+    NodeStarter* starter = nullptr;
+    std::unique_ptr<AgentConnection> connection;
+    std::vector<std::unique_ptr<AgentConnection>> given_up;  // earlier attempts, to be cleaned up
+    EventLoop::Timer deadline;
+    EventLoop::Timer retry;
+    std::chrono::steady_clock::time_point began;
+    State state = State::kWaiting;
+    int attempts = 0;
+    double answer_seconds = 0;
   };
-  void message_link(std::size_t node, const message::Any& message);
-  void on_frame(std::size_t node, const net::Frame& frame);
-  void on_closed(std::size_t node, const std::string& reason);
+
+  Status begin(std::size_t node);
+  void listen_to(std::size_t node);
+  void start_waiting();
+  void on_message(std::size_t node, message::Any&& message);
+  void on_failed(std::size_t node, StartFailure failure);
+  void settle(std::size_t node, State state);
 
   EventLoop& loop_;
+  Settings settings_;
   Handlers handlers_;
   std::vector<Agent> agents_;
   std::vector<NodeFacts> facts_;
-  std::size_t missing_facts_ = 0;
+  std::vector<Failure> failures_;
+  std::deque<std::size_t> waiting_;
+  std::size_t unsettled_ = 0;
+  int starting_ = 0;
 };
 
 }  // namespace ddl::launcher

@@ -27,7 +27,8 @@ class Link {
   virtual void send(std::uint16_t type, std::string_view payload) = 0;
   /// Bytes that the other side has not been handed yet.
   virtual std::size_t queued_bytes() const = 0;
-  /// Blocks until everything queued was written or the link broke: for last words before a process ends or stops.
+  /// Blocks until everything queued was written, the link broke, or a second has passed: for last words before a process
+  /// ends or stops.
   virtual void flush() = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/deadline.h"
 #include "base/unique_fd.h"
@@ -10,19 +11,31 @@
 
 namespace ddl::launcher {
 
+/// Why an agent did not come up, in one sentence about its node.
+struct StartFailure {
+  std::string sentence;
+  bool is_worth_a_retry = false;  ///< the other side was busy rather than unwilling
+};
+
 /// What runs the agent, as far as the head can see it.
 class AgentProcess {
  public:
   virtual ~AgentProcess() = default;
-  /// After the link has closed: "the agent (process 71) was killed by SIGKILL (killed)".
+  /// After the link has closed, behind "node3: ": "the agent (process 71) was killed by SIGKILL (killed)".
   virtual std::string how_it_ended() = 0;
-  /// Returns when what the head can see of the node's part of the job is gone; ends it by force after the deadline.
+  /// After the link has closed before the agent answered. noise: what came instead of an answer; errors: what was
+  /// written on standard error.
+  virtual StartFailure why_not_started(std::string_view noise, std::string_view errors) = 0;
+  /// Asks for nothing any more: the link has been closed. Ends it by force after the deadline. Returns when what the
+  /// head can see of the node's part of the job is gone.
   virtual void clean_up(Deadline deadline) = 0;
 };
 
 struct StartedAgent {
-  UniqueFd read;   ///< from the agent
-  UniqueFd write;  ///< to the agent; empty: read is a socket and goes both ways
+  UniqueFd read;      ///< from the agent
+  UniqueFd write;     ///< to the agent; empty: read is a socket and goes both ways
+  UniqueFd errors;    ///< its standard error; empty: it is the head's own
+  std::string nonce;  ///< what the agent's greeting must contain; empty: the first byte is a frame's
   std::unique_ptr<AgentProcess> process;
 };
 
@@ -30,6 +43,8 @@ struct StartedAgent {
 class NodeStarter {
  public:
   virtual ~NodeStarter() = default;
+  /// True if start() forks this process, so that it must come before anything starts a thread.
+  virtual bool forks() const = 0;
   /// Begins; the agent answers over the link later. Error: one sentence about this node.
   virtual Result<StartedAgent> start(const AllocatedNode& node) = 0;
 };

@@ -6,15 +6,20 @@
 #include <array>
 #include <span>
 
+#include "base/deadline.h"
+
 namespace ddl::launcher {
 namespace {
 
+// A host that is cut off takes nothing: last words are not worth waiting for longer.
+constexpr auto kFlushDeadline = std::chrono::seconds(1);
 constexpr std::size_t kCompactAbove = std::size_t{1} << 20;
 
 class StreamLink : public Link {
  public:
-  StreamLink(EventLoop& loop, UniqueFd read, UniqueFd write)
+  StreamLink(EventLoop& loop, UniqueFd read, UniqueFd write, std::string_view first_bytes)
       : loop_(loop), read_(std::move(read)), write_(std::move(write)) {
+    decoder_.append(std::as_bytes(std::span(first_bytes)));
     (void)set_nonblocking(read_.get(), true);
     if (write_) (void)set_nonblocking(write_.get(), true);
   }
@@ -29,6 +34,8 @@ class StreamLink : public Link {
           read_.get(), [this] { on_readable(); }, [this] { on_writable(); });
     }
     if (!queue_.empty()) on_writable();
+    // Not from inside start(): handlers come from the loop.
+    if (!decoder_.at_boundary()) first_frames_ = loop_.after({}, [this] { deliver_frames(); });
   }
 
   void send(std::uint16_t type, std::string_view payload) override {
@@ -41,9 +48,10 @@ class StreamLink : public Link {
   std::size_t queued_bytes() const override { return queue_.size() - sent_; }
 
   void flush() override {
-    while (!closed_ && !queue_.empty()) {
+    const Deadline deadline = Deadline::after(kFlushDeadline);
+    while (!closed_ && !queue_.empty() && !deadline.has_passed()) {
       pollfd entry{write_fd(), POLLOUT, 0};
-      if (retry_eintr([&] { return ::poll(&entry, 1, -1); }) < 0) return;
+      if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) <= 0) return;
       on_writable();
     }
   }
@@ -62,6 +70,10 @@ class StreamLink : public Link {
                                           : "closed by the other side in mid-message");
     }
     decoder_.append(std::span(buffer).first(static_cast<std::size_t>(got)));
+    deliver_frames();
+  }
+
+  void deliver_frames() {
     while (!closed_) {
       auto frame = decoder_.next();
       if (!frame) return close(frame.error().message());
@@ -114,12 +126,14 @@ class StreamLink : public Link {
   bool write_failed_ = false;
   EventLoop::FdWatch read_watch_;
   EventLoop::FdWatch write_watch_;
+  EventLoop::Timer first_frames_;
 };
 
 }  // namespace
 
-std::unique_ptr<Link> make_stream_link(EventLoop& loop, UniqueFd read, UniqueFd write) {
-  return std::make_unique<StreamLink>(loop, std::move(read), std::move(write));
+std::unique_ptr<Link> make_stream_link(EventLoop& loop, UniqueFd read, UniqueFd write,
+                                       std::string_view first_bytes) {
+  return std::make_unique<StreamLink>(loop, std::move(read), std::move(write), first_bytes);
 }
 
 }  // namespace ddl::launcher

@@ -10,6 +10,8 @@
 namespace ddl::launcher {
 
 /// Takes the descriptors over and makes them non-blocking. write may be empty: then read is used both ways (a socket).
-std::unique_ptr<Link> make_stream_link(EventLoop& loop, UniqueFd read, UniqueFd write = {});
+/// first_bytes: what was read from it already.
+std::unique_ptr<Link> make_stream_link(EventLoop& loop, UniqueFd read, UniqueFd write = {},
+                                       std::string_view first_bytes = {});
 
 }  // namespace ddl::launcher

@@ -45,6 +45,10 @@ void from_json(const nlohmann::json& j, ChildFailed::Stage& stage) {
   read_enum(j, stage, ChildFailed::Stage::kFork, ChildFailed::Stage::kExec);
 }
 
+void from_json(const nlohmann::json& j, PmixNames::Status& status) {
+  read_enum(j, status, PmixNames::Status::kDone, PmixNames::Status::kTimedOut);
+}
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Spawn, child)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal, all_descendants)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStarted, rank, pid)
@@ -62,6 +66,18 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AbortRequested, rank, exit_code, text)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentFailed, text, lost)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StdinCredit, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finished, leftovers_ended)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStopped, rank, signal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStopped, rank, signal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixPair, key, value, publisher)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixFence, ranks, data)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixFenceDone, ranks, data)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixModex, id, node, rank)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixModexData, id, node, status, data)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixPublish, id, pairs, first_read_only)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixLookup, id, keys, wait, timeout_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixUnpublish, id, publisher, keys)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixNames, id, status, found)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixEvent, status, source, range, infos)
 
 // Messages without fields still travel as an (empty) CBOR map.
 template <class Message>

@@ -48,6 +48,10 @@ struct OutputCredit {
   std::int64_t bytes = 0;
   bool operator==(const OutputCredit&) const = default;
 };
+/// The user has stopped ddlrun (^Z): its silence until the next message means nothing.
+struct Pausing {
+  bool operator==(const Pausing&) const = default;
+};
 /// Every rank of the job has ended: end what they left behind, send the rest of the output, answer Finished.
 struct Finish {
   bool operator==(const Finish&) const = default;
@@ -64,6 +68,12 @@ struct RankStarted {
   int rank = 0;
   std::int64_t pid = 0;
   bool operator==(const RankStarted&) const = default;
+};
+/// A rank was stopped by a signal that ddlrun did not forward (signal is its number), or goes on again (0).
+struct RankStopped {
+  int rank = 0;
+  int signal = 0;
+  bool operator==(const RankStopped&) const = default;
 };
 /// The rank will not run. outcome.kind is kStartFailed; exit_code is 126 or 127 as a shell has it.
 /// RankStarted may or may not have come before.
@@ -97,6 +107,86 @@ struct StdinClosed {
 struct Finished {
   int leftovers_ended = 0;
   bool operator==(const Finished&) const = default;
+};
+
+// ---- both ways ----
+
+/// "Still here": said on every connection once a second, so that a silent loss is noticed.
+struct Heartbeat {
+  bool operator==(const Heartbeat&) const = default;
+};
+
+// ---- PMIx between nodes: an agent asks, the head answers or passes on ----
+
+/// A value under a key, packed by the PMIx library of a node: bytes to everybody else.
+struct PmixPair {
+  std::string key;
+  std::string value;
+  int publisher = 0;  ///< rank
+  bool operator==(const PmixPair&) const = default;
+};
+/// This node's ranks of a group have all called fence; data is what they had put. Answered by PmixFenceDone.
+struct PmixFence {
+  std::vector<int> ranks;  ///< the group, ascending; empty: all ranks of the job
+  std::string data;
+  bool operator==(const PmixFence&) const = default;
+};
+/// All nodes of the group have said PmixFence; data is theirs, one after the other in the order of the nodes.
+struct PmixFenceDone {
+  std::vector<int> ranks;
+  std::string data;
+  bool operator==(const PmixFenceDone&) const = default;
+};
+/// What has this rank put? Goes to the rank's node by way of the head, and the answer back.
+struct PmixModex {
+  std::int64_t id = 0;  ///< the asking agent's own
+  int node = 0;         ///< who asks; filled in by the head
+  int rank = 0;
+  bool operator==(const PmixModex&) const = default;
+};
+struct PmixModexData {
+  std::int64_t id = 0;
+  int node = 0;    ///< to whom
+  int status = 0;  ///< of the PMIx library, which is the same on all nodes
+  std::string data;
+  bool operator==(const PmixModexData&) const = default;
+};
+/// Answered by PmixNames.
+struct PmixPublish {
+  std::int64_t id = 0;
+  std::vector<PmixPair> pairs;
+  bool first_read_only = false;  ///< each value goes with its first reader
+  bool operator==(const PmixPublish&) const = default;
+};
+/// Answered by PmixNames.
+struct PmixLookup {
+  std::int64_t id = 0;
+  std::vector<std::string> keys;
+  bool wait = false;        ///< until all keys are there
+  int timeout_seconds = 0;  ///< of wait; 0: none
+  bool operator==(const PmixLookup&) const = default;
+};
+/// Answered by PmixNames.
+struct PmixUnpublish {
+  std::int64_t id = 0;
+  int publisher = 0;
+  std::vector<std::string> keys;  ///< empty: all of the publisher's
+  bool operator==(const PmixUnpublish&) const = default;
+};
+struct PmixNames {
+  enum class Status { kDone, kDuplicate, kPartial, kNotFound, kTimedOut };
+  std::int64_t id = 0;
+  Status status = Status::kDone;
+  std::vector<PmixPair> found;
+  bool operator==(const PmixNames&) const = default;
+};
+/// A rank has sent an event (PMIx_Notify_event); the head passes it to all other nodes.
+struct PmixEvent {
+  int status = 0;
+  int source = 0;     ///< rank
+  int range = 0;      ///< pmix_data_range_t
+  std::string infos;  ///< packed
+  bool operator==(const PmixEvent&) const = default;
 };
 
 // ---- agent to spawner ----
@@ -149,10 +239,18 @@ struct Leftovers {
 struct AllGone {
   bool operator==(const AllGone&) const = default;
 };
+/// A child was stopped by a signal (signal is its number), or goes on again (signal is 0).
+struct ChildStopped {
+  int rank = 0;
+  int signal = 0;
+  bool operator==(const ChildStopped&) const = default;
+};
 
-using Any = std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
-                         RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished,
-                         OutputChunk, Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed,
-                         ChildEnded, Leftovers, AllGone>;
+using Any =
+    std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
+                 RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk,
+                 Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded, Leftovers,
+                 AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone, PmixModex,
+                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent>;
 
 }  // namespace ddl::launcher::message

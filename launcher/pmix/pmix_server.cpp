@@ -5,14 +5,17 @@
 #include <pmix_server.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <map>
 
 #include "contract/environment.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
+#include "launcher/pmix/packed.h"
 #include "launcher/pmix/pmix_advisory.h"
-#include "launcher/pmix/published_data.h"
 
 namespace ddl::launcher {
 namespace {
@@ -33,12 +36,21 @@ std::vector<std::string> key_list(char** keys) {
   return list;
 }
 
+// Pairs in a publish call that steer it rather than being data (PMIx standard, section on publishing).
+bool is_directive(const char* name) {
+  for (const char* key :
+       {PMIX_RANGE, PMIX_PERSISTENCE, PMIX_TIMEOUT, PMIX_ACCESS_PERMISSIONS, PMIX_USERID, PMIX_GRPID}) {
+    if (std::strncmp(name, key, PMIX_MAX_KEYLEN) == 0) return true;
+  }
+  return false;
+}
+
 /// Requests arrive on the library's thread and are handed to the loop; the library keeps the arguments alive until
 /// its callback is called.
 class LibraryServer : public PmixServer {
  public:
-  LibraryServer(EventLoop& loop, std::string directory, OnAbort on_abort)
-      : loop_(loop), directory_(std::move(directory)), on_abort_(std::move(on_abort)) {}
+  LibraryServer(EventLoop& loop, std::string directory, Say say)
+      : loop_(loop), directory_(std::move(directory)), say_(std::move(say)) {}
 
   ~LibraryServer() override {
     if (started_) PMIx_server_finalize();
@@ -62,6 +74,8 @@ class LibraryServer : public PmixServer {
   }
 
   Status register_job(const NodeLaunch& node) override {
+    size_ = node.size;
+    is_alone_ = node.node_names.size() == 1;
     auto infos = job_info(node, directory_);
     if (!infos) return fail(infos.error());
     PMIX_LOAD_NSPACE(nspace_, node.job_id.c_str());
@@ -87,6 +101,10 @@ class LibraryServer : public PmixServer {
     return environment;
   }
 
+  void take(const message::Any& message) override {
+    std::visit([this](const auto& one) { on(one); }, message);
+  }
+
  private:
   pmix_proc_t process_of(int rank) const {
     pmix_proc_t process;
@@ -105,26 +123,34 @@ class LibraryServer : public PmixServer {
                       pmix_op_cbfunc_t done, void* data) {
       the_server->loop_.post(
           [rank = static_cast<int>(process->rank), status, said = std::string(text ? text : ""), done, data] {
-            the_server->on_abort_(rank, status, said);
+            the_server->say_(message::AbortRequested{rank, status, said});
             if (done != nullptr) done(PMIX_SUCCESS, data);
           });
       return PMIX_SUCCESS;
     };
-    // All ranks are on this node: what the library has collected here is all there is.
-    module.fence_nb = [](const pmix_proc_t[], size_t, const pmix_info_t[], size_t, char* data, size_t size,
-                         pmix_modex_cbfunc_t done, void* context) {
-      the_server->loop_.post([=] {
-        if (done != nullptr) done(PMIX_SUCCESS, data, size, context, nullptr, nullptr);
-      });
+    // Called once all ranks of this node that belong to the group have come; the data is ours from here on.
+    module.fence_nb = [](const pmix_proc_t processes[], size_t count, const pmix_info_t[], size_t, char* data,
+                         size_t size, pmix_modex_cbfunc_t done, void* context) {
+      std::string blob(data != nullptr ? data : "", data != nullptr ? size : 0);
+      std::free(data);
+      the_server->loop_.post(
+          [ranks = the_server->group_of(processes, count), blob = std::move(blob), done, context]() mutable {
+            the_server->fence(std::move(ranks), std::move(blob), done, context);
+          });
       return PMIX_SUCCESS;
     };
-    // Only asked for processes of other nodes, and there are none.
-    module.direct_modex = [](const pmix_proc_t*, const pmix_info_t[], size_t, pmix_modex_cbfunc_t,
-                             void*) -> pmix_status_t { return PMIX_ERR_NOT_FOUND; };
+    // Asked for processes of other nodes only.
+    module.direct_modex = [](const pmix_proc_t* process, const pmix_info_t infos[], size_t count,
+                             pmix_modex_cbfunc_t done, void* context) {
+      the_server->loop_.post([rank = static_cast<int>(process->rank),
+                              timeout = timeout_seconds_of(infos, count), done,
+                              context] { the_server->ask_for_modex(rank, timeout, done, context); });
+      return PMIX_SUCCESS;
+    };
     module.publish = [](const pmix_proc_t* process, const pmix_info_t infos[], size_t count,
                         pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post([publisher = *process, infos, count, done, data] {
-        done(the_server->published_.publish(publisher, infos, count), data);
+      the_server->loop_.post([publisher = static_cast<int>(process->rank), infos, count, done, data] {
+        the_server->publish(publisher, infos, count, done, data);
       });
       return PMIX_SUCCESS;
     };
@@ -137,47 +163,212 @@ class LibraryServer : public PmixServer {
     };
     module.unpublish = [](const pmix_proc_t* process, char** keys, const pmix_info_t[], size_t,
                           pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post([publisher = *process, keys = key_list(keys), done, data] {
-        the_server->published_.unpublish(publisher, keys);
-        done(PMIX_SUCCESS, data);
+      the_server->loop_.post(
+          [publisher = static_cast<int>(process->rank), keys = key_list(keys), done, data] {
+            const auto id = the_server->next_id_++;
+            the_server->names_[id] = [done, data](const message::PmixNames&) { done(PMIX_SUCCESS, data); };
+            the_server->say_(message::PmixUnpublish{id, publisher, keys});
+          });
+      return PMIX_SUCCESS;
+    };
+    // The library keeps the registrations of its clients itself.
+    module.register_events = [](pmix_status_t*, size_t, const pmix_info_t[], size_t, pmix_op_cbfunc_t,
+                                void*) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };
+    module.deregister_events = [](pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) -> pmix_status_t {
+      return PMIX_OPERATION_SUCCEEDED;
+    };
+    // The library has told the clients of this node; the others' nodes are left.
+    module.notify_event = [](pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
+                             pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done, void* data) {
+      the_server->loop_.post([code, rank = static_cast<int>(source->rank), range, infos, count, done, data] {
+        auto packed = pack_infos(infos, count);
+        if (packed && range != PMIX_RANGE_LOCAL && range != PMIX_RANGE_PROC_LOCAL) {
+          the_server->say_(message::PmixEvent{code, rank, range, std::move(*packed)});
+        }
+        if (done != nullptr) done(packed ? PMIX_SUCCESS : PMIX_ERR_PACK_FAILURE, data);
       });
       return PMIX_SUCCESS;
     };
     return module;
   }
 
+  // The ranks of a fence, ascending; empty for the whole job.
+  std::vector<int> group_of(const pmix_proc_t processes[], std::size_t count) const {
+    std::vector<int> ranks;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (processes[i].rank == PMIX_RANK_WILDCARD) return {};
+      ranks.push_back(static_cast<int>(processes[i].rank));
+    }
+    std::sort(ranks.begin(), ranks.end());
+    if (ranks.size() == static_cast<std::size_t>(size_)) ranks.clear();
+    return ranks;
+  }
+
+  static int timeout_seconds_of(const pmix_info_t infos[], std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (std::strncmp(infos[i].key, PMIX_TIMEOUT, PMIX_MAX_KEYLEN) == 0) return infos[i].value.data.integer;
+    }
+    return 0;
+  }
+
+  // The library keeps what it is given until it calls back.
+  static void give(pmix_modex_cbfunc_t done, void* context, pmix_status_t status, const std::string& data) {
+    if (done == nullptr) return;
+    auto* kept = new std::string(data);
+    done(
+        status, kept->data(), kept->size(), context,
+        [](void* object) { delete static_cast<std::string*>(object); }, kept);
+  }
+
+  void fence(std::vector<int> ranks, std::string&& data, pmix_modex_cbfunc_t done, void* context) {
+    // All ranks are on this node: what the library has collected here is all there is.
+    if (is_alone_) return give(done, context, PMIX_SUCCESS, data);
+    fences_[ranks].push_back(
+        [done, context](const std::string& all) { give(done, context, PMIX_SUCCESS, all); });
+    say_(message::PmixFence{std::move(ranks), std::move(data)});
+  }
+
+  void ask_for_modex(int rank, int timeout_seconds, pmix_modex_cbfunc_t done, void* context) {
+    const auto id = next_id_++;
+    Modex& modex = modexes_[id];
+    modex.answer = [done, context](pmix_status_t status, const std::string& data) {
+      give(done, context, status, data);
+    };
+    if (timeout_seconds > 0) {
+      modex.timeout = loop_.after(std::chrono::seconds(timeout_seconds), [this, id] {
+        loop_.post([this, id] { answer_modex(id, PMIX_ERR_TIMEOUT, ""); });
+      });
+    }
+    say_(message::PmixModex{id, 0, rank});
+  }
+
+  void answer_modex(std::int64_t id, int status, const std::string& data) {
+    auto modex = modexes_.extract(id);
+    if (modex) modex.mapped().answer(status, data);
+  }
+
+  // What another node asks about a rank of this one; the library answers once the rank has put it.
+  void serve_modex(const message::PmixModex& question) {
+    auto* asked = new message::PmixModexData{question.id, question.node, 0, ""};
+    const pmix_proc_t process = process_of(question.rank);
+    const pmix_status_t status = PMIx_server_dmodex_request(
+        &process,
+        [](pmix_status_t found, char* data, size_t size, void* context) {
+          std::unique_ptr<message::PmixModexData> answer(static_cast<message::PmixModexData*>(context));
+          answer->status = found;
+          if (data != nullptr) answer->data.assign(data, size);
+          the_server->loop_.post(
+              [answer = std::move(*answer)]() mutable { the_server->say_(std::move(answer)); });
+        },
+        asked);
+    if (status == PMIX_SUCCESS) return;
+    asked->status = status;
+    say_(std::move(*asked));
+    delete asked;
+  }
+
+  void publish(int publisher, const pmix_info_t* infos, std::size_t count, pmix_op_cbfunc_t done,
+               void* data) {
+    message::PmixPublish request;
+    request.id = next_id_++;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (std::strncmp(infos[i].key, PMIX_PERSISTENCE, PMIX_MAX_KEYLEN) == 0)
+        request.first_read_only = infos[i].value.data.persist == PMIX_PERSIST_FIRST_READ;
+      if (is_directive(infos[i].key)) continue;
+      auto value = pack_value(infos[i].value);
+      if (!value) return done(PMIX_ERR_PACK_FAILURE, data);
+      request.pairs.push_back({infos[i].key, std::move(*value), publisher});
+    }
+    names_[request.id] = [done, data](const message::PmixNames& names) {
+      done(status_of(names.status), data);
+    };
+    say_(std::move(request));
+  }
+
   void look_up(const std::vector<std::string>& keys, const pmix_info_t* infos, std::size_t count,
                pmix_lookup_cbfunc_t done, void* data) {
-    bool wait = false;
-    int timeout_seconds = 0;
+    message::PmixLookup request{next_id_++, keys, false, timeout_seconds_of(infos, count)};
     for (std::size_t i = 0; i < count; ++i) {
-      if (std::strncmp(infos[i].key, PMIX_WAIT, PMIX_MAX_KEYLEN) == 0) wait = true;
-      if (std::strncmp(infos[i].key, PMIX_TIMEOUT, PMIX_MAX_KEYLEN) == 0)
-        timeout_seconds = infos[i].value.data.integer;
+      if (std::strncmp(infos[i].key, PMIX_WAIT, PMIX_MAX_KEYLEN) == 0) request.wait = true;
     }
-    const auto waiting = published_.lookup(keys, wait, [done, data](pmix_status_t status, const auto& found) {
-      std::vector<pmix_pdata_t> answers(found.size());
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        PMIX_PDATA_CONSTRUCT(&answers[i]);
-        answers[i].proc = found[i].publisher;
-        PMIX_LOAD_KEY(answers[i].key, found[i].key.c_str());
-        PMIx_Value_xfer(&answers[i].value, found[i].value);
-      }
-      done(status, answers.data(), answers.size(), data);
-      for (auto& answer : answers) PMIX_PDATA_DESTRUCT(&answer);
-    });
-    if (waiting && timeout_seconds > 0) {
-      timeouts_.push_back(loop_.after(std::chrono::seconds(timeout_seconds),
-                                      [this, id = *waiting] { published_.time_out(id); }));
-    }
+    names_[request.id] = [this, done, data](const message::PmixNames& names) { found(names, done, data); };
+    say_(std::move(request));
   }
+
+  void found(const message::PmixNames& names, pmix_lookup_cbfunc_t done, void* data) const {
+    std::vector<pmix_pdata_t> answers;
+    for (const auto& pair : names.found) {
+      auto value = unpack_value(pair.value);
+      if (!value) continue;
+      answers.emplace_back();
+      PMIX_PDATA_CONSTRUCT(&answers.back());
+      answers.back().proc = process_of(pair.publisher);
+      PMIX_LOAD_KEY(answers.back().key, pair.key.c_str());
+      answers.back().value = *value;
+    }
+    done(status_of(names.status), answers.data(), answers.size(), data);
+    for (auto& answer : answers) PMIX_PDATA_DESTRUCT(&answer);
+  }
+
+  static pmix_status_t status_of(message::PmixNames::Status status) {
+    using enum message::PmixNames::Status;
+    switch (status) {
+      case kDone: return PMIX_SUCCESS;
+      case kDuplicate: return PMIX_ERR_DUPLICATE_KEY;
+      case kPartial: return PMIX_ERR_PARTIAL_SUCCESS;
+      case kNotFound: return PMIX_ERR_NOT_FOUND;
+      case kTimedOut: return PMIX_ERR_TIMEOUT;
+    }
+    return PMIX_ERROR;
+  }
+
+  void on(const message::PmixFenceDone& m) {
+    const auto waiting = fences_.find(m.ranks);
+    if (waiting == fences_.end()) return;
+    const auto answer = std::move(waiting->second.front());
+    waiting->second.pop_front();
+    if (waiting->second.empty()) fences_.erase(waiting);
+    answer(m.data);
+  }
+  void on(const message::PmixModex& m) { serve_modex(m); }
+  void on(const message::PmixModexData& m) { answer_modex(m.id, m.status, m.data); }
+  void on(const message::PmixNames& m) {
+    auto waiting = names_.extract(m.id);
+    if (waiting) waiting.mapped()(m);
+  }
+  void on(const message::PmixEvent& m) {
+    auto infos = unpack_infos(m.infos);
+    if (!infos) return;
+    // The library reads the pairs on its own thread: they live until it says that it is done.
+    auto* kept = new std::vector<pmix_info_t>(std::move(*infos));
+    const pmix_proc_t source = process_of(m.source);
+    const auto release = [](pmix_status_t, void* object) {
+      auto* done = static_cast<std::vector<pmix_info_t>*>(object);
+      for (auto& info : *done) PMIX_INFO_DESTRUCT(&info);
+      delete done;
+    };
+    const pmix_status_t status = PMIx_Notify_event(m.status, &source, static_cast<pmix_data_range_t>(m.range),
+                                                   kept->data(), kept->size(), release, kept);
+    if (status != PMIX_SUCCESS) release(status, kept);
+  }
+  template <class Other>
+  void on(const Other&) {}
+
+  struct Modex {
+    std::function<void(pmix_status_t, const std::string&)> answer;
+    EventLoop::Timer timeout;
+  };
 
   EventLoop& loop_;
   std::string directory_;
-  OnAbort on_abort_;
+  Say say_;
   pmix_nspace_t nspace_{};
-  PublishedData published_;
-  std::vector<EventLoop::Timer> timeouts_;
+  int size_ = 0;
+  bool is_alone_ = true;  // no other node has ranks of the job
+  std::map<std::vector<int>, std::deque<std::function<void(const std::string&)>>> fences_;
+  std::map<std::int64_t, Modex> modexes_;
+  std::map<std::int64_t, std::function<void(const message::PmixNames&)>> names_;
+  std::int64_t next_id_ = 1;
   bool started_ = false;
 };
 
@@ -200,9 +391,9 @@ Status check_safety() {
 }  // namespace
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,
-                                                      const std::string& hostname, OnAbort on_abort) {
+                                                      const std::string& hostname, Say say) {
   DDL_TRY(check_safety());
-  auto server = std::make_unique<LibraryServer>(loop, directory, std::move(on_abort));
+  auto server = std::make_unique<LibraryServer>(loop, directory, std::move(say));
   if (auto status = server->initialise(hostname); !status) {
     return fail(std::move(status.error()).during("starting the PMIx server"));
   }

@@ -7,27 +7,32 @@
 
 #include "base/error.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/message/message.h"
 #include "launcher/plan/launch_plan.h"
 
 namespace ddl::launcher {
 
 /// Hosts the library's server (one per process; it starts threads, so nothing may fork after start()).
-/// It serves the ranks of this node: job information, fence, abort, publish/lookup/unpublish.
+/// It serves the ranks of this node: job information, fence, abort, publish/lookup/unpublish, events. What concerns
+/// other nodes it asks of the head.
 class PmixServer {
  public:
-  /// Called on the loop's thread when a rank calls PMIx_Abort (or MPI_Abort).
-  using OnAbort = std::function<void(int rank, int exit_code, const std::string& text)>;
+  /// Messages for the head: AbortRequested when a rank calls PMIx_Abort (or MPI_Abort), and the Pmix ones. Called on
+  /// the loop's thread.
+  using Say = std::function<void(message::Any&& message)>;
 
   /// Starts the library. It keeps its files in directory, which the caller removes after the server is gone.
-  /// The loop must outlive the server. Error: the library's reason.
+  /// The loop must outlive the server. Error: the library's reason, or why root should not use this library.
   static Result<std::unique_ptr<PmixServer>> start(EventLoop& loop, const std::string& directory,
-                                                   const std::string& hostname, OnAbort on_abort);
+                                                   const std::string& hostname, Say say);
   virtual ~PmixServer() = default;
 
   /// Makes the job known; call once, before ranks are started.
   virtual Status register_job(const NodeLaunch& node) = 0;
   /// What this rank needs in its environment to find the server.
   virtual Result<Environment> client_environment(int rank) = 0;
+  /// A Pmix message from the head; others are ignored.
+  virtual void take(const message::Any& message) = 0;
 };
 
 }  // namespace ddl::launcher

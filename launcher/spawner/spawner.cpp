@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <map>
 
 #include "base/fd_passing.h"
+#include "launcher/agent/node_probe.h"
 #include "launcher/message/codec.h"
 #include "launcher/process/close_fds.h"
 #include "launcher/process/descendants.h"
@@ -22,6 +24,9 @@
 namespace ddl::launcher {
 namespace {
 
+// The agent speaks once a second. Three missing words mean that it is stopped: nothing else can happen on one host.
+constexpr auto kTick = std::chrono::seconds(1);
+constexpr int kSilentTicks = 3;
 constexpr auto kAgentGoneGrace = std::chrono::milliseconds(500);
 constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
 
@@ -37,13 +42,22 @@ class Spawner {
     child_events_ = UniqueFd(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
-  /// Returns when the agent has closed the channel or died.
+  /// Returns when the agent has closed the channel or died, or does not speak any more.
   void serve() {
+    Deadline tick = Deadline::after(kTick);
     while (agent_is_there_) {
       const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
       std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
       for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
-      retry_eintr([&] { return ::poll(entries.data(), entries.size(), -1); });
+      retry_eintr([&] { return ::poll(entries.data(), entries.size(), tick.poll_milliseconds()); });
+      // Counted in ticks of our own: a machine that stood still does not make the agent silent.
+      if (tick.has_passed()) {
+        tick = Deadline::after(kTick);
+        if (++silent_ticks_ > kSilentTicks) {
+          agent_is_silent_ = true;
+          return;
+        }
+      }
       // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
       for (std::size_t i = entries.size(); i-- > 2;) {
         if (entries[i].revents != 0) on_started(i - 2);
@@ -53,6 +67,8 @@ class Spawner {
       if ((entries[0].revents & ~POLLOUT) != 0) on_channel();
     }
   }
+
+  bool agent_is_silent() const { return agent_is_silent_; }
 
  private:
   void say(const message::Any& message) {
@@ -82,6 +98,7 @@ class Spawner {
       agent_is_there_ = false;
       return;
     }
+    silent_ticks_ = 0;
     for (auto& fd : received->fds) passed_fds_.push_back(std::move(fd));
     decoder_.append(std::span(buffer).first(received->size));
     while (agent_is_there_) {
@@ -133,6 +150,8 @@ class Spawner {
     on_child_events();
   }
 
+  void on(const message::Heartbeat&) { say(message::Heartbeat{}); }
+
   template <class Other>
   void on(const Other&) {}
 
@@ -161,7 +180,13 @@ class Spawner {
     pid_t pid = 0;
     // Orphans of the ranks are ours too (subreaper): they are reaped and not reported.
     std::vector<std::pair<pid_t, int>> ended;
-    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) ended.emplace_back(pid, status);
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+      if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+        on_stopped(pid, WIFSTOPPED(status) ? WSTOPSIG(status) : 0);
+      } else {
+        ended.emplace_back(pid, status);
+      }
+    }
     // Several at once, and the kernel does not say who was first: death by a signal is a cause more often than a
     // consequence, so it is told first.
     std::stable_partition(ended.begin(), ended.end(),
@@ -173,6 +198,11 @@ class Spawner {
       killing_ = false;
       say(message::AllGone{});
     }
+  }
+
+  void on_stopped(pid_t pid, int signal) {
+    const auto child = running_.find(pid);
+    if (child != running_.end()) say(message::ChildStopped{child->second.rank, signal});
   }
 
   void on_ended(pid_t pid, int status) {
@@ -208,6 +238,8 @@ class Spawner {
   rlimit children_open_files_;
   UniqueFd child_events_;
   bool agent_is_there_ = true;
+  bool agent_is_silent_ = false;
+  int silent_ticks_ = 0;
   bool killing_ = false;
   bool report_gone_ = false;
   net::FrameDecoder decoder_;
@@ -222,15 +254,25 @@ class Spawner {
                               const rlimit& open_files) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
   become_subreaper();
+  const pid_t agent = ::getppid();
+  bool agent_is_silent = false;
   {
     Spawner spawner(std::move(channel), open_files);
     spawner.serve();
+    agent_is_silent = spawner.agent_is_silent();
   }
   // The agent has gone, in order or not: nothing of the job may stay.
   const auto left = descendants_of(::getpid());
   for (const ProcessId& process : left) signal_process(process, SIGTERM);
   if (!left.empty() && !wait_for_descendants(Deadline::after(kAgentGoneGrace))) {
     kill_descendants(Deadline::after(kAgentGoneDeadline));
+  }
+  if (agent_is_silent && ::getppid() == agent) {
+    std::fprintf(stderr,
+                 "ddlrun spawner on %s: the agent (process %d) has not answered for %d s (stopped?); its "
+                 "ranks were ended, and it was killed\n",
+                 hostname().c_str(), static_cast<int>(agent), kSilentTicks);
+    ::kill(agent, SIGKILL);
   }
   std::error_code ignored;
   std::filesystem::remove_all(session_directory, ignored);

@@ -39,19 +39,21 @@ enum class EndReason {
   kStartFailed,  ///< a rank could not be started (first_failure), or an agent (message)
   kHostLost,     ///< an agent or spawner died: message
   kTimeout,      ///< --timeout
+  kRankStopped,  ///< first_failure was stopped (SIGSTOP) and not continued; signal is what stopped it
   kSignal,       ///< ddlrun itself was told to end: signal
 };
 
 struct JobReport {
   EndReason reason = EndReason::kSuccess;
-  int exit_code = 0;                 ///< what ddlrun returns; see contract/exit_code.h
-  std::optional<int> first_failure;  ///< rank
-  std::string message;               ///< one sentence about reason, where ranks alone do not tell it
-  std::string abort_message;         ///< what the aborting rank said
-  int signal = 0;                    ///< of kSignal
-  double run_seconds = 0;            ///< from the first start to the last end
-  int leftovers_ended = 0;           ///< processes that outlived their rank and were ended
-  std::vector<RankOutcome> ranks;    ///< by rank
+  int exit_code = 0;                       ///< what ddlrun returns; see contract/exit_code.h
+  std::optional<int> first_failure;        ///< rank
+  std::string message;                     ///< one sentence about reason, where ranks alone do not tell it
+  std::vector<std::string> host_failures;  ///< several hosts did not come up: "node3: why", one each
+  std::string abort_message;               ///< what the aborting rank said
+  int signal = 0;                          ///< of kSignal
+  double run_seconds = 0;                  ///< from the first start to the last end
+  int leftovers_ended = 0;                 ///< processes that outlived their rank and were ended
+  std::vector<RankOutcome> ranks;          ///< by rank
 };
 
 }  // namespace ddl::launcher

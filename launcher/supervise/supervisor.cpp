@@ -56,6 +56,24 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   finish_if_all_ended();
 }
 
+bool Supervisor::on_rank_stopped(int rank, int signal, int patience_seconds) {
+  const RankOutcome& stopped = outcome(rank);
+  if (paused_ || ending_ || finishing_ || is_over(stopped)) return false;
+  const std::string pid = std::to_string(stopped.pid);
+  actions_.note("rank " + std::to_string(rank) + " on " + stopped.host + " (pid " + pid +
+                ") was stopped by " + signal_text(signal) + "; unless it goes on (kill -CONT " + pid +
+                ") the job ends in " + std::to_string(patience_seconds) + " s");
+  return true;
+}
+
+void Supervisor::on_rank_stayed_stopped(int rank, int signal) {
+  if (paused_ || is_over(outcome(rank))) return;
+  if (!begin_end(EndReason::kRankStopped, contract::kSignalBase + signal, SIGTERM, job_.kill_grace_seconds))
+    return;
+  report_.first_failure = rank;
+  report_.signal = signal;
+}
+
 void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
   // An exit status has 8 bits, and an abort is never a success.
   const int code = (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff;
@@ -89,9 +107,12 @@ void Supervisor::on_finished(int node, int leftovers) {
 void Supervisor::on_signal(int signal) {
   switch (signal) {
     case SIGUSR1:
-    case SIGUSR2:
-    case SIGCONT: return actions_.forward_signal(signal);
-    case SIGTSTP: actions_.forward_signal(signal); return actions_.stop_self();
+    case SIGUSR2: return actions_.forward_signal(signal);
+    case SIGCONT: paused_ = false; return actions_.forward_signal(signal);
+    case SIGTSTP:
+      paused_ = true;
+      actions_.forward_signal(signal);
+      return actions_.stop_self();
     default: {
       const bool first = begin_end(EndReason::kSignal, contract::kSignalBase + signal,
                                    signal == SIGINT ? SIGTERM : signal, job_.kill_grace_seconds);

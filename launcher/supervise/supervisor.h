@@ -39,6 +39,10 @@ class Supervisor {
 
   void on_rank_started(int rank, std::int64_t pid);
   void on_rank_ended(RankOutcome outcome);
+  /// A rank was stopped by a signal. False if ddlrun itself has asked for that (^Z), or the job is ending: then nothing
+  /// follows. True: the user was told, and unless it goes on, on_rank_stayed_stopped() is due after so many seconds.
+  bool on_rank_stopped(int rank, int signal, int patience_seconds);
+  void on_rank_stayed_stopped(int rank, int signal);
   void on_abort(int rank, int exit_code, const std::string& text);
   void on_agent_failed(int node, const std::string& text, bool lost);
   void on_finished(int node, int leftovers);
@@ -67,6 +71,7 @@ class Supervisor {
   std::vector<bool> over_nodes_;
   bool ending_ = false;
   bool killing_ = false;
+  bool paused_ = false;  // the user has stopped ddlrun, and so the ranks
   bool finishing_ = false;
   bool done_ = false;
 };

@@ -13,8 +13,11 @@ namespace ddl::launcher::test {
 
 inline Allocation allocation_of(std::size_t num_nodes) {
   Allocation allocation{{}, "the test"};
-  for (std::size_t i = 0; i < num_nodes; ++i)
-    allocation.nodes.push_back({"node" + std::to_string(i), std::nullopt});
+  for (std::size_t i = 0; i < num_nodes; ++i) {
+    AllocatedNode node;
+    node.name = "node" + std::to_string(i);
+    allocation.nodes.push_back(std::move(node));
+  }
   return allocation;
 }
 

@@ -12,54 +12,79 @@ using namespace ddl::launcher::test;
 
 namespace {
 
+std::uint16_t type_of(const message::Any& message) { return static_cast<std::uint16_t>(message.index()); }
+
 /// Starts no process: keeps the agents' ends of the links, and remembers what was asked.
 class FakeStarter : public NodeStarter {
  public:
   explicit FakeStarter(EventLoop& loop) : loop_(loop) {}
 
+  bool forks() const override { return is_forking; }
+
   ddl::Result<StartedAgent> start(const AllocatedNode& node) override {
     if (node.name == refuse) return ddl::fail(ddl::ErrorCode::kUnavailable, "no way to " + node.name);
     auto pair = test_socket_pair();
     agents.push_back(make_stream_link(loop_, std::move(pair.second)));
-    return StartedAgent{std::move(pair.first), {}, std::make_unique<Process>(node.name, cleaned_up)};
+    StartedAgent started;
+    started.read = std::move(pair.first);
+    started.nonce = nonce;
+    started.process = std::make_unique<Process>(*this, node.name);
+    if (on_start) on_start();
+    return started;
   }
 
   std::string refuse;
-  std::vector<std::unique_ptr<Link>> agents;
+  bool is_forking = true;
+  std::function<void()> on_start;
+  std::string nonce;
+  StartFailure failure{"lightning", false};
+  std::vector<std::unique_ptr<Link>> agents;  ///< in the order of their start
   std::vector<std::string> cleaned_up;
 
  private:
   class Process : public AgentProcess {
    public:
-    Process(std::string name, std::vector<std::string>& cleaned_up)
-        : name_(std::move(name)), cleaned_up_(cleaned_up) {}
+    Process(FakeStarter& starter, std::string name) : starter_(starter), name_(std::move(name)) {}
     std::string how_it_ended() override { return "the agent was struck by lightning"; }
-    void clean_up(ddl::Deadline) override { cleaned_up_.push_back(name_); }
+    StartFailure why_not_started(std::string_view, std::string_view) override { return starter_.failure; }
+    void clean_up(ddl::Deadline) override { starter_.cleaned_up.push_back(name_); }
 
    private:
+    FakeStarter& starter_;
     std::string name_;
-    std::vector<std::string>& cleaned_up_;
   };
   EventLoop& loop_;
 };
 
 struct Fixture {
-  Fixture() { ignore_sigpipe(); }
+  Fixture() {
+    ignore_sigpipe();
+    starter.on_start = [this] { driver.check(); };
+  }
 
   void start(std::size_t num_nodes) {
-    REQUIRE(fleet.start(allocation_of(num_nodes), starter));
+    REQUIRE(fleet.start(allocation_of(num_nodes), std::vector<NodeStarter*>(num_nodes, &starter)));
     fleet.listen(
-        {[this] { note("ready"); },
+        {[this] {
+           std::string event = "settled";
+           for (const auto& failure : fleet.failures())
+             event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
+           note(event);
+         },
          [this](std::size_t node, message::Any&& m) {
            note(std::to_string(node) + " says " + std::to_string(m.index()));
          },
          [this](std::size_t node, const std::string& how) { note(std::to_string(node) + " lost: " + how); }});
-    for (auto& agent : starter.agents) {
-      agent->start({[this](const ddl::net::Frame& frame) {
-                      heard.push_back(frame.type);
-                      driver.check();
-                    },
-                    [](const std::string&) {}});
+    hear_new_agents();
+  }
+  void hear_new_agents() {
+    for (; heard_agents < starter.agents.size(); ++heard_agents) {
+      starter.agents[heard_agents]->start({[this](const ddl::net::Frame& frame) {
+                                             if (frame.type != type_of(message::Heartbeat{}))
+                                               heard.push_back(frame.type);
+                                             driver.check();
+                                           },
+                                           [](const std::string&) {}});
     }
   }
   void note(std::string event) {
@@ -67,6 +92,7 @@ struct Fixture {
     driver.check();
   }
   void answer(std::size_t node, const std::string& version = ddl::contract::kVersion) {
+    hear_new_agents();
     NodeFacts facts = facts_of("host" + std::to_string(node), 4);
     facts.version = version;
     message::send(*starter.agents[node], message::Facts{facts});
@@ -74,18 +100,18 @@ struct Fixture {
   void wait_for_events(std::size_t count) {
     driver.run_until("an event", [this, count] { return events.size() >= count; });
     driver.run_ready();
+    CAPTURE(events);
     REQUIRE(events.size() == count);
   }
 
   EventLoop loop;
   LoopDriver driver{loop};
   FakeStarter starter{loop};
-  Fleet fleet{loop};
+  Fleet fleet{loop, {2, 0}};
+  std::size_t heard_agents = 0;
   std::vector<std::string> events;
   std::vector<std::uint16_t> heard;
 };
-
-std::uint16_t type_of(const message::Any& message) { return static_cast<std::uint16_t>(message.index()); }
 
 }  // namespace
 
@@ -96,7 +122,7 @@ TEST_CASE_METHOD(Fixture, "a fleet is ready when every agent has sent its facts,
   CHECK(events.empty());
   answer(0);
   wait_for_events(1);
-  CHECK(events[0] == "ready");
+  CHECK(events[0] == "settled");
   CHECK(fleet.facts()[0].hostname == "host0");
   CHECK(fleet.facts()[1].hostname == "host1");
   answer(0);  // again: no second ready
@@ -106,9 +132,13 @@ TEST_CASE_METHOD(Fixture, "a fleet is ready when every agent has sent its facts,
 
 TEST_CASE_METHOD(Fixture, "messages are delivered with their node") {
   start(2);
-  message::send(*starter.agents[1], message::RankStarted{1, 2});
+  answer(0);
+  answer(1);
   wait_for_events(1);
-  CHECK(events[0] == "1 says " + std::to_string(type_of(message::RankStarted{})));
+  message::send(*starter.agents[1], message::RankStarted{1, 2});
+  message::send(*starter.agents[1], message::Heartbeat{});  // not delivered
+  wait_for_events(2);
+  CHECK(events[1] == "1 says " + std::to_string(type_of(message::RankStarted{})));
 }
 
 TEST_CASE_METHOD(Fixture, "what is sent to all reaches every agent, and flush waits until it has") {
@@ -119,13 +149,14 @@ TEST_CASE_METHOD(Fixture, "what is sent to all reaches every agent, and flush wa
   driver.run_until("three messages", [&] { return heard.size() == 3; });
 }
 
-TEST_CASE_METHOD(Fixture, "an agent of another version is lost, with both versions named") {
+TEST_CASE_METHOD(Fixture,
+                 "an agent of another version has failed, with both versions named, and is not heard") {
   start(1);
   answer(0, "9.9.9");
   wait_for_events(1);
-  CHECK(events[0] == "0 lost: ddlrun on node0 is version 9.9.9, this one is " +
+  CHECK(events[0] == "settled; 0: ddlrun there is version 9.9.9, and this one is " +
                          std::string(ddl::contract::kVersion) + "; install the same one there");
-  message::send(*starter.agents[0], message::RankStarted{0, 1});  // what it says then is not heard
+  message::send(*starter.agents[0], message::RankStarted{0, 1});
   starter.agents[0].reset();
   driver.run_ready();
   CHECK(events.size() == 1);
@@ -133,17 +164,21 @@ TEST_CASE_METHOD(Fixture, "an agent of another version is lost, with both versio
 
 TEST_CASE_METHOD(Fixture, "an agent that says what nobody understands is lost") {
   start(1);
-  starter.agents[0]->send(999, "");
+  answer(0);
   wait_for_events(1);
-  CHECK(events[0] == "0 lost: the agent on node0 sent a message of unknown type 999");
+  starter.agents[0]->send(999, "");
+  wait_for_events(2);
+  CHECK(events[1] == "0 lost: node0: its agent sent a message of unknown type 999");
 }
 
 TEST_CASE_METHOD(Fixture, "an agent whose link closes is lost once, and the others go on") {
   start(2);
-  starter.agents[0].reset();
+  answer(0);
+  answer(1);
   wait_for_events(1);
-  CHECK(events[0] ==
-        "0 lost: the agent was struck by lightning on node0 (its link: closed by the other side)");
+  starter.agents[0].reset();
+  wait_for_events(2);
+  CHECK(events[1] == "0 lost: node0: the agent was struck by lightning (its link: closed by the other side)");
   fleet.send_all(message::Finish{});
   fleet.flush();
   driver.run_until("the other one's message", [&] { return heard.size() == 1; });
@@ -151,10 +186,60 @@ TEST_CASE_METHOD(Fixture, "an agent whose link closes is lost once, and the othe
 
 TEST_CASE_METHOD(Fixture, "an agent that has finished may close its link") {
   start(1);
+  answer(0);
   message::send(*starter.agents[0], message::Finished{0});
   starter.agents[0].reset();
+  wait_for_events(2);
+  CHECK(events[1] == "0 says " + std::to_string(type_of(message::Finished{})));
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "every agent answers or fails before the fleet is settled, and each failure is kept") {
+  start(3);
+  starter.agents[1].reset();
+  answer(0);
+  driver.run_ready();
+  message::send(*starter.agents[2], message::AgentFailed{"no PMIx", false});
   wait_for_events(1);
-  CHECK(events[0] == "0 says " + std::to_string(type_of(message::Finished{})));
+  CHECK(events[0] == "settled; 1: lightning; 2: no PMIx");
+}
+
+TEST_CASE_METHOD(Fixture, "agents that need no fork are started so many at a time") {
+  starter.is_forking = false;
+  start(4);
+  CHECK(starter.agents.size() == 2);
+  CHECK(fleet.missing() == std::vector<std::size_t>{0, 1, 2, 3});
+  answer(0);
+  driver.run_until("a third", [&] { return starter.agents.size() == 3; });
+  CHECK(fleet.missing() == std::vector<std::size_t>{1, 2, 3});
+  starter.agents[1].reset();
+  driver.run_until("a fourth", [&] { return starter.agents.size() == 4; });
+  answer(3);
+  answer(2);
+  wait_for_events(1);
+  CHECK(events[0] == "settled; 1: lightning");
+}
+
+TEST_CASE_METHOD(Fixture, "one that was too busy is tried again, and not for ever") {
+  starter.is_forking = false;
+  starter.failure = {"busy", true};
+  start(1);
+  starter.agents[0].reset();
+  driver.run_until("a second attempt", [&] { return starter.agents.size() == 2; });
+  starter.failure = {"gone", false};
+  starter.agents[1].reset();
+  wait_for_events(1);
+  CHECK(events[0] == "settled; 0: gone");
+  fleet.shut_down(ddl::Deadline::after(std::chrono::seconds(1)));
+  CHECK(starter.cleaned_up.size() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "an agent that does not answer in time has failed") {
+  Fleet impatient{loop, {2, 0.01}};
+  REQUIRE(impatient.start(allocation_of(1), {&starter}));
+  impatient.listen({[&] { note("settled: " + impatient.failures().at(0).sentence); }, nullptr, nullptr});
+  wait_for_events(1);
+  CHECK(events[0] == "settled: it has not answered within 0.01 s (--start-timeout)");
 }
 
 TEST_CASE_METHOD(Fixture, "shutting down closes every link first, then cleans up after every agent") {
@@ -163,9 +248,18 @@ TEST_CASE_METHOD(Fixture, "shutting down closes every link first, then cleans up
   CHECK(starter.cleaned_up == std::vector<std::string>{"node0", "node1"});
 }
 
-TEST_CASE_METHOD(Fixture, "an agent that cannot be begun is the error of starting") {
+TEST_CASE_METHOD(Fixture, "an agent that forks and cannot be begun is the error of starting") {
   starter.refuse = "node1";
-  const auto status = fleet.start(allocation_of(3), starter);
+  const auto status = fleet.start(allocation_of(3), std::vector<NodeStarter*>(3, &starter));
   REQUIRE_FALSE(status);
   CHECK(status.error().message() == "no way to node1");
+}
+
+TEST_CASE_METHOD(Fixture, "one that needs no fork and cannot be begun is a failure beside the others") {
+  starter.is_forking = false;
+  starter.refuse = "node0";
+  start(2);
+  answer(0);  // the first that was started is node1's
+  wait_for_events(1);
+  CHECK(events[0] == "settled; 0: no way to node0");
 }

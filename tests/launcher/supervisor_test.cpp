@@ -483,3 +483,39 @@ TEST_CASE("after done, nothing that is still under way changes the report or cau
   CHECK(job.rank(0).kind == Kind::kRunning);
   CHECK(job.rank(1).pid == 101);
 }
+
+TEST_CASE("a rank that somebody has stopped is named, and ends the job unless it goes on") {
+  Job job(2);
+  job.all_start();
+  CHECK(job->on_rank_stopped(1, SIGSTOP, 5));
+  REQUIRE(job.notes().size() == 1);
+  CHECK_THAT(job.notes()[0], Catch::Contains("rank 1 on ") && Catch::Contains("(pid 101)") &&
+                                 Catch::Contains("kill -CONT 101") && Catch::Contains("5 s"));
+  CHECK(job.take().empty());
+  job->on_rank_stayed_stopped(1, SIGSTOP);
+  CHECK(job.take() == "end 15 5");
+  CHECK(job.report().reason == EndReason::kRankStopped);
+  CHECK(job.report().exit_code == contract::kSignalBase + SIGSTOP);
+  CHECK(job.report().first_failure == 1);
+}
+
+TEST_CASE("ranks that are stopped because the user has stopped ddlrun are left in peace") {
+  Job job(2);
+  job.all_start();
+  job->on_signal(SIGTSTP);
+  job.take();
+  CHECK_FALSE(job->on_rank_stopped(0, SIGTSTP, 5));
+  job->on_rank_stayed_stopped(1, SIGTSTP);
+  CHECK(job.take().empty());
+  CHECK(job.notes().empty());
+  job->on_signal(SIGCONT);
+  job.take();
+  CHECK(job->on_rank_stopped(0, SIGSTOP, 5));
+}
+
+TEST_CASE("a rank that has ended cannot be stopped") {
+  Job job(2);
+  job.all_start();
+  job.exits(0, 0);
+  CHECK_FALSE(job->on_rank_stopped(0, SIGSTOP, 5));
+}

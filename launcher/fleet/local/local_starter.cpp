@@ -24,6 +24,8 @@ class ForkedAgent : public AgentProcess {
     return "the agent (process " + std::to_string(pid_) + ") " + describe_child_end(pid_);
   }
 
+  StartFailure why_not_started(std::string_view, std::string_view) override { return {how_it_ended()}; }
+
   void clean_up(Deadline deadline) override {
     if (!wait_for_descendants(deadline, bystanders_)) {
       kill_descendants(Deadline::after(kForceDeadline), bystanders_);
@@ -51,6 +53,8 @@ class ForkedAgent : public AgentProcess {
 
 class LocalStarter : public NodeStarter {
  public:
+  bool forks() const override { return true; }
+
   Result<StartedAgent> start(const AllocatedNode&) override {
     auto link = make_socket_pair(SOCK_STREAM);
     if (!link) return fail(std::move(link.error()).during("starting the agent on this machine"));
@@ -67,9 +71,10 @@ class LocalStarter : public NodeStarter {
       return fail(std::move(error).during("starting the agent on this machine"));
     }
     if (pid == 0) become_agent(*directory, std::move(link->second));
-    return StartedAgent{std::move(link->first),
-                        {},
-                        std::make_unique<ForkedAgent>(pid, std::move(*directory), std::move(bystanders))};
+    StartedAgent started;
+    started.read = std::move(link->first);
+    started.process = std::make_unique<ForkedAgent>(pid, std::move(*directory), std::move(bystanders));
+    return started;
   }
 };
 

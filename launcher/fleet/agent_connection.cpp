@@ -1,0 +1,157 @@
+#include "launcher/fleet/agent_connection.h"
+
+#include <unistd.h>
+
+#include <array>
+
+#include "contract/version.h"
+#include "launcher/fleet/stream_link.h"
+#include "launcher/message/codec.h"
+
+namespace ddl::launcher {
+namespace {
+
+// Between hosts a packet may be lost and sent again: four periods without a word are told within five seconds.
+constexpr int kSilentPeriods = 4;
+// Enough for ssh's own words and a shell's; of more, the end is what matters.
+constexpr std::size_t kMostErrors = std::size_t{8} << 10;
+
+}  // namespace
+
+AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
+    : loop_(loop),
+      process_(std::move(started.process)),
+      read_(std::move(started.read)),
+      write_(std::move(started.write)),
+      errors_(std::move(started.errors)),
+      heartbeat_(loop, kSilentPeriods,
+                 {[this] { send(message::Heartbeat{}); },
+                  [this] {
+                    lose("nothing has been heard from its agent for " + std::to_string(kSilentPeriods) +
+                         " s: the host is down or cut off, or the agent is stopped");
+                  }}) {
+  if (!started.nonce.empty()) greeting_.emplace(std::move(started.nonce));
+}
+
+void AgentConnection::begin(Handlers handlers) {
+  handlers_ = std::move(handlers);
+  if (errors_) {
+    (void)set_nonblocking(errors_.get(), true);
+    errors_watch_ = loop_.watch(errors_.get(), [this] { on_errors(); });
+  }
+  if (!greeting_) return open_link({});
+  (void)set_nonblocking(read_.get(), true);
+  greeting_watch_ = loop_.watch(read_.get(), [this] { on_greeting_bytes(); });
+}
+
+void AgentConnection::on_greeting_bytes() {
+  std::array<char, 16384> buffer;
+  const ssize_t got = retry_eintr([&] { return ::read(read_.get(), buffer.data(), buffer.size()); });
+  if (got < 0 && errno == EAGAIN) return;
+  if (got <= 0) {
+    on_errors();
+    return fail(process_->why_not_started(greeting_->noise(), errors_text_));
+  }
+  switch (greeting_->take({buffer.data(), static_cast<std::size_t>(got)})) {
+    case GreetingScanner::State::kLooking: return;
+    case GreetingScanner::State::kTooMuchNoise:
+      return fail({"its login shell has written " + std::to_string(GreetingScanner::kMaxNoise >> 10) +
+                   " KiB where ddlrun's answer was expected; keep its start-up files quiet for commands (the "
+                   "text begins: " +
+                   greeting_->noise().substr(0, 80) + ")"});
+    case GreetingScanner::State::kFound: break;
+  }
+  if (greeting_->version() != contract::kVersion) {
+    return fail({"ddlrun there is version " + greeting_->version() + ", and this one is " +
+                 contract::kVersion + "; install the same one there, or name its place with --remote-path"});
+  }
+  greeting_watch_.reset();
+  open_link(greeting_->rest());
+}
+
+void AgentConnection::open_link(std::string_view first_bytes) {
+  link_ = make_stream_link(loop_, std::move(read_), std::move(write_), first_bytes);
+  link_->start({[this](const net::Frame& frame) { on_frame(frame); },
+                [this](const std::string& reason) { on_closed(reason); }});
+  heartbeat_.start();
+}
+
+void AgentConnection::on_frame(const net::Frame& frame) {
+  if (over_) return;
+  heartbeat_.heard();
+  auto message = message::decode(frame);
+  if (!message) return lose("its agent sent " + message.error().message());
+  if (std::holds_alternative<message::Heartbeat>(*message)) return;
+  if (auto* facts = std::get_if<message::Facts>(&*message);
+      facts && facts->facts.version != contract::kVersion) {
+    return lose("ddlrun there is version " + facts->facts.version + ", and this one is " +
+                contract::kVersion + "; install the same one there");
+  }
+  has_spoken_ = true;
+  handlers_.on_message(std::move(*message));
+}
+
+void AgentConnection::on_closed(const std::string& reason) {
+  if (over_) return;
+  if (expects_end_) return stop_listening();
+  on_errors();
+  if (!has_spoken_) return fail(process_->why_not_started({}, errors_text_));
+  lose(process_->how_it_ended() + " (its link: " + reason + ")");
+}
+
+void AgentConnection::on_errors() {
+  std::array<char, 4096> buffer;
+  while (errors_) {
+    const ssize_t got = retry_eintr([&] { return ::read(errors_.get(), buffer.data(), buffer.size()); });
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) {
+      errors_watch_.reset();
+      errors_.reset();
+      return;
+    }
+    errors_text_.append(buffer.data(), static_cast<std::size_t>(got));
+    if (errors_text_.size() > kMostErrors) errors_text_.erase(0, errors_text_.size() - kMostErrors);
+  }
+}
+
+void AgentConnection::send(const message::Any& message) {
+  if (link_ && !over_) message::send(*link_, message);
+}
+
+void AgentConnection::flush() {
+  if (link_ && !over_) link_->flush();
+}
+
+void AgentConnection::give_up(const std::string& reason) {
+  if (has_spoken_) return lose(reason);
+  fail({reason});
+}
+
+void AgentConnection::fail(StartFailure failure) {
+  if (over_) return;
+  stop_listening();
+  handlers_.on_failed(std::move(failure));
+}
+
+void AgentConnection::lose(const std::string& how) {
+  if (over_) return;
+  if (!has_spoken_) return fail({how});
+  stop_listening();
+  handlers_.on_lost(how);
+}
+
+void AgentConnection::stop_listening() {
+  over_ = true;
+  heartbeat_.stop();
+  greeting_watch_.reset();
+}
+
+void AgentConnection::close() {
+  stop_listening();
+  errors_watch_.reset();
+  link_.reset();
+  read_.reset();
+  write_.reset();
+}
+
+}  // namespace ddl::launcher

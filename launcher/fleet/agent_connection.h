@@ -1,0 +1,74 @@
+// One agent, from its start to its end: greeting, link, heartbeat, standard error.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "launcher/fleet/greeting.h"
+#include "launcher/fleet/heartbeat.h"
+#include "launcher/fleet/link.h"
+#include "launcher/fleet/node_starter.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/message/message.h"
+
+namespace ddl::launcher {
+
+/// Handlers run on the loop's thread, never from inside begin() or send(); at most one of on_failed and on_lost is ever
+/// called, once, and nothing after it.
+class AgentConnection {
+ public:
+  struct Handlers {
+    std::function<void(message::Any&&)> on_message;       ///< everything but heartbeats
+    std::function<void(StartFailure)> on_failed;          ///< it did not come as far as its first message
+    std::function<void(const std::string& how)> on_lost;  ///< it had: one sentence without the node's name
+  };
+  AgentConnection(EventLoop& loop, StartedAgent started);
+
+  /// Begins to deliver.
+  void begin(Handlers handlers);
+
+  void send(const message::Any& message);
+  /// Blocks until what was sent has left, for a moment at most.
+  void flush();
+  /// The agent has said Finished: its link may close now.
+  void expect_end() { expects_end_ = true; }
+  /// Calls on_failed or on_lost with this reason; the agent is not listened to any more.
+  void give_up(const std::string& reason);
+  /// No handler is called from here on.
+  void stop_listening();
+  /// Closes the link: an agent that lives takes that for the end.
+  void close();
+  void clean_up(Deadline deadline) { process_->clean_up(deadline); }
+  /// What it wrote on standard error, the last of it; "" if that is the head's own.
+  const std::string& errors() const { return errors_text_; }
+
+ private:
+  void on_greeting_bytes();
+  void on_greeted(std::string_view rest);
+  void open_link(std::string_view first_bytes);
+  void on_frame(const net::Frame& frame);
+  void on_closed(const std::string& reason);
+  void on_errors();
+  void fail(StartFailure failure);
+  void lose(const std::string& how);
+
+  EventLoop& loop_;
+  Handlers handlers_;
+  std::unique_ptr<AgentProcess> process_;
+  UniqueFd read_;  // until the greeting has come; then the link's
+  UniqueFd write_;
+  UniqueFd errors_;
+  std::optional<GreetingScanner> greeting_;
+  std::string errors_text_;
+  std::unique_ptr<Link> link_;
+  Heartbeat heartbeat_;
+  EventLoop::FdWatch greeting_watch_;
+  EventLoop::FdWatch errors_watch_;
+  bool has_spoken_ = false;
+  bool expects_end_ = false;
+  bool over_ = false;
+};
+
+}  // namespace ddl::launcher

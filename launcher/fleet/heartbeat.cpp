@@ -1,0 +1,18 @@
+#include "launcher/fleet/heartbeat.h"
+
+namespace ddl::launcher {
+
+Heartbeat::Heartbeat(EventLoop& loop, int limit, Handlers handlers)
+    : loop_(loop), limit_(limit), handlers_(std::move(handlers)) {}
+
+void Heartbeat::start() {
+  timer_ = loop_.after(kHeartbeatPeriod, [this] { on_tick(); });
+}
+
+void Heartbeat::on_tick() {
+  if (!excused_ && ++quiet_ticks_ > limit_) return handlers_.on_silence();
+  start();
+  handlers_.say();
+}
+
+}  // namespace ddl::launcher

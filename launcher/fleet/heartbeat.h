@@ -1,0 +1,47 @@
+// Says "still here" on a connection, and notices when the other side no longer does.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "launcher/loop/event_loop.h"
+
+namespace ddl::launcher {
+
+inline constexpr auto kHeartbeatPeriod = std::chrono::seconds(1);
+
+/// One side of one connection. Lives on the loop's thread, which its handlers run on.
+///
+/// Time is counted in ticks of its own timer, each of which may come late: a process that could not run itself, because
+/// the machine was busy or asleep, does not take that for the other side's silence.
+class Heartbeat {
+ public:
+  struct Handlers {
+    std::function<void()> say;         ///< once a period
+    std::function<void()> on_silence;  ///< nothing was heard for the limit; called once, then it stops
+  };
+  /// limit: periods without a word before on_silence. It is noticed between limit and limit + 1 periods.
+  Heartbeat(EventLoop& loop, int limit, Handlers handlers);
+
+  void start();
+  void stop() { timer_.cancel(); }
+  /// Anything arrived.
+  void heard() {
+    quiet_ticks_ = 0;
+    excused_ = false;
+  }
+  /// The other side has said that it will be silent; until heard() that means nothing.
+  void excuse() { excused_ = true; }
+
+ private:
+  void on_tick();
+
+  EventLoop& loop_;
+  int limit_;
+  Handlers handlers_;
+  EventLoop::Timer timer_;
+  int quiet_ticks_ = 0;
+  bool excused_ = false;
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,49 @@
+#include "launcher/head/node_starters.h"
+
+#include <filesystem>
+
+#include "launcher/agent/node_probe.h"
+#include "launcher/fleet/local/local_starter.h"
+#include "launcher/fleet/ssh/ssh_starter.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr std::size_t kMaxHostfile = std::size_t{16} << 20;
+
+std::string own_path() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+}
+
+bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string& own_name) {
+  switch (spec.launcher) {
+    case LauncherChoice::kLocal: return true;
+    case LauncherChoice::kSsh: return false;
+    // A command of the user's own is meant for every host.
+    case LauncherChoice::kAuto: return spec.launch_agent.empty() && is_this_machine(node, own_name);
+  }
+  return false;
+}
+
+}  // namespace
+
+NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation)
+    : local_(make_local_starter()), ssh_(make_ssh_starter(ssh_settings(spec, own_path()))) {
+  const std::string own_name = hostname();
+  for (const AllocatedNode& node : allocation.nodes)
+    by_node_.push_back(is_forked(spec, node, own_name) ? local_.get() : ssh_.get());
+}
+
+Result<Allocation> read_allocation(const JobSpec& spec, const std::string& hostname) {
+  std::string text;
+  if (!spec.hostfile.empty()) {
+    auto read = read_file(spec.hostfile == "-" ? "/dev/stdin" : spec.hostfile, kMaxHostfile);
+    if (!read)
+      return fail(ErrorCode::kInvalidArgument, "--hostfile " + spec.hostfile + ": " + read.error().message());
+    text = std::move(*read);
+  }
+  return make_allocation(spec, text, hostname);
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,31 @@
+// Which way each node's agent is started.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "launcher/fleet/node_starter.h"
+#include "launcher/job/allocation.h"
+#include "launcher/job/job_spec.h"
+
+namespace ddl::launcher {
+
+/// The starters that a job needs, chosen by --launcher: forked on this machine, over ssh elsewhere.
+class NodeStarters {
+ public:
+  NodeStarters(const JobSpec& spec, const Allocation& allocation);
+
+  /// One for each node of the allocation; they live as long as this.
+  const std::vector<NodeStarter*>& by_node() const { return by_node_; }
+
+ private:
+  std::unique_ptr<NodeStarter> local_;
+  std::unique_ptr<NodeStarter> ssh_;
+  std::vector<NodeStarter*> by_node_;
+};
+
+/// The allocation of a spec, with its hostfile read; "-" is standard input, read to its end. Error: the file cannot be
+/// read, or what make_allocation says.
+Result<Allocation> read_allocation(const JobSpec& spec, const std::string& hostname);
+
+}  // namespace ddl::launcher

@@ -1,0 +1,46 @@
+#include "launcher/fleet/heartbeat.h"
+
+#include "launcher/loop_driver.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+
+namespace {
+
+struct Fixture {
+  EventLoop loop;
+  LoopDriver driver{loop};
+  int said = 0;
+  int silences = 0;
+  Heartbeat heartbeat{loop,
+                      1,
+                      {[this] {
+                         ++said;
+                         driver.check();
+                       },
+                       [this] {
+                         ++silences;
+                         driver.check();
+                       }}};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "silence is told once, after the other side had its time") {
+  heartbeat.start();
+  driver.run_until("silence", [this] { return silences == 1; });
+  CHECK(said == 1);
+  driver.run_ready();
+  CHECK(silences == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "whoever is heard, or has excused itself, is not silent") {
+  heartbeat.start();
+  heartbeat.excuse();
+  driver.run_until("two beats", [this] { return said == 2; });
+  heartbeat.heard();
+  driver.run_until("a third", [this] { return said == 3; });
+  CHECK(silences == 0);
+  driver.run_until("silence: the excuse was over when something was heard", [this] { return silences == 1; });
+}

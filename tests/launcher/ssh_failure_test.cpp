@@ -1,0 +1,89 @@
+#include "launcher/fleet/ssh/ssh_failure.h"
+
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+StartFailure failure(int exit_code, std::string_view errors, std::string_view noise = "") {
+  return describe_ssh_failure({"ssh", "/opt/ddlrun", exit_code << 8, noise, errors});
+}
+
+}  // namespace
+
+TEST_CASE("what ssh says about a host becomes one sentence that quotes it") {
+  struct Case {
+    const char* errors;
+    const char* begins;
+    bool retry = false;
+  };
+  const Case cases[] = {
+      {"ssh: Could not resolve hostname nod3: Name or service not known\r\n", "its name was not found"},
+      {"ssh: connect to host node3 port 22: Connection refused\r\n", "it refuses ssh connections"},
+      {"ssh: connect to host node3 port 22: No route to host\r\n", "there is no way to it"},
+      {"ssh: connect to host node3 port 22: Network is unreachable\r\n", "there is no way to its network"},
+      {"ssh: connect to host node3 port 22: Connection timed out\r\n", "it does not answer"},
+      {"Connection timed out during banner exchange\r\nConnection to 10.0.0.3 port 22 timed out\r\n",
+       "it took the connection and said nothing", true},
+      {"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 10.0.0.3 port "
+       "22\r\n",
+       "it closed the connection before the key exchange", true},
+      {"kex_exchange_identification: read: Connection reset by peer\r\n",
+       "it closed the connection before the key exchange", true},
+      {"ada@node3: Permission denied (publickey,password).\r\n", "ssh was not let in"},
+      {"No RSA host key is known for node3 and you have requested strict checking.\r\nHost key verification "
+       "failed.\r\n",
+       "its host key is not known here"},
+      {"@@@@@@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification "
+       "failed.\n",
+       "its host key has changed"},
+      {"/home/ada/.ssh/config: line 3: Bad configuration option: nonsense\n", "ssh does not accept its own"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.errors);
+    const auto told = failure(255, one.errors);
+    CHECK_THAT(told.sentence, StartsWith(one.begins) && Contains(" (ssh: "));
+    CHECK_THAT(told.sentence, !Contains("\n") && !Contains("\r"));
+    CHECK(told.is_worth_a_retry == one.retry);
+  }
+}
+
+TEST_CASE("what a login shell says about ddlrun becomes one sentence that names the path") {
+  for (const auto& [code, errors] : {std::pair{127, "bash: line 1: /opt/ddlrun: No such file or directory\n"},
+                                     {127, "sh: 1: exec: /opt/ddlrun: not found\n"},
+                                     {1, "/opt/ddlrun: Command not found.\n"},
+                                     {127, ""}}) {
+    CAPTURE(code, errors);
+    CHECK_THAT(failure(code, errors).sentence,
+               StartsWith("ddlrun was not found at /opt/ddlrun; install it there"));
+  }
+  CHECK_THAT(failure(126, "bash: line 1: /opt/ddlrun: Permission denied\n").sentence,
+             StartsWith("ddlrun at /opt/ddlrun cannot be executed"));
+  for (const auto& [code, errors] :
+       {std::pair{126, "bash: line 1: /opt/ddlrun: cannot execute binary file: Exec format error\n"},
+        {126, "sh: 1: exec: /opt/ddlrun: Exec format error\n"},
+        {1, "/opt/ddlrun: Exec format error. Binary file not executable.\n"}}) {
+    CAPTURE(errors);
+    CHECK_THAT(failure(code, errors).sentence,
+               StartsWith("ddlrun at /opt/ddlrun was built for another kind of machine"));
+  }
+}
+
+TEST_CASE("what nobody foresaw is quoted") {
+  CHECK(failure(3, "", "This account is not available.\n").sentence ==
+        "ssh ended with 3 before ddlrun had answered (it wrote: This account is not available.)");
+  CHECK(failure(255, "Something new\n").sentence ==
+        "ssh ended with 255 before ddlrun had answered (it wrote: Something new)");
+  CHECK(describe_ssh_failure({"docker", "/opt/ddlrun", 9, "", ""}).sentence ==
+        "docker was killed by SIGKILL (killed) before ddlrun had answered");
+}
+
+TEST_CASE("only the last lines that say something are quoted, without control characters") {
+  CHECK(telling_lines(
+            "Warning: Permanently added 'node3' (ED25519) to the list of known hosts.\r\n\none\ntwo\nthree\n"
+            "\x1b[31mfour\n") == "two / three / ?[31mfour");
+  CHECK(telling_lines("\n  \n") == "");
+}
