@@ -21,6 +21,7 @@ const char* name_of(EndReason reason) {
     case EndReason::kStartFailed: return "start_failed";
     case EndReason::kHostLost: return "host_lost";
     case EndReason::kTimeout: return "timeout";
+    case EndReason::kRankStopped: return "rank_stopped";
     case EndReason::kSignal: return "signal";
   }
   return "unknown";
@@ -69,7 +70,8 @@ std::string report_json(const launcher::JobReport& report) {
   json["first_failure"] = report.first_failure ? Json(*report.first_failure) : Json(nullptr);
   json["message"] = text_or_null(report.message);
   json["abort_message"] = text_or_null(report.abort_message);
-  json["signal"] = report.reason == EndReason::kSignal ? Json(report.signal) : Json(nullptr);
+  json["signal"] = report.signal != 0 ? Json(report.signal) : Json(nullptr);
+  if (!report.host_failures.empty()) json["hosts_failed"] = report.host_failures;
   json["run_seconds"] = report.run_seconds;
   json["leftovers_ended"] = report.leftovers_ended;
   json["ranks"] = Json::array();

@@ -80,6 +80,12 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
     case EndReason::kHostLost: break;
     case EndReason::kTimeout:
       return fmt::format("the job had not ended after {} s (--timeout) and was ended", job.timeout_seconds);
+    case EndReason::kRankStopped:
+      if (culprit) {
+        return fmt::format("{} was stopped by {} and did not go on, so the job was ended", who(*culprit),
+                           signal_text(report.signal));
+      }
+      break;
     case EndReason::kSignal: return fmt::format("ended by {}{}", signal_name(report.signal), after);
   }
   return report.message.empty() ? "the job failed" + after : report.message;
@@ -223,6 +229,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
   if (says_something && said.size() > 1) page.quote("its message", said);
   if (!report.message.empty() && report.message != head) page.line(report.message);
+  for (const std::string& host : report.host_failures) page.line(host);
   if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
   if (culprit && !culprit->stderr_tail.empty()) {
     const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());

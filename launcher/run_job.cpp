@@ -1,11 +1,13 @@
 #include "launcher/run_job.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <map>
 #include <random>
+#include <span>
 
 #include "base/text.h"
 #include "contract/exit_code.h"
@@ -17,6 +19,7 @@
 #include "launcher/head/pmix_relay.h"
 #include "launcher/head/stdin_reader.h"
 #include "launcher/supervise/supervisor.h"
+#include "net/job_key.h"
 
 namespace ddl::launcher {
 namespace {
@@ -132,6 +135,9 @@ class JobRun : private SupervisorActions {
       for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
     }
     began_ = Clock::now();
+    if (plan.nodes.size() > 1) {
+      if (auto status = send_job_key(); !status) return give_up(status.error());
+    }
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
       fleet_.send(placed_[node], message::Launch{plan.nodes[node]});
     dismiss_idle_agents();
@@ -162,6 +168,17 @@ class JobRun : private SupervisorActions {
                    StdinReader::Handlers{
                        [this](std::string&& bytes) { fleet_.send_all(message::StdinData{std::move(bytes)}); },
                        [this] { fleet_.send_all(message::StdinEof{}); }});
+  }
+
+  Status send_job_key() {
+    ::prctl(PR_SET_DUMPABLE, 0);  // the key passes through this memory: no core dump, no debugger
+    const auto key = net::JobKey::random();
+    if (!key) return fail(key.error());
+    message::JobKey message{
+        std::string(reinterpret_cast<const char*>(key->bytes().data()), key->bytes().size())};
+    for (const std::size_t node : placed_) fleet_.send(node, message);
+    net::wipe(std::as_writable_bytes(std::span(message.bytes)));
+    return {};
   }
 
   void tell_facts(std::size_t node) {

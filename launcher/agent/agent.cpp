@@ -7,12 +7,16 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/deadline.h"
 #include "base/text.h"
+#include "contract/environment.h"
+#include "contract/job_key.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/session_directory.h"
@@ -27,6 +31,7 @@
 #include "launcher/process/oom_events.h"
 #include "launcher/process/open_files_limit.h"
 #include "launcher/process/terminator.h"
+#include "net/job_key.h"
 
 namespace ddl::launcher {
 namespace {
@@ -113,6 +118,14 @@ class Agent {
     std::visit([this](const auto& m) { on(m); }, *message);
   }
 
+  void on(const message::JobKey& message) {
+    ::prctl(PR_SET_DUMPABLE, 0);  // the key has passed through this memory: no core dump, no debugger
+    const auto key = net::JobKey::from_bytes(std::as_bytes(std::span(message.bytes)));
+    auto memfd = key ? key->to_memfd() : Result<UniqueFd>(fail(key.error()));
+    if (!memfd) return say(message::AgentFailed{"the job's key: " + memfd.error().message(), false});
+    job_key_ = std::move(*memfd);
+  }
+
   void on(const message::Launch& message) {
     if (!pmix_) return;  // said already
     node_ = message.node;
@@ -140,11 +153,14 @@ class Agent {
     if (!pmix_environment) return fail(pmix_environment.error());
     ChildSpec child;
     child.rank = launch.rank;
+    child.inherits_key = static_cast<bool>(job_key_);
     child.argv = node_.command;
     child.workdir = node_.workdir;
     Environment environment = node_.common_environment;
+    take_login_variables(environment);
     for (const auto& [name, value] : launch.environment) environment[name] = value;
     for (const auto& [name, value] : *pmix_environment) environment[name] = value;
+    if (child.inherits_key) environment[contract::env::kJobKeyFd] = std::to_string(contract::kJobKeyFd);
     for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
 
     auto out = make_pipe();
@@ -166,8 +182,22 @@ class Agent {
     rank.rank = launch.rank;
     rank.out = make_output(launch.rank, OutputStream::kStdout, std::move(out->first));
     rank.err = make_output(launch.rank, OutputStream::kStderr, std::move(err->first));
-    spawner_.spawn(child, {in.get(), out->second.get(), err->second.get()});
+    std::vector<int> fds = {in.get(), out->second.get(), err->second.get()};
+    if (child.inherits_key) fds.push_back(job_key_.get());
+    spawner_.spawn(child, fds);
     return {};
+  }
+
+  // Where the login is another one than the head's, what describes it is this node's own.
+  void take_login_variables(Environment& environment) const {
+    for (const std::string& name : node_.login_variables) {
+      const char* own = std::getenv(name.c_str());
+      if (own != nullptr) {
+        environment[name] = own;
+      } else {
+        environment.erase(name);
+      }
+    }
   }
 
   std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
@@ -336,6 +366,7 @@ class Agent {
   Heartbeat head_heartbeat_;
   Heartbeat spawner_heartbeat_;
   NodeLaunch node_;
+  UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   int asked_signal_ = 0;  // of the terminator; 0: none yet
   int leftovers_ = 0;

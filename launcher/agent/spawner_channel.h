@@ -1,8 +1,8 @@
 // The agent's end of the connection to its spawner.
 #pragma once
 
-#include <array>
 #include <functional>
+#include <span>
 
 #include "launcher/loop/event_loop.h"
 #include "launcher/message/message.h"
@@ -24,9 +24,7 @@ class SpawnerChannel {
   /// Blocks at most as long as the spawner is busy starting a process. Nothing happens once it is lost.
   void send(const message::Any& message) { send(message, {}); }
   /// The descriptors stay the caller's.
-  void spawn(const ChildSpec& child, const std::array<int, 3>& standard_fds) {
-    send(message::Spawn{child}, standard_fds);
-  }
+  void spawn(const ChildSpec& child, std::span<const int> fds) { send(message::Spawn{child}, fds); }
   pid_t pid() const { return process_.pid; }
   /// It does not answer any more: kills it, and on_lost follows.
   void kill();

@@ -32,12 +32,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
-                                   workdir, common_environment, ranks, kill_grace_seconds, split_lines,
+                                   workdir, common_environment, login_variables, ranks, kill_grace_seconds, split_lines,
                                    flush_idle_lines, output_window)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, run_seconds, start_error, kill_explanation, stderr_tail)
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, inherits_key)
 
 namespace message {
 
@@ -144,8 +144,8 @@ Result<Any> decode_as(const net::Frame& frame) {
     using Message = std::variant_alternative_t<index, Any>;
     if constexpr (std::is_same_v<Message, OutputChunk>) {
       return decode_raw_output(frame.payload);
-    } else if constexpr (std::is_same_v<Message, StdinData>) {
-      return Any(StdinData{frame.payload});
+    } else if constexpr (std::is_same_v<Message, StdinData> || std::is_same_v<Message, JobKey>) {
+      return Any(Message{frame.payload});
     } else {
       return Any(parse(frame.payload).get<Message>());
     }
@@ -162,7 +162,7 @@ net::Frame encode(const Any& message) {
         frame.type = type_of<Message>();
         if constexpr (std::is_same_v<Message, OutputChunk>) {
           frame.payload = encode_raw(m);
-        } else if constexpr (std::is_same_v<Message, StdinData>) {
+        } else if constexpr (std::is_same_v<Message, StdinData> || std::is_same_v<Message, JobKey>) {
           frame.payload = m.bytes;
         } else {
           json::to_cbor(json(m), nlohmann::detail::output_adapter<char>(frame.payload));

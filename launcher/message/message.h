@@ -21,6 +21,11 @@ struct Launch {
   NodeLaunch node;
   bool operator==(const Launch&) const = default;
 };
+/// The key with which ranks of several nodes prove to each other that they belong together. Sent before Launch.
+struct JobKey {
+  std::string bytes;
+  bool operator==(const JobKey&) const = default;
+};
 /// Pass a signal on to every rank's process group, and nothing else.
 struct Signal {
   int signal = 0;
@@ -191,7 +196,8 @@ struct PmixEvent {
 
 // ---- agent to spawner ----
 
-/// Start a process. Three descriptors travel with it: its standard input, output and error.
+/// Start a process. Its standard input, output and error travel with it as descriptors, and the memfd with the job's
+/// key where it inherits that.
 struct Spawn {
   ChildSpec child;
   bool operator==(const Spawn&) const = default;
@@ -251,6 +257,6 @@ using Any =
                  RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk,
                  Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded, Leftovers,
                  AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone, PmixModex,
-                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent>;
+                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent, JobKey>;
 
 }  // namespace ddl::launcher::message

@@ -1,8 +1,33 @@
 #include "launcher/plan/launch_plan.h"
 
+#include <algorithm>
+
+#include "base/text.h"
+#include "contract/environment.h"
 #include "launcher/output/credit.h"
 
 namespace ddl::launcher {
+namespace {
+
+// Where the other ranks reach rank 0: on one node by the loopback; between nodes by its first address on an interface
+// that the job may use, IPv4 before IPv6 because not every program takes an IPv6 address from MASTER_ADDR; by its name
+// where its agent saw no address.
+std::string master_address(const JobSpec& spec, const Placement& placement, const NodeFacts& facts) {
+  if (placement.nodes.size() == 1) return facts.master_address;
+  const auto may_use = [&](const NodeAddress& address) {
+    return spec.network_interfaces.empty() ||
+           std::find(spec.network_interfaces.begin(), spec.network_interfaces.end(), address.interface) !=
+               spec.network_interfaces.end();
+  };
+  for (const int family : {4, 6}) {
+    for (const NodeAddress& address : facts.addresses) {
+      if (address.family == family && may_use(address)) return address.address;
+    }
+  }
+  return placement.nodes.front().name;
+}
+
+}  // namespace
 
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
@@ -19,12 +44,16 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.command = spec.command;
   common.workdir = spec.workdir;
   common.common_environment = common_environment(head_environment, spec.exports);
+  common.login_variables = login_variables(spec.exports);
   common.kill_grace_seconds = spec.kill_grace_seconds;
+  if (!spec.network_interfaces.empty())
+    common.common_environment[contract::env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
   common.common_environment["PWD"] = spec.workdir;  // not where ddlrun was typed
   // One rank without a tag needs no line of its own kept whole: its bytes are passed on as they come.
   common.split_lines = common.size > 1 || spec.tag_output || spec.timestamp_output;
   common.output_window = static_cast<int>(output_window(common.size));
 
+  const std::string address = master_address(spec, placement, facts[0]);
   LaunchPlan plan;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     NodeLaunch node = common;
@@ -36,7 +65,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
       launch.local_rank = placed.local_rank;
       launch.reads_stdin =
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
-      launch.environment = rank_environment(placed, common.size, facts[i], facts[0], node.common_environment);
+      launch.environment = rank_environment(placed, common.size, facts[i], address, facts[0].free_port,
+                                            node.common_environment);
       node.ranks.push_back(std::move(launch));
     }
     plan.nodes.push_back(std::move(node));

@@ -31,6 +31,8 @@ struct NodeLaunch {
   std::vector<std::string> command;
   std::string workdir;
   Environment common_environment;
+  /// Variables that describe the login (HOME, USER, ...): a node's ranks get the node's own instead of the head's.
+  std::vector<std::string> login_variables;
   std::vector<RankLaunch> ranks;  ///< those of this node, ascending
   double kill_grace_seconds = 5;
   bool split_lines = true;        ///< false: output is passed on in raw pieces as it comes

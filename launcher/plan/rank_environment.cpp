@@ -63,8 +63,22 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
   return environment;
 }
 
+std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& exports) {
+  std::vector<std::string> names = {// Who and where.
+                                    "HOME", "USER", "LOGNAME", "SHELL", "MAIL", "HOSTNAME", "HOST",
+                                    // Sockets and screens of one session.
+                                    "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK",
+                                    "SSH_AGENT_PID", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
+                                    "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_SESSION_ID",
+                                    "XDG_SEAT", "XDG_VTNR"};
+  std::erase_if(names, [&](const std::string& name) {
+    return std::any_of(exports.begin(), exports.end(), [&](const auto& one) { return one.name == name; });
+  });
+  return names;
+}
+
 Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
-                             const NodeFacts& master, const Environment& common) {
+                             const std::string& master_address, int master_port, const Environment& common) {
   const auto text = [](int value) { return std::to_string(value); };
   Environment environment{
       {env::kRank, text(rank.rank)},
@@ -78,8 +92,8 @@ Environment rank_environment(const RankPlacement& rank, int size, const NodeFact
       {env::kTorchWorldSize, text(size)},
       {env::kTorchLocalRank, text(rank.local_rank)},
       {env::kTorchLocalWorldSize, text(rank.local_size)},
-      {env::kMasterAddr, master.master_address},
-      {env::kMasterPort, text(master.free_port)},
+      {env::kMasterAddr, master_address},
+      {env::kMasterPort, text(master_port)},
   };
   if (!common.contains(env::kOmpNumThreads)) {
     environment[env::kOmpNumThreads] = text(std::max(1, node.allowed_cores / rank.local_size));

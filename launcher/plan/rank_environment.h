@@ -25,9 +25,13 @@ bool is_denied(std::string_view name);
 /// server that is not its own, then -x, then defaults that nobody has set (PYTHONUNBUFFERED).
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports);
 
+/// The names of what describes a login on one machine rather than the job: HOME, USER, SSH_CONNECTION, ...; without those
+/// that -x has set or passed on.
+std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& exports);
+
 /// What differs by rank: identity as Horovod and torch name it, and OMP_NUM_THREADS unless common has it.
-/// master: the facts of rank 0's node; node: those of the rank's own.
+/// node: the facts of the rank's own node; master_address and master_port: where ranks reach rank 0.
 Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
-                             const NodeFacts& master, const Environment& common);
+                             const std::string& master_address, int master_port, const Environment& common);
 
 }  // namespace ddl::launcher

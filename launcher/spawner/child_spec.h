@@ -7,13 +7,14 @@
 namespace ddl::launcher {
 
 /// What the spawner starts. Its standard input, output and error travel beside it as descriptors.
-/// It becomes the leader of a process group of its own, is killed if the spawner dies, has no descriptor but 0, 1 and 2,
-/// and every signal at its default.
+/// It becomes the leader of a process group of its own, is killed if the spawner dies, has no descriptor but 0, 1 and 2
+/// (and that of the key), and every signal at its default.
 struct ChildSpec {
   int rank = 0;
   std::vector<std::string> argv;         ///< argv[0] is searched in the PATH of environment, from workdir
   std::vector<std::string> environment;  ///< "NAME=VALUE", complete
   std::string workdir;                   ///< absolute
+  bool inherits_key = false;             ///< the job's key, a memfd, is its descriptor contract::kJobKeyFd
   bool operator==(const ChildSpec&) const = default;
 };
 

@@ -114,19 +114,23 @@ class Spawner {
   }
 
   void on(const message::Spawn& message) {
-    std::array<UniqueFd, 3> standard_fds;
-    for (auto& fd : standard_fds) {
-      if (passed_fds_.empty())
-        return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
-      fd = std::move(passed_fds_.front());
-      passed_fds_.pop_front();
-    }
-    auto child = start_child(message.child, standard_fds, children_open_files_);
+    ChildFds fds;
+    if (passed_fds_.size() < fds.standard.size() + (message.child.inherits_key ? 1 : 0))
+      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
+    for (auto& fd : fds.standard) fd = take_passed_fd();
+    if (message.child.inherits_key) fds.key = take_passed_fd();
+    auto child = start_child(message.child, fds, children_open_files_);
     if (!child) {
       return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,
                                       child.error().system_errno()});
     }
     starting_.push_back(std::move(*child));
+  }
+
+  UniqueFd take_passed_fd() {
+    UniqueFd fd = std::move(passed_fds_.front());
+    passed_fds_.pop_front();
+    return fd;
   }
 
   void on(const message::SignalChildren& message) {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "contract/job_key.h"
 
 namespace ddl::launcher {
 namespace {
@@ -49,9 +50,8 @@ int exec_error(const char* command, int error) {
 }
 
 // The child's half. Everything but 0, 1 and 2 is close-on-exec already.
-[[noreturn]] void become_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds,
-                               const rlimit& open_files, int error_pipe, pid_t spawner, char* const* argv,
-                               char** environment) {
+[[noreturn]] void become_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files,
+                               int error_pipe, pid_t spawner, char* const* argv, char** environment) {
   const auto give_up = [&](Stage stage) {
     const Failure failure{stage, errno};
     (void)retry_eintr([&] { return ::write(error_pipe, &failure, sizeof failure); });
@@ -61,7 +61,14 @@ int exec_error(const char* command, int error) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
   for (int target = 0; target < 3; ++target) {
-    if (::dup2(standard_fds[static_cast<std::size_t>(target)].get(), target) < 0) give_up(Stage::kRedirect);
+    if (::dup2(fds.standard[static_cast<std::size_t>(target)].get(), target) < 0) give_up(Stage::kRedirect);
+  }
+  if (spec.inherits_key) {
+    // The pipe that reports failures may have that number.
+    error_pipe = ::fcntl(error_pipe, F_DUPFD_CLOEXEC, contract::kJobKeyFd + 1);
+    const int key = fds.key.get();
+    if (key == contract::kJobKeyFd ? ::fcntl(key, F_SETFD, 0) < 0 : ::dup2(key, contract::kJobKeyFd) < 0)
+      give_up(Stage::kRedirect);
   }
   if (::chdir(spec.workdir.c_str()) != 0) give_up(Stage::kWorkdir);
   restore_default_signals();
@@ -75,8 +82,7 @@ int exec_error(const char* command, int error) {
 
 }  // namespace
 
-Result<StartingChild> start_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds,
-                                  const rlimit& open_files) {
+Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files) {
   auto errors = make_pipe();
   if (!errors) return fail(errors.error());
   const auto argv = pointers_to(spec.argv);
@@ -86,8 +92,7 @@ Result<StartingChild> start_child(const ChildSpec& spec, const std::array<Unique
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
-    become_child(spec, standard_fds, open_files, errors->second.get(), spawner, argv.data(),
-                 environment.data());
+    become_child(spec, fds, open_files, errors->second.get(), spawner, argv.data(), environment.data());
   }
   ::setpgid(pid, pid);  // the child does the same: whoever comes first, the group is there when this returns
   return StartingChild{spec.rank, pid, started, std::move(errors->first)};

@@ -14,6 +14,12 @@
 
 namespace ddl::launcher {
 
+/// What a child gets as its descriptors.
+struct ChildFds {
+  std::array<UniqueFd, 3> standard;
+  UniqueFd key;  ///< if the spec says inherits_key
+};
+
 /// A process on its way to exec.
 struct StartingChild {
   int rank = 0;
@@ -25,8 +31,7 @@ struct StartingChild {
 /// Forks; the child redirects, changes directory and execs by itself, so a slow file system does not hold the caller up.
 /// Only for a process with one thread. Error: fork failed.
 /// The child gets the given limit of open files back.
-Result<StartingChild> start_child(const ChildSpec& spec, const std::array<UniqueFd, 3>& standard_fds,
-                                  const rlimit& open_files);
+Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files);
 
 /// Reads an error pipe that is readable: nullopt means that exec has succeeded.
 std::optional<message::ChildFailed> read_start_error(const StartingChild& child);

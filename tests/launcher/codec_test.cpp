@@ -71,7 +71,7 @@ std::vector<Any> every_message() {
           StdinClosed{},
           Finished{2},
           OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
-          Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp"}},
+          Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", true}},
           SignalChildren{SIGHUP, true},
           KillAll{},
           ReportGone{},
@@ -92,7 +92,8 @@ std::vector<Any> every_message() {
           PmixLookup{9, {"port", "\xff"}, true, 60},
           PmixUnpublish{10, 3, {"port"}},
           PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
-          PmixEvent{-25, 2, 3, every_byte()}};
+          PmixEvent{-25, 2, 3, every_byte()},
+          JobKey{every_byte()}};
 }
 
 template <class Message>
@@ -147,7 +148,8 @@ TEST_CASE("a message that is cut anywhere is an error, unless the rest is raw by
   for (const Any& message : every_message()) {
     CAPTURE(message.index());
     Frame frame = encode(message);
-    if (std::holds_alternative<StdinData>(message)) continue;  // nothing but bytes
+    if (std::holds_alternative<StdinData>(message) || std::holds_alternative<JobKey>(message))
+      continue;  // nothing but bytes
     const auto* chunk = std::get_if<OutputChunk>(&message);
     const std::size_t head = chunk ? frame.payload.size() - chunk->bytes.size() : frame.payload.size();
     while (frame.payload.size() > head) frame.payload.pop_back();
@@ -174,7 +176,7 @@ TEST_CASE("a message that any one byte of is changed in is decoded or refused, a
 
 TEST_CASE("an unknown type is refused by its number") {
   CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 38");
+        "a message of unknown type 39");
   CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
 }
 

@@ -1,5 +1,7 @@
 #include "launcher/plan/rank_environment.h"
 
+#include <algorithm>
+
 #include "launcher/facts.h"
 #include "support/catch.h"
 
@@ -86,7 +88,7 @@ TEST_CASE("PYTHONUNBUFFERED is a default: the head's value and -x stay") {
 
 TEST_CASE("a rank's identity is told as Horovod and as torch name it") {
   const RankPlacement rank{5, 1, 2, 3, 1, 2};
-  CHECK(rank_environment(rank, 7, facts_of("second", 12), facts_of("first", 4), {}) ==
+  CHECK(rank_environment(rank, 7, facts_of("second", 12), "10.0.0.4", 40004, {}) ==
         Environment{{"HOROVOD_RANK", "5"},
                     {"HOROVOD_SIZE", "7"},
                     {"HOROVOD_LOCAL_RANK", "2"},
@@ -107,8 +109,7 @@ TEST_CASE(
     "OMP_NUM_THREADS shares the node's cores among its ranks, at least one each, unless somebody set it") {
   const auto threads = [](int cores, int local_size, const Environment& common) {
     const RankPlacement rank{0, 0, 0, local_size, 0, 1};
-    const auto environment =
-        rank_environment(rank, local_size, facts_of("n", cores), facts_of("n", cores), common);
+    const auto environment = rank_environment(rank, local_size, facts_of("n", cores), "127.0.0.1", 1, common);
     const auto value = environment.find("OMP_NUM_THREADS");
     return value == environment.end() ? "none" : value->second;
   };
@@ -116,4 +117,16 @@ TEST_CASE(
   CHECK(threads(8, 3, {}) == "2");
   CHECK(threads(2, 8, {}) == "1");
   CHECK(threads(8, 2, {{"OMP_NUM_THREADS", "3"}}) == "none");  // the common one stands
+}
+
+TEST_CASE("what describes a login is the node's own, unless -x has said otherwise") {
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const auto names = login_variables({{"HOME", "/data"}, {"DISPLAY", std::nullopt}});
+  CHECK(has(names, "USER"));
+  CHECK(has(names, "SSH_AUTH_SOCK"));
+  CHECK_FALSE(has(names, "HOME"));
+  CHECK_FALSE(has(names, "DISPLAY"));
+  CHECK_FALSE(has(names, "PATH"));
 }
