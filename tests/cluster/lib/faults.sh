@@ -13,7 +13,8 @@ kill_host() {
 
 restart_host() {
   kill_host "$@"
-  set_links "$1" up
+  disconnect_host "$1"
+  connect_hosts "$1"
   start_hosts "$1"
 }
 
@@ -43,7 +44,7 @@ on_host() {
   local pid
   pid=$(host_process "$1") || die "$1 is dead"
   shift
-  nsenter --target "$pid" --mount --pid --root -- "$@"
+  nsenter --target "$pid" --mount --pid --root --wd -- "$@"
 }
 
 # A file system can be made as small as what is in it; a size of 0 would mean no limit.

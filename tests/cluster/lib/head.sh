@@ -6,7 +6,7 @@ head_process() { living_process "$state/head"; }
 # start_head PARENT: PARENT may be ''. What goes wrong is in $state/log.
 start_head() {
   local ready pid
-  exec {ready}< <(exec setsid "$self" --state "$state" --keep-head "$1" 2>>"$state/log" </dev/null)
+  exec {ready}< <(exec env -i PATH="$PATH" LANG=C.UTF-8 setsid "$self" --state "$state" --keep-head "$1" 2>>"$state/log" </dev/null)
   read -r -u "$ready" pid || return 1
   exec {ready}<&-
   # The number that it has printed is the one that it has here.
@@ -31,6 +31,7 @@ keep_head() {
 head_init() {
   ask_number_outside
   mount -t proc proc /proc
+  cd /
   echo "$number_outside"
   exec >/dev/null
   sleep infinity &
@@ -41,7 +42,7 @@ head_init() {
 enter_head() {
   local pid
   pid=$(head_process) || return 1
-  nsenter --target "$pid" --mount --uts --ipc --net --pid --root -- "$self" --at "$PWD" "$@"
+  nsenter --target "$pid" --mount --uts --ipc --net --pid --root --wd -- "$self" --at "$PWD" "$@"
 }
 
 # furnish_head SIZE TREE...: everything that a head has; then starts the hosts.

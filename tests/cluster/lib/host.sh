@@ -10,7 +10,8 @@ require_host() { [ "$1" = inner ] || grep -qx "${1:-none}" "$kInside/hosts" || d
 start_hosts() {
   local name fds=() fd pid i=0
   for name in "$@"; do
-    exec {fd}< <(exec setsid nsenter --net="/run/netns/$name" \
+    # A plain environment, as a daemon's: what the tests are started with is not for a host.
+    exec {fd}< <(exec env -i PATH="$PATH" LANG=C.UTF-8 setsid nsenter --net="/run/netns/$name" \
       unshare --mount --uts --ipc --pid --fork --kill-child "$self" --host-init "$name" \
       2>>"$kInside/log/$name" </dev/null)
     fds+=("$fd")
@@ -52,9 +53,8 @@ host_init() {
   cd /
   echo "$number_outside"
   exec >&2
-  # A plain environment, as a daemon's: what the tests were started with is not for remote commands.
-  exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-    "$(find_sshd)" -D -e -f "$kSshd/sshd_config"
+  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  exec "$(find_sshd)" -D -e -f "$kSshd/sshd_config"
 }
 
 # /sys/class/net shows the network of whoever mounts it. Where that is forbidden, the machine's stays.

@@ -44,8 +44,8 @@ write_names() {
 }
 
 # What ip -batch does for all hosts at once: a process for each command would take seconds.
-network_commands() {
-  local name interface
+head_commands() {
+  local name
   cat <<-END
 	link set lo up
 	link add cluster0 type bridge
@@ -60,17 +60,19 @@ network_commands() {
   done
   # Nobody has this hardware address, and nobody is asked for it.
   echo "neigh add $(address_of silent) lladdr 02:00:00:00:00:f0 dev cluster0 nud permanent"
-  for name in "$@"; do
-    interface=$(interface_of "$name")
-    cat <<-END
-	link add $name-eth type veth peer name $interface netns $name
-	link add $name-ib type veth peer name ib0 netns $name
+}
+# The hardware stays the same when a host is booted again: the others still know its address.
+cable_commands() {
+  local name=$1 number
+  number=$(printf '%02x' "$(number_of "$name")")
+  cat <<-END
+	link add $name-eth type veth peer name $(interface_of "$name") address 02:77:00:00:00:$number netns $name
+	link add $name-ib type veth peer name ib0 address 02:78:00:00:00:$number netns $name
 	link set $name-eth master cluster0
 	link set $name-ib master cluster1
 	link set $name-eth up
 	link set $name-ib up
 	END
-  done
 }
 host_commands() {
   local name=$1 interface
@@ -88,16 +90,33 @@ host_commands() {
 make_networks() {
   local names name
   readarray -t names < <(seq -f 'node%g' "$1")
-  for name in "${names[@]}" inner; do ip netns add "$name"; done
-  network_commands "${names[@]}" | ip -batch -
-  for name in "${names[@]}"; do host_commands "$name" | ip -n "$name" -batch -; done
+  ip netns add inner
+  ip -n inner link set lo up
+  head_commands | ip -batch -
+  connect_hosts "${names[@]}"
+}
+
+# Hosts get new networks, which know of no earlier connection.
+connect_hosts() {
+  local name
+  for name in "$@"; do ip netns add "$name"; done
+  for name in "$@"; do cable_commands "$name"; done | ip -batch -
+  for name in "$@"; do host_commands "$name" | ip -n "$name" -batch -; done
+  [[ " $* " != *" node1 "* ]] || connect_inner
+}
+disconnect_host() {
+  # The namespace itself would take the links with it, but later.
+  printf "link delete $1-%s\n" eth ib | ip -batch -
+  [ "$1" != node1 ] || ip -n node1 link delete inner0
+  ip netns delete "$1"
+}
+connect_inner() {
   ip -n node1 link add inner0 type veth peer name eth0 netns inner
   ip -n node1 -batch - <<-END
 	addr add 10.79.0.1/30 dev inner0
 	link set inner0 up
 	END
   ip -n inner -batch - <<-END
-	link set lo up
 	addr add 10.79.0.2/30 dev eth0
 	link set eth0 up
 	END

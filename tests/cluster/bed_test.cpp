@@ -1,0 +1,255 @@
+// The cluster itself: that its hosts are hosts, and that what is done to them does what it says.
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "base/pidfd.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/host_processes.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::cluster {
+namespace {
+
+using Catch::Matchers::Contains;
+using e2e::Command;
+using e2e::Job;
+using e2e::Scratch;
+
+/// ssh as a login of the head's, to [LOGIN@]HOST.
+Command ssh(const std::string& login, const std::string& to, const std::string& command) {
+  return as_login(login, {"ssh", "-T", "-o", "BatchMode=yes", to, command});
+}
+
+std::string said_by(const Scratch& scratch, const Command& command) {
+  Job job(scratch, command);
+  const int status = job.wait();
+  INFO(job.err());
+  REQUIRE(status == 0);
+  return job.out();
+}
+
+/// A TCP connection to a host's sshd that has said its first words.
+class Connection {
+ public:
+  explicit Connection(int number) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(22);
+    ::inet_pton(AF_INET, ("10.77.0." + std::to_string(number)).c_str(), &address.sin_addr);
+    REQUIRE(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(hears_within(e2e::kPatience));
+    std::array<char, 256> words;
+    REQUIRE(::read(fd_.get(), words.data(), words.size()) > 0);
+  }
+  /// Data, an end or an error.
+  bool hears_within(std::chrono::milliseconds duration) const {
+    pollfd entry{fd_.get(), POLLIN, 0};
+    return retry_eintr([&] { return ::poll(&entry, 1, Deadline::after(duration).poll_milliseconds()); }) > 0;
+  }
+  /// The same, meanwhile talking.
+  bool hears_while_talking_within(std::chrono::milliseconds duration) const {
+    (void)::send(fd_.get(), "SSH-2.0-test\r\n", 14, MSG_NOSIGNAL);
+    return hears_within(duration);
+  }
+  bool is_reset() const {
+    std::array<char, 4096> bytes;
+    ssize_t got = 0;
+    while ((got = ::read(fd_.get(), bytes.data(), bytes.size())) > 0) {
+    }
+    return got < 0 && errno == ECONNRESET;
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+// Long enough for what passes between two hosts of one machine, were it not stopped.
+constexpr auto kSilence = std::chrono::milliseconds(300);
+
+TEST_CASE("ssh reaches every host, as root and as ordinary users, under either of its addresses", "[bed]") {
+  const Scratch scratch;
+  for (const std::string login : {"root", "plain"}) {
+    for (const std::string& host : Cluster::hosts()) {
+      CHECK(said_by(scratch, ssh(login, host, "hostname; whoami")) == host + "\n" + login + "\n");
+    }
+  }
+  CHECK(said_by(scratch, ssh("plain", "other@node2", "hostname; whoami; echo $HOME | tail -c 7")) ==
+        "node2\nother\n/other\n");
+  CHECK(said_by(scratch, ssh("plain", "inner", "hostname")) == "inner\n");  // through node1
+  if (said_by(scratch, as_login("root", {"getent", "hosts", "node2"})).find("10.77.0.2") == std::string::npos)
+    FAIL("node2 has another address");
+  if (e2e::names_in("/proc/sys/net").size() > 0 && e2e::names_in("/proc/sys/net/ipv6").empty())
+    DDL_CLUSTER_SKIP("the kernel has no IPv6");
+  CHECK(said_by(scratch, ssh("plain", "node2-ip6", "hostname")) == "node2\n");
+}
+
+TEST_CASE("hosts share files, but neither /tmp nor /dev/shm nor processes nor interfaces", "[bed]") {
+  const Scratch scratch;
+  const Before before;
+  CHECK(said_by(scratch, ssh("plain", "node1", "cd /tmp && echo 1 >bed && cd /dev/shm && echo 1 >bed"))
+            .empty());
+  CHECK(said_by(scratch, ssh("plain", "node2", "ls /tmp /dev/shm | grep bed || echo none")) == "none\n");
+  CHECK(e2e::bytes_of(Cluster::path_on("node1", "/tmp/bed")) == "1\n");
+  CHECK(said_by(scratch,
+                ssh("plain", "node1", "rm /tmp/bed /dev/shm/bed; ls " + std::string(DDL_CLUSTER_SCRIPT))) ==
+        std::string(DDL_CLUSTER_SCRIPT) + "\n");
+  CHECK(said_by(scratch, ssh("plain", "node1", "cat /proc/1/comm; ls /sys/class/net")) ==
+        "sshd\neth0\nib0\ninner0\nlo\n");
+  CHECK(said_by(scratch, ssh("plain", "node2", "ls /sys/class/net")) == "ens3\nib0\nlo\n");
+  before.require_nothing_left();
+}
+
+TEST_CASE("a host that dies silently closes no connection and resets none, and all its processes are gone",
+          "[bed]") {
+  const Scratch scratch;
+  Cluster cluster;
+  Job sleeper(scratch, ssh("plain", "node2", "echo here; exec sleep 1000"));
+  sleeper.wait_for("here");
+  const Before before;
+  const Connection idle(2), talking(2);
+  cluster.kill("node2");
+  CHECK(Cluster::first_process("node2") == 0);
+  CHECK(before.new_processes().empty());
+  for (const HostProcess& process : processes_of_all_hosts()) CHECK(process.host != "node2");
+  CHECK_FALSE(idle.hears_within(kSilence));
+  CHECK_FALSE(talking.hears_while_talking_within(kSilence));
+  CHECK(sleeper.is_silent_for(kSilence));
+  cluster.restart("node2");
+  // It knows nothing of the old connection, and says so.
+  CHECK(talking.hears_while_talking_within(e2e::kPatience));
+  CHECK(talking.is_reset());
+  CHECK(said_by(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
+}
+
+TEST_CASE("what is said into a partition arrives when it is healed", "[bed]") {
+  const Scratch scratch;
+  Cluster cluster;
+  Command command = ssh("plain", "node3", "cat");
+  command.input = Command::Input::kPipe;
+  Job echo(scratch, command);
+  echo.write("one\n");
+  echo.wait_for("one");
+  cluster.partition("node3");
+  echo.write("two\n");
+  CHECK(echo.is_silent_for(kSilence));
+  cluster.heal("node3");
+  echo.wait_for("two");
+  echo.close_input();
+  CHECK(echo.wait() == 0);
+}
+
+TEST_CASE("two hosts can be parted from each other alone", "[bed]") {
+  const Scratch scratch;
+  Cluster cluster;
+  const std::string other = "ssh -o BatchMode=yes -o ConnectTimeout=1 ";
+  cluster.partition("node1", "node2");
+  CHECK(said_by(scratch, ssh("plain", "node1", other + "node2 hostname 2>&1; " + other + "node3 hostname")) ==
+        "ssh: connect to host node2 port 22: Connection timed out\r\nnode3\n");
+  CHECK(said_by(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
+  cluster.heal("node1", "node2");
+  CHECK(said_by(scratch, ssh("plain", "node1", other + "node2 hostname")) == "node2\n");
+}
+
+TEST_CASE("a process that is left on a host is found, with the host's name", "[bed]") {
+  const Scratch scratch;
+  const Before before;
+  CHECK(said_by(scratch,
+                ssh("plain", "node3", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & touch /tmp/left"))
+            .empty());
+  const auto left = before.new_processes([](const HostProcess& process) { return !process.is_sshd(); });
+  INFO(describe(left));
+  REQUIRE(left.size() == 1);
+  CHECK(left.front().host == "node3");
+  CHECK(left.front().name == "sleep");
+  CHECK(left.front().command == "sleep 1000 ");
+  const auto pidfd = open_pidfd(left.front().pid);
+  REQUIRE(pidfd);
+  REQUIRE(send_signal(pidfd->get(), SIGKILL));
+  CHECK(said_by(scratch, ssh("plain", "node3", "rm /tmp/left")).empty());
+  before.require_nothing_left();
+}
+
+TEST_CASE("each way in which ssh can fail is there", "[bed]") {
+  const Scratch scratch;
+  const std::vector<std::pair<std::string, std::string>> failures = {
+      {"nowhere", "Could not resolve hostname nowhere: Name or service not known"},
+      {"refused", "connect to host refused port 22: Connection refused"},
+      {"silent", "connect to host silent port 22: Connection timed out"},
+      {"mute", "Connection timed out during banner exchange"},
+      {"unknown", "Host key verification failed"},
+      {"changed", "REMOTE HOST IDENTIFICATION HAS CHANGED"},
+      {"stranger@node1", "Permission denied (publickey)"},
+  };
+  for (const auto& [to, words] : failures) {
+    CAPTURE(to);
+    Job job(scratch,
+            as_login("plain", {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", to, "true"}));
+    CHECK(job.wait() == 255);
+    CHECK_THAT(job.err(), Contains(words));
+  }
+}
+
+TEST_CASE("logins have the shells that they are named after", "[bed]") {
+  const Scratch scratch;
+  CHECK(said_by(scratch, ssh("plain", "noisy@node1", "true")).size() == 32 * 64);
+  CHECK(said_by(scratch, ssh("plain", "flood@node1", "true")).size() == 1600 * 64);
+  Job refused(scratch, ssh("plain", "nologin@node1", "true"));
+  CHECK(refused.wait() == 1);
+  CHECK_THAT(refused.out(), Contains("This account is currently not available."));
+  {
+    Job hanging(scratch, ssh("plain", "hang@node1", "echo never"));
+    CHECK(hanging.is_silent_for(kSilence));
+  }
+  Job csh(scratch, ssh("plain", "cshell@node1", "echo $version"));
+  if (csh.wait() != 0) DDL_CLUSTER_SKIP("there is no csh");
+  CHECK_THAT(csh.out(), Contains("csh"));
+}
+
+TEST_CASE("in a full /tmp nothing can be made, until there is room again", "[bed]") {
+  const Scratch scratch;
+  {
+    Cluster cluster;
+    cluster.fill("node4");
+    Job job(scratch, ssh("plain", "node4", "mkdir /tmp/new"));
+    CHECK(job.wait() == 1);
+    CHECK_THAT(job.err(), Contains("No space left on device"));
+  }
+  CHECK(said_by(scratch, ssh("plain", "node4", "mkdir /tmp/new && rmdir /tmp/new && echo yes")) == "yes\n");
+}
+
+TEST_CASE("a file can be another one on a single host", "[bed]") {
+  const Scratch scratch;
+  const std::string path = scratch.write("file", "everywhere\n");
+  const std::string script = DDL_CLUSTER_SCRIPT;
+  {
+    Cluster cluster;
+    const std::string substitute = "/etc/hostname";
+    cluster.cover("node2", script, substitute);
+    CHECK(said_by(scratch, ssh("root", "node2", "cat " + script)) ==
+          said_by(scratch, ssh("root", "node2", "cat " + substitute)));
+    CHECK(said_by(scratch, ssh("root", "node1", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
+  }
+  CHECK(said_by(scratch, ssh("root", "node2", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
+}
+
+TEST_CASE("hosts can have an address that is each one's own", "[bed]") {
+  const Scratch scratch;
+  Cluster cluster;
+  for (const std::string host : {"node1", "node2"}) cluster.twin(host);
+  CHECK(said_by(scratch, ssh("plain", "node1",
+                             "ssh -o BatchMode=yes -o StrictHostKeyChecking=no -o "
+                             "UserKnownHostsFile=/dev/null -o LogLevel=ERROR 172.17.0.1 hostname")) ==
+        "node1\n");
+}
+
+}  // namespace
+}  // namespace ddl::cluster
