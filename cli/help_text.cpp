@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
     {OptionGroup::kRanks, "Ranks"},
+    {OptionGroup::kPlaces, "Hosts"},
     {OptionGroup::kInputOutput, "Input and output"},
     {OptionGroup::kReports, "Reports"},
     {OptionGroup::kAbout, "About"},
@@ -42,9 +43,10 @@ std::string option_line(const OptionEntry& entry) {
 
 std::string help_text() {
   std::string text =
-      "Usage: ddlrun -np N [options] [--] command [args...]\n"
+      "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n"
       "\n"
-      "Starts N ranks of a command on this machine and ends with the exit code of the first one that fails.\n"
+      "Starts N ranks of a command, on this machine or on the hosts that are given, and ends with the\n"
+      "exit code of the first one that fails.\n"
       "Options come before the command; everything after it is the command's.\n";
   for (const auto& [group, heading] : kHeadings) {
     text += "\n" + std::string(heading) + ":\n";
@@ -64,6 +66,12 @@ std::string help_text() {
       "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          LR set, DATA passed on\n"
       "  ddlrun -np 1 --no-tag-output ./train > out      the rank's bytes, unchanged\n"
       "  ddlrun -np 8 --oversubscribe --dry-run ./train  what would be started\n"
+      "  ddlrun -H node1:2,node2:2 ./train               2 ranks on each, over ssh\n"
+      "  ddlrun -np 16 -H node[01-04] --map-by node ./a  taking turns, by as many CPUs as they have\n"
+      "  ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train\n"
+      "  ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname\n"
+      "  ddlrun --check-hosts --hostfile hosts.txt       what those hosts have, and how they differ\n"
+      "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
       "  ddlrun --check-build                            what works on this machine\n";
   return text;
 }

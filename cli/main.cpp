@@ -18,9 +18,11 @@
 #include "cli/report_text.h"
 #include "cli/start_notes.h"
 #include "cli/this_process.h"
+#include "cli/user_file.h"
 #include "contract/agent_option.h"
 #include "contract/exit_code.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/node_probe.h"
 #include "launcher/run_job.h"
 
 namespace {
@@ -71,7 +73,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   // Another host's ddlrun speaks: there is no user here.
   if (words.size() == 2 && words[0] == contract::kAgentOption) ::_exit(launcher::run_remote_agent(words[1]));
-  const auto request = cli::parse_command_line(words, {directory.value_or(""), cli::allowed_cpus()});
+  const auto request = cli::parse_command_line(
+      words, {directory.value_or(""), cli::allowed_cpus(), launcher::hostname(), cli::read_user_file});
   if (!request) return console.refuse(request.error());
 
   switch (request->action) {
@@ -80,6 +83,7 @@ int main(int argc, char** argv) {
     case cli::Action::kCheckBuild:
       return console.print(request->json ? cli::check_build_json(cli::probe_build())
                                          : cli::check_build_text(cli::probe_build()));
+    case cli::Action::kCheckHosts:
     case cli::Action::kDryRun:
     case cli::Action::kRun: break;
   }

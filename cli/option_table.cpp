@@ -12,8 +12,10 @@ namespace {
 using enum OptionId;
 using enum OptionGroup;
 
-constexpr std::string_view kThisMachineOnly =
-    "this version starts ranks on this machine only; leave it away, -np alone says how many";
+constexpr std::string_view kHostsAreGiven =
+    "hosts are given with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
+constexpr std::string_view kOwnAlgorithms =
+    "this version chooses the way through the hosts itself; leave it away";
 constexpr std::string_view kNoNamedTier =
     "this version has no fusion buffer, cycle or cache to tune; leave it away";
 constexpr std::string_view kNoTimeline = "this version records no timeline; leave it away";
@@ -31,16 +33,38 @@ constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, 
 constexpr std::string_view kNoBinding =
     "this version binds no rank to CPUs; start ddlrun under taskset or numactl to keep the job on some";
 constexpr std::string_view kNumberOfRanks = "the number of ranks is given with -np";
+constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for so many ranks on each host";
 
 constexpr OptionEntry kTable[] = {
-    {kNumProc, kRanks, "-np,--num-proc,--np", "N", "start N ranks of the command; required"},
-    {kOversubscribe, kRanks, "--oversubscribe", "", "allow more ranks than this machine has CPUs"},
+    {kNumProc, kRanks, "-np,--num-proc,--np", "N", "start N ranks (default: as many as slots were given)"},
+    {kRanksPerNode, kRanks, "--ranks-per-node", "N", "so many ranks on each host"},
+    {kMapBy, kRanks, "--map-by", "slot|node", "fill one host after the other (default), or take turns"},
+    {kOversubscribe, kRanks, "--oversubscribe", "",
+     "allow more ranks than slots; a host has one for each CPU"},
     {kExport, kRanks, "-x", "NAME[=VALUE]",
      "set a variable for the ranks, or pass on ddlrun's own; repeatable"},
     {kWorkdir, kRanks, "--workdir", "DIR", "start the ranks in DIR (default: the current directory)"},
     {kTimeout, kRanks, "--timeout", "SECONDS", "end the job after so long; the exit code is then 124"},
     {kKillGrace, kRanks, "--kill-grace", "SECONDS",
      "how long ranks may take to end before SIGKILL (default: 5)"},
+
+    {kHosts, kPlaces, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below"},
+    {kHostfile, kPlaces, "-hostfile,--hostfile", "FILE",
+     "the same in a file, one a line; - is standard input"},
+    {kHostsExclude, kPlaces, "--hosts-exclude", "HOSTS", "leave these hosts out"},
+    {kLauncher, kPlaces, "--launcher", "auto|local|ssh",
+     "how to reach them (default: ssh, but not to this machine)"},
+    {kSshPort, kPlaces, "-p,--ssh-port", "PORT", "the port of their ssh"},
+    {kSshIdentityFile, kPlaces, "-i,--ssh-identity-file", "FILE", "the key to log in with"},
+    {kSshArgs, kPlaces, "--ssh-args", "ARGS", "more words for ssh: --ssh-args \"-J me@bastion\""},
+    {kLaunchAgent, kPlaces, "--launch-agent", "CMD", "a command to use instead of ssh; %h is the host"},
+    {kSshParallel, kPlaces, "--ssh-parallel", "N", "open so many connections at once (default: 32)"},
+    {kFanOut, kPlaces, "--fan-out", "N", "let hosts connect to N others each (default: 0, to none)"},
+    {kStartTimeout, kPlaces, "--start-timeout", "SECONDS",
+     "how long each host may take to answer (default: 30)"},
+    {kRemotePath, kPlaces, "--remote-path", "PATH", "ddlrun on the other hosts (default: where it is here)"},
+    {kNetworkInterfaces, kPlaces, "--network-interfaces,--network-interface", "NAMES",
+     "let ranks use only these: eth0,ib0 (default: all)"},
 
     {kStdin, kInputOutput, "--stdin", "0|all|none", "which ranks read standard input (default: rank 0)"},
     {kOutputFilename, kInputOutput, "--output-filename", "DIR",
@@ -52,34 +76,27 @@ constexpr OptionEntry kTable[] = {
      "put the time of writing before every line"},
 
     {kDryRun, kReports, "--dry-run", "", "print what would be started where, and start nothing"},
-    {kJson, kReports, "--json", "", "the report, --dry-run or --check-build as one line of JSON"},
+    {kJson, kReports, "--json", "", "the report, or what --dry-run and --check-* print, as JSON"},
     {kVerbose, kReports, "--verbose", "", "say what is being done"},
     {kQuiet, kReports, "--quiet", "", "no notes; errors and the ranks' output stay"},
 
+    {kConfigFile, kAbout, "--config-file", "FILE", "read options from YAML; those on the command line win"},
+    {kCheckHosts, kAbout, "--check-hosts", "", "ask every host of -H or --hostfile what it has, and compare"},
     {kCheckBuild, kAbout, "-cb,--check-build", "",
      "show what can be used on this machine, and why not the rest"},
     {kVersion, kAbout, "-v,--version", "", "show the version"},
     {kHelp, kAbout, "-h,--help", "", "show this"},
 
     // horovodrun 0.28.1's, not in this version.
-    {kUnavailable, kHidden, "-H,--hosts", "HOSTS", kThisMachineOnly},
-    {kUnavailable, kHidden, "-hostfile,--hostfile", "FILE", kThisMachineOnly},
-    {kUnavailable, kHidden, "--host-discovery-script", "FILE", kThisMachineOnly},
-    {kUnavailable, kHidden, "-p,--ssh-port", "PORT", kThisMachineOnly},
-    {kUnavailable, kHidden, "-i,--ssh-identity-file", "FILE", kThisMachineOnly},
-    {kUnavailable, kHidden, "--network-interfaces,--network-interface", "NAMES",
-     "this version needs no network, its ranks share memory; leave it away"},
-    {kUnavailable, kHidden, "--start-timeout", "SECONDS",
-     "ranks on this machine start at once; use --timeout to limit the whole job"},
-    {kUnavailable, kHidden, "--config-file", "FILE", "write the options on the command line"},
+    {kUnavailable, kHidden, "--host-discovery-script", "FILE", kNoElastic},
     {kUnavailable, kHidden, "--disable-cache", "", "ddlrun keeps no results of checks; leave it away"},
     {kUnavailable, kHidden, "--fusion-threshold-mb", "MB", kNoNamedTier},
     {kUnavailable, kHidden, "--cycle-time-ms", "MS", kNoNamedTier},
     {kUnavailable, kHidden, "--cache-capacity", "N", kNoNamedTier},
-    {kUnavailable, kHidden, "--hierarchical-allreduce", "", kThisMachineOnly},
-    {kUnavailable, kHidden, "--no-hierarchical-allreduce", "", kThisMachineOnly},
-    {kUnavailable, kHidden, "--hierarchical-allgather", "", kThisMachineOnly},
-    {kUnavailable, kHidden, "--no-hierarchical-allgather", "", kThisMachineOnly},
+    {kUnavailable, kHidden, "--hierarchical-allreduce", "", kOwnAlgorithms},
+    {kUnavailable, kHidden, "--no-hierarchical-allreduce", "", kOwnAlgorithms},
+    {kUnavailable, kHidden, "--hierarchical-allgather", "", kOwnAlgorithms},
+    {kUnavailable, kHidden, "--no-hierarchical-allgather", "", kOwnAlgorithms},
     {kUnavailable, kHidden, "--autotune", "", kNoAutotune},
     {kUnavailable, kHidden, "--no-autotune", "", kNoAutotune},
     {kUnavailable, kHidden, "--autotune-log-file", "FILE", kNoAutotune},
@@ -89,7 +106,7 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--autotune-gaussian-process-noise", "X", kNoAutotune},
     {kUnavailable, kHidden, "--min-np,--min-num-proc", "N", kNoElastic},
     {kUnavailable, kHidden, "--max-np,--max-num-proc", "N", kNoElastic},
-    {kUnavailable, kHidden, "--slots-per-host,--slots", "N", kThisMachineOnly},
+    {kUnavailable, kHidden, "--slots-per-host,--slots", "N", kRanksOnEach},
     {kUnavailable, kHidden, "--elastic-timeout", "SECONDS", kNoElastic},
     {kUnavailable, kHidden, "--reset-limit", "N", kNoElastic},
     {kUnavailable, kHidden, "--blacklist-cooldown-range", "MIN", kNoElastic},
@@ -103,8 +120,7 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--mpi-threads-disable", "", kNoMpi},
     {kUnavailable, kHidden, "--no-mpi-threads-disable", "", kNoMpi},
     {kUnavailable, kHidden, "--mpi-args", "ARGS", kNoMpi},
-    {kUnavailable, kHidden, "--tcp", "",
-     "this version needs no network, its ranks share memory; leave it away"},
+    {kUnavailable, kHidden, "--tcp", "", "ranks of different hosts use TCP anyway; leave it away"},
     {kUnavailable, kHidden, "--binding-args", "ARGS", kNoBinding},
     {kUnavailable, kHidden, "--num-nccl-streams", "N", "this version has no GPU backend; leave it away"},
     {kUnavailable, kHidden, "--thread-affinity", "N",
@@ -121,12 +137,17 @@ constexpr OptionEntry kTable[] = {
 
     // What hands type that are used to mpirun, srun or torchrun.
     {kForeign, kHidden, "-n,--ntasks", "N", kNumberOfRanks},
-    {kForeign, kHidden, "--nproc-per-node,--nproc_per_node", "N", kNumberOfRanks},
-    {kForeign, kHidden, "--nnodes,--nodes", "N", kThisMachineOnly},
-    {kForeign, kHidden, "-host,--host", "HOSTS", kThisMachineOnly},
+    {kForeign, kHidden, "--nproc-per-node,--nproc_per_node", "N", kRanksOnEach},
+    {kForeign, kHidden, "--nnodes,--nodes", "N", kHostsAreGiven},
+    {kForeign, kHidden, "-host,--host,-machinefile,--machinefile", "HOSTS", kHostsAreGiven},
     {kForeign, kHidden, "-wdir,--wdir,--chdir", "DIR", "the working directory is given with --workdir"},
     {kForeign, kHidden, "-bind-to,--bind-to", "WHAT", kNoBinding},
-    {kForeign, kHidden, "-map-by,--map-by", "WHAT", kNoBinding},
+    {kForeign, kHidden, "-map-by,-ppr,--ppr", "WHAT",
+     "use --map-by slot, --map-by node or --ranks-per-node N"},
+    {kForeign, kHidden, "-bynode,--bynode", "", "use --map-by node: each host in turn gets a rank"},
+    {kForeign, kHidden, "--ntasks-per-node,-npernode,--npernode,-ppn", "N", kRanksOnEach},
+    {kForeign, kHidden, "--nodelist,-w", "HOSTS", kHostsAreGiven},
+    {kForeign, kHidden, "--exclude", "HOSTS", "hosts are left out with --hosts-exclude"},
 };
 
 }  // namespace

@@ -10,11 +10,26 @@ namespace ddl::cli {
 
 enum class OptionId {
   kNumProc,
+  kRanksPerNode,
+  kMapBy,
   kOversubscribe,
   kExport,
   kWorkdir,
   kTimeout,
   kKillGrace,
+  kHosts,
+  kHostfile,
+  kHostsExclude,
+  kLauncher,
+  kSshPort,
+  kSshIdentityFile,
+  kSshArgs,
+  kLaunchAgent,
+  kSshParallel,
+  kFanOut,
+  kStartTimeout,
+  kRemotePath,
+  kNetworkInterfaces,
   kStdin,
   kOutputFilename,
   kTagOutput,
@@ -24,7 +39,9 @@ enum class OptionId {
   kJson,
   kVerbose,
   kQuiet,
+  kConfigFile,
   kCheckBuild,
+  kCheckHosts,
   kVersion,
   kHelp,
   kCount,
@@ -33,7 +50,7 @@ enum class OptionId {
 };
 
 /// The headings of --help, in order.
-enum class OptionGroup { kRanks, kInputOutput, kReports, kAbout, kHidden };
+enum class OptionGroup { kRanks, kPlaces, kInputOutput, kReports, kAbout, kHidden };
 
 struct OptionEntry {
   OptionId id;

@@ -11,6 +11,7 @@ namespace ddl::cli {
 namespace {
 
 namespace env = contract::env;
+using launcher::kMaxRanks;
 
 // Each rank gets its own of these: one value for all would make them all the same rank.
 constexpr std::string_view kSetByDdlrun[] = {

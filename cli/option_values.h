@@ -5,16 +5,15 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::cli {
 
-/// More ranks than this are taken for a slip of the hand.
-inline constexpr int kMaxRanks = 1'000'000;
 /// About three years; more is taken for a slip of the hand.
 inline constexpr double kMaxSeconds = 1e8;
 
-/// A whole number from 1 to kMaxRanks.
+/// A whole number from 1 to launcher::kMaxRanks.
 Result<int> parse_rank_count(std::string_view text);
 /// A finite number of seconds up to kMaxSeconds; zero only if zero_is_meant.
 Result<double> parse_seconds(std::string_view text, bool zero_is_meant);

@@ -1,39 +1,42 @@
 // From the words of a command line to what the user asked for.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
 #include <tl/expected.hpp>
 
-#include "contract/exit_code.h"
+#include "base/error.h"
+#include "cli/command_line_error.h"
+#include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::cli {
 
-enum class Action { kRun, kDryRun, kCheckBuild, kHelp, kVersion };
+enum class Action { kRun, kDryRun, kCheckBuild, kCheckHosts, kHelp, kVersion };
 
 /// One valid command line.
 struct Request {
   Action action = Action::kRun;
-  bool json = false;      ///< reports as one line of JSON
-  launcher::JobSpec job;  ///< complete for kRun and kDryRun; for the others only verbose and quiet
-};
-
-/// Why a command line is refused, for a person.
-struct CommandLineError {
-  std::string message;  ///< one sentence that quotes what was given
-  std::string hint;     ///< what to do instead
-  int exit_code = contract::kUsageError;
+  bool json = false;  ///< reports as one line of JSON
+  launcher::JobSpec
+      job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; for the
+            ///< others only verbose and quiet
+  launcher::Allocation allocation;  ///< the job's hosts; empty where there is no job
 };
 
 /// What the command line is read against.
 struct CommandLineContext {
-  std::string current_directory;  ///< absolute; relative directories are meant from here
-  int allowed_cpus = 1;           ///< for the suggestion when -np is missing
+  std::string current_directory;       ///< absolute; relative directories are meant from here
+  int allowed_cpus = 1;                ///< for the suggestion when -np is missing
+  std::string hostname = "localhost";  ///< of this machine
+  /// A file of the user's, as it was named; "-" is standard input, to its end. Empty: no file can be read.
+  std::function<Result<std::string>(const std::string& path)> read_file;
 };
 
-/// Reads the words after argv[0]. Pure: no file, no environment variable is looked at.
+/// Reads the words after argv[0], then the configuration file and the hostfile that they name. Pure but for
+/// context.read_file, which is called at most once for each of them.
 tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::string> words,
                                                            const CommandLineContext& context);
 

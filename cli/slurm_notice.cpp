@@ -56,7 +56,8 @@ std::optional<std::string> slurm_notice(const launcher::Environment& environment
     return text + ": srun started ddlrun " + std::to_string(*step_tasks) +
            " times, and each one starts all ranks of a job of its own; start ddlrun once, without srun";
   }
-  return text + ": this version of ddlrun starts ranks on this node only";
+  return text +
+         ": this version of ddlrun does not use it; it starts ranks on this node, or over ssh where -H says";
 }
 
 }  // namespace ddl::cli

@@ -8,7 +8,7 @@
 
 namespace ddl::cli {
 
-/// One sentence about the allocation that the environment describes, and that this version uses one node of it;
+/// One sentence about the allocation that the environment describes, and that this version does not use it by itself;
 /// nullopt outside of Slurm. When srun started several ddlruns, it says that each of them is a job of its own. Pure.
 std::optional<std::string> slurm_notice(const launcher::Environment& environment);
 

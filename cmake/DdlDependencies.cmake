@@ -6,6 +6,7 @@ find_package(nlohmann_json 3.10 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix)
 
@@ -15,3 +16,12 @@ add_library(ddl_asio INTERFACE)
 target_include_directories(ddl_asio SYSTEM INTERFACE "${ASIO_INCLUDE_DIR}")
 target_compile_definitions(ddl_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
 target_link_libraries(ddl_asio INTERFACE Threads::Threads)
+
+# The static library where there is one: few start ddlrun with a configuration file, and a shared library would be one
+# more for the loader to find at every start.
+find_library(YAML_CPP_STATIC_LIBRARY "${CMAKE_STATIC_LIBRARY_PREFIX}yaml-cpp${CMAKE_STATIC_LIBRARY_SUFFIX}")
+mark_as_advanced(YAML_CPP_STATIC_LIBRARY)
+add_library(ddl_yaml INTERFACE)
+target_include_directories(ddl_yaml SYSTEM INTERFACE $<TARGET_PROPERTY:yaml-cpp,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(ddl_yaml INTERFACE
+  $<IF:$<BOOL:${YAML_CPP_STATIC_LIBRARY}>,${YAML_CPP_STATIC_LIBRARY},yaml-cpp>)

@@ -45,7 +45,12 @@ const std::vector<BadInput> kBadInputs = {
     {{"-np", "nan", "/bin/true"}, 2, "'nan' is not a whole number of ranks"},
     {{"-np", "99999999999", "/bin/true"}, 2, "too many ranks"},
     {{"-np", "1", "--verbos", "/bin/true"}, 2, "did you mean --verbose?"},
-    {{"-H", "localhost:2", "-np", "2", "/bin/true"}, 2, "leave -H away and use -np 2"},
+    {{"-H", "localhost:two", "-np", "2", "/bin/true"}, 2, "slots must be a positive integer, found \"two\""},
+    {{"-H", "-oProxyCommand=id", "-np", "2", "/bin/true"}, 2, "a host is named with letters"},
+    {{"-H", "localhost", "/bin/true"}, 2, "-H does not say how many slots localhost has"},
+    {{"-H", "localhost:2", "-np", "3", "/bin/true"}, 2, "3 ranks asked for, and -H has 2 slots"},
+    {{"--hostfile", "/no/such/hosts", "-np", "2", "/bin/true"}, 2, "/no/such/hosts: No such file or directory"},
+    {{"--config-file", "/no/such/config", "/bin/true"}, 2, "/no/such/config: No such file or directory"},
     {{"-np", "1", "--timeout", "0", "/bin/true"}, 2, "leaves no time"},
     {{"-np", "1", "-x", "A-B=1", "/bin/true"}, 2, "'A-B' is not the name"},
     {{"-np", "1", "--workdir", "/no/such/place", "/bin/true"}, 127, "/no/such/place does not exist"},
@@ -157,7 +162,7 @@ TEST_CASE("inside a Slurm allocation it says what it sees, unless it is to be qu
   setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node[1-3]", "SLURM_NTASKS=6"};
   CHECK(run_program(setup).err ==
         "ddlrun: inside Slurm job 4711 (nodes node[1-3], 6 tasks): this version of ddlrun "
-        "starts ranks on this node only\n");
+        "does not use it; it starts ranks on this node, or over ssh where -H says\n");
   setup.argv.insert(setup.argv.begin() + 1, "--quiet");
   CHECK(run_program(setup).err.empty());
 }

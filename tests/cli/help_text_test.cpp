@@ -38,10 +38,16 @@ TEST_CASE("every example of --help is a command line that ddlrun accepts") {
     for (const auto word : ddl::split(command_line.substr(0, command_line.find(" >")), ' '))
       words.emplace_back(word);
     INFO(line);
-    CHECK(parse_command_line(words, {"/", 8}));
+    // What the examples' files would hold.
+    const auto read_file = [](const std::string& path) -> ddl::Result<std::string> {
+      return path == "hosts.txt" ? "node1 slots=8\nnode2 slots=8\n" : "num-proc: 8\nhosts: [a, b]\n";
+    };
+    const auto request = parse_command_line(words, {"/", 8, "head", read_file});
+    INFO((request ? "" : request.error().message));
+    CHECK(request);
     ++count;
   }
-  CHECK(count == 6);
+  CHECK(count == 12);
 }
 
 TEST_CASE("--version") { CHECK(version_text() == "ddlrun " + std::string(ddl::contract::kVersion) + "\n"); }

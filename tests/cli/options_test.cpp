@@ -1,17 +1,35 @@
 #include "cli/options.h"
 
+#include <map>
+
 #include "base/text.h"
 #include "cli/option_table.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
 using ddl::launcher::JobSpec;
+using ddl::launcher::LauncherChoice;
+using ddl::launcher::MapBy;
 using ddl::launcher::StdinTarget;
 using Words = std::vector<std::string>;
 
 namespace {
 
-const CommandLineContext kContext{"/home/me", 6};
+ddl::Result<std::string> read_file(const std::string& path) {
+  const std::map<std::string, std::string> files = {
+      {"hosts", "n1 slots=2\nn2\n"},
+      {"full", "n1 slots=2\nn2 slots=3\n"},
+      {"bad", "n1\nn2 slots=x\n"},
+      {"-", "m1:2\nm2:2\n"},
+      {"bad.yaml", "verbose: true\nnump-roc: 3\n"},
+      {"job.yaml",
+       "num-proc: 3\ntimeout: 60\nx: [A=1, B]\nhosts: a:3\nverbose: true\nno-tag-output: true\n"}};
+  const auto file = files.find(path);
+  if (file == files.end()) return ddl::fail(ddl::ErrorCode::kNotFound, path + ": there is no such file");
+  return file->second;
+}
+
+const CommandLineContext kContext{"/home/me", 6, "head", read_file};
 
 auto parse(const Words& words) { return parse_command_line(words, kContext); }
 
@@ -59,7 +77,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--num-proc=2", "a"}, "was given 2 times: 2, 2", ""},
     {{"-np4", "a"}, "unknown option -np4", "-np?"},
     {{"-n", "4", "a"}, "-n/--ntasks is no option of ddlrun", "-np"},
-    {{"--nproc_per_node=4", "a"}, "no option of ddlrun", "-np"},
+    {{"--nproc_per_node=4", "a"}, "no option of ddlrun", "--ranks-per-node"},
     {{"-np", "2", "--timeout", "nan", "a"}, "--timeout: 'nan' is not a number of seconds", "--timeout SECONDS"},
     {{"-np", "2", "--timeout", "inf", "a"}, "'inf' is not a number", ""},
     {{"-np", "2", "--timeout", "1e999", "a"}, "'1e999' is not a number", ""},
@@ -102,13 +120,50 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "-q", "a"}, "unknown option -q", "--help lists"},
     {{"-np", "2", "---", "a"}, "unknown option ---", "--help lists"},
     {{"-np", "2", "--a b", "a"}, "unknown option '--a b'", "--help lists"},
-    {{"-H", "localhost:4", "-np", "4", "a"}, "-H/--hosts is not in this version", "this machine only; leave -H away and use -np 4"},
-    {{"-H", "a:2,b:2", "-np", "4", "a"}, "-H/--hosts is not in this version", "-np alone"},
-    {{"-H", "a", "a"}, "-H/--hosts is not in this version", "-np alone"},
-    {{"-H"}, "-H/--hosts is not in this version", "this machine only"},
-    {{"-Hlocalhost:2", "a"}, "-H/--hosts is not in this version", "use -np 2"},
-    {{"-hostfile", "f", "-np", "4", "a"}, "-hostfile/--hostfile is not in this version", "this machine only"},
-    {{"-np", "2", "-p", "22", "a"}, "-p/--ssh-port is not in this version", "this machine only"},
+    {{"-H", "a:2", "--hostfile", "f", "-np", "4", "a"}, "-H/--hosts and -hostfile/--hostfile contradict", "leave one"},
+    {{"-H", "a:four", "-np", "4", "a"}, "-H: \"a:four\": slots must be a positive integer, found \"four\"", "node1:4"},
+    {{"-H", "a,-b", "-np", "4", "a"}, "-H: \"-b\": a host is named with letters", ""},
+    {{"-H", "", "-np", "4", "a"}, "-H/--hosts: its value is empty", "-H HOSTS"},
+    {{"-H=", "-np", "4", "a"}, "-H/--hosts: its value is empty", "-H HOSTS"},
+    {{"-H", "a:2,b", "./a"}, "-np is missing, and -H does not say how many slots b has", "node1:4,node2:4"},
+    {{"-H", "a:2,b:2", "./a", "-np", "4"}, "the one after ./a belongs", "come before"},
+    {{"-H", "a:2", "-H", "b:2", "./a"}, "-H/--hosts was given 2 times: a:2, b:2", "give it once"},
+    {{"-H", "a:2"}, "no command", ""},
+    {{"-H"}, "-H/--hosts needs a value", "-H HOSTS"},
+    {{"--hosts-exclude", "head", "-np", "2", "a"}, "leaves no host of this machine", ""},
+    {{"-H", "a", "--hosts-exclude", "b:2", "-np", "2", "a"}, "--hosts-exclude: \"b:2\": only the names", ""},
+    {{"--hostfile", "missing", "-np", "2", "a"}, "the hostfile cannot be read: missing: there is no such file", "-hostfile FILE"},
+    {{"--hostfile", "bad", "-np", "2", "a"}, "bad:2: slots must be a positive integer, found \"x\"", ""},
+    {{"--hostfile", "-", "--stdin", "all", "-np", "2", "a"}, "no rank can", "name a file"},
+    {{"--hostfile", "hosts", "a"}, "-np is missing, and hosts does not say how many slots n2 has", ""},
+    {{"--ranks-per-node", "0", "a"}, "--ranks-per-node: '0' is too few ranks", "--ranks-per-node N"},
+    {{"--map-by", "core", "-np", "2", "a"}, "'core' is none of slot, node", "--map-by slot|node"},
+    {{"--map-by", "ppr:2:node", "-np", "2", "a"}, "'ppr:2:node' is mpirun's; use --ranks-per-node", ""},
+    {{"--launcher", "slurm", "-np", "2", "a"}, "'slurm' is none of auto, local, ssh", ""},
+    {{"--launcher", "local", "-H", "localhost:1,b:1", "a"}, "starts ranks on this machine, head, and b is another", "ssh"},
+    {{"-np", "2", "-p", "0", "a"}, "-p/--ssh-port: '0' is not a whole number from 1 to 65535", "-p PORT"},
+    {{"-np", "2", "-p", "ssh", "a"}, "'ssh' is not a whole number", ""},
+    {{"-np", "2", "-p65536", "a"}, "'65536' is not a whole number", ""},
+    {{"-np", "2", "-i", "", "a"}, "-i/--ssh-identity-file: the name of the file is empty", ""},
+    {{"-np", "2", "--ssh-args", "-o 'x", "a"}, "a quote ' is not closed", ""},
+    {{"-np", "2", "--ssh-args", " ", "a"}, "--ssh-args: there is no word in it", ""},
+    {{"-np", "2", "--launch-agent", "rsh node1", "a"}, "does not say with %h where", ""},
+    {{"-np", "2", "--launch-agent", "'' %h", "a"}, "the command is an empty word", ""},
+    {{"-np", "2", "--ssh-parallel", "0", "a"}, "'0' is not a whole number from 1 to 4096", ""},
+    {{"-np", "2", "--fan-out", "-1", "a"}, "'-1' is not a whole number from 0 to 4096", ""},
+    {{"-np", "2", "--start-timeout", "0", "a"}, "'0' seconds leaves no time", ""},
+    {{"-np", "2", "--remote-path", "/opt/my dir/ddlrun", "a"}, "is not a path of letters, digits", ""},
+    {{"-np", "2", "--remote-path", "bin/ddlrun", "a"}, "neither an absolute path nor a bare name", ""},
+    {{"-np", "2", "--remote-path", "-x", "a"}, "'-x' begins with a dash", ""},
+    {{"-np", "2", "--remote-path", "", "a"}, "'' is not a path", ""},
+    {{"-np", "2", "--network-interfaces", "eth0,", "a"}, "'' is not the name of a network interface", ""},
+    {{"-np", "2", "--network-interface", "e/0", "a"}, "'e/0' is not the name", ""},
+    {{"-np", "2", "--config-file", "missing", "a"}, "the configuration file cannot be read: missing: there is no", ""},
+    {{"-np", "2", "--config-file", "bad.yaml", "a"}, "bad.yaml:2: unknown key nump-roc", "did you mean num-proc?"},
+    {{"--config-file", "job.yaml", "--config-file", "job.yaml", "a"}, "--config-file was given 2 times", ""},
+    {{"--host", "a,b", "-np", "2", "a"}, "-host/--host is no option of ddlrun", "-H"},
+    {{"-map-by", "node", "-np", "2", "a"}, "-map-by/--ppr is no option of ddlrun", "--map-by node"},
+    {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is no option of ddlrun", "-H"},
     {{"-np", "2", "--fusion-threshold-mb", "64", "a"}, "--fusion-threshold-mb is not in this version", "leave it away"},
     {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"}, "--mpi-args is not in this version", "OMPI_MCA"},
     {{"-np", "2", "--mpi-args", "--map-by x", "a"}, "--mpi-args is not in this version", "OMPI_MCA"},
@@ -251,6 +306,141 @@ TEST_CASE("requests other than a job need no command, and help comes before any 
   const Request run = accepted({"-np", "1", "a", "--help", "-cb", "--dry-run", "--json"});
   CHECK(run.action == Action::kRun);
   CHECK_FALSE(run.json);
+}
+
+TEST_CASE("every option about hosts reaches the job") {
+  const JobSpec job = accepted({"-np",
+                                "8",
+                                "--hosts",
+                                "a:4,me@n[1-2]:4",
+                                "--hosts-exclude=n2",
+                                "--map-by",
+                                "node",
+                                "--ranks-per-node=4",
+                                "--launcher",
+                                "ssh",
+                                "-p2222",
+                                "-i",
+                                "keys/id",
+                                "--ssh-args",
+                                "-J me@bastion -o 'User x'",
+                                "--launch-agent",
+                                "rsh %h",
+                                "--ssh-parallel",
+                                "8",
+                                "--fan-out",
+                                "16",
+                                "--start-timeout",
+                                "2.5",
+                                "--remote-path",
+                                "/opt/ddl/bin/ddlrun",
+                                "--network-interfaces",
+                                "eth0, ib0,eth0",
+                                "a"})
+                          .job;
+  CHECK(job.num_proc == 8);
+  CHECK(job.hosts == "a:4,me@n[1-2]:4");
+  CHECK(job.hosts_exclude == "n2");
+  CHECK(job.map_by == MapBy::kNode);
+  CHECK(job.ranks_per_node == 4);
+  CHECK(job.launcher == LauncherChoice::kSsh);
+  CHECK(job.ssh_port == 2222);
+  CHECK(job.ssh_identity_file == "/home/me/keys/id");
+  CHECK(job.ssh_args == Words{"-J", "me@bastion", "-o", "User x"});
+  CHECK(job.launch_agent == Words{"rsh", "%h"});
+  CHECK(job.ssh_parallel == 8);
+  CHECK(job.fan_out == 16);
+  CHECK(job.start_timeout_seconds == 2.5);
+  CHECK(job.remote_path == "/opt/ddl/bin/ddlrun");
+  CHECK(job.network_interfaces == Words{"eth0", "ib0"});
+}
+
+TEST_CASE("without them a job runs on this machine") {
+  const Request request = accepted({"-np", "2", "a"});
+  REQUIRE(request.allocation.nodes.size() == 1);
+  CHECK(request.allocation.nodes.front().name == "head");
+  CHECK(request.allocation.origin == "this machine");
+  const JobSpec& job = request.job;
+  CHECK(job.launcher == LauncherChoice::kAuto);
+  CHECK(job.map_by == MapBy::kSlot);
+  CHECK(job.ranks_per_node == 0);
+  CHECK_FALSE(job.ssh_port);
+  CHECK(job.ssh_parallel == 32);
+  CHECK(job.fan_out == 0);
+  CHECK(job.start_timeout_seconds == 30);
+}
+
+TEST_CASE("hosts come from -H or a file, and the request has them") {
+  const Request listed = accepted({"-H", "a:2,b", "-np", "3", "x"});
+  REQUIRE(listed.allocation.nodes.size() == 2);
+  CHECK(listed.allocation.origin == "-H");
+  CHECK(listed.allocation.nodes[0].slots == 2);
+  CHECK_FALSE(listed.allocation.nodes[1].slots);
+  const Request filed = accepted({"-hostfile", "hosts", "-np", "3", "x"});
+  CHECK(filed.allocation.origin == "hosts");
+  CHECK(filed.allocation.nodes[1].name == "n2");
+}
+
+TEST_CASE("a hostfile on standard input leaves nothing of it for the ranks") {
+  const Request request = accepted({"--hostfile", "-", "x"});
+  CHECK(request.allocation.origin == "standard input");
+  CHECK(request.job.num_proc == 4);
+  CHECK(request.job.stdin_target == StdinTarget::kNone);
+  CHECK(accepted({"--hostfile", "-", "--stdin", "none", "x"}).job.stdin_target == StdinTarget::kNone);
+}
+
+TEST_CASE("-np may be left away where the number of ranks is no guess") {
+  CHECK(accepted({"-H", "a:2,b:3", "x"}).job.num_proc == 5);
+  CHECK(accepted({"--hostfile", "full", "x"}).job.num_proc == 5);
+  CHECK(accepted({"-H", "a,b", "--ranks-per-node", "2", "x"}).job.num_proc == 4);
+  CHECK(accepted({"--ranks-per-node", "2", "x"}).job.num_proc == 2);
+  CHECK(accepted({"-H", "a:2,b:3", "-np", "1", "x"}).job.num_proc == 1);
+  CHECK_FALSE(accepted({"-H", "a:1", "x"}).job.tag_output);
+  CHECK(accepted({"-H", "a:2", "x"}).job.tag_output);
+}
+
+TEST_CASE("--check-hosts needs hosts at most") {
+  const Request here = accepted({"--check-hosts"});
+  CHECK(here.action == Action::kCheckHosts);
+  CHECK(here.allocation.nodes.front().name == "head");
+  const Request hosts = accepted({"--check-hosts", "-H", "a,b:2", "--json", "-p", "22"});
+  CHECK(hosts.json);
+  CHECK(hosts.allocation.nodes.size() == 2);
+  CHECK(hosts.job.ssh_port == 22);
+  CHECK_FALSE(parse({"--check-hosts", "-H", "a:x"}));
+}
+
+TEST_CASE("what the command line says wins over the configuration file") {
+  const JobSpec job = accepted({"--config-file", "job.yaml", "x"}).job;
+  CHECK(job.num_proc == 3);
+  CHECK(job.timeout_seconds == 60);
+  CHECK(job.hosts == "a:3");
+  CHECK(job.verbose);
+  CHECK_FALSE(job.tag_output);
+  REQUIRE(job.exports.size() == 2);
+
+  const Request other = accepted({"--config-file", "job.yaml", "-np", "2", "--quiet", "--hostfile", "full",
+                                  "-x", "A=2", "--tag-output", "x"});
+  CHECK(other.job.num_proc == 2);
+  CHECK(other.job.timeout_seconds == 60);
+  CHECK(other.job.quiet);
+  CHECK_FALSE(other.job.verbose);
+  CHECK(other.allocation.origin == "full");
+  CHECK(other.job.tag_output);
+  REQUIRE(other.job.exports.size() == 3);
+  CHECK(other.job.exports[2].value == "2");  // a later one wins
+}
+
+TEST_CASE("help and the version read no file") {
+  CHECK(accepted({"--config-file", "missing", "--help"}).action == Action::kHelp);
+  CHECK(accepted({"--hostfile", "missing", "--version"}).action == Action::kVersion);
+}
+
+TEST_CASE("without a way to read files, those that name one are refused") {
+  const std::vector<std::string> words = {"-np", "2", "--hostfile", "hosts", "a"};
+  const auto request = parse_command_line(words, {"/home/me", 6});
+  REQUIRE_FALSE(request);
+  CHECK_THAT(request.error().message, Catch::Contains("cannot be read"));
 }
 
 TEST_CASE("values that CLI11 would take apart arrive whole") {

@@ -8,7 +8,8 @@ using ddl::cli::start_notes;
 using ddl::launcher::Environment;
 
 namespace {
-constexpr char kThisNode[] = ": this version of ddlrun starts ranks on this node only";
+constexpr char kThisNode[] =
+    ": this version of ddlrun does not use it; it starts ranks on this node, or over ssh where -H says";
 }
 
 TEST_CASE("outside of Slurm there is nothing to say") {

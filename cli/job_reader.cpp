@@ -1,0 +1,259 @@
+#include "cli/job_reader.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "cli/host_option_values.h"
+#include "cli/option_table.h"
+#include "cli/option_values.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using Refusal = tl::unexpected<CommandLineError>;
+using launcher::JobSpec;
+
+constexpr int kMostParallel = 4096;
+constexpr int kMostFanOut = 4096;
+
+/// "python train.py", or its beginning, for a hint.
+std::string command_excerpt(const std::vector<std::string>& command) {
+  constexpr std::size_t kEnough = 60;
+  std::string text;
+  for (const std::string& word : command) {
+    const std::string quoted = shell_quote(word);
+    if (text.size() + quoted.size() > kEnough) return text + (text.empty() ? "command..." : " ...");
+    text += (text.empty() ? "" : " ") + quoted;
+  }
+  return text.empty() ? "command args..." : text;
+}
+
+std::string texts_of(const std::vector<GivenValue>& values) {
+  std::vector<std::string> texts;
+  for (const GivenValue& value : values) texts.push_back(value.text);
+  return join(texts, ", ");
+}
+
+/// Takes values one by one and remembers the first refusal.
+class JobReader {
+ public:
+  JobReader(Request request, const GivenOptions& given, const CommandLineContext& context)
+      : request_(std::move(request)), given_(given), context_(context) {}
+
+  tl::expected<Request, CommandLineError> read(std::vector<std::string> command) {
+    job().workdir = context_.current_directory;
+    read_ranks();
+    read_places();
+    read_input_output();
+    for (const auto& [one, other] : contradictions()) exclude(one, other);
+    if (refusal_) return Refusal(*refusal_);
+    const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun;
+    if (has_job) check_command(command);
+    find_hosts();
+    if (has_job) settle_rank_count(command);
+    if (refusal_) return Refusal(*refusal_);
+    job().command = has_job ? std::move(command) : std::vector<std::string>();
+    job().tag_output = has(OptionId::kTagOutput) || (job().num_proc > 1 && !has(OptionId::kNoTagOutput));
+    return std::move(request_);
+  }
+
+ private:
+  JobSpec& job() { return request_.job; }
+  bool has(OptionId id) const { return given_.has(id); }
+  Result<std::string> directory(const std::string& text) const {
+    return parse_directory(text, context_.current_directory);
+  }
+
+  // ---- options ----
+
+  void read_ranks() {
+    take(OptionId::kNumProc, parse_rank_count, job().num_proc);
+    take(OptionId::kRanksPerNode, parse_rank_count, job().ranks_per_node);
+    take(OptionId::kMapBy, parse_map_by, job().map_by);
+    take(
+        OptionId::kTimeout, [](const std::string& text) { return parse_seconds(text, false); },
+        job().timeout_seconds);
+    take(
+        OptionId::kKillGrace, [](const std::string& text) { return parse_seconds(text, true); },
+        job().kill_grace_seconds);
+    take(
+        OptionId::kWorkdir, [this](const std::string& text) { return directory(text); }, job().workdir);
+    for (const GivenValue& value : given_[OptionId::kExport]) {
+      job().exports.push_back(value_of(OptionId::kExport, value, parse_export(value.text)));
+    }
+    job().oversubscribe = has(OptionId::kOversubscribe);
+  }
+
+  void read_places() {
+    const auto as_it_is = [](const std::string& text) -> Result<std::string> {
+      if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
+      return text;
+    };
+    const auto file = [this](const std::string& text) {
+      return parse_file(text, context_.current_directory);
+    };
+    const auto count = [](int least, int most) {
+      return [least, most](const std::string& text) { return parse_count(text, least, most); };
+    };
+    take(OptionId::kHosts, as_it_is, job().hosts);
+    take(OptionId::kHostfile, as_it_is, job().hostfile);
+    take(OptionId::kHostsExclude, as_it_is, job().hosts_exclude);
+    take(OptionId::kLauncher, parse_launcher, job().launcher);
+    take(OptionId::kSshPort, parse_port, job().ssh_port);
+    take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
+    take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
+    take(OptionId::kLaunchAgent, parse_launch_agent, job().launch_agent);
+    take(OptionId::kSshParallel, count(1, kMostParallel), job().ssh_parallel);
+    take(OptionId::kFanOut, count(0, kMostFanOut), job().fan_out);
+    take(
+        OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
+        job().start_timeout_seconds);
+    take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
+    take(OptionId::kNetworkInterfaces, parse_interfaces, job().network_interfaces);
+  }
+
+  void read_input_output() {
+    take(OptionId::kStdin, parse_stdin_target, job().stdin_target);
+    take(
+        OptionId::kOutputFilename, [this](const std::string& text) { return directory(text); },
+        job().output_directory);
+    job().timestamp_output = has(OptionId::kPrefixTimestamp);
+  }
+
+  // ---- what only several of them together say ----
+
+  void check_command(const std::vector<std::string>& command) {
+    if (command.empty()) {
+      refuse_once("no command was given",
+                  "for example: ddlrun -np " + std::to_string(context_.allowed_cpus) + " python train.py");
+    } else if (command.front().empty()) {
+      refuse_once("the command is an empty word", "name a program");
+    }
+  }
+
+  void find_hosts() {
+    if (refusal_) return;
+    std::string text;
+    if (!job().hostfile.empty()) {
+      if (job().hostfile == "-") claim_standard_input();
+      auto read = context_.read_file
+                      ? context_.read_file(job().hostfile)
+                      : Result<std::string>(fail(ErrorCode::kUnavailable, "files are not read here"));
+      if (!read) {
+        refuse_once(
+            given_.origin(OptionId::kHostfile) + "the hostfile cannot be read: " + read.error().message(),
+            usage_line(entry_of(OptionId::kHostfile)));
+        return;
+      }
+      text = std::move(*read);
+    }
+    auto allocation = launcher::make_allocation(job(), text, context_.hostname);
+    if (!allocation) {
+      const OptionId id = has(OptionId::kHosts)      ? OptionId::kHosts
+                          : has(OptionId::kHostfile) ? OptionId::kHostfile
+                                                     : OptionId::kHostsExclude;
+      refuse_once(given_.origin(id) + allocation.error().message(),
+                  "hosts are written as in node1:4, me@node1:4, "
+                  "[2001:db8::1]:4 or node[01-16]:4");
+      return;
+    }
+    request_.allocation = std::move(*allocation);
+    if (job().launcher == launcher::LauncherChoice::kLocal) check_local();
+  }
+
+  void claim_standard_input() {
+    if (!has(OptionId::kStdin)) {
+      job().stdin_target = launcher::StdinTarget::kNone;
+    } else if (job().stdin_target != launcher::StdinTarget::kNone) {
+      refuse_once("--hostfile - reads standard input, so no rank can", "leave --stdin away, or name a file");
+    }
+  }
+
+  void check_local() {
+    for (const launcher::AllocatedNode& node : request_.allocation.nodes) {
+      if (launcher::is_this_machine(node, context_.hostname)) continue;
+      refuse_once("--launcher local starts ranks on this machine, " + context_.hostname + ", and " +
+                      node.name + " is another",
+                  "leave --launcher away: then other hosts are reached over ssh");
+      return;
+    }
+  }
+
+  void settle_rank_count(const std::vector<std::string>& command) {
+    if (refusal_ || has(OptionId::kNumProc)) return;
+    const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
+      const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
+      return entry != nullptr && entry->id == OptionId::kNumProc;
+    });
+    if (np_after_command) {
+      return refuse_once(
+          "-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
+          "options of ddlrun come before the command");
+    }
+    if (!has(OptionId::kHosts) && !has(OptionId::kHostfile) && !has(OptionId::kRanksPerNode)) {
+      const std::string cpus = std::to_string(context_.allowed_cpus);
+      return refuse_once(
+          "-np is missing: how many ranks?",
+          "this machine has room for " + cpus + ": ddlrun -np " + cpus + " " + command_excerpt(command));
+    }
+    const auto implied = launcher::implied_num_proc(job(), request_.allocation);
+    if (!implied) {
+      return refuse_once(
+          "-np is missing, and " + implied.error().message(),
+          "say how many ranks with -np, or give every host its slots, as in -H node1:4,node2:4");
+    }
+    job().num_proc = *implied;
+  }
+
+  // ---- values ----
+
+  void refuse_once(std::string message, std::string hint) {
+    if (!refusal_) refusal_ = CommandLineError{std::move(message), std::move(hint)};
+  }
+
+  template <class T>
+  T value_of(OptionId id, const GivenValue& value, Result<T> parsed) {
+    if (parsed) return std::move(*parsed);
+    const OptionEntry& entry = entry_of(id);
+    refuse_once((value.where.empty() ? "" : value.where + ": ") + display_name(entry) + ": " +
+                    parsed.error().message(),
+                usage_line(entry));
+    return T{};
+  }
+
+  template <class Parse, class T>
+  void take(OptionId id, Parse parse, T& target) {
+    const std::vector<GivenValue>& values = given_[id];
+    if (values.empty()) return;
+    if (values.size() > 1) {
+      refuse_once(given_.origin(id) + display_name(entry_of(id)) + " was given " +
+                      std::to_string(values.size()) + " times: " + texts_of(values),
+                  "give it once");
+    }
+    target = value_of(id, values.front(), parse(values.front().text));
+  }
+
+  void exclude(OptionId one, OptionId other) {
+    if (!has(one) || !has(other)) return;
+    refuse_once(given_.origin(other) + display_name(entry_of(one)) + " and " + display_name(entry_of(other)) +
+                    " contradict each other",
+                "leave one of them away");
+  }
+
+  Request request_;
+  const GivenOptions& given_;
+  const CommandLineContext& context_;
+  std::optional<CommandLineError> refusal_;
+};
+
+}  // namespace
+
+tl::expected<Request, CommandLineError> read_job(Request request, const GivenOptions& given,
+                                                 std::vector<std::string> command,
+                                                 const CommandLineContext& context) {
+  return JobReader(std::move(request), given, context).read(std::move(command));
+}
+
+}  // namespace ddl::cli
