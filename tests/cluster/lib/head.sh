@@ -89,12 +89,15 @@ own_etc() {
 
 # Beside the head's own sshd, the addresses of it that are not as they should be.
 start_head_daemons() {
-  local sshd
-  sshd=$(find_sshd)
-  "$sshd" -f "$kSshd/sshd_config" -o ListenAddress="$(address_of head)" -o ListenAddress="[$(address6_of head)]"
-  "$sshd" -f "$kSshd/sshd_config" -o HostKey="$kSshd/other_host_key" \
+  local addresses=(-o ListenAddress="$(address_of head)")
+  ! has_ipv6 || addresses+=(-o ListenAddress="[$(address6_of head)]")
+  head_sshd "${addresses[@]}"
+  head_sshd -o HostKey="$kSshd/other_host_key" \
     -o ListenAddress="$(address_of changed)" -o ListenAddress="$(address_of unknown)"
+  head_sshd -o ListenAddress="$(address_of mute)"
+  local mute=$! name
+  for name in head changed unknown mute; do until_listening "$name" "$$"; done
   # The kernel takes connections for a daemon that is stopped.
-  "$sshd" -f "$kSshd/sshd_config" -o PidFile=/run/mute.pid -o ListenAddress="$(address_of mute)"
-  kill -STOP "$(cat /run/mute.pid)"
+  kill -STOP "$mute"
 }
+head_sshd() { "$(find_sshd)" -D -E "$kInside/log/head" -f "$kSshd/sshd_config" "$@" </dev/null >/dev/null 2>&1 & }

@@ -23,13 +23,15 @@ start_hosts() {
     identity_of "$pid" >"$kInside/pid/$name"
     i=$((i + 1))
   done
-  for name in "$@"; do until_listening "$name"; done
+  for name in "$@"; do until_listening "$name" "$(host_process "$name")"; done
 }
 
-# Port 22 in its /proc/net/tcp, in state 0A: nothing is sent, so this also works for a host that is cut off.
+# until_listening NAME PROCESS: until port 22 of NAME is open. Looks into the /proc/net/tcp of the process's network, for
+# state 0A: nothing is sent, so this also works for a host that is cut off.
 until_listening() {
-  local tries=0
-  until grep -qs ':0016 00000000:0000 0A' "/proc/$(host_process "$1")/net/tcp"; do
+  local tries=0 number
+  number=$(printf '%02X' "$(number_of "$1")")
+  until grep -qs " \(00000000\|${number}004D0A\):0016 00000000:0000 0A" "/proc/$2/net/tcp"; do
     [ $((tries += 1)) -le 500 ] || die "sshd on $1 does not listen: $(tail -n 1 "$kInside/log/$1")"
     sleep 0.02
   done

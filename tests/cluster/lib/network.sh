@@ -17,6 +17,7 @@ number_of() {
     changed) echo 242 ;;
     unknown) echo 243 ;;
     mute) echo 244 ;;
+    inner) echo 0 ;; # is in no common network
   esac
 }
 address_of() { echo "10.77.0.$(number_of "$1")"; }
@@ -44,14 +45,15 @@ write_names() {
 }
 
 # What ip -batch does for all hosts at once: a process for each command would take seconds.
+# The head has an address of its own: a bridge takes one of its ports', which come and go with the hosts.
 head_commands() {
   local name
   cat <<-END
 	link set lo up
-	link add cluster0 type bridge
+	link add cluster0 address 02:77:00:00:00:fe type bridge
 	link set cluster0 up
 	addr add $(address_of head)/24 dev cluster0
-	link add cluster1 type bridge
+	link add cluster1 address 02:78:00:00:00:fe type bridge
 	link set cluster1 up
 	END
   ! has_ipv6 || echo "addr add $(address6_of head)/64 dev cluster0 nodad"
@@ -87,8 +89,15 @@ host_commands() {
   ! has_ipv6 || echo "addr add $(address6_of "$name")/64 dev $interface nodad"
 }
 
+# Nothing if the kernel can make what the networks are made of; otherwise why not. In the head's own network.
+network_obstacle() {
+  ip link add probe0 type bridge 2>&1 && ip link add probe1 type veth peer name probe2 2>&1 || return 0
+  ip link delete probe0
+  ip link delete probe1
+}
+
 make_networks() {
-  local names name
+  local names
   readarray -t names < <(seq -f 'node%g' "$1")
   ip netns add inner
   ip -n inner link set lo up
