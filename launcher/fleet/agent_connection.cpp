@@ -5,6 +5,7 @@
 #include <array>
 
 #include "contract/version.h"
+#include "launcher/fleet/ssh/ssh_failure.h"
 #include "launcher/fleet/stream_link.h"
 #include "launcher/message/codec.h"
 
@@ -58,7 +59,7 @@ void AgentConnection::on_greeting_bytes() {
       return fail({"its login shell has written " + std::to_string(GreetingScanner::kMaxNoise >> 10) +
                    " KiB where ddlrun's answer was expected; keep its start-up files quiet for commands (the "
                    "text begins: " +
-                   greeting_->noise().substr(0, 80) + ")"});
+                   telling_lines(greeting_->noise().substr(0, 60)) + ")"});
     case GreetingScanner::State::kFound: break;
   }
   if (greeting_->version() != contract::kVersion) {

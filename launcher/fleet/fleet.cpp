@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "launcher/fleet/ssh/ssh_failure.h"
+
 namespace ddl::launcher {
 namespace {
 
@@ -59,8 +61,8 @@ void Fleet::listen_to(std::size_t node) {
                           std::chrono::duration<double>(settings_.start_timeout_seconds)),
                       [this, node] {
                         agents_[node].attempts = kMostAttempts;
-                        on_failed(node, {fmt::format("it has not answered within {:g} s (--start-timeout)",
-                                                     settings_.start_timeout_seconds)});
+                        on_failed(node, {fmt::format("it has not answered within {:g} s (--start-timeout){}",
+                                                     settings_.start_timeout_seconds, said_by(node))});
                       });
     }
   }
@@ -72,6 +74,12 @@ void Fleet::listen_to(std::size_t node) {
                              lost.state = State::kLost;
                              handlers_.on_lost(node, lost.node.name + ": " + how);
                            }});
+}
+
+std::string Fleet::said_by(std::size_t node) const {
+  const auto& connection = agents_[node].connection;
+  const std::string said = connection ? telling_lines(connection->errors()) : "";
+  return said.empty() ? "" : "; so far it wrote: " + said;
 }
 
 void Fleet::start_waiting() {

@@ -77,6 +77,7 @@ class Fleet {
 
   Status begin(std::size_t node);
   void listen_to(std::size_t node);
+  std::string said_by(std::size_t node) const;
   void start_waiting();
   void on_message(std::size_t node, message::Any&& message);
   void on_failed(std::size_t node, StartFailure failure);

@@ -59,7 +59,8 @@ bool is_routine(std::string_view line) {
 }
 
 std::string quoted(std::string_view who, const std::string& lines) {
-  return lines.empty() ? "" : " (" + std::string(who) + ": " + lines + ")";
+  if (lines.empty()) return "";
+  return " (" + (lines.starts_with("ssh: ") ? "" : std::string(who) + ": ") + lines + ")";
 }
 
 std::string end_of(int wait_status) {
