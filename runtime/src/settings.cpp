@@ -1,5 +1,7 @@
 #include "runtime/src/settings.h"
 
+#include <limits>
+
 #include "base/text.h"
 #include "contract/environment.h"
 
@@ -44,6 +46,24 @@ Result<Settings> Settings::read(const Environment& environment) {
   if (const auto text = environment(env::kAllowSingleton); text && !text->empty()) {
     if (*text != "0" && *text != "1") return bad_value(env::kAllowSingleton, *text, "expected 0 or 1");
     settings.allow_singleton = *text == "1";
+  }
+  if (const auto text = environment(env::kNetworkInterfaces); text && !text->empty()) {
+    for (const std::string_view name : split(*text, ',')) {
+      if (trim(name).empty()) {
+        return bad_value(env::kNetworkInterfaces, *text, "expected names of interfaces, separated by commas");
+      }
+      settings.network_interfaces.emplace_back(trim(name));
+    }
+  }
+  if (const auto text = environment(env::kJobKeyFd); text && !text->empty()) {
+    const auto fd = parse_integer(*text);
+    if (!fd || *fd < 0 || *fd > std::numeric_limits<int>::max())
+      return bad_value(env::kJobKeyFd, *text, "expected the number of a descriptor");
+    settings.job_key_fd = static_cast<int>(*fd);
+  }
+  if (const auto text = environment(env::kVerbose); text && !text->empty()) {
+    if (*text != "0" && *text != "1") return bad_value(env::kVerbose, *text, "expected 0 or 1");
+    settings.verbose = *text == "1";
   }
   settings.module_directory = environment(env::kModuleDirectory).value_or("");
   if constexpr (kFaultInjection) {

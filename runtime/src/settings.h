@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "runtime/src/bootstrap/world_guard.h"
@@ -20,12 +21,22 @@ struct Settings {
   double timeout_seconds = 0.0;
   /// DDL_SPIN_MICROSECONDS: how long a wait looks at memory before it sleeps, when there are CPUs enough.
   std::chrono::microseconds spin{200};
-  /// DDL_STAGING_BYTES: one staging slot. Multiple of 64; the local leader's value holds for all.
-  std::size_t staging_bytes = std::size_t{32} << 10;
+  /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its host, and
+  /// must be the same on all hosts.
+  std::optional<std::size_t> staging_bytes;
+  static constexpr std::size_t kHostStagingBytes = std::size_t{32} << 10;
+  /// Larger, because each chunk costs round trips on the network.
+  static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is meant, although the environment speaks of several processes.
   bool allow_singleton = false;
+  /// DDL_NETWORK_INTERFACES: what ranks of other hosts may use to reach this one; empty = all but loopback.
+  std::vector<std::string> network_interfaces;
+  /// DDL_JOB_KEY_FD: inherited descriptor of the job's key.
+  std::optional<int> job_key_fd;
+  /// DDL_VERBOSE=1: say how the ranks are connected.
+  bool verbose = false;
   /// DDL_FAULT: where to die, in builds with DDL_FAULT_INJECTION.
   std::optional<FaultPlan> fault;
 

@@ -92,7 +92,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   const auto defaults = Settings::read(environment_of({}));
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
-  CHECK(defaults->staging_bytes == 32768);
+  CHECK_FALSE(defaults->staging_bytes);
   CHECK_FALSE(defaults->allow_singleton);
   CHECK_FALSE(defaults->pmix_promised);
   CHECK_FALSE(defaults->several_started);
@@ -217,6 +217,7 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
     place(&segment.sleeper(i), sizeof(SleeperLine));
     place(&segment.presence(i), sizeof(PresenceLine));
     place(&segment.timeout_record(i), sizeof(TimeoutRecord));
+    place(&segment.told_record(i), sizeof(ToldRecord));
     for (const unsigned parity : {0u, 1u}) {
       place(&segment.flag(i, parity), sizeof(FlagLine));
       place(segment.slot(i, parity), kSlot);

@@ -62,7 +62,9 @@ TEST_CASE("threads of one process can wire up through sockets") {
       test::BoardBootstrap bootstrap(board, rank);
       SegmentWish wish;
       wish.slot_bytes = 4096;
-      return transport.connect(bootstrap, wish);
+      REQUIRE(transport.offer(bootstrap, wish));
+      REQUIRE(bootstrap.fence(Deadline::never()));
+      return transport.connect(bootstrap);
     }));
   }
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -149,27 +151,11 @@ TEST_CASE("a leader that cannot open its meeting place tells the others why") {
   test::Board board(2);
   test::BoardBootstrap leader(board, 0), member(board, 1);
   REQUIRE(leader.put("ddl.shm.1", "failed: memfd_create: Too many open files"));
-  auto fence = std::async(std::launch::async, [&] { return leader.fence(Deadline::never()); });
   FaultInjector fault = no_fault();
   SharedMemoryTransport transport(fault);
-  const auto group = transport.connect(member, SegmentWish{});
-  REQUIRE(fence.get());
+  REQUIRE(transport.offer(member, SegmentWish{}));
+  const auto group = transport.connect(member);
   REQUIRE_FALSE(group);
   CHECK(group.error().message() ==
         "connecting the ranks of host1: rank 0: memfd_create: Too many open files");
-}
-
-TEST_CASE("ranks on several hosts are refused with a sentence") {
-  FaultInjector fault = no_fault();
-  const SharedMemoryTransport transport(fault);
-  Membership membership;
-  membership.size = 8;
-  membership.local_members = {0, 1, 2, 3};
-  membership.host = "node1";
-  const auto refused = transport.is_usable(membership);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code() == ErrorCode::kUnavailable);
-  CHECK(
-      refused.error().message() ==
-      "this version of libddl connects the ranks of one host only; the job has 8 ranks, 4 of them on node1");
 }

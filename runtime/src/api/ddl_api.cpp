@@ -9,8 +9,8 @@
 #include "runtime/src/api/options.h"
 #include "runtime/src/api/validate.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
-#include "runtime/src/collective/host_collectives.h"
 #include "runtime/src/transport/shared_memory.h"
+#include "runtime/src/transport/tcp/tcp_transport.h"
 
 namespace {
 
@@ -45,8 +45,12 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   auto bootstrap = join_job(bootstrap_list(), *settings, ++generations);
   if (!bootstrap) return tl::unexpected(to_failure(bootstrap.error()));
   FaultInjector fault(settings->fault, (*bootstrap)->membership().rank);
-  SharedMemoryTransport transport(fault);
-  auto joined = Context::join(*settings, *std::move(bootstrap), transport, fault);
+  SharedMemoryTransport memory(fault);
+  TcpSettings tcp_settings;
+  tcp_settings.interfaces = settings->network_interfaces;
+  tcp_settings.job_key_fd = settings->job_key_fd;
+  TcpTransport tcp(std::move(tcp_settings), fault);
+  auto joined = Context::join(*settings, *std::move(bootstrap), {memory, tcp}, fault);
   if (!joined) return tl::unexpected(to_failure(joined.error()));
   *context = new ddl_context{*std::move(joined), true};
   return {};
@@ -65,7 +69,7 @@ Outcome read_call_options(const ddl_call_options* given, ddl_call_options& optio
   return {};
 }
 
-/// Checks context, options and arguments, then runs collective(channel, deadline) on the context.
+/// Checks context, options and arguments, then runs collective(tier, deadline) on the context.
 template <class Check, class Collective>
 ddl_status call(ddl_context* handle, const ddl_call_options* given, Check check,
                 Collective collective) noexcept {
@@ -141,9 +145,9 @@ ddl_status ddl_allreduce(ddl_context* context, const void* send, void* recv, uin
       [&](const Context&) {
         return check_allreduce({send, recv, count, dtype}, op);
       },
-      [&](Channel& channel, CallDeadline deadline) {
-        return allreduce(channel, static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), count,
-                         dtype, op, deadline);
+      [&](OrderedTier& tier, CallDeadline deadline) {
+        return tier.allreduce(static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), count,
+                              dtype, op, deadline);
       });
 }
 
@@ -154,8 +158,8 @@ ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t count, ddl
       [&](const Context& self) {
         return check_broadcast({nullptr, buffer, count, dtype}, root, self.size());
       },
-      [&](Channel& channel, CallDeadline deadline) {
-        return broadcast(channel, static_cast<std::byte*>(buffer), count, dtype, root, deadline);
+      [&](OrderedTier& tier, CallDeadline deadline) {
+        return tier.broadcast(static_cast<std::byte*>(buffer), count, dtype, root, deadline);
       });
 }
 
@@ -166,16 +170,16 @@ ddl_status ddl_allgather(ddl_context* context, const void* send, void* recv, uin
       [&](const Context& self) {
         return check_allgather({send, recv, count, dtype}, self.rank(), self.size());
       },
-      [&](Channel& channel, CallDeadline deadline) {
-        return allgather(channel, static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), count,
-                         dtype, deadline);
+      [&](OrderedTier& tier, CallDeadline deadline) {
+        return tier.allgather(static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), count,
+                              dtype, deadline);
       });
 }
 
 ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* options) {
   return call(
       context, options, [](const Context&) { return Outcome{}; },
-      [](Channel& channel, CallDeadline deadline) { return barrier(channel, deadline); });
+      [](OrderedTier& tier, CallDeadline deadline) { return tier.barrier(deadline); });
 }
 
 const char* ddl_last_error(void) { return last_error(); }

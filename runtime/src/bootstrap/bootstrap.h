@@ -9,6 +9,7 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
+#include "runtime/src/bootstrap/host_layout.h"
 
 namespace ddl::runtime {
 
@@ -18,10 +19,13 @@ struct Membership {
   std::uint32_t generation = 1;
   int rank = 0;
   int size = 1;
-  /// Ranks that the launcher started on this host, ascending, this rank among them.
-  std::vector<int> local_members{0};
+  /// Which ranks the launcher started on which host.
+  HostLayout layout;
   /// This host as the launcher calls it.
   std::string host;
+
+  const std::vector<int>& local_members() const { return layout.local(); }
+  int local_rank() const { return layout.local_rank(rank); }
 };
 
 /// One rank's connection to whoever started the job. Not thread-safe. The destructor leaves the job if leave() was

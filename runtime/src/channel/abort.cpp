@@ -1,5 +1,7 @@
 #include "runtime/src/channel/abort.h"
 
+#include <sys/eventfd.h>
+
 #include <cstdio>
 
 #include "runtime/src/channel/flag_protocol.h"
@@ -21,7 +23,7 @@ std::string seconds_text(double seconds) {
 
 std::optional<AbortCause> AbortCause::decode(std::uint64_t word) {
   if (word == 0) return std::nullopt;
-  return AbortCause{static_cast<AbortReason>(word >> 32), static_cast<int>(word & 0xFFFF'FFFF)};
+  return AbortCause{static_cast<Where>(word >> 32), static_cast<int>(word & 0xFFFF'FFFF)};
 }
 
 void GroupAbort::raise(AbortCause cause) const {
@@ -32,6 +34,8 @@ void GroupAbort::raise(AbortCause cause) const {
   for (int i = 0; i < segment_.members(); ++i) {
     for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment_.flag(i, parity).word);
   }
+  // Nobody reads it, so it wakes every poll() from now on. It is full only after 2^64 aborts.
+  (void)::eventfd_write(doorbell_, 1);
 }
 
 void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call,
@@ -40,7 +44,26 @@ void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call,
   record.seconds = seconds;
   record.call = call;
   record.missing = missing;
-  raise({AbortReason::kTimedOut, own_index});
+  raise({AbortCause::Where::kTimedOut, own_index});
+}
+
+void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call, const Member& awaited) const {
+  TimeoutRecord& record = segment_.timeout_record(own_index);
+  record.seconds = seconds;
+  record.call = call;
+  record.awaits_another_host = 1;
+  record.awaited_rank = awaited.rank;
+  record.awaited_pid = awaited.pid;
+  record.awaited_host = HostField::of(awaited.host);
+  raise({AbortCause::Where::kTimedOut, own_index});
+}
+
+void GroupAbort::raise_told(int own_index, const AbortNotice& notice) const {
+  ToldRecord& record = segment_.told_record(own_index);
+  // The process's threads may hear of different things at once. Whoever is first raises, when the record is whole.
+  if (record.is_taken.exchange(1) != 0) return;
+  record.notice = notice;
+  raise({AbortCause::Where::kTold, own_index});
 }
 
 std::optional<AbortCause> GroupAbort::cause() const {
@@ -56,19 +79,24 @@ std::string GroupAbort::describe_timeout(int culprit) const {
     if (++count <= kMaxNamed) missing += (count == 1 ? "" : ", ") + members_[i].describe();
   }
   if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
+  if (record.awaits_another_host != 0) {
+    const Member awaited{record.awaited_rank, record.awaited_host.str(), record.awaited_pid};
+    missing = awaited.describe() + ", or a rank that it waits for";
+  }
   return members_[static_cast<std::size_t>(culprit)].place() + " gave up after " +
          seconds_text(record.seconds) + " in " + record.call.describe() + ": not arrived: " + missing;
 }
 
-Failure GroupAbort::describe(const AbortCause& cause, const Call& call, bool entered) const {
-  const std::string who = members_[static_cast<std::size_t>(cause.culprit)].describe();
-  const std::string when = (entered ? " during " : " before ") + call.describe();
-  switch (cause.reason) {
-    case AbortReason::kDied: return {DDL_ERROR_PEER_LOST, who + " died" + when};
-    case AbortReason::kLeft: return {DDL_ERROR_PEER_LOST, who + " left the job (finalize)" + when};
-    case AbortReason::kTimedOut: return {DDL_ERROR_TIMEOUT, describe_timeout(cause.culprit)};
+AbortNotice GroupAbort::notice(const AbortCause& cause) const {
+  const Member& member = members_[static_cast<std::size_t>(cause.member)];
+  switch (cause.where) {
+    case AbortCause::Where::kDied: return AbortNotice::of(AbortReason::kDied, member);
+    case AbortCause::Where::kLeft: return AbortNotice::of(AbortReason::kLeft, member);
+    case AbortCause::Where::kTimedOut:
+      return AbortNotice::of(AbortReason::kTimedOut, member, describe_timeout(cause.member));
+    case AbortCause::Where::kTold: return segment_.told_record(cause.member).notice;
   }
-  return {DDL_ERROR_INTERNAL, "the group was aborted for an unknown reason"};
+  return AbortNotice::of(AbortReason::kBroken, member, "an abort without a known cause");
 }
 
 void GroupAbort::leave(int own_index) const {

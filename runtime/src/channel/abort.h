@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/src/channel/abort_notice.h"
 #include "runtime/src/channel/call.h"
 #include "runtime/src/channel/segment.h"
 #include "runtime/src/failure.h"
@@ -13,19 +14,19 @@
 
 namespace ddl::runtime {
 
-enum class AbortReason : std::uint8_t {
-  kDied = 1,      ///< the culprit's process ended without leaving
-  kLeft = 2,      ///< the culprit left while somebody waited for it
-  kTimedOut = 3,  ///< the culprit gave up waiting; its timeout record says for whom
-};
-
 /// Why a group was aborted. Fits into one word, so that one compare-and-swap decides which cause was the first.
 struct AbortCause {
-  AbortReason reason = AbortReason::kDied;
-  int culprit = 0;  ///< index of the member
+  enum class Where : std::uint8_t {
+    kDied = 1,      ///< the member's process ended without leaving
+    kLeft = 2,      ///< the member left while somebody waited for it
+    kTimedOut = 3,  ///< the member gave up waiting; its timeout record says for whom
+    kTold = 4,      ///< the member knows of a cause on another host; its record says of which
+  };
+  Where where = Where::kDied;
+  int member = 0;  ///< index
 
   std::uint64_t encode() const {
-    return static_cast<std::uint64_t>(reason) << 32 | static_cast<std::uint32_t>(culprit);
+    return static_cast<std::uint64_t>(where) << 32 | static_cast<std::uint32_t>(member);
   }
   static std::optional<AbortCause> decode(std::uint64_t word);
 };
@@ -33,28 +34,43 @@ struct AbortCause {
 /// Aborts the group of a segment and reads its cause. All functions may be called from any thread of any member.
 class GroupAbort {
  public:
-  GroupAbort(Segment segment, const Members& members) : segment_(segment), members_(members) {}
+  /// doorbell: an eventfd of the group that stays readable once the group has been aborted, so that who sleeps in
+  /// poll() wakes up too. members and doorbell outlive this.
+  GroupAbort(Segment segment, const Members& members, int doorbell)
+      : segment_(segment), members_(members), doorbell_(doorbell) {}
 
-  /// Makes cause the group's cause unless there is one already, and wakes whoever sleeps on any flag. To be called by
-  /// everybody who sees a reason: the first to do so may be killed before it has woken the others.
+  /// Makes cause the group's cause unless there is one already, and wakes whoever sleeps on any flag or on the doorbell.
+  /// To be called by everybody who sees a reason: the first to do so may be killed before it has woken the others.
   void raise(AbortCause cause) const;
-  /// Gives up waiting: fills this member's timeout record, then raises.
+  /// Gives up waiting for the members whose bits are set in missing: fills this member's timeout record, then raises.
   void raise_timeout(int own_index, double seconds, const Call& call,
                      const std::array<std::uint64_t, kMaxMembers / 64>& missing) const;
+  /// The same for a rank of another host, which may itself be waiting for others.
+  void raise_timeout(int own_index, double seconds, const Call& call, const Member& awaited) const;
+  /// Something happened on another host: fills this member's record, unless it has told of something before, and raises.
+  void raise_told(int own_index, const AbortNotice& notice) const;
+
   bool is_raised() const { return segment_.abort_line().cause.load() != 0; }
   std::optional<AbortCause> cause() const;
+  /// The cause in words that go to other hosts as well.
+  AbortNotice notice(const AbortCause& cause) const;
   /// The cause as status and sentence for a rank that is in this call. entered: it had begun to wait for others.
-  Failure describe(const AbortCause& cause, const Call& call, bool entered) const;
+  Failure describe(const AbortCause& cause, const Call& call, bool entered) const {
+    return notice(cause).describe(call, entered);
+  }
 
   /// Marks a member as having left and wakes whoever sleeps on its flags. Called by that member.
   void leave(int own_index) const;
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
+
+  int doorbell() const { return doorbell_; }
 
  private:
   std::string describe_timeout(int culprit) const;
 
   Segment segment_;
   const Members& members_;
+  int doorbell_;
 };
 
 }  // namespace ddl::runtime

@@ -45,10 +45,11 @@ bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy
 
 }  // namespace
 
-Channel::Channel(Segment segment, const Members& members, int index, WaitPolicy policy, FaultInjector& fault)
+Channel::Channel(Segment segment, const Members& members, const GroupAbort& abort, int index,
+                 WaitPolicy policy, FaultInjector& fault)
     : segment_(segment),
       members_(members),
-      abort_(segment, members),
+      abort_(abort),
       index_(index),
       policy_(policy),
       fault_(fault),
@@ -64,6 +65,25 @@ Outcome Channel::begin(Call call, CallDeadline deadline) {
 }
 
 Outcome Channel::exchange() {
+  if (auto met = meet(); !met) return met;
+  // Every rank compares with the first, so all find the same pair and say the same sentence.
+  const auto odd = odd_member();
+  if (!odd) return {};
+  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].place() +
+                                        " called " + call_of(0).signature() + ", " +
+                                        members_[static_cast<std::size_t>(*odd)].place() + " called " +
+                                        call_of(*odd).signature());
+}
+
+std::optional<int> Channel::odd_member() const {
+  const std::uint64_t first = segment_.flag(0, sequence_ & 1).fingerprint;
+  for (int i = 1; i < size(); ++i) {
+    if (segment_.flag(i, sequence_ & 1).fingerprint != first) return i;
+  }
+  return std::nullopt;
+}
+
+Outcome Channel::meet() {
   fault_.pass(call_kind_name(call_.kind), "before_publish");
   const std::uint32_t sequence = ++sequence_;
   FlagLine& own = segment_.flag(index_, sequence & 1);
@@ -77,7 +97,7 @@ Outcome Channel::exchange() {
     if (i == index_) continue;
     if (auto arrived = wait_for(i); !arrived) return arrived;
   }
-  return compare_calls();
+  return {};
 }
 
 Outcome Channel::wait_for(int index) {
@@ -104,7 +124,7 @@ Outcome Channel::wait_for(int index) {
 }
 
 Outcome Channel::stopped(int awaited) {
-  if (!abort_.is_raised()) abort_.raise({AbortReason::kLeft, awaited});
+  if (!abort_.is_raised()) abort_.raise({AbortCause::Where::kLeft, awaited});
   return tl::unexpected(abort_.describe(*abort_.cause(), call_, true));
 }
 
@@ -117,20 +137,6 @@ Outcome Channel::timed_out() {
   }
   abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
   return tl::unexpected(abort_.describe(*abort_.cause(), call_, true));
-}
-
-Outcome Channel::compare_calls() const {
-  // Every rank compares with the first, so all find the same pair and say the same sentence.
-  const FlagLine& first = segment_.flag(0, sequence_ & 1);
-  for (int i = 1; i < size(); ++i) {
-    const FlagLine& other = segment_.flag(i, sequence_ & 1);
-    if (other.fingerprint == first.fingerprint) continue;
-    return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].place() +
-                                          " called " + first.call.signature() + ", " +
-                                          members_[static_cast<std::size_t>(i)].place() + " called " +
-                                          other.call.signature());
-  }
-  return {};
 }
 
 }  // namespace ddl::runtime

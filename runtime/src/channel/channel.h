@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/deadline.h"
 #include "runtime/src/channel/abort.h"
@@ -33,9 +34,11 @@ struct CallDeadline {
 /// Not thread-safe: one call at a time.
 class Channel {
  public:
-  /// members and fault outlive the channel.
-  Channel(Segment segment, const Members& members, int index, WaitPolicy policy, FaultInjector& fault);
+  /// members, abort and fault outlive the channel.
+  Channel(Segment segment, const Members& members, const GroupAbort& abort, int index, WaitPolicy policy,
+          FaultInjector& fault);
 
+  const Members& members() const { return members_; }
   int index() const { return index_; }
   int size() const { return segment_.members(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
@@ -44,21 +47,29 @@ class Channel {
   Outcome begin(Call call, CallDeadline deadline);
   /// This rank's staging slot for the next exchange.
   std::byte* own_slot() const { return segment_.slot(index_, (sequence_ + 1) & 1); }
+  /// The call that was begun, with its number, and when it gives up.
+  const Call& call() const { return call_; }
+  const CallDeadline& deadline() const { return deadline_; }
   /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
   Outcome exchange();
+  /// An exchange that compares nothing, for who has compared already or does so with odd_member().
+  Outcome meet();
+  /// At the last exchange: the first member that called something else than member 0; nullopt if there is none.
+  std::optional<int> odd_member() const;
+  /// What a member called at the last exchange.
+  const Call& call_of(int index) const { return segment_.flag(index, sequence_ & 1).call; }
   /// What a rank had in its slot at the last exchange; valid until the next.
   const std::byte* slot(int index) const { return segment_.slot(index, sequence_ & 1); }
 
  private:
   Outcome wait_for(int index);
-  Outcome compare_calls() const;
   bool should_stop(int awaited) const { return abort_.is_raised() || abort_.has_left(awaited); }
   Outcome stopped(int awaited);
   Outcome timed_out();
 
   Segment segment_;
   const Members& members_;
-  GroupAbort abort_;
+  const GroupAbort& abort_;
   int index_;
   WaitPolicy policy_;
   FaultInjector& fault_;

@@ -9,7 +9,7 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 1;
+constexpr std::uint32_t kLayoutVersion = 2;
 constexpr std::size_t kPageBytes = 4096;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -38,6 +38,7 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentW
     new (&segment.sleeper(i)) SleeperLine{};
     new (&segment.presence(i)) PresenceLine{Presence::kJoined};
     new (&segment.timeout_record(i)) TimeoutRecord{};
+    new (&segment.told_record(i)) ToldRecord{};
     for (const unsigned parity : {0u, 1u}) {
       // As if every member had published the sequences up to the first: nothing after it has been reached.
       new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, Call{}};

@@ -2,7 +2,8 @@
 //
 //   header            one line, written by the member that makes the segment, before anybody else sees it
 //   abort line        the cause of an abort; the one line that several members may write, once
-//   per member        a sleeper line, a presence line and a timeout record, each written by that member alone
+//   per member        a sleeper line, a presence line, a timeout record and a record of what happened on another host,
+//                     each written by that member alone
 //   per member        two flag lines, for even and odd sequences, written by that member alone
 //   per member        two staging slots, for even and odd sequences, written by that member alone
 //
@@ -18,6 +19,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "runtime/src/channel/abort_notice.h"
 #include "runtime/src/channel/call.h"
 #include "runtime/src/channel/segment_shape.h"
 
@@ -56,6 +58,16 @@ struct alignas(kLineBytes) TimeoutRecord {
   double seconds;
   Call call;
   std::array<std::uint64_t, kMaxMembers / 64> missing;  ///< one bit per member that had not arrived
+  std::uint32_t awaits_another_host;                    ///< 1: it waited for the rank below instead
+  std::int32_t awaited_rank;
+  std::int32_t awaited_pid;
+  HostField awaited_host;
+};
+
+/// What this member knows of another host. Written before the abort word names the member, and only once.
+struct alignas(kLineBytes) ToldRecord {
+  AbortNotice notice;
+  std::atomic<std::uint32_t> is_taken;  ///< 1: one of the member's threads has begun to write
 };
 
 struct alignas(kLineBytes) AbortLine {
@@ -92,6 +104,10 @@ class Segment {
   TimeoutRecord& timeout_record(int index) const {
     return at<TimeoutRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine));
   }
+  ToldRecord& told_record(int index) const {
+    return at<ToldRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine) +
+                          sizeof(TimeoutRecord));
+  }
   /// The line of one member for the exchanges of the given parity (0 or 1).
   FlagLine& flag(int index, unsigned parity) const {
     return at<FlagLine>(flags_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(FlagLine));
@@ -102,7 +118,7 @@ class Segment {
 
  private:
   static constexpr std::size_t kMemberBytes =
-      sizeof(SleeperLine) + sizeof(PresenceLine) + sizeof(TimeoutRecord);
+      sizeof(SleeperLine) + sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(ToldRecord);
 
   Segment(std::byte* base, int members, std::size_t slot_bytes)
       : base_(base), members_(members), slot_bytes_(slot_bytes) {}

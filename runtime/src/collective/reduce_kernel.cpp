@@ -62,14 +62,17 @@ void reduce_typed(std::span<const std::byte* const> inputs, T* __restrict out, s
 }
 
 template <class T>
+void divide_typed(T* values, std::size_t count, T ranks) {
+  for (std::size_t e = 0; e < count; ++e) values[e] /= ranks;
+}
+
+template <class T>
 void reduce_op(ddl_op op, std::span<const std::byte* const> inputs, T* out, std::size_t count) {
   switch (op) {
     case DDL_SUM: return reduce_typed<Sum>(inputs, out, count);
     case DDL_AVERAGE: {
       reduce_typed<Sum>(inputs, out, count);
-      const T ranks = static_cast<T>(inputs.size());
-      for (std::size_t e = 0; e < count; ++e) out[e] /= ranks;
-      return;
+      return divide_typed(out, count, static_cast<T>(inputs.size()));
     }
     case DDL_MIN: return reduce_typed<Min>(inputs, out, count);
     case DDL_MAX: return reduce_typed<Max>(inputs, out, count);
@@ -88,6 +91,17 @@ void reduce_chunk(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> 
     case DDL_INT64: return reduce_op(op, inputs, reinterpret_cast<std::int64_t*>(out), count);
     case DDL_FLOAT32: return reduce_op(op, inputs, reinterpret_cast<float*>(out), count);
     case DDL_FLOAT64: return reduce_op(op, inputs, reinterpret_cast<double*>(out), count);
+    default: DDL_CHECK(false, "dtype " + std::to_string(dtype));
+  }
+}
+
+void divide_chunk(ddl_dtype dtype, std::byte* values, std::size_t count, int ranks) {
+  switch (dtype) {
+    case DDL_INT32: return divide_typed(reinterpret_cast<std::int32_t*>(values), count, std::int32_t{ranks});
+    case DDL_INT64: return divide_typed(reinterpret_cast<std::int64_t*>(values), count, std::int64_t{ranks});
+    case DDL_FLOAT32: return divide_typed(reinterpret_cast<float*>(values), count, static_cast<float>(ranks));
+    case DDL_FLOAT64:
+      return divide_typed(reinterpret_cast<double*>(values), count, static_cast<double>(ranks));
     default: DDL_CHECK(false, "dtype " + std::to_string(dtype));
   }
 }

@@ -17,4 +17,7 @@ namespace ddl::runtime {
 void reduce_chunk(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
                   std::size_t count);
 
+/// values[e] /= ranks for count elements: what turns a sum over ranks inputs into the average.
+void divide_chunk(ddl_dtype dtype, std::byte* values, std::size_t count, int ranks);
+
 }  // namespace ddl::runtime

@@ -1,8 +1,11 @@
 // Ranks of one host: memory that the first of them makes and passes to the others by descriptor.
 #pragma once
 
+#include <optional>
+
 #include "runtime/src/fault.h"
 #include "runtime/src/transport/transport.h"
+#include "runtime/src/transport/wire_up_leader.h"
 
 namespace ddl::runtime {
 
@@ -18,11 +21,15 @@ class SharedMemoryTransport final : public Transport {
 
   const char* name() const override { return "shared memory"; }
   Status is_usable(const Membership& membership) const override;
-  Result<SharedGroup> connect(Bootstrap& bootstrap, const SegmentWish& wish) override;
+  Status offer(Bootstrap& bootstrap, const SegmentWish& wish) override;
+  Result<SharedGroup> connect(Bootstrap& bootstrap) override;
 
  private:
+  Result<SharedGroup> follow(Bootstrap& bootstrap);
+
   FaultInjector& fault_;
   double seconds_;
+  std::optional<Result<WireUpLeader>> leader_;  ///< on the first local rank, between offer() and connect()
 };
 
 }  // namespace ddl::runtime

@@ -1,4 +1,5 @@
-// The seam through which the ranks of a group reach each other's memory.
+// The seam through which the ranks of one host reach each other's memory. Its sibling for ranks of different hosts is
+// transport/link_transport.h.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace ddl::runtime {
 
-/// A wired-up group, from the view of one member.
+/// The wired-up ranks of one host, from the view of one member.
 struct SharedGroup {
   /// A segment that all members map, laid out and initialised.
   std::shared_ptr<const MappedMemory> memory;
@@ -21,6 +22,8 @@ struct SharedGroup {
   /// One per member, readable when its process has ended; empty where there is nothing to watch: for the own process
   /// and for ranks that are threads of it.
   std::vector<UniqueFd> pidfds;
+  /// An eventfd of the whole group, readable once the group has been aborted.
+  UniqueFd doorbell;
   /// CPUs that the members may run on, all together.
   int cpus = 1;
 };
@@ -33,11 +36,13 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   virtual const char* name() const = 0;  ///< static storage
-  /// An error that gives the reason if this transport cannot connect these ranks.
+  /// An error that gives the reason if this transport cannot connect the ranks of this host.
   virtual Status is_usable(const Membership& membership) const = 0;
-  /// Collective over all ranks of the job: they meet through the bootstrap and return when all are connected, or all
-  /// fail. Waits without limit for ranks that have not begun yet. The first rank's wish for the segment holds.
-  virtual Result<SharedGroup> connect(Bootstrap& bootstrap, const SegmentWish& wish) = 0;
+  /// Puts into the bootstrap what the others need to find this rank. A fence of all ranks follows, whatever comes out
+  /// here. The first rank's wish for the segment holds.
+  virtual Status offer(Bootstrap& bootstrap, const SegmentWish& wish) = 0;
+  /// After that fence; collective over the ranks of the host: they return when all are connected, or all fail.
+  virtual Result<SharedGroup> connect(Bootstrap& bootstrap) = 0;
 };
 
 }  // namespace ddl::runtime

@@ -1,6 +1,7 @@
 #include "runtime/src/transport/wire_up_leader.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ constexpr std::size_t kSpareCallers = 16;
 
 Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const SegmentWish& wish) {
   WireUpLeader leader;
-  const int count = static_cast<int>(membership.local_members.size());
+  const int count = static_cast<int>(membership.local_members().size());
   const std::size_t bytes = Segment::bytes_for(count, wish.slot_bytes);
   auto memory_fd = make_sealed_memory(bytes);
   if (!memory_fd) return fail(std::move(memory_fd.error()));
@@ -31,8 +32,10 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   leader.memory_fd_ = *std::move(memory_fd);
   leader.memory_ = std::make_shared<const MappedMemory>(*std::move(memory));
   Segment::create({leader.memory_->data(), bytes}, count, wish);
+  leader.doorbell_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!leader.doorbell_) return fail_errno("eventfd");
 
-  for (const int rank : membership.local_members) {
+  for (const int rank : membership.local_members()) {
     leader.index_of_rank_.emplace(rank, leader.members_.size());
     leader.members_.push_back(Member{rank, "", 0});
   }
@@ -66,6 +69,7 @@ Result<SharedGroup> WireUpLeader::gather(Deadline deadline) {
   group.index = 0;
   group.pidfds = std::move(pidfds_);
   group.pidfds.front().reset();
+  group.doorbell = std::move(doorbell_);
   group.cpus = cpus_.count();
   return group;
 }
@@ -164,7 +168,7 @@ Status WireUpLeader::welcome_all(Deadline deadline) {
     const MemberEntry entry{member.rank, member.pid, HostField::of(member.host)};
     message.insert(message.end(), bytes_of(entry).begin(), bytes_of(entry).end());
   }
-  std::vector<int> fds{memory_fd_.get()};
+  std::vector<int> fds{memory_fd_.get(), doorbell_.get()};
   for (const UniqueFd& pidfd : pidfds_) fds.push_back(pidfd.get());
 
   for (std::size_t i = 1; i < sockets_.size(); ++i) {

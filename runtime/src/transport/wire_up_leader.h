@@ -44,6 +44,7 @@ class WireUpLeader {
 
   Rendezvous rendezvous_;
   UniqueFd memory_fd_;
+  UniqueFd doorbell_;
   std::shared_ptr<const MappedMemory> memory_;
   UniqueFd listener_;
   std::map<int, std::size_t> index_of_rank_;  ///< of all members

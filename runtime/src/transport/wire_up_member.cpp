@@ -11,24 +11,27 @@
 namespace ddl::runtime {
 namespace {
 
+/// Descriptors before those of the members: the memory's and the doorbell's.
+constexpr std::size_t kSharedFds = 2;
+
 Result<SharedGroup> receive_group(int socket, const Membership& membership) {
   std::vector<UniqueFd> fds;
   Welcome welcome;
   DDL_TRY(receive_exactly(socket, writable_bytes_of(welcome), fds));
-  const std::size_t count = membership.local_members.size();
+  const std::size_t count = membership.local_members().size();
   if (welcome.magic != kWireUpMagic || welcome.version != kWireUpVersion ||
       welcome.members != static_cast<std::int32_t>(count)) {
     return fail(ErrorCode::kProtocol, "the leader counts other ranks or uses another version of libddl");
   }
   std::vector<MemberEntry> entries(count);
   DDL_TRY(receive_exactly(socket, std::as_writable_bytes(std::span(entries)), fds));
-  // The memory and one pidfd per member, of which the first batch came with the message itself.
-  const std::size_t batches = (1 + count + kMaxPassedFds - 1) / kMaxPassedFds;
+  // The memory, the doorbell and one pidfd per member, of which the first batch came with the message itself.
+  const std::size_t batches = (kSharedFds + count + kMaxPassedFds - 1) / kMaxPassedFds;
   std::vector<std::byte> further(batches - 1);
   DDL_TRY(receive_exactly(socket, further, fds));
-  if (fds.size() != 1 + count) {
+  if (fds.size() != kSharedFds + count) {
     return fail(ErrorCode::kProtocol, "the leader passed " + std::to_string(fds.size()) +
-                                          " descriptors instead of " + std::to_string(1 + count));
+                                          " descriptors instead of " + std::to_string(kSharedFds + count));
   }
 
   auto bytes = check_sealed_memory(fds.front().get());
@@ -43,13 +46,14 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
 
   SharedGroup group;
   group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
+  group.doorbell = std::move(fds[1]);
   group.cpus = welcome.cpus;
   for (std::size_t i = 0; i < count; ++i) {
-    if (entries[i].rank != membership.local_members[i]) {
+    if (entries[i].rank != membership.local_members()[i]) {
       return fail(ErrorCode::kProtocol, "the leader orders the ranks differently");
     }
     group.members.push_back(Member{entries[i].rank, entries[i].host.str(), entries[i].pid});
-    group.pidfds.push_back(std::move(fds[1 + i]));
+    group.pidfds.push_back(std::move(fds[kSharedFds + i]));
     if (entries[i].rank == membership.rank) {
       group.index = static_cast<int>(i);
       group.pidfds.back().reset();

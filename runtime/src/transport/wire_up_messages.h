@@ -2,8 +2,8 @@
 // version of libddl, so it is sent as it lies in memory.
 //
 //   member -> leader   Hello
-//   leader -> member   Welcome, one MemberEntry per member; the shared memory's descriptor and one pidfd per member
-//                      travel with it, in batches of kMaxPassedFds, each further batch with one more byte
+//   leader -> member   Welcome, one MemberEntry per member; the descriptors of the shared memory and of the doorbell and
+//                      one pidfd per member travel with it, in batches of kMaxPassedFds, each further batch with one more byte
 //   member -> leader   one byte: mapped
 //   leader -> member   one byte: everybody has mapped
 #pragma once
@@ -11,32 +11,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
-#include <string>
-#include <string_view>
 
+#include "runtime/src/channel/text_field.h"
 #include "runtime/src/transport/cpu_set.h"
 
 namespace ddl::runtime {
 
 inline constexpr std::uint32_t kWireUpMagic = 0x44444C57;  // "DDLW"
-inline constexpr std::uint32_t kWireUpVersion = 1;
+inline constexpr std::uint32_t kWireUpVersion = 2;
 
 using Nonce = std::array<std::uint8_t, 16>;
-
-/// A host's name with a fixed place; longer names are cut.
-struct HostField {
-  std::array<char, 64> text{};
-
-  static HostField of(std::string_view name) {
-    HostField field;
-    std::memcpy(field.text.data(), name.data(), std::min(name.size(), field.text.size() - 1));
-    return field;
-  }
-  /// Never reads past the field, whatever arrived.
-  std::string str() const { return std::string(text.data(), ::strnlen(text.data(), text.size())); }
-};
 
 struct Hello {
   std::uint32_t magic = kWireUpMagic;

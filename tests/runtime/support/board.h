@@ -40,7 +40,7 @@ class Board {
     int arrived = 0;
     unsigned fences = 0;
     std::size_t notes = 0;
-    std::array<Note, 64> note{};
+    std::array<Note, 1024> note{};
   };
   class Locked;
 

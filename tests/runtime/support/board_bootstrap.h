@@ -1,15 +1,23 @@
-// A bootstrap over a Board: ranks as threads or as forked processes, all on this host.
+// A bootstrap over a Board: ranks as threads or as forked processes, on hosts that the test makes up.
 #pragma once
+
+#include <vector>
 
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/support/board.h"
 
 namespace ddl::runtime::test {
 
+/// The ranks of each host; empty: all on one.
+using Hosts = std::vector<std::vector<int>>;
+
+/// Hosts of so many ranks each, filled in order: {2, 1} is {{0, 1}, {2}}.
+Hosts hosts_of_sizes(const std::vector<int>& sizes);
+
 class BoardBootstrap final : public Bootstrap {
  public:
   /// board outlives the bootstrap. generation: as many contexts as this rank has made on the board.
-  BoardBootstrap(Board& board, int rank, std::uint32_t generation = 1);
+  BoardBootstrap(Board& board, int rank, std::uint32_t generation = 1, const Hosts& hosts = {});
 
   const char* name() const override { return "board"; }
   const Membership& membership() const override { return membership_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "runtime/support/expect.h"
@@ -60,13 +61,53 @@ void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string
   }
 }
 
+/// Which ranks are on which host, put together from what every rank says of itself.
+Groups groups_of(ddl_context* context) {
+  const int size = ddl_size(context);
+  const std::int32_t own[] = {ddl_local_rank(context), ddl_local_size(context), ddl_cross_rank(context),
+                              ddl_cross_size(context)};
+  constexpr std::size_t kFields = std::size(own);
+  std::vector<std::int32_t> all(kFields * static_cast<std::size_t>(size));
+  expect_ok(ddl_allgather(context, own, all.data(), kFields, DDL_INT32, nullptr), "gathering the layout");
+  const auto field = [&](int rank, std::size_t which) {
+    return all[static_cast<std::size_t>(rank) * kFields + which];
+  };
+  Groups groups;
+  std::vector<std::int32_t> sizes;
+  for (int rank = 0; rank < size; ++rank) {
+    if (field(rank, 0) != 0) continue;
+    groups.push_back({rank});
+    sizes.push_back(field(rank, 1));
+  }
+  for (int rank = 0; rank < size; ++rank) {
+    const std::int32_t local_rank = field(rank, 0);
+    if (local_rank == 0) continue;
+    // The cross rank counts the hosts that have this local rank.
+    std::int32_t cross_rank = field(rank, 2);
+    std::size_t host = 0;
+    while (host < groups.size() && (sizes[host] <= local_rank || cross_rank-- > 0)) ++host;
+    expect(host < groups.size(), "the cross rank names no host");
+    groups[host].push_back(rank);
+  }
+  for (std::size_t host = 0; host < groups.size(); ++host) {
+    expect(groups[host].size() == static_cast<std::size_t>(sizes[host]), "a local size is wrong");
+    expect(std::is_sorted(groups[host].begin(), groups[host].end()), "local ranks are not in rank order");
+    for (const int rank : groups[host]) {
+      const auto with_it = std::count_if(
+          sizes.begin(), sizes.end(), [&](std::int32_t local_size) { return local_size > field(rank, 0); });
+      expect(with_it == field(rank, 3), "a cross size is wrong");
+    }
+  }
+  return groups;
+}
+
 template <class T>
-void check_allreduce_of(ddl_context* context, std::uint64_t count, ddl_op op) {
+void check_allreduce_of(ddl_context* context, const Groups& groups, std::uint64_t count, ddl_op op) {
   const ddl_dtype dtype = TypeOf<T>::value;
   const std::uint64_t seed = count * 8 + static_cast<std::uint64_t>(op);
   const std::string what = describe("allreduce", context, dtype, count) + ", op " + std::to_string(op);
   std::vector<T> wanted(count);
-  for (std::uint64_t e = 0; e < count; ++e) wanted[e] = reduced_element<T>(op, ddl_size(context), e, seed);
+  for (std::uint64_t e = 0; e < count; ++e) wanted[e] = reduced_element<T>(op, groups, e, seed);
   const std::vector<T> input = input_of<T>(ddl_rank(context), count, seed);
 
   Fenced<T> send(input), recv(count);
@@ -131,7 +172,7 @@ T allreduce_one(ddl_context* context, const std::vector<T>& values, ddl_op op) {
 }
 
 template <class T>
-void check_special_floats(ddl_context* context) {
+void check_special_floats(ddl_context* context, const Groups& groups) {
   const int ranks = ddl_size(context);
   const T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
   for (int odd = 0; odd < ranks; ++odd) {
@@ -143,8 +184,8 @@ void check_special_floats(ddl_context* context) {
     expect(allreduce_one(context, values, DDL_MAX) == (ranks == 1 ? -infinity : T{1}), "max takes -infinity");
     expect(allreduce_one(context, values, DDL_SUM) == -infinity, "sum misses -infinity");
   }
-  // Equal zeros: the last rank's is taken, as documented.
-  const T last = ranks % 2 == 0 ? T{-0.0} : T{0.0};
+  // Equal zeros: that of the last rank in the tree is taken, as documented.
+  const T last = groups.back().back() % 2 == 1 ? T{-0.0} : T{0.0};
   for (const ddl_op op : {DDL_MIN, DDL_MAX}) {
     const T zero = allreduce_one<T>(context, {T{0.0}, T{-0.0}}, op);
     expect(zero == 0 && std::signbit(zero) == std::signbit(last), "the zero is not the last rank's");
@@ -240,7 +281,8 @@ const Variant kOdd[] = {
      }},
 };
 
-void check_mismatch(ddl_context* context, const Variant& usual, const Variant& odd, int odd_rank) {
+void check_mismatch(ddl_context* context, const Groups& groups, const Variant& usual, const Variant& odd,
+                    int odd_rank) {
   const int rank = ddl_rank(context);
   const std::string what = std::string("mismatch of ") + odd.differs + " on rank " + std::to_string(odd_rank);
   Fenced<float> send(input_of<float>(rank, kMismatchCount, 1));
@@ -250,10 +292,12 @@ void check_mismatch(ddl_context* context, const Variant& usual, const Variant& o
   const std::string sentence = ddl_last_error();
   expect(recv.is_untouched(), what + ": a receive buffer was written");
   expect_contains(sentence, std::string("rank 0 on "));
-  expect_contains(sentence, "rank " + std::to_string(odd_rank == 0 ? 1 : odd_rank) + " on ");
+  // All are compared with rank 0; if that is the odd one, the next of the tree is named.
+  const int next = groups[0].size() > 1 ? groups[0][1] : groups[1][0];
+  expect_contains(sentence, "rank " + std::to_string(odd_rank == 0 ? next : odd_rank) + " on ");
   expect_contains(sentence, std::string(" called ") + usual.signature);
   expect_contains(sentence, std::string(" called ") + odd.signature);
-  check_allreduce_of<float>(context, 5, DDL_SUM);
+  check_allreduce_of<float>(context, groups, 5, DDL_SUM);
 }
 
 }  // namespace
@@ -271,9 +315,10 @@ std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int rank
 }
 
 void check_allreduce(ddl_context* context, const std::vector<std::uint64_t>& counts) {
+  const Groups groups = groups_of(context);
   for_every_type([&]<class T>() {
     for (const std::uint64_t count : counts) {
-      for (const ddl_op op : kOps) check_allreduce_of<T>(context, count, op);
+      for (const ddl_op op : kOps) check_allreduce_of<T>(context, groups, count, op);
     }
   });
 }
@@ -293,8 +338,9 @@ void check_allgather(ddl_context* context, const std::vector<std::uint64_t>& cou
 }
 
 void check_special_values(ddl_context* context) {
-  check_special_floats<float>(context);
-  check_special_floats<double>(context);
+  const Groups groups = groups_of(context);
+  check_special_floats<float>(context, groups);
+  check_special_floats<double>(context, groups);
   check_special_integers<std::int32_t>(context);
   check_special_integers<std::int64_t>(context);
   check_equal_nan_bits(context);
@@ -302,8 +348,9 @@ void check_special_values(ddl_context* context) {
 
 void check_mismatches(ddl_context* context) {
   if (ddl_size(context) == 1) return;
+  const Groups groups = groups_of(context);
   for (int odd_rank = 0; odd_rank < ddl_size(context); ++odd_rank) {
-    for (const Variant& odd : kOdd) check_mismatch(context, kUsual, odd, odd_rank);
+    for (const Variant& odd : kOdd) check_mismatch(context, groups, kUsual, odd, odd_rank);
     const Variant root0 = {"", "broadcast(root 0, float32, 10 elements)",
                            [](ddl_context* self, float*, float* recv) {
                              return ddl_broadcast(self, recv, kMismatchCount, DDL_FLOAT32, 0, nullptr);
@@ -312,7 +359,7 @@ void check_mismatches(ddl_context* context) {
                            [](ddl_context* self, float*, float* recv) {
                              return ddl_broadcast(self, recv, kMismatchCount, DDL_FLOAT32, 1, nullptr);
                            }};
-    check_mismatch(context, root0, root1, odd_rank);
+    check_mismatch(context, groups, root0, root1, odd_rank);
   }
 }
 

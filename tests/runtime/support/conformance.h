@@ -12,7 +12,7 @@ namespace ddl::conformance {
 std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int ranks);
 
 /// Each is collective and throws std::runtime_error with what differs. Expected values are computed from all ranks'
-/// inputs, element by element and in rank order, and compared bit by bit.
+/// inputs, element by element and along the canonical tree of the job's hosts, and compared bit by bit.
 void check_allreduce(ddl_context* context, const std::vector<std::uint64_t>& counts);
 void check_broadcast(ddl_context* context, const std::vector<std::uint64_t>& counts);
 void check_allgather(ddl_context* context, const std::vector<std::uint64_t>& counts);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "runtime/src/transport/transport.h"
 
@@ -10,17 +11,19 @@ namespace ddl::runtime::test {
 
 class InProcessTransport final : public Transport {
  public:
-  /// Lays out a segment for so many ranks.
-  InProcessTransport(int ranks, const SegmentWish& wish, int cpus);
+  /// Lays out a segment for the ranks of one host.
+  InProcessTransport(const std::vector<int>& ranks, const SegmentWish& wish, int cpus);
 
   const char* name() const override { return "in-process"; }
   Status is_usable(const Membership&) const override { return {}; }
   /// The wish was taken in the constructor.
-  Result<SharedGroup> connect(Bootstrap& bootstrap, const SegmentWish& wish) override;
+  Status offer(Bootstrap&, const SegmentWish&) override { return {}; }
+  Result<SharedGroup> connect(Bootstrap& bootstrap) override;
 
  private:
   std::shared_ptr<const MappedMemory> memory_;
   Members members_;
+  UniqueFd doorbell_;
   int cpus_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/pidfd.h"
 #include "runtime/src/api/handle.h"
 #include "runtime/src/transport/shared_memory.h"
+#include "runtime/src/transport/tcp/tcp_transport.h"
 #include "runtime/support/board_bootstrap.h"
 
 namespace ddl::runtime::test {
@@ -39,9 +40,15 @@ struct Child {
 
 ddl_context* RankPlace::join() {
   FaultInjector fault(settings_.fault, rank_);
-  SharedMemoryTransport transport(fault, wire_up_seconds_);
-  auto joined = Context::join(settings_, std::make_unique<BoardBootstrap>(board_, rank_, ++generation_),
-                              transport, fault);
+  SharedMemoryTransport memory(fault, wire_up_seconds_);
+  TcpSettings tcp_settings;
+  tcp_settings.interfaces = {"lo"};
+  tcp_settings.job_key_fd = settings_.job_key_fd;
+  tcp_settings.seconds = wire_up_seconds_;
+  TcpTransport tcp(tcp_settings, fault);
+  auto joined =
+      Context::join(settings_, std::make_unique<BoardBootstrap>(board_, rank_, ++generation_, hosts_),
+                    {memory, tcp}, fault);
   if (!joined) throw std::runtime_error(joined.error().message());
   return new ddl_context{*std::move(joined), false};
 }
@@ -57,7 +64,7 @@ std::vector<RankEnd> ProcessJob::run(const std::function<std::string(RankPlace&)
     DDL_CHECK(pid >= 0, "fork");
     if (pid == 0) {
       for (Child& elder : children) elder = Child{};
-      RankPlace place(board, rank, settings, wire_up_seconds);
+      RankPlace place(board, rank, hosts, settings, wire_up_seconds);
       be_rank(place, pipe->second.get(), body);
     }
     auto pidfd = open_pidfd(pid);

@@ -10,6 +10,7 @@
 #include "ddl/ddl.h"
 #include "runtime/src/settings.h"
 #include "runtime/support/board.h"
+#include "runtime/support/board_bootstrap.h"
 
 namespace ddl::runtime::test {
 
@@ -24,8 +25,8 @@ struct RankEnd {
 /// One rank's place in the job, from which it joins.
 class RankPlace {
  public:
-  RankPlace(Board& board, int rank, const Settings& settings, double wire_up_seconds)
-      : board_(board), rank_(rank), settings_(settings), wire_up_seconds_(wire_up_seconds) {}
+  RankPlace(Board& board, int rank, const Hosts& hosts, const Settings& settings, double wire_up_seconds)
+      : board_(board), rank_(rank), hosts_(hosts), settings_(settings), wire_up_seconds_(wire_up_seconds) {}
 
   int rank() const { return rank_; }
   /// A new context, owned by the caller until ddl_finalize(); throws std::runtime_error.
@@ -34,6 +35,7 @@ class RankPlace {
  private:
   Board& board_;
   int rank_;
+  Hosts hosts_;
   Settings settings_;
   double wire_up_seconds_;
   std::uint32_t generation_ = 0;
@@ -41,6 +43,8 @@ class RankPlace {
 
 struct ProcessJob {
   int ranks = 1;
+  /// The ranks of each host, which speak to each other by TCP over loopback; empty: all on one.
+  Hosts hosts;
   Settings settings;
   double wire_up_seconds = 60.0;
   double deadline_seconds = 60.0;  ///< ranks that are still there are killed, and show that as their end

@@ -1,4 +1,4 @@
-// What the collectives should compute, written a second time: one element, plainly, in rank order.
+// What the collectives should compute, written a second time: one element, plainly, along the canonical tree.
 #pragma once
 
 #include <cmath>
@@ -70,11 +70,32 @@ T combine(ddl_op op, T a, T b) {
   return a > b ? a : b;
 }
 
+/// The ranks of each host, hosts in the order of their lowest ranks.
+using Groups = std::vector<std::vector<int>>;
+
+/// The ranks of a host in order; then hosts: as many pairs from the front as there are hosts above a power of two, then
+/// neighbours, then neighbours of those, until one value is left.
 template <class T>
-T reduced_element(ddl_op op, int ranks, std::uint64_t e, std::uint64_t seed) {
-  T result = input_element<T>(0, e, seed);
-  for (int rank = 1; rank < ranks; ++rank) result = combine(op, result, input_element<T>(rank, e, seed));
-  return op == DDL_AVERAGE ? static_cast<T>(result / static_cast<T>(ranks)) : result;
+T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_t seed) {
+  std::vector<T> values;
+  std::size_t ranks = 0;
+  for (const std::vector<int>& group : groups) {
+    T value = input_element<T>(group[0], e, seed);
+    for (std::size_t i = 1; i < group.size(); ++i)
+      value = combine(op, value, input_element<T>(group[i], e, seed));
+    values.push_back(value);
+    ranks += group.size();
+  }
+  std::size_t power = 1;
+  while (power * 2 <= values.size()) power *= 2;
+  for (std::size_t pairs = values.size() - power; values.size() > 1; pairs = values.size() / 2) {
+    if (pairs == 0) pairs = values.size() / 2;
+    std::vector<T> next;
+    for (std::size_t i = 0; i < pairs; ++i) next.push_back(combine(op, values[2 * i], values[2 * i + 1]));
+    next.insert(next.end(), values.begin() + static_cast<std::ptrdiff_t>(2 * pairs), values.end());
+    values = next;
+  }
+  return op == DDL_AVERAGE ? static_cast<T>(values[0] / static_cast<T>(ranks)) : values[0];
 }
 
 }  // namespace ddl::conformance

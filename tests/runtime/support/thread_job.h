@@ -7,11 +7,15 @@
 #include <functional>
 
 #include "ddl/ddl.h"
+#include "runtime/support/board_bootstrap.h"
 
 namespace ddl::runtime::test {
 
 struct ThreadJob {
   int ranks = 1;
+  /// The ranks of each host, which speak to each other by TCP over loopback; empty: all on one.
+  Hosts hosts;
+  /// Of one rank and exchange: on several hosts, of its input and of its result.
   std::size_t slot_bytes = 32 << 10;
   std::uint32_t first_sequence = 0;
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.

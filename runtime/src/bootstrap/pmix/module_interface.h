@@ -10,7 +10,7 @@
 namespace ddl::runtime {
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
-inline constexpr std::uint32_t kBootstrapInterface = 1;
+inline constexpr std::uint32_t kBootstrapInterface = 2;
 inline constexpr char kPmixModuleFile[] = "libddl_pmix.so";
 inline constexpr char kPmixFactorySymbol[] = "ddl_pmix_bootstrap_create";
 

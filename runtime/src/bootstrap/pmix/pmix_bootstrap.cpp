@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -182,11 +183,49 @@ class PmixBootstrap final : public Bootstrap {
     return {};
   }
 
+  /// The ranks of each host, from the job's map, which every server hands to its clients: no rank fetches anything.
+  Status resolve_hosts(std::vector<std::vector<int>>& groups) const;
+
   PmixSession& session_;
   pmix_proc_t self_;
   Membership membership_;
   bool left_ = false;
 };
+
+/// "0,1,2" as ranks.
+Result<std::vector<int>> ranks_of_list(const std::string& list) {
+  std::vector<int> ranks;
+  for (const std::string_view part : split(list, ',')) {
+    const auto rank = parse_integer(trim(part));
+    if (!rank || *rank < 0 || *rank > std::numeric_limits<int>::max()) {
+      return fail(ErrorCode::kProtocol,
+                  "the PMIx server's list of local peers is not one of ranks: \"" + list + "\"");
+    }
+    ranks.push_back(static_cast<int>(*rank));
+  }
+  return ranks;
+}
+
+Status PmixBootstrap::resolve_hosts(std::vector<std::vector<int>>& groups) const {
+  char* list = nullptr;
+  if (const pmix_status_t status = PMIx_Resolve_nodes(self_.nspace, &list); status != PMIX_SUCCESS) {
+    return fail(pmix_error("PMIx_Resolve_nodes", status));
+  }
+  const std::string nodes = list == nullptr ? "" : list;
+  std::free(list);  // NOLINT(cppcoreguidelines-no-malloc): PMIx allocated it so
+  groups.clear();
+  for (const std::string_view node : split(nodes, ',')) {
+    const std::string name(node);
+    pmix_proc_t* members = nullptr;
+    std::size_t count = 0;
+    const pmix_status_t status = PMIx_Resolve_peers(name.c_str(), self_.nspace, &members, &count);
+    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Resolve_peers of " + name, status));
+    std::vector<int>& group = groups.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) group.push_back(static_cast<int>(members[i].rank));
+    PMIX_PROC_FREE(members, count);
+  }
+  return {};
+}
 
 Status PmixBootstrap::load_membership(std::uint32_t generation) {
   membership_.generation = generation;
@@ -204,20 +243,18 @@ Status PmixBootstrap::load_membership(std::uint32_t generation) {
 
   PmixValue peers;
   DDL_TRY(get_of_job(PMIX_LOCAL_PEERS, peers));
-  const std::string list = peers.text().value_or("");
-  membership_.local_members.clear();
-  bool lists_self = false;
-  for (const std::string_view part : split(list, ',')) {
-    const auto peer = parse_integer(trim(part));
-    if (!peer || *peer < 0 || *peer >= *ranks) {
-      return fail(ErrorCode::kProtocol,
-                  "the PMIx server's list of local peers is not one of ranks: \"" + list + "\"");
-    }
-    membership_.local_members.push_back(static_cast<int>(*peer));
-    lists_self = lists_self || *peer == membership_.rank;
+  auto local = ranks_of_list(peers.text().value_or(""));
+  if (!local) return fail(std::move(local.error()));
+  std::vector<std::vector<int>> groups{*local};
+  if (static_cast<int>(local->size()) != membership_.size) DDL_TRY(resolve_hosts(groups));
+  auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
+  if (!layout) return fail(std::move(layout.error().during("the PMIx server's map of the job")));
+  membership_.layout = *std::move(layout);
+  std::sort(local->begin(), local->end());
+  if (membership_.local_members() != *local) {
+    return fail(ErrorCode::kProtocol,
+                "the PMIx server's list of local peers does not fit its map of the job");
   }
-  std::sort(membership_.local_members.begin(), membership_.local_members.end());
-  if (!lists_self) return fail(ErrorCode::kProtocol, "the PMIx server's list of local peers lacks this rank");
 
   // Optional: only for sentences. The launcher's name of the host is the one that the user knows.
   PmixValue host;

@@ -1,0 +1,20 @@
+#include "runtime/src/channel/abort_notice.h"
+
+namespace ddl::runtime {
+
+Failure AbortNotice::describe(const Call& call, bool entered) const {
+  const std::string who = Member{rank, host.str(), pid}.describe();
+  const std::string when = (entered ? " during " : " before ") + call.describe();
+  switch (reason) {
+    case AbortReason::kDied: return {DDL_ERROR_PEER_LOST, who + " died" + when};
+    case AbortReason::kLeft: return {DDL_ERROR_PEER_LOST, who + " left the job (finalize)" + when};
+    case AbortReason::kTimedOut: return {DDL_ERROR_TIMEOUT, text.str()};
+    case AbortReason::kLost:
+      return {DDL_ERROR_PEER_LOST, who + " cannot be reached any more" + when + ": " + text.str()};
+    case AbortReason::kBroken:
+      return {DDL_ERROR_INTERNAL, who + " broke the protocol" + when + ": " + text.str()};
+  }
+  return {DDL_ERROR_INTERNAL, "the group was aborted for an unknown reason"};
+}
+
+}  // namespace ddl::runtime

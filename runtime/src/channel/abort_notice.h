@@ -1,0 +1,41 @@
+// Why a job's ranks can go on no more, in words that every rank of every host understands.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/src/channel/call.h"
+#include "runtime/src/channel/text_field.h"
+#include "runtime/src/failure.h"
+#include "runtime/src/transport/member.h"
+
+namespace ddl::runtime {
+
+enum class AbortReason : std::uint32_t {
+  kDied = 1,      ///< the culprit's process ended without leaving
+  kLeft = 2,      ///< the culprit left while somebody waited for it
+  kTimedOut = 3,  ///< the culprit gave up waiting
+  kLost = 4,      ///< the culprit cannot be reached any more; text says what the system says
+  kBroken = 5,    ///< the culprit sent what it should not have; text says what
+};
+
+/// True for the values above: a reason comes out of shared memory or from the network.
+constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 5; }
+
+/// Plain data: it lies in shared memory and travels between hosts.
+struct AbortNotice {
+  AbortReason reason = AbortReason::kDied;
+  std::int32_t rank = 0;  ///< the culprit
+  std::int32_t pid = 0;
+  std::uint32_t reserved = 0;
+  HostField host;
+  TextField<432> text;  ///< kTimedOut: the whole sentence, the same for everybody
+
+  static AbortNotice of(AbortReason reason, const Member& culprit, const std::string& text = "") {
+    return {reason, culprit.rank, culprit.pid, 0, HostField::of(culprit.host), TextField<432>::of(text)};
+  }
+  /// The status and the sentence for a rank that is in this call. entered: it had begun to wait for others.
+  Failure describe(const Call& call, bool entered) const;
+};
+static_assert(sizeof(AbortNotice) == 512);
+
+}  // namespace ddl::runtime

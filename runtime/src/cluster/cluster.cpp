@@ -1,0 +1,194 @@
+#include "runtime/src/cluster/cluster.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/src/cluster/cluster_calls.h"
+#include "runtime/src/collective/element.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// What hosts say to each other when they compare what they called. The first slice follows if payload_bytes says so.
+struct AgreementFrame {
+  static constexpr std::uint32_t kMagic = 0x44444C41;  // "DDLA"
+  std::uint32_t magic = kMagic;
+  std::uint32_t reserved = 0;
+  std::uint64_t payload_bytes = 0;
+  Verdict verdict;
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& plain) {
+  return std::as_bytes(std::span(&plain, 1));
+}
+template <class T>
+std::span<std::byte> writable_bytes_of(T& plain) {
+  return std::as_writable_bytes(std::span(&plain, 1));
+}
+
+Call describe(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
+  Call call;
+  call.kind = kind;
+  call.count = count;
+  call.dtype = static_cast<std::uint8_t>(dtype);
+  return call;
+}
+
+}  // namespace
+
+Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
+                 FaultInjector& fault)
+    : layout_(layout),
+      areas_(areas),
+      channel_(channel),
+      lane_(std::move(lane)),
+      fault_(fault),
+      agreement_steps_(allreduce_steps(layout.host_count(), layout.own)) {}
+
+Outcome Cluster::allreduce(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype,
+                           ddl_op op, CallDeadline deadline) {
+  Call call = describe(CallKind::kAllreduce, count, dtype);
+  call.op = static_cast<std::uint8_t>(op);
+  ClusterAllreduce work({layout_, areas_, channel_}, agreement_steps_, send, recv, count, dtype, op);
+  return run(work, call, deadline);
+}
+
+Outcome Cluster::broadcast(std::byte* buffer, std::uint64_t count, ddl_dtype dtype, int root,
+                           CallDeadline deadline) {
+  Call call = describe(CallKind::kBroadcast, count, dtype);
+  call.root = root;
+  const int rank = layout_.local()[static_cast<std::size_t>(channel_.index())];
+  ClusterBroadcast work({layout_, areas_, channel_}, rank, buffer, count, dtype, root);
+  return run(work, call, deadline);
+}
+
+Outcome Cluster::allgather(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype,
+                           CallDeadline deadline) {
+  ClusterAllgather work({layout_, areas_, channel_}, send, recv, count, dtype);
+  return run(work, describe(CallKind::kAllgather, count, dtype), deadline);
+}
+
+Outcome Cluster::barrier(CallDeadline deadline) {
+  Call call;
+  call.kind = CallKind::kBarrier;
+  ClusterBarrier work({layout_, areas_, channel_});
+  return run(work, call, deadline);
+}
+
+Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline) {
+  if (auto begun = channel_.begin(call, deadline); !begun) return begun;
+  const char* name = call_kind_name(call.kind);
+  const std::uint64_t chunks = work.chunks();
+  const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
+  if (first == 1) work.fill(0, areas_.input(channel_.own_slot()));
+  if (auto met = channel_.meet(); !met) return met;
+  Verdict verdict = Verdict::of_host(channel_);
+  fault_.pass(name, "before_hosts");
+  if (lane_) {
+    if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
+    if (first == 1 && verdict.has_odd == 0) {
+      work.publish(0, runs_[0].buffers(), areas_.result(channel_.own_slot()));
+    }
+    std::memcpy(areas_.verdict(channel_.own_slot()), &verdict, sizeof verdict);
+  }
+  fault_.pass(name, "after_hosts");
+
+  // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is always a first
+  // round, because the verdict is told in it.
+  const std::uint64_t count = chunks - first;
+  const std::uint64_t depth = std::min<std::uint64_t>(kDepth, count);
+  const std::uint64_t rounds = std::max<std::uint64_t>(count + depth, 1);
+  first_running_ = end_running_ = first;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const std::uint64_t filled = first + round, published = first + round - depth;
+    const bool fills = round < count, publishes = round >= depth && round - depth < count;
+    if (publishes && lane_) {
+      if (auto finished = finish_run(published); !finished) return finished;
+      work.publish(published, run_of(published).buffers(), areas_.result(channel_.own_slot()));
+    }
+    if (fills) work.fill(filled, areas_.input(channel_.own_slot()));
+    if (auto met = channel_.meet(); !met) return met;
+    if (round == 0) {
+      // The first local rank always has a lane, and all lanes have come to the same verdict.
+      std::memcpy(&verdict, areas_.verdict(channel_.slot(0)), sizeof verdict);
+      if (auto same = verdict.outcome(); !same) return same;
+      if (first == 1) work.take(0);
+    }
+    if (fills && lane_) begin_run(filled, work);
+    fault_.pass(name, "in_round");
+    if (publishes) work.take(published);
+  }
+  return {};
+}
+
+Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
+  SliceBuffers& buffers = runs_[0].buffers();
+  const std::size_t own_bytes = rides ? work.gather(0, buffers) : 0;
+  std::vector<std::byte> scrap;
+  for (const HostStep& step : agreement_steps_) {
+    AgreementFrame own, other;
+    own.verdict = verdict;
+    own.payload_bytes = rides && verdict.has_odd == 0 ? own_bytes : 0;
+    Pending sending = 0, receiving = 0;
+    if (step.send.count > 0) {
+      lane_->post_send(step.host, bytes_of(own), sending);
+      lane_->post_send(step.host, std::span<const std::byte>(buffers.value).first(own.payload_bytes),
+                       sending);
+    }
+    const auto drive = [&](auto done) { return lane_->drive(channel_.call(), channel_.deadline(), done); };
+    if (step.recv.count > 0) {
+      lane_->post_receive(step.host, writable_bytes_of(other), receiving);
+      if (auto driven = drive([&] { return receiving == 0; }); !driven) return driven;
+      if (other.magic != AgreementFrame::kMagic || other.payload_bytes > areas_.area_bytes)
+        return out_of_step(step.host);
+      const Verdict merged = step.merge == Merge::kReplace       ? other.verdict
+                             : step.merge == Merge::kPeerOnRight ? Verdict::merge(verdict, other.verdict)
+                                                                 : Verdict::merge(other.verdict, verdict);
+      const bool is_usable = merged.has_odd == 0;
+      if (is_usable && other.payload_bytes != own_bytes) return out_of_step(step.host);
+      if (!is_usable) scrap.resize(other.payload_bytes);
+      lane_->post_receive(
+          step.host, is_usable ? std::span(buffers.received).first(own_bytes) : std::span(scrap), receiving);
+      if (auto driven = drive([&] { return receiving == 0 && sending == 0; }); !driven) return driven;
+      if (is_usable && own_bytes > 0) buffers.merge(step.merge, work.combine());
+      verdict = merged;
+    } else if (auto driven = drive([&] { return sending == 0; }); !driven) {
+      return driven;
+    }
+  }
+  return {};
+}
+
+void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
+  HostRun& run = run_of(chunk);
+  const std::size_t unit_bytes = work.gather(chunk, run.buffers());
+  run.begin(*lane_, work.steps(), unit_bytes, work.combine(), channel_.call().number, chunk);
+  end_running_ = chunk + 1;
+  // Off to the kernel now; the rest goes on whenever this rank waits for its lane.
+  while (lane_->move()) advance_runs();
+}
+
+bool Cluster::advance_runs() {
+  bool all_done = true;
+  for (std::uint64_t chunk = first_running_; chunk < end_running_; ++chunk) {
+    if (!run_of(chunk).advance()) all_done = false;
+  }
+  return all_done;
+}
+
+Outcome Cluster::finish_run(std::uint64_t chunk) {
+  HostRun& run = run_of(chunk);
+  const auto driven = lane_->drive(channel_.call(), channel_.deadline(), [&] {
+    advance_runs();
+    return run.is_done() || run.is_out_of_step();
+  });
+  if (!driven) return driven;
+  if (run.is_out_of_step()) return out_of_step(run.step_host());
+  first_running_ = chunk + 1;
+  return {};
+}
+
+Outcome Cluster::out_of_step(int host) { return lane_->out_of_step(host, channel_.call()); }
+
+}  // namespace ddl::runtime

@@ -1,0 +1,75 @@
+// The control connections to the partners on other hosts: deaths, aborts and farewells.
+//
+// An abort goes through the whole job: a rank that learns of one raises it in its own host's group, whose doorbell wakes
+// the watching threads of all local ranks, and each tells its partners. No call returns with the abort before its own rank
+// has done so; otherwise its process might end first, and its partners would take the neighbour's end for the cause.
+//
+// A process that ends closes its connections. Who left in order has said farewell before; everybody else has died.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/unique_fd.h"
+#include "runtime/src/channel/abort.h"
+#include "runtime/src/link/control_frame.h"
+#include "runtime/src/transport/link_transport.h"
+
+namespace ddl::runtime {
+
+enum class PeerState {
+  kThere,
+  kLeft,  ///< said farewell
+  kGone,  ///< died, cannot be reached, or sent nonsense: the group has been aborted for it
+};
+
+class ControlLinks {
+ public:
+  /// Takes the control connections out of links. abort outlives this.
+  ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index);
+
+  std::size_t size() const { return links_.size(); }
+  int fd(std::size_t link) const { return links_[link].socket.get(); }
+  const Member& peer(std::size_t link) const { return links_[link].peer; }
+
+  /// For the watching thread: reads what has arrived; false when nothing more is to come.
+  bool on_readable(std::size_t link);
+  /// For the watching thread, when the doorbell rings: tells all partners of the group's abort, once.
+  void forward_abort();
+
+  /// For a rank inside a call: returns when the partners have been told of the abort, or the deadline has passed.
+  void wait_forwarded(Deadline deadline);
+  /// For a rank whose data connection has ended: waits until it is known why, or the deadline has passed.
+  PeerState wait_verdict(std::size_t link, Deadline deadline);
+
+  /// When nobody watches any more: says farewell, or forwards an abort that nobody has yet. Nothing can be sent after.
+  void say_farewell();
+  /// Waits until the partners have heard it, so that closing the connections cannot overtake it.
+  void wait_heard(Deadline deadline);
+
+ private:
+  struct Link {
+    Member peer;
+    UniqueFd socket;
+    std::array<std::byte, sizeof(ControlFrame)> buffer{};
+    std::size_t received = 0;
+    PeerState state = PeerState::kThere;  ///< guarded by mutex_; written by the watching thread
+  };
+
+  void set_state(Link& link, PeerState state);
+  void lose(Link& link, AbortReason reason, const std::string& text);
+  static void send(const Link& link, const ControlFrame& frame);
+
+  const GroupAbort& abort_;
+  int own_index_;
+  std::vector<Link> links_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool forwarded_ = false;  ///< guarded by mutex_
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,43 @@
+#include "runtime/src/transport/tcp/business_card.h"
+
+#include "base/text.h"
+
+namespace ddl::runtime {
+namespace {
+
+constexpr std::string_view kFailed = "failed: ";
+constexpr std::string_view kTcp = "tcp ";
+/// More than any host has; what arrives is not trusted.
+constexpr std::size_t kMaxAddresses = 64;
+
+}  // namespace
+
+std::string BusinessCard::to_text() const {
+  if (addresses.empty()) return std::string(kFailed) + failure;
+  std::vector<std::string> parts;
+  for (const net::SocketAddress& address : addresses) parts.push_back(address.to_text());
+  return std::string(kTcp) + join(parts, " ");
+}
+
+Result<BusinessCard> BusinessCard::parse(std::string_view text) {
+  BusinessCard card;
+  if (text.starts_with(kFailed)) {
+    card.failure = text.substr(kFailed.size());
+    return card;
+  }
+  if (!text.starts_with(kTcp)) {
+    return fail(ErrorCode::kProtocol, "a rank's addresses are not what they should be: \"" +
+                                          std::string(text.substr(0, 100)) + "\"");
+  }
+  for (const std::string_view part : split(text.substr(kTcp.size()), ' ')) {
+    auto address = net::SocketAddress::parse(part);
+    if (!address) return fail(std::move(address.error()));
+    if (card.addresses.size() == kMaxAddresses)
+      return fail(ErrorCode::kProtocol,
+                  "a rank offers more than " + std::to_string(kMaxAddresses) + " addresses");
+    card.addresses.push_back(*address);
+  }
+  return card;
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,98 @@
+#include "runtime/src/transport/tcp/caller_gate.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "net/tcp.h"
+
+namespace ddl::runtime {
+namespace {
+
+using net::Handshake;
+using net::HandshakeSocket;
+
+constexpr int kBacklog = 128;
+/// So many callers are accepted before those who are in get their turn.
+constexpr int kCallersAtOnce = 32;
+
+}  // namespace
+
+Result<CallerGate> CallerGate::open(const std::vector<net::InterfaceAddress>& addresses,
+                                    std::chrono::milliseconds patience) {
+  CallerGate gate;
+  gate.patience_ = patience;
+  Error last(ErrorCode::kUnavailable, "there is no address to listen on");
+  for (const net::InterfaceAddress& entry : addresses) {
+    auto listener = net::listen_tcp(entry.address, kBacklog);
+    if (!listener) {
+      // An address may be there but not usable, such as an IPv6 one that is still checked for duplicates.
+      last = std::move(listener.error());
+      continue;
+    }
+    const auto bound = net::local_address(listener->get());
+    if (!bound) return fail(bound.error());
+    gate.addresses_.push_back(*bound);
+    gate.listeners_.push_back(*std::move(listener));
+  }
+  if (gate.listeners_.empty()) return fail(std::move(last));
+  return gate;
+}
+
+void CallerGate::append_entries(std::vector<pollfd>& entries) const {
+  for (const UniqueFd& listener : listeners_) entries.push_back({listener.get(), POLLIN, 0});
+  for (const HandshakeSocket& caller : callers_) entries.push_back({caller.fd(), caller.events(), 0});
+}
+
+Deadline CallerGate::next_deadline() const {
+  // Deadlines stand in the order of arrival.
+  return callers_.empty() ? Deadline::never() : callers_.front().deadline();
+}
+
+Result<std::vector<HandshakeSocket>> CallerGate::advance(const net::JobKey& key,
+                                                         const net::Introduction& own) {
+  DDL_TRY(accept_callers(key, own));
+  std::vector<HandshakeSocket> asked;
+  std::deque<HandshakeSocket> waiting;
+  for (HandshakeSocket& caller : callers_) {
+    const auto state = caller.advance();
+    if (!state) {
+      refuse(state.error().message());
+    } else if (*state == Handshake::State::kAsked) {
+      asked.push_back(std::move(caller));
+    } else {
+      waiting.push_back(std::move(caller));
+    }
+  }
+  callers_ = std::move(waiting);
+  return asked;
+}
+
+Status CallerGate::accept_callers(const net::JobKey& key, const net::Introduction& own) {
+  for (const UniqueFd& listener : listeners_) {
+    for (int i = 0; i < kCallersAtOnce; ++i) {
+      auto socket = net::accept_tcp(listener.get());
+      if (!socket) return fail(std::move(socket.error()));
+      if (!*socket) break;
+      auto caller = HandshakeSocket::answer(*std::move(socket), key, own, Deadline::after(patience_));
+      if (!caller) return fail(std::move(caller.error()));
+      callers_.push_back(*std::move(caller));
+      if (callers_.size() <= kMaxCallers) continue;
+      callers_.pop_front();
+      refuse("too many were waiting");
+    }
+  }
+  return {};
+}
+
+void CallerGate::refuse(const std::string& why) {
+  ++refused_;
+  last_refusal_ = why;
+}
+
+std::string CallerGate::refusals() const {
+  if (refused_ == 0) return "";
+  return counted(refused_, "caller") + (refused_ == 1 ? " was" : " were") +
+         " turned away, the last because: " + last_refusal_;
+}
+
+}  // namespace ddl::runtime

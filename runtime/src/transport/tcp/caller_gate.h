@@ -1,0 +1,54 @@
+// The door at which ranks of other hosts knock: listeners, and callers who have not proved themselves yet.
+//
+// A stranger can cost no more than a few descriptors for a while: callers have kPatience to prove that they know the
+// job's key, and when there are more than the limit the one who has waited longest is turned away. A rank needs two round
+// trips, and calls again if it is turned away, so a flood delays it but cannot keep it out.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "net/address.h"
+#include "net/handshake_socket.h"
+#include "net/interface.h"
+
+namespace ddl::runtime {
+
+class CallerGate {
+ public:
+  static constexpr std::size_t kMaxCallers = 64;
+  static constexpr std::chrono::seconds kPatience{10};
+
+  /// Listens on a free port of each address. patience is another than kPatience in tests only.
+  static Result<CallerGate> open(const std::vector<net::InterfaceAddress>& addresses,
+                                 std::chrono::milliseconds patience = kPatience);
+
+  const std::vector<net::SocketAddress>& addresses() const { return addresses_; }
+
+  /// What poll() is to wait for, and until when.
+  void append_entries(std::vector<pollfd>& entries) const;
+  Deadline next_deadline() const;
+  /// Answers callers as far as possible without waiting. Gives those who have proved themselves and want to be accepted.
+  Result<std::vector<net::HandshakeSocket>> advance(const net::JobKey& key, const net::Introduction& own);
+
+  /// "3 callers were turned away, the last because ..."; "" if none was.
+  std::string refusals() const;
+
+ private:
+  CallerGate() = default;
+  Status accept_callers(const net::JobKey& key, const net::Introduction& own);
+  void refuse(const std::string& why);
+
+  std::vector<net::SocketAddress> addresses_;
+  std::vector<UniqueFd> listeners_;
+  std::deque<net::HandshakeSocket> callers_;  ///< the one who has waited longest first
+  std::chrono::milliseconds patience_{};
+  int refused_ = 0;
+  std::string last_refusal_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,149 @@
+#include "runtime/src/transport/tcp/dialer.h"
+
+#include <algorithm>
+
+#include "net/tcp.h"
+
+namespace ddl::runtime {
+namespace {
+
+using net::Handshake;
+using net::HandshakeSocket;
+
+constexpr std::chrono::milliseconds kLongestPause{1000};
+
+}  // namespace
+
+Dialer::Dialer(const net::JobKey& key, const LinkHello& own_hello, std::vector<net::SocketAddress> offered,
+               const std::vector<net::InterfaceAddress>& own_addresses)
+    : key_(key), hello_(own_hello), own_addresses_(own_addresses) {
+  for (const net::SocketAddress& address : offered) {
+    Candidate& candidate = candidates_.emplace_back();
+    candidate.address = address;
+    candidate.in_own_network =
+        std::any_of(own_addresses.begin(), own_addresses.end(), [&](const net::InterfaceAddress& own) {
+          return own.prefix_bits > 0 && own.address.shares_prefix(address, own.prefix_bits);
+        });
+  }
+  std::stable_partition(candidates_.begin(), candidates_.end(),
+                        [](const Candidate& candidate) { return candidate.in_own_network; });
+}
+
+void Dialer::append_entries(std::vector<pollfd>& entries) const {
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.attempt) entries.push_back({candidate.attempt->fd(), candidate.attempt->events(), 0});
+  }
+}
+
+Deadline Dialer::next_deadline() const {
+  Deadline next = start_next_at_;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.attempt && candidate.attempt->deadline().when() < next.when())
+      next = candidate.attempt->deadline();
+  }
+  return next;
+}
+
+Status Dialer::advance() {
+  if (is_done()) return {};
+  if (start_next_at_.has_passed()) start_next();
+  // A failure may start the next attempt, which stands behind it in the list or fails in its turn.
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    Candidate& candidate = candidates_[i];
+    if (!candidate.attempt) continue;
+    const auto state = candidate.attempt->advance();
+    if (state && *state == Handshake::State::kDone) {
+      DDL_TRY(take_connection(candidate));
+      if (is_done()) return {};
+      // What a listener of another rank said is remembered as a failure; otherwise data comes next.
+      return advance();
+    }
+    if (state) continue;
+    candidate.failure = state.error().message();
+    candidate.attempt.reset();
+    start_next();
+  }
+  return {};
+}
+
+void Dialer::start_next() {
+  while (next_ < candidates_.size()) {
+    Candidate& candidate = candidates_[next_++];
+    if (candidate.attempt) continue;
+    auto attempt = HandshakeSocket::connect(candidate.address, key_, hello_.to_introduction(),
+                                            Deadline::after(kAttempt));
+    if (attempt) {
+      candidate.attempt.emplace(*std::move(attempt));
+      candidate.failure = "not answered yet";
+      // The last one runs alone until it fails.
+      start_next_at_ = next_ < candidates_.size() ? Deadline::after(kHeadStart) : Deadline::never();
+      return;
+    }
+    candidate.failure = attempt.error().message();
+  }
+  const bool all_failed =
+      std::none_of(candidates_.begin(), candidates_.end(),
+                   [](const Candidate& candidate) { return candidate.attempt.has_value(); });
+  start_next_at_ = Deadline::never();
+  if (!all_failed) return;
+  next_ = 0;
+  start_next_at_ = Deadline::after(pause_);
+  pause_ = std::min(2 * pause_, kLongestPause);
+}
+
+Status Dialer::take_connection(Candidate& candidate) {
+  const auto peer = LinkHello::parse(candidate.attempt->peer());
+  if (!peer) return fail(peer.error());
+  if (peer->rank != hello_.to_rank || peer->generation != hello_.generation) {
+    // Addresses such as a container bridge's mean another process on every host.
+    candidate.failure = "rank " + std::to_string(peer->rank) + " answers there";
+    candidate.attempt.reset();
+    start_next();
+    return {};
+  }
+  if (hello_.purpose == LinkPurpose::kControl) {
+    link_.control = candidate.attempt->release();
+    link_.peer = *peer;
+    link_.how = describe(candidate);
+    // The same way for data, and no other.
+    const net::SocketAddress address = candidate.address;
+    candidates_.clear();
+    candidates_.emplace_back().address = address;
+    hello_.purpose = LinkPurpose::kData;
+    next_ = 0;
+    start_next();
+    return {};
+  }
+  link_.data = candidate.attempt->release();
+  candidates_.clear();
+  start_next_at_ = Deadline::never();
+  return {};
+}
+
+std::string Dialer::describe(const Candidate& winner) const {
+  std::string text = winner.address.to_text();
+  const auto own = net::local_address(link_.control.get());
+  for (const net::InterfaceAddress& entry : own_addresses_) {
+    if (own && entry.address.host_text() == own->host_text()) {
+      text += " from " + entry.interface;
+      break;
+    }
+  }
+  text += winner.in_own_network ? ", in a network of this host" : ", in another network";
+  for (const Candidate& candidate : candidates_) {
+    if (&candidate == &winner || candidate.failure.empty()) continue;
+    text += "; before it " + candidate.address.to_text() + ": " + candidate.failure;
+  }
+  return text;
+}
+
+std::string Dialer::failures() const {
+  std::string text;
+  for (const Candidate& candidate : candidates_) {
+    text += (text.empty() ? "" : "; ") + candidate.address.to_text() + ": " +
+            (candidate.failure.empty() ? "not tried yet" : candidate.failure);
+  }
+  return text;
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,72 @@
+// Calls one rank of another host until it answers on one of its addresses.
+//
+// The addresses are tried in order: first those in a network of our own, then as the rank offers them. Each gets a head
+// start before the next is tried beside it (as in RFC 8305), so an address that swallows packets costs little. The first
+// on which the rank proves itself is taken, for control and then for data. If all have failed, the round begins again
+// after a pause: the rank may have turned us away in a flood of strangers.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/handshake_socket.h"
+#include "net/interface.h"
+#include "runtime/src/transport/tcp/link_hello.h"
+
+namespace ddl::runtime {
+
+/// Both connections to a rank.
+struct DialedLink {
+  LinkHello peer;
+  UniqueFd control;
+  UniqueFd data;
+  std::string how;
+};
+
+class Dialer {
+ public:
+  static constexpr std::chrono::milliseconds kHeadStart{250};
+  static constexpr std::chrono::seconds kAttempt{10};
+
+  /// offered: where the rank says that it listens. own_hello names the rank in to_rank. key and own_addresses outlive
+  /// this.
+  Dialer(const net::JobKey& key, const LinkHello& own_hello, std::vector<net::SocketAddress> offered,
+         const std::vector<net::InterfaceAddress>& own_addresses);
+
+  int to_rank() const { return hello_.to_rank; }
+  void append_entries(std::vector<pollfd>& entries) const;
+  Deadline next_deadline() const;
+  /// Does what can be done without waiting. An error is one that calling again would not mend.
+  Status advance();
+  bool is_done() const { return static_cast<bool>(link_.data); }
+  DialedLink take() { return std::move(link_); }
+  /// Why it is not done: "192.0.2.7:4711: connect: Connection refused; [2001:db8::7]:4712: not answered yet".
+  std::string failures() const;
+
+ private:
+  struct Candidate {
+    net::SocketAddress address;
+    bool in_own_network = false;
+    std::optional<net::HandshakeSocket> attempt;
+    std::string failure;
+  };
+
+  void start_next();
+  Status take_connection(Candidate& candidate);
+  std::string describe(const Candidate& winner) const;
+
+  const net::JobKey& key_;
+  LinkHello hello_;
+  const std::vector<net::InterfaceAddress>& own_addresses_;
+  std::vector<Candidate> candidates_;
+  std::size_t next_ = 0;  ///< of candidates_
+  Deadline start_next_at_ = Deadline::after(Deadline::Clock::duration::zero());
+  std::chrono::milliseconds pause_{50};
+  DialedLink link_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,38 @@
+// How a rank introduces itself in the handshake of a link.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "net/handshake.h"
+#include "runtime/src/channel/text_field.h"
+#include "runtime/src/transport/member.h"
+
+namespace ddl::runtime {
+
+/// What a connection is for.
+enum class LinkPurpose : std::uint32_t { kControl = 1, kData = 2 };
+
+/// Plain data between machines of one byte order, which is checked, and one version of libddl.
+struct LinkHello {
+  std::uint32_t version = kVersion;
+  std::uint32_t byte_order = kByteOrder;
+  std::uint32_t generation = 0;
+  LinkPurpose purpose = LinkPurpose::kControl;
+  std::int32_t rank = 0;     ///< who speaks
+  std::int32_t to_rank = 0;  ///< and to whom; -1 from an acceptor that does not know its caller yet
+  std::int32_t size = 0;     ///< ranks of the job
+  std::int32_t pid = 0;
+  std::uint64_t agreed = 0;
+  HostField host;
+
+  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kByteOrder = 0x01020304;
+
+  Member member() const { return {rank, host.str(), pid}; }
+  net::Introduction to_introduction() const;
+  /// An error if the other side speaks another version or has another byte order.
+  static Result<LinkHello> parse(const net::Introduction& introduction);
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,136 @@
+#include "runtime/src/transport/tcp/link_meeting.h"
+
+#include <algorithm>
+
+#include "contract/environment.h"
+#include "net/tcp.h"
+
+namespace ddl::runtime {
+namespace {
+
+using net::Handshake;
+using net::HandshakeSocket;
+
+}  // namespace
+
+void LinkMeeting::expect(int host, int rank) {
+  Pending& link = links_.emplace_back();
+  link.host = host;
+  link.rank = rank;
+}
+
+void LinkMeeting::dial(int host, int rank, std::vector<net::SocketAddress> addresses) {
+  expect(host, rank);
+  LinkHello hello = hello_;
+  hello.to_rank = rank;
+  links_.back().dialer.emplace(key_, hello, std::move(addresses), own_addresses_);
+}
+
+Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline) {
+  const auto all_done = [this] {
+    return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done(); });
+  };
+  std::vector<pollfd> entries;
+  for (;;) {
+    DDL_TRY(advance());
+    if (all_done()) break;
+    if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "not connected in time: " + missing());
+    entries.clear();
+    gate_.append_entries(entries);
+    Deadline next = deadline.when() < gate_.next_deadline().when() ? deadline : gate_.next_deadline();
+    for (const HandshakeSocket& caller : welcomed_) entries.push_back({caller.fd(), caller.events(), 0});
+    for (const Pending& link : links_) {
+      if (!link.dialer) continue;
+      link.dialer->append_entries(entries);
+      if (link.dialer->next_deadline().when() < next.when()) next = link.dialer->next_deadline();
+    }
+    if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), next.poll_milliseconds()); }) < 0)
+      return fail_errno("poll");
+  }
+  std::vector<PeerLink> links;
+  for (Pending& link : links_) {
+    DDL_TRY(check(link));
+    links.push_back(
+        {link.host, link.peer->member(), std::move(link.control), std::move(link.data), std::move(link.how)});
+  }
+  return links;
+}
+
+Status LinkMeeting::advance() {
+  DDL_TRY(advance_callers());
+  for (Pending& link : links_) {
+    if (!link.dialer) continue;
+    DDL_TRY(link.dialer->advance());
+    if (!link.dialer->is_done()) continue;
+    DialedLink dialed = link.dialer->take();
+    link.dialer.reset();
+    link.peer = dialed.peer;
+    link.control = std::move(dialed.control);
+    link.data = std::move(dialed.data);
+    link.how = std::move(dialed.how);
+  }
+  return {};
+}
+
+Status LinkMeeting::advance_callers() {
+  auto asked = gate_.advance(key_, hello_.to_introduction());
+  if (!asked) return fail(std::move(asked.error()));
+  for (HandshakeSocket& caller : *asked) {
+    const auto peer = LinkHello::parse(caller.peer());
+    if (!peer) return fail(peer.error());
+    // A rank of this job that is wrong here called an address that means another process on its own host.
+    if (expected_of(*peer) == nullptr) continue;
+    caller.accept();
+    welcomed_.push_back(std::move(caller));
+  }
+  std::vector<HandshakeSocket> waiting;
+  for (HandshakeSocket& caller : welcomed_) {
+    const auto state = caller.advance();
+    if (!state) continue;  // it will call again
+    if (*state != Handshake::State::kDone) {
+      waiting.push_back(std::move(caller));
+      continue;
+    }
+    const auto peer = LinkHello::parse(caller.peer());
+    Pending* link = peer ? expected_of(*peer) : nullptr;
+    if (link == nullptr) continue;
+    link->peer = *peer;
+    const auto from = net::peer_address(caller.fd());
+    link->how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
+    // A rank that calls a second time has lost the first connection.
+    (peer->purpose == LinkPurpose::kControl ? link->control : link->data) = caller.release();
+  }
+  welcomed_ = std::move(waiting);
+  return {};
+}
+
+LinkMeeting::Pending* LinkMeeting::expected_of(const LinkHello& caller) {
+  if (caller.to_rank != hello_.rank || caller.generation != hello_.generation || caller.size != hello_.size)
+    return nullptr;
+  const auto found = std::find_if(links_.begin(), links_.end(), [&](const Pending& link) {
+    return link.rank == caller.rank && !link.dialer && (!link.peer || !link.is_done());
+  });
+  return found == links_.end() ? nullptr : &*found;
+}
+
+Status LinkMeeting::check(const Pending& link) const {
+  if (link.peer->agreed == hello_.agreed) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "the hosts cut buffers differently: " + link.peer->member().place() + " into " +
+                  std::to_string(link.peer->agreed) + " bytes, " + hello_.member().place() + " into " +
+                  std::to_string(hello_.agreed) + "; " + contract::env::kStagingBytes +
+                  " must be the same everywhere");
+}
+
+std::string LinkMeeting::missing() const {
+  std::string text;
+  for (const Pending& link : links_) {
+    if (link.is_done()) continue;
+    text += (text.empty() ? "rank " : ", rank ") + std::to_string(link.rank);
+    if (link.dialer) text += " (" + link.dialer->failures() + ")";
+  }
+  const std::string refusals = gate_.refusals();
+  return refusals.empty() ? text : text + "; " + refusals;
+}
+
+}  // namespace ddl::runtime
