@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "contract/environment.h"
-
 namespace ddl::cli {
 
 using launcher::Environment;
@@ -43,10 +41,6 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
     if (!kept) change.removed.push_back(name);
   }
   return change;
-}
-
-bool is_unknown_until_launch(const std::string& name, const std::string& value) {
-  return name == contract::env::kMasterPort && value == "0";
 }
 
 }  // namespace ddl::cli

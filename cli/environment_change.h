@@ -19,7 +19,4 @@ struct EnvironmentChange {
 EnvironmentChange environment_change(const launcher::LaunchPlan& plan,
                                      const launcher::Environment& head_environment);
 
-/// True for what only an agent knows, so that a dry run cannot: the port of torch's rendezvous.
-bool is_unknown_until_launch(const std::string& name, const std::string& value);
-
 }  // namespace ddl::cli

@@ -43,7 +43,7 @@ int finish(const launcher::JobReport& report, const cli::Request& request, const
 
 int dry_run(const cli::Request& request, const launcher::Environment& environment,
             const cli::Console& console) {
-  const auto plan = launcher::dry_run(request.job, environment);
+  const auto plan = launcher::dry_run(request.job, request.allocation, environment);
   if (!plan) return finish(cli::error_report(plan.error()), request, console);
   return console.print(request.json ? cli::plan_json(*plan, request.job, environment)
                                     : cli::plan_text(*plan, request.job, environment));
@@ -58,7 +58,7 @@ int run(const cli::Request& request, const launcher::Environment& environment, c
   notices.detail = [&](const std::string& sentence) {
     if (request.job.verbose) console.note(sentence);
   };
-  const auto report = launcher::run_job(request.job, environment, notices);
+  const auto report = launcher::run_job(request.job, request.allocation, environment, notices);
   return finish(report ? *report : cli::error_report(report.error()), request, console);
 }
 

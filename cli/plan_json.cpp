@@ -26,16 +26,16 @@ const char* name_of(launcher::StdinTarget target) {
 Json environment_json(const Environment& environment) {
   Json json = Json::object();
   for (const auto& [name, value] : environment) {
-    json[name] = is_unknown_until_launch(name, value) ? Json(nullptr) : Json(value);
+    json[name] = value == launcher::kUnknownUntilLaunch ? Json(nullptr) : Json(value);
   }
   return json;
 }
 
 }  // namespace
 
-std::string plan_json(const launcher::LaunchPlan& plan, const launcher::JobSpec& job,
+std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
                       const Environment& head_environment) {
-  const EnvironmentChange change = environment_change(plan, head_environment);
+  const EnvironmentChange change = environment_change(plan.launch, head_environment);
   Json json;
   json["ddlrun"] = contract::kVersion;
   json["kind"] = "launch_plan";
@@ -48,11 +48,13 @@ std::string plan_json(const launcher::LaunchPlan& plan, const launcher::JobSpec&
   json["output_directory"] = job.output_directory.empty() ? Json(nullptr) : Json(job.output_directory);
   json["timeout_seconds"] = job.timeout_seconds > 0 ? Json(job.timeout_seconds) : Json(nullptr);
   json["kill_grace_seconds"] = job.kill_grace_seconds;
+  json["hosts_from"] = plan.hosts_from;
   json["environment_set"] = environment_json(change.set);
   json["environment_removed"] = change.removed;
   json["nodes"] = Json::array();
   auto own = change.own.begin();
-  for (const NodeLaunch& node : plan.nodes) {
+  for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {
+    const NodeLaunch& node = plan.launch.nodes[i];
     const auto index = static_cast<std::size_t>(node.node_index);
     Json ranks = Json::array();
     for (const RankLaunch& rank : node.ranks) {
@@ -62,6 +64,7 @@ std::string plan_json(const launcher::LaunchPlan& plan, const launcher::JobSpec&
                            {"environment", environment_json(*own++)}});
     }
     json["nodes"].push_back(Json{{"name", index < node.node_names.size() ? node.node_names[index] : ""},
+                                 {"slots", plan.slots[i] ? Json(*plan.slots[i]) : Json(nullptr)},
                                  {"ranks", std::move(ranks)}});
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

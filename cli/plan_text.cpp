@@ -1,5 +1,6 @@
 #include "cli/plan_text.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -10,9 +11,9 @@
 
 namespace ddl::cli {
 
+using launcher::DryPlan;
 using launcher::Environment;
 using launcher::JobSpec;
-using launcher::LaunchPlan;
 using launcher::NodeLaunch;
 using launcher::RankLaunch;
 
@@ -44,21 +45,30 @@ std::string output_text(const JobSpec& job) {
   return text;
 }
 
+std::string hosts_text(const DryPlan& plan) {
+  const auto unknown = std::count(plan.slots.begin(), plan.slots.end(), std::nullopt);
+  std::string text = plan.hosts_from;
+  if (unknown == 0) return text;
+  return text + fmt::format("; the slots of {} are unknown until launch, and taken to be {} each, as here",
+                            counted(unknown, "host"), plan.assumed_slots);
+}
+
 std::string assignment(const std::string& name, const std::string& value) {
-  if (is_unknown_until_launch(name, value)) return name + " (unknown until launch)";
+  if (value == launcher::kUnknownUntilLaunch) return name + " " + value;
   return name + "=" + shell_quote(value);
 }
 
 }  // namespace
 
-std::string plan_text(const LaunchPlan& plan, const JobSpec& job, const Environment& head_environment) {
+std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment& head_environment) {
   const auto rank_count =
-      std::accumulate(plan.nodes.begin(), plan.nodes.end(), std::size_t{0},
+      std::accumulate(plan.launch.nodes.begin(), plan.launch.nodes.end(), std::size_t{0},
                       [](std::size_t sum, const NodeLaunch& node) { return sum + node.ranks.size(); });
   std::string text =
       fmt::format("ddlrun would start {} on {}. Nothing was started and no node was asked.\n\n",
                   counted(static_cast<std::int64_t>(rank_count), "rank"),
-                  counted(static_cast<std::int64_t>(plan.nodes.size()), "node"));
+                  counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"));
+  text += field("hosts", hosts_text(plan));
   text += field("command", command_line(job.command));
   text += field("workdir", job.workdir);
   text += field("stdin", stdin_text(job.stdin_target));
@@ -66,19 +76,21 @@ std::string plan_text(const LaunchPlan& plan, const JobSpec& job, const Environm
   if (job.timeout_seconds > 0) text += field("timeout", fmt::format("{} s", job.timeout_seconds));
   text += field("kill grace", fmt::format("{} s", job.kill_grace_seconds));
 
-  const EnvironmentChange change = environment_change(plan, head_environment);
+  const EnvironmentChange change = environment_change(plan.launch, head_environment);
   text += "\nEvery rank inherits ddlrun's environment";
   if (!change.removed.empty()) text += " without " + join(change.removed, ", ");
   text += ", finds a PMIx server in PMIX_*, and has\n";
   for (const auto& [name, value] : change.set) text += "    " + assignment(name, value) + "\n";
 
   auto own = change.own.begin();
-  for (const NodeLaunch& node : plan.nodes) {
+  for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {
+    const NodeLaunch& node = plan.launch.nodes[i];
     std::vector<int> ranks;
     for (const RankLaunch& rank : node.ranks) ranks.push_back(rank.rank);
     const auto index = static_cast<std::size_t>(node.node_index);
-    text += fmt::format("\nNode {}, {}: {}\n", node.node_index,
-                        index < node.node_names.size() ? node.node_names[index] : "?", ranks_text(ranks));
+    text += fmt::format("\nNode {}, {}{}: {}\n", node.node_index,
+                        index < node.node_names.size() ? node.node_names[index] : "?",
+                        plan.slots[i] ? " (" + counted(*plan.slots[i], "slot") + ")" : "", ranks_text(ranks));
     for (const RankLaunch& rank : node.ranks) {
       std::vector<std::string> assignments;
       for (const auto& [name, value] : *own) assignments.push_back(assignment(name, value));

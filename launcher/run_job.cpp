@@ -45,11 +45,9 @@ std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFa
 }
 
 // Which nodes of the allocation got a rank, in the placement's order.
-std::vector<std::size_t> placed_nodes(const Placement& placement, const Allocation& allocation) {
+std::vector<std::size_t> placed_nodes(const Placement& placement) {
   std::vector<std::size_t> placed;
-  for (std::size_t i = 0; i < allocation.nodes.size() && placed.size() < placement.nodes.size(); ++i) {
-    if (allocation.nodes[i].name == placement.nodes[placed.size()].name) placed.push_back(i);
-  }
+  for (const PlacedNode& node : placement.nodes) placed.push_back(node.allocated);
   return placed;
 }
 
@@ -113,7 +111,7 @@ class JobRun : private SupervisorActions {
     for (std::size_t node = 0; node < facts.size(); ++node) tell_facts(node);
     auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
     if (!placement) return give_up(placement.error());
-    placed_ = placed_nodes(*placement, allocation_);
+    placed_ = placed_nodes(*placement);
     std::vector<NodeFacts> placed_facts;
     for (const std::size_t node : placed_) placed_facts.push_back(facts[node]);
     LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id());
@@ -366,19 +364,14 @@ class JobRun : private SupervisorActions {
 
 }  // namespace
 
-Result<JobReport> run_job(const JobSpec& spec, const Environment& head_environment, const Notices& notices) {
-  auto allocation = read_allocation(spec, hostname());
-  if (!allocation) return fail(allocation.error());
-  return JobRun(spec, std::move(*allocation), head_environment, notices).run();
+Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
+                          const Environment& head_environment, const Notices& notices) {
+  return JobRun(spec, allocation, head_environment, notices).run();
 }
 
-Result<LaunchPlan> dry_run(const JobSpec& spec, const Environment& head_environment) {
-  NodeFacts facts = probe_node();
-  facts.free_port = 0;
-  const Allocation allocation = local_allocation(facts.hostname);  // hosts: see --dry-run's own text
-  auto placement = place(spec, allocation, slots_of(allocation, {facts}));
-  if (!placement) return fail(placement.error());
-  return make_launch_plan(spec, *placement, {facts}, head_environment, "ddlrun");
+Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
+                        const Environment& head_environment) {
+  return make_dry_plan(spec, allocation, probe_node(), head_environment);
 }
 
 }  // namespace ddl::launcher

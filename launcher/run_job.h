@@ -5,8 +5,9 @@
 #include <string>
 
 #include "base/error.h"
+#include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
-#include "launcher/plan/launch_plan.h"
+#include "launcher/plan/dry_plan.h"
 #include "launcher/supervise/job_report.h"
 
 namespace ddl::launcher {
@@ -20,14 +21,15 @@ struct Notices {
   std::function<void(const std::string&)> progress;
 };
 
-/// Starts the job on this machine, supervises it and returns when nothing of it is left.
+/// Starts the job on the nodes of the allocation, supervises it and returns when nothing of it is left.
 /// Uses standard input and output; installs signal handling for its duration; must be called while the
 /// process has one thread and with descriptors 0, 1 and 2 open.
 /// An Error means that it could not begin (bad combination of numbers, no agent); nothing is left then either.
-Result<JobReport> run_job(const JobSpec& spec, const Environment& head_environment, const Notices& notices);
+Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
+                          const Environment& head_environment, const Notices& notices);
 
-/// The plan as far as it is known without contacting any node: facts that only an agent can give are guessed from
-/// this machine, and the port is 0.
-Result<LaunchPlan> dry_run(const JobSpec& spec, const Environment& head_environment);
+/// The plan as far as it is known without contacting any node but this machine.
+Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
+                        const Environment& head_environment);
 
 }  // namespace ddl::launcher

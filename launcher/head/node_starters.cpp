@@ -9,8 +9,6 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr std::size_t kMaxHostfile = std::size_t{16} << 20;
-
 std::string own_path() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
@@ -33,17 +31,6 @@ NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation)
   const std::string own_name = hostname();
   for (const AllocatedNode& node : allocation.nodes)
     by_node_.push_back(is_forked(spec, node, own_name) ? local_.get() : ssh_.get());
-}
-
-Result<Allocation> read_allocation(const JobSpec& spec, const std::string& hostname) {
-  std::string text;
-  if (!spec.hostfile.empty()) {
-    auto read = read_file(spec.hostfile == "-" ? "/dev/stdin" : spec.hostfile, kMaxHostfile);
-    if (!read)
-      return fail(ErrorCode::kInvalidArgument, "--hostfile " + spec.hostfile + ": " + read.error().message());
-    text = std::move(*read);
-  }
-  return make_allocation(spec, text, hostname);
 }
 
 }  // namespace ddl::launcher

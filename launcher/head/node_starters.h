@@ -24,8 +24,4 @@ class NodeStarters {
   std::vector<NodeStarter*> by_node_;
 };
 
-/// The allocation of a spec, with its hostfile read; "-" is standard input, read to its end. Error: the file cannot be
-/// read, or what make_allocation says.
-Result<Allocation> read_allocation(const JobSpec& spec, const std::string& hostname);
-
 }  // namespace ddl::launcher

@@ -26,7 +26,7 @@ JobSpec job() {
 }
 
 /// Two nodes, three ranks; written out by hand, so that the launcher may change without these tests.
-LaunchPlan plan() {
+DryPlan plan() {
   NodeLaunch node;
   node.size = 3;
   node.node_names = {"node1", "node2"};
@@ -35,16 +35,21 @@ LaunchPlan plan() {
   node.workdir = job().workdir;
   node.common_environment = {
       {"HOME", "/home/me"}, {"LANG", "C.UTF-8"}, {"SECRET", "s3cret"}, {"ADDED", "a b"}};
-  LaunchPlan result;
-  result.nodes = {node, node};
-  result.nodes[1].node_index = 1;
+  DryPlan result;
+  result.slots = {2, std::nullopt};
+  result.assumed_slots = 4;
+  result.hosts_from = "-H";
+  result.launch.nodes = {node, node};
+  result.launch.nodes[1].node_index = 1;
   const auto add = [&](std::size_t where, int rank, int local_rank) {
     RankLaunch launch;
     launch.rank = rank;
     launch.local_rank = local_rank;
     launch.reads_stdin = rank == 0;
-    launch.environment = {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", "3"}, {"MASTER_PORT", "0"}};
-    result.nodes[where].ranks.push_back(launch);
+    launch.environment = {{"RANK", std::to_string(rank)},
+                          {"WORLD_SIZE", "3"},
+                          {"MASTER_PORT", std::string(kUnknownUntilLaunch)}};
+    result.launch.nodes[where].ranks.push_back(launch);
   };
   add(0, 0, 0);
   add(0, 1, 1);
@@ -58,6 +63,7 @@ TEST_CASE("the plan for a person") {
   CHECK(ddl::cli::plan_text(plan(), job(), kHead) ==
         "ddlrun would start 3 ranks on 2 nodes. Nothing was started and no node was asked.\n"
         "\n"
+        "  hosts       -H; the slots of 1 host are unknown until launch, and taken to be 4 each, as here\n"
         "  command     python train.py --name 'my run'\n"
         "  workdir     /home/me\n"
         "  stdin       read by rank 0; the others read /dev/null\n"
@@ -71,7 +77,7 @@ TEST_CASE("the plan for a person") {
         "    MASTER_PORT (unknown until launch)\n"
         "    WORLD_SIZE=3\n"
         "\n"
-        "Node 0, node1: ranks 0, 1\n"
+        "Node 0, node1 (2 slots): ranks 0, 1\n"
         "    rank 0: RANK=0\n"
         "    rank 1: RANK=1\n"
         "\n"
@@ -102,14 +108,14 @@ TEST_CASE("the plan for a program") {
                                          R"(", "kind": "launch_plan", "size": 3,
     "command": ["python", "train.py", "--name", "my run"], "workdir": "/home/me", "stdin": "0",
     "tag_output": true, "timestamp_output": false, "output_directory": "/home/me/logs", "timeout_seconds": 90.0,
-    "kill_grace_seconds": 5.0,
+    "kill_grace_seconds": 5.0, "hosts_from": "-H",
     "environment_set": {"ADDED": "a b", "LANG": "C.UTF-8", "MASTER_PORT": null, "WORLD_SIZE": "3"},
     "environment_removed": ["PMIX_RANK"],
     "nodes": [
-      {"name": "node1", "ranks": [
+      {"name": "node1", "slots": 2, "ranks": [
         {"rank": 0, "local_rank": 0, "reads_stdin": true, "environment": {"RANK": "0"}},
         {"rank": 1, "local_rank": 1, "reads_stdin": false, "environment": {"RANK": "1"}}]},
-      {"name": "node2", "ranks": [
+      {"name": "node2", "slots": null, "ranks": [
         {"rank": 2, "local_rank": 0, "reads_stdin": false, "environment": {"RANK": "2"}}]}]})"));
 }
 
@@ -118,11 +124,8 @@ TEST_CASE("what ranks inherit unchanged is not shown") {
   CHECK_THAT(ddl::cli::plan_json(plan(), job(), kHead), !Catch::Contains("s3cret"));
 }
 
-TEST_CASE("a plan without ranks, and a port that the user has given") {
+TEST_CASE("a plan without ranks changes nothing") {
   const auto change = ddl::cli::environment_change(LaunchPlan{}, {{"A", "1"}});
   CHECK(change.set.empty());
   CHECK(change.own.empty());
-  CHECK(ddl::cli::is_unknown_until_launch("MASTER_PORT", "0"));
-  CHECK_FALSE(ddl::cli::is_unknown_until_launch("MASTER_PORT", "29500"));
-  CHECK_FALSE(ddl::cli::is_unknown_until_launch("RANK", "0"));
 }

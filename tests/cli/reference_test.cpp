@@ -88,7 +88,7 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
     }
   };
   for (const std::string& text :
-       {report_json(report), plan_json({{node}}, job, {}), check_build_json({{}})}) {
+       {report_json(report), plan_json({{{node}}, {std::nullopt}}, job, {}), check_build_json({{}})}) {
     collect(collect, nlohmann::json::parse(text));
   }
   CHECK(fields.size() > 30);

@@ -1,0 +1,72 @@
+#include "launcher/plan/dry_plan.h"
+
+#include "launcher/facts.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using ddl::launcher::test::facts_of;
+using ddl::launcher::test::job_of;
+
+namespace {
+
+const std::string kUnknown(kUnknownUntilLaunch);
+
+Allocation hosts(const std::string& list) {
+  JobSpec spec;
+  spec.hosts = list;
+  return make_allocation(spec, "", "head").value();
+}
+
+DryPlan plan_of(const JobSpec& spec, const Allocation& allocation) {
+  auto plan = make_dry_plan(spec, allocation, facts_of("head", 4), {});
+  INFO((plan ? "" : plan.error().message()));
+  REQUIRE(plan);
+  return *plan;
+}
+
+std::string variable(const DryPlan& plan, std::size_t node, std::size_t rank, const std::string& name) {
+  return plan.launch.nodes.at(node).ranks.at(rank).environment.at(name);
+}
+
+}  // namespace
+
+TEST_CASE("on this machine only the port is unknown") {
+  const DryPlan plan = plan_of(job_of(2), local_allocation("head"));
+  CHECK(plan.hosts_from == "this machine");
+  CHECK(plan.slots == std::vector<std::optional<int>>{4});
+  CHECK(variable(plan, 0, 1, "MASTER_PORT") == kUnknown);
+  CHECK(variable(plan, 0, 1, "MASTER_ADDR") == facts_of("head", 4).master_address);
+  CHECK(variable(plan, 0, 1, "OMP_NUM_THREADS") == "2");
+  CHECK(variable(plan, 0, 1, "HOROVOD_HOSTNAME") == "head");
+}
+
+TEST_CASE("what other hosts have is unknown, and slots are taken to be as many as here") {
+  const DryPlan plan = plan_of(job_of(7), hosts("a:2,b,head:1"));
+  CHECK(plan.hosts_from == "-H");
+  CHECK(plan.assumed_slots == 4);
+  CHECK(plan.slots == std::vector<std::optional<int>>{2, std::nullopt, 1});
+  CHECK(plan.launch.nodes.at(1).ranks.size() == 4);
+  CHECK(variable(plan, 0, 0, "HOROVOD_HOSTNAME") == kUnknown);
+  CHECK(variable(plan, 0, 0, "OMP_NUM_THREADS") == kUnknown);
+  CHECK(variable(plan, 0, 0, "MASTER_ADDR") == kUnknown);
+  CHECK(variable(plan, 2, 0, "HOROVOD_HOSTNAME") == "head");
+  CHECK(variable(plan, 2, 0, "OMP_NUM_THREADS") == "4");
+  CHECK(variable(plan, 2, 0, "MASTER_ADDR") == kUnknown);
+  CHECK(variable(plan, 2, 0, "RANK") == "6");
+}
+
+TEST_CASE("one other host has an address of its own") {
+  const DryPlan plan = plan_of(job_of(1), hosts("a:1"));
+  CHECK(variable(plan, 0, 0, "MASTER_ADDR") == kUnknown);
+}
+
+TEST_CASE("threads that the user has chosen are known") {
+  auto plan = make_dry_plan(job_of(1), hosts("a:1"), facts_of("head", 4), {{"OMP_NUM_THREADS", "3"}});
+  REQUIRE(plan);
+  CHECK_FALSE(plan->launch.nodes[0].ranks[0].environment.contains("OMP_NUM_THREADS"));
+  CHECK(plan->launch.nodes[0].common_environment.at("OMP_NUM_THREADS") == "3");
+}
+
+TEST_CASE("more ranks than fit are refused as at launch") {
+  CHECK_FALSE(make_dry_plan(job_of(4), hosts("a:2,b:1"), facts_of("head", 4), {}));
+}
