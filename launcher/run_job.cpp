@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
 // A rank that somebody has stopped holds all the others up: so long it may be continued.
-constexpr int kStoppedSeconds = 5;
+constexpr int kStoppedSeconds = 4;
 
 std::string make_job_id() {
   std::random_device random;

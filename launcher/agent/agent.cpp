@@ -39,8 +39,8 @@ namespace {
 // When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
 // How many heartbeats may be missing: between hosts a packet may be lost and sent again, on one host nothing is.
-constexpr int kHeadSilentPeriods = 4;
-constexpr int kSpawnerSilentPeriods = 3;
+constexpr int kHeadSilentPeriods = 7;
+constexpr int kSpawnerSilentPeriods = 5;
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 
 struct Rank {
@@ -235,10 +235,10 @@ class Agent {
 
   void on_head_silent() {
     // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
-    say(message::AgentFailed{"nothing was heard from ddlrun for " + std::to_string(kHeadSilentPeriods) +
-                                 " s, so the ranks here were ended",
+    say(message::AgentFailed{"nothing was heard from ddlrun for " + periods_text(kHeadSilentPeriods) +
+                                 ", so the ranks here were ended",
                              true});
-    on_head_gone("nothing has been heard from ddlrun for " + std::to_string(kHeadSilentPeriods) + " s");
+    on_head_gone("nothing has been heard from ddlrun for " + periods_text(kHeadSilentPeriods) + "");
   }
 
   void on_head_gone(const std::string& how) {
@@ -331,8 +331,8 @@ class Agent {
     spawner_heartbeat_.stop();
     if (finished_ || all_gone_) return;
     const std::string ended = spawner_.how_it_ended();
-    const std::string how = spawner_silent_ ? "did not answer for " + std::to_string(kSpawnerSilentPeriods) +
-                                                  " s (stopped?) and was killed"
+    const std::string how = spawner_silent_ ? "did not answer for " + periods_text(kSpawnerSilentPeriods) +
+                                                  " (stopped?) and was killed"
                                             : ended;
     const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
     const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +

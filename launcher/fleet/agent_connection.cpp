@@ -12,8 +12,9 @@
 namespace ddl::launcher {
 namespace {
 
-// Between hosts a packet may be lost and sent again: four periods without a word are told within five seconds.
-constexpr int kSilentPeriods = 4;
+// Between hosts a packet may be lost and sent again, several times over in three seconds. What is told after that leaves
+// a second to end the job within five.
+constexpr int kSilentPeriods = 7;
 // Enough for ssh's own words and a shell's; of more, the end is what matters.
 constexpr std::size_t kMostErrors = std::size_t{8} << 10;
 
@@ -28,8 +29,9 @@ AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
       heartbeat_(loop, kSilentPeriods,
                  {[this] { send(message::Heartbeat{}); },
                   [this] {
-                    lose("nothing has been heard from its agent for " + std::to_string(kSilentPeriods) +
-                         " s: the host is down or cut off, or the agent is stopped");
+                    is_silent_ = true;
+                    lose("nothing has been heard from its agent for " + periods_text(kSilentPeriods) +
+                         ": the host is down or cut off, or the agent is stopped");
                   }}) {
   if (!started.nonce.empty()) greeting_.emplace(std::move(started.nonce));
 }
@@ -97,7 +99,10 @@ void AgentConnection::on_closed(const std::string& reason) {
   if (expects_end_) return stop_listening();
   on_errors();
   if (!has_spoken_) return fail(process_->why_not_started({}, errors_text_));
-  lose(process_->how_it_ended() + " (its link: " + reason + ")");
+  const std::string how = process_->how_it_ended() + " (its link: " + reason + ")";
+  on_errors();  // its spawner's last words
+  const std::string said = telling_lines(errors_text_);
+  lose(how + (said.empty() ? "" : "; it wrote: " + said));
 }
 
 void AgentConnection::on_errors() {
@@ -126,6 +131,11 @@ void AgentConnection::flush() {
 void AgentConnection::give_up(const std::string& reason) {
   if (has_spoken_) return lose(reason);
   fail({reason});
+}
+
+void AgentConnection::clean_up(Deadline deadline) {
+  // Nobody is there to end in order: what is left here goes at once.
+  process_->clean_up(is_silent_ ? Deadline::after({}) : deadline);
 }
 
 void AgentConnection::fail(StartFailure failure) {

@@ -40,7 +40,7 @@ class AgentConnection {
   void stop_listening();
   /// Closes the link: an agent that lives takes that for the end.
   void close();
-  void clean_up(Deadline deadline) { process_->clean_up(deadline); }
+  void clean_up(Deadline deadline);
   /// What it wrote on standard error, the last of it; "" if that is the head's own.
   const std::string& errors() const { return errors_text_; }
 
@@ -66,6 +66,7 @@ class AgentConnection {
   Heartbeat heartbeat_;
   EventLoop::FdWatch greeting_watch_;
   EventLoop::FdWatch errors_watch_;
+  bool is_silent_ = false;
   bool has_spoken_ = false;
   bool expects_end_ = false;
   bool over_ = false;

@@ -1,6 +1,12 @@
 #include "launcher/fleet/heartbeat.h"
 
+#include <fmt/format.h>
+
 namespace ddl::launcher {
+
+std::string periods_text(int periods) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(periods * kHeartbeatPeriod).count());
+}
 
 Heartbeat::Heartbeat(EventLoop& loop, int limit, Handlers handlers)
     : loop_(loop), limit_(limit), handlers_(std::move(handlers)) {}

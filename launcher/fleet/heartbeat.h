@@ -3,12 +3,16 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include "launcher/loop/event_loop.h"
 
 namespace ddl::launcher {
 
-inline constexpr auto kHeartbeatPeriod = std::chrono::seconds(1);
+inline constexpr auto kHeartbeatPeriod = std::chrono::milliseconds(500);
+
+/// "3.5 s": so many periods, for a sentence.
+std::string periods_text(int periods);
 
 /// One side of one connection. Lives on the loop's thread, which its handlers run on.
 ///

@@ -16,6 +16,7 @@
 
 #include "base/fd_passing.h"
 #include "launcher/agent/node_probe.h"
+#include "launcher/fleet/heartbeat.h"
 #include "launcher/message/codec.h"
 #include "launcher/process/close_fds.h"
 #include "launcher/process/descendants.h"
@@ -24,9 +25,8 @@
 namespace ddl::launcher {
 namespace {
 
-// The agent speaks once a second. Three missing words mean that it is stopped: nothing else can happen on one host.
-constexpr auto kTick = std::chrono::seconds(1);
-constexpr int kSilentTicks = 3;
+// The agent speaks once a period. Missing words mean that it is stopped: nothing else can happen on one host.
+constexpr int kSilentTicks = 5;
 constexpr auto kAgentGoneGrace = std::chrono::milliseconds(500);
 constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
 
@@ -44,7 +44,7 @@ class Spawner {
 
   /// Returns when the agent has closed the channel or died, or does not speak any more.
   void serve() {
-    Deadline tick = Deadline::after(kTick);
+    Deadline tick = Deadline::after(kHeartbeatPeriod);
     while (agent_is_there_) {
       const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
       std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
@@ -52,7 +52,7 @@ class Spawner {
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), tick.poll_milliseconds()); });
       // Counted in ticks of our own: a machine that stood still does not make the agent silent.
       if (tick.has_passed()) {
-        tick = Deadline::after(kTick);
+        tick = Deadline::after(kHeartbeatPeriod);
         if (++silent_ticks_ > kSilentTicks) {
           agent_is_silent_ = true;
           return;
@@ -273,9 +273,9 @@ class Spawner {
   }
   if (agent_is_silent && ::getppid() == agent) {
     std::fprintf(stderr,
-                 "ddlrun spawner on %s: the agent (process %d) has not answered for %d s (stopped?); its "
+                 "ddlrun spawner on %s: the agent (process %d) has not answered for %s (stopped?); its "
                  "ranks were ended, and it was killed\n",
-                 hostname().c_str(), static_cast<int>(agent), kSilentTicks);
+                 hostname().c_str(), static_cast<int>(agent), periods_text(kSilentTicks).c_str());
     ::kill(agent, SIGKILL);
   }
   std::error_code ignored;

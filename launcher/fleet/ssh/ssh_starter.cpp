@@ -30,7 +30,7 @@ class SshProcess : public AgentProcess {
     if (WIFSIGNALED(status_)) return program_ + " was killed by " + signal_text(WTERMSIG(status_));
     const int code = WEXITSTATUS(status_);
     // 255 is ssh's own failure; otherwise it is what the agent's end was over there.
-    if (code == 255) return "the ssh connection was lost";
+    if (code == 255) return "its agent was killed or the ssh connection broke";
     if (code > 128) return "the agent was killed by " + signal_text(code - 128);
     return "the agent ended with " + std::to_string(code);
   }
