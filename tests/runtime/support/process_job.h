@@ -29,6 +29,9 @@ class RankPlace {
       : board_(board), rank_(rank), hosts_(hosts), settings_(settings), wire_up_seconds_(wire_up_seconds) {}
 
   int rank() const { return rank_; }
+  /// This rank's own copy, for the next join().
+  Settings& settings() { return settings_; }
+  void use_key(int fd) { settings_.job_key_fd = fd; }
   /// A new context, owned by the caller until ddl_finalize(); throws std::runtime_error.
   ddl_context* join();
 

@@ -1,0 +1,407 @@
+// Jobs on several hosts with ranks as forked processes: real deaths, departures and timeouts, seen from everywhere. The
+// hosts are made up; their ranks speak to each other by TCP over loopback.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/unique_fd.h"
+#include "net/job_key.h"
+#include "runtime/support/conformance.h"
+#include "runtime/support/expect.h"
+#include "runtime/support/process_job.h"
+#include "support/catch.h"
+
+using namespace ddl::conformance;
+using namespace ddl::runtime;
+using namespace ddl::runtime::test;
+
+namespace {
+
+double now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// What a rank of any host may take to learn of a death on another.
+constexpr double kToldWithinSeconds = 1.0;
+
+ProcessJob job_on(const std::vector<int>& sizes) {
+  ProcessJob job;
+  job.hosts = hosts_of_sizes(sizes);
+  job.ranks = 0;
+  for (const int size : sizes) job.ranks += size;
+  return job;
+}
+
+void check_all_succeeded(const std::vector<RankEnd>& ends) {
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    CAPTURE(rank, ends[rank].report, ends[rank].signal);
+    CHECK(ends[rank].exit_code == 0);
+  }
+}
+
+std::string name_of(int rank) { return "rank " + std::to_string(rank) + " on host" + std::to_string(rank); }
+std::string name_of(int rank, pid_t pid) { return name_of(rank) + " (pid " + std::to_string(pid) + ")"; }
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("collectives conform on several hosts with ranks as processes") {
+  const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 2}, std::vector{3, 2}, std::vector{1, 1, 1},
+                              std::vector{2, 1, 2});
+  ProcessJob job = job_on(sizes);
+  job.settings.staging_bytes = 512;
+  CAPTURE(sizes);
+  check_all_succeeded(job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    check_all(context, interesting_counts(512, job.ranks));
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+TEST_CASE("ranks that are dealt out to the hosts in turn conform as well") {
+  ProcessJob job;
+  job.ranks = 5;
+  job.hosts = {{0, 2, 4}, {1, 3}};
+  job.settings.staging_bytes = 512;
+  check_all_succeeded(job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    expect(ddl_local_rank(context) == place.rank() / 2, "the local rank");
+    expect(ddl_cross_rank(context) == place.rank() % 2, "the cross rank");
+    expect(ddl_cross_size(context) == (place.rank() == 4 ? 1 : 2), "the cross size");
+    check_all(context, interesting_counts(512, job.ranks));
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+TEST_CASE("a job on several hosts joins, leaves and joins again, with one inherited key") {
+  ProcessJob job = job_on({2, 1});
+  const auto key = ddl::net::JobKey::random();
+  REQUIRE(key);
+  const auto memfd = key->to_memfd();
+  REQUIRE(memfd);
+  job.settings.job_key_fd = memfd->get();
+  check_all_succeeded(job.run([](RankPlace& place) {
+    for (int round = 0; round < 10; ++round) {
+      ddl_context* context = place.join();
+      std::int32_t value = 1;
+      expect_ok(ddl_allreduce(context, &value, &value, 1, DDL_INT32, DDL_SUM, nullptr), "allreduce");
+      expect(value == 3, "wrong sum");
+      expect_ok(ddl_finalize(context), "finalize");
+    }
+    return std::string();
+  }));
+}
+
+TEST_CASE("a rank without the job's key is not let in, and says so") {
+  ProcessJob job = job_on({1, 1});
+  job.wire_up_seconds = 0.5;
+  const auto ends = job.run([](RankPlace& place) {
+    // Each makes its own.
+    const auto key = ddl::net::JobKey::random();
+    const auto memfd = key->to_memfd();
+    place.use_key(memfd->get());
+    place.join();
+    return std::string("joined");
+  });
+  CHECK(ends[0].exit_code == 1);
+  CHECK(ends[1].exit_code == 1);
+  // The caller notices that the listener does not know its key, and says nothing to it.
+  CHECK(contains(ends[1].report,
+                 "connecting rank 1 on host1 to other hosts by tcp: not connected in time: rank 0 ("));
+  CHECK(contains(ends[1].report, "the listener does not know the job's key"));
+  CHECK(contains(ends[0].report, "not connected in time: rank 1; "));
+  CHECK(contains(ends[0].report, "turned away, the last because: the connection was closed"));
+}
+
+TEST_CASE("hosts that cut buffers differently are told so") {
+  ProcessJob job = job_on({1, 1});
+  const auto ends = job.run([](RankPlace& place) {
+    place.settings().staging_bytes = place.rank() == 0 ? 1024 : 2048;
+    place.join();
+    return std::string("joined");
+  });
+  for (const RankEnd& end : ends) {
+    CHECK(end.exit_code == 1);
+    CHECK(contains(end.report, "the hosts cut buffers differently: rank "));
+    CHECK(contains(end.report, "DDL_STAGING_BYTES must be the same everywhere"));
+  }
+}
+
+#ifdef DDL_FAULT_INJECTION
+
+namespace {
+
+/// Runs two allreduces of five chunks, in the second of which the planned victim dies, and checks what all others say.
+void check_death(ProcessJob job, int victim, bool all_have_entered) {
+  job.settings.staging_bytes = 4096;
+  constexpr std::uint64_t kCount = 5 * 1024;
+  const auto ends = job.run([all_have_entered](RankPlace& place) {
+    ddl_context* context = place.join();
+    std::vector<float> values(kCount, 1.0f);
+    const auto allreduce = [&] {
+      return ddl_allreduce(context, values.data(), values.data(), kCount, DDL_FLOAT32, DDL_SUM, nullptr);
+    };
+    const double begin = now();
+    ddl_status status = allreduce();
+    // Where not all have entered the second allreduce, some may be told in the first.
+    if (status == DDL_OK || all_have_entered) {
+      expect_ok(status, "the first allreduce");
+      status = allreduce();
+    }
+    const double seconds = now() - begin;
+    expect_status(status, DDL_ERROR_PEER_LOST, "the allreduce in which a rank died");
+    const std::string sentence = ddl_last_error();
+    expect(seconds < kToldWithinSeconds, "told after " + std::to_string(seconds) + " s");
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_ABORTED, "the next call");
+    expect_contains(ddl_last_error(), sentence);
+    // Some leave in order, some just end: the cause stays the victim.
+    if (place.rank() % 2 == 0) expect_ok(ddl_finalize(context), "finalize after an abort");
+    return sentence;
+  });
+  const auto& dead = ends[static_cast<std::size_t>(victim)];
+  CHECK(dead.signal == SIGKILL);
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (static_cast<int>(rank) == victim) continue;
+    CAPTURE(rank, ends[rank].report);
+    CHECK(ends[rank].exit_code == 0);
+    const std::string died = name_of(victim, dead.pid) + " died ", what = " (sum, float32, 5120 elements)";
+    if (all_have_entered) {
+      CHECK(ends[rank].report == died + "during allreduce #2" + what);
+    } else {
+      const std::vector<std::string> possible{died + "during allreduce #2" + what,
+                                              died + "before allreduce #2" + what,
+                                              died + "during allreduce #1" + what};
+      CHECK(std::find(possible.begin(), possible.end(), ends[rank].report) != possible.end());
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every rank of every host is told within a second who died") {
+  const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 1}, std::vector{2, 2}, std::vector{3, 2},
+                              std::vector{1, 1, 1});
+  ProcessJob job = job_on(sizes);
+  const int victim = GENERATE_COPY(range(0, job.ranks));
+  // With CPUs enough a wait spins first, without it sleeps at once.
+  job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
+  const std::string point = GENERATE("before_publish", "after_publish", "in_round");
+  // An allreduce of five chunks exchanges once, compares, and exchanges in 4 + 3 rounds. In the second one, all have
+  // compared, and chunks are on their way.
+  const int passage = point == "in_round" ? 7 + 2 : 8 + 3;
+  job.settings.fault = FaultPlan{"allreduce." + point, victim, passage};
+  CAPTURE(sizes, victim, point);
+  check_death(job, victim, true);
+}
+
+TEST_CASE("a death before, in and after the comparison between hosts is told") {
+  const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 2}, std::vector{1, 2, 1});
+  ProcessJob job = job_on(sizes);
+  const int victim = GENERATE_COPY(range(0, job.ranks));
+  const std::string point = GENERATE("before_hosts", "after_hosts");
+  job.settings.fault = FaultPlan{"allreduce." + point, victim, 2};
+  CAPTURE(sizes, victim, point);
+  check_death(job, victim, false);
+}
+
+TEST_CASE("a death while the hosts connect fails it for everybody in time") {
+  ProcessJob job = job_on({1, 1, 1});
+  job.wire_up_seconds = 1.0;
+  const int victim = GENERATE(0, 1, 2);
+  const std::string point = GENERATE("after_fence", "before_links");
+  job.settings.fault = FaultPlan{"init." + point, victim, 1};
+  CAPTURE(victim, point);
+  const auto ends = job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    // Not every rank has a link to the victim: who has none learns of it now.
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
+    return std::string(ddl_last_error());
+  });
+  CHECK(ends[static_cast<std::size_t>(victim)].signal == SIGKILL);
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (static_cast<int>(rank) == victim) continue;
+    CAPTURE(rank, ends[rank].report);
+    if (ends[rank].exit_code == 1) {
+      CHECK(contains(ends[rank].report, "to other hosts by tcp: not connected in time: rank "));
+    } else {
+      CHECK(ends[rank].exit_code == 0);
+    }
+  }
+}
+
+#endif  // DDL_FAULT_INJECTION
+
+TEST_CASE("a rank that exits without finalize is lost to the ranks of other hosts") {
+  ProcessJob job = job_on({2, 1});
+  const int leaver = GENERATE(0, 1, 2);
+  const auto ends = job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    if (place.rank() == leaver) ::_exit(0);
+    const double begin = now();
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
+    expect(now() - begin < kToldWithinSeconds, "told too late");
+    return std::string(ddl_last_error());
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    if (rank == leaver) continue;
+    const RankEnd& end = ends[static_cast<std::size_t>(rank)];
+    CAPTURE(end.report);
+    CHECK(end.exit_code == 0);
+    CHECK(contains(end.report, name_of(leaver, ends[static_cast<std::size_t>(leaver)].pid) + " died "));
+  }
+}
+
+TEST_CASE("a rank that finalizes while others of its own or another host wait for it has left, not died") {
+  ProcessJob job = job_on({2, 2});
+  const int leaver = GENERATE(range(0, 4));
+  CAPTURE(leaver);
+  const auto ends = job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    if (place.rank() == leaver) {
+      expect_ok(ddl_finalize(context), "finalize");
+      return std::string();
+    }
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier without the leaver");
+    return std::string(ddl_last_error());
+  });
+  for (int rank = 0; rank < 4; ++rank) {
+    const RankEnd& end = ends[static_cast<std::size_t>(rank)];
+    CAPTURE(rank, end.report);
+    CHECK(end.exit_code == 0);
+    if (rank == leaver) continue;
+    CHECK(end.report == name_of(leaver, ends[static_cast<std::size_t>(leaver)].pid) +
+                            " left the job (finalize) during barrier #2");
+  }
+}
+
+TEST_CASE("ranks of several hosts may leave when they are needed no more") {
+  ProcessJob job = job_on({2, 1, 1});
+  check_all_succeeded(job.run([](RankPlace& place) {
+    // Those that come out of the last call first are gone before the others have read what they sent.
+    for (int round = 0; round < 5; ++round) {
+      ddl_context* context = place.join();
+      std::vector<double> values(300'000, 1.0);
+      expect_ok(ddl_broadcast(context, values.data(), values.size(), DDL_FLOAT64, round % 4, nullptr),
+                "broadcast");
+      expect_ok(
+          ddl_allreduce(context, values.data(), values.data(), values.size(), DDL_FLOAT64, DDL_SUM, nullptr),
+          "allreduce");
+      expect(values.front() == 4.0 && values.back() == 4.0, "wrong sum");
+      expect_ok(ddl_finalize(context), "finalize");
+    }
+    return std::string();
+  }));
+}
+
+TEST_CASE("a rank that does not come is named on every host by who sees that it is missing") {
+  const int missing = GENERATE(range(0, 4));
+  CAPTURE(missing);
+  ProcessJob job = job_on({2, 2});
+  const auto ends = job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    if (place.rank() == missing) {
+      // Computes for longer than the others wait.
+      const timespec pause{1, 0};
+      ::nanosleep(&pause, nullptr);
+      expect_status(ddl_barrier(context, nullptr), DDL_ERROR_TIMEOUT, "the barrier that was too late");
+      return std::string(ddl_last_error());
+    }
+    ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+    options.timeout_seconds = 0.3;
+    expect_status(ddl_barrier(context, &options), DDL_ERROR_TIMEOUT, "barrier");
+    return std::string(ddl_last_error());
+  });
+  const std::string neighbour = name_of(missing ^ 1);
+  for (const RankEnd& end : ends) {
+    CAPTURE(end.report);
+    CHECK(end.exit_code == 0);
+    CHECK(end.report == neighbour + " gave up after 0.3 s in barrier #2: not arrived: " +
+                            name_of(missing, ends[static_cast<std::size_t>(missing)].pid));
+  }
+}
+
+TEST_CASE("a lone rank of another host that does not come is named by who waits for it") {
+  ProcessJob job = job_on({1, 1});
+  const auto ends = job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+    options.timeout_seconds = 0.2;
+    if (place.rank() == 1) {
+      // Woken by nothing but the abort that it is told of at its next call.
+      const timespec pause{1, 0};
+      ::nanosleep(&pause, nullptr);
+    }
+    expect_status(ddl_barrier(context, &options), DDL_ERROR_TIMEOUT, "barrier");
+    return std::string(ddl_last_error());
+  });
+  for (const RankEnd& end : ends) {
+    CAPTURE(end.report);
+    CHECK(end.exit_code == 0);
+    CHECK(end.report == name_of(0) + " gave up after 0.2 s in barrier #1: not arrived: " +
+                            name_of(1, ends[1].pid) + ", or a rank that it waits for");
+  }
+}
+
+TEST_CASE("a forked child that lives on does not hide its parent's death from other hosts") {
+  ProcessJob job = job_on({1, 1});
+  const auto ends = job.run([](RankPlace& place) -> std::string {
+    ddl_context* context = place.join();
+    if (place.rank() == 1) {
+      auto never = ddl::make_pipe();
+      if (::fork() == 0) {
+        // Lives on with all of its parent's descriptors until rank 0 has exited, whose end this is told by.
+        char byte;
+        never->second.reset();
+        (void)!::read(never->first.get(), &byte, 1);
+        ::_exit(0);
+      }
+      ::kill(::getpid(), SIGKILL);
+    }
+    const double begin = now();
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
+    expect(now() - begin < kToldWithinSeconds, "told too late");
+    return ddl_last_error();
+  });
+  CHECK(ends[0].exit_code == 0);
+  CHECK(contains(ends[0].report, name_of(1, ends[1].pid) + " died "));
+}
+
+TEST_CASE("a rank that waits for another host sleeps, and an idle one uses no CPU") {
+  ProcessJob job = job_on({2, 1});
+  check_all_succeeded(job.run([](RankPlace& place) {
+    ddl_context* context = place.join();
+    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    // Rank 2 computes, the others wait for it; the only way to measure idleness is to be idle for a while.
+    if (place.rank() == 2) {
+      const timespec second{1, 0};
+      ::nanosleep(&second, nullptr);
+    }
+    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    ::getrusage(RUSAGE_SELF, &after);
+    const auto microseconds = [](const rusage& usage) {
+      return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000L + usage.ru_utime.tv_usec +
+             usage.ru_stime.tv_usec;
+    };
+    const long used = microseconds(after) - microseconds(before);
+    expect(used < 5000, "used " + std::to_string(used) + " microseconds in a second of waiting");
+    expect(after.ru_nvcsw - before.ru_nvcsw <= 20, "woke up too often");
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
