@@ -1,5 +1,6 @@
 #include "cli/console.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/unique_fd.h"
@@ -8,7 +9,8 @@
 namespace ddl::cli {
 
 Console::Console(const launcher::Environment& environment)
-    : error_style_(TerminalStyle::for_fd(STDERR_FILENO, environment)) {}
+    : error_style_(TerminalStyle::for_fd(STDERR_FILENO, environment)),
+      has_cursor_(TerminalStyle::understands_escapes(STDERR_FILENO, environment)) {}
 
 int Console::print(const std::string& text) const {
   const Status written = write_all(STDOUT_FILENO, text.data(), text.size());
@@ -31,6 +33,19 @@ int Console::refuse(const CommandLineError& error) const {
 void Console::report(const std::string& text) const {
   // Where standard error is gone there is nobody left to tell.
   static_cast<void>(write_all(STDERR_FILENO, text.data(), text.size()));
+}
+
+std::function<void(const std::string&)> Console::progress() const {
+  if (!has_cursor_) return nullptr;
+  return [this](const std::string& sentence) {
+    // A line that wraps could not be taken away again.
+    winsize size{};
+    constexpr std::size_t kUsual = 80;
+    const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    const std::size_t columns = known ? size.ws_col : kUsual;
+    const std::string line = sentence.empty() ? "" : "ddlrun: " + sentence;
+    report("\r\x1b[K" + line.substr(0, columns - 1));
+  };
 }
 
 }  // namespace ddl::cli

@@ -1,6 +1,7 @@
 // ddlrun's own words on standard output and standard error.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "cli/options.h"
@@ -23,10 +24,15 @@ class Console {
   /// A finished text on standard error.
   void report(const std::string& text) const;
 
+  /// Shows a sentence in place of the one before, on a line of standard error that is taken away again with "". Empty
+  /// where standard error is no terminal that can do that: a file does not want it. Lives as long as this.
+  std::function<void(const std::string& sentence)> progress() const;
+
   const TerminalStyle& error_style() const { return error_style_; }
 
  private:
   TerminalStyle error_style_;
+  bool has_cursor_;  // standard error is a terminal that can rewrite a line
 };
 
 }  // namespace ddl::cli

@@ -10,6 +10,8 @@
 #include "cli/console.h"
 #include "cli/error_report.h"
 #include "cli/help_text.h"
+#include "cli/host_check_text.h"
+#include "cli/host_comparison.h"
 #include "cli/options.h"
 #include "cli/path_check.h"
 #include "cli/plan_json.h"
@@ -23,6 +25,7 @@
 #include "contract/exit_code.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/node_probe.h"
+#include "launcher/check/check_hosts.h"
 #include "launcher/run_job.h"
 
 namespace {
@@ -49,6 +52,19 @@ int dry_run(const cli::Request& request, const launcher::Environment& environmen
                                     : cli::plan_text(*plan, request.job, environment));
 }
 
+int check_hosts(const cli::Request& request, const cli::Console& console,
+                const launcher::Environment& environment) {
+  if (const auto error = cli::check_identity_file(request.job)) return console.refuse(*error);
+  const auto hosts = launcher::check_hosts(request.job, request.allocation,
+                                           request.job.quiet ? nullptr : console.progress());
+  if (!hosts) return finish(cli::error_report(hosts.error()), request, console);
+  const cli::HostComparison comparison = cli::compare_hosts(*hosts);
+  const auto style = cli::TerminalStyle::for_fd(STDOUT_FILENO, environment);
+  const int printed = console.print(request.json ? cli::check_hosts_json(*hosts, comparison)
+                                                 : cli::check_hosts_text(*hosts, comparison, style));
+  return printed != contract::kSuccess ? printed : cli::exit_code_of(comparison);
+}
+
 int run(const cli::Request& request, const launcher::Environment& environment, const cli::Console& console) {
   if (const auto error = cli::create_output_directory(request.job)) return console.refuse(*error);
   launcher::Notices notices;
@@ -58,6 +74,7 @@ int run(const cli::Request& request, const launcher::Environment& environment, c
   notices.detail = [&](const std::string& sentence) {
     if (request.job.verbose) console.note(sentence);
   };
+  if (!request.job.quiet) notices.progress = console.progress();
   const auto report = launcher::run_job(request.job, request.allocation, environment, notices);
   return finish(report ? *report : cli::error_report(report.error()), request, console);
 }
@@ -83,14 +100,16 @@ int main(int argc, char** argv) {
     case cli::Action::kCheckBuild:
       return console.print(request->json ? cli::check_build_json(cli::probe_build())
                                          : cli::check_build_text(cli::probe_build()));
-    case cli::Action::kCheckHosts:
+    case cli::Action::kCheckHosts: return check_hosts(*request, console, environment);
     case cli::Action::kDryRun:
     case cli::Action::kRun: break;
   }
   if (!directory)
     return console.refuse(
         {directory.error().message(), "cd to a directory that exists", contract::kNotFound});
-  if (const auto error = cli::check_workdir(request->job)) return console.refuse(*error);
+  if (const auto error = cli::check_workdir(request->job, request->allocation, launcher::hostname()))
+    return console.refuse(*error);
+  if (const auto error = cli::check_identity_file(request->job)) return console.refuse(*error);
   if (!request->job.quiet) {
     for (const std::string& note : cli::start_notes(request->job, environment)) console.note(note);
   }

@@ -1,5 +1,7 @@
 #include "cli/path_check.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -11,7 +13,13 @@ namespace ddl::cli {
 
 namespace fs = std::filesystem;
 
-std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job) {
+std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job,
+                                              const launcher::Allocation& allocation,
+                                              const std::string& hostname) {
+  const bool runs_here = std::any_of(
+      allocation.nodes.begin(), allocation.nodes.end(),
+      [&](const launcher::AllocatedNode& node) { return launcher::is_this_machine(node, hostname); });
+  if (!runs_here) return std::nullopt;
   const std::string name = shell_quote(job.workdir);
   std::error_code error;
   const fs::file_status status = fs::status(job.workdir, error);
@@ -33,6 +41,15 @@ std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job) {
                             contract::kNotExecutable};
   }
   return std::nullopt;
+}
+
+std::optional<CommandLineError> check_identity_file(const launcher::JobSpec& job) {
+  if (job.ssh_identity_file.empty() || ::access(job.ssh_identity_file.c_str(), R_OK) == 0)
+    return std::nullopt;
+  return CommandLineError{
+      "the key " + shell_quote(job.ssh_identity_file) +
+          " cannot be read: " + std::generic_category().message(errno),
+      "give a file of yours with -i, or leave -i away for the keys of ssh's configuration"};
 }
 
 std::optional<CommandLineError> create_output_directory(const launcher::JobSpec& job) {

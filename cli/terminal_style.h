@@ -16,6 +16,9 @@ class TerminalStyle {
   /// (https://no-color.org).
   static TerminalStyle for_fd(int fd, const launcher::Environment& environment);
 
+  /// Whether fd is a terminal that understands ANSI's sequences, also where colour is not wanted.
+  static bool understands_escapes(int fd, const launcher::Environment& environment);
+
   bool has_colour() const { return colour_; }
   std::string alarm(std::string_view text) const { return wrap("1;31", text); }  ///< bold red
   std::string strong(std::string_view text) const { return wrap("1", text); }    ///< bold

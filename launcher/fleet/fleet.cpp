@@ -102,6 +102,10 @@ void Fleet::on_message(std::size_t node, message::Any&& message) {
     facts_[node] = std::move(facts->facts);
     agent.answer_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - agent.began).count();
+    agent.clock_offset_seconds =
+        std::chrono::duration<double>(std::chrono::nanoseconds(facts_[node].wall_time_ns) -
+                                      std::chrono::system_clock::now().time_since_epoch())
+            .count();
     return settle(node, State::kAnswered);
   }
   if (auto* failed = std::get_if<message::AgentFailed>(&message); failed && agent.state == State::kStarting) {

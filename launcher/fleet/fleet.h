@@ -59,6 +59,8 @@ class Fleet {
   std::vector<std::size_t> missing() const;
   /// Seconds from an agent's start to its facts; 0 until then.
   double answer_seconds(std::size_t node) const { return agents_[node].answer_seconds; }
+  /// Its clock less ours when its facts came, less however long they were on their way.
+  double clock_offset_seconds(std::size_t node) const { return agents_[node].clock_offset_seconds; }
 
  private:
   enum class State { kWaiting, kStarting, kAnswered, kFailed, kLost };
@@ -73,6 +75,7 @@ class Fleet {
     State state = State::kWaiting;
     int attempts = 0;
     double answer_seconds = 0;
+    double clock_offset_seconds = 0;
   };
 
   Status begin(std::size_t node);

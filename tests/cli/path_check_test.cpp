@@ -8,7 +8,7 @@
 #include "support/catch.h"
 
 namespace fs = std::filesystem;
-using ddl::cli::check_workdir;
+using ddl::cli::check_identity_file;
 using ddl::cli::create_output_directory;
 
 namespace {
@@ -33,6 +33,10 @@ class TemporaryDirectory {
  private:
   fs::path path_;
 };
+
+std::optional<ddl::cli::CommandLineError> check_workdir(const ddl::launcher::JobSpec& job) {
+  return ddl::cli::check_workdir(job, ddl::launcher::local_allocation("head"), "head");
+}
 
 ddl::launcher::JobSpec job_in(const fs::path& workdir, const fs::path& output = {}) {
   ddl::launcher::JobSpec job;
@@ -100,4 +104,25 @@ TEST_CASE("the output directory is created with its parents, or refused") {
   const auto in_proc = create_output_directory(job_in("/", "/proc/self/ddlrun"));
   REQUIRE(in_proc);
   CHECK(in_proc->exit_code == 2);
+}
+
+TEST_CASE("a working directory is looked at only if ranks may run here") {
+  const auto job = job_in("/no/such/place");
+  ddl::launcher::Allocation hosts = ddl::launcher::local_allocation("node1");
+  CHECK_FALSE(ddl::cli::check_workdir(job, hosts, "head"));
+  hosts.nodes.push_back(ddl::launcher::local_allocation("head").nodes.front());
+  CHECK(ddl::cli::check_workdir(job, hosts, "head"));
+}
+
+TEST_CASE("the key for ssh must be readable") {
+  const TemporaryDirectory temporary;
+  ddl::launcher::JobSpec job;
+  CHECK_FALSE(check_identity_file(job));
+  job.ssh_identity_file = (temporary.path() / "id").string();
+  const auto missing = check_identity_file(job);
+  REQUIRE(missing);
+  CHECK(missing->exit_code == 2);
+  CHECK_THAT(missing->message, Catch::EndsWith("/id cannot be read: No such file or directory"));
+  std::ofstream(job.ssh_identity_file) << "x";
+  CHECK_FALSE(check_identity_file(job));
 }

@@ -9,10 +9,12 @@
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "cli/build_box.h"
+#include "cli/host_check_text.h"
 #include "cli/option_table.h"
 #include "cli/plan_json.h"
 #include "cli/report_fixture.h"
 #include "cli/report_json.h"
+#include "launcher/facts.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
@@ -79,6 +81,8 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
   const auto job = ddl::test::job_of({"./a"});
   const auto report =
       ddl::test::report_of(ddl::test::EndReason::kRankFailed, 1, {ddl::test::exited(0, 1, 1)});
+  ddl::launcher::HostCheck host;
+  host.facts = ddl::launcher::test::facts_of("node1", 4);
   std::set<std::string> fields;
   const auto collect = [&](const auto& self, const nlohmann::json& json) -> void {
     if (!json.is_structured()) return;
@@ -87,8 +91,8 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
       self(self, value);
     }
   };
-  for (const std::string& text :
-       {report_json(report), plan_json({{{node}}, {std::nullopt}}, job, {}), check_build_json({{}})}) {
+  for (const std::string& text : {report_json(report), plan_json({{{node}}, {std::nullopt}}, job, {}),
+                                  check_build_json({{}}), check_hosts_json({host}, compare_hosts({host}))}) {
     collect(collect, nlohmann::json::parse(text));
   }
   CHECK(fields.size() > 30);

@@ -22,6 +22,10 @@ TEST_CASE("colour is for terminals that understand it and people who want it") {
   CHECK_FALSE(colour(terminal.get(), {}));
   const ddl::UniqueFd file(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   CHECK_FALSE(colour(file.get(), {{"TERM", "xterm"}}));
+  // A line can be rewritten without any colour.
+  CHECK(TerminalStyle::understands_escapes(terminal.get(), {{"TERM", "xterm"}, {"NO_COLOR", "1"}}));
+  CHECK_FALSE(TerminalStyle::understands_escapes(terminal.get(), {{"TERM", "dumb"}}));
+  CHECK_FALSE(TerminalStyle::understands_escapes(file.get(), {{"TERM", "xterm"}}));
 }
 
 TEST_CASE("without colour text stays as it is") {

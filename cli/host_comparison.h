@@ -1,0 +1,39 @@
+// --check-hosts: the hosts beside each other, and where they differ. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/check/host_check.h"
+
+namespace ddl::cli {
+
+/// One thing that a host has.
+struct HostValue {
+  std::string text;      ///< for a person: "63 GB", "none"
+  bool noticed = false;  ///< it differs from most hosts', or is too little by itself
+};
+
+/// One column: "cores", "memory". The names are those of the JSON, too.
+struct HostColumn {
+  std::string name;
+  std::string heading;            ///< for a person: "/dev/shm"
+  std::vector<HostValue> values;  ///< by host; of one that did not answer empty and not noticed
+};
+
+struct HostComparison {
+  std::vector<HostColumn> columns;
+  std::vector<std::string>
+      remarks;     ///< a sentence for everything noticed: "node3: kernel 5.10.0, others have 6.1.0"
+  int failed = 0;  ///< hosts that did not answer
+};
+
+/// A value is noticed if no more than half of the hosts that answered share it; of memory, if it is 5 % away from the
+/// median; of room in /dev/shm and the temporary directory, if it is less than half of the median or than 64 MiB; of
+/// the clock, if it is more than a second away from this machine's; of libddl, if there is none.
+HostComparison compare_hosts(const std::vector<launcher::HostCheck>& hosts);
+
+/// kSuccess if every host answered, whatever differs, else kStartFailure.
+int exit_code_of(const HostComparison& comparison);
+
+}  // namespace ddl::cli
