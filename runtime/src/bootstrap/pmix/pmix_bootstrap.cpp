@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -183,8 +183,8 @@ class PmixBootstrap final : public Bootstrap {
     return {};
   }
 
-  /// The ranks of each host, from the job's map, which every server hands to its clients: no rank fetches anything.
-  Status resolve_hosts(std::vector<std::vector<int>>& groups) const;
+  /// The ranks of each host.
+  Status map_hosts(std::vector<std::vector<int>>& groups) const;
 
   PmixSession& session_;
   pmix_proc_t self_;
@@ -206,24 +206,28 @@ Result<std::vector<int>> ranks_of_list(const std::string& list) {
   return ranks;
 }
 
-Status PmixBootstrap::resolve_hosts(std::vector<std::vector<int>>& groups) const {
-  char* list = nullptr;
-  if (const pmix_status_t status = PMIx_Resolve_nodes(self_.nspace, &list); status != PMIX_SUCCESS) {
-    return fail(pmix_error("PMIx_Resolve_nodes", status));
+Status PmixBootstrap::map_hosts(std::vector<std::vector<int>>& groups) const {
+  // Of what the launcher told every server at the start: with PMIX_OPTIONAL nothing is asked over the network. Not
+  // PMIx_Resolve_peers(): under Open MPI 4.1 it does not return for another host.
+  bool yes = true;
+  pmix_info_t only_what_is_here;
+  PMIX_INFO_CONSTRUCT(&only_what_is_here);
+  PMIX_INFO_LOAD(&only_what_is_here, PMIX_OPTIONAL, &yes, PMIX_BOOL);
+  std::map<std::string, std::vector<int>> ranks_of_host;
+  for (int rank = 0; rank < membership_.size; ++rank) {
+    PmixValue host;
+    const pmix_proc_t proc = process(static_cast<pmix_rank_t>(rank));
+    const pmix_status_t status = PMIx_Get(&proc, PMIX_HOSTNAME, &only_what_is_here, 1, host.out());
+    const auto name = status == PMIX_SUCCESS ? host.text() : std::nullopt;
+    if (!name) {
+      return fail(ErrorCode::kUnavailable, "the PMIx server does not know the host of rank " +
+                                               std::to_string(rank) + " (" + PMIx_Error_string(status) +
+                                               "), and the job has ranks on several hosts");
+    }
+    ranks_of_host[*name].push_back(rank);
   }
-  const std::string nodes = list == nullptr ? "" : list;
-  std::free(list);  // NOLINT(cppcoreguidelines-no-malloc): PMIx allocated it so
   groups.clear();
-  for (const std::string_view node : split(nodes, ',')) {
-    const std::string name(node);
-    pmix_proc_t* members = nullptr;
-    std::size_t count = 0;
-    const pmix_status_t status = PMIx_Resolve_peers(name.c_str(), self_.nspace, &members, &count);
-    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Resolve_peers of " + name, status));
-    std::vector<int>& group = groups.emplace_back();
-    for (std::size_t i = 0; i < count; ++i) group.push_back(static_cast<int>(members[i].rank));
-    PMIX_PROC_FREE(members, count);
-  }
+  for (auto& [name, ranks] : ranks_of_host) groups.push_back(std::move(ranks));
   return {};
 }
 
@@ -246,7 +250,7 @@ Status PmixBootstrap::load_membership(std::uint32_t generation) {
   auto local = ranks_of_list(peers.text().value_or(""));
   if (!local) return fail(std::move(local.error()));
   std::vector<std::vector<int>> groups{*local};
-  if (static_cast<int>(local->size()) != membership_.size) DDL_TRY(resolve_hosts(groups));
+  if (static_cast<int>(local->size()) != membership_.size) DDL_TRY(map_hosts(groups));
   auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("the PMIx server's map of the job")));
   membership_.layout = *std::move(layout);
