@@ -61,7 +61,7 @@ class JobRun : private SupervisorActions {
         notices_(notices),
         allocation_(std::move(allocation)),
         starters_(spec, allocation_),
-        fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds}),
+        fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters_.ssh()}),
         progress_(loop_, fleet_, allocation_, notices.progress) {}
 
   Result<JobReport> run() {
@@ -138,7 +138,7 @@ class JobRun : private SupervisorActions {
     }
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
       fleet_.send(placed_[node], message::Launch{plan.nodes[node]});
-    dismiss_idle_agents();
+    finish_idle_agents();
     open_stdin();
     if (spec_.timeout_seconds > 0) {
       timeout_timer_ = loop_.after(
@@ -187,12 +187,12 @@ class JobRun : private SupervisorActions {
                     fmt::format(", answered after {:.3f} s", fleet_.answer_seconds(node)));
   }
 
-  // Hosts without a rank have nothing to do: closing their link ends the agent.
-  void dismiss_idle_agents() {
+  // Hosts without a rank have nothing to do, unless others are reached through them.
+  void finish_idle_agents() {
     std::vector<bool> has_ranks(fleet_.size(), false);
     for (const std::size_t node : placed_) has_ranks[node] = true;
     for (std::size_t node = 0; node < has_ranks.size(); ++node) {
-      if (!has_ranks[node]) fleet_.dismiss(node);
+      if (!has_ranks[node]) fleet_.send(node, message::Finish{});
     }
   }
 
@@ -223,8 +223,7 @@ class JobRun : private SupervisorActions {
         static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(rank)]) == *place) {
       return true;
     }
-    on_agent_lost(node, allocation_.nodes[node].name + ": its agent spoke of rank " + std::to_string(rank) +
-                            ", which is not there");
+    on_agent_lost(node, "its agent spoke of rank " + std::to_string(rank) + ", which is not there");
     return false;
   }
 
@@ -280,7 +279,8 @@ class JobRun : private SupervisorActions {
     if (relay_ && place) relay_->on(*place, std::move(message));
   }
 
-  void on_agent_lost(std::size_t node, const std::string& how) {
+  void on_agent_lost(std::size_t node, const std::string& why) {
+    const std::string how = allocation_.nodes[node].name + ": " + why;
     if (!supervisor_) {
       JobReport report;
       report.reason = EndReason::kHostLost;

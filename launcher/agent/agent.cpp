@@ -19,6 +19,7 @@
 #include "contract/job_key.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/agent/rank_output.h"
+#include "launcher/agent/relay.h"
 #include "launcher/agent/session_directory.h"
 #include "launcher/agent/spawner_channel.h"
 #include "launcher/agent/start_error.h"
@@ -41,6 +42,8 @@ constexpr double kHeadGoneGraceSeconds = 1.0;
 // How many heartbeats may be missing: between hosts a packet may be lost and sent again, on one host nothing is.
 constexpr int kHeadSilentPeriods = 7;
 constexpr int kSpawnerSilentPeriods = 5;
+// Agents that were started from here end when their links close; one whose host is dead does not.
+constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 
 struct Rank {
@@ -69,6 +72,7 @@ class Agent {
                             }}),
         stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
                             [this] { say(message::StdinClosed{}); }}),
+        relay_(loop_, [this](const message::Any& message) { say(message); }),
         head_heartbeat_(loop_, kHeadSilentPeriods,
                         {[this] { say(message::Heartbeat{}); }, [this] { on_head_silent(); }}),
         spawner_heartbeat_(loop_, kSpawnerSilentPeriods,
@@ -93,6 +97,7 @@ class Agent {
     start_pmix();
     loop_.run();
     pmix_.reset();
+    relay_.shut_down(Deadline::after(kRelayDeadline));
     return 0;
   }
 
@@ -125,6 +130,9 @@ class Agent {
     if (!memfd) return say(message::AgentFailed{"the job's key: " + memfd.error().message(), false});
     job_key_ = std::move(*memfd);
   }
+
+  void on(const message::StartAgents& message) { relay_.start(message); }
+  void on(const message::Routed& message) { relay_.pass_down(message); }
 
   void on(const message::Launch& message) {
     if (!pmix_) return;  // said already
@@ -363,6 +371,7 @@ class Agent {
   std::unique_ptr<PmixServer> pmix_;
   Terminator terminator_;
   StdinFeed stdin_feed_;
+  Relay relay_;
   Heartbeat head_heartbeat_;
   Heartbeat spawner_heartbeat_;
   NodeLaunch node_;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "launcher/fleet/branches.h"
 #include "launcher/fleet/ssh/ssh_failure.h"
+#include "launcher/message/codec.h"
 
 namespace ddl::launcher {
 namespace {
@@ -20,14 +22,20 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
   agents_.resize(allocation.nodes.size());
   facts_.resize(agents_.size());
   unsettled_ = agents_.size();
+  std::vector<std::size_t> elsewhere;
   for (std::size_t node = 0; node < agents_.size(); ++node) {
     agents_[node].node = allocation.nodes[node];
     agents_[node].starter = starters[node];
     if (starters[node]->forks()) {
       DDL_TRY(begin(node));
     } else {
-      waiting_.push_back(node);
+      elsewhere.push_back(node);
     }
+  }
+  for (Branch& branch : divide(elsewhere, settings_.fan_out)) {
+    waiting_.push_back(branch.first);
+    for (const std::size_t node : branch.rest) agents_[node].via = branch.first;
+    agents_[branch.first].branch = std::move(branch.rest);
   }
   return {};
 }
@@ -68,12 +76,7 @@ void Fleet::listen_to(std::size_t node) {
   }
   agent.connection->begin({[this, node](message::Any&& m) { on_message(node, std::move(m)); },
                            [this, node](StartFailure failure) { on_failed(node, std::move(failure)); },
-                           [this, node](const std::string& how) {
-                             Agent& lost = agents_[node];
-                             if (lost.state == State::kStarting) return on_failed(node, {how});
-                             lost.state = State::kLost;
-                             handlers_.on_lost(node, lost.node.name + ": " + how);
-                           }});
+                           [this, node](const std::string& how) { on_lost(node, how); }});
 }
 
 std::string Fleet::said_by(std::size_t node) const {
@@ -97,28 +100,77 @@ void Fleet::start_waiting() {
 
 void Fleet::on_message(std::size_t node, message::Any&& message) {
   Agent& agent = agents_[node];
-  if (auto* facts = std::get_if<message::Facts>(&message)) {
-    if (agent.state != State::kStarting) return;
-    facts_[node] = std::move(facts->facts);
-    agent.answer_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - agent.began).count();
-    agent.clock_offset_seconds =
-        std::chrono::duration<double>(std::chrono::nanoseconds(facts_[node].wall_time_ns) -
-                                      std::chrono::system_clock::now().time_since_epoch())
-            .count();
-    return settle(node, State::kAnswered);
+  if (auto* facts = std::get_if<message::Facts>(&message)) return on_facts(node, std::move(facts->facts));
+  if (auto* routed = std::get_if<message::Routed>(&message)) return on_routed(node, std::move(*routed));
+  if (auto* down = std::get_if<message::AgentDown>(&message)) {
+    const auto other = static_cast<std::size_t>(down->node);
+    if (down->node >= 0 && other < agents_.size() && agents_[other].via == node) on_lost(other, down->why);
+    return;
   }
-  if (auto* failed = std::get_if<message::AgentFailed>(&message); failed && agent.state == State::kStarting) {
+  if (auto* failed = std::get_if<message::AgentFailed>(&message); failed && is_unsettled(node)) {
     agent.attempts = kMostAttempts;
     return on_failed(node, {failed->text});
   }
-  if (std::holds_alternative<message::Finished>(message)) agent.connection->expect_end();
+  if (agent.connection && std::holds_alternative<message::Finished>(message)) agent.connection->expect_end();
   handlers_.on_message(node, std::move(message));
+}
+
+void Fleet::on_facts(std::size_t node, NodeFacts&& facts) {
+  if (!is_unsettled(node)) return;
+  Agent& agent = agents_[node];
+  facts_[node] = std::move(facts);
+  const Agent& direct = agent.via ? agents_[*agent.via] : agent;
+  agent.answer_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - direct.began).count();
+  agent.clock_offset_seconds =
+      std::chrono::duration<double>(std::chrono::nanoseconds(facts_[node].wall_time_ns) -
+                                    std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  if (!agent.branch.empty()) start_branch(node);
+  if (handlers_.on_answered) handlers_.on_answered(node);
+  settle(node, State::kAnswered);
+}
+
+void Fleet::start_branch(std::size_t node) {
+  message::StartAgents branch;
+  for (const std::size_t other : agents_[node].branch) {
+    const AllocatedNode& allocated = agents_[other].node;
+    branch.nodes.push_back(
+        {static_cast<int>(other), allocated.name, allocated.user.value_or(""), allocated.port.value_or(0)});
+  }
+  branch.parallel = settings_.parallel;
+  branch.fan_out = settings_.fan_out;
+  branch.start_timeout_seconds = settings_.start_timeout_seconds;
+  branch.ssh_port = settings_.ssh.port.value_or(0);
+  branch.identity_file = settings_.ssh.identity_file;
+  branch.ssh_args = settings_.ssh.extra_args;
+  branch.launch_agent = settings_.ssh.launch_agent;
+  branch.remote_path = settings_.ssh.remote_path;
+  send(node, branch);
+}
+
+void Fleet::on_routed(std::size_t via, message::Routed&& routed) {
+  const auto node = static_cast<std::size_t>(routed.node);
+  if (routed.node < 0 || node >= agents_.size() || agents_[node].via != via) return;
+  if (agents_[node].state == State::kFailed || agents_[node].state == State::kLost) return;
+  auto message = message::decode({routed.type, std::move(routed.payload)});
+  if (!message) return on_lost(node, "its agent sent " + message.error().message());
+  on_message(node, std::move(*message));
+}
+
+void Fleet::on_lost(std::size_t node, const std::string& how) {
+  Agent& agent = agents_[node];
+  if (is_unsettled(node)) return on_failed(node, {how});
+  if (agent.state != State::kAnswered) return;
+  agent.state = State::kLost;
+  handlers_.on_lost(node, how);
+  for (const std::size_t other : agent.branch)
+    on_lost(other, "it is reached through " + agent.node.name + ", which is lost");
 }
 
 void Fleet::on_failed(std::size_t node, StartFailure failure) {
   Agent& agent = agents_[node];
-  if (agent.state == State::kFailed) return;
+  if (!is_unsettled(node)) return;
   if (agent.connection) agent.connection->stop_listening();
   if (failure.is_worth_a_retry && agent.attempts < kMostAttempts) {
     agent.given_up.push_back(std::move(agent.connection));
@@ -133,7 +185,10 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
     });
     return;
   }
-  failures_.push_back({node, std::move(failure.sentence)});
+  failures_.push_back({node, failure.sentence});
+  if (handlers_.on_failed) handlers_.on_failed(node, failure.sentence);
+  for (const std::size_t other : agent.branch)
+    on_failed(other, {"it is reached through " + agent.node.name + ", which did not come up"});
   settle(node, State::kFailed);
 }
 
@@ -141,34 +196,37 @@ void Fleet::settle(std::size_t node, State state) {
   agents_[node].state = state;
   agents_[node].deadline.cancel();
   agents_[node].retry.cancel();
-  --starting_;
   --unsettled_;
-  start_waiting();
+  if (!agents_[node].via) {
+    --starting_;
+    start_waiting();
+  }
   if (unsettled_ > 0) return;
   std::sort(failures_.begin(), failures_.end(),
             [](const Failure& a, const Failure& b) { return a.node < b.node; });
-  handlers_.on_settled();
+  if (handlers_.on_settled) handlers_.on_settled();
 }
 
 std::vector<std::size_t> Fleet::missing() const {
   std::vector<std::size_t> nodes;
   for (std::size_t node = 0; node < agents_.size(); ++node) {
-    if (agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting)
-      nodes.push_back(node);
+    if (is_unsettled(node)) nodes.push_back(node);
   }
   return nodes;
 }
 
 void Fleet::send(std::size_t node, const message::Any& message) {
-  if (agents_[node].connection) agents_[node].connection->send(message);
+  const Agent& agent = agents_[node];
+  if (agent.via) {
+    if (agent.state != State::kAnswered) return;
+    net::Frame frame = message::encode(message);
+    return send(*agent.via, message::Routed{static_cast<int>(node), frame.type, std::move(frame.payload)});
+  }
+  if (agent.connection) agent.connection->send(message);
 }
 
 void Fleet::send_all(const message::Any& message) {
   for (std::size_t node = 0; node < agents_.size(); ++node) send(node, message);
-}
-
-void Fleet::dismiss(std::size_t node) {
-  if (agents_[node].connection) agents_[node].connection->close();
 }
 
 void Fleet::flush() {

@@ -4,11 +4,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/fleet/agent_connection.h"
 #include "launcher/fleet/node_starter.h"
+#include "launcher/fleet/ssh/ssh_command.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/message/message.h"
 #include "launcher/plan/node_facts.h"
@@ -16,18 +18,25 @@
 namespace ddl::launcher {
 
 /// One agent a node of the allocation, by index. Handlers run on the loop's thread.
+///
+/// With a fan-out, agents that need no fork are started in a tree: only so many from here, each of which starts its share
+/// of the others and passes messages on. Who uses the fleet sees no difference.
 class Fleet {
  public:
   struct Handlers {
     /// Every agent has sent its facts, or has failed: failures() says which. Once.
     std::function<void()> on_settled;
     std::function<void(std::size_t node, message::Any&&)> on_message;  ///< everything but facts
-    /// An agent that had answered is lost: one sentence that names the host.
+    /// An agent that had answered is lost: one sentence without the node's name.
     std::function<void(std::size_t node, const std::string& how)> on_lost;
+    std::function<void(std::size_t node)> on_answered;  ///< its facts are here
+    std::function<void(std::size_t node, const std::string& why)> on_failed;
   };
   struct Settings {
     int parallel = 32;                 ///< agents that are on their way at once
     double start_timeout_seconds = 0;  ///< for each, until its facts are here
+    int fan_out = 0;                   ///< agents that are started from one; 0: all from here
+    SshSettings ssh;                   ///< for agents that start others
   };
   /// Why a node's agent did not come up: one sentence without the node's name.
   struct Failure {
@@ -35,7 +44,7 @@ class Fleet {
     std::string sentence;
   };
 
-  Fleet(EventLoop& loop, Settings settings) : loop_(loop), settings_(settings) {}
+  Fleet(EventLoop& loop, Settings settings) : loop_(loop), settings_(std::move(settings)) {}
 
   /// starters[i] starts the agent of node i and outlives the fleet. Starts those that fork, so this must come before
   /// anything starts a thread. Error: one of these could not be begun.
@@ -45,8 +54,6 @@ class Fleet {
 
   void send(std::size_t node, const message::Any& message);
   void send_all(const message::Any& message);
-  /// Closes an agent's link and hears nothing from it any more: it ends by itself.
-  void dismiss(std::size_t node);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
   /// Closes the links and returns when the agents are gone, by force after the deadline.
@@ -66,6 +73,8 @@ class Fleet {
   enum class State { kWaiting, kStarting, kAnswered, kFailed, kLost };
   struct Agent {
     AllocatedNode node;
+    std::optional<std::size_t> via;   // the agent through which this one is reached
+    std::vector<std::size_t> branch;  // those that are reached through this one
     NodeStarter* starter = nullptr;
     std::unique_ptr<AgentConnection> connection;
     std::vector<std::unique_ptr<AgentConnection>> given_up;  // earlier attempts, to be cleaned up
@@ -83,6 +92,13 @@ class Fleet {
   std::string said_by(std::size_t node) const;
   void start_waiting();
   void on_message(std::size_t node, message::Any&& message);
+  void on_facts(std::size_t node, NodeFacts&& facts);
+  void on_routed(std::size_t via, message::Routed&& routed);
+  void on_lost(std::size_t node, const std::string& how);
+  void start_branch(std::size_t node);
+  bool is_unsettled(std::size_t node) const {
+    return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
+  }
   void on_failed(std::size_t node, StartFailure failure);
   void settle(std::size_t node, State state);
 

@@ -27,7 +27,9 @@ bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string
 }  // namespace
 
 NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation)
-    : local_(make_local_starter()), ssh_(make_ssh_starter(ssh_settings(spec, own_path()))) {
+    : settings_(ssh_settings(spec, own_path())),
+      local_(make_local_starter()),
+      ssh_(make_ssh_starter(settings_)) {
   const std::string own_name = hostname();
   for (const AllocatedNode& node : allocation.nodes)
     by_node_.push_back(is_forked(spec, node, own_name) ? local_.get() : ssh_.get());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launcher/fleet/node_starter.h"
+#include "launcher/fleet/ssh/ssh_command.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 
@@ -15,10 +16,13 @@ class NodeStarters {
  public:
   NodeStarters(const JobSpec& spec, const Allocation& allocation);
 
+  /// How hosts are reached over ssh: for agents that start others.
+  const SshSettings& ssh() const { return settings_; }
   /// One for each node of the allocation; they live as long as this.
   const std::vector<NodeStarter*>& by_node() const { return by_node_; }
 
  private:
+  SshSettings settings_;
   std::unique_ptr<NodeStarter> local_;
   std::unique_ptr<NodeStarter> ssh_;
   std::vector<NodeStarter*> by_node_;

@@ -78,6 +78,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixLookup, id, keys, wait, timeout_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixUnpublish, id, publisher, keys)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixNames, id, status, found)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixEvent, status, source, range, infos)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RemoteNode, number, name, user, port)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartAgents, nodes, parallel, fan_out, start_timeout_seconds, ssh_port,
+                                   identity_file, ssh_args, launch_agent, remote_path)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Routed, node, type, payload)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentDown, node, why)
 
 // Messages without fields still travel as an (empty) CBOR map.
 template <class Message>

@@ -26,6 +26,27 @@ struct JobKey {
   std::string bytes;
   bool operator==(const JobKey&) const = default;
 };
+/// Another host, as the sender counts them. user "" and port 0: none given.
+struct RemoteNode {
+  int number = 0;
+  std::string name;
+  std::string user;
+  int port = 0;
+  bool operator==(const RemoteNode&) const = default;
+};
+/// Start the agents of these nodes over ssh and pass messages on, up and down: --fan-out.
+struct StartAgents {
+  std::vector<RemoteNode> nodes;
+  int parallel = 1;
+  int fan_out = 0;
+  double start_timeout_seconds = 0;
+  int ssh_port = 0;
+  std::string identity_file;
+  std::vector<std::string> ssh_args;
+  std::vector<std::string> launch_agent;
+  std::string remote_path;
+  bool operator==(const StartAgents&) const = default;
+};
 /// Pass a signal on to every rank's process group, and nothing else.
 struct Signal {
   int signal = 0;
@@ -99,6 +120,12 @@ struct AgentFailed {
   bool lost = false;  ///< true: something that ran was lost; false: nothing could be started
   bool operator==(const AgentFailed&) const = default;
 };
+/// Up: an agent that this one has started, or should have, is no more; why is without the node's name.
+struct AgentDown {
+  int node = 0;
+  std::string why;
+  bool operator==(const AgentDown&) const = default;
+};
 /// The ranks took this many bytes of standard input.
 struct StdinCredit {
   std::int64_t bytes = 0;
@@ -119,6 +146,14 @@ struct Finished {
 /// "Still here": said on every connection once a second, so that a silent loss is noticed.
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
+};
+
+/// A message for a node that is reached through others (down), or from it (up).
+struct Routed {
+  int node = 0;  ///< as whoever is nearer to the head counts
+  std::uint16_t type = 0;
+  std::string payload;
+  bool operator==(const Routed&) const = default;
 };
 
 // ---- PMIx between nodes: an agent asks, the head answers or passes on ----
@@ -252,11 +287,11 @@ struct ChildStopped {
   bool operator==(const ChildStopped&) const = default;
 };
 
-using Any =
-    std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
-                 RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk,
-                 Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded, Leftovers,
-                 AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone, PmixModex,
-                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent, JobKey>;
+using Any = std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
+                         RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished,
+                         OutputChunk, Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed,
+                         ChildEnded, Leftovers, AllGone, Heartbeat, Pausing, RankStopped, ChildStopped,
+                         PmixFence, PmixFenceDone, PmixModex, PmixModexData, PmixPublish, PmixLookup,
+                         PmixUnpublish, PmixNames, PmixEvent, JobKey, StartAgents, Routed, AgentDown>;
 
 }  // namespace ddl::launcher::message

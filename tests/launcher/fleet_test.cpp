@@ -168,7 +168,7 @@ TEST_CASE_METHOD(Fixture, "an agent that says what nobody understands is lost") 
   wait_for_events(1);
   starter.agents[0]->send(999, "");
   wait_for_events(2);
-  CHECK(events[1] == "0 lost: node0: its agent sent a message of unknown type 999");
+  CHECK(events[1] == "0 lost: its agent sent a message of unknown type 999");
 }
 
 TEST_CASE_METHOD(Fixture, "an agent whose link closes is lost once, and the others go on") {
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(Fixture, "an agent whose link closes is lost once, and the othe
   wait_for_events(1);
   starter.agents[0].reset();
   wait_for_events(2);
-  CHECK(events[1] == "0 lost: node0: the agent was struck by lightning (its link: closed by the other side)");
+  CHECK(events[1] == "0 lost: the agent was struck by lightning (its link: closed by the other side)");
   fleet.send_all(message::Finish{});
   fleet.flush();
   driver.run_until("the other one's message", [&] { return heard.size() == 1; });

@@ -1,0 +1,60 @@
+#include "launcher/agent/relay.h"
+
+#include <algorithm>
+
+#include "launcher/fleet/ssh/ssh_starter.h"
+#include "launcher/message/codec.h"
+
+namespace ddl::launcher {
+
+void Relay::start(const message::StartAgents& branch) {
+  if (fleet_ || branch.nodes.empty()) return;
+  Allocation allocation;
+  for (const message::RemoteNode& node : branch.nodes) {
+    AllocatedNode allocated;
+    allocated.name = node.name;
+    if (!node.user.empty()) allocated.user = node.user;
+    if (node.port > 0) allocated.port = node.port;
+    allocation.nodes.push_back(std::move(allocated));
+    numbers_.push_back(node.number);
+  }
+  SshSettings ssh;
+  if (branch.ssh_port > 0) ssh.port = branch.ssh_port;
+  ssh.identity_file = branch.identity_file;
+  ssh.extra_args = branch.ssh_args;
+  ssh.launch_agent = branch.launch_agent;
+  ssh.remote_path = branch.remote_path;
+  ssh.start_timeout_seconds = branch.start_timeout_seconds;
+  starter_ = make_ssh_starter(ssh);
+  fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});
+  // Nothing forks, so nothing can fail here.
+  (void)fleet_->start(allocation, std::vector<NodeStarter*>(allocation.nodes.size(), starter_.get()));
+  Fleet::Handlers handlers;
+  handlers.on_answered = [this](std::size_t node) { pass_up(node, message::Facts{fleet_->facts()[node]}); };
+  handlers.on_failed = [this](std::size_t node, const std::string& why) {
+    say_(message::AgentDown{numbers_[node], why});
+  };
+  handlers.on_message = [this](std::size_t node, message::Any&& message) { pass_up(node, message); };
+  handlers.on_lost = [this](std::size_t node, const std::string& how) {
+    say_(message::AgentDown{numbers_[node], how});
+  };
+  fleet_->listen(std::move(handlers));
+}
+
+void Relay::pass_up(std::size_t node, const message::Any& message) {
+  net::Frame frame = message::encode(message);
+  say_(message::Routed{numbers_[node], frame.type, std::move(frame.payload)});
+}
+
+void Relay::pass_down(const message::Routed& routed) {
+  const auto found = std::find(numbers_.begin(), numbers_.end(), routed.node);
+  if (!fleet_ || found == numbers_.end()) return;
+  if (const auto message = message::decode({routed.type, routed.payload}))
+    fleet_->send(static_cast<std::size_t>(found - numbers_.begin()), *message);
+}
+
+void Relay::shut_down(Deadline deadline) {
+  if (fleet_) fleet_->shut_down(deadline);
+}
+
+}  // namespace ddl::launcher
