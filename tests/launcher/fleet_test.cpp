@@ -263,3 +263,112 @@ TEST_CASE_METHOD(Fixture, "one that needs no fork and cannot be begun is a failu
   wait_for_events(1);
   CHECK(events[0] == "settled; 0: no way to node0");
 }
+
+namespace {
+
+/// node0 and node3 are started from here; node1 and node2 are reached through node0, node4 and node5 through node3.
+struct Tree : Fixture {
+  Tree() {
+    starter.is_forking = false;
+    REQUIRE(tree.start(allocation_of(6), std::vector<NodeStarter*>(6, &starter)));
+    Fleet::Handlers handlers;
+    handlers.on_settled = [this] {
+      std::string event = "settled";
+      for (const auto& failure : tree.failures())
+        event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
+      note(event);
+    };
+    handlers.on_message = [this](std::size_t node, message::Any&& m) {
+      note(std::to_string(node) + " says " + std::to_string(m.index()));
+    };
+    handlers.on_lost = [this](std::size_t node, const std::string& how) {
+      note(std::to_string(node) + " lost: " + how);
+    };
+    tree.listen(std::move(handlers));
+    REQUIRE(starter.agents.size() == 2);
+  }
+  void answer_through(std::size_t relay, int node) {
+    up(relay, node, message::Facts{facts_of("host" + std::to_string(node), 4)});
+  }
+  void up(std::size_t relay, int node, const message::Any& inner) {
+    ddl::net::Frame frame = message::encode(inner);
+    message::send(*starter.agents[relay], message::Routed{node, frame.type, std::move(frame.payload)});
+  }
+  void answer_all() {
+    answer(0);
+    answer(1);
+    for (const int node : {1, 2}) answer_through(0, node);
+    for (const int node : {4, 5}) answer_through(1, node);
+    wait_for_events(1);
+    REQUIRE(events[0] == "settled");
+  }
+
+  Fleet tree{loop, {8, 0, 2, {}}};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Tree, "agents of a tree are told their branches, and answer through each other") {
+  answer(0);
+  driver.run_until("the branch", [this] { return heard.size() == 1; });
+  CHECK(heard[0] == type_of(message::StartAgents{}));
+  CHECK(tree.missing() == std::vector<std::size_t>{1, 2, 3, 4, 5});
+  answer(1);
+  for (const int node : {1, 2}) answer_through(0, node);
+  for (const int node : {4, 5}) answer_through(1, node);
+  wait_for_events(1);
+  CHECK(events[0] == "settled");
+  CHECK(tree.facts()[5].hostname == "host5");
+}
+
+TEST_CASE_METHOD(Tree, "messages go both ways through a tree, and only where they belong") {
+  answer_all();
+  up(0, 2, message::RankStarted{1, 2});
+  up(0, 4, message::RankStarted{9, 9});   // not below node0
+  up(0, 77, message::RankStarted{9, 9});  // nowhere
+  up(0, -1, message::RankStarted{9, 9});
+  up(1, 4, message::RankStarted{3, 4});
+  wait_for_events(3);
+  CHECK(events[1] == "2 says " + std::to_string(type_of(message::RankStarted{})));
+  CHECK(events[2] == "4 says " + std::to_string(type_of(message::RankStarted{})));
+  heard.clear();
+  tree.send(5, message::Finish{});
+  tree.send(3, message::Finish{});
+  driver.run_until("both", [this] { return heard.size() == 2; });
+  CHECK(heard[0] == type_of(message::Routed{}));
+  CHECK(heard[1] == type_of(message::Finish{}));
+}
+
+TEST_CASE_METHOD(Tree, "a relay that does not come up takes its branch with it") {
+  answer(0);
+  starter.agents[1].reset();
+  for (const int node : {1, 2}) answer_through(0, node);
+  wait_for_events(1);
+  CHECK(events[0] ==
+        "settled; 3: lightning; 4: it is reached through node3, which did not come up; 5: it is reached "
+        "through "
+        "node3, which did not come up");
+}
+
+TEST_CASE_METHOD(Tree, "an agent that does not come up, or is lost, behind a relay is told by it") {
+  answer(0);
+  answer(1);
+  answer_through(0, 1);
+  message::send(*starter.agents[0], message::AgentDown{2, "its name was not found"});
+  for (const int node : {4, 5}) answer_through(1, node);
+  wait_for_events(1);
+  CHECK(events[0] == "settled; 2: its name was not found");
+  message::send(*starter.agents[1], message::AgentDown{2, "not mine"});
+  message::send(*starter.agents[1], message::AgentDown{5, "silence"});
+  wait_for_events(2);
+  CHECK(events[1] == "5 lost: silence");
+}
+
+TEST_CASE_METHOD(Tree, "a relay that is lost takes its branch with it, after itself") {
+  answer_all();
+  starter.agents[0].reset();
+  wait_for_events(4);
+  CHECK(events[1] == "0 lost: the agent was struck by lightning (its link: closed by the other side)");
+  CHECK(events[2] == "1 lost: it is reached through node0, which is lost");
+  CHECK(events[3] == "2 lost: it is reached through node0, which is lost");
+}
