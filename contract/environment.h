@@ -38,7 +38,8 @@ inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< nam
 inline constexpr char kJobKeyFd[] =
     "DDL_JOB_KEY_FD";                              ///< inherited sealed memfd with the job's key, by number
 inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: say how the ranks are connected
-inline constexpr char kFault[] = "DDL_FAULT";      ///< point:rank:n, test builds only
+inline constexpr char kReportStart[] = "DDL_REPORT_START";  ///< 1: tell the launcher of the first collective
+inline constexpr char kFault[] = "DDL_FAULT";               ///< point:rank:n, test builds only
 
 // Read by ddlrun.
 inline constexpr char kAllowExposedPmix[] = "DDL_ALLOW_EXPOSED_PMIX";  ///< 1: root may use an unpatched PMIx

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <random>
@@ -17,7 +18,9 @@
 #include "launcher/head/node_starters.h"
 #include "launcher/head/output_router.h"
 #include "launcher/head/pmix_relay.h"
+#include "launcher/head/start_times.h"
 #include "launcher/head/stdin_reader.h"
+#include "launcher/head/stdin_takers.h"
 #include "launcher/supervise/supervisor.h"
 #include "net/job_key.h"
 
@@ -81,6 +84,7 @@ class JobRun : private SupervisorActions {
     if (output_ && !abandon_output_ && !output_->drain(Deadline::after(kDrainDeadline))) {
       notices_.note("some output could not be written in time and is lost");
     }
+    if (supervisor_) notices_.detail(times_.text());
     if (error_) return fail(std::move(*error_));
     if (early_end_) return *early_end_;
     JobReport report = supervisor_->report();
@@ -109,6 +113,7 @@ class JobRun : private SupervisorActions {
     if (!fleet_.failures().empty()) return end_early(start_failure_report(fleet_, allocation_));
     const auto& facts = fleet_.facts();
     for (std::size_t node = 0; node < facts.size(); ++node) tell_facts(node);
+    tell_times();
     auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
     if (!placement) return give_up(placement.error());
     placed_ = placed_nodes(*placement);
@@ -138,8 +143,9 @@ class JobRun : private SupervisorActions {
     }
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
       fleet_.send(placed_[node], message::Launch{plan.nodes[node]});
+    times_.on_launched(spec_.num_proc);
     finish_idle_agents();
-    open_stdin();
+    open_stdin(plan);
     if (spec_.timeout_seconds > 0) {
       timeout_timer_ = loop_.after(
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
@@ -160,12 +166,22 @@ class JobRun : private SupervisorActions {
     return {};
   }
 
-  void open_stdin() {
-    if (spec_.stdin_target == StdinTarget::kNone) return;
+  void open_stdin(const LaunchPlan& plan) {
+    std::vector<std::size_t> readers;
+    for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
+      const auto& ranks = plan.nodes[node].ranks;
+      if (std::any_of(ranks.begin(), ranks.end(), [](const RankLaunch& rank) { return rank.reads_stdin; }))
+        readers.push_back(placed_[node]);
+    }
+    if (readers.empty()) return;
+    stdin_takers_ = StdinTakers(readers);
     stdin_.emplace(loop_, STDIN_FILENO,
                    StdinReader::Handlers{
-                       [this](std::string&& bytes) { fleet_.send_all(message::StdinData{std::move(bytes)}); },
-                       [this] { fleet_.send_all(message::StdinEof{}); }});
+                       [this](std::string&& bytes) { send_stdin(message::StdinData{std::move(bytes)}); },
+                       [this] { send_stdin(message::StdinEof{}); }});
+  }
+  void send_stdin(const message::Any& message) {
+    for (const std::size_t node : stdin_takers_.nodes()) fleet_.send(node, message);
   }
 
   Status send_job_key() {
@@ -177,6 +193,15 @@ class JobRun : private SupervisorActions {
     for (const std::size_t node : placed_) fleet_.send(node, message);
     net::wipe(std::as_writable_bytes(std::span(message.bytes)));
     return {};
+  }
+
+  void tell_times() {
+    std::size_t slowest = 0;
+    for (std::size_t node = 0; node < fleet_.size(); ++node) {
+      if (fleet_.answer_seconds(node) > fleet_.answer_seconds(slowest)) slowest = node;
+    }
+    times_.on_agents_ready(allocation_.nodes[slowest].name, fleet_.answer_seconds(slowest),
+                           fleet_.connect_seconds(slowest));
   }
 
   void tell_facts(std::size_t node) {
@@ -231,7 +256,16 @@ class JobRun : private SupervisorActions {
     if (!is_rank_of(node, m.rank)) return;
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
                     allocation_.nodes[node].name);
+    times_.on_rank_started();
     supervisor_->on_rank_started(m.rank, m.pid);
+  }
+  void on(std::size_t node, message::RankProgress& m) {
+    if (!is_rank_of(node, m.rank)) return;
+    if (m.step == message::RankProgress::Step::kInitialised) {
+      times_.on_rank_initialised();
+    } else {
+      times_.on_first_collective();
+    }
   }
   void on(std::size_t node, message::RankEnded& m) {
     if (!is_rank_of(node, m.outcome.rank)) return;
@@ -249,11 +283,13 @@ class JobRun : private SupervisorActions {
   void on(std::size_t node, message::AbortRequested& m) {
     if (is_rank_of(node, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
   }
-  void on(std::size_t, message::StdinCredit& m) {
-    if (stdin_) stdin_->refund(m.bytes);
+  void on(std::size_t node, message::StdinCredit& m) {
+    if (stdin_) stdin_->refund(stdin_takers_.take(node, m.bytes));
   }
-  void on(std::size_t, message::StdinClosed&) {
-    if (stdin_) stdin_->stop();
+  void on(std::size_t node, message::StdinClosed&) {
+    if (!stdin_) return;
+    stdin_->refund(stdin_takers_.close(node));
+    if (stdin_takers_.is_empty()) stdin_->stop();
   }
   void on(std::size_t node, OutputChunk& chunk) {
     if (is_rank_of(node, chunk.rank)) output_->accept(std::move(chunk));
@@ -353,7 +389,9 @@ class JobRun : private SupervisorActions {
   std::optional<PmixRelay> relay_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
+  StdinTakers stdin_takers_;  ///< by place in the fleet
   std::map<int, EventLoop::Timer> stopped_;  ///< ranks that somebody has stopped
+  StartTimes times_;
   EventLoop::Timer timeout_timer_;
   Clock::time_point began_ = Clock::now();
   std::optional<Error> error_;

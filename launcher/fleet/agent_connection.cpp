@@ -69,6 +69,7 @@ void AgentConnection::on_greeting_bytes() {
                  contract::kVersion + "; install the same one there, or name its place with --remote-path"});
   }
   greeting_watch_.reset();
+  greeted_at_ = std::chrono::steady_clock::now();
   open_link(greeting_->rest());
 }
 

@@ -41,6 +41,8 @@ class AgentConnection {
   /// Closes the link: an agent that lives takes that for the end.
   void close();
   void clean_up(Deadline deadline);
+  /// When its greeting was read; nullopt until then, and where none is expected.
+  std::optional<std::chrono::steady_clock::time_point> greeted_at() const { return greeted_at_; }
   /// What it wrote on standard error, the last of it; "" if that is the head's own.
   const std::string& errors() const { return errors_text_; }
 
@@ -66,6 +68,7 @@ class AgentConnection {
   Heartbeat heartbeat_;
   EventLoop::FdWatch greeting_watch_;
   EventLoop::FdWatch errors_watch_;
+  std::optional<std::chrono::steady_clock::time_point> greeted_at_;
   bool is_silent_ = false;
   bool has_spoken_ = false;
   bool expects_end_ = false;

@@ -79,6 +79,12 @@ void Fleet::listen_to(std::size_t node) {
                            [this, node](const std::string& how) { on_lost(node, how); }});
 }
 
+double Fleet::connect_seconds(std::size_t node) const {
+  const auto& connection = agents_[node].connection;
+  if (!connection || !connection->greeted_at()) return 0;
+  return std::chrono::duration<double>(*connection->greeted_at() - agents_[node].began).count();
+}
+
 std::string Fleet::said_by(std::size_t node) const {
   const auto& connection = agents_[node].connection;
   const std::string said = connection ? telling_lines(connection->errors()) : "";

@@ -66,6 +66,8 @@ class Fleet {
   std::vector<std::size_t> missing() const;
   /// Seconds from an agent's start to its facts; 0 until then.
   double answer_seconds(std::size_t node) const { return agents_[node].answer_seconds; }
+  /// Of these, until it had greeted: ssh. 0 where nobody greets, or behind another agent.
+  double connect_seconds(std::size_t node) const;
   /// Its clock less ours when its facts came, less however long they were on their way.
   double clock_offset_seconds(std::size_t node) const { return agents_[node].clock_offset_seconds; }
 

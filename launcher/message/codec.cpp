@@ -49,6 +49,10 @@ void from_json(const nlohmann::json& j, PmixNames::Status& status) {
   read_enum(j, status, PmixNames::Status::kDone, PmixNames::Status::kTimedOut);
 }
 
+void from_json(const nlohmann::json& j, RankProgress::Step& step) {
+  read_enum(j, step, RankProgress::Step::kInitialised, RankProgress::Step::kFirstCollective);
+}
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Spawn, child)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal, all_descendants)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStarted, rank, pid)
@@ -78,6 +82,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixLookup, id, keys, wait, timeout_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixUnpublish, id, publisher, keys)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixNames, id, status, found)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixEvent, status, source, range, infos)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankProgress, rank, step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RemoteNode, number, name, user, port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartAgents, nodes, parallel, fan_out, start_timeout_seconds, ssh_port,
                                    identity_file, ssh_args, launch_agent, remote_path)

@@ -95,6 +95,13 @@ struct RankStarted {
   std::int64_t pid = 0;
   bool operator==(const RankStarted&) const = default;
 };
+/// How far a rank has come: for --verbose.
+struct RankProgress {
+  enum class Step { kInitialised, kFirstCollective };
+  int rank = 0;
+  Step step = Step::kInitialised;
+  bool operator==(const RankProgress&) const = default;
+};
 /// A rank was stopped by a signal that ddlrun did not forward (signal is its number), or goes on again (0).
 struct RankStopped {
   int rank = 0;
@@ -287,11 +294,12 @@ struct ChildStopped {
   bool operator==(const ChildStopped&) const = default;
 };
 
-using Any = std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
-                         RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished,
-                         OutputChunk, Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed,
-                         ChildEnded, Leftovers, AllGone, Heartbeat, Pausing, RankStopped, ChildStopped,
-                         PmixFence, PmixFenceDone, PmixModex, PmixModexData, PmixPublish, PmixLookup,
-                         PmixUnpublish, PmixNames, PmixEvent, JobKey, StartAgents, Routed, AgentDown>;
+using Any =
+    std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
+                 RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk,
+                 Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded, Leftovers,
+                 AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone, PmixModex,
+                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent, JobKey,
+                 StartAgents, Routed, AgentDown, RankProgress>;
 
 }  // namespace ddl::launcher::message

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "contract/environment.h"
+#include "contract/launcher_event.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
 #include "launcher/pmix/packed.h"
@@ -114,8 +115,11 @@ class LibraryServer : public PmixServer {
 
   static pmix_server_module_t make_module() {
     pmix_server_module_t module{};
-    module.client_connected2 = [](const pmix_proc_t*, void*, pmix_info_t[], size_t, pmix_op_cbfunc_t,
-                                  void*) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };
+    module.client_connected2 = [](const pmix_proc_t* process, void*, pmix_info_t[], size_t, pmix_op_cbfunc_t,
+                                  void*) -> pmix_status_t {
+      the_server->tell(process, message::RankProgress::Step::kInitialised);
+      return PMIX_OPERATION_SUCCEEDED;
+    };
     module.client_finalized = [](const pmix_proc_t*, void*, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       return PMIX_OPERATION_SUCCEEDED;
     };
@@ -179,7 +183,12 @@ class LibraryServer : public PmixServer {
     };
     // The library has told the clients of this node; the others' nodes are left.
     module.notify_event = [](pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
-                             pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done, void* data) {
+                             pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done,
+                             void* data) -> pmix_status_t {
+      if (code == contract::kFirstCollectiveEvent) {
+        the_server->tell(source, message::RankProgress::Step::kFirstCollective);
+        return PMIX_OPERATION_SUCCEEDED;
+      }
       the_server->loop_.post([code, rank = static_cast<int>(source->rank), range, infos, count, done, data] {
         auto packed = pack_infos(infos, count);
         if (packed && range != PMIX_RANGE_LOCAL && range != PMIX_RANGE_PROC_LOCAL) {
@@ -190,6 +199,12 @@ class LibraryServer : public PmixServer {
       return PMIX_SUCCESS;
     };
     return module;
+  }
+
+  void tell(const pmix_proc_t* process, message::RankProgress::Step step) {
+    loop_.post([this, rank = static_cast<int>(process->rank), step] {
+      say_(message::RankProgress{rank, step});
+    });
   }
 
   // The ranks of a fence, ascending; empty for the whole job.

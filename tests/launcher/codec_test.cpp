@@ -55,48 +55,51 @@ NodeLaunch node_launch() {
 
 /// One of every message, no field at its default.
 std::vector<Any> every_message() {
-  return {Launch{node_launch()},
-          Signal{SIGUSR1},
-          End{SIGTERM, 1.5},
-          StdinData{every_byte()},
-          StdinEof{},
-          OutputCredit{2, OutputStream::kStderr, 1'000'000},
-          Finish{},
-          Facts{test::facts_of("node0", 64)},
-          RankStarted{2, 4711},
-          RankEnded{outcome()},
-          AbortRequested{1, -3, "out of cheese: \xff"},
-          AgentFailed{"no PMIx server", true},
-          StdinCredit{1'000'000'000'000},
-          StdinClosed{},
-          Finished{2},
-          OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
-          Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", true}},
-          SignalChildren{SIGHUP, true},
-          KillAll{},
-          ReportGone{},
-          ChildStarted{1, 99},
-          ChildFailed{1, ChildFailed::Stage::kWorkdir, ENOENT},
-          ChildEnded{1, 9, 0.125},
-          Leftovers{5},
-          AllGone{},
-          Heartbeat{},
-          Pausing{},
-          RankStopped{3, SIGSTOP},
-          ChildStopped{1, 0},
-          PmixFence{{0, 2, 5}, every_byte()},
-          PmixFenceDone{{}, every_byte()},
-          PmixModex{1'000'000'000'000, 2, 5},
-          PmixModexData{7, 1, -46, every_byte()},
-          PmixPublish{8, {{"port", every_byte(), 3}, {"", "", 0}}, true},
-          PmixLookup{9, {"port", "\xff"}, true, 60},
-          PmixUnpublish{10, 3, {"port"}},
-          PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
-          PmixEvent{-25, 2, 3, every_byte()},
-          JobKey{every_byte()},
-          StartAgents{{{7, "node7", "ada", 2222}, {8, "n8", "", 0}}, 32, 8, 30.5, 22, "/k", {"-v"}, {"sh", "%h"}, "/d"},
-          Routed{7, 12, every_byte()},
-          AgentDown{7, "its name was not found"}};
+  return {
+      Launch{node_launch()},
+      Signal{SIGUSR1},
+      End{SIGTERM, 1.5},
+      StdinData{every_byte()},
+      StdinEof{},
+      OutputCredit{2, OutputStream::kStderr, 1'000'000},
+      Finish{},
+      Facts{test::facts_of("node0", 64)},
+      RankStarted{2, 4711},
+      RankEnded{outcome()},
+      AbortRequested{1, -3, "out of cheese: \xff"},
+      AgentFailed{"no PMIx server", true},
+      StdinCredit{1'000'000'000'000},
+      StdinClosed{},
+      Finished{2},
+      OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
+      Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", true}},
+      SignalChildren{SIGHUP, true},
+      KillAll{},
+      ReportGone{},
+      ChildStarted{1, 99},
+      ChildFailed{1, ChildFailed::Stage::kWorkdir, ENOENT},
+      ChildEnded{1, 9, 0.125},
+      Leftovers{5},
+      AllGone{},
+      Heartbeat{},
+      Pausing{},
+      RankStopped{3, SIGSTOP},
+      ChildStopped{1, 0},
+      PmixFence{{0, 2, 5}, every_byte()},
+      PmixFenceDone{{}, every_byte()},
+      PmixModex{1'000'000'000'000, 2, 5},
+      PmixModexData{7, 1, -46, every_byte()},
+      PmixPublish{8, {{"port", every_byte(), 3}, {"", "", 0}}, true},
+      PmixLookup{9, {"port", "\xff"}, true, 60},
+      PmixUnpublish{10, 3, {"port"}},
+      PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
+      PmixEvent{-25, 2, 3, every_byte()},
+      JobKey{every_byte()},
+      StartAgents{
+          {{7, "node7", "ada", 2222}, {8, "n8", "", 0}}, 32, 8, 30.5, 22, "/k", {"-v"}, {"sh", "%h"}, "/d"},
+      Routed{7, 12, every_byte()},
+      AgentDown{7, "its name was not found"},
+      RankProgress{3, RankProgress::Step::kFirstCollective}};
 }
 
 template <class Message>
@@ -179,7 +182,7 @@ TEST_CASE("a message that any one byte of is changed in is decoded or refused, a
 
 TEST_CASE("an unknown type is refused by its number") {
   CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 42");
+        "a message of unknown type 43");
   CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
 }
 

@@ -1,0 +1,39 @@
+#include "launcher/head/stdin_takers.h"
+
+#include "support/catch.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Nodes = std::vector<std::size_t>;
+
+TEST_CASE("standard input goes on as far as the slowest of its takers") {
+  StdinTakers takers({2, 5});
+  CHECK(takers.nodes() == Nodes{2, 5});
+  CHECK(takers.take(2, 100) == 0);
+  CHECK(takers.take(5, 30) == 30);
+  CHECK(takers.take(5, 90) == 70);
+  CHECK(takers.take(2, 10) == 10);
+}
+
+TEST_CASE("who does not take standard input neither holds it up nor ends it") {
+  StdinTakers takers({2});
+  CHECK(takers.take(0, 1000) == 0);
+  CHECK(takers.close(0) == 0);
+  CHECK_FALSE(takers.is_empty());
+  CHECK(takers.take(2, 7) == 7);
+}
+
+TEST_CASE("once the slowest taker is gone the others' pace counts, and none is left at the end") {
+  StdinTakers takers({1, 2, 3});
+  CHECK(takers.take(1, 100) == 0);
+  CHECK(takers.take(2, 60) == 0);
+  CHECK(takers.close(3) == 60);
+  CHECK(takers.close(2) == 40);
+  CHECK_FALSE(takers.is_empty());
+  CHECK(takers.close(1) == 0);
+  CHECK(takers.is_empty());
+}
+
+}  // namespace
+}  // namespace ddl::launcher
