@@ -1,0 +1,328 @@
+// The wire-up between hosts against strangers: no key, garbage, silence, floods, half-open connections, wrong addresses.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "net/handshake_socket.h"
+#include "net/interface.h"
+#include "net/tcp.h"
+#include "runtime/src/transport/tcp/business_card.h"
+#include "runtime/src/transport/tcp/caller_gate.h"
+#include "runtime/src/transport/tcp/dialer.h"
+#include "runtime/src/transport/tcp/link_meeting.h"
+#include "runtime/src/transport/tcp/tcp_transport.h"
+#include "runtime/support/board_bootstrap.h"
+#include "support/catch.h"
+
+using namespace ddl;
+using namespace ddl::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::vector<net::InterfaceAddress> loopback() {
+  return {{"lo", *net::SocketAddress::parse("127.0.0.1:0"), 8}};
+}
+
+LinkHello hello_of(int rank, int to_rank = -1) {
+  LinkHello hello;
+  hello.generation = 1;
+  hello.rank = rank;
+  hello.to_rank = to_rank;
+  hello.size = 2;
+  hello.pid = 4711;
+  hello.host = HostField::of("host" + std::to_string(rank));
+  return hello;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A blocking connection to the gate.
+UniqueFd connect_to(const net::SocketAddress& address) {
+  auto socket = net::begin_connect(address);
+  REQUIRE(socket);
+  pollfd entry{socket->get(), POLLOUT, 0};
+  REQUIRE(::poll(&entry, 1, 10'000) == 1);
+  REQUIRE(net::connect_result(socket->get()));
+  REQUIRE(set_nonblocking(socket->get(), false));
+  return *std::move(socket);
+}
+
+/// Waits until the other side has closed the connection, whatever it said before; false after ten seconds.
+bool hung_up(int socket) {
+  for (;;) {
+    pollfd entry{socket, POLLIN, 0};
+    if (::poll(&entry, 1, 10'000) != 1) return false;
+    std::array<char, 256> scrap;
+    if (::recv(socket, scrap.data(), scrap.size(), 0) <= 0) return true;
+  }
+}
+
+void say(int socket, const std::vector<std::byte>& bytes) {
+  REQUIRE(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
+}
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Rank 0 on one host, in a thread of its own, waiting for rank 1 of another.
+class WaitingRank {
+ public:
+  explicit WaitingRank(std::chrono::milliseconds patience = CallerGate::kPatience, double seconds = 30.0)
+      : gate_(*CallerGate::open(loopback(), patience)),
+        address_(gate_.addresses().front()),
+        links_(std::async(std::launch::async, [this, seconds] {
+          LinkMeeting meeting(key_, hello_of(0), gate_, addresses_);
+          meeting.expect(1, 1);
+          return meeting.run(Deadline::after_seconds(seconds));
+        })) {}
+
+  const net::JobKey& key() const { return key_; }
+  const net::SocketAddress& address() const { return address_; }
+  /// Rank 1 calls, and what comes out on both sides.
+  Result<std::vector<PeerLink>> meet_rank_1(std::vector<net::SocketAddress> offered) {
+    CallerGate own_gate = *CallerGate::open(loopback());
+    LinkMeeting meeting(key_, hello_of(1), own_gate, addresses_);
+    meeting.dial(0, 0, std::move(offered));
+    return meeting.run(Deadline::after_seconds(30));
+  }
+  Result<std::vector<PeerLink>> links() { return links_.get(); }
+
+ private:
+  net::JobKey key_ = *net::JobKey::random();
+  std::vector<net::InterfaceAddress> addresses_ = loopback();
+  CallerGate gate_;
+  net::SocketAddress address_;
+  std::future<Result<std::vector<PeerLink>>> links_;
+};
+
+/// Both have the link, and each knows the other.
+void check_met(const Result<std::vector<PeerLink>>& of_0, const Result<std::vector<PeerLink>>& of_1) {
+  REQUIRE(of_0);
+  REQUIRE(of_1);
+  REQUIRE(of_0->size() == 1);
+  REQUIRE(of_1->size() == 1);
+  CHECK(of_0->front().peer.describe() == "rank 1 on host1 (pid 4711)");
+  CHECK(of_1->front().peer.describe() == "rank 0 on host0 (pid 4711)");
+  for (const bool control : {true, false}) {
+    const PeerLink &a = of_0->front(), &b = of_1->front();
+    const int from = control ? a.control.get() : a.data.get(), to = control ? b.control.get() : b.data.get();
+    const char sent = control ? 'c' : 'd';
+    char got = 0;
+    REQUIRE(::send(from, &sent, 1, 0) == 1);
+    pollfd entry{to, POLLIN, 0};
+    REQUIRE(::poll(&entry, 1, 10'000) == 1);
+    REQUIRE(::recv(to, &got, 1, 0) == 1);
+    CHECK(got == sent);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("two ranks meet, and their connections are what they should be") {
+  WaitingRank rank_0;
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  check_met(rank_0.links(), of_1);
+  CHECK(contains(of_1->front().how, "127.0.0.1:"));
+  CHECK(contains(of_1->front().how, " from lo, in a network of this host"));
+}
+
+TEST_CASE("strangers are turned away at their first wrong word, and the ranks meet all the same") {
+  WaitingRank rank_0;
+  std::vector<UniqueFd> strangers;
+  for (const std::string& words : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\0'),
+                                   std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF")}) {
+    strangers.push_back(connect_to(rank_0.address()));
+    say(strangers.back().get(), bytes_of(words));
+    CHECK(hung_up(strangers.back().get()));
+  }
+  // Knows the protocol but not the key: is answered with a challenge, and its proof is refused.
+  strangers.push_back(connect_to(rank_0.address()));
+  say(strangers.back().get(), bytes_of("ddlauth1" + std::string(net::kNonceBytes, 'n')));
+  say(strangers.back().get(), std::vector<std::byte>(net::kIntroductionBytes + net::kMacBytes));
+  CHECK(hung_up(strangers.back().get()));
+  // Half open: said half of an opening and nothing more; and one who reset the connection.
+  strangers.push_back(connect_to(rank_0.address()));
+  say(strangers.back().get(), bytes_of("ddlau"));
+  UniqueFd broken = connect_to(rank_0.address());
+  const linger at_once{1, 0};
+  ::setsockopt(broken.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  broken.reset();
+
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  check_met(rank_0.links(), of_1);
+}
+
+TEST_CASE("a caller that stays silent is turned away when its time is over") {
+  WaitingRank rank_0(50ms);
+  UniqueFd silent = connect_to(rank_0.address());
+  UniqueFd half = connect_to(rank_0.address());
+  say(half.get(), bytes_of("ddlauth1"));
+  CHECK(hung_up(silent.get()));
+  CHECK(hung_up(half.get()));
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  check_met(rank_0.links(), of_1);
+}
+
+TEST_CASE("a flood of callers costs no more than the limit and keeps nobody out") {
+  WaitingRank rank_0;
+  std::vector<UniqueFd> flood;
+  for (std::size_t i = 0; i < 3 * CallerGate::kMaxCallers; ++i) flood.push_back(connect_to(rank_0.address()));
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  check_met(rank_0.links(), of_1);
+  // Those that were there before the limit was reached have been turned away.
+  CHECK(hung_up(flood.front().get()));
+  CHECK(hung_up(flood[CallerGate::kMaxCallers].get()));
+}
+
+TEST_CASE("a flood that goes on while the ranks meet delays them, no more") {
+  WaitingRank rank_0;
+  std::atomic<bool> stop{false};
+  std::thread flood([&] {
+    std::vector<UniqueFd> sockets;
+    while (!stop) {
+      if (sockets.size() > 200) sockets.clear();
+      auto socket = net::begin_connect(rank_0.address());
+      if (socket) sockets.push_back(*std::move(socket));
+    }
+  });
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  const auto of_0 = rank_0.links();
+  stop = true;
+  flood.join();
+  check_met(of_0, of_1);
+}
+
+TEST_CASE("of several addresses the one that answers is taken") {
+  WaitingRank rank_0;
+  // One that refuses, one that accepts and never says a word, one where another rank of the job answers, as at the
+  // address of a container bridge, and the right one.
+  const auto refusing = [] {
+    const auto listener = net::listen_tcp(*net::SocketAddress::parse("127.0.0.1:0"), 1);
+    return *net::local_address(listener->get());
+  }();
+  const auto mute = net::listen_tcp(*net::SocketAddress::parse("127.0.0.1:0"), 8);
+  REQUIRE(mute);
+
+  CallerGate other_gate = *CallerGate::open(loopback());
+  const auto other_address = other_gate.addresses().front();
+  std::atomic<bool> stop{false};
+  std::thread other_rank([&] {
+    std::vector<net::HandshakeSocket> welcomed;
+    while (!stop) {
+      std::vector<pollfd> entries;
+      other_gate.append_entries(entries);
+      (void)::poll(entries.data(), entries.size(), 10);
+      auto asked = other_gate.advance(rank_0.key(), hello_of(7).to_introduction());
+      if (!asked) return;
+      for (auto& caller : *asked) {
+        caller.accept();
+        (void)caller.advance();
+        welcomed.push_back(std::move(caller));
+      }
+    }
+  });
+  const auto of_1 =
+      rank_0.meet_rank_1({refusing, *net::local_address(mute->get()), other_address, rank_0.address()});
+  stop = true;
+  other_rank.join();
+  check_met(rank_0.links(), of_1);
+  const std::string how = of_1->front().how;
+  CAPTURE(how);
+  CHECK(how.find(rank_0.address().to_text()) == 0);
+  CHECK(contains(how, refusing.to_text() + ": connect: Connection refused"));
+  CHECK(contains(how, net::local_address(mute->get())->to_text() + ": not answered yet"));
+  CHECK(contains(how, other_address.to_text() + ": rank 7 answers there"));
+}
+
+TEST_CASE("a rank that calls the wrong rank is not taken for another") {
+  const auto key = net::JobKey::random();
+  const auto addresses = loopback();
+  CallerGate gate = *CallerGate::open(addresses);
+  const auto address = gate.addresses().front();
+  LinkHello hello = hello_of(5, 0);
+  SECTION("a rank that is not expected") {}
+  SECTION("meant for another rank") { hello = hello_of(1, 3); }
+  SECTION("of another context of the same job") {
+    hello = hello_of(1, 0);
+    hello.generation = 2;
+  }
+  SECTION("of a job of another size") {
+    hello = hello_of(1, 0);
+    hello.size = 3;
+  }
+  LinkMeeting meeting(*key, hello_of(0), gate, addresses);
+  meeting.expect(1, 1);
+  auto links = std::async(std::launch::async, [&] { return meeting.run(Deadline::after_seconds(0.3)); });
+  auto caller =
+      net::HandshakeSocket::connect(address, *key, hello.to_introduction(), Deadline::after_seconds(10));
+  REQUIRE(caller);
+  for (;;) {
+    pollfd entry{caller->fd(), caller->events(), 0};
+    (void)::poll(&entry, 1, 10'000);
+    const auto state = caller->advance();
+    if (!state) break;  // hung up
+    REQUIRE(*state == net::Handshake::State::kTalking);
+  }
+  const auto refused = links.get();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message() == "not connected in time: rank 1");
+}
+
+TEST_CASE("business cards survive their way as text, and nothing else is one") {
+  BusinessCard card;
+  card.addresses = {*net::SocketAddress::parse("192.0.2.1:80"),
+                    *net::SocketAddress::parse("[2001:db8::1]:90")};
+  CHECK(card.to_text() == "tcp 192.0.2.1:80 [2001:db8::1]:90");
+  const auto again = BusinessCard::parse(card.to_text());
+  REQUIRE(again);
+  CHECK(again->to_text() == card.to_text());
+  const auto failed = BusinessCard::parse("failed: no network");
+  REQUIRE(failed);
+  CHECK(failed->failure == "no network");
+  CHECK(failed->addresses.empty());
+  std::string many = "tcp";
+  for (int i = 0; i < 65; ++i) many += " 192.0.2.1:80";
+  for (const std::string& text :
+       {std::string(), std::string("tcp"), std::string("tcp "), std::string("udp 192.0.2.1:80"),
+        std::string("tcp  192.0.2.1:80"), std::string("tcp nowhere:80"), many}) {
+    CAPTURE(text);
+    CHECK_FALSE(BusinessCard::parse(text));
+  }
+}
+
+TEST_CASE("a rank that cannot listen tells those that would call it") {
+  test::Board board(2);
+  const test::Hosts hosts = test::hosts_of_sizes({1, 1});
+  test::BoardBootstrap mute(board, 0, 1, hosts), caller(board, 1, 1, hosts);
+  FaultInjector fault(std::nullopt, 0);
+  TcpTransport without_network({.interfaces = {"nosuch0"}}, fault),
+      with_network({.interfaces = {"lo"}}, fault);
+  CHECK(without_network.offer(mute));
+  CHECK(with_network.offer(caller));
+  const auto own = without_network.connect(mute, {1}, 1);
+  REQUIRE_FALSE(own);
+  CHECK(contains(own.error().message(), "no network interface \"nosuch0\""));
+  const auto others = with_network.connect(caller, {0}, 1);
+  REQUIRE_FALSE(others);
+  CHECK(contains(others.error().message(), "rank 0: no network interface \"nosuch0\""));
+}
+
+TEST_CASE("a descriptor that holds no key is an error that names the variable") {
+  test::Board board(2);
+  test::BoardBootstrap bootstrap(board, 0, 1, test::hosts_of_sizes({1, 1}));
+  FaultInjector fault(std::nullopt, 0);
+  TcpTransport transport({.interfaces = {"lo"}, .job_key_fd = 999'999}, fault);
+  CHECK(transport.offer(bootstrap));
+  const auto links = transport.connect(bootstrap, {1}, 1);
+  REQUIRE_FALSE(links);
+  CHECK(links.error().message() ==
+        "DDL_JOB_KEY_FD: descriptor 999999 does not hold a job's key: it is not open");
+}
