@@ -389,7 +389,7 @@ class JobRun : private SupervisorActions {
   std::optional<PmixRelay> relay_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
-  StdinTakers stdin_takers_;  ///< by place in the fleet
+  StdinTakers stdin_takers_;                 ///< by place in the fleet
   std::map<int, EventLoop::Timer> stopped_;  ///< ranks that somebody has stopped
   StartTimes times_;
   EventLoop::Timer timeout_timer_;

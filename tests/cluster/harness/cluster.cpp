@@ -1,6 +1,6 @@
 #include "cluster/harness/cluster.h"
 
-#include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -121,23 +121,15 @@ std::string tested_login() {
   return login.empty() ? "root" : login;
 }
 
-e2e::Command as_tested_login(const e2e::Scratch& scratch, e2e::Command command) {
-  const std::string login = tested_login();
-  const passwd* account = ::getpwnam(login.c_str());
-  if (account == nullptr) throw std::runtime_error("no login " + login);
-  for (const std::string& folder : {scratch.path(), scratch.make_directory("tmp")}) {
-    if (::chown(folder.c_str(), account->pw_uid, account->pw_gid) != 0)
-      throw std::runtime_error("chown " + folder);
-  }
-  command.argv = as_login(login, command.argv).argv;
-  return command;
-}
-
 e2e::Command as_login(const std::string& login, std::vector<std::string> argv) {
   e2e::Command command;
   command.argv = {DDL_CLUSTER_SCRIPT, "exec", "--user", login, "head"};
   command.argv.insert(command.argv.end(), argv.begin(), argv.end());
   return command;
+}
+
+SharedScratch::SharedScratch() : e2e::Scratch("/home/shared") {
+  if (::chmod(path().c_str(), 0755) != 0) throw std::runtime_error("chmod " + path());
 }
 
 }  // namespace ddl::cluster

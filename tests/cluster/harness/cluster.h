@@ -64,9 +64,13 @@ class Cluster {
 
 /// The login as which ddlrun is tested: root, or that of DDL_CLUSTER_LOGIN.
 std::string tested_login();
-/// The command, run as tested_login(), to which the scratch directory is given.
-e2e::Command as_tested_login(const e2e::Scratch& scratch, e2e::Command command);
 /// A command as some login of the head's.
 e2e::Command as_login(const std::string& login, std::vector<std::string> argv);
+
+/// A scratch directory that all hosts see, and every login may read.
+class SharedScratch : public e2e::Scratch {
+ public:
+  SharedScratch();
+};
 
 }  // namespace ddl::cluster

@@ -27,6 +27,8 @@ make_accounts() {
     chown "$uid:$uid" "$home"
     uid=$((uid + 1))
   done
+  # For whatever all hosts shall see, as a cluster's shared file system.
+  mkdir -m 1777 /home/shared
   # A root account without a password is often locked.
   sed -i 's/^root:[!]*:/root:*:/' /etc/shadow
   noise 32 >/home/noisy/.bashrc

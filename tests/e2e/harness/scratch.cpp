@@ -19,7 +19,7 @@ namespace {
 
 }  // namespace
 
-Scratch::Scratch() : path_("/tmp/ddl-e2e-XXXXXX") {
+Scratch::Scratch(const std::string& parent) : path_(parent + "/ddl-e2e-XXXXXX") {
   if (::mkdtemp(path_.data()) == nullptr) fail_with_errno("mkdtemp " + path_);
 }
 

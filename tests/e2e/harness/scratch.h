@@ -6,10 +6,10 @@
 
 namespace ddl::e2e {
 
-/// Made below /tmp, short because sockets live in it; removed with all that is in it. Throws if it cannot be made.
+/// Made below parent, short because sockets live in it; removed with all that is in it. Throws if it cannot be made.
 class Scratch {
  public:
-  Scratch();
+  explicit Scratch(const std::string& parent = "/tmp");
   ~Scratch();
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

@@ -1,0 +1,156 @@
+// Jobs over several hosts: where ranks run, how hosts are named and reached, what passes in and out.
+#include <map>
+
+#include "base/text.h"
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/host_job.h"
+#include "contract/exit_code.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::cluster {
+namespace {
+
+using Catch::Matchers::Contains;
+using e2e::Command;
+
+const std::string kFourHosts = "node1:2,node2:2,node3:2,node4:2";
+/// What a rank runs to say where it is.
+const std::vector<std::string> kHello = {"sh", "-c", "echo rank $RANK on $(hostname) as $(whoami)"};
+
+/// "node1 node1 node2": the host of each rank, by rank, from kHello's lines; then the login, if it is not the tested one.
+std::string hosts_by_rank(const std::string& output) {
+  std::map<int, std::string> hosts;
+  for (const auto line : split(output, '\n')) {
+    const std::size_t at = line.find("rank ");
+    if (at == std::string_view::npos) continue;
+    const auto words = split(line.substr(at), ' ');  // rank R on HOST as LOGIN
+    std::string host(words.at(3));
+    if (words.at(5) != tested_login()) host += " as " + std::string(words.at(5));
+    hosts[static_cast<int>(parse_integer(words.at(1)).value())] = host;
+  }
+  std::vector<std::string> in_order;
+  for (const auto& [rank, host] : hosts) {
+    INFO(output);
+    REQUIRE(rank == static_cast<int>(in_order.size()));
+    in_order.push_back(host);
+  }
+  return join(in_order, " ");
+}
+
+std::string hello(std::vector<std::string> options, const Command& settings = {}) {
+  options.insert(options.end(), kHello.begin(), kHello.end());
+  HostJob job(options, settings);
+  const int status = job.wait();
+  INFO(job.err());
+  CHECK(status == 0);
+  return hosts_by_rank(job.out());
+}
+
+TEST_CASE("eight ranks say hello from four hosts", "[launch]") {
+  CHECK(hello({"-np", "8", "-H", kFourHosts}) == "node1 node1 node2 node2 node3 node3 node4 node4");
+}
+
+TEST_CASE("ranks are placed slot by slot, host by host, or so many on each", "[launch]") {
+  CHECK(hello({"-np", "5", "-H", kFourHosts}) == "node1 node1 node2 node2 node3");
+  CHECK(hello({"-np", "5", "-H", kFourHosts, "--map-by", "node"}) == "node1 node2 node3 node4 node1");
+  CHECK(hello({"--ranks-per-node", "1", "-H", kFourHosts}) == "node1 node2 node3 node4");
+  CHECK(hello({"-np", "3", "-H", "node2:1,node1:1", "--oversubscribe"}).size() == 17);  // three names
+}
+
+TEST_CASE("hosts are named one by one, in ranges, twice, with addresses, or in a file", "[launch]") {
+  CHECK(hello({"-np", "3", "-H", "node[1-3]:1"}) == "node1 node2 node3");
+  CHECK(hello({"-np", "3", "-H", "node2:1,node3:1,node2:1"}) == "node2 node2 node3");
+  CHECK(hello({"-np", "2", "-H", "10.77.0.4:1,[fd77::3]:1"}) == "node4 node3");
+  CHECK(hello({"-np", "3", "-H", kFourHosts, "--hosts-exclude", "node1,node3"}) == "node2 node2 node4");
+  const SharedScratch files;
+  const std::string hostfile =
+      files.write("hosts", "# the cluster\r\nnode3 slots=1\r\n\r\nnode1:1\nnode2 2 # two\n");
+  CHECK(hello({"-np", "4", "--hostfile", hostfile}) == "node3 node1 node2 node2");
+  Command from_file;
+  from_file.input = Command::Input::kFile;
+  from_file.input_file = hostfile;
+  CHECK(hello({"-np", "2", "--hostfile", "-"}, from_file) == "node3 node1");
+}
+
+TEST_CASE("a host without a number has as many slots as its agent finds", "[launch]") {
+  HostJob job({"-np", "1000", "-H", "node1,node2", "true"});
+  CHECK(job.wait() == contract::kUsageError);
+  CHECK_THAT(job.err(), Contains("1000") && Contains("--oversubscribe"));
+  CHECK(hello({"-np", "2", "-H", "node1,node2", "--map-by", "node"}) == "node1 node2");
+}
+
+TEST_CASE("the machine that ddlrun runs on can be one of the hosts", "[launch]") {
+  CHECK(hello({"-np", "3", "-H", "node1:1,head:1,node2:1"}) == "node1 head node2");
+  CHECK(hello({"-np", "2", "-H", "head:1,node2:1", "--launcher", "ssh"}) == "head node2");
+}
+
+TEST_CASE("other logins, noisy start-up files, csh and a host behind another are no obstacles", "[launch]") {
+  CHECK(hello({"-np", "3", "-H", "other@node1:1,noisy@node2:1,inner:1"}) ==
+        "node1 as other node2 as noisy inner");
+  if (e2e::bytes_of("/etc/passwd").find("/csh") == std::string::npos) DDL_CLUSTER_SKIP("there is no csh");
+  CHECK(hello({"-np", "2", "-H", "cshell@node1:1,node2:1"}) == "node1 as cshell node2");
+}
+
+TEST_CASE("ssh can be told more, and another command can take its place", "[launch]") {
+  CHECK(hello({"-np", "1", "-H", "10.79.0.2:1", "--ssh-args", "-J node1 -o HostKeyAlias=inner"}) == "inner");
+  CHECK(hello({"-np", "2", "-H", "node1:1,node2:1", "--launch-agent", "ssh -o BatchMode=yes %h"}) ==
+        "node1 node2");
+  CHECK(hello({"-np", "1", "-H", "node1:1", "-p", "22", "-i",
+               tested_login() == "root" ? "/etc/ddl-cluster/root_key" : "/home/plain/.ssh/id_ed25519"}) ==
+        "node1");
+}
+
+TEST_CASE("one rank's exit code from another host ends the job and is ddlrun's", "[launch]") {
+  HostJob job({"-np", "4", "-H", "node1:1,node2:1,node3:1,node4:1", "sh", "-c",
+               "[ $RANK != 2 ] || exit 3; exec sleep 1000"});
+  CHECK(job.wait() == 3);
+  CHECK_THAT(job.err(), Contains("rank 2 on node3") && Contains("exited with 3"));
+}
+
+TEST_CASE("a command that only one host lacks is told with that host's name", "[launch]") {
+  HostJob job({"-np", "2", "-H", "node1:1,node2:1", "sh", "-c",
+               "[ $RANK = 0 ] || exec /nowhere/train; exec sleep 1000"});
+  CHECK(job.wait() == contract::kNotFound);
+  CHECK_THAT(job.err(), Contains("rank 1 on node2"));
+  HostJob missing({"-np", "2", "-H", "node1:1,node2:1", "/nowhere/train"});
+  CHECK(missing.wait() == contract::kNotFound);
+  CHECK_THAT(missing.err(), Contains("/nowhere/train"));
+}
+
+TEST_CASE("standard input reaches rank 0, or all, and megabytes come back whole", "[launch]") {
+  std::string sent;
+  for (int line = 0; sent.size() < (std::size_t{2} << 20); ++line)
+    sent += "line " + std::to_string(line) + "\n";
+  const SharedScratch files;
+  Command from_file;
+  from_file.input = Command::Input::kFile;
+  from_file.input_file = files.write("sent", sent);
+  {
+    HostJob job({"-np", "2", "-H", "node1:1,node2:1", "--no-tag-output", "cat"}, from_file);
+    CHECK(job.wait() == 0);
+    CHECK((job.out() == sent));  // not expanded: megabytes
+  }
+  {
+    HostJob job({"-np", "2", "-H", "node1:1,node2:1", "--stdin", "all", "sh", "-c", "cksum"}, from_file);
+    CHECK(job.wait() == 0);
+    const auto first = job.out().find("<stdout>:"), second = job.out().rfind("<stdout>:");
+    REQUIRE(first != second);
+    CHECK(job.out().substr(first, job.out().find('\n', first) - first) ==
+          job.out().substr(second, job.out().find('\n', second) - second));
+  }
+}
+
+TEST_CASE("ranks on every host get the variables and the folder that were asked for", "[launch]") {
+  Command settings;
+  settings.environment = {{"PASSED_ON", "a b"}};
+  HostJob job({"-np", "2", "-H", "node1:1,node2:1", "-x", "PASSED_ON", "-x", "SET=c d", "--workdir",
+               "/usr/share", "sh", "-c", "echo \"$PASSED_ON,$SET,$(pwd),$RANK,$WORLD_SIZE,$LOCAL_RANK\""},
+              settings);
+  CHECK(job.wait() == 0);
+  CHECK_THAT(job.out(), Contains("[0]<stdout>:a b,c d,/usr/share,0,2,0\n") &&
+                            Contains("[1]<stdout>:a b,c d,/usr/share,1,2,0\n"));
+}
+
+}  // namespace
+}  // namespace ddl::cluster
