@@ -88,9 +88,10 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
     std::vector<int> ranks;
     for (const RankLaunch& rank : node.ranks) ranks.push_back(rank.rank);
     const auto index = static_cast<std::size_t>(node.node_index);
-    text += fmt::format("\nNode {}, {}{}: {}\n", node.node_index,
+    text += fmt::format("\nNode {}, {} ({}): {}\n", node.node_index,
                         index < node.node_names.size() ? node.node_names[index] : "?",
-                        plan.slots[i] ? " (" + counted(*plan.slots[i], "slot") + ")" : "", ranks_text(ranks));
+                        plan.slots[i] ? counted(*plan.slots[i], "slot") : "slots unknown until launch",
+                        ranks_text(ranks));
     for (const RankLaunch& rank : node.ranks) {
       std::vector<std::string> assignments;
       for (const auto& [name, value] : *own) assignments.push_back(assignment(name, value));

@@ -1,4 +1,6 @@
 // The command itself: what a person types, and what comes back.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -94,6 +96,62 @@ TEST_CASE("after the command everything is the command's") {
   CHECK(echo.exit_code == 0);
   CHECK(echo.out == "-np 4 --help -- -x\n");
   CHECK(run({"-np=1", "--", "/bin/echo", "--", "x"}).out == "-- x\n");
+}
+
+TEST_CASE("hosts, files and standard input say where ranks run") {
+  // env starts the agent right here: a host that is none.
+  const Words over_env = {"--launch-agent", "env HOST=%h"};
+  const auto with = [&over_env](Words words) {
+    words.insert(words.begin(), over_env.begin(), over_env.end());
+    return ddlrun(std::move(words));
+  };
+  const Words who = {"--quiet", "/bin/sh", "-c", "echo $RANK $HOROVOD_CROSS_RANK $HOROVOD_LOCAL_RANK"};
+  const auto sorted_lines = [](const ProgramRun& result) {
+    INFO(result.err);
+    CHECK(result.exit_code == 0);
+    std::vector<std::string> lines;
+    for (const auto line : ddl::split(ddl::trim(result.out), '\n')) lines.emplace_back(line);
+    std::sort(lines.begin(), lines.end());
+    return ddl::join(lines, ", ");
+  };
+
+  ProgramSetup listed = with({"-H", "a:2,b:1", "--no-tag-output"});
+  listed.argv.insert(listed.argv.end(), who.begin(), who.end());
+  CHECK(sorted_lines(run_program(listed)) == "0 0 0, 1 0 1, 2 1 0");
+
+  ProgramSetup by_node = with({"-H", "a:2,b:1", "--map-by", "node", "--no-tag-output"});
+  by_node.argv.insert(by_node.argv.end(), who.begin(), who.end());
+  CHECK(sorted_lines(run_program(by_node)) == "0 0 0, 1 1 0, 2 0 1");
+
+  ProgramSetup piped = with({"--hostfile", "-", "--no-tag-output"});
+  piped.stdin_text = "a slots=1\r\n# c\r\nb 1\r\n";
+  piped.argv.insert(piped.argv.end(), who.begin(), who.end());
+  CHECK(sorted_lines(run_program(piped)) == "0 0 0, 1 1 0");
+
+  ProgramSetup configured = with({"--config-file", "-", "--no-tag-output"});
+  configured.stdin_text = "hosts: [a:1, b:1]\nx: WHO=me\n";
+  const Words me = {"/bin/sh", "-c", "echo $RANK $WHO"};
+  configured.argv.insert(configured.argv.end(), me.begin(), me.end());
+  CHECK(sorted_lines(run_program(configured)) == "0 me, 1 me");
+}
+
+TEST_CASE("--check-hosts has a line for each host, and 122 if one fails") {
+  const ProgramRun here = run({"--check-hosts", "-H", "a,b", "--launch-agent", "env HOST=%h"});
+  CHECK(here.exit_code == 0);
+  CHECK_THAT(here.out, Catch::StartsWith("host ") && Catch::Contains("\na ") && Catch::Contains("\nb ") &&
+                           Catch::EndsWith("\n2 hosts answered\n"));
+  const ProgramRun failed =
+      run({"--check-hosts", "--json", "-H", "localhost,b", "--launch-agent", "false %h"});
+  CHECK(failed.exit_code == 122);
+  const auto parsed = json::parse(failed.out);
+  CHECK(parsed["kind"] == "check_hosts");
+  CHECK(parsed["failed"] == 2);
+  CHECK_THAT(parsed["hosts"][1]["failure"].get<std::string>(), Catch::Contains("false ended with 1"));
+  // This machine itself is asked directly.
+  const auto self = json::parse(run({"--check-hosts", "--json"}).out);
+  REQUIRE(self["hosts"].size() == 1);
+  CHECK(self["hosts"][0]["reachable"] == true);
+  CHECK(std::abs(self["hosts"][0]["clock_offset_seconds"].get<double>()) < 5);
 }
 
 TEST_CASE("a dry run prints and starts nothing") {

@@ -81,7 +81,7 @@ TEST_CASE("the plan for a person") {
         "    rank 0: RANK=0\n"
         "    rank 1: RANK=1\n"
         "\n"
-        "Node 1, node2: rank 2\n"
+        "Node 1, node2 (slots unknown until launch): rank 2\n"
         "    rank 2: RANK=2\n");
 }
 

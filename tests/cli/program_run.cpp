@@ -31,10 +31,18 @@ std::string captured(const UniqueFd& fd) {
   return text;
 }
 
+UniqueFd make_input(const std::string& text) {
+  if (text.empty()) return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  UniqueFd fd(::memfd_create("given input", MFD_CLOEXEC));
+  REQUIRE(fd);
+  REQUIRE(write_all(fd.get(), text.data(), text.size()));
+  REQUIRE(::lseek(fd.get(), 0, SEEK_SET) == 0);
+  return fd;
+}
+
 [[noreturn]] void become_program(const ProgramSetup& setup, std::vector<char*>& argv,
-                                 std::vector<char*>& environment, int out, int err) {
-  const int null = ::open("/dev/null", O_RDONLY);
-  ::dup2(null, STDIN_FILENO);
+                                 std::vector<char*>& environment, int in, int out, int err) {
+  ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
   if (setup.close_all_standard_fds) {
@@ -50,6 +58,7 @@ std::string captured(const UniqueFd& fd) {
 }  // namespace
 
 ProgramRun run_program(const ProgramSetup& setup) {
+  const UniqueFd in = make_input(setup.stdin_text);
   const UniqueFd out = make_capture();
   const UniqueFd err = make_capture();
   UniqueFd file;
@@ -67,7 +76,7 @@ ProgramRun run_program(const ProgramSetup& setup) {
 
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
-  if (pid == 0) become_program(setup, argv, environment, file ? file.get() : out.get(), err.get());
+  if (pid == 0) become_program(setup, argv, environment, in.get(), file ? file.get() : out.get(), err.get());
 
   const auto pidfd = open_pidfd(pid);
   REQUIRE(pidfd);

@@ -17,10 +17,11 @@ struct ProgramSetup {
   std::vector<std::string> environment;  ///< "NAME=VALUE", added to the test's own
   std::string directory;                 ///< "" = the test's own
   std::string out_path;                  ///< written to instead of ProgramRun::out; "-" = closed
+  std::string stdin_text;                ///< what its standard input holds; "" = /dev/null
   bool close_all_standard_fds = false;
 };
 
-/// Standard input is /dev/null. A program that has not ended after 30 seconds is killed and fails the test.
+/// A program that has not ended after 30 seconds is killed and fails the test.
 ProgramRun run_program(const ProgramSetup& setup);
 
 }  // namespace ddl::test
