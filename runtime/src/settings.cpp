@@ -65,6 +65,7 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (*text != "0" && *text != "1") return bad_value(env::kVerbose, *text, "expected 0 or 1");
     settings.verbose = *text == "1";
   }
+  settings.report_start = environment(env::kReportStart).value_or("") == "1";
   settings.module_directory = environment(env::kModuleDirectory).value_or("");
   if constexpr (kFaultInjection) {
     if (const auto text = environment(env::kFault); text && !text->empty()) {

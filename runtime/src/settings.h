@@ -37,6 +37,8 @@ struct Settings {
   std::optional<int> job_key_fd;
   /// DDL_VERBOSE=1: say how the ranks are connected.
   bool verbose = false;
+  /// DDL_REPORT_START=1: the launcher wants to know when the first collective has ended.
+  bool report_start = false;
   /// DDL_FAULT: where to die, in builds with DDL_FAULT_INJECTION.
   std::optional<FaultPlan> fault;
 

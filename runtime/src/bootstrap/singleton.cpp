@@ -30,6 +30,7 @@ class SingletonBootstrap final : public Bootstrap {
     }
     return found->second;
   }
+  void tell_launcher(int) override {}
   Status leave() override { return {}; }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "contract/launcher_event.h"
 #include "runtime/src/collective/host_steps.h"
 
 namespace ddl::runtime {
@@ -65,6 +66,7 @@ Context::Context(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
                  Segment segment, FaultInjector fault)
     : settings_(settings),
       bootstrap_(std::move(bootstrap)),
+      tells_first_(settings.report_start && bootstrap_->membership().rank == 0),
       group_(std::move(group)),
       fault_(std::move(fault)),
       abort_(segment, group_.members, group_.doorbell.get()),
@@ -149,6 +151,10 @@ Outcome Context::check_usable(const CallLock& lock) const {
 }
 
 Outcome Context::note(Outcome outcome) {
+  if (outcome && tells_first_) {
+    tells_first_ = false;
+    bootstrap_->tell_launcher(contract::kFirstCollectiveEvent);
+  }
   if (outcome || outcome.error().status == DDL_ERROR_MISMATCH) return outcome;
   // The program may end now. Before that, its partners must have heard the true cause.
   if (control_ && abort_.is_raised()) control_->wait_forwarded(Deadline::after(kForwarding));

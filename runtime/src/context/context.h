@@ -96,6 +96,7 @@ class Context {
 
   Settings settings_;
   std::unique_ptr<Bootstrap> bootstrap_;
+  bool tells_first_ = false;  ///< the launcher waits to hear of the first collective; guarded by busy_
   SharedGroup group_;
   FaultInjector fault_;
   GroupAbort abort_;

@@ -164,6 +164,11 @@ class PmixBootstrap final : public Bootstrap {
     return *std::move(text);
   }
 
+  void tell_launcher(int event) override {
+    // Without a callback the call returns when the server has it. PMIX_RANGE_RM does not reach the server of OpenPMIx 4.2.
+    (void)PMIx_Notify_event(event, &self_, PMIX_RANGE_SESSION, nullptr, 0, nullptr, nullptr);
+  }
+
   Status leave() override {
     if (!std::exchange(left_, true)) session_.remove_user();
     return {};
