@@ -1,6 +1,6 @@
 #include "cli/environment_change.h"
 
-#include <algorithm>
+#include <map>
 
 namespace ddl::cli {
 
@@ -17,28 +17,36 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
     }
   }
 
-  EnvironmentChange change;
-  change.own.resize(ranks.size());
-  const auto shared = [&](const std::string& name, const std::string& value) {
-    return std::all_of(ranks.begin(), ranks.end(), [&](const Environment& rank) {
-      const auto it = rank.find(name);
-      return it != rank.end() && it->second == value;
-    });
+  // How many ranks have a variable, and whether with the same value: linear, as there may be many thousands of ranks.
+  struct Use {
+    const std::string* value;
+    std::size_t ranks = 0;
+    bool same = true;
   };
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    for (const auto& [name, value] : ranks[i]) {
-      if (!shared(name, value)) {
-        change.own[i].emplace(name, value);
-        continue;
-      }
-      const auto head = head_environment.find(name);
-      if (head == head_environment.end() || head->second != value) change.set.emplace(name, value);
+  std::map<std::string, Use> uses;
+  for (const Environment& rank : ranks) {
+    for (const auto& [name, value] : rank) {
+      Use& use = uses.try_emplace(name, Use{&value}).first->second;
+      ++use.ranks;
+      if (*use.value != value) use.same = false;
     }
   }
+
+  EnvironmentChange change;
+  change.own.resize(ranks.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    for (const auto& [name, value] : ranks[i]) {
+      const Use& use = uses.at(name);
+      if (!use.same || use.ranks < ranks.size()) change.own[i].emplace(name, value);
+    }
+  }
+  for (const auto& [name, use] : uses) {
+    if (!use.same || use.ranks < ranks.size()) continue;
+    const auto head = head_environment.find(name);
+    if (head == head_environment.end() || head->second != *use.value) change.set.emplace(name, *use.value);
+  }
   for (const auto& [name, value] : head_environment) {
-    const bool kept = std::any_of(ranks.begin(), ranks.end(),
-                                  [&name = name](const Environment& rank) { return rank.contains(name); });
-    if (!kept) change.removed.push_back(name);
+    if (!uses.contains(name)) change.removed.push_back(name);
   }
   return change;
 }
