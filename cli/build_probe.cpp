@@ -16,6 +16,7 @@
 #include "cli/this_process.h"
 #include "contract/environment.h"
 #include "contract/version.h"
+#include "launcher/agent/node_addresses.h"
 #include "launcher/pmix/pmix_advisory.h"
 
 namespace ddl::cli {
@@ -29,8 +30,6 @@ constexpr char kControllers[] = "Controllers";
 constexpr char kOperations[] = "Tensor Operations";
 constexpr char kLaunchers[] = "Launchers";
 constexpr char kKernel[] = "Kernel Features";
-
-constexpr char kThisMachineOnly[] = "this version starts ranks on this machine only";
 
 BuildBox box_of(const char* heading, std::string name, const Result<std::string>& found) {
   return {heading, std::move(name), found.has_value(), found ? *found : found.error().message()};
@@ -116,6 +115,26 @@ Result<std::string> probe_shared_memory(const Result<std::string>& sealed, const
   return std::string("between ranks of one machine");
 }
 
+/// Between ranks of several hosts; every address but the loopback is offered.
+Result<std::string> probe_tcp(const Result<SharedLibrary>& libddl) {
+  if (!libddl) return fail(ErrorCode::kUnavailable, "libddl itself was not found");
+  std::vector<std::string> names;
+  for (const auto& address : launcher::node_addresses())
+    names.push_back(address.interface + " " + address.address);
+  if (names.empty()) return fail(ErrorCode::kUnavailable, "no network interface but the loopback is up");
+  return "between hosts, by " + join(names, ", ");
+}
+
+/// What "ssh" is when ddlrun starts it.
+Result<std::string> probe_ssh() {
+  const char* path = std::getenv("PATH");
+  for (const auto directory : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
+    const std::string file = std::string(directory.empty() ? "." : directory) + "/ssh";
+    if (::access(file.c_str(), X_OK) == 0) return file;
+  }
+  return fail(ErrorCode::kNotFound, "there is no ssh in PATH; install openssh-client");
+}
+
 /// "this version has no NCCL backend (libnccl.so.2 is not installed either)".
 std::string no_backend(const std::string& what, std::initializer_list<const char*> libraries) {
   for (const char* library : libraries) {
@@ -149,14 +168,16 @@ std::vector<BuildBox> probe_build() {
       empty_box(kControllers, "MPI", "not needed: MPI programs find the PMIx server"),
       empty_box(kControllers, "Gloo", "not needed: ranks meet at the PMIx server"),
       box_of(kOperations, "Shared memory", probe_shared_memory(sealed, pidfd)),
-      empty_box(kOperations, "TCP", kThisMachineOnly),
+      box_of(kOperations, "TCP", probe_tcp(libddl)),
       empty_box(kOperations, "CUDA", no_backend("support of GPU memory", {"libcuda.so.1"})),
       empty_box(kOperations, "NCCL", no_backend("NCCL backend", {"libnccl.so.2"})),
       empty_box(kOperations, "MPI", no_backend("MPI backend", {"libmpi.so.40", "libmpi.so.12"})),
       empty_box(kOperations, "Gloo", "this version has no Gloo backend; shared memory takes its place"),
       box_of(kLaunchers, "this machine", this_machine),
-      empty_box(kLaunchers, "ssh", kThisMachineOnly),
-      empty_box(kLaunchers, "Slurm", kThisMachineOnly),
+      box_of(kLaunchers, "ssh", probe_ssh()),
+      empty_box(kLaunchers, "Slurm",
+                "this version does not start agents through srun; inside an allocation use -H with its "
+                "nodes, where ssh reaches them"),
       empty_box(kLaunchers, "mpirun", "ddlrun starts ranks itself and never calls mpirun"),
       box_of(kKernel, "sealed memory", sealed),
       box_of(kKernel, "pidfd", pidfd),

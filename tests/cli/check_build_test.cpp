@@ -78,10 +78,10 @@ TEST_CASE("the boxes of this machine are tried, and every one has its reason") {
   CHECK(box("Tensor Operations", "Shared memory").available);
   CHECK(box("Launchers", "this machine").available);
   CHECK(box("Kernel Features", "pidfd").available);
-  for (const char* launcher : {"ssh", "Slurm"}) {
-    CHECK_FALSE(box("Launchers", launcher).available);
-    CHECK(box("Launchers", launcher).detail == "this version starts ranks on this machine only");
-  }
+  CHECK_FALSE(box("Launchers", "Slurm").available);
+  // Whether ssh is here, and what for, is this machine's affair.
+  CHECK_THAT(box("Launchers", "ssh").detail,
+             box("Launchers", "ssh").available ? Catch::EndsWith("/ssh") : Catch::EndsWith("openssh-client"));
   CHECK_FALSE(box("Tensor Operations", "NCCL").available);
   CHECK_THAT(box("Tensor Operations", "NCCL").detail, Catch::Contains("this version has no NCCL backend"));
 }
