@@ -3,10 +3,18 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include "base/unique_fd.h"
 #include "contract/exit_code.h"
 
 namespace ddl::cli {
+
+namespace {
+
+constexpr std::string_view kTakeLineAway = "\r\x1b[K";
+
+}  // namespace
 
 Console::Console(const launcher::Environment& environment)
     : error_style_(TerminalStyle::for_fd(STDERR_FILENO, environment)),
@@ -31,8 +39,10 @@ int Console::refuse(const CommandLineError& error) const {
 }
 
 void Console::report(const std::string& text) const {
+  const std::string whole = shows_progress_ ? std::string(kTakeLineAway) + text : text;
+  shows_progress_ = false;
   // Where standard error is gone there is nobody left to tell.
-  static_cast<void>(write_all(STDERR_FILENO, text.data(), text.size()));
+  static_cast<void>(write_all(STDERR_FILENO, whole.data(), whole.size()));
 }
 
 std::function<void(const std::string&)> Console::progress() const {
@@ -44,7 +54,9 @@ std::function<void(const std::string&)> Console::progress() const {
     const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     const std::size_t columns = known ? size.ws_col : kUsual;
     const std::string line = sentence.empty() ? "" : "ddlrun: " + sentence;
-    report("\r\x1b[K" + line.substr(0, columns - 1));
+    if (line.empty() && !shows_progress_) return;
+    report(line.substr(0, columns - 1));
+    shows_progress_ = !line.empty();
   };
 }
 

@@ -9,7 +9,7 @@
 
 namespace ddl::cli {
 
-/// Writes whole texts at once, past any buffer, so that they stay in order with what ranks write.
+/// Writes whole texts at once, past any buffer, so that they stay in order with what ranks write. For one thread.
 class Console {
  public:
   explicit Console(const launcher::Environment& environment);
@@ -24,15 +24,16 @@ class Console {
   /// A finished text on standard error.
   void report(const std::string& text) const;
 
-  /// Shows a sentence in place of the one before, on a line of standard error that is taken away again with "". Empty
-  /// where standard error is no terminal that can do that: a file does not want it. Lives as long as this.
+  /// Shows a sentence in place of the one before, on a line of standard error that is taken away again with "", and by
+  /// whatever is said next. Empty where standard error is no terminal that can do that: a file does not want it. Lives as long as this.
   std::function<void(const std::string& sentence)> progress() const;
 
   const TerminalStyle& error_style() const { return error_style_; }
 
  private:
   TerminalStyle error_style_;
-  bool has_cursor_;  // standard error is a terminal that can rewrite a line
+  bool has_cursor_;                      // standard error is a terminal that can rewrite a line
+  mutable bool shows_progress_ = false;  // the cursor stands behind a sentence that is to be taken away
 };
 
 }  // namespace ddl::cli
