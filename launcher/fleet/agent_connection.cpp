@@ -136,7 +136,7 @@ void AgentConnection::give_up(const std::string& reason) {
 
 void AgentConnection::clean_up(Deadline deadline) {
   // Nobody is there to end in order: what is left here goes at once.
-  process_->clean_up(is_silent_ ? Deadline::after({}) : deadline);
+  process_->clean_up(is_silent_ || !has_spoken_ ? Deadline::after({}) : deadline);
 }
 
 void AgentConnection::fail(StartFailure failure) {
