@@ -106,6 +106,12 @@ void Cluster::twin(const std::string& host) {
   undo_.push_back({{"twin", host}, {"twin", host, "--undo"}});
 }
 
+void Cluster::on_host(const std::string& host, const std::vector<std::string>& command) {
+  std::vector<std::string> words = {"exec", host};
+  words.insert(words.end(), command.begin(), command.end());
+  run(words);
+}
+
 void Cluster::run(const std::vector<std::string>& words) {
   e2e::Command command;
   command.argv = words;

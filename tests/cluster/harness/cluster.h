@@ -50,6 +50,8 @@ class Cluster {
   void cover(const std::string& host, const std::string& path, const std::string& file);
   /// Gives the host an interface docker0 with an address that all hosts with one have.
   void twin(const std::string& host);
+  /// Runs a command there as root, which must succeed.
+  void on_host(const std::string& host, const std::vector<std::string>& command);
 
  private:
   void run(const std::vector<std::string>& words);

@@ -128,8 +128,13 @@ std::vector<HostProcess> Before::new_processes(const std::function<bool(const Ho
 }
 
 std::vector<HostProcess> Before::wait_until_nothing_left(Deadline deadline) const {
+  return wait_until_none_left([](const HostProcess&) { return true; }, deadline);
+}
+
+std::vector<HostProcess> Before::wait_until_none_left(const std::function<bool(const HostProcess&)>& holds,
+                                                      Deadline deadline) const {
   for (;;) {
-    auto left = new_processes();
+    auto left = new_processes(holds);
     if (left.empty() || deadline.has_passed()) return left;
     // All of them must end, so any one of them tells when to look again.
     const auto pidfd = open_pidfd(left.front().pid);

@@ -44,11 +44,15 @@ class Before {
   std::vector<HostProcess> new_processes(const std::function<bool(const HostProcess&)>& holds) const;
   /// On a host that is cut off, sshd cannot know that its peer has gone.
   void without_sshd_on(const std::string& host) { without_sshd_.insert(host); }
+  void with_all_sshd() { without_sshd_.clear(); }
 
   /// Waits until all new processes have ended, and requires that they do and that no new file is left.
   void require_nothing_left() const;
   /// As long as new processes are there, at most until the deadline. What is left then.
   std::vector<HostProcess> wait_until_nothing_left(Deadline deadline) const;
+  /// The same, of those for which it holds.
+  std::vector<HostProcess> wait_until_none_left(const std::function<bool(const HostProcess&)>& holds,
+                                                Deadline deadline) const;
 
  private:
   std::set<HostProcess> processes_;

@@ -33,7 +33,7 @@ make_accounts() {
   sed -i 's/^root:[!]*:/root:*:/' /etc/shadow
   noise 32 >/home/noisy/.bashrc
   noise 1600 >/home/flood/.bashrc
-  echo 'sleep infinity' >/home/hang/.bashrc
+  echo 'cat >/dev/null' >/home/hang/.bashrc # until its connection is closed
 }
 
 # Lines of 64 bytes on standard output, as a careless .bashrc writes them.

@@ -100,4 +100,5 @@ start_head_daemons() {
   # The kernel takes connections for a daemon that is stopped.
   kill -STOP "$mute"
 }
-head_sshd() { "$(find_sshd)" -D -E "$kInside/log/head" -f "$kSshd/sshd_config" "$@" </dev/null >/dev/null 2>&1 & }
+# A session of its own: a process group that loses its last relative is continued by the kernel.
+head_sshd() { setsid "$(find_sshd)" -D -E "$kInside/log/head" -f "$kSshd/sshd_config" "$@" </dev/null >/dev/null 2>&1 & }

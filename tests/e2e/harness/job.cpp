@@ -225,6 +225,13 @@ int Job::wait_until_stopped() {
   return info.si_status;
 }
 
+bool Job::ends_within(std::chrono::milliseconds duration) {
+  const auto deadline = Deadline::after(duration);
+  while (wait_status_ == -1 && pump(deadline)) {
+  }
+  return wait_status_ != -1;
+}
+
 int Job::wait_for_exit() {
   const auto deadline = Deadline::after(kPatience);
   while (wait_status_ == -1) {

@@ -88,6 +88,8 @@ class Job {
   /// Waits until the process itself has been stopped, as a shell does; returns the signal that did it.
   int wait_until_stopped();
 
+  /// Waits for the end of the command itself, at most so long. False if it goes on.
+  bool ends_within(std::chrono::milliseconds duration);
   /// Waits until the command itself has ended; returns its exit code, or 128+N for death by signal N.
   int wait_for_exit();
   /// The same, and until nobody holds its output any more.

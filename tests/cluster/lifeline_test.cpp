@@ -1,0 +1,259 @@
+// Whatever dies or stops, on whichever host: nothing of the job stays on any, and ddlrun says what failed and where.
+// ddlrun promises 2 s for that, and 5 s where nothing but silence tells of a loss.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include "base/pidfd.h"
+#include "base/text.h"
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/host_job.h"
+#include "contract/exit_code.h"
+#include "support/catch.h"
+
+namespace ddl::cluster {
+namespace {
+
+using Catch::Matchers::Contains;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+// The machine may have other things to do at the same time.
+constexpr auto kAllowance = seconds(4);
+constexpr auto kAfterDeath = seconds(2) + kAllowance;
+constexpr auto kAfterSilence = seconds(5) + kAllowance;
+
+/// A job of two ranks on each of two hosts, each with two daemons in sessions of their own; all of it is at work.
+class Family {
+ public:
+  explicit Family(const std::string& temper = "") : job_(arguments(temper)) {
+    job_.job().wait_for("ready", 4);
+  }
+
+  HostJob& job() { return job_; }
+  const std::string& err() const { return job_.err(); }
+
+  /// The only process of this name on the host.
+  pid_t process(const std::string& name, const std::string& host) const {
+    const auto found = job_.processes(name, host);
+    INFO(name << " on " << host << ": " << describe(found));
+    REQUIRE(found.size() == 1);
+    return found.front().pid;
+  }
+  /// A rank on the host. Its daemons bear the same name, but have left the agent's session.
+  pid_t rank(const std::string& host) const {
+    const pid_t session = ::getsid(process("ddl-agent", host));
+    for (const HostProcess& process : job_.processes("daemon_family", host)) {
+      if (::getsid(process.pid) == session) return process.pid;
+    }
+    FAIL("no rank on " << host);
+    return 0;
+  }
+  /// Of ssh's two ends for the host: the client here, or the server's process of the login there.
+  pid_t ssh_to(const std::string& host) const {
+    for (const HostProcess& process : job_.processes("ssh", "head")) {
+      if (process.command.find(" " + host + " ") != std::string::npos) return process.pid;
+    }
+    FAIL("no ssh to " << host);
+    return 0;
+  }
+  /// The session's process; the younger one where sshd has given up its privileges in another.
+  pid_t sshd_on(const std::string& host) const {
+    const auto found = job_.processes("sshd", host);
+    REQUIRE_FALSE(found.empty());
+    return found.back().pid;
+  }
+
+  void send(pid_t pid, int signal) {
+    const auto pidfd = open_pidfd(pid);
+    REQUIRE(pidfd);
+    began_ = Clock::now();
+    REQUIRE(send_signal(pidfd->get(), signal));
+  }
+  void begin_now() { began_ = Clock::now(); }
+
+  /// Requires that all processes of the job are gone in time; then the exit code.
+  int end_within(const std::string& what, Clock::duration time) {
+    const auto left = job_.before().wait_until_nothing_left(Deadline::after(e2e::kPatience));
+    const auto took = Clock::now() - began_;
+    INFO(what << ", standard error:\n" << err());
+    REQUIRE(describe(left) == "");
+    std::printf("%s: nothing was left after %.2f s\n", what.c_str(),
+                std::chrono::duration<double>(took).count());
+    CHECK(took < time);
+    return job_.wait();
+  }
+
+ private:
+  static std::vector<std::string> arguments(const std::string& temper) {
+    std::vector<std::string> words = {
+        "-np", "4", "-H", "node1:2,node2:2", "--kill-grace", "0.3", e2e::program("daemon_family"), "stay"};
+    if (!temper.empty()) words.push_back(temper);
+    return words;
+  }
+
+  HostJob job_;
+  Clock::time_point began_ = Clock::now();
+};
+
+/// Both tempers of the ranks and their daemons: those that end when asked to, and those that ignore SIGTERM.
+const std::vector<std::string> kTempers = {"", "stubborn"};
+
+TEST_CASE("a rank that is killed takes those of all hosts with it", "[lifeline]") {
+  for (const std::string& temper : kTempers) {
+    Family family(temper);
+    family.send(family.rank("node2"), SIGKILL);
+    CHECK(family.end_within("kill a rank " + temper, kAfterDeath) == 128 + SIGKILL);
+    CHECK_THAT(family.err(), Contains(" on node2") && Contains("was killed by SIGKILL"));
+  }
+}
+
+TEST_CASE("when a host's spawner is killed, all hosts' ranks end and ddlrun names it", "[lifeline]") {
+  for (const std::string& temper : kTempers) {
+    Family family(temper);
+    family.send(family.process("ddl-spawner", "node2"), SIGKILL);
+    CHECK(family.end_within("kill a spawner " + temper, kAfterDeath) == contract::kLostHost);
+    CHECK_THAT(family.err(),
+               Contains("node2: ") && Contains("the spawner") && Contains("was killed by SIGKILL"));
+  }
+}
+
+TEST_CASE("when a host's agent is killed, all hosts' ranks end and ddlrun names it", "[lifeline]") {
+  for (const std::string& temper : kTempers) {
+    Family family(temper);
+    family.send(family.process("ddl-agent", "node2"), SIGKILL);
+    CHECK(family.end_within("kill an agent " + temper, kAfterDeath) == contract::kLostHost);
+    CHECK_THAT(family.err(), Contains("node2: its agent was killed"));
+  }
+}
+
+TEST_CASE("when ddlrun itself is killed, the agents of all hosts end everything", "[lifeline]") {
+  for (const std::string& temper : kTempers) {
+    Family family(temper);
+    family.send(family.job().job().pid(), SIGKILL);
+    CHECK(family.end_within("kill ddlrun " + temper, kAfterDeath) == 128 + SIGKILL);
+  }
+}
+
+TEST_CASE("when ddlrun is asked to end, everything on all hosts ends", "[lifeline]") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Family family("stubborn");
+    family.send(family.job().job().pid(), signal);
+    CHECK(family.end_within("signal " + std::to_string(signal) + " to ddlrun", kAfterDeath) == 128 + signal);
+  }
+}
+
+TEST_CASE("when the ssh to a host is killed, at either end, all hosts' ranks end and ddlrun names it",
+          "[lifeline]") {
+  {
+    Family family("stubborn");
+    family.send(family.ssh_to("node2"), SIGKILL);
+    CHECK(family.end_within("kill ssh", kAfterDeath) == contract::kLostHost);
+    CHECK_THAT(family.err(), Contains("node2: ssh was killed by SIGKILL"));
+  }
+  {
+    Family family("stubborn");
+    family.send(family.sshd_on("node2"), SIGKILL);
+    CHECK(family.end_within("kill sshd's child", kAfterDeath) == contract::kLostHost);
+    CHECK_THAT(family.err(), Contains("node2: ") && Contains("ssh"));
+  }
+}
+
+TEST_CASE("a rank that is stopped and stays so ends the job", "[lifeline]") {
+  Family family;
+  family.send(family.rank("node2"), SIGSTOP);
+  CHECK(family.end_within("stop a rank", kAfterSilence) == 128 + SIGSTOP);
+  CHECK_THAT(family.err(), Contains(" on node2") && Contains("stopped"));
+}
+
+TEST_CASE("a host's agent or spawner that is stopped is found by its silence", "[lifeline]") {
+  for (const std::string name : {"ddl-agent", "ddl-spawner"}) {
+    Family family("stubborn");
+    family.send(family.process(name, "node2"), SIGSTOP);
+    CHECK(family.end_within("stop " + name, kAfterSilence) == contract::kLostHost);
+    CHECK_THAT(family.err(), Contains("node2: "));
+  }
+}
+
+TEST_CASE("the ssh to a host that is stopped, at either end, is found by its silence", "[lifeline]") {
+  {
+    Family family("stubborn");
+    family.send(family.ssh_to("node2"), SIGSTOP);
+    CHECK(family.end_within("stop ssh", kAfterSilence) == contract::kLostHost);
+    CHECK_THAT(family.err(), Contains("node2: nothing has been heard"));
+  }
+  {
+    Family family("stubborn");
+    const pid_t sshd = family.sshd_on("node2");
+    family.job().before().without_sshd_on("node2");  // it is the one that is stopped
+    family.send(sshd, SIGSTOP);
+    CHECK(family.end_within("stop sshd's child", kAfterSilence) == contract::kLostHost);
+    CHECK_THAT(family.err(), Contains("node2: nothing has been heard"));
+    family.job().before().with_all_sshd();
+    family.send(sshd, SIGCONT);
+    family.job().before().require_nothing_left();
+  }
+}
+
+TEST_CASE("when ddlrun is stopped without a word, the agents end their ranks", "[lifeline]") {
+  Family family("stubborn");
+  const pid_t head = family.job().job().pid();
+  family.send(head, SIGSTOP);
+  const auto began = Clock::now();
+  // On the hosts nothing is left but sshd, whose peer goes on; then ddlrun is told.
+  const auto left = family.job().before().wait_until_none_left(
+      [](const HostProcess& process) { return process.host != "head" && !process.is_sshd(); },
+      Deadline::after(e2e::kPatience));
+  REQUIRE(describe(left) == "");
+  std::printf("stop ddlrun: nothing was left on the hosts after %.2f s\n",
+              std::chrono::duration<double>(Clock::now() - began).count());
+  CHECK(Clock::now() - began < kAfterSilence);
+  family.send(head, SIGCONT);
+  CHECK(family.end_within("continue ddlrun", kAfterDeath) == contract::kLostHost);
+}
+
+TEST_CASE("a host that dies without a word is found, and all other hosts' ranks end", "[lifeline]") {
+  Cluster cluster;
+  Family family("stubborn");
+  family.begin_now();
+  cluster.kill("node2");
+  CHECK(family.end_within("a host's death", kAfterSilence) == contract::kLostHost);
+  CHECK_THAT(family.err(), Contains("node2: nothing has been heard from its agent"));
+  CHECK_THAT(family.err(), Contains("the host is down or cut off"));
+}
+
+TEST_CASE("a host that is cut off ends its ranks itself, and the others' end too", "[lifeline]") {
+  Cluster cluster;
+  Family family("stubborn");
+  family.job().before().without_sshd_on("node2");  // it cannot know
+  family.begin_now();
+  cluster.partition("node2");
+  CHECK(family.end_within("a partition", kAfterSilence) == contract::kLostHost);
+  CHECK_THAT(family.err(), Contains("node2: nothing has been heard from its agent"));
+  cluster.heal("node2");
+  family.job().before().with_all_sshd();
+  family.job().before().require_nothing_left();
+}
+
+TEST_CASE("a short partition is nothing that a job has to know of", "[lifeline]") {
+  Cluster cluster;
+  HostJob job({"-np", "2", "-H", "node1:1,node2:1", "sh", "-c", "echo ready; read line; echo $line"}, [] {
+    e2e::Command settings;
+    settings.input = e2e::Command::Input::kPipe;
+    return settings;
+  }());
+  job.job().wait_for("ready", 2);
+  cluster.partition("node1");
+  CHECK(job.job().is_silent_for(milliseconds(1000)));
+  cluster.heal("node1");
+  job.job().write("on we go\n");
+  job.job().wait_for("on we go");
+  job.job().close_input();
+  CHECK(job.wait() == 0);
+}
+
+}  // namespace
+}  // namespace ddl::cluster

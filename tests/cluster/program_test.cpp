@@ -1,0 +1,132 @@
+// What people run: libddl, PMIx and Open MPI programs, on two hosts and on four.
+#include <csignal>
+
+#include "base/text.h"
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/host_job.h"
+#include "e2e/harness/fifo.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::cluster {
+namespace {
+
+using Catch::Matchers::Contains;
+using e2e::occurrences;
+
+struct Hosts {
+  std::string option;
+  int hosts;
+  int size;
+};
+const std::vector<Hosts> kLayouts = {{"node1:1,node2:1", 2, 2}, {"node1:2,node2:2,node3:2,node4:2", 4, 8}};
+
+std::vector<std::string> on(const Hosts& layout, std::vector<std::string> command) {
+  command.insert(command.begin(), {"-np", std::to_string(layout.size), "-H", layout.option});
+  return command;
+}
+
+TEST_CASE("the training example learns the same on one host as on four", "[program]") {
+  const auto last_lines = [](const std::string& hosts) {
+    HostJob job({"-np", "4", "--oversubscribe", "-H", hosts, "--no-tag-output", DDL_CLUSTER_EXAMPLE,
+                 "--epochs", "60"});
+    CHECK(job.wait() == 0);
+    CHECK_THAT(job.out(), Contains("4 ranks, ") && Contains("epoch     60  loss ") && Contains("fit: rmse "));
+    return job.out().substr(job.out().rfind("epoch     60"));
+  };
+  CHECK(last_lines("node1:1,node2:1,node3:1,node4:1") == last_lines("node1:2,node2:2"));
+}
+
+TEST_CASE("libddl ranks of several hosts find each other and average", "[program]") {
+  for (const Hosts& layout : kLayouts) {
+    CAPTURE(layout.option);
+    HostJob job(on(layout, {e2e::program("ddl_program"), "sum"}));
+    CHECK(job.wait() == 0);
+    CHECK(occurrences(job.out(), " of " + std::to_string(layout.size) + ", local ") == 2 * layout.size);
+    CHECK(occurrences(job.out(), "by pmix: 0 wrong sums\n") == 2 * layout.size);
+  }
+}
+
+TEST_CASE("when a libddl rank dies on one host, those of the others name rank, host and operation",
+          "[program]") {
+  HostJob job(
+      {"-np", "4", "-H", "node1:2,node2:2", "--kill-grace", "1000", e2e::program("ddl_program"), "loop"});
+  job.job().wait_for("ready", 4);
+  const std::string found = job.out().substr(job.out().find("pid2=") + 5);  // in its own host's numbers
+  const std::string pid = found.substr(0, found.find('\n'));
+  Cluster cluster;
+  cluster.on_host("node2", {"kill", "-KILL", pid});
+  CHECK(job.wait() == 128 + SIGKILL);
+  for (const std::string rank : {"0", "1", "3"}) {
+    const std::string said = "[" + rank + "]<stdout>:allreduce: peer lost: ";
+    const std::size_t begin = job.out().find(said);
+    INFO(job.out());
+    REQUIRE(begin != std::string::npos);
+    CHECK_THAT(job.out().substr(begin, job.out().find('\n', begin) - begin),
+               Contains("rank 2") && Contains("node2"));
+  }
+  CHECK_THAT(job.err(), Contains("rank 2 on node2 (pid " + pid + ") was killed by SIGKILL"));
+}
+
+TEST_CASE("a PMIx client knows the whole job and where it runs", "[program]") {
+  HostJob job(on(kLayouts.back(), {"--tag-output", e2e::program("pmix_client"), "identity"}));
+  CHECK(job.wait() == 0);
+  for (int rank = 0; rank < 8; ++rank) {
+    const std::string self = std::to_string(rank), node = std::to_string(rank / 2);
+    const std::string peers = std::to_string(rank / 2 * 2) + "," + std::to_string(rank / 2 * 2 + 1);
+    for (const std::string& line :
+         {"rank=" + self, std::string("job_size=8"), std::string("num_nodes=4"), std::string("local_size=2"),
+          "local_peers=" + peers, "local_rank=" + std::to_string(rank % 2), "node_id=" + node,
+          std::string("hostname_is_right=1")}) {
+      CHECK_THAT(job.out(), Contains("[" + self + "]<stdout>:" + line + "\n"));
+    }
+  }
+}
+
+TEST_CASE("PMIx data crosses hosts: collected by a fence, on demand, published", "[program]") {
+  for (const Hosts& layout : kLayouts) {
+    CAPTURE(layout.option);
+    HostJob modex(on(layout, {e2e::program("pmix_client"), "modex"}));
+    CHECK(modex.wait() == 0);
+    CHECK(occurrences(modex.out(), "modex=" + std::to_string(layout.size) + "\n") == layout.size);
+    HostJob publish(on(layout, {e2e::program("pmix_client"), "publish"}));
+    CHECK(publish.wait() == 0);
+    CHECK(occurrences(publish.out(), "found=here I am from rank 0\n") == layout.size);
+    CHECK(occurrences(publish.out(), "after_unpublish=NOT-FOUND\n") == layout.size);
+  }
+}
+
+TEST_CASE("PMIx_Abort on one host ends the ranks of all", "[program]") {
+  HostJob job(on(kLayouts.back(), {e2e::program("pmix_client"), "abort"}));
+  CHECK(job.wait() == 42);
+  CHECK_THAT(job.err(), Contains("ddlrun: rank 1 on node1") && Contains("aborted the job with code 42") &&
+                            Contains("the loss is not a number"));
+}
+
+#ifdef DDL_CLUSTER_OPEN_MPI
+TEST_CASE("Open MPI programs run on two hosts and on four", "[program]") {
+  for (const Hosts& layout : kLayouts) {
+    CAPTURE(layout.option);
+    HostJob job(on(layout, {e2e::program("mpi_program"), "sum"}));
+    CHECK(job.wait() == 0);
+    CHECK(occurrences(job.out(), " of " + std::to_string(layout.size) + ": 0 wrong sums\n") == layout.size);
+  }
+}
+
+TEST_CASE("MPI_Abort(3) on one host ends the ranks of all with 3", "[program]") {
+  HostJob job(on(kLayouts.back(), {e2e::program("mpi_program"), "abort", "3"}));
+  CHECK(job.wait() == 3);
+  CHECK_THAT(job.err(), Contains("ddlrun: rank 7 on node4") && Contains("aborted the job with code 3"));
+}
+#endif
+
+TEST_CASE("an address that every host has as its own does not lead libddl astray", "[program]") {
+  Cluster cluster;
+  for (const std::string& host : Cluster::hosts()) cluster.twin(host);
+  HostJob job(on(kLayouts.back(), {e2e::program("ddl_program"), "sum"}));
+  CHECK(job.wait() == 0);
+  CHECK(occurrences(job.out(), "by pmix: 0 wrong sums\n") == 16);
+}
+
+}  // namespace
+}  // namespace ddl::cluster
