@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -154,7 +155,11 @@ class Comparison {
     }
   }
 
-  HostComparison take() { return std::move(result_); }
+  HostComparison take() {
+    for (const auto& [sentence, names] : sentences_)
+      result_.remarks.push_back(names_text(names) + ": " + sentence);
+    return std::move(result_);
+  }
 
  private:
   HostColumn& begin(const char* name, const char* heading) {
@@ -170,11 +175,23 @@ class Comparison {
     remark_sentence(host, std::string(heading) + " is " + value + "; " + others);
   }
   void remark_sentence(std::size_t host, const std::string& sentence) {
-    result_.remarks.push_back(hosts_[host].name + ": " + sentence);
+    auto known = std::find_if(sentences_.begin(), sentences_.end(),
+                              [&sentence](const auto& one) { return one.first == sentence; });
+    if (known == sentences_.end()) known = sentences_.insert(known, {sentence, {}});
+    known->second.push_back(hosts_[host].name);
+  }
+  static std::string names_text(std::vector<std::string> names) {
+    constexpr std::size_t kMost = 8;
+    if (names.size() <= kMost) return join(names, ", ");
+    const auto others = static_cast<std::int64_t>(names.size() - kMost);
+    names.resize(kMost);
+    return join(names, ", ") + " and " + counted(others, "other");
   }
 
   const std::vector<HostCheck>& hosts_;
   std::vector<std::size_t> answered_;
+  std::vector<std::pair<std::string, std::vector<std::string>>>
+      sentences_;  // what is noticed, and on which hosts
   HostComparison result_;
 };
 

@@ -23,8 +23,9 @@ struct HostColumn {
 
 struct HostComparison {
   std::vector<HostColumn> columns;
-  std::vector<std::string>
-      remarks;     ///< a sentence for everything noticed: "node3: kernel 5.10.0, others have 6.1.0"
+  /// A sentence for everything noticed, with all hosts that it is true of: "node3, node4: kernel is 5.10.0; most hosts
+  /// have 6.1.0".
+  std::vector<std::string> remarks;
   int failed = 0;  ///< hosts that did not answer
 };
 

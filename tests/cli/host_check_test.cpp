@@ -102,7 +102,9 @@ TEST_CASE("what no more than half of the hosts share is noticed on all of them")
   checks[2].facts->kernel = "5.10.0";
   checks[3].facts->kernel = "5.10.0";
   CHECK(noticed(checks) == "kernel node1, kernel node2, kernel node3, kernel node4");
-  CHECK(compare_hosts(checks).remarks.front() == "node1: kernel is 6.1.0; no value is shared by most hosts");
+  CHECK(compare_hosts(checks).remarks ==
+        std::vector<std::string>{"node1, node2: kernel is 6.1.0; no value is shared by most hosts",
+                                 "node3, node4: kernel is 5.10.0; no value is shared by most hosts"});
   checks.push_back(failed("node5", "it is off"));  // who has not answered has no vote
   CHECK(noticed(checks) == "kernel node1, kernel node2, kernel node3, kernel node4");
   checks.pop_back();
@@ -131,9 +133,15 @@ TEST_CASE("too little is noticed although all hosts have it") {
     host.facts->libddl.clear();
   }
   CHECK(noticed(checks) == "tmp_free_bytes node1, tmp_free_bytes node2, libddl node1, libddl node2");
-  const auto remarks = compare_hosts(checks).remarks;
-  CHECK(remarks.front() == "node1: only 1 MB free in /scratch");
-  CHECK(remarks.back() == "node2: there is no libddl beside its ddlrun");
+  CHECK(compare_hosts(checks).remarks ==
+        std::vector<std::string>{"node1, node2: only 1 MB free in /scratch",
+                                 "node1, node2: there is no libddl beside its ddlrun"});
+  auto many = hosts(20);
+  for (HostCheck& host : many) host.facts->libddl.clear();
+  CHECK(compare_hosts(many).remarks ==
+        std::vector<std::string>{
+            "node1, node2, node3, node4, node5, node6, node7, node8 and 12 others: there is no "
+            "libddl beside its ddlrun"});
 }
 
 TEST_CASE("only a host that did not answer makes the exit code") {
