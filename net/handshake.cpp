@@ -41,7 +41,11 @@ bool equal(const Mac& mac, Bytes received) {
          ::CRYPTO_memcmp(mac.data(), received.data(), mac.size()) == 0;  // in constant time
 }
 
-void append(std::vector<std::byte>& out, Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+void append(std::vector<std::byte>& out, Bytes bytes) {
+  const std::size_t end = out.size();
+  out.resize(end + bytes.size());
+  std::copy(bytes.begin(), bytes.end(), out.begin() + static_cast<std::ptrdiff_t>(end));
+}
 
 template <std::size_t kSize>
 void copy(std::array<std::byte, kSize>& to, Bytes from) {

@@ -93,6 +93,9 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
   CHECK_FALSE(defaults->staging_bytes);
+  CHECK(defaults->network_interfaces.empty());
+  CHECK_FALSE(defaults->job_key_fd);
+  CHECK_FALSE(defaults->verbose);
   CHECK_FALSE(defaults->allow_singleton);
   CHECK_FALSE(defaults->pmix_promised);
   CHECK_FALSE(defaults->several_started);
@@ -102,9 +105,15 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
                                                     {"DDL_STAGING_BYTES", "65536"},
                                                     {"DDL_ALLOW_SINGLETON", "1"},
                                                     {"DDL_MODULE_DIR", "/x"},
+                                                    {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
+                                                    {"DDL_JOB_KEY_FD", "3"},
+                                                    {"DDL_VERBOSE", "1"},
                                                     {"PMIX_NAMESPACE", "job"},
                                                     {"PMIX_RANK", "0"}}));
   REQUIRE(given);
+  CHECK(given->network_interfaces == std::vector<std::string>{"eth0", "ib0"});
+  CHECK(given->job_key_fd == 3);
+  CHECK(given->verbose);
   CHECK(given->timeout_seconds == 2.5);
   CHECK(given->spin.count() == 0);
   CHECK(given->staging_bytes == 65536);
@@ -115,7 +124,8 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   const std::pair<const char*, const char*> bad[] = {
       {"DDL_TIMEOUT_SECONDS", "-1"},     {"DDL_TIMEOUT_SECONDS", "soon"}, {"DDL_SPIN_MICROSECONDS", "-1"},
       {"DDL_SPIN_MICROSECONDS", "1e3"},  {"DDL_STAGING_BYTES", "0"},      {"DDL_STAGING_BYTES", "100"},
-      {"DDL_STAGING_BYTES", "67108928"}, {"DDL_ALLOW_SINGLETON", "yes"},
+      {"DDL_STAGING_BYTES", "67108928"}, {"DDL_ALLOW_SINGLETON", "yes"},  {"DDL_NETWORK_INTERFACES", "a,,b"},
+      {"DDL_JOB_KEY_FD", "-1"},          {"DDL_JOB_KEY_FD", "key"},       {"DDL_VERBOSE", "2"},
   };
   for (const auto& [name, value] : bad) {
     CAPTURE(name, value);

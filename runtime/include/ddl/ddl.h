@@ -101,7 +101,8 @@ DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
 
 /** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing.
- *  Elements are combined in rank order. recv may be send (in place); a partial overlap is refused. After an error
+ *  Elements are combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
+ *  (docs/reference/libddl.md). recv may be send (in place); a partial overlap is refused. After an error
  *  other than those of arguments, busy and mismatch, what recv holds is undefined. */
 DDL_API ddl_status ddl_allreduce(ddl_context* context, const void* send, void* recv, uint64_t count,
                                  ddl_dtype dtype, ddl_op op, const ddl_call_options* options);
