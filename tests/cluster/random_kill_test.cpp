@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -18,11 +17,6 @@
 namespace ddl::cluster {
 namespace {
 
-int number_of_kills() {
-  const char* value = std::getenv("DDL_CLUSTER_KILLS");
-  return value == nullptr ? 30 : static_cast<int>(parse_integer(value).value());
-}
-
 // Whose death may mean something to the job. A rank's daemons may end as they like; of sshd's two processes for an
 // ordinary login the privileged one has nothing to do any more.
 bool matters(const HostProcess& process) {
@@ -30,7 +24,7 @@ bool matters(const HostProcess& process) {
   return process.command.find("[priv]") == std::string::npos;
 }
 
-TEST_CASE("whichever process is killed, and whenever, nothing is left", "[random_kill]") {
+void kill_at_random(int rounds) {
   std::random_device device;
   const unsigned seed = device();
   std::mt19937 random(seed);
@@ -40,7 +34,7 @@ TEST_CASE("whichever process is killed, and whenever, nothing is left", "[random
   // A way to the hosts that tells when it is taken.
   const SharedScratch files;
   std::map<std::string, int> killed;
-  for (int round = 0; round < number_of_kills(); ++round) {
+  for (int round = 0; round < rounds; ++round) {
     e2e::Fifo started(files, "started-" + std::to_string(round));
     REQUIRE(::chmod(started.path().c_str(), 0666) == 0);
     const std::string starter = files.write(
@@ -69,6 +63,12 @@ TEST_CASE("whichever process is killed, and whenever, nothing is left", "[random
   }
   for (const auto& [name, times] : killed) std::printf("killed %s %d times\n", name.c_str(), times);
 }
+
+TEST_CASE("whichever process is killed, and whenever, nothing is left", "[random_kills]") {
+  kill_at_random(30);
+}
+
+TEST_CASE("the same, two hundred times", "[many_random_kills]") { kill_at_random(200); }
 
 }  // namespace
 }  // namespace ddl::cluster
