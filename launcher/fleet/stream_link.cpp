@@ -64,7 +64,11 @@ class StreamLink : public Link {
     std::array<std::byte, 65536> buffer;
     const ssize_t got = retry_eintr([&] { return ::read(read_.get(), buffer.data(), buffer.size()); });
     if (got < 0 && errno == EAGAIN) return;
-    if (got < 0) return close(errno_error("read", errno).message());
+    const int error = errno;
+    // What came with the greeting may still be waiting for its turn: it was said before the end.
+    deliver_frames();
+    if (closed_) return;
+    if (got < 0) return close(errno_error("read", error).message());
     if (got == 0) {
       return close(decoder_.at_boundary() ? "closed by the other side"
                                           : "closed by the other side in mid-message");

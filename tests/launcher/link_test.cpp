@@ -313,3 +313,20 @@ TEST_CASE_METHOD(OneSided, "a queue that is never quite empty takes no more memo
   receive();
   CHECK(received == sent * (payload.size() + ddl::net::kFrameHeaderSize));
 }
+
+TEST_CASE("what came before the link is delivered before its end") {
+  // An agent's last words often come in one piece with its greeting, and then nothing more.
+  EventLoop loop;
+  Connection connection(loop);
+  FdPair to_us = test_pipe();
+  FdPair to_them = test_pipe();
+  std::string first_bytes;
+  ddl::net::append_frame(first_bytes, 7, "no room in /tmp");
+  to_us.second.reset();
+  connection.a.link = make_stream_link(loop, std::move(to_us.first), std::move(to_them.second), first_bytes);
+  connection.start(connection.a);
+  connection.run_until("its end", [&] { return !connection.a.closed.empty(); });
+  REQUIRE(connection.a.frames.size() == 1);
+  CHECK(connection.a.frames[0].payload == "no room in /tmp");
+  CHECK(connection.a.closed == std::vector<std::string>{"closed by the other side"});
+}
