@@ -181,26 +181,22 @@ class LibraryServer : public PmixServer {
     module.deregister_events = [](pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       return PMIX_OPERATION_SUCCEEDED;
     };
-    // Without this function the library does not even do what it does itself: remove, when a client ends, the files
-    // that it has registered for that (PMIX_REGISTER_CLEANUP), as Open MPI does with its shared memory.
-    module.job_control = [](const pmix_proc_t*, const pmix_proc_t[], size_t, const pmix_info_t[], size_t,
-                            pmix_info_cbfunc_t, void*) -> pmix_status_t { return PMIX_ERR_NOT_SUPPORTED; };
-    // The library has told the clients of this node; the others' nodes are left.
+    // The library tells the clients of this node; those of the others are left.
     module.notify_event = [](pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
-                             pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done,
-                             void* data) -> pmix_status_t {
+                             pmix_info_t infos[], size_t count, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       if (code == contract::kFirstCollectiveEvent) {
         the_server->tell(source, message::RankProgress::Step::kFirstCollective);
         return PMIX_OPERATION_SUCCEEDED;
       }
-      the_server->loop_.post([code, rank = static_cast<int>(source->rank), range, infos, count, done, data] {
-        auto packed = pack_infos(infos, count);
-        if (packed && range != PMIX_RANGE_LOCAL && range != PMIX_RANGE_PROC_LOCAL) {
-          the_server->say_(message::PmixEvent{code, rank, range, std::move(*packed)});
-        }
-        if (done != nullptr) done(packed ? PMIX_SUCCESS : PMIX_ERR_PACK_FAILURE, data);
-      });
-      return PMIX_SUCCESS;
+      if (range == PMIX_RANGE_LOCAL || range == PMIX_RANGE_PROC_LOCAL) return PMIX_OPERATION_SUCCEEDED;
+      // Answered at once: the callback would touch the library's state on our thread (4.2.2).
+      auto packed = pack_infos(infos, count);
+      if (!packed) return PMIX_ERR_PACK_FAILURE;
+      the_server->loop_.post(
+          [event = message::PmixEvent{code, static_cast<int>(source->rank), range, std::move(*packed)}]() mutable {
+            the_server->say_(std::move(event));
+          });
+      return PMIX_OPERATION_SUCCEEDED;
     };
     return module;
   }

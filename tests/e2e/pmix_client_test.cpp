@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
 
@@ -79,6 +80,22 @@ TEST_CASE("a rank that leaves without PMIx_Finalize but with 0 has succeeded", "
   const Scratch scratch;
   Job job(scratch, pmix_client(2, "silent"));
   CHECK(job.wait_and_require_nothing_left() == 0);
+}
+
+TEST_CASE("groups of ranks fence among themselves, each as often as it likes", "[pmix_client]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "5", "--oversubscribe", program("pmix_client"), "subset"}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(occurrences(job.out(), "subset=6\n") == 3);  // ranks 0, 2, 4
+  CHECK(occurrences(job.out(), "subset=4\n") == 2);  // ranks 1, 3
+}
+
+TEST_CASE("an event that one rank sends reaches all others that listen", "[pmix_client]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "4", "--oversubscribe", program("pmix_client"), "event"}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  for (const std::string rank : {"[1]", "[2]", "[3]"})
+    CHECK_THAT(job.out(), Contains(rank + "<stdout>:event=it is time from rank 0\n"));
 }
 
 TEST_CASE("every program gets the same server: its environment does not depend on what it is",

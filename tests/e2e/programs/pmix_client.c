@@ -1,4 +1,4 @@
-/* pmix_client identity|modex|publish|abort|silent: a rank that speaks PMIx itself. Prints what it learned, one
+/* pmix_client identity|modex|subset|publish|event|abort|silent: a rank that speaks PMIx itself. Prints what it learned, one
  * "name=value" a line; exits with 1 and names the call if anything fails. */
 #include <pmix.h>
 #include <stdio.h>
@@ -98,6 +98,68 @@ static void modex(void) {
   printf("modex=%lu\n", size);
 }
 
+/* Even and odd ranks meet among themselves, the even ones twice, and then all; data of the own group is there after its
+ * own fence. */
+static void subset(void) {
+  const unsigned long size = number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
+  pmix_proc_t* group = calloc(size, sizeof *group);
+  size_t members = 0;
+  for (unsigned long rank = me.rank % 2; rank < size; rank += 2, ++members)
+    PMIX_LOAD_PROCID(&group[members], me.nspace, (pmix_rank_t)rank);
+  pmix_value_t value;
+  pmix_rank_t mine = me.rank;
+  PMIX_VALUE_LOAD(&value, &mine, PMIX_PROC_RANK);
+  check("PMIx_Put", PMIx_Put(PMIX_GLOBAL, "subset", &value));
+  check("PMIx_Commit", PMIx_Commit());
+  pmix_info_t collect;
+  bool yes = true;
+  PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+  for (int time = 0; time < (me.rank % 2 == 0 ? 2 : 1); ++time)
+    check("PMIx_Fence", PMIx_Fence(group, members, &collect, 1));
+  unsigned long sum = 0;
+  for (size_t i = 0; i < members; ++i) sum += number(group[i].rank, "subset");
+  free(group);
+  fence(1);
+  printf("subset=%lu\n", sum);
+}
+
+static int event_pipe[2];
+
+static void on_event(size_t id, pmix_status_t status, const pmix_proc_t* source, pmix_info_t info[],
+                     size_t ninfo, pmix_info_t* results, size_t nresults,
+                     pmix_event_notification_cbfunc_fn_t done, void* context) {
+  (void)id, (void)status, (void)results, (void)nresults;
+  char line[128] = "";
+  for (size_t i = 0; i < ninfo; ++i) {
+    if (strcmp(info[i].key, "words") == 0)
+      snprintf(line, sizeof line, "event=%s from rank %u\n", info[i].value.data.string, source->rank);
+  }
+  if (write(event_pipe[1], line, strlen(line)) < 0) exit(1);
+  if (done != NULL) done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, context);
+}
+
+/* Rank 0 sends an event; every other rank prints what came. */
+static void event(void) {
+  pmix_status_t code = PMIX_EXTERNAL_ERR_BASE - 7;
+  if (pipe(event_pipe) != 0) exit(1);
+  if (me.rank != 0) {
+    const pmix_status_t id = PMIx_Register_event_handler(&code, 1, NULL, 0, on_event, NULL, NULL);
+    if (id < 0) check("PMIx_Register_event_handler", id);
+  }
+  fence(0);
+  if (me.rank == 0) {
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, "words", "it is time", PMIX_STRING);
+    check("PMIx_Notify_event", PMIx_Notify_event(code, &me, PMIX_RANGE_NAMESPACE, &info, 1, NULL, NULL));
+    PMIX_INFO_DESTRUCT(&info);
+  } else {
+    char line[128];
+    const ssize_t got = read(event_pipe[0], line, sizeof line);
+    if (got <= 0 || write(STDOUT_FILENO, line, (size_t)got) != got) exit(1);
+  }
+  fence(0);
+}
+
 static pmix_status_t look_up(const char* key, int waits, char* out, size_t size) {
   pmix_pdata_t data;
   PMIX_PDATA_CONSTRUCT(&data);
@@ -141,6 +203,10 @@ int main(int argc, char** argv) {
     identity();
   } else if (strcmp(argv[1], "modex") == 0) {
     modex();
+  } else if (strcmp(argv[1], "subset") == 0) {
+    subset();
+  } else if (strcmp(argv[1], "event") == 0) {
+    event();
   } else if (strcmp(argv[1], "publish") == 0) {
     publish();
   } else if (strcmp(argv[1], "abort") == 0) {
