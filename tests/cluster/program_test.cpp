@@ -96,6 +96,18 @@ TEST_CASE("PMIx data crosses hosts: collected by a fence, on demand, published",
   }
 }
 
+TEST_CASE("groups of ranks fence among themselves across hosts, and events reach all of them", "[program]") {
+  for (const Hosts& layout : kLayouts) {
+    CAPTURE(layout.option);
+    HostJob subset(on(layout, {e2e::program("pmix_client"), "subset"}));
+    CHECK(subset.wait() == 0);
+    CHECK(occurrences(subset.out(), "subset=") == layout.size);
+    HostJob event(on(layout, {e2e::program("pmix_client"), "event"}));
+    CHECK(event.wait() == 0);
+    CHECK(occurrences(event.out(), "event=it is time from rank 0\n") == layout.size - 1);
+  }
+}
+
 TEST_CASE("PMIx_Abort on one host ends the ranks of all", "[program]") {
   HostJob job(on(kLayouts.back(), {e2e::program("pmix_client"), "abort"}));
   CHECK(job.wait() == 42);
