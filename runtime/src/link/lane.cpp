@@ -14,6 +14,11 @@ namespace {
 /// Pieces that go into one system call: a header and its payload, several times.
 constexpr std::size_t kMaxPieces = 8;
 
+/// A wait for the network spins no longer than this, whatever the policy: a trip on a fast network takes so long, and being
+/// woken costs about 10 us. Where ranks of several hosts or jobs share a CPU, unknown to each other, each would otherwise
+/// keep the one that it waits for from running.
+constexpr std::chrono::microseconds kLongestSpin{30};
+
 /// How long a rank whose data connection ended waits to hear over control what happened.
 constexpr std::chrono::seconds kVerdict{1};
 
@@ -202,7 +207,7 @@ Lane::Wait::Wait(Lane& lane, const Call& call, const CallDeadline& deadline)
       call_(call),
       deadline_(deadline),
       give_up_(later_than(deadline)),
-      spin_until_(Deadline::after(lane.policy_.spin)) {}
+      spin_until_(Deadline::after(std::min<std::chrono::nanoseconds>(lane.policy_.spin, kLongestSpin))) {}
 
 Outcome Lane::Wait::once() {
   if (lane_.abort_.is_raised()) return lane_.aborted(call_);
