@@ -119,18 +119,6 @@ bool reap_zombies() {
   }
 }
 
-void wait_until_one_ends(const std::vector<pid_t>& pids, Deadline deadline) {
-  std::vector<UniqueFd> pidfds;  // of an empty list nothing ends: the zombies' parents are about to be told
-  std::vector<pollfd> watched;
-  for (const pid_t pid : pids) {
-    auto pidfd = open_pidfd(pid);
-    if (!pidfd) return;  // it has just ended
-    watched.push_back({pidfd->get(), POLLIN, 0});
-    pidfds.push_back(std::move(*pidfd));
-  }
-  ::poll(watched.data(), watched.size(), deadline.poll_milliseconds());
-}
-
 void kill_descendants() {
   while (reap_zombies()) {
     const std::vector<pid_t> living = descendants(::getpid());

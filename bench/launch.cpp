@@ -1,6 +1,5 @@
 // The benchmark "launch".
-#include <fmt/format.h>
-
+#include "bench/aims.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
 #include "bench/child.h"
@@ -115,30 +114,6 @@ Result<RunTimes> run_once(const Entrant& entrant) {
   const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
   if (!cost) return fail(cost.error());
   return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds};
-}
-
-// An aim for the ratio of two entrants' times.
-Aim ratio_aim(const Report& report, const std::string& text, const Pairing& pairing, double limit) {
-  for (const Case& one : report.cases) {
-    const Comparison* found = one.comparison(pairing.subject, pairing.peer);
-    if (found == nullptr) continue;
-    // At a limit of 1 the question is who is faster, and what is equal is not slower.
-    const bool met =
-        limit == 1 ? judge(found->ratio, found->spread) != Verdict::kSlower : found->ratio.ratio <= limit;
-    return {text, fmt::format("{:.2f}x, {}", found->ratio.ratio, verdict_text(found->ratio, found->spread)),
-            met};
-  }
-  return {text, "one of the two is absent", std::nullopt};
-}
-
-Aim gauge_aim(const Report& report, const std::string& text, const std::string& gauge_name, double limit,
-              const char* unit, double scale) {
-  for (const Gauge& gauge : report.gauges) {
-    if (gauge.name != gauge_name) continue;
-    if (!gauge.value) return {text, gauge.note, std::nullopt};
-    return {text, fmt::format("{:.3g} {}", *gauge.value * scale, unit), *gauge.value < limit};
-  }
-  return {text, "not measured", std::nullopt};
 }
 
 }  // namespace

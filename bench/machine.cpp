@@ -81,11 +81,12 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-LoadWatch::LoadWatch() : start_(sample()) {}
+LoadWatch::LoadWatch(std::function<double()> also_own) : also_own_(std::move(also_own)), start_(sample()) {}
 
-LoadWatch::Sample LoadWatch::sample() {
+LoadWatch::Sample LoadWatch::sample() const {
   Sample now;
   now.own = used_by(RUSAGE_SELF) + used_by(RUSAGE_CHILDREN);
+  if (also_own_) now.own += also_own_();
   // proc(5): "cpu  user nice system idle iowait irq softirq steal guest ..."; guest time is contained in user time.
   const std::string text = field("/proc/stat", "cpu ", " ");
   const auto fields = split(text, ' ');

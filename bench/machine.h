@@ -1,6 +1,7 @@
 // The machine that figures come from, and what else it was doing.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,10 @@ std::vector<int> allowed_cpus();
 /// Watches how much of the machine other programs use while it lives.
 class LoadWatch {
  public:
-  LoadWatch();
-  /// Share of all CPU time since construction, 0..1, that neither was idle nor went to this process and its reaped
-  /// children. Zero where /proc/stat cannot be read.
+  /// also_own: seconds of CPU so far of what the benchmark itself makes others use, such as daemons; may be empty.
+  explicit LoadWatch(std::function<double()> also_own = {});
+  /// Share of all CPU time since construction, 0..1, that neither was idle nor went to this process, its reaped
+  /// children, or what also_own counts. Zero where /proc/stat cannot be read.
   double other_load() const;
 
  private:
@@ -37,7 +39,8 @@ class LoadWatch {
     double busy = 0;
     double own = 0;
   };
-  static Sample sample();
+  Sample sample() const;
+  std::function<double()> also_own_;
   Sample start_;
 };
 

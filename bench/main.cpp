@@ -12,6 +12,7 @@
 #include "bench/benchmarks.h"
 #include "bench/chart.h"
 #include "bench/child.h"
+#include "bench/cluster.h"
 
 namespace {
 
@@ -55,8 +56,30 @@ bool write_file(const std::string& path, const std::string& text) {
   return !file.fail();
 }
 
+// Runs the same command again, on the head of a cluster that lives as long.
+int run_on_head(const Benchmark& benchmark, const Settings& settings, const std::string& json,
+                const std::string& svg) {
+  namespace fs = std::filesystem;
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  std::vector<std::string> command{program, benchmark.name, "--blocks", std::to_string(settings.blocks)};
+  if (settings.quick) command.push_back("--quick");
+  std::vector<std::string> trees{program.parent_path()};
+  for (const auto& [option, file] : {std::pair{"--json", json}, std::pair{"--svg", svg}}) {
+    if (file.empty()) continue;
+    // The head has a /tmp of its own, but sees this folder.
+    command.insert(command.end(), {option, fs::absolute(file)});
+    trees.push_back(fs::absolute(file).parent_path());
+  }
+  const auto exit_status = run_on_new_cluster(benchmark.hosts_needed(settings), trees, command);
+  if (exit_status) return *exit_status;
+  fmt::print(stderr, "ddl-bench: {}\n", exit_status.error().message());
+  return 1;
+}
+
 int run(const Benchmark& benchmark, const Site& site, const Settings& settings, const std::string& json,
         const std::string& svg) {
+  if (benchmark.hosts_needed != nullptr && !is_on_cluster_head())
+    return run_on_head(benchmark, settings, json, svg);
   if (const auto status = become_subreaper(); !status) {
     fmt::print(stderr, "ddl-bench: {}\n", status.error().message());
     return 1;
@@ -79,6 +102,9 @@ int main(int argc, char** argv) {
   app.footer(
       "Examples:\n  ddl-bench launch\n  ddl-bench allreduce --blocks 10 --json allreduce.json --svg "
       "allreduce.svg\n"
+      "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that one. Where there "
+      "can be none "
+      "they print why and exit with 77.\n"
       "A lost comparison is printed as lost; an entrant that cannot run is printed with the reason.");
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) names.push_back(benchmark.name);

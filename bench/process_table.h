@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/error.h"
 
 namespace ddl::bench {
@@ -14,6 +15,11 @@ namespace ddl::bench {
 /// All living descendants of a process, itself not among them; zombies are left out.
 /// A process whose parent has died belongs to the nearest subreaper above it.
 std::vector<pid_t> descendants(pid_t ancestor);
+/// The same for several, none of which descends from another.
+std::vector<pid_t> descendants(const std::vector<pid_t>& ancestors);
+
+/// Returns when one of the processes has ended, or at the deadline.
+void wait_until_one_ends(const std::vector<pid_t>& pids, Deadline deadline);
 
 /// The path of the program that a process runs; "" when it has ended or may not be asked.
 std::string program_of(pid_t pid);
@@ -30,5 +36,9 @@ Result<MemoryUse> memory_use(pid_t pid);
 /// Seconds of CPU that all threads of the process have used; exact to the nanosecond where the kernel keeps
 /// schedstat, else to its clock tick. Threads that have ended are not counted.
 Result<double> cpu_seconds(pid_t pid);
+
+/// Seconds of CPU of the process and of all those descendants that have ended and been waited for, in the resolution of
+/// the kernel's clock tick. 0 if there is no such process.
+double cpu_seconds_with_reaped(pid_t pid);
 
 }  // namespace ddl::bench

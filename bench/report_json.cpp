@@ -94,7 +94,8 @@ std::string as_json(const Report& report) {
                             {"found", aim.found},
                             {"met", aim.met ? ordered_json(*aim.met) : ordered_json()}});
   }
-  return json.dump(2) + "\n";
+  // What a failed program said may be anything.
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ddl::bench

@@ -1,5 +1,6 @@
 #include "bench/process_table.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -54,6 +55,35 @@ TEST_CASE("CPU seconds grow while a process computes") {
   // Ends as soon as any progress shows; the test's own TIMEOUT guards against none.
   while (after && *after < *before + 0.02) after = cpu_seconds(::getpid());
   CHECK(after);
+}
+
+TEST_CASE("CPU seconds of a process and of what it has waited for") {
+  // The shell computes in a child of its own, waits for it, and stays.
+  REQUIRE(become_subreaper());
+  auto child = Child::start(
+      {{"/bin/sh", "-c", "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo done; sleep 1000 & wait"},
+       {},
+       {}});
+  REQUIRE(child);
+  REQUIRE(child->wait_for_output("done", 1, Deadline::after_seconds(30)));
+  const auto own = cpu_seconds(child->pid());
+  REQUIRE(own);
+  CHECK(cpu_seconds_with_reaped(child->pid()) > *own + 0.02);
+  CHECK(cpu_seconds_with_reaped(1 << 30) == 0);
+}
+
+TEST_CASE("the end of one process of several is waited for, and no longer than until the deadline") {
+  REQUIRE(become_subreaper());
+  auto child = Child::start({{"/bin/sh", "-c", "sleep 1000 & echo up; wait"}, {}, {}});
+  REQUIRE(child);
+  REQUIRE(child->wait_for_output("up", 1, Deadline::after_seconds(30)));
+  const auto sleepers = descendants(std::vector<pid_t>{child->pid()});
+  REQUIRE(sleepers.size() == 1);
+  wait_until_one_ends({child->pid(), sleepers[0]}, Deadline::after(std::chrono::milliseconds(1)));
+  CHECK(!descendants(child->pid()).empty());
+  REQUIRE(::kill(sleepers[0], SIGKILL) == 0);
+  wait_until_one_ends({sleepers[0]}, Deadline::after_seconds(30));
+  CHECK(child->finish(Deadline::after_seconds(30)));
 }
 
 }  // namespace

@@ -1,0 +1,133 @@
+#include "bench/cluster.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "bench/process_table.h"
+
+namespace ddl::bench {
+namespace {
+
+// Where the script keeps what it knows, on the head only.
+constexpr const char* kInside = "/run/ddl-cluster";
+constexpr auto kGrace = std::chrono::seconds(2);
+
+// Runs a command with this process's own streams and environment; its exit status.
+Result<int> run_command(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ);
+  if (error != 0) return fail(errno_error("start " + words[0], error));
+  int status = 0;
+  if (retry_eintr([&] { return ::waitpid(pid, &status, 0); }) < 0) return fail_errno("waitpid");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Where the script remembers a cluster that only this process knows of.
+class StateFolder {
+ public:
+  static Result<StateFolder> make() {
+    std::string path = (std::filesystem::temp_directory_path() / "ddl-bench-cluster-XXXXXX").native();
+    if (::mkdtemp(path.data()) == nullptr) return fail_errno("create " + path);
+    return StateFolder(std::move(path));
+  }
+  ~StateFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  StateFolder(StateFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  StateFolder& operator=(StateFolder&&) = delete;
+
+  std::vector<std::string> script(std::initializer_list<std::string> words) const {
+    std::vector<std::string> all{DDL_BENCH_CLUSTER_SCRIPT, "--state", path_};
+    all.insert(all.end(), words);
+    return all;
+  }
+
+ private:
+  explicit StateFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// "number namespace", as the script keeps it.
+pid_t first_process(const std::string& host) {
+  const auto identity = read_file(fmt::format("{}/pid/{}", kInside, host));
+  return identity ? static_cast<pid_t>(parse_integer(split(*identity, ' ')[0]).value_or(0)) : 0;
+}
+
+}  // namespace
+
+bool is_on_cluster_head() { return ::access(kInside, F_OK) == 0; }
+
+Result<int> run_on_new_cluster(int hosts, const std::vector<std::string>& trees,
+                               const std::vector<std::string>& command) {
+  const auto state = StateFolder::make();
+  if (!state) return fail(state.error());
+  auto up = state->script({"up", std::to_string(hosts), "--with-parent"});
+  for (const std::string& tree : trees) up.insert(up.end(), {"--tree", tree});
+  const auto started = run_command(std::move(up));
+  if (!started || *started != 0) return started;
+  auto exec = state->script({"exec", "head"});
+  exec.insert(exec.end(), command.begin(), command.end());
+  auto result = run_command(std::move(exec));
+  const auto ended = run_command(state->script({"down"}));
+  if (!ended) return ended;
+  return result;
+}
+
+ClusterHosts::ClusterHosts(int count) {
+  if (!is_on_cluster_head()) {
+    for (int i = 1; i <= count; ++i) names_.push_back(fmt::format("node{}", i));
+    return;
+  }
+  const auto list = read_file(std::string(kInside) + "/hosts");
+  const std::string text = list ? *list : std::string();
+  for (const std::string_view name : split(text, '\n')) {
+    if (name.empty() || static_cast<int>(names_.size()) == count) continue;
+    names_.emplace_back(name);
+    daemons_.push_back(first_process(names_.back()));
+  }
+  known_ = descendants(daemons_);
+}
+
+double ClusterHosts::cpu_seconds() const {
+  double seconds = 0;
+  for (const pid_t daemon : daemons_) seconds += cpu_seconds_with_reaped(daemon);
+  return seconds;
+}
+
+std::vector<pid_t> ClusterHosts::strangers() const {
+  std::vector<pid_t> found = descendants(daemons_);
+  std::erase_if(found,
+                [&](pid_t pid) { return std::find(known_.begin(), known_.end(), pid) != known_.end(); });
+  return found;
+}
+
+Status ClusterHosts::wait_until_idle() const {
+  const Deadline deadline = Deadline::after(kGrace);
+  std::vector<pid_t> running = strangers();
+  while (!running.empty() && !deadline.has_passed()) {
+    wait_until_one_ends(running, deadline);
+    running = strangers();
+  }
+  if (running.empty()) return {};
+  std::vector<std::string> programs;
+  for (const pid_t pid : running) {
+    programs.push_back(program_of(pid));
+    ::kill(pid, SIGKILL);
+  }
+  return fail(Error(ErrorCode::kSystem, "left running on the hosts: " + join(programs, ", ")));
+}
+
+}  // namespace ddl::bench
