@@ -88,7 +88,9 @@ double Fleet::connect_seconds(std::size_t node) const {
 std::string Fleet::said_by(std::size_t node) const {
   const auto& connection = agents_[node].connection;
   const std::string said = connection ? telling_lines(connection->errors()) : "";
-  return said.empty() ? "" : "; so far it wrote: " + said;
+  if (!said.empty()) return "; so far it wrote: " + said;
+  const std::string& earlier = agents_[node].last_failure;
+  return earlier.empty() ? "" : "; the attempt before: " + earlier;
 }
 
 void Fleet::start_waiting() {
@@ -180,6 +182,7 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
   if (agent.connection) agent.connection->stop_listening();
   if (failure.is_worth_a_retry && agent.attempts < kMostAttempts) {
     agent.given_up.push_back(std::move(agent.connection));
+    agent.last_failure = std::move(failure.sentence);
     agent.retry = loop_.after(kFirstPause * (1 << (agent.attempts - 1)), [this, node] {
       --starting_;
       if (const auto begun = begin(node)) {

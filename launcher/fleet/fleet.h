@@ -85,6 +85,7 @@ class Fleet {
     std::chrono::steady_clock::time_point began;
     State state = State::kWaiting;
     int attempts = 0;
+    std::string last_failure;  ///< of an attempt that is made again
     double answer_seconds = 0;
     double clock_offset_seconds = 0;
   };

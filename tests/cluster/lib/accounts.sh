@@ -1,7 +1,7 @@
 # Logins, keys and the configuration of ssh. Sourced by tests/cluster/cluster.
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 
-readonly kLogins="plain other noisy flood cshell hang nologin stranger" kFirstUid=20000 kSshd=/etc/ddl-cluster
+readonly kLogins="plain other noisy flood cshell hang late nologin stranger" kFirstUid=20000 kSshd=/etc/ddl-cluster
 
 root_home() { getent passwd root | cut -d: -f6; }
 home_of() { getent passwd "$1" | cut -d: -f6; }

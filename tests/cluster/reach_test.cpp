@@ -1,0 +1,147 @@
+// The way to hosts: bastions that are busy, trees of agents, what --check-hosts and --verbose tell, other launchers.
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/gate.h"
+#include "cluster/harness/host_job.h"
+#include "contract/exit_code.h"
+#include "e2e/harness/fifo.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::cluster {
+namespace {
+
+using Catch::Matchers::Contains;
+using nlohmann::json;
+
+// The gate has no name that the known hosts know.
+std::vector<std::string> through(const Gate& gate, std::vector<std::string> words) {
+  words.insert(words.begin(), {"-p", std::to_string(gate.port()), "--ssh-args",
+                               "-o HostKeyAlias=node1 -o CheckHostIP=no", "-H", "10.77.0.254:1"});
+  return words;
+}
+
+TEST_CASE("a bastion that drops the first connections is tried again, with longer and longer pauses",
+          "[reach]") {
+  const Gate gate("node1", 2);
+  HostJob job(through(gate, {"--launcher", "ssh", "hostname"}));
+  CHECK(job.wait() == 0);
+  CHECK_THAT(job.out(), Contains("node1"));
+  CHECK(gate.connections() == 3);
+}
+
+TEST_CASE("a bastion that drops every connection is given up in time, with ssh's words", "[reach]") {
+  const Gate gate("node1", 1000);
+  HostJob job(through(gate, {"--launcher", "ssh", "--start-timeout", "3", "hostname"}));
+  CHECK(job.wait() == contract::kStartFailure);
+  CHECK(gate.connections() > 1);
+  CHECK_THAT(job.err(), Contains("ddlrun: 10.77.0.254: "));
+  CHECK_THAT(job.err(), Contains("kex_exchange_identification") || Contains("Connection closed"));
+}
+
+TEST_CASE("hosts connect to hosts with --fan-out, and an agent's death in the middle ends everything",
+          "[reach]") {
+  const std::string hosts = "node1:1,node2:1,node3:1,node4:1";
+  {
+    HostJob job({"-H", hosts, "--fan-out", "1", "sh", "-c", "echo rank $RANK on $(hostname)"});
+    CHECK(job.wait() == 0);
+    for (const std::string rank : {"0 on node1", "1 on node2", "2 on node3", "3 on node4"})
+      CHECK_THAT(job.out(), Contains("rank " + rank + "\n"));
+  }
+  for (const std::string host : {"node1", "node2", "node4"}) {
+    CAPTURE(host);
+    HostJob job(
+        {"-H", hosts, "--fan-out", "1", "--kill-grace", "0.3", e2e::program("daemon_family"), "stay"});
+    job.job().wait_for("ready", 4);
+    const auto agents = job.processes("ddl-agent", host);
+    REQUIRE(agents.size() == 1);
+    Cluster cluster;
+    cluster.on_host("head", {"kill", "-KILL", std::to_string(agents.front().pid)});
+    CHECK(job.wait() == contract::kLostHost);
+    CHECK_THAT(job.err(), Contains(host));
+  }
+}
+
+TEST_CASE("--check-hosts tells of every host what it has, and why another cannot be asked", "[reach]") {
+  HostJob job({"--check-hosts", "--json", "-H", "node1,node2,inner,refused"});
+  CHECK(job.wait() == contract::kStartFailure);
+  const json report = json::parse(job.out());
+  REQUIRE(report["hosts"].size() == 4);
+  for (int host = 0; host < 3; ++host) {
+    const json& one = report["hosts"][static_cast<std::size_t>(host)];
+    INFO(one.dump());
+    CHECK(one["reachable"] == true);
+    CHECK(one["cpus"].get<int>() > 0);
+    CHECK(std::abs(one["clock_offset_seconds"].get<double>()) < 5);
+  }
+  CHECK(report["hosts"][3]["reachable"] == false);
+  CHECK_THAT(report["hosts"][3]["failure"].get<std::string>(), Contains("Connection refused"));
+  HostJob all({"--check-hosts", "-H", "node2,node4"});
+  CHECK(all.wait() == 0);
+  CHECK_THAT(all.out(), Contains("node2") && Contains("node4"));
+}
+
+TEST_CASE("a clock that is an hour off is marked by --check-hosts, and a job runs all the same", "[reach]") {
+  if (std::string(DDL_E2E_SANITIZE).find("address") != std::string::npos)
+    DDL_SKIP("AddressSanitizer refuses what is loaded before it");
+  const std::string start_up = "/home/late/.bashrc";
+  Cluster cluster;
+  cluster.on_host(
+      "head",
+      {"sh", "-c", std::string("echo export LD_PRELOAD=") + DDL_CLUSTER_CLOCK_SKEW + " >" + start_up});
+  HostJob check({"--check-hosts", "--json", "-H", "node1,node2,late@node3"});
+  CHECK(check.wait() == 0);
+  const json report = json::parse(check.out());
+  CHECK(report["hosts"][2]["clock_offset_seconds"].get<double>() == Approx(3600).margin(5));
+  CHECK_THAT(report["remarks"].dump() + report["hosts"][2]["noticed"].dump(), Contains("clock"));
+  HostJob job({"-H", "node1:1,late@node3:1", e2e::program("ddl_program"), "sum"});
+  CHECK(job.wait() == 0);
+  CHECK(e2e::occurrences(job.out(), "0 wrong sums") == 4);
+  cluster.on_host("head", {"rm", start_up});
+}
+
+TEST_CASE("--verbose ends with where the start-up's time went, and a pipe sees no progress without it",
+          "[reach]") {
+  HostJob told({"--verbose", "-H", "node1:1,node2:1", e2e::program("ddl_program"), "sum"});
+  CHECK(told.wait() == 0);
+  CHECK_THAT(told.err(), Contains("agents ready after ") && Contains("(slowest node") &&
+                             Contains("all ranks started after ") && Contains("all initialised after ") &&
+                             Contains("first collective done after "));
+  HostJob quiet({"-H", "node1:1,node2:1", e2e::program("ddl_program"), "sum"});
+  CHECK(quiet.wait() == 0);
+  CHECK(quiet.err().empty());
+}
+
+TEST_CASE("while hosts come up a terminal shows which one is waited for", "[reach]") {
+  e2e::Command settings;
+  settings.terminal = true;
+  HostJob job({"--start-timeout", "4", "-H", "node1:1,hang@node2:1", "true"}, settings);
+  job.job().wait_for("1 of 2 hosts");
+  job.job().wait_for("node2");
+  CHECK(job.wait() == contract::kStartFailure);
+}
+
+#ifdef DDL_CLUSTER_OPEN_MPI
+TEST_CASE("the same program gives the same under mpirun over the same hosts", "[reach]") {
+  const std::string mpirun = DDL_E2E_MPIEXEC;
+  std::vector<std::string> words = {"-np", "4", "-H", "node1:2,node2:2", "--wdir", "/home/shared"};
+  if (tested_login() == "root") words.emplace_back("--allow-run-as-root");
+  words.insert(words.end(), {e2e::program("ddl_program"), "sum"});
+  words.insert(words.begin(), mpirun);
+  const e2e::Scratch scratch;
+  e2e::Command command = as_login(tested_login(), words);
+  command.directory = "/home/shared";
+  command.environment = {{"OMPI_MCA_orte_tmpdir_base", "/tmp"}};
+  e2e::Job job(scratch, command);
+  const int status = job.wait();
+  INFO(job.err());
+  CHECK(status == 0);
+  CHECK(e2e::occurrences(job.out(), " of 4, local ") == 8);
+  CHECK(e2e::occurrences(job.out(), "0 wrong sums\n") == 8);
+}
+#endif
+
+}  // namespace
+}  // namespace ddl::cluster
