@@ -3,6 +3,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <future>
 #include <thread>
 
@@ -15,7 +18,7 @@
 #include "runtime/src/transport/tcp/link_meeting.h"
 #include "runtime/src/transport/tcp/tcp_transport.h"
 #include "runtime/support/board_bootstrap.h"
-#include "support/catch.h"
+#include "support/skip.h"
 
 using namespace ddl;
 using namespace ddl::runtime;
@@ -75,13 +78,15 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 /// Rank 0 on one host, in a thread of its own, waiting for rank 1 of another.
 class WaitingRank {
  public:
-  explicit WaitingRank(std::chrono::milliseconds patience = CallerGate::kPatience, double seconds = 30.0)
-      : gate_(*CallerGate::open(loopback(), patience)),
+  explicit WaitingRank(std::chrono::milliseconds patience = CallerGate::kPatience,
+                       const std::vector<net::InterfaceAddress>& addresses = loopback())
+      : addresses_(addresses),
+        gate_(*CallerGate::open(addresses, patience)),
         address_(gate_.addresses().front()),
-        links_(std::async(std::launch::async, [this, seconds] {
+        links_(std::async(std::launch::async, [this] {
           LinkMeeting meeting(key_, hello_of(0), gate_, addresses_);
           meeting.expect(1, 1);
-          return meeting.run(Deadline::after_seconds(seconds));
+          return meeting.run(Deadline::after_seconds(30));
         })) {}
 
   const net::JobKey& key() const { return key_; }
@@ -97,7 +102,7 @@ class WaitingRank {
 
  private:
   net::JobKey key_ = *net::JobKey::random();
-  std::vector<net::InterfaceAddress> addresses_ = loopback();
+  std::vector<net::InterfaceAddress> addresses_;
   CallerGate gate_;
   net::SocketAddress address_;
   std::future<Result<std::vector<PeerLink>>> links_;
@@ -132,6 +137,19 @@ TEST_CASE("two ranks meet, and their connections are what they should be") {
   check_met(rank_0.links(), of_1);
   CHECK(contains(of_1->front().how, "127.0.0.1:"));
   CHECK(contains(of_1->front().how, " from lo, in a network of this host"));
+}
+
+TEST_CASE("two ranks meet over IPv6 where there is no IPv4") {
+  const auto all = net::local_addresses();
+  REQUIRE(all);
+  const bool has_v6 = std::any_of(all->begin(), all->end(),
+                                  [](const auto& entry) { return entry.address.host_text() == "::1"; });
+  if (!has_v6) DDL_SKIP("this machine has no IPv6");
+  WaitingRank rank_0(CallerGate::kPatience, {{"lo", *net::SocketAddress::parse("[::1]:0"), 128}});
+  CHECK(rank_0.address().host_text() == "::1");
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  check_met(rank_0.links(), of_1);
+  CHECK(contains(of_1->front().how, "[::1]:"));
 }
 
 TEST_CASE("strangers are turned away at their first wrong word, and the ranks meet all the same") {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "contract/version.h"
+#include "net/job_key.h"
 #include "runtime/src/api/handle.h"
 #include "runtime/src/api/last_error.h"
 #include "runtime/src/api/options.h"
@@ -41,6 +42,9 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   auto settings = Settings::read(process_environment());
   if (!settings) return tl::unexpected(to_failure(settings.error()));
   if (options.timeout_seconds > 0) settings->timeout_seconds = options.timeout_seconds;
+  // Marks it close-on-exec on every rank, also on those that do not need the key. Who does reads it again, and tells if
+  // it cannot be read.
+  if (settings->job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings->job_key_fd);
 
   auto bootstrap = join_job(bootstrap_list(), *settings, ++generations);
   if (!bootstrap) return tl::unexpected(to_failure(bootstrap.error()));
