@@ -1,5 +1,7 @@
 // A program as users write them, over the installed interface: the whole suite under whatever launcher started it.
 // Says "conforms: rank R of N by BOOTSTRAP" and exits with 0, or says what differs and exits with 1.
+//
+//   conformance_program [RANKS]     RANKS: how many there must be
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -44,12 +46,13 @@ void check_wrapper(ddl::Context& context) {
   }
 }
 
-void run() {
+void run(int wanted_ranks) {
   for (int round = 0; round < 3; ++round) {
     ddl::Context context(60.0);
     ddl_context* second = nullptr;
     expect_status(ddl_init(nullptr, &second), DDL_ERROR_INVALID_ARGUMENT, "a second context");
     expect(second == nullptr, "a second context was stored");
+    if (wanted_ranks != 0) expect(context.size() == wanted_ranks, "there are other ranks than wanted");
     check_wrapper(context);
     check_all(context.get(), {0, 1, 2, 8192, 8193, 17000});
     if (round == 2)
@@ -60,9 +63,9 @@ void run() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    run();
+    run(argc > 1 ? std::atoi(argv[1]) : 0);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "does not conform: %s\n", error.what());
