@@ -181,6 +181,10 @@ class LibraryServer : public PmixServer {
     module.deregister_events = [](pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       return PMIX_OPERATION_SUCCEEDED;
     };
+    // Without this function the library does not even do what it does itself: remove, when a client ends, the files
+    // that it has registered for that (PMIX_REGISTER_CLEANUP), as Open MPI does with its shared memory.
+    module.job_control = [](const pmix_proc_t*, const pmix_proc_t[], size_t, const pmix_info_t[], size_t,
+                            pmix_info_cbfunc_t, void*) -> pmix_status_t { return PMIX_ERR_NOT_SUPPORTED; };
     // The library tells the clients of this node; those of the others are left.
     module.notify_event = [](pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
                              pmix_info_t infos[], size_t count, pmix_op_cbfunc_t, void*) -> pmix_status_t {
