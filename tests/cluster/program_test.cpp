@@ -108,6 +108,16 @@ TEST_CASE("groups of ranks fence among themselves across hosts, and events reach
   }
 }
 
+TEST_CASE("fences of some ranks, and events, cross hosts", "[program]") {
+  HostJob subset({"-np", "5", "-H", "node1:3,node2:2", e2e::program("pmix_client"), "subset"});
+  CHECK(subset.wait() == 0);
+  CHECK(occurrences(subset.out(), "subset=6\n") == 3);  // ranks 0, 2, 4
+  CHECK(occurrences(subset.out(), "subset=4\n") == 2);  // ranks 1, 3
+  HostJob event(on(kLayouts.back(), {e2e::program("pmix_client"), "event"}));
+  CHECK(event.wait() == 0);
+  CHECK(occurrences(event.out(), "event=it is time from rank 0\n") == 7);
+}
+
 TEST_CASE("PMIx_Abort on one host ends the ranks of all", "[program]") {
   HostJob job(on(kLayouts.back(), {e2e::program("pmix_client"), "abort"}));
   CHECK(job.wait() == 42);
