@@ -54,7 +54,9 @@ TEST_CASE("each host that fails is told in its own line, and the others all the 
   const json report = check("node1,refused,silent,node2,node3", contract::kStartFailure, "5");
   CHECK(report["failed"] == 3);
   CHECK_THAT(failure_of(report, 1), Contains("Connection refused"));
-  CHECK_THAT(failure_of(report, 2), Contains("within 5 s (--start-timeout)"));
+  // ssh gives up at the same time as ddlrun: either tells.
+  CHECK_THAT(failure_of(report, 2),
+             Contains("it does not answer") || Contains("within 5 s (--start-timeout)"));
   CHECK_THAT(failure_of(report, 3), Contains("/tmp") && Contains("No space left on device"));
   CHECK(report["hosts"][0]["reachable"] == true);
   CHECK(report["hosts"][4]["reachable"] == true);
