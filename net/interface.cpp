@@ -55,11 +55,13 @@ Result<std::vector<InterfaceAddress>> local_addresses() {
 
 Result<std::vector<InterfaceAddress>> usable_addresses(const std::vector<InterfaceAddress>& all,
                                                        const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (std::none_of(all.begin(), all.end(), [&](const auto& entry) { return entry.interface == name; })) {
-      return fail(ErrorCode::kNotFound, "no network interface \"" + name +
-                                            "\" with an address is up here; there are: " + names_of(all));
-    }
+  const auto is_here = [&](const std::string& name) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.interface == name; });
+  };
+  // One list for all hosts may name what only some of them have.
+  if (!names.empty() && std::none_of(names.begin(), names.end(), is_here)) {
+    return fail(ErrorCode::kNotFound, "no network interface \"" + join(names, "\" or \"") +
+                                          "\" with an address is up here; there are: " + names_of(all));
   }
   std::vector<InterfaceAddress> usable;
   for (const InterfaceAddress& entry : all) {

@@ -20,7 +20,7 @@ Result<std::vector<InterfaceAddress>> local_addresses();
 
 /// The addresses of all that may be offered to other hosts. Pure.
 /// names empty: all but loopback and link-local ones. Otherwise: those of the interfaces named, loopback too if it is
-/// named. A name that is not there, or having nothing to offer, is an error that says what there is.
+/// named. Names of which none is there, or having nothing to offer, are an error that says what there is.
 Result<std::vector<InterfaceAddress>> usable_addresses(const std::vector<InterfaceAddress>& all,
                                                        const std::vector<std::string>& names);
 

@@ -83,9 +83,12 @@ TEST_CASE("all addresses are offered but loopback and link-local ones") {
   CHECK(offered({}) == "192.0.2.1 10.0.0.1 2001:db8::1 ");
   CHECK(offered({"ib0"}) == "10.0.0.1 ");
   CHECK(offered({"ib0", "eth0"}) == "192.0.2.1 10.0.0.1 2001:db8::1 ");
+  CHECK(offered({"ib0", "hsn0"}) == "10.0.0.1 ");  // a name that other hosts have
   CHECK(offered({"lo"}) == "127.0.0.1 ::1 ");
   CHECK(offered({"eth1"}) ==
         "no network interface \"eth1\" with an address is up here; there are: lo, eth0, ib0");
+  CHECK(offered({"hsn0", "hsn1"}) ==
+        "no network interface \"hsn0\" or \"hsn1\" with an address is up here; there are: lo, eth0, ib0");
   const auto nothing = usable_addresses({interfaces()[0], interfaces()[5]}, {});
   REQUIRE_FALSE(nothing);
   CHECK(nothing.error().message() ==

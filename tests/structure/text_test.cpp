@@ -73,10 +73,11 @@ TEST_CASE("every source is in some CMakeLists.txt") {
 }
 
 TEST_CASE("no text names a place on the machine it was written on") {
-  // Split so that this file does not match itself. An example's user is "me".
+  // Split so that this file does not match itself. An example's user is "me"; the others are logins of the tests'
+  // cluster.
   const std::regex place(
       "(^|[^A-Za-z0-9_.$}{-])/"
-      "(home/(?!me\\b)|root/|Users/|work/|workspace/)"
+      "(home/(?!(me|ada|plain|shared|late|noisy|flood|hang)\\b)|root/|Users/|work/|workspace/)"
       "[A-Za-z0-9_.]");
   for (const SourceFile& file : files()) {
     if (is_binary(file)) continue;
