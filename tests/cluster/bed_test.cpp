@@ -205,7 +205,9 @@ TEST_CASE("logins have the shells that they are named after", "[bed]") {
   CHECK(refused.wait() == 1);
   CHECK_THAT(refused.out(), Contains("This account is currently not available."));
   {
-    Job hanging(scratch, ssh("plain", "hang@node1", "echo never"));
+    Command waiting = ssh("plain", "hang@node1", "echo never");
+    waiting.input = Command::Input::kPipe;
+    Job hanging(scratch, waiting);
     CHECK(hanging.is_silent_for(kSilence));
   }
   Job csh(scratch, ssh("plain", "cshell@node1", "echo $version"));
