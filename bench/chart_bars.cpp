@@ -20,6 +20,7 @@ constexpr double kRow = 30;
 constexpr double kBar = 18;
 constexpr double kGroupGap = 50;
 constexpr double kRemarkLine = 15;
+constexpr double kTitleCharacter = 9.5;  // at most, and a little room behind the title
 
 struct Bar {
   std::string label;
@@ -45,9 +46,11 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
   if (most <= 0) most = 1;
   const double scale = (kBarsRight - kBarsLeft) / most;
   svg.text({kMargin, y}, title, {.size = 15, .color = kInk, .is_bold = true});
-  svg.text({kBarsLeft, y}, note, {.size = 12, .color = kMuted});
+  svg.text({std::max(kBarsLeft, kMargin + kTitleCharacter * static_cast<double>(title.size())), y}, note,
+           {.size = 12, .color = kMuted});
   y += 12;
   svg.line({kBarsLeft, y}, {kBarsLeft, y + kRow * static_cast<double>(bars.size())}, "#ced4da", 1);
+  double remarks_end = y;
   for (const Bar& bar : bars) {
     const double middle = y + kRow / 2;
     svg.text({kBarsLeft - 12, middle + 4.5}, bar.label,
@@ -69,9 +72,12 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
     const std::string beyond = is_cut ? " (p99 " + time_text(bar.whisker) + ")" : "";
     svg.text({text_from + 9, middle + 4.5}, bar.value_text + beyond,
              {.size = 13, .color = kInk, .is_bold = bar.is_bold});
-    double remark_y = middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1);
+    // Beside the bar, but below what the bars above have to say.
+    double remark_y = std::max(middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1),
+                               remarks_end + kRemarkLine);
     for (const std::string& remark : bar.remarks) {
       svg.text({kVerdictLeft, remark_y}, remark, {.size = 12, .color = kOurs});
+      remarks_end = remark_y;
       remark_y += kRemarkLine;
     }
   }
