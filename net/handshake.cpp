@@ -104,7 +104,7 @@ Status Handshake::feed(std::span<const std::byte> bytes) {
     }
   }
   if (wanted() > 0) return {};
-  const Status taken = take_message();
+  Status taken = take_message();
   input_.clear();
   return taken;
 }

@@ -92,10 +92,10 @@ class WaitingRank {
   const net::JobKey& key() const { return key_; }
   const net::SocketAddress& address() const { return address_; }
   /// Rank 1 calls, and what comes out on both sides.
-  Result<std::vector<PeerLink>> meet_rank_1(std::vector<net::SocketAddress> offered) {
+  Result<std::vector<PeerLink>> meet_rank_1(const std::vector<net::SocketAddress>& offered) {
     CallerGate own_gate = *CallerGate::open(loopback());
     LinkMeeting meeting(key_, hello_of(1), own_gate, addresses_);
-    meeting.dial(0, 0, std::move(offered));
+    meeting.dial(0, 0, offered);
     return meeting.run(Deadline::after_seconds(30));
   }
   Result<std::vector<PeerLink>> links() { return links_.get(); }

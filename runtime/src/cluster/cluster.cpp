@@ -179,7 +179,7 @@ bool Cluster::advance_runs() {
 
 Outcome Cluster::finish_run(std::uint64_t chunk) {
   HostRun& run = run_of(chunk);
-  const auto driven = lane_->drive(channel_.call(), channel_.deadline(), [&] {
+  auto driven = lane_->drive(channel_.call(), channel_.deadline(), [&] {
     advance_runs();
     return run.is_done() || run.is_out_of_step();
   });

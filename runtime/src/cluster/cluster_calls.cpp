@@ -41,7 +41,7 @@ ClusterAllreduce::ClusterAllreduce(ClusterPlace place, const HostSteps& steps, c
       recv_(recv),
       dtype_(dtype),
       op_(op),
-      element_(element_size(dtype)),
+      element_(known_element_size(dtype)),
       chunking_{count, area_bytes() / element_, layout().lanes()},
       ranks_(ranks_of(layout())) {}
 
@@ -75,7 +75,7 @@ ClusterBroadcast::ClusterBroadcast(ClusterPlace place, int rank, std::byte* buff
                                    ddl_dtype dtype, int root)
     : ClusterCall(place),
       buffer_(buffer),
-      element_(element_size(dtype)),
+      element_(known_element_size(dtype)),
       chunking_{count, area_bytes() / element_, layout().lanes()},
       is_root_(rank == root) {
   int root_host = 0;
@@ -117,7 +117,7 @@ ClusterAllgather::ClusterAllgather(ClusterPlace place, const std::byte* send, st
     : ClusterCall(place),
       send_(send),
       recv_(recv),
-      element_(element_size(dtype)),
+      element_(known_element_size(dtype)),
       ranks_(ranks_of(layout())) {
   chunking_ = {count, area_bytes() / element_ / static_cast<std::size_t>(ranks_), layout().lanes()};
   std::vector<int> units;

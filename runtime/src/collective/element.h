@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
+#include "base/error.h"
 #include "ddl/ddl.h"
 
 namespace ddl::runtime {
@@ -16,6 +18,13 @@ constexpr std::size_t element_size(ddl_dtype dtype) {
     case DDL_FLOAT64: return 8;
     default: return 0;
   }
+}
+
+/// The same for a type that has been checked: never 0.
+inline std::size_t known_element_size(ddl_dtype dtype) {
+  const std::size_t size = element_size(dtype);
+  DDL_CHECK(size != 0, std::to_string(dtype));
+  return size;
 }
 
 constexpr const char* dtype_name(ddl_dtype dtype) {

@@ -168,12 +168,13 @@ Outcome Context::leave() {
   left_ = true;
   watcher_.stop();
   abort_.leave(group_.index);
+  // Before the connections are closed: their numbers may be others' then.
+  closed_in_child_.reset();
   if (control_) {
     control_->say_farewell();
     cluster_->hang_up();
     if (!abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
   }
-  closed_in_child_.reset();
   cluster_.reset();
   control_.reset();
   if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));

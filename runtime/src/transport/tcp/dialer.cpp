@@ -14,7 +14,8 @@ constexpr std::chrono::milliseconds kLongestPause{1000};
 
 }  // namespace
 
-Dialer::Dialer(const net::JobKey& key, const LinkHello& own_hello, std::vector<net::SocketAddress> offered,
+Dialer::Dialer(const net::JobKey& key, const LinkHello& own_hello,
+               const std::vector<net::SocketAddress>& offered,
                const std::vector<net::InterfaceAddress>& own_addresses)
     : key_(key), hello_(own_hello), own_addresses_(own_addresses) {
   for (const net::SocketAddress& address : offered) {

@@ -34,7 +34,7 @@ class Dialer {
 
   /// offered: where the rank says that it listens. own_hello names the rank in to_rank. key and own_addresses outlive
   /// this.
-  Dialer(const net::JobKey& key, const LinkHello& own_hello, std::vector<net::SocketAddress> offered,
+  Dialer(const net::JobKey& key, const LinkHello& own_hello, const std::vector<net::SocketAddress>& offered,
          const std::vector<net::InterfaceAddress>& own_addresses);
 
   int to_rank() const { return hello_.to_rank; }

@@ -19,11 +19,11 @@ void LinkMeeting::expect(int host, int rank) {
   link.rank = rank;
 }
 
-void LinkMeeting::dial(int host, int rank, std::vector<net::SocketAddress> addresses) {
+void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
   expect(host, rank);
   LinkHello hello = hello_;
   hello.to_rank = rank;
-  links_.back().dialer.emplace(key_, hello, std::move(addresses), own_addresses_);
+  links_.back().dialer.emplace(key_, hello, addresses, own_addresses_);
 }
 
 Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline) {

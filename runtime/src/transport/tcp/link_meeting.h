@@ -25,7 +25,7 @@ class LinkMeeting {
   /// This rank will call; we wait.
   void expect(int host, int rank);
   /// We call this rank on one of these addresses.
-  void dial(int host, int rank, std::vector<net::SocketAddress> addresses);
+  void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
 
   /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing.
   Result<std::vector<PeerLink>> run(Deadline deadline);

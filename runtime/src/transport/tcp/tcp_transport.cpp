@@ -98,7 +98,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap, const 
     if (card->addresses.empty()) {
       return fail(ErrorCode::kUnavailable, "rank " + std::to_string(rank) + ": " + card->failure);
     }
-    meeting.dial(host, rank, std::move(card->addresses));
+    meeting.dial(host, rank, card->addresses);
   }
   fault_.pass("init", "before_links");
   auto links = meeting.run(deadline);
