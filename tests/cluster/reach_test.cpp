@@ -1,4 +1,5 @@
 // The way to hosts: bastions that are busy, trees of agents, what --check-hosts and --verbose tell, other launchers.
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -128,6 +129,8 @@ TEST_CASE("the same program gives the same under mpirun over the same hosts", "[
   const std::string mpirun = DDL_E2E_MPIEXEC;
   std::vector<std::string> words = {"-np", "4", "-H", "node1:2,node2:2", "--wdir", "/home/shared"};
   if (tested_login() == "root") words.emplace_back("--allow-run-as-root");
+  // mpirun takes only what it is told to other hosts: here that libpmix's own leaks are no failure of libddl's.
+  if (std::getenv("LSAN_OPTIONS") != nullptr) words.insert(words.end(), {"-x", "LSAN_OPTIONS"});
   words.insert(words.end(), {e2e::program("ddl_program"), "sum"});
   words.insert(words.begin(), mpirun);
   const e2e::Scratch scratch;
