@@ -29,6 +29,7 @@
 #include "launcher/message/codec.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/descendants.h"
+#include "launcher/process/is_stopped.h"
 #include "launcher/process/oom_events.h"
 #include "launcher/process/open_files_limit.h"
 #include "launcher/process/terminator.h"
@@ -39,7 +40,7 @@ namespace {
 
 // When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
-// How many heartbeats may be missing: between hosts a packet may be lost and sent again, on one host nothing is.
+// How many heartbeats may be missing: between hosts a packet may be lost and sent again.
 constexpr int kHeadSilentPeriods = 7;
 constexpr int kSpawnerSilentPeriods = 5;
 // Agents that were started from here end when their links close; one whose host is dead does not.
@@ -74,12 +75,19 @@ class Agent {
                             [this] { say(message::StdinClosed{}); }}),
         relay_(loop_, [this](const message::Any& message) { say(message); }),
         head_heartbeat_(loop_, kHeadSilentPeriods,
-                        {[this] { say(message::Heartbeat{}); }, [this] { on_head_silent(); }}),
+                        {[this] { say(message::Heartbeat{}); },
+                         [this] {
+                           on_head_silent();
+                           return true;
+                         }}),
         spawner_heartbeat_(loop_, kSpawnerSilentPeriods,
                            {[this] { spawner_.send(message::Heartbeat{}); },
                             [this] {
+                              // On one host the kernel knows who is stopped, and who only waits for a CPU.
+                              if (!is_stopped(spawner_.pid())) return false;
                               spawner_silent_ = true;
                               spawner_.kill();
+                              return true;
                             }}) {}
 
   int run() {

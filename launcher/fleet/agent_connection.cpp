@@ -32,6 +32,7 @@ AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
                     is_silent_ = true;
                     lose("nothing has been heard from its agent for " + periods_text(kSilentPeriods) +
                          ": the host is down or cut off, or the agent is stopped");
+                    return true;
                   }}) {
   if (!started.nonce.empty()) greeting_.emplace(std::move(started.nonce));
 }

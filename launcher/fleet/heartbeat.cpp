@@ -16,7 +16,7 @@ void Heartbeat::start() {
 }
 
 void Heartbeat::on_tick() {
-  if (!excused_ && ++quiet_ticks_ > limit_) return handlers_.on_silence();
+  if (!excused_ && ++quiet_ticks_ > limit_ && handlers_.on_silence()) return;
   start();
   handlers_.say();
 }

@@ -22,7 +22,9 @@ class Heartbeat {
  public:
   struct Handlers {
     std::function<void()> say;         ///< once a period
-    std::function<void()> on_silence;  ///< nothing was heard for the limit; called once, then it stops
+    /// Nothing was heard for the limit. True: that is the end, and this stops. False: it goes on, and asks again at the
+    /// next tick if there is still nothing.
+    std::function<bool()> on_silence;
   };
   /// limit: periods without a word before on_silence. It is noticed between limit and limit + 1 periods.
   Heartbeat(EventLoop& loop, int limit, Handlers handlers);

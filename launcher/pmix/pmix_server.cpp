@@ -61,6 +61,9 @@ class LibraryServer : public PmixServer {
   Status initialise(const std::string& hostname) {
     DDL_CHECK(the_server == nullptr, "a second PMIx server in one process");
     the_server = this;
+    // The library looks at the node's topology, of which it needs no devices here: reading their configuration is a third
+    // of its start. Ranks do not inherit this, and look for themselves.
+    ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio", 0);
     static pmix_server_module_t module = make_module();
     InfoList infos;
     infos.add(PMIX_SERVER_TMPDIR, directory_);
@@ -197,9 +200,8 @@ class LibraryServer : public PmixServer {
       auto packed = pack_infos(infos, count);
       if (!packed) return PMIX_ERR_PACK_FAILURE;
       the_server->loop_.post(
-          [event = message::PmixEvent{code, static_cast<int>(source->rank), range, std::move(*packed)}]() mutable {
-            the_server->say_(std::move(event));
-          });
+          [event = message::PmixEvent{code, static_cast<int>(source->rank), range,
+                                      std::move(*packed)}]() mutable { the_server->say_(std::move(event)); });
       return PMIX_OPERATION_SUCCEEDED;
     };
     return module;

@@ -20,6 +20,7 @@
 #include "launcher/message/codec.h"
 #include "launcher/process/close_fds.h"
 #include "launcher/process/descendants.h"
+#include "launcher/process/is_stopped.h"
 #include "launcher/spawner/start_child.h"
 
 namespace ddl::launcher {
@@ -53,7 +54,8 @@ class Spawner {
       // Counted in ticks of our own: a machine that stood still does not make the agent silent.
       if (tick.has_passed()) {
         tick = Deadline::after(kHeartbeatPeriod);
-        if (++silent_ticks_ > kSilentTicks) {
+        // It may also be without a CPU for so long.
+        if (++silent_ticks_ > kSilentTicks && is_stopped(agent_)) {
           agent_is_silent_ = true;
           return;
         }
@@ -241,6 +243,7 @@ class Spawner {
   UniqueFd channel_;
   rlimit children_open_files_;
   UniqueFd child_events_;
+  pid_t agent_ = ::getppid();
   bool agent_is_there_ = true;
   bool agent_is_silent_ = false;
   int silent_ticks_ = 0;

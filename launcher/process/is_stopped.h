@@ -1,0 +1,12 @@
+// Whether a process was stopped by a signal.
+#pragma once
+
+#include <sys/types.h>
+
+namespace ddl::launcher {
+
+/// True for a process that SIGSTOP or its like, or a debugger, keeps from running. False for one that waits or merely
+/// does not get a CPU, and for one that is gone.
+bool is_stopped(pid_t pid);
+
+}  // namespace ddl::launcher
