@@ -240,17 +240,19 @@ TEST_CASE("a host that is cut off ends its ranks itself, and the others' end too
 
 TEST_CASE("a short partition is nothing that a job has to know of", "[lifeline]") {
   Cluster cluster;
-  HostJob job({"-np", "2", "-H", "node1:1,node2:1", "sh", "-c", "echo ready; read line; echo $line"}, [] {
-    e2e::Command settings;
-    settings.input = e2e::Command::Input::kPipe;
-    return settings;
-  }());
+  HostJob job({"-np", "2", "--stdin", "all", "-H", "node1:1,node2:1", "sh", "-c",
+               "echo ready; read line; echo $line"},
+              [] {
+                e2e::Command settings;
+                settings.input = e2e::Command::Input::kPipe;
+                return settings;
+              }());
   job.job().wait_for("ready", 2);
   cluster.partition("node1");
   CHECK(job.job().is_silent_for(milliseconds(1000)));
   cluster.heal("node1");
   job.job().write("on we go\n");
-  job.job().wait_for("on we go");
+  job.job().wait_for("on we go", 2);
   job.job().close_input();
   CHECK(job.wait() == 0);
 }
