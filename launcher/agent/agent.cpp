@@ -300,6 +300,7 @@ class Agent {
     outcome.rank = message.rank;
     outcome.pid = rank.pid;
     outcome.run_seconds = message.run_seconds;
+    outcome.before_end = asked_signal_ == 0 && !killed_;
     if (WIFSIGNALED(message.wait_status)) {
       outcome.kind = RankOutcome::Kind::kSignalled;
       outcome.signal = WTERMSIG(message.wait_status);

@@ -21,7 +21,7 @@ std::string periods_text(int periods);
 class Heartbeat {
  public:
   struct Handlers {
-    std::function<void()> say;         ///< once a period
+    std::function<void()> say;  ///< once a period
     /// Nothing was heard for the limit. True: that is the end, and this stops. False: it goes on, and asks again at the
     /// next tick if there is still nothing.
     std::function<bool()> on_silence;

@@ -32,10 +32,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
-                                   workdir, common_environment, login_variables, ranks, kill_grace_seconds, split_lines,
-                                   flush_idle_lines, output_window)
+                                   workdir, common_environment, login_variables, ranks, kill_grace_seconds,
+                                   split_lines, flush_idle_lines, output_window)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
-                                   ended_by_us, run_seconds, start_error, kill_explanation, stderr_tail)
+                                   ended_by_us, before_end, run_seconds, start_error, kill_explanation,
+                                   stderr_tail)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, inherits_key)
 

@@ -48,7 +48,10 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.kill_grace_seconds = spec.kill_grace_seconds;
   if (!spec.network_interfaces.empty())
     common.common_environment[contract::env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
-  if (spec.verbose) common.common_environment[contract::env::kReportStart] = "1";
+  if (spec.verbose) {
+    common.common_environment[contract::env::kReportStart] = "1";
+    common.common_environment.try_emplace(contract::env::kVerbose, "1");
+  }
   common.common_environment["PWD"] = spec.workdir;  // not where ddlrun was typed
   // One rank without a tag needs no line of its own kept whole: its bytes are passed on as they come.
   common.split_lines = common.size > 1 || spec.tag_output || spec.timestamp_output;

@@ -25,6 +25,7 @@ struct RankOutcome {
   int signal = 0;
   bool core_dumped = false;
   bool ended_by_us = false;  ///< the signal was ours: a consequence, never the first failure
+  bool before_end = false;   ///< it ended before its agent was told to end any rank: no consequence of that
   double run_seconds = 0;
   std::string start_error;       ///< "cannot execute ./train: No such file or directory"
   std::string kill_explanation;  ///< for a SIGKILL that we did not send: what the cgroup's OOM events say

@@ -52,6 +52,13 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
     const int code = place.kind == Kind::kSignalled ? contract::kSignalBase + place.signal : place.exit_code;
     report_.first_failure = place.rank;
     begin_end(reason, code, SIGTERM, job_.kill_grace_seconds);
+  } else if (place.kind == Kind::kSignalled && place.before_end && !place.ended_by_us &&
+             report_.reason == EndReason::kRankFailed &&
+             outcome(*report_.first_failure).kind == Kind::kExited) {
+    // Reports of several hosts overtake each other. Ranks that see a peer die exit with an error of their own; nobody is
+    // killed by another's exit.
+    report_.first_failure = place.rank;
+    report_.exit_code = contract::kSignalBase + place.signal;
   }
   finish_if_all_ended();
 }

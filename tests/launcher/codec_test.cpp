@@ -28,6 +28,7 @@ RankOutcome outcome() {
   outcome.signal = SIGSEGV;
   outcome.core_dumped = true;
   outcome.ended_by_us = true;
+  outcome.before_end = true;
   outcome.run_seconds = 0.1;
   outcome.start_error = "no such file: \xff";
   outcome.kill_explanation = "killed from outside";

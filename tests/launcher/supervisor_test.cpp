@@ -59,6 +59,12 @@ class Job {
     outcome.ended_by_us = by_us;
     supervisor_.on_rank_ended(outcome);
   }
+  void dies_before_end(int rank, int signal) {
+    RankOutcome outcome = ended(rank, Kind::kSignalled);
+    outcome.signal = signal;
+    outcome.before_end = true;
+    supervisor_.on_rank_ended(outcome);
+  }
   void fails_to_start(int rank, int code) {
     RankOutcome outcome = ended(rank, Kind::kStartFailed);
     outcome.exit_code = code;
@@ -518,4 +524,26 @@ TEST_CASE("a rank that has ended cannot be stopped") {
   job.all_start();
   job.exits(0, 0);
   CHECK_FALSE(job->on_rank_stopped(0, SIGSTOP, 5));
+}
+
+TEST_CASE(
+    "a rank that was killed is the first failure, also if the exit of another that saw it arrives before") {
+  Job job(3);
+  job.all_start();
+  job.exits(0, 1);
+  CHECK(job.report().first_failure == 0);
+  job.dies_before_end(2, SIGKILL);
+  CHECK(job.report().first_failure == 2);
+  CHECK(job.report().exit_code == contract::kSignalBase + SIGKILL);
+  job.dies_before_end(1, SIGSEGV);  // the first of those that were killed stays
+  CHECK(job.report().first_failure == 2);
+}
+
+TEST_CASE("a rank that dies because the job is ended takes nobody's place") {
+  Job job(2);
+  job.all_start();
+  job.exits(0, 3);
+  job.dies(1, SIGSEGV);  // in its handler of SIGTERM, say
+  CHECK(job.report().first_failure == 0);
+  CHECK(job.report().exit_code == 3);
 }
