@@ -13,8 +13,9 @@ namespace {
 
 /// How long a call that fails waits until its partners on other hosts have been told.
 constexpr std::chrono::seconds kForwarding{1};
-/// How long a rank that leaves waits until its partners have heard it.
-constexpr std::chrono::seconds kFarewell{1};
+/// How long a rank that leaves waits until its partners have heard it: they may be without a CPU for long, and what is
+/// closed before that looks like a death.
+constexpr std::chrono::seconds kFarewell{10};
 
 bool has_lane(const Membership& membership) {
   return membership.layout.host_count() > 1 && membership.local_rank() < membership.layout.lanes();

@@ -19,8 +19,8 @@ constexpr std::size_t kMaxPieces = 8;
 /// keep the one that it waits for from running.
 constexpr std::chrono::microseconds kLongestSpin{30};
 
-/// How long a rank whose data connection ended waits to hear over control what happened.
-constexpr std::chrono::seconds kVerdict{1};
+/// How long a rank whose data connection ended waits to hear over control what happened. A death closes both.
+constexpr std::chrono::seconds kVerdict{10};
 
 /// A rank that waits for another host knows less than one that sees who is missing on its own host. So it gives up a
 /// little later, and everybody gets the better answer.
