@@ -7,6 +7,7 @@
 #include "base/pidfd.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 namespace ddl::e2e {
 namespace {
@@ -74,6 +75,7 @@ TEST_CASE("when a rank is killed inside a collective, the others' error names ra
 TEST_CASE(
     "an initialised job that has nothing to do uses less than 0.1% of a core, all its processes together",
     "[libddl]") {
+  if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("under a sanitizer time says nothing");
   const Scratch scratch;
   Job job(scratch, ddl_program(4, "idle"));
   job.wait_for("ready", 4);
