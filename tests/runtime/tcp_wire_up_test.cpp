@@ -260,6 +260,38 @@ TEST_CASE("of several addresses the one that answers is taken") {
   CHECK(contains(how, other_address.to_text() + ": rank 7 answers there"));
 }
 
+TEST_CASE(
+    "of several control connections that are welcomed, the one that the caller has taken is the link's") {
+  WaitingRank rank_0;
+  const auto call = [&](LinkPurpose purpose, std::uint32_t number) {
+    LinkHello hello = hello_of(1, 0);
+    hello.purpose = purpose;
+    hello.call = number;
+    auto socket = *net::HandshakeSocket::connect(rank_0.address(), rank_0.key(), hello.to_introduction(),
+                                                 Deadline::after_seconds(30));
+    for (;;) {
+      const auto state = socket.advance();
+      REQUIRE(state);
+      if (*state == net::Handshake::State::kDone) return socket.release();
+      pollfd entry{socket.fd(), socket.events(), 0};
+      REQUIRE(::poll(&entry, 1, 10'000) == 1);
+    }
+  };
+  const UniqueFd taken = call(LinkPurpose::kControl, 1);
+  call(LinkPurpose::kControl, 2);  // and hung up
+  UniqueFd unknown = call(LinkPurpose::kData, 3);
+  CHECK(hung_up(unknown.get()));
+  const UniqueFd data = call(LinkPurpose::kData, 1);
+  const auto links = rank_0.links();
+  REQUIRE(links);
+  REQUIRE(links->size() == 1);
+  say(taken.get(), bytes_of("hello"));
+  pollfd entry{links->front().control.get(), POLLIN, 0};
+  REQUIRE(::poll(&entry, 1, 10'000) == 1);
+  std::array<char, 8> heard;
+  CHECK(::recv(entry.fd, heard.data(), heard.size(), 0) == 5);
+}
+
 TEST_CASE("a rank that calls the wrong rank is not taken for another") {
   const auto key = net::JobKey::random();
   const auto addresses = loopback();

@@ -71,6 +71,7 @@ void Dialer::start_next() {
   while (next_ < candidates_.size()) {
     Candidate& candidate = candidates_[next_++];
     if (candidate.attempt) continue;
+    if (hello_.purpose == LinkPurpose::kControl) candidate.call = ++hello_.call;
     auto attempt = HandshakeSocket::connect(candidate.address, key_, hello_.to_introduction(),
                                             Deadline::after(kAttempt));
     if (attempt) {
@@ -108,6 +109,7 @@ Status Dialer::take_connection(Candidate& candidate) {
     link_.how = describe(candidate);
     // The same way for data, and no other.
     const net::SocketAddress address = candidate.address;
+    hello_.call = candidate.call;
     candidates_.clear();
     candidates_.emplace_back().address = address;
     hello_.purpose = LinkPurpose::kData;

@@ -51,6 +51,7 @@ class Dialer {
   struct Candidate {
     net::SocketAddress address;
     bool in_own_network = false;
+    std::uint32_t call = 0;  ///< LinkHello::call of the attempt
     std::optional<net::HandshakeSocket> attempt;
     std::string failure;
   };

@@ -23,6 +23,10 @@ struct LinkHello {
   std::int32_t to_rank = 0;  ///< and to whom; -1 from an acceptor that does not know its caller yet
   std::int32_t size = 0;     ///< ranks of the job
   std::int32_t pid = 0;
+  /// A rank that calls on several addresses at once may be welcomed on more than one: control connections are numbered by
+  /// the caller, and its data connection names the one that it has taken.
+  std::uint32_t call = 0;
+  std::uint32_t reserved = 0;
   std::uint64_t agreed = 0;
   HostField host;
 

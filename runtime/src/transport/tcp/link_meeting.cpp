@@ -94,14 +94,25 @@ Status LinkMeeting::advance_callers() {
     const auto peer = LinkHello::parse(caller.peer());
     Pending* link = peer ? expected_of(*peer) : nullptr;
     if (link == nullptr) continue;
-    link->peer = *peer;
-    const auto from = net::peer_address(caller.fd());
-    link->how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
-    // A rank that calls a second time has lost the first connection.
-    (peer->purpose == LinkPurpose::kControl ? link->control : link->data) = caller.release();
+    take_connection(*link, *peer, caller.release());
   }
   welcomed_ = std::move(waiting);
   return {};
+}
+
+void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) {
+  if (peer.purpose == LinkPurpose::kControl) {
+    link.controls[peer.call] = std::move(socket);
+    return;
+  }
+  const auto taken = link.controls.find(peer.call);
+  if (taken == link.controls.end()) return;  // it will call again
+  const auto from = net::peer_address(taken->second.get());
+  link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
+  link.peer = peer;
+  link.control = std::move(taken->second);
+  link.data = std::move(socket);
+  link.controls.clear();
 }
 
 LinkMeeting::Pending* LinkMeeting::expected_of(const LinkHello& caller) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class LinkMeeting {
     int rank = 0;
     std::optional<Dialer> dialer;  ///< empty: expected to call
     std::optional<LinkHello> peer;
+    std::map<std::uint32_t, UniqueFd>
+        controls;  ///< expected: by LinkHello::call, until data says which one it is
     UniqueFd control;
     UniqueFd data;
     std::string how;
@@ -46,6 +49,7 @@ class LinkMeeting {
 
   Status advance();
   Status advance_callers();
+  static void take_connection(Pending& link, const LinkHello& peer, UniqueFd socket);
   Pending* expected_of(const LinkHello& caller);
   Status check(const Pending& link) const;
   std::string missing() const;
