@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "launcher/process/cpu_demand.h"
+
 namespace ddl::launcher {
 
 std::string periods_text(int periods) {
@@ -15,8 +17,16 @@ void Heartbeat::start() {
   timer_ = loop_.after(kHeartbeatPeriod, [this] { on_tick(); });
 }
 
+// True if this tick is one more without a word.
+bool Heartbeat::counts() {
+  // Only who has already been quiet for a whole tick is worth a look at the machine.
+  if (quiet_ticks_ > 0 && is_machine_overloaded()) return false;
+  ++quiet_ticks_;
+  return true;
+}
+
 void Heartbeat::on_tick() {
-  if (!excused_ && ++quiet_ticks_ > limit_ && handlers_.on_silence()) return;
+  if (!excused_ && counts() && quiet_ticks_ > limit_ && handlers_.on_silence()) return;
   start();
   handlers_.say();
 }

@@ -17,7 +17,8 @@ std::string periods_text(int periods);
 /// One side of one connection. Lives on the loop's thread, which its handlers run on.
 ///
 /// Time is counted in ticks of its own timer, each of which may come late: a process that could not run itself, because
-/// the machine was busy or asleep, does not take that for the other side's silence.
+/// the machine was busy or asleep, does not take that for the other side's silence. Nor do ticks count while this machine
+/// is overloaded: what carries the other side's words here may not get a CPU.
 class Heartbeat {
  public:
   struct Handlers {
@@ -41,6 +42,7 @@ class Heartbeat {
 
  private:
   void on_tick();
+  bool counts();
 
   EventLoop& loop_;
   int limit_;
