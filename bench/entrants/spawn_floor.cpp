@@ -1,12 +1,13 @@
 // spawn_floor N PROGRAM [ARGUMENT...]: starts N copies and waits for them, each told its number in DDL_BENCH_RANK.
 // A launcher that does nothing else: no launcher can be faster.
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+#include "bench/entrants/wait_for_all.h"
 
 int main(int argc, char** argv) {
   const int count = argc > 2 ? std::atoi(argv[1]) : 0;
@@ -22,10 +23,5 @@ int main(int argc, char** argv) {
       return 127;
     }
   }
-  int worst = 0;
-  int status = 0;
-  while (::wait(&status) > 0) {
-    if (status != 0) worst = 1;
-  }
-  return worst;
+  return ddl::bench::wait_for_all();
 }

@@ -2,13 +2,14 @@
 // A launcher over ssh that does nothing else.
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "bench/entrants/wait_for_all.h"
 
 int main(int argc, char** argv) {
   if (argc < 3) {
@@ -29,10 +30,5 @@ int main(int argc, char** argv) {
       return 127;
     }
   }
-  int worst = 0;
-  int status = 0;
-  while (::wait(&status) > 0) {
-    if (status != 0) worst = 1;
-  }
-  return worst;
+  return ddl::bench::wait_for_all();
 }

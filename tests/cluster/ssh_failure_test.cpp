@@ -16,7 +16,7 @@ using Catch::Matchers::Contains;
 /// The line about a host in what ddlrun has written; "" if there is none.
 std::string line_about(const std::string& text, const std::string& host) {
   for (const auto line : split(text, '\n')) {
-    for (const std::string start : {"ddlrun: " + host + ": ", "  " + host + ": "}) {
+    for (const std::string& start : {"ddlrun: " + host + ": ", "  " + host + ": "}) {
       if (line.starts_with(start)) return std::string(line);
     }
   }

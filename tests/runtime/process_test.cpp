@@ -225,17 +225,7 @@ TEST_CASE("a forked child that inherits everything delays no report of its paren
   job.ranks = 2;
   const auto ends = job.run([](RankPlace& place) -> std::string {
     ddl_context* context = place.join();
-    if (place.rank() == 1) {
-      auto never = ddl::make_pipe();
-      if (::fork() == 0) {
-        // Lives on with all of its parent's descriptors until rank 0 has exited, whose end this is told by.
-        char byte;
-        never->second.reset();
-        (void)!::read(never->first.get(), &byte, 1);
-        ::_exit(0);
-      }
-      ::kill(::getpid(), SIGKILL);
-    }
+    if (place.rank() == 1) place.die_leaving_a_child();
     const double begin = now();
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
     expect(now() - begin < kToldWithinSeconds, "told too late");

@@ -53,4 +53,12 @@ std::string Call::describe() const {
          (text.empty() ? "" : " (" + text + ")");
 }
 
+Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
+  Call call;
+  call.kind = kind;
+  call.count = count;
+  call.dtype = static_cast<std::uint8_t>(dtype);
+  return call;
+}
+
 }  // namespace ddl::runtime

@@ -38,4 +38,7 @@ struct Call {
 };
 static_assert(sizeof(Call) == 24);
 
+/// A call without op, root and number.
+Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype);
+
 }  // namespace ddl::runtime

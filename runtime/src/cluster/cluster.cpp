@@ -27,14 +27,6 @@ std::span<std::byte> writable_bytes_of(T& plain) {
   return std::as_writable_bytes(std::span(&plain, 1));
 }
 
-Call describe(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
-  Call call;
-  call.kind = kind;
-  call.count = count;
-  call.dtype = static_cast<std::uint8_t>(dtype);
-  return call;
-}
-
 }  // namespace
 
 Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
@@ -48,7 +40,7 @@ Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, st
 
 Outcome Cluster::allreduce(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype,
                            ddl_op op, CallDeadline deadline) {
-  Call call = describe(CallKind::kAllreduce, count, dtype);
+  Call call = make_call(CallKind::kAllreduce, count, dtype);
   call.op = static_cast<std::uint8_t>(op);
   ClusterAllreduce work({layout_, areas_, channel_}, agreement_steps_, send, recv, count, dtype, op);
   return run(work, call, deadline);
@@ -56,7 +48,7 @@ Outcome Cluster::allreduce(const std::byte* send, std::byte* recv, std::uint64_t
 
 Outcome Cluster::broadcast(std::byte* buffer, std::uint64_t count, ddl_dtype dtype, int root,
                            CallDeadline deadline) {
-  Call call = describe(CallKind::kBroadcast, count, dtype);
+  Call call = make_call(CallKind::kBroadcast, count, dtype);
   call.root = root;
   const int rank = layout_.local()[static_cast<std::size_t>(channel_.index())];
   ClusterBroadcast work({layout_, areas_, channel_}, rank, buffer, count, dtype, root);
@@ -66,7 +58,7 @@ Outcome Cluster::broadcast(std::byte* buffer, std::uint64_t count, ddl_dtype dty
 Outcome Cluster::allgather(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype,
                            CallDeadline deadline) {
   ClusterAllgather work({layout_, areas_, channel_}, send, recv, count, dtype);
-  return run(work, describe(CallKind::kAllgather, count, dtype), deadline);
+  return run(work, make_call(CallKind::kAllgather, count, dtype), deadline);
 }
 
 Outcome Cluster::barrier(CallDeadline deadline) {

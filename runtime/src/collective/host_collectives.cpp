@@ -10,14 +10,6 @@
 namespace ddl::runtime {
 namespace {
 
-Call describe(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
-  Call call;
-  call.kind = kind;
-  call.count = count;
-  call.dtype = static_cast<std::uint8_t>(dtype);
-  return call;
-}
-
 /// memcpy() that allows an empty copy from or to a null pointer.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes != 0) std::memcpy(to, from, bytes);
@@ -44,7 +36,7 @@ Outcome run_in_chunks(Channel& channel, const Call& call, CallDeadline deadline,
 
 Outcome allreduce(Channel& channel, const std::byte* send, std::byte* recv, std::uint64_t count,
                   ddl_dtype dtype, ddl_op op, CallDeadline deadline) {
-  Call call = describe(CallKind::kAllreduce, count, dtype);
+  Call call = make_call(CallKind::kAllreduce, count, dtype);
   call.op = static_cast<std::uint8_t>(op);
   std::vector<const std::byte*> slots(static_cast<std::size_t>(channel.size()));
   return run_in_chunks(
@@ -58,7 +50,7 @@ Outcome allreduce(Channel& channel, const std::byte* send, std::byte* recv, std:
 
 Outcome broadcast(Channel& channel, std::byte* buffer, std::uint64_t count, ddl_dtype dtype, int root,
                   CallDeadline deadline) {
-  Call call = describe(CallKind::kBroadcast, count, dtype);
+  Call call = make_call(CallKind::kBroadcast, count, dtype);
   call.root = root;
   const bool is_root = channel.index() == root;
   return run_in_chunks(
@@ -73,7 +65,7 @@ Outcome broadcast(Channel& channel, std::byte* buffer, std::uint64_t count, ddl_
 
 Outcome allgather(Channel& channel, const std::byte* send, std::byte* recv, std::uint64_t count,
                   ddl_dtype dtype, CallDeadline deadline) {
-  const Call call = describe(CallKind::kAllgather, count, dtype);
+  const Call call = make_call(CallKind::kAllgather, count, dtype);
   const std::size_t part = count * element_size(dtype);
   return run_in_chunks(
       channel, call, deadline,

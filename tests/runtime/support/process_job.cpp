@@ -38,6 +38,14 @@ struct Child {
 
 }  // namespace
 
+RankPlace::RankPlace(Board& board, int rank, const ProcessJob& job, FdPair living)
+    : board_(board),
+      rank_(rank),
+      hosts_(job.hosts),
+      settings_(job.settings),
+      wire_up_seconds_(job.wire_up_seconds),
+      living_(std::move(living)) {}
+
 ddl_context* RankPlace::join() {
   FaultInjector fault(settings_.fault, rank_);
   SharedMemoryTransport memory(fault, wire_up_seconds_);
@@ -53,8 +61,21 @@ ddl_context* RankPlace::join() {
   return new ddl_context{*std::move(joined), false};
 }
 
+void RankPlace::die_leaving_a_child() {
+  if (::fork() == 0) {
+    living_.second.reset();
+    char byte;
+    retry_eintr([&] { return ::read(living_.first.get(), &byte, 1); });
+    ::_exit(0);
+  }
+  ::kill(::getpid(), SIGKILL);
+  ::_exit(1);
+}
+
 std::vector<RankEnd> ProcessJob::run(const std::function<std::string(RankPlace&)>& body) const {
   Board board(ranks);
+  auto living = make_pipe();
+  DDL_CHECK(living.has_value(), living.error().message());
   std::vector<RankEnd> ends(static_cast<std::size_t>(ranks));
   std::vector<Child> children(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -64,7 +85,7 @@ std::vector<RankEnd> ProcessJob::run(const std::function<std::string(RankPlace&)
     DDL_CHECK(pid >= 0, "fork");
     if (pid == 0) {
       for (Child& elder : children) elder = Child{};
-      RankPlace place(board, rank, hosts, settings, wire_up_seconds);
+      RankPlace place(board, rank, *this, std::move(*living));
       be_rank(place, pipe->second.get(), body);
     }
     auto pidfd = open_pidfd(pid);
@@ -72,6 +93,8 @@ std::vector<RankEnd> ProcessJob::run(const std::function<std::string(RankPlace&)
     ends[static_cast<std::size_t>(rank)].pid = pid;
     children[static_cast<std::size_t>(rank)] = Child{std::move(pipe->first), *std::move(pidfd)};
   }
+
+  living->second.reset();
 
   const Deadline deadline = Deadline::after_seconds(deadline_seconds);
   for (std::size_t i = 0; i < children.size(); ++i) {

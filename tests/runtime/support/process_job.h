@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "ddl/ddl.h"
 #include "runtime/src/settings.h"
 #include "runtime/support/board.h"
@@ -22,11 +23,13 @@ struct RankEnd {
   std::string report;  ///< what the rank's body returned or threw
 };
 
+struct ProcessJob;
+
 /// One rank's place in the job, from which it joins.
 class RankPlace {
  public:
-  RankPlace(Board& board, int rank, const Hosts& hosts, const Settings& settings, double wire_up_seconds)
-      : board_(board), rank_(rank), hosts_(hosts), settings_(settings), wire_up_seconds_(wire_up_seconds) {}
+  /// living: a pipe whose writing end every rank holds, and nobody else.
+  RankPlace(Board& board, int rank, const ProcessJob& job, FdPair living);
 
   int rank() const { return rank_; }
   /// This rank's own copy, for the next join().
@@ -34,6 +37,8 @@ class RankPlace {
   void use_key(int fd) { settings_.job_key_fd = fd; }
   /// A new context, owned by the caller until ddl_finalize(); throws std::runtime_error.
   ddl_context* join();
+  /// Kills the caller. A child of its lives on with all of the caller's descriptors until every other rank has exited.
+  [[noreturn]] void die_leaving_a_child();
 
  private:
   Board& board_;
@@ -41,6 +46,7 @@ class RankPlace {
   Hosts hosts_;
   Settings settings_;
   double wire_up_seconds_;
+  FdPair living_;
   std::uint32_t generation_ = 0;
 };
 
