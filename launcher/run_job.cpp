@@ -18,6 +18,7 @@
 #include "launcher/head/node_starters.h"
 #include "launcher/head/output_router.h"
 #include "launcher/head/pmix_relay.h"
+#include "launcher/head/rank_map.h"
 #include "launcher/head/start_times.h"
 #include "launcher/head/stdin_reader.h"
 #include "launcher/head/stdin_takers.h"
@@ -45,13 +46,6 @@ std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFa
   for (std::size_t i = 0; i < facts.size(); ++i)
     slots.push_back(allocation.nodes[i].slots.value_or(facts[i].slots));
   return slots;
-}
-
-// Which nodes of the allocation got a rank, in the placement's order.
-std::vector<std::size_t> placed_nodes(const Placement& placement) {
-  std::vector<std::size_t> placed;
-  for (const PlacedNode& node : placement.nodes) placed.push_back(node.allocated);
-  return placed;
 }
 
 /// One job from the first agent to the last word: wires fleet, supervisor and output together, decides nothing.
@@ -116,23 +110,22 @@ class JobRun : private SupervisorActions {
     tell_times();
     auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
     if (!placement) return give_up(placement.error());
-    placed_ = placed_nodes(*placement);
+    ranks_ = RankMap(*placement, fleet_.size());
     std::vector<NodeFacts> placed_facts;
-    for (const std::size_t node : placed_) placed_facts.push_back(facts[node]);
+    for (const std::size_t place : ranks_.places()) placed_facts.push_back(facts[place]);
     LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id());
 
     Supervisor::Job job;
-    for (const RankPlacement& rank : placement->ranks) {
+    for (const RankPlacement& rank : placement->ranks)
       job.rank_hosts.push_back(placement->nodes[static_cast<std::size_t>(rank.node)].name);
-      job.rank_nodes.push_back(rank.node);
-    }
+    job.rank_nodes = ranks_.rank_nodes();
     job.num_nodes = static_cast<int>(plan.nodes.size());
-    rank_nodes_ = job.rank_nodes;
     job.kill_grace_seconds = spec_.kill_grace_seconds;
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
-    relay_.emplace(loop_, rank_nodes_,
-                   [this](std::size_t node, const message::Any& m) { fleet_.send(placed_[node], m); });
+    relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+      fleet_.send(ranks_.place_of_node(node), m);
+    });
     if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
     if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) {
       for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
@@ -142,7 +135,7 @@ class JobRun : private SupervisorActions {
       if (auto status = send_job_key(); !status) return give_up(status.error());
     }
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
-      fleet_.send(placed_[node], message::Launch{plan.nodes[node]});
+      fleet_.send(ranks_.place_of_node(node), message::Launch{plan.nodes[node]});
     times_.on_launched(spec_.num_proc);
     finish_idle_agents();
     open_stdin(plan);
@@ -157,7 +150,7 @@ class JobRun : private SupervisorActions {
     auto output = OutputRouter::create(
         loop_, spec_, !node.split_lines, static_cast<std::size_t>(node.output_window),
         {[this](int rank, OutputStream stream, std::size_t bytes) {
-           fleet_.send(placed_[static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(rank)])],
+           fleet_.send(ranks_.place_of_rank(rank),
                        message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
          },
          [this] { supervisor_->on_output_broken(); }});
@@ -171,7 +164,7 @@ class JobRun : private SupervisorActions {
     for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
       const auto& ranks = plan.nodes[node].ranks;
       if (std::any_of(ranks.begin(), ranks.end(), [](const RankLaunch& rank) { return rank.reads_stdin; }))
-        readers.push_back(placed_[node]);
+        readers.push_back(ranks_.place_of_node(node));
     }
     if (readers.empty()) return;
     stdin_takers_ = StdinTakers(readers);
@@ -190,7 +183,7 @@ class JobRun : private SupervisorActions {
     if (!key) return fail(key.error());
     message::JobKey message{
         std::string(reinterpret_cast<const char*>(key->bytes().data()), key->bytes().size())};
-    for (const std::size_t node : placed_) fleet_.send(node, message);
+    for (const std::size_t place : ranks_.places()) fleet_.send(place, message);
     net::wipe(std::as_writable_bytes(std::span(message.bytes)));
     return {};
   }
@@ -214,10 +207,8 @@ class JobRun : private SupervisorActions {
 
   // Hosts without a rank have nothing to do, unless others are reached through them.
   void finish_idle_agents() {
-    std::vector<bool> has_ranks(fleet_.size(), false);
-    for (const std::size_t node : placed_) has_ranks[node] = true;
-    for (std::size_t node = 0; node < has_ranks.size(); ++node) {
-      if (!has_ranks[node]) fleet_.send(node, message::Finish{});
+    for (std::size_t place = 0; place < fleet_.size(); ++place) {
+      if (!ranks_.node_at(place)) fleet_.send(place, message::Finish{});
     }
   }
 
@@ -234,89 +225,78 @@ class JobRun : private SupervisorActions {
 
   // ---- events ----
 
-  /// Where a node of the allocation stands in the plan; nullopt if it has no rank.
-  std::optional<std::size_t> place_of(std::size_t node) const {
-    const auto found = std::find(placed_.begin(), placed_.end(), node);
-    if (found == placed_.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - placed_.begin());
-  }
-
   /// Numbers come from another process: one that is not this node's is not acted upon.
-  bool is_rank_of(std::size_t node, int rank) {
-    const auto place = place_of(node);
-    if (supervisor_ && place && rank >= 0 && static_cast<std::size_t>(rank) < rank_nodes_.size() &&
-        static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(rank)]) == *place) {
-      return true;
-    }
-    on_agent_lost(node, "its agent spoke of rank " + std::to_string(rank) + ", which is not there");
+  bool is_rank_at(std::size_t place, int rank) {
+    if (supervisor_ && ranks_.is_rank_at(place, rank)) return true;
+    on_agent_lost(place, "its agent spoke of rank " + std::to_string(rank) + ", which is not there");
     return false;
   }
 
-  void on(std::size_t node, message::RankStarted& m) {
-    if (!is_rank_of(node, m.rank)) return;
+  void on(std::size_t place, message::RankStarted& m) {
+    if (!is_rank_at(place, m.rank)) return;
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
-                    allocation_.nodes[node].name);
+                    allocation_.nodes[place].name);
     times_.on_rank_started();
     supervisor_->on_rank_started(m.rank, m.pid);
   }
-  void on(std::size_t node, message::RankProgress& m) {
-    if (!is_rank_of(node, m.rank)) return;
+  void on(std::size_t place, message::RankProgress& m) {
+    if (!is_rank_at(place, m.rank)) return;
     if (m.step == message::RankProgress::Step::kInitialised) {
       times_.on_rank_initialised();
     } else {
       times_.on_first_collective();
     }
   }
-  void on(std::size_t node, message::RankEnded& m) {
-    if (!is_rank_of(node, m.outcome.rank)) return;
+  void on(std::size_t place, message::RankEnded& m) {
+    if (!is_rank_at(place, m.outcome.rank)) return;
     stopped_.erase(m.outcome.rank);
     supervisor_->on_rank_ended(std::move(m.outcome));
   }
-  void on(std::size_t node, message::RankStopped& m) {
-    if (!is_rank_of(node, m.rank)) return;
+  void on(std::size_t place, message::RankStopped& m) {
+    if (!is_rank_at(place, m.rank)) return;
     stopped_.erase(m.rank);
     if (m.signal == 0 || !supervisor_->on_rank_stopped(m.rank, m.signal, kStoppedSeconds)) return;
     stopped_[m.rank] = loop_.after(
         std::chrono::seconds(kStoppedSeconds),
         [this, rank = m.rank, signal = m.signal] { supervisor_->on_rank_stayed_stopped(rank, signal); });
   }
-  void on(std::size_t node, message::AbortRequested& m) {
-    if (is_rank_of(node, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
+  void on(std::size_t place, message::AbortRequested& m) {
+    if (is_rank_at(place, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
   }
-  void on(std::size_t node, message::StdinCredit& m) {
-    if (stdin_) stdin_->refund(stdin_takers_.take(node, m.bytes));
+  void on(std::size_t place, message::StdinCredit& m) {
+    if (stdin_) stdin_->refund(stdin_takers_.take(place, m.bytes));
   }
-  void on(std::size_t node, message::StdinClosed&) {
+  void on(std::size_t place, message::StdinClosed&) {
     if (!stdin_) return;
-    stdin_->refund(stdin_takers_.close(node));
+    stdin_->refund(stdin_takers_.close(place));
     if (stdin_takers_.is_empty()) stdin_->stop();
   }
-  void on(std::size_t node, OutputChunk& chunk) {
-    if (is_rank_of(node, chunk.rank)) output_->accept(std::move(chunk));
+  void on(std::size_t place, OutputChunk& chunk) {
+    if (is_rank_at(place, chunk.rank)) output_->accept(std::move(chunk));
   }
-  void on(std::size_t node, message::Finished& m) {
-    if (const auto place = place_of(node))
-      supervisor_->on_finished(static_cast<int>(*place), m.leftovers_ended);
+  void on(std::size_t place, message::Finished& m) {
+    if (const auto node = ranks_.node_at(place))
+      supervisor_->on_finished(static_cast<int>(*node), m.leftovers_ended);
   }
-  void on(std::size_t node, message::AgentFailed& m) { on_agent_failed(node, m.text, m.lost); }
-  void on(std::size_t node, message::PmixFence& m) { relay(node, m); }
-  void on(std::size_t node, message::PmixModex& m) { relay(node, m); }
-  void on(std::size_t node, message::PmixModexData& m) { relay(node, m); }
-  void on(std::size_t node, message::PmixPublish& m) { relay(node, m); }
-  void on(std::size_t node, message::PmixLookup& m) { relay(node, m); }
-  void on(std::size_t node, message::PmixUnpublish& m) { relay(node, m); }
-  void on(std::size_t node, message::PmixEvent& m) { relay(node, m); }
+  void on(std::size_t place, message::AgentFailed& m) { on_agent_failed(place, m.text, m.lost); }
+  void on(std::size_t place, message::PmixFence& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixModex& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixModexData& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixPublish& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixLookup& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixUnpublish& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixEvent& m) { relay(place, m); }
   template <class Other>
   void on(std::size_t, Other&) {}
 
   template <class Message>
-  void relay(std::size_t node, Message& message) {
-    const auto place = place_of(node);
-    if (relay_ && place) relay_->on(*place, std::move(message));
+  void relay(std::size_t place, Message& message) {
+    const auto node = ranks_.node_at(place);
+    if (relay_ && node) relay_->on(*node, std::move(message));
   }
 
-  void on_agent_lost(std::size_t node, const std::string& why) {
-    const std::string how = allocation_.nodes[node].name + ": " + why;
+  void on_agent_lost(std::size_t place, const std::string& why) {
+    const std::string how = allocation_.nodes[place].name + ": " + why;
     if (!supervisor_) {
       JobReport report;
       report.reason = EndReason::kHostLost;
@@ -324,14 +304,15 @@ class JobRun : private SupervisorActions {
       report.message = how;
       return end_early(std::move(report));
     }
-    if (const auto place = place_of(node)) supervisor_->on_agent_failed(static_cast<int>(*place), how, true);
+    if (const auto node = ranks_.node_at(place))
+      supervisor_->on_agent_failed(static_cast<int>(*node), how, true);
   }
 
-  void on_agent_failed(std::size_t node, const std::string& text, bool lost) {
-    const std::string sentence = allocation_.nodes[node].name + ": " + text;
+  void on_agent_failed(std::size_t place, const std::string& text, bool lost) {
+    const std::string sentence = allocation_.nodes[place].name + ": " + text;
     if (!supervisor_) return give_up(Error(ErrorCode::kSystem, sentence));
-    if (const auto place = place_of(node))
-      supervisor_->on_agent_failed(static_cast<int>(*place), sentence, lost);
+    if (const auto node = ranks_.node_at(place))
+      supervisor_->on_agent_failed(static_cast<int>(*node), sentence, lost);
   }
 
   void on_signal(int signal) {
@@ -383,8 +364,7 @@ class JobRun : private SupervisorActions {
   NodeStarters starters_;
   Fleet fleet_;
   FleetProgress progress_;
-  std::vector<std::size_t> placed_;  ///< by node of the plan: its place in the allocation and the fleet
-  std::vector<int> rank_nodes_;      ///< by rank: its node of the plan
+  RankMap ranks_;
   std::optional<Supervisor> supervisor_;
   std::optional<PmixRelay> relay_;
   std::unique_ptr<OutputRouter> output_;

@@ -1,13 +1,10 @@
 #include "launcher/agent/agent.h"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,9 +12,9 @@
 
 #include "base/deadline.h"
 #include "base/text.h"
-#include "contract/environment.h"
-#include "contract/job_key.h"
 #include "launcher/agent/node_probe.h"
+#include "launcher/agent/rank_child.h"
+#include "launcher/agent/rank_end.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/relay.h"
 #include "launcher/agent/session_directory.h"
@@ -62,13 +59,11 @@ class Agent {
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
         spawner_(loop_, std::move(spawner)),
         terminator_(loop_, {[this](int signal) {
-                              asked_signal_ = signal;
-                              spawner_.send(message::SignalChildren{signal, true});
-                              // One that is stopped hears nothing else.
-                              spawner_.send(message::SignalChildren{SIGCONT, true});
+                              ending_.asked_signal = signal;
+                              spawner_.send(message::AskToEnd{signal});
                             },
                             [this] {
-                              killed_ = true;
+                              ending_.killed = true;
                               spawner_.send(message::KillAll{});
                             }}),
         stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
@@ -167,53 +162,18 @@ class Agent {
   Status spawn(const RankLaunch& launch) {
     auto pmix_environment = pmix_->client_environment(launch.rank);
     if (!pmix_environment) return fail(pmix_environment.error());
-    ChildSpec child;
-    child.rank = launch.rank;
-    child.inherits_key = static_cast<bool>(job_key_);
-    child.argv = node_.command;
-    child.workdir = node_.workdir;
-    Environment environment = node_.common_environment;
-    take_login_variables(environment);
-    for (const auto& [name, value] : launch.environment) environment[name] = value;
-    for (const auto& [name, value] : *pmix_environment) environment[name] = value;
-    if (child.inherits_key) environment[contract::env::kJobKeyFd] = std::to_string(contract::kJobKeyFd);
-    for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
-
-    auto out = make_pipe();
-    if (!out) return fail(out.error());
-    auto err = make_pipe();
-    if (!err) return fail(err.error());
-    UniqueFd in;
-    if (launch.reads_stdin) {
-      auto pipe = make_pipe();
-      if (!pipe) return fail(pipe.error());
-      in = std::move(pipe->first);
-      stdin_feed_.add(std::move(pipe->second));
-    } else {
-      in = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      if (!in) return fail_errno("open /dev/null");
-    }
-
+    auto streams = make_rank_streams(launch.reads_stdin);
+    if (!streams) return fail(streams.error());
+    if (streams->in) stdin_feed_.add(std::move(streams->in));
     Rank& rank = ranks_[launch.rank];
     rank.rank = launch.rank;
-    rank.out = make_output(launch.rank, OutputStream::kStdout, std::move(out->first));
-    rank.err = make_output(launch.rank, OutputStream::kStderr, std::move(err->first));
-    std::vector<int> fds = {in.get(), out->second.get(), err->second.get()};
-    if (child.inherits_key) fds.push_back(job_key_.get());
-    spawner_.spawn(child, fds);
+    rank.out = make_output(launch.rank, OutputStream::kStdout, std::move(streams->out));
+    rank.err = make_output(launch.rank, OutputStream::kStderr, std::move(streams->err));
+    const bool has_key = static_cast<bool>(job_key_);
+    std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get()};
+    if (has_key) fds.push_back(job_key_.get());
+    spawner_.spawn(rank_child(node_, launch, *pmix_environment, has_key), fds);
     return {};
-  }
-
-  // Where the login is another one than the head's, what describes it is this node's own.
-  void take_login_variables(Environment& environment) const {
-    for (const std::string& name : node_.login_variables) {
-      const char* own = std::getenv(name.c_str());
-      if (own != nullptr) {
-        environment[name] = own;
-      } else {
-        environment.erase(name);
-      }
-    }
   }
 
   std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
@@ -228,7 +188,7 @@ class Agent {
         });
   }
 
-  void on(const message::Signal& message) { spawner_.send(message::SignalChildren{message.signal, false}); }
+  void on(const message::Signal& message) { spawner_.send(message::SignalChildren{message.signal}); }
 
   void on(const message::End& message) { terminator_.begin(message.signal, message.grace_seconds); }
 
@@ -296,22 +256,9 @@ class Agent {
     rank.ended = true;
     rank.out->drain();
     rank.err->drain();
-    RankOutcome outcome;
-    outcome.rank = message.rank;
-    outcome.pid = rank.pid;
-    outcome.run_seconds = message.run_seconds;
-    outcome.before_end = asked_signal_ == 0 && !killed_;
-    if (WIFSIGNALED(message.wait_status)) {
-      outcome.kind = RankOutcome::Kind::kSignalled;
-      outcome.signal = WTERMSIG(message.wait_status);
-      outcome.core_dumped = WCOREDUMP(message.wait_status);
-      outcome.ended_by_us = outcome.signal == asked_signal_ || (killed_ && outcome.signal == SIGKILL);
-      if (outcome.signal == SIGKILL && !outcome.ended_by_us)
-        outcome.kill_explanation = oom_events_.explain_kill();
-    } else {
-      outcome.kind = RankOutcome::Kind::kExited;
-      outcome.exit_code = WEXITSTATUS(message.wait_status);
-    }
+    RankOutcome outcome = rank_end(message, rank.pid, ending_);
+    if (outcome.signal == SIGKILL && !outcome.ended_by_us)
+      outcome.kill_explanation = oom_events_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) outcome.stderr_tail = rank.err->tail();
     say(message::RankEnded{outcome});
   }
@@ -386,9 +333,8 @@ class Agent {
   NodeLaunch node_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
-  int asked_signal_ = 0;  // of the terminator; 0: none yet
+  EndingSoFar ending_;
   int leftovers_ = 0;
-  bool killed_ = false;
   bool spawner_silent_ = false;
   bool gave_up_ = false;  // and the head knows it: it ends the job
   bool head_gone_ = false;

@@ -55,7 +55,8 @@ void from_json(const nlohmann::json& j, RankProgress::Step& step) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Spawn, child)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal, all_descendants)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AskToEnd, signal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStarted, rank, pid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildFailed, rank, stage, error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildEnded, rank, wait_status, run_seconds)

@@ -244,11 +244,15 @@ struct Spawn {
   ChildSpec child;
   bool operator==(const Spawn&) const = default;
 };
-/// Send a signal: to the process group of every running child, or to every descendant.
+/// Send a signal to the process group of every running child.
 struct SignalChildren {
   int signal = 0;
-  bool all_descendants = false;
   bool operator==(const SignalChildren&) const = default;
+};
+/// Ask every descendant to end by a signal; those that are stopped go on, so that they hear it.
+struct AskToEnd {
+  int signal = 0;
+  bool operator==(const AskToEnd&) const = default;
 };
 /// SIGKILL to every descendant, again and again until none is left.
 struct KillAll {
@@ -297,9 +301,9 @@ struct ChildStopped {
 using Any =
     std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
                  RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk,
-                 Spawn, SignalChildren, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded, Leftovers,
-                 AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone, PmixModex,
-                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent, JobKey,
-                 StartAgents, Routed, AgentDown, RankProgress>;
+                 Spawn, SignalChildren, AskToEnd, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded,
+                 Leftovers, AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone,
+                 PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent,
+                 JobKey, StartAgents, Routed, AgentDown, RankProgress>;
 
 }  // namespace ddl::launcher::message

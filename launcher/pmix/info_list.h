@@ -5,6 +5,7 @@
 #include <pmix_deprecated.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -51,5 +52,19 @@ class InfoList {
   }
   std::vector<pmix_info_t> infos_;
 };
+
+/// The first pair of that name; null without one.
+inline const pmix_info_t* find_info(const pmix_info_t infos[], std::size_t count, const char* key) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::strncmp(infos[i].key, key, PMIX_MAX_KEYLEN) == 0) return &infos[i];
+  }
+  return nullptr;
+}
+
+/// What the caller of a request wants to wait at most; 0: for ever.
+inline int timeout_seconds_of(const pmix_info_t infos[], std::size_t count) {
+  const pmix_info_t* timeout = find_info(infos, count, PMIX_TIMEOUT);
+  return timeout != nullptr ? timeout->value.data.integer : 0;
+}
 
 }  // namespace ddl::launcher

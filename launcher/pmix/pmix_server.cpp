@@ -15,6 +15,8 @@
 #include "contract/launcher_event.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
+#include "launcher/pmix/modex_client.h"
+#include "launcher/pmix/names_client.h"
 #include "launcher/pmix/packed.h"
 #include "launcher/pmix/pmix_advisory.h"
 
@@ -35,15 +37,6 @@ std::vector<std::string> key_list(char** keys) {
   std::vector<std::string> list;
   for (; keys != nullptr && *keys != nullptr; ++keys) list.emplace_back(*keys);
   return list;
-}
-
-// Pairs in a publish call that steer it rather than being data (PMIx standard, section on publishing).
-bool is_directive(const char* name) {
-  for (const char* key :
-       {PMIX_RANGE, PMIX_PERSISTENCE, PMIX_TIMEOUT, PMIX_ACCESS_PERMISSIONS, PMIX_USERID, PMIX_GRPID}) {
-    if (std::strncmp(name, key, PMIX_MAX_KEYLEN) == 0) return true;
-  }
-  return false;
 }
 
 /// Requests arrive on the library's thread and are handed to the loop; the library keeps the arguments alive until
@@ -151,31 +144,27 @@ class LibraryServer : public PmixServer {
                              pmix_modex_cbfunc_t done, void* context) {
       the_server->loop_.post([rank = static_cast<int>(process->rank),
                               timeout = timeout_seconds_of(infos, count), done,
-                              context] { the_server->ask_for_modex(rank, timeout, done, context); });
+                              context] { the_server->modex_.ask(rank, timeout, done, context); });
       return PMIX_SUCCESS;
     };
     module.publish = [](const pmix_proc_t* process, const pmix_info_t infos[], size_t count,
                         pmix_op_cbfunc_t done, void* data) {
       the_server->loop_.post([publisher = static_cast<int>(process->rank), infos, count, done, data] {
-        the_server->publish(publisher, infos, count, done, data);
+        the_server->names_.publish(publisher, infos, count, done, data);
       });
       return PMIX_SUCCESS;
     };
     module.lookup = [](const pmix_proc_t*, char** keys, const pmix_info_t infos[], size_t count,
                        pmix_lookup_cbfunc_t done, void* data) {
       the_server->loop_.post([keys = key_list(keys), infos, count, done, data] {
-        the_server->look_up(keys, infos, count, done, data);
+        the_server->names_.look_up(the_server->nspace_, keys, infos, count, done, data);
       });
       return PMIX_SUCCESS;
     };
     module.unpublish = [](const pmix_proc_t* process, char** keys, const pmix_info_t[], size_t,
                           pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post(
-          [publisher = static_cast<int>(process->rank), keys = key_list(keys), done, data] {
-            const auto id = the_server->next_id_++;
-            the_server->names_[id] = [done, data](const message::PmixNames&) { done(PMIX_SUCCESS, data); };
-            the_server->say_(message::PmixUnpublish{id, publisher, keys});
-          });
+      the_server->loop_.post([publisher = static_cast<int>(process->rank), keys = key_list(keys), done,
+                              data] { the_server->names_.unpublish(publisher, keys, done, data); });
       return PMIX_SUCCESS;
     };
     // The library keeps the registrations of its clients itself.
@@ -225,122 +214,12 @@ class LibraryServer : public PmixServer {
     return ranks;
   }
 
-  static int timeout_seconds_of(const pmix_info_t infos[], std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      if (std::strncmp(infos[i].key, PMIX_TIMEOUT, PMIX_MAX_KEYLEN) == 0) return infos[i].value.data.integer;
-    }
-    return 0;
-  }
-
-  // The library keeps what it is given until it calls back.
-  static void give(pmix_modex_cbfunc_t done, void* context, pmix_status_t status, const std::string& data) {
-    if (done == nullptr) return;
-    auto* kept = new std::string(data);
-    done(
-        status, kept->data(), kept->size(), context,
-        [](void* object) { delete static_cast<std::string*>(object); }, kept);
-  }
-
   void fence(std::vector<int> ranks, std::string&& data, pmix_modex_cbfunc_t done, void* context) {
     // All ranks are on this node: what the library has collected here is all there is.
     if (is_alone_) return give(done, context, PMIX_SUCCESS, data);
     fences_[ranks].push_back(
         [done, context](const std::string& all) { give(done, context, PMIX_SUCCESS, all); });
     say_(message::PmixFence{std::move(ranks), std::move(data)});
-  }
-
-  void ask_for_modex(int rank, int timeout_seconds, pmix_modex_cbfunc_t done, void* context) {
-    const auto id = next_id_++;
-    Modex& modex = modexes_[id];
-    modex.answer = [done, context](pmix_status_t status, const std::string& data) {
-      give(done, context, status, data);
-    };
-    if (timeout_seconds > 0) {
-      modex.timeout = loop_.after(std::chrono::seconds(timeout_seconds), [this, id] {
-        loop_.post([this, id] { answer_modex(id, PMIX_ERR_TIMEOUT, ""); });
-      });
-    }
-    say_(message::PmixModex{id, 0, rank});
-  }
-
-  void answer_modex(std::int64_t id, int status, const std::string& data) {
-    auto modex = modexes_.extract(id);
-    if (modex) modex.mapped().answer(status, data);
-  }
-
-  // What another node asks about a rank of this one; the library answers once the rank has put it.
-  void serve_modex(const message::PmixModex& question) {
-    auto* asked = new message::PmixModexData{question.id, question.node, 0, ""};
-    const pmix_proc_t process = process_of(question.rank);
-    const pmix_status_t status = PMIx_server_dmodex_request(
-        &process,
-        [](pmix_status_t found, char* data, size_t size, void* context) {
-          std::unique_ptr<message::PmixModexData> answer(static_cast<message::PmixModexData*>(context));
-          answer->status = found;
-          if (data != nullptr) answer->data.assign(data, size);
-          the_server->loop_.post(
-              [answer = std::move(*answer)]() mutable { the_server->say_(std::move(answer)); });
-        },
-        asked);
-    if (status == PMIX_SUCCESS) return;
-    asked->status = status;
-    say_(std::move(*asked));
-    delete asked;
-  }
-
-  void publish(int publisher, const pmix_info_t* infos, std::size_t count, pmix_op_cbfunc_t done,
-               void* data) {
-    message::PmixPublish request;
-    request.id = next_id_++;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (std::strncmp(infos[i].key, PMIX_PERSISTENCE, PMIX_MAX_KEYLEN) == 0)
-        request.first_read_only = infos[i].value.data.persist == PMIX_PERSIST_FIRST_READ;
-      if (is_directive(infos[i].key)) continue;
-      auto value = pack_value(infos[i].value);
-      if (!value) return done(PMIX_ERR_PACK_FAILURE, data);
-      request.pairs.push_back({infos[i].key, std::move(*value), publisher});
-    }
-    names_[request.id] = [done, data](const message::PmixNames& names) {
-      done(status_of(names.status), data);
-    };
-    say_(std::move(request));
-  }
-
-  void look_up(const std::vector<std::string>& keys, const pmix_info_t* infos, std::size_t count,
-               pmix_lookup_cbfunc_t done, void* data) {
-    message::PmixLookup request{next_id_++, keys, false, timeout_seconds_of(infos, count)};
-    for (std::size_t i = 0; i < count; ++i) {
-      if (std::strncmp(infos[i].key, PMIX_WAIT, PMIX_MAX_KEYLEN) == 0) request.wait = true;
-    }
-    names_[request.id] = [this, done, data](const message::PmixNames& names) { found(names, done, data); };
-    say_(std::move(request));
-  }
-
-  void found(const message::PmixNames& names, pmix_lookup_cbfunc_t done, void* data) const {
-    std::vector<pmix_pdata_t> answers;
-    for (const auto& pair : names.found) {
-      auto value = unpack_value(pair.value);
-      if (!value) continue;
-      answers.emplace_back();
-      PMIX_PDATA_CONSTRUCT(&answers.back());
-      answers.back().proc = process_of(pair.publisher);
-      PMIX_LOAD_KEY(answers.back().key, pair.key.c_str());
-      answers.back().value = *value;
-    }
-    done(status_of(names.status), answers.data(), answers.size(), data);
-    for (auto& answer : answers) PMIX_PDATA_DESTRUCT(&answer);
-  }
-
-  static pmix_status_t status_of(message::PmixNames::Status status) {
-    using enum message::PmixNames::Status;
-    switch (status) {
-      case kDone: return PMIX_SUCCESS;
-      case kDuplicate: return PMIX_ERR_DUPLICATE_KEY;
-      case kPartial: return PMIX_ERR_PARTIAL_SUCCESS;
-      case kNotFound: return PMIX_ERR_NOT_FOUND;
-      case kTimedOut: return PMIX_ERR_TIMEOUT;
-    }
-    return PMIX_ERROR;
   }
 
   void on(const message::PmixFenceDone& m) {
@@ -351,12 +230,9 @@ class LibraryServer : public PmixServer {
     if (waiting->second.empty()) fences_.erase(waiting);
     answer(m.data);
   }
-  void on(const message::PmixModex& m) { serve_modex(m); }
-  void on(const message::PmixModexData& m) { answer_modex(m.id, m.status, m.data); }
-  void on(const message::PmixNames& m) {
-    auto waiting = names_.extract(m.id);
-    if (waiting) waiting.mapped()(m);
-  }
+  void on(const message::PmixModex& m) { modex_.serve(m, process_of(m.rank)); }
+  void on(const message::PmixModexData& m) { modex_.take(m); }
+  void on(const message::PmixNames& m) { names_.take(m); }
   void on(const message::PmixEvent& m) {
     auto infos = unpack_infos(m.infos);
     if (!infos) return;
@@ -375,11 +251,6 @@ class LibraryServer : public PmixServer {
   template <class Other>
   void on(const Other&) {}
 
-  struct Modex {
-    std::function<void(pmix_status_t, const std::string&)> answer;
-    EventLoop::Timer timeout;
-  };
-
   EventLoop& loop_;
   std::string directory_;
   Say say_;
@@ -387,9 +258,8 @@ class LibraryServer : public PmixServer {
   int size_ = 0;
   bool is_alone_ = true;  // no other node has ranks of the job
   std::map<std::vector<int>, std::deque<std::function<void(const std::string&)>>> fences_;
-  std::map<std::int64_t, Modex> modexes_;
-  std::map<std::int64_t, std::function<void(const message::PmixNames&)>> names_;
-  std::int64_t next_id_ = 1;
+  ModexClient modex_{loop_, say_};
+  NamesClient names_{say_};
   bool started_ = false;
 };
 

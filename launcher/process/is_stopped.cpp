@@ -11,8 +11,7 @@ bool is_stopped(pid_t pid) {
   const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");
   const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
   if (name_end == std::string::npos || name_end + 2 >= stat->size()) return false;
-  const char state = (*stat)[name_end + 2];
-  return state == 'T' || state == 't';
+  return (*stat)[name_end + 2] == 'T';
 }
 
 }  // namespace ddl::launcher

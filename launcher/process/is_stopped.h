@@ -5,8 +5,8 @@
 
 namespace ddl::launcher {
 
-/// True for a process that SIGSTOP or its like, or a debugger, keeps from running. False for one that waits or merely
-/// does not get a CPU, and for one that is gone.
+/// True for a process that SIGSTOP or its like keeps from running. False for one that waits or merely does not get a
+/// CPU, for one that a debugger holds, and for one that is gone.
 bool is_stopped(pid_t pid);
 
 }  // namespace ddl::launcher

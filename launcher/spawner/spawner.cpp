@@ -136,11 +136,16 @@ class Spawner {
   }
 
   void on(const message::SignalChildren& message) {
-    if (message.all_descendants) {
-      for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, message.signal);
-      return;
-    }
     for (const auto& [pid, child] : running_) ::kill(-pid, message.signal);
+  }
+
+  void on(const message::AskToEnd& message) {
+    for (const ProcessId& process : descendants_of(::getpid())) {
+      signal_process(process, message.signal);
+      // Only where it is needed: SIGCONT takes back the SIGSTOP of a debugger (or leak checker) that is just attaching,
+      // which then waits for ever.
+      if (is_stopped(process.pid)) signal_process(process, SIGCONT);
+    }
   }
 
   void on(const message::KillAll&) {

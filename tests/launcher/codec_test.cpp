@@ -74,7 +74,8 @@ std::vector<Any> every_message() {
       Finished{2},
       OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
       Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", true}},
-      SignalChildren{SIGHUP, true},
+      SignalChildren{SIGHUP},
+      AskToEnd{SIGTERM},
       KillAll{},
       ReportGone{},
       ChildStarted{1, 99},
@@ -183,7 +184,7 @@ TEST_CASE("a message that any one byte of is changed in is decoded or refused, a
 
 TEST_CASE("an unknown type is refused by its number") {
   CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 43");
+        "a message of unknown type 44");
   CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
 }
 

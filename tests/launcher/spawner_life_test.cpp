@@ -158,18 +158,51 @@ TEST_CASE_METHOD(SpawnerHarness,
     return lines;
   };
   CHECK(read_lines(3).count("ready") == 3);
-  send(message::SignalChildren{SIGUSR1, false});
+  send(message::SignalChildren{SIGUSR1});
   CHECK(read_lines(2) == std::multiset<std::string>{"child", "leader"});
   CHECK(expect<ChildEnded>().rank == 0);
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "a signal to all descendants reaches what called setsid") {
+TEST_CASE_METHOD(SpawnerHarness, "who is asked to end includes what called setsid") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   const auto below = pidfds_below(pid());
   CHECK(below.size() >= 3);
-  send(message::SignalChildren{SIGTERM, true});
+  send(message::AskToEnd{SIGTERM});
   for (const auto& pidfd : below) CHECK(ends_soon(pidfd));
   CHECK(WTERMSIG(expect<ChildEnded>().wait_status) == SIGTERM);
+}
+
+// A SIGCONT takes back the SIGSTOP with which a debugger, or a leak checker at the end of a rank, attaches.
+TEST_CASE_METHOD(SpawnerHarness, "only who is stopped is told to go on when it is asked to end") {
+  const std::vector<std::string> listener = {
+      "sh", "-c",
+      "trap 'echo continued' CONT; trap 'echo asked' TERM; trap 'echo over; exit' WINCH; echo ready; "
+      "while :; do sleep 100 & wait; done"};
+  const bool stopped = GENERATE(false, true);
+  auto pipe = test_pipe();
+  spawn(0, listener, pipe.second.get());
+  pipe.second.reset();
+  const auto pid = static_cast<pid_t>(expect<ChildStarted>().pid);
+  const auto read_line = [&] {
+    std::string line;
+    for (char byte = 0; byte != '\n'; line += byte) REQUIRE(::read(pipe.first.get(), &byte, 1) == 1);
+    return line;
+  };
+  CHECK(read_line() == "ready\n");
+  if (stopped) {
+    REQUIRE(::kill(pid, SIGSTOP) == 0);
+    CHECK(expect<message::ChildStopped>().signal == SIGSTOP);
+  }
+  send(message::AskToEnd{SIGTERM});
+  // The shell runs the traps of signals that came together by their numbers.
+  CHECK(read_line() == "asked\n");
+  if (stopped) {
+    CHECK(read_line() == "continued\n");
+    CHECK(expect<message::ChildStopped>().signal == 0);
+  }
+  send(message::SignalChildren{SIGWINCH});
+  CHECK(read_line() == "over\n");
+  expect<ChildEnded>();
 }
 
 TEST_CASE_METHOD(SpawnerHarness, "KillAll leaves nothing, then ReportGone says so") {

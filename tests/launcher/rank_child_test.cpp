@@ -1,0 +1,67 @@
+#include "launcher/agent/rank_child.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "support/catch.h"
+
+using namespace ddl;
+using namespace ddl::launcher;
+
+namespace {
+
+bool has(const ChildSpec& child, const std::string& variable) {
+  return std::find(child.environment.begin(), child.environment.end(), variable) != child.environment.end();
+}
+
+std::string through(const UniqueFd& from, const UniqueFd& to) {
+  REQUIRE(::write(from.get(), "word", 4) == 4);
+  std::array<char, 8> buffer{};
+  REQUIRE(::read(to.get(), buffer.data(), buffer.size()) == 4);
+  return {buffer.data(), 4};
+}
+
+}  // namespace
+
+TEST_CASE("a rank's environment is the job's, then the rank's, then PMIx's") {
+  NodeLaunch node;
+  node.command = {"./train", "--fast"};
+  node.workdir = "/data";
+  node.common_environment = {{"A", "job"}, {"B", "job"}, {"C", "job"}};
+  RankLaunch launch;
+  launch.rank = 5;
+  launch.environment = {{"B", "rank"}, {"C", "rank"}};
+  const ChildSpec child = rank_child(node, launch, {{"C", "pmix"}}, false);
+  CHECK(child.rank == 5);
+  CHECK(child.argv == node.command);
+  CHECK(child.workdir == "/data");
+  CHECK(child.environment == std::vector<std::string>{"A=job", "B=rank", "C=pmix"});
+  CHECK_FALSE(child.inherits_key);
+  CHECK(has(rank_child(node, launch, {}, true), "DDL_JOB_KEY_FD=3"));
+}
+
+TEST_CASE("what describes the login is this node's own, and goes where the node has nothing") {
+  REQUIRE(::setenv("DDL_TEST_LOGIN", "here", 1) == 0);
+  REQUIRE(::unsetenv("DDL_TEST_NOWHERE") == 0);
+  NodeLaunch node;
+  node.common_environment = {{"DDL_TEST_LOGIN", "head"}, {"DDL_TEST_NOWHERE", "head"}};
+  node.login_variables = {"DDL_TEST_LOGIN", "DDL_TEST_NOWHERE"};
+  CHECK(rank_child(node, {}, {}, false).environment == std::vector<std::string>{"DDL_TEST_LOGIN=here"});
+}
+
+TEST_CASE("a rank's streams are pipes, and its input is empty unless it reads ddlrun's") {
+  const auto streams = make_rank_streams(true);
+  REQUIRE(streams);
+  CHECK(through(streams->rank_out, streams->out) == "word");
+  CHECK(through(streams->rank_err, streams->err) == "word");
+  CHECK(through(streams->in, streams->rank_in) == "word");
+
+  const auto quiet = make_rank_streams(false);
+  REQUIRE(quiet);
+  CHECK_FALSE(quiet->in);
+  char byte;
+  CHECK(::read(quiet->rank_in.get(), &byte, 1) == 0);
+}

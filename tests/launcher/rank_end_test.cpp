@@ -1,0 +1,46 @@
+#include "launcher/agent/rank_end.h"
+
+#include <csignal>
+
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+
+namespace {
+
+// As wait(2) encodes them.
+constexpr int exited(int code) { return code << 8; }
+constexpr int kDumped = 0x80;
+
+RankOutcome end(int wait_status, EndingSoFar ending = {}) {
+  return rank_end(message::ChildEnded{3, wait_status, 1.5}, 4711, ending);
+}
+
+}  // namespace
+
+TEST_CASE("an exit and a death by a signal are told with the rank's process and run time") {
+  const RankOutcome exit = end(exited(7));
+  CHECK(exit.rank == 3);
+  CHECK(exit.pid == 4711);
+  CHECK(exit.run_seconds == 1.5);
+  CHECK(exit.kind == RankOutcome::Kind::kExited);
+  CHECK(exit.exit_code == 7);
+  CHECK(exit.before_end);
+
+  const RankOutcome crash = end(SIGSEGV | kDumped);
+  CHECK(crash.kind == RankOutcome::Kind::kSignalled);
+  CHECK(crash.signal == SIGSEGV);
+  CHECK(crash.core_dumped);
+  CHECK_FALSE(crash.ended_by_us);
+}
+
+TEST_CASE(
+    "a rank is ended by us if it dies by the signal that it was sent, or by SIGKILL once that was sent") {
+  CHECK(end(SIGTERM, {SIGTERM, false}).ended_by_us);
+  CHECK_FALSE(end(SIGTERM).ended_by_us);
+  CHECK_FALSE(end(SIGSEGV, {SIGTERM, false}).ended_by_us);
+  CHECK_FALSE(end(SIGKILL, {SIGTERM, false}).ended_by_us);
+  CHECK(end(SIGKILL, {SIGTERM, true}).ended_by_us);
+  CHECK_FALSE(end(SIGKILL, {SIGTERM, true}).before_end);
+  CHECK_FALSE(end(exited(1), {SIGTERM, false}).before_end);
+}
