@@ -2,7 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 namespace ddl {
 
@@ -47,6 +50,10 @@ Result<std::string> read_file(const std::string& path, std::size_t max_size) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno("open " + path);
   std::string text;
+  // What /proc and /sys make up as it is read has size 0.
+  struct stat status {};
+  if (::fstat(fd.get(), &status) == 0 && status.st_size > 0)
+    text.reserve(std::min(static_cast<std::size_t>(status.st_size), max_size));
   char buffer[16384];
   for (;;) {
     const ssize_t got = retry_eintr([&] { return ::read(fd.get(), buffer, sizeof buffer); });

@@ -1,7 +1,7 @@
 #include "net/job_key.h"
 
 #include <fcntl.h>
-#include <openssl/crypto.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZ
 
 }  // namespace
 
-void wipe(std::span<std::byte> memory) { ::OPENSSL_cleanse(memory.data(), memory.size()); }
+void wipe(std::span<std::byte> memory) { ::explicit_bzero(memory.data(), memory.size()); }
 
 Result<JobKey> JobKey::allocate() {
   void* page = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

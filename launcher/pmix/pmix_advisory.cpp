@@ -78,14 +78,16 @@ std::string pmix_package_version(std::string_view library_path) {
 }
 
 std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package) {
-  // Paragraphs of "Field: value" lines, parted by empty lines (deb822(5)).
-  bool in_package = false;
-  bool installed = false;
-  for (const std::string_view line : split(dpkg_status, '\n')) {
-    if (line.empty()) in_package = installed = false;
-    if (line.starts_with("Package: ")) in_package = line.substr(9) == package;
-    if (line.starts_with("Status: ")) installed = line.ends_with(" installed");
-    if (in_package && installed && line.starts_with("Version: ")) return line.substr(9);
+  // Paragraphs of "Field: value" lines, parted by empty lines (deb822(5)); the name comes first.
+  const std::string name = "Package: " + std::string(package) + "\n";
+  for (std::size_t at = 0; (at = dpkg_status.find(name, at)) != std::string_view::npos; at += name.size()) {
+    if (at > 0 && dpkg_status[at - 1] != '\n') continue;
+    const std::string_view paragraph = dpkg_status.substr(at, dpkg_status.find("\n\n", at) - at);
+    bool installed = false;
+    for (const std::string_view line : split(paragraph, '\n')) {
+      if (line.starts_with("Status: ")) installed = line.ends_with(" installed");
+      if (installed && line.starts_with("Version: ")) return line.substr(9);
+    }
   }
   return {};
 }
