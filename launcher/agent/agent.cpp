@@ -37,9 +37,6 @@ namespace {
 
 // When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
-// How many heartbeats may be missing: between hosts a packet may be lost and sent again.
-constexpr int kHeadSilentPeriods = 7;
-constexpr int kSpawnerSilentPeriods = 5;
 // Agents that were started from here end when their links close; one whose host is dead does not.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
@@ -69,34 +66,19 @@ class Agent {
         stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
                             [this] { say(message::StdinClosed{}); }}),
         relay_(loop_, [this](const message::Any& message) { say(message); }),
-        head_heartbeat_(loop_, kHeadSilentPeriods,
-                        {[this] { say(message::Heartbeat{}); },
-                         [this] {
-                           on_head_silent();
-                           return true;
-                         }}),
-        spawner_heartbeat_(loop_, kSpawnerSilentPeriods,
-                           {[this] { spawner_.send(message::Heartbeat{}); },
-                            [this] {
-                              // On one host the kernel knows who is stopped, and who only waits for a CPU.
-                              if (!is_stopped(spawner_.pid())) return false;
-                              spawner_silent_ = true;
-                              spawner_.kill();
-                              return true;
-                            }}) {}
+        head_heartbeat_(loop_, kSilentPeriods,
+                        {[this] { say(message::Heartbeat{}); }, [this] { on_head_silent(); }}),
+        spawner_watch_(spawner_.pid()) {}
 
   int run() {
     // The head plans while the PMIx library starts.
     say(message::Facts{probe_node()});
-    spawner_.start({[this](const message::Any& m) {
-                      spawner_heartbeat_.heard();
-                      std::visit([this](const auto& one) { on(one); }, m);
-                    },
+    spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
                     [this] { on_spawner_lost(); }});
     link_->start({[this](const net::Frame& frame) { on_frame(frame); },
                   [this](const std::string&) { on_head_gone("ddlrun itself has gone"); }});
     head_heartbeat_.start();
-    spawner_heartbeat_.start();
+    look_at_spawner();
     start_pmix();
     loop_.run();
     pmix_.reset();
@@ -211,10 +193,9 @@ class Agent {
 
   void on_head_silent() {
     // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
-    say(message::AgentFailed{"nothing was heard from ddlrun for " + periods_text(kHeadSilentPeriods) +
-                                 ", so the ranks here were ended",
-                             true});
-    on_head_gone("nothing has been heard from ddlrun for " + periods_text(kHeadSilentPeriods) + "");
+    say(message::AgentFailed{
+        "nothing was heard from ddlrun for " + silence_text() + ", so the ranks here were ended", true});
+    on_head_gone("nothing has been heard from ddlrun for " + silence_text());
   }
 
   void on_head_gone(const std::string& how) {
@@ -291,13 +272,19 @@ class Agent {
   template <class Other>
   void on(const Other&) {}
 
+  void look_at_spawner() {
+    if (spawner_watch_.is_stopped_for_good()) {
+      spawner_stopped_ = true;
+      return spawner_.kill();
+    }
+    spawner_look_ = loop_.after(StoppedWatch::kPeriod, [this] { look_at_spawner(); });
+  }
+
   void on_spawner_lost() {
-    spawner_heartbeat_.stop();
+    spawner_look_.cancel();
     if (finished_ || all_gone_) return;
     const std::string ended = spawner_.how_it_ended();
-    const std::string how = spawner_silent_ ? "did not answer for " + periods_text(kSpawnerSilentPeriods) +
-                                                  " (stopped?) and was killed"
-                                            : ended;
+    const std::string how = spawner_stopped_ ? "was stopped, and was killed" : ended;
     const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
     const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
                              counted(killed, "process") + " of the job left on this node " +
@@ -329,13 +316,14 @@ class Agent {
   StdinFeed stdin_feed_;
   Relay relay_;
   Heartbeat head_heartbeat_;
-  Heartbeat spawner_heartbeat_;
+  StoppedWatch spawner_watch_;
+  EventLoop::Timer spawner_look_;
   NodeLaunch node_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   EndingSoFar ending_;
   int leftovers_ = 0;
-  bool spawner_silent_ = false;
+  bool spawner_stopped_ = false;
   bool gave_up_ = false;  // and the head knows it: it ends the job
   bool head_gone_ = false;
   bool finishing_ = false;

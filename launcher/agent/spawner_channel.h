@@ -26,7 +26,7 @@ class SpawnerChannel {
   /// The descriptors stay the caller's.
   void spawn(const ChildSpec& child, std::span<const int> fds) { send(message::Spawn{child}, fds); }
   pid_t pid() const { return process_.pid; }
-  /// It does not answer any more: kills it, and on_lost follows.
+  /// It is stopped: kills it, and on_lost follows.
   void kill();
   /// After on_lost: "was killed by SIGKILL (killed)". Reaps it.
   std::string how_it_ended();

@@ -12,9 +12,6 @@
 namespace ddl::launcher {
 namespace {
 
-// Between hosts a packet may be lost and sent again, several times over in three seconds. What is told after that leaves
-// a second to end the job within five.
-constexpr int kSilentPeriods = 7;
 // Enough for ssh's own words and a shell's; of more, the end is what matters.
 constexpr std::size_t kMostErrors = std::size_t{8} << 10;
 
@@ -30,9 +27,8 @@ AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
                  {[this] { send(message::Heartbeat{}); },
                   [this] {
                     is_silent_ = true;
-                    lose("nothing has been heard from its agent for " + periods_text(kSilentPeriods) +
+                    lose("nothing has been heard from its agent for " + silence_text() +
                          ": the host is down or cut off, or the agent is stopped");
-                    return true;
                   }}) {
   if (!started.nonce.empty()) greeting_.emplace(std::move(started.nonce));
 }

@@ -6,8 +6,8 @@
 
 namespace ddl::launcher {
 
-std::string periods_text(int periods) {
-  return fmt::format("{:g} s", std::chrono::duration<double>(periods * kHeartbeatPeriod).count());
+std::string silence_text() {
+  return fmt::format("{:g} s", std::chrono::duration<double>(kSilentPeriods * kHeartbeatPeriod).count());
 }
 
 Heartbeat::Heartbeat(EventLoop& loop, int limit, Handlers handlers)
@@ -26,7 +26,7 @@ bool Heartbeat::counts() {
 }
 
 void Heartbeat::on_tick() {
-  if (!excused_ && counts() && quiet_ticks_ > limit_ && handlers_.on_silence()) return;
+  if (!excused_ && counts() && quiet_ticks_ > limit_) return handlers_.on_silence();
   start();
   handlers_.say();
 }

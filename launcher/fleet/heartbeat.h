@@ -9,10 +9,13 @@
 
 namespace ddl::launcher {
 
-inline constexpr auto kHeartbeatPeriod = std::chrono::milliseconds(500);
+inline constexpr auto kHeartbeatPeriod = std::chrono::milliseconds(800);
+/// So many periods without a word are a death. Between hosts a packet may be lost and sent again, several times over in
+/// three seconds; what is told after that leaves a second to end the job within five.
+inline constexpr int kSilentPeriods = 4;
 
-/// "3.5 s": so many periods, for a sentence.
-std::string periods_text(int periods);
+/// "3.2 s": how long that is, for a sentence.
+std::string silence_text();
 
 /// One side of one connection. Lives on the loop's thread, which its handlers run on.
 ///
@@ -22,10 +25,8 @@ std::string periods_text(int periods);
 class Heartbeat {
  public:
   struct Handlers {
-    std::function<void()> say;  ///< once a period
-    /// Nothing was heard for the limit. True: that is the end, and this stops. False: it goes on, and asks again at the
-    /// next tick if there is still nothing.
-    std::function<bool()> on_silence;
+    std::function<void()> say;         ///< once a period
+    std::function<void()> on_silence;  ///< nothing was heard for the limit; called once, and this has stopped
   };
   /// limit: periods without a word before on_silence. It is noticed between limit and limit + 1 periods.
   Heartbeat(EventLoop& loop, int limit, Handlers handlers);

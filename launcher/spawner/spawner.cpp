@@ -16,7 +16,6 @@
 
 #include "base/fd_passing.h"
 #include "launcher/agent/node_probe.h"
-#include "launcher/fleet/heartbeat.h"
 #include "launcher/message/codec.h"
 #include "launcher/process/close_fds.h"
 #include "launcher/process/descendants.h"
@@ -26,8 +25,6 @@
 namespace ddl::launcher {
 namespace {
 
-// The agent speaks once a period. Missing words mean that it is stopped: nothing else can happen on one host.
-constexpr int kSilentTicks = 5;
 constexpr auto kAgentGoneGrace = std::chrono::milliseconds(500);
 constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
 
@@ -43,22 +40,18 @@ class Spawner {
     child_events_ = UniqueFd(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
-  /// Returns when the agent has closed the channel or died, or does not speak any more.
+  /// Returns when the agent has closed the channel or died, or is stopped.
   void serve() {
-    Deadline tick = Deadline::after(kHeartbeatPeriod);
+    Deadline look = Deadline::after(StoppedWatch::kPeriod);
     while (agent_is_there_) {
       const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
       std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
       for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
-      retry_eintr([&] { return ::poll(entries.data(), entries.size(), tick.poll_milliseconds()); });
-      // Counted in ticks of our own: a machine that stood still does not make the agent silent.
-      if (tick.has_passed()) {
-        tick = Deadline::after(kHeartbeatPeriod);
-        // It may also be without a CPU for so long.
-        if (++silent_ticks_ > kSilentTicks && is_stopped(agent_)) {
-          agent_is_silent_ = true;
-          return;
-        }
+      retry_eintr([&] { return ::poll(entries.data(), entries.size(), look.poll_milliseconds()); });
+      if (look.has_passed()) {
+        look = Deadline::after(StoppedWatch::kPeriod);
+        agent_is_stopped_ = agent_watch_.is_stopped_for_good();
+        if (agent_is_stopped_) return;
       }
       // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
       for (std::size_t i = entries.size(); i-- > 2;) {
@@ -70,7 +63,7 @@ class Spawner {
     }
   }
 
-  bool agent_is_silent() const { return agent_is_silent_; }
+  bool agent_is_stopped() const { return agent_is_stopped_; }
 
  private:
   void say(const message::Any& message) {
@@ -100,7 +93,6 @@ class Spawner {
       agent_is_there_ = false;
       return;
     }
-    silent_ticks_ = 0;
     for (auto& fd : received->fds) passed_fds_.push_back(std::move(fd));
     decoder_.append(std::span(buffer).first(received->size));
     while (agent_is_there_) {
@@ -160,8 +152,6 @@ class Spawner {
     report_gone_ = true;
     on_child_events();
   }
-
-  void on(const message::Heartbeat&) { say(message::Heartbeat{}); }
 
   template <class Other>
   void on(const Other&) {}
@@ -248,10 +238,9 @@ class Spawner {
   UniqueFd channel_;
   rlimit children_open_files_;
   UniqueFd child_events_;
-  pid_t agent_ = ::getppid();
+  StoppedWatch agent_watch_{::getppid()};
   bool agent_is_there_ = true;
-  bool agent_is_silent_ = false;
-  int silent_ticks_ = 0;
+  bool agent_is_stopped_ = false;
   bool killing_ = false;
   bool report_gone_ = false;
   net::FrameDecoder decoder_;
@@ -267,11 +256,11 @@ class Spawner {
   ::prctl(PR_SET_NAME, "ddl-spawner");
   become_subreaper();
   const pid_t agent = ::getppid();
-  bool agent_is_silent = false;
+  bool agent_is_stopped = false;
   {
     Spawner spawner(std::move(channel), open_files);
     spawner.serve();
-    agent_is_silent = spawner.agent_is_silent();
+    agent_is_stopped = spawner.agent_is_stopped();
   }
   // The agent has gone, in order or not: nothing of the job may stay.
   const auto left = descendants_of(::getpid());
@@ -279,11 +268,11 @@ class Spawner {
   if (!left.empty() && !wait_for_descendants(Deadline::after(kAgentGoneGrace))) {
     kill_descendants(Deadline::after(kAgentGoneDeadline));
   }
-  if (agent_is_silent && ::getppid() == agent) {
+  if (agent_is_stopped && ::getppid() == agent) {
     std::fprintf(stderr,
-                 "ddlrun spawner on %s: the agent (process %d) has not answered for %s (stopped?); its "
-                 "ranks were ended, and it was killed\n",
-                 hostname().c_str(), static_cast<int>(agent), periods_text(kSilentTicks).c_str());
+                 "ddlrun spawner on %s: the agent (process %d) was stopped; its ranks were ended, and it was "
+                 "killed\n",
+                 hostname().c_str(), static_cast<int>(agent));
     ::kill(agent, SIGKILL);
   }
   std::error_code ignored;
