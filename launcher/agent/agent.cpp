@@ -35,8 +35,10 @@
 namespace ddl::launcher {
 namespace {
 
-// When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s.
+// When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s; after a
+// silence, inside 5 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
+constexpr double kHeadSilentGraceSeconds = 0.5;
 // Agents that were started from here end when their links close; one whose host is dead does not.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
@@ -75,8 +77,9 @@ class Agent {
     say(message::Facts{probe_node()});
     spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
                     [this] { on_spawner_lost(); }});
-    link_->start({[this](const net::Frame& frame) { on_frame(frame); },
-                  [this](const std::string&) { on_head_gone("ddlrun itself has gone"); }});
+    link_->start(
+        {[this](const net::Frame& frame) { on_frame(frame); },
+         [this](const std::string&) { on_head_gone("ddlrun itself has gone", kHeadGoneGraceSeconds); }});
     head_heartbeat_.start();
     look_at_spawner();
     start_pmix();
@@ -195,10 +198,10 @@ class Agent {
     // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
     say(message::AgentFailed{
         "nothing was heard from ddlrun for " + silence_text() + ", so the ranks here were ended", true});
-    on_head_gone("nothing has been heard from ddlrun for " + silence_text());
+    on_head_gone("nothing has been heard from ddlrun for " + silence_text(), kHeadSilentGraceSeconds);
   }
 
-  void on_head_gone(const std::string& how) {
+  void on_head_gone(const std::string& how, double grace_seconds) {
     if (head_gone_) return;
     head_gone_ = true;
     head_heartbeat_.stop();
@@ -211,7 +214,7 @@ class Agent {
     // The spawner may have died before the head did: then everything has been killed, and nobody would report it.
     if (all_gone_) return loop_.stop();
     finishing_ = true;
-    terminator_.begin(SIGTERM, kHeadGoneGraceSeconds);
+    terminator_.begin(SIGTERM, grace_seconds);
     spawner_.send(message::ReportGone{});
   }
 

@@ -8,9 +8,9 @@
 namespace ddl::launcher {
 namespace {
 
-// At a scheduler's 3 ms a turn this makes a round of some 25 ms; what needs several turns of several processes, as a word
-// through ssh does, then takes tenths of a second.
-constexpr long kRunnablePerCpu = 8;
+// At a scheduler's 3 ms a turn this makes a round of a tenth of a second; what needs several turns of several processes, as
+// a word through ssh does, then takes a second or more.
+constexpr long kRunnablePerCpu = 32;
 
 }  // namespace
 
