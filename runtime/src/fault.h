@@ -1,4 +1,5 @@
-// Faults at named points, for tests: DDL_FAULT=point:rank:n kills rank at the n-th passage of point.
+// Faults at named points, for tests: DDL_FAULT=point:rank:n kills rank at the n-th passage of point, and
+// DDL_FAULT=point:rank:n:stop stops it there.
 //
 // Points are "<collective>.<place>", such as allreduce.before_publish and allreduce.after_publish, and init.<place>.
 // Without DDL_FAULT_INJECTION a point compiles to nothing.
@@ -21,12 +22,13 @@ struct FaultPlan {
   std::string point;
   int rank = 0;
   std::int64_t passage = 1;  ///< 1 = the first
+  bool stops = false;        ///< SIGSTOP instead of SIGKILL
 
-  /// nullopt unless text is point:rank:n with rank >= 0 and n >= 1.
+  /// nullopt unless text is point:rank:n or point:rank:n:stop with rank >= 0 and n >= 1.
   static std::optional<FaultPlan> parse(std::string_view text);
 };
 
-/// Counts the passages of one rank through the planned point, and kills the process (SIGKILL) at the planned one.
+/// Counts the passages of one rank through the planned point, and kills or stops the process at the planned one.
 class FaultInjector {
  public:
   FaultInjector(const std::optional<FaultPlan>& plan, int rank);
@@ -42,7 +44,8 @@ class FaultInjector {
   void count(std::string_view where, std::string_view place);
 
   std::string point_;
-  std::int64_t left_ = 0;  ///< passages until death; 0 = never
+  std::int64_t left_ = 0;  ///< passages until then; 0 = never
+  bool stops_ = false;
 };
 
 }  // namespace ddl::runtime

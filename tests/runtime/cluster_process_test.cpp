@@ -207,6 +207,48 @@ TEST_CASE("every rank of every host is told within a second who died") {
   check_death(job, victim, true);
 }
 
+TEST_CASE("a rank that is stopped in a collective is waited for, and goes on where it was") {
+  ProcessJob job = job_on({2, 1});
+  job.settings.staging_bytes = 4096;
+  job.stopped_rank = GENERATE(0, 1, 2);
+  job.goes_on = true;
+  const std::string point = GENERATE("before_publish", "after_publish", "in_round");
+  job.settings.fault = FaultPlan{"allreduce." + point, *job.stopped_rank, 3, true};
+  CAPTURE(*job.stopped_rank, point);
+  check_all_succeeded(job.run([](RankPlace& place) {
+    ddl_context* context = place.join();
+    std::vector<float> values(5 * 1024, 1.0f);
+    for (int time = 1; time <= 3; ++time) {
+      expect_ok(ddl_allreduce(context, values.data(), values.data(), values.size(), DDL_FLOAT32, DDL_AVERAGE,
+                              nullptr),
+                "allreduce");
+      expect(std::count(values.begin(), values.end(), 1.0f) == 5 * 1024, "wrong average");
+    }
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+// What a partner does not read stalls its data, and nothing else.
+TEST_CASE("a death is told to who waits for a rank that is stopped") {
+  ProcessJob job = job_on({1, 1, 1});
+  job.stopped_rank = 2;
+  job.victim = 1;
+  job.settings.fault = FaultPlan{"allreduce.after_publish", 2, 1, true};
+  const auto ends = job.run([](RankPlace& place) -> std::string {
+    ddl_context* context = place.join();
+    std::vector<float> values(std::size_t{1} << 20, 1.0f);
+    expect_status(
+        ddl_allreduce(context, values.data(), values.data(), values.size(), DDL_FLOAT32, DDL_SUM, nullptr),
+        DDL_ERROR_PEER_LOST, "allreduce");
+    return ddl_last_error();
+  });
+  CHECK(ends[0].exit_code == 0);
+  CHECK(contains(ends[0].report, name_of(1, ends[1].pid) + " died during allreduce #1"));
+  CHECK(ends[1].signal == SIGKILL);
+  CHECK(ends[2].signal == SIGKILL);
+}
+
 TEST_CASE("a death before, in and after the comparison between hosts is told") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 2}, std::vector{1, 2, 1});
   ProcessJob job = job_on(sizes);

@@ -136,13 +136,18 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   }
 }
 
-TEST_CASE("fault plans are point:rank:n") {
+TEST_CASE("fault plans are point:rank:n, and point:rank:n:stop") {
   const auto plan = FaultPlan::parse("allreduce.after_publish:2:3");
   REQUIRE(plan);
   CHECK(plan->point == "allreduce.after_publish");
   CHECK(plan->rank == 2);
   CHECK(plan->passage == 3);
-  for (const char* text : {"", "a", "a:1", ":1:1", "a:-1:1", "a:1:0", "a:1:1:1", "a:x:1"}) {
+  CHECK_FALSE(plan->stops);
+  const auto stop = FaultPlan::parse("allreduce.after_publish:2:3:stop");
+  REQUIRE(stop);
+  CHECK(stop->passage == 3);
+  CHECK(stop->stops);
+  for (const char* text : {"", "a", "a:1", ":1:1", "a:-1:1", "a:1:0", "a:1:1:1", "a:1:1:", "a:1:1:stop:", "a:x:1"}) {
     CAPTURE(text);
     CHECK_FALSE(FaultPlan::parse(text));
   }

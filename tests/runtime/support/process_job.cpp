@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "base/deadline.h"
@@ -97,7 +99,23 @@ std::vector<RankEnd> ProcessJob::run(const std::function<std::string(RankPlace&)
   living->second.reset();
 
   const Deadline deadline = Deadline::after_seconds(deadline_seconds);
-  for (std::size_t i = 0; i < children.size(); ++i) {
+  std::vector<std::size_t> order(children.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (stopped_rank) {
+    const auto stopped = static_cast<std::size_t>(*stopped_rank);
+    int status = 0;
+    retry_eintr([&] { return ::waitpid(ends[stopped].pid, &status, WUNTRACED); });
+    DDL_CHECK(WIFSTOPPED(status),
+              "the rank that was to be stopped ended, with status " + std::to_string(status));
+    if (victim) ::kill(ends[static_cast<std::size_t>(*victim)].pid, SIGKILL);
+    if (goes_on) {
+      ::kill(ends[stopped].pid, SIGCONT);
+    } else {
+      std::rotate(order.begin() + *stopped_rank, order.begin() + *stopped_rank + 1, order.end());
+    }
+  }
+  for (const std::size_t i : order) {
+    if (stopped_rank && !goes_on && i == order.back()) (void)send_signal(children[i].pidfd.get(), SIGKILL);
     pollfd entry{children[i].pidfd.get(), POLLIN, 0};
     if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 0) {
       (void)send_signal(children[i].pidfd.get(), SIGKILL);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ struct ProcessJob {
   Settings settings;
   double wire_up_seconds = 60.0;
   double deadline_seconds = 60.0;  ///< ranks that are still there are killed, and show that as their end
+  /// A rank that will be stopped. When it is: continued if it is to go on, otherwise killed when all others have ended.
+  std::optional<int> stopped_rank;
+  bool goes_on = false;
+  std::optional<int> victim;  ///< is killed when stopped_rank has stopped
 
   /// Runs body(place) in one child per rank and waits for all. What body returns is the rank's report, with exit code
   /// 0; what it throws as well, with exit code 1. To be called while the process has one thread.
