@@ -44,15 +44,46 @@ enum {
 };
 
 typedef int32_t ddl_dtype;
-enum { DDL_INT32 = 0, DDL_INT64 = 1, DDL_FLOAT32 = 2, DDL_FLOAT64 = 3 };
+enum {
+  DDL_INT32 = 0,
+  DDL_INT64 = 1,
+  DDL_FLOAT32 = 2,
+  DDL_FLOAT64 = 3,
+  DDL_UINT8 = 4,
+  DDL_INT8 = 5,
+  DDL_UINT16 = 6,
+  DDL_INT16 = 7,
+  DDL_UINT32 = 8,
+  DDL_UINT64 = 9,
+  DDL_FLOAT16 = 10,  /**< IEEE 754 binary16: ddl_float16 */
+  DDL_BFLOAT16 = 11, /**< the upper half of a float: ddl_bfloat16 */
+  DDL_BOOL = 12      /**< one byte; 0 is false, results are 0 or 1 */
+};
+
+/** 16-bit floats by their bits. Both are combined as float, over all ranks, and rounded once (to nearest, ties to even).
+ *  ddl/half.hpp converts them in C++. */
+typedef struct ddl_float16 {
+  uint16_t bits;
+} ddl_float16;
+typedef struct ddl_bfloat16 {
+  uint16_t bits;
+} ddl_bfloat16;
 
 typedef int32_t ddl_op;
 enum {
-  DDL_SUM = 0,     /**< integers wrap around */
-  DDL_AVERAGE = 1, /**< sum divided by the number of ranks; integers round toward zero */
-  DDL_MIN = 2,     /**< NaN in any input gives NaN */
-  DDL_MAX = 3,     /**< NaN in any input gives NaN */
-  DDL_PRODUCT = 4  /**< integers wrap around */
+  DDL_SUM = 0, /**< integers wrap around; not for bool */
+  DDL_AVERAGE =
+      1,       /**< sum divided by the number of ranks; integers round toward zero, and only sums of 64 bits
+                            wrap around before; not for bool */
+  DDL_MIN = 2, /**< NaN in any input gives NaN */
+  DDL_MAX = 3, /**< NaN in any input gives NaN */
+  DDL_PRODUCT = 4, /**< integers wrap around; not for bool */
+  DDL_BIT_AND = 5, /**< this and the following: integers and bool */
+  DDL_BIT_OR = 6,
+  DDL_BIT_XOR = 7,
+  DDL_LOGICAL_AND = 8, /**< 1 if every input is not 0, else 0 */
+  DDL_LOGICAL_OR = 9,  /**< 1 if any input is not 0, else 0 */
+  DDL_LOGICAL_XOR = 10 /**< 1 if an odd number of inputs is not 0, else 0 */
 };
 
 /** All ranks of the job. The only process set of this version. */

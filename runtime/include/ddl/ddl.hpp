@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ddl/ddl.h"
+#include "ddl/half.hpp"
 
 namespace ddl {
 
@@ -28,7 +29,13 @@ enum class Op : ddl_op {
   average = DDL_AVERAGE,
   min = DDL_MIN,
   max = DDL_MAX,
-  product = DDL_PRODUCT
+  product = DDL_PRODUCT,
+  bit_and = DDL_BIT_AND,
+  bit_or = DDL_BIT_OR,
+  bit_xor = DDL_BIT_XOR,
+  logical_and = DDL_LOGICAL_AND,
+  logical_or = DDL_LOGICAL_OR,
+  logical_xor = DDL_LOGICAL_XOR
 };
 
 /// How one collective is to run; see ddl_call_options.
@@ -50,10 +57,21 @@ constexpr ddl_dtype dtype_of() {
     return DDL_FLOAT32;
   } else if constexpr (std::is_same_v<T, double>) {
     return DDL_FLOAT64;
+  } else if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, ddl_float16>) {
+    return DDL_FLOAT16;
+  } else if constexpr (std::is_same_v<T, bfloat16> || std::is_same_v<T, ddl_bfloat16>) {
+    return DDL_BFLOAT16;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    static_assert(sizeof(bool) == 1, "libddl's bool is a byte");
+    return DDL_BOOL;
   } else {
-    static_assert(std::is_integral_v<T> && std::is_signed_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
-                  "libddl reduces float, double and signed integers of 32 and 64 bits");
-    return sizeof(T) == 4 ? DDL_INT32 : DDL_INT64;
+    static_assert(
+        std::is_integral_v<T> && sizeof(T) <= 8,
+        "libddl reduces float, double, ddl::float16, ddl::bfloat16, integers of 8 to 64 bits and bool");
+    constexpr ddl_dtype kSigned[] = {DDL_INT8, DDL_INT16, DDL_INT32, DDL_INT64};
+    constexpr ddl_dtype kUnsigned[] = {DDL_UINT8, DDL_UINT16, DDL_UINT32, DDL_UINT64};
+    constexpr int kIndex = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return std::is_signed_v<T> ? kSigned[kIndex] : kUnsigned[kIndex];
   }
 }
 

@@ -43,6 +43,8 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 Outcome check_allreduce(const Buffers& buffers, ddl_op op) {
   if (auto extent = check_extent(buffers, 1); !extent) return extent;
   if (op_name_or_null(op) == nullptr) return invalid("op " + std::to_string(op) + " does not exist");
+  if (!op_applies(op, buffers.dtype))
+    return invalid(std::string("there is no ") + op_name(op) + " of " + dtype_name(buffers.dtype));
   if (auto send = check_pointer("send", buffers.send, buffers); !send) return send;
   if (auto recv = check_pointer("recv", buffers.recv, buffers); !recv) return recv;
   const std::size_t bytes = buffers.count * element_size(buffers.dtype);

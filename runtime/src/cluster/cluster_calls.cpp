@@ -42,7 +42,8 @@ ClusterAllreduce::ClusterAllreduce(ClusterPlace place, const HostSteps& steps, c
       dtype_(dtype),
       op_(op),
       element_(known_element_size(dtype)),
-      chunking_{count, area_bytes() / element_, layout().lanes()},
+      partial_(known_element_size(partial_dtype(dtype, op))),
+      chunking_{count, area_bytes() / partial_, layout().lanes()},
       ranks_(ranks_of(layout())) {}
 
 void ClusterAllreduce::fill(std::uint64_t chunk, std::byte* input) {
@@ -52,18 +53,17 @@ void ClusterAllreduce::fill(std::uint64_t chunk, std::byte* input) {
 
 std::size_t ClusterAllreduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   const ElementRange slice = chunking_.slice(chunk, own_lane());
-  const std::size_t bytes = slice.count * element_;
+  const std::size_t bytes = slice.count * partial_;
   buffers.resize(bytes);
   std::vector<const std::byte*> inputs;
   for (int i = 0; i < local_size(); ++i) inputs.push_back(input_of(i) + slice.first * element_);
-  reduce_chunk(dtype_, combine().op, inputs, buffers.value.data(), slice.count);
+  reduce_partials(dtype_, op_, inputs, buffers.value.data(), slice.count);
   return bytes;
 }
 
 void ClusterAllreduce::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
   const ElementRange slice = chunking_.slice(chunk, own_lane());
-  copy_bytes(result, buffers.value.data(), slice.count * element_);
-  if (op_ == DDL_AVERAGE) divide_chunk(dtype_, result, slice.count, ranks_);
+  finish_chunk(dtype_, op_, buffers.value.data(), result, slice.count, ranks_);
 }
 
 void ClusterAllreduce::take(std::uint64_t chunk) {

@@ -10,6 +10,7 @@
 #include "runtime/src/cluster/chunking.h"
 #include "runtime/src/cluster/host_run.h"
 #include "runtime/src/cluster/slot_areas.h"
+#include "runtime/src/collective/element.h"
 #include "runtime/src/collective/host_steps.h"
 
 namespace ddl::runtime {
@@ -65,7 +66,9 @@ class ClusterAllreduce final : public ClusterCall {
   std::uint64_t chunks() const override { return chunking_.chunks(); }
   bool first_rides() const override { return true; }
   const HostSteps& steps() const override { return steps_; }
-  Combine combine() const override { return {dtype_, op_ == DDL_AVERAGE ? DDL_SUM : op_}; }
+  Combine combine() const override {
+    return {partial_dtype(dtype_, op_), op_ == DDL_AVERAGE ? DDL_SUM : op_};
+  }
   void fill(std::uint64_t chunk, std::byte* input) override;
   std::size_t gather(std::uint64_t chunk, SliceBuffers& buffers) override;
   void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;
@@ -78,6 +81,7 @@ class ClusterAllreduce final : public ClusterCall {
   ddl_dtype dtype_;
   ddl_op op_;
   std::size_t element_;
+  std::size_t partial_;  ///< bytes of an element on its way between hosts
   Chunking chunking_;
   int ranks_;
 };

@@ -1,82 +1,233 @@
 #include "runtime/src/collective/reduce_kernel.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 
 #include "base/error.h"
+#include "ddl/half.hpp"
 #include "runtime/src/collective/element.h"
 
 namespace ddl::runtime {
 namespace {
 
-/// The type to add and multiply in: unsigned for integers, because their overflow wraps and is defined.
+/// Elements that are combined in a wider type and then rounded: so many at a time, which stay in the first cache.
+constexpr std::size_t kBlock = 512;
+
+struct Bool {
+  std::uint8_t byte;
+};
+
+/// An element as the type that it is combined in: itself, float for 16-bit floats, 0 or 1 for bool.
+template <class T>
+T load(T element) {
+  return element;
+}
+inline float load(float16 element) { return element; }
+inline float load(bfloat16 element) { return element; }
+inline std::uint8_t load(Bool element) { return element.byte != 0 ? 1 : 0; }
+
+template <class T, class Value>
+T store(Value value) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return Bool{static_cast<std::uint8_t>(value)};
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+/// Which NaN a processor makes of two, and with which sign, is its own affair.
+template <class T>
+T one_nan(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return value != value ? std::numeric_limits<T>::quiet_NaN() : value;
+  } else {
+    return value;
+  }
+}
+
+/// The type to add and multiply in: unsigned and not promoted to int, because its overflow wraps and is defined.
 template <class T>
 using Arithmetic =
-    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+    typename std::conditional_t<!std::is_integral_v<T>, std::type_identity<T>,
+                                std::conditional_t<sizeof(T) == 8, std::type_identity<std::uint64_t>,
+                                                   std::type_identity<std::uint32_t>>>::type;
 
-struct Sum {
+struct Keep {
   template <class T>
-  static T combine(T a, T b) {
-    return static_cast<T>(static_cast<Arithmetic<T>>(a) + static_cast<Arithmetic<T>>(b));
+  static T alone(T a) {
+    return one_nan(a);
   }
 };
 
-struct Product {
+struct Sum : Keep {
   template <class T>
   static T combine(T a, T b) {
-    return static_cast<T>(static_cast<Arithmetic<T>>(a) * static_cast<Arithmetic<T>>(b));
+    return one_nan(static_cast<T>(static_cast<Arithmetic<T>>(a) + static_cast<Arithmetic<T>>(b)));
+  }
+};
+
+struct Product : Keep {
+  template <class T>
+  static T combine(T a, T b) {
+    return one_nan(static_cast<T>(static_cast<Arithmetic<T>>(a) * static_cast<Arithmetic<T>>(b)));
   }
 };
 
 // a != a is true for NaN only. If b is NaN the comparison is false and b is taken.
-struct Min {
+struct Min : Keep {
   template <class T>
   static T combine(T a, T b) {
-    return a < b || a != a ? a : b;
+    return one_nan(a < b || a != a ? a : b);
   }
 };
 
-struct Max {
+struct Max : Keep {
   template <class T>
   static T combine(T a, T b) {
-    return a > b || a != a ? a : b;
+    return one_nan(a > b || a != a ? a : b);
   }
 };
 
-template <class Op, class T>
-void reduce_typed(std::span<const std::byte* const> inputs, T* __restrict out, std::size_t count) {
-  const auto input = [&](std::size_t i) { return reinterpret_cast<const T*>(inputs[i]); };
+struct BitAnd : Keep {
+  template <class T>
+  static T combine(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+
+struct BitOr : Keep {
+  template <class T>
+  static T combine(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+
+struct BitXor : Keep {
+  template <class T>
+  static T combine(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+
+struct Truth {
+  template <class T>
+  static T alone(T a) {
+    return a != 0 ? 1 : 0;
+  }
+};
+
+struct LogicalAnd : Truth {
+  template <class T>
+  static T combine(T a, T b) {
+    return static_cast<T>((a != 0) & (b != 0));
+  }
+};
+
+struct LogicalOr : Truth {
+  template <class T>
+  static T combine(T a, T b) {
+    return static_cast<T>((a != 0) | (b != 0));
+  }
+};
+
+struct LogicalXor : Truth {
+  template <class T>
+  static T combine(T a, T b) {
+    return static_cast<T>((a != 0) != (b != 0));
+  }
+};
+
+/// Combines count elements from the first-th on, as values of a type that is wide enough.
+template <class Op, class T, class Value>
+void reduce_into(std::span<const std::byte* const> inputs, std::size_t first, Value* __restrict out,
+                 std::size_t count) {
+  const auto input = [&](std::size_t i) { return reinterpret_cast<const T*>(inputs[i]) + first; };
+  const auto value = [](T element) { return static_cast<Value>(load(element)); };
+  const T* __restrict a = input(0);
   if (inputs.size() == 1) {
-    std::memcpy(out, input(0), count * sizeof(T));
+    for (std::size_t e = 0; e < count; ++e) out[e] = Op::alone(value(a[e]));
     return;
   }
-  const T* __restrict a = input(0);
   const T* __restrict b = input(1);
-  for (std::size_t e = 0; e < count; ++e) out[e] = Op::combine(a[e], b[e]);
+  for (std::size_t e = 0; e < count; ++e) out[e] = Op::combine(value(a[e]), value(b[e]));
   for (std::size_t i = 2; i < inputs.size(); ++i) {
     const T* __restrict next = input(i);
-    for (std::size_t e = 0; e < count; ++e) out[e] = Op::combine(out[e], next[e]);
+    for (std::size_t e = 0; e < count; ++e) out[e] = Op::combine(out[e], value(next[e]));
+  }
+}
+
+template <class T, class Value>
+void finish(const Value* partials, T* out, std::size_t count, bool divide, int ranks) {
+  if (divide) {
+    const auto divisor = static_cast<Value>(ranks);
+    for (std::size_t e = 0; e < count; ++e) out[e] = store<T>(partials[e] / divisor);
+  } else {
+    for (std::size_t e = 0; e < count; ++e) out[e] = store<T>(partials[e]);
+  }
+}
+
+/// Calls f.operator()<T>() with the type of an element in memory.
+template <class F>
+void with_type(ddl_dtype dtype, F f) {
+  switch (dtype) {
+    case DDL_UINT8: return f.template operator()<std::uint8_t>();
+    case DDL_INT8: return f.template operator()<std::int8_t>();
+    case DDL_UINT16: return f.template operator()<std::uint16_t>();
+    case DDL_INT16: return f.template operator()<std::int16_t>();
+    case DDL_UINT32: return f.template operator()<std::uint32_t>();
+    case DDL_INT32: return f.template operator()<std::int32_t>();
+    case DDL_UINT64: return f.template operator()<std::uint64_t>();
+    case DDL_INT64: return f.template operator()<std::int64_t>();
+    case DDL_FLOAT16: return f.template operator()<float16>();
+    case DDL_BFLOAT16: return f.template operator()<bfloat16>();
+    case DDL_FLOAT32: return f.template operator()<float>();
+    case DDL_FLOAT64: return f.template operator()<double>();
+    case DDL_BOOL: return f.template operator()<Bool>();
+    default: DDL_CHECK(false, "dtype " + std::to_string(dtype));
   }
 }
 
 template <class T>
-void divide_typed(T* values, std::size_t count, T ranks) {
-  for (std::size_t e = 0; e < count; ++e) values[e] /= ranks;
-}
-
+using ValueOf = decltype(load(T{}));
+/// What an average of T is summed in.
 template <class T>
-void reduce_op(ddl_op op, std::span<const std::byte* const> inputs, T* out, std::size_t count) {
-  switch (op) {
-    case DDL_SUM: return reduce_typed<Sum>(inputs, out, count);
-    case DDL_AVERAGE: {
-      reduce_typed<Sum>(inputs, out, count);
-      return divide_typed(out, count, static_cast<T>(inputs.size()));
+using SumOf =
+    typename std::conditional_t<std::is_integral_v<T>,
+                                std::conditional_t<std::is_signed_v<T>, std::type_identity<std::int64_t>,
+                                                   std::type_identity<std::uint64_t>>,
+                                std::type_identity<ValueOf<T>>>::type;
+
+/// Calls f.operator()<Op, Value>() with how to combine elements of type T, and in what type.
+template <class T, class F>
+void with_op(ddl_op op, F f) {
+  using Value = ValueOf<T>;
+  constexpr bool kIsBool = std::is_same_v<T, Bool>;
+  if constexpr (!kIsBool) {
+    switch (op) {
+      case DDL_SUM: return f.template operator()<Sum, Value>();
+      case DDL_AVERAGE: return f.template operator()<Sum, SumOf<T>>();
+      case DDL_PRODUCT: return f.template operator()<Product, Value>();
+      default: break;
     }
-    case DDL_MIN: return reduce_typed<Min>(inputs, out, count);
-    case DDL_MAX: return reduce_typed<Max>(inputs, out, count);
-    case DDL_PRODUCT: return reduce_typed<Product>(inputs, out, count);
+  }
+  if constexpr (std::is_integral_v<T> || kIsBool) {
+    switch (op) {
+      case DDL_BIT_AND: return f.template operator()<BitAnd, Value>();
+      case DDL_BIT_OR: return f.template operator()<BitOr, Value>();
+      case DDL_BIT_XOR: return f.template operator()<BitXor, Value>();
+      case DDL_LOGICAL_AND: return f.template operator()<LogicalAnd, Value>();
+      case DDL_LOGICAL_OR: return f.template operator()<LogicalOr, Value>();
+      case DDL_LOGICAL_XOR: return f.template operator()<LogicalXor, Value>();
+      default: break;
+    }
+  }
+  switch (op) {
+    case DDL_MIN: return f.template operator()<Min, Value>();
+    case DDL_MAX: return f.template operator()<Max, Value>();
     default: DDL_CHECK(false, "op " + std::to_string(op));
   }
 }
@@ -85,25 +236,42 @@ void reduce_op(ddl_op op, std::span<const std::byte* const> inputs, T* out, std:
 
 void reduce_chunk(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
                   std::size_t count) {
-  if (count == 0) return;
-  switch (dtype) {
-    case DDL_INT32: return reduce_op(op, inputs, reinterpret_cast<std::int32_t*>(out), count);
-    case DDL_INT64: return reduce_op(op, inputs, reinterpret_cast<std::int64_t*>(out), count);
-    case DDL_FLOAT32: return reduce_op(op, inputs, reinterpret_cast<float*>(out), count);
-    case DDL_FLOAT64: return reduce_op(op, inputs, reinterpret_cast<double*>(out), count);
-    default: DDL_CHECK(false, "dtype " + std::to_string(dtype));
-  }
+  const int ranks = static_cast<int>(inputs.size());
+  with_type(dtype, [&]<class T>() {
+    T* elements = reinterpret_cast<T*>(out);
+    with_op<T>(op, [&]<class Op, class Value>() {
+      if constexpr (std::is_same_v<T, Value>) {
+        reduce_into<Op, T>(inputs, 0, elements, count);
+        if (op == DDL_AVERAGE) finish(elements, elements, count, true, ranks);
+      } else {
+        Value block[kBlock];
+        for (std::size_t first = 0; first < count; first += kBlock) {
+          const std::size_t size = std::min(kBlock, count - first);
+          reduce_into<Op, T>(inputs, first, block, size);
+          finish(block, elements + first, size, op == DDL_AVERAGE, ranks);
+        }
+      }
+    });
+  });
 }
 
-void divide_chunk(ddl_dtype dtype, std::byte* values, std::size_t count, int ranks) {
-  switch (dtype) {
-    case DDL_INT32: return divide_typed(reinterpret_cast<std::int32_t*>(values), count, std::int32_t{ranks});
-    case DDL_INT64: return divide_typed(reinterpret_cast<std::int64_t*>(values), count, std::int64_t{ranks});
-    case DDL_FLOAT32: return divide_typed(reinterpret_cast<float*>(values), count, static_cast<float>(ranks));
-    case DDL_FLOAT64:
-      return divide_typed(reinterpret_cast<double*>(values), count, static_cast<double>(ranks));
-    default: DDL_CHECK(false, "dtype " + std::to_string(dtype));
-  }
+void reduce_partials(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
+                     std::size_t count) {
+  with_type(dtype, [&]<class T>() {
+    with_op<T>(op, [&]<class Op, class Value>() {
+      reduce_into<Op, T>(inputs, 0, reinterpret_cast<Value*>(out), count);
+    });
+  });
+}
+
+void finish_chunk(ddl_dtype dtype, ddl_op op, const std::byte* partials, std::byte* out, std::size_t count,
+                  int ranks) {
+  with_type(dtype, [&]<class T>() {
+    with_op<T>(op, [&]<class, class Value>() {
+      finish(reinterpret_cast<const Value*>(partials), reinterpret_cast<T*>(out), count, op == DDL_AVERAGE,
+             ranks);
+    });
+  });
 }
 
 }  // namespace ddl::runtime

@@ -10,14 +10,23 @@ namespace ddl::runtime {
 
 /// out[e] = inputs[0][e] op inputs[1][e] op ..., from left to right, for count elements of dtype. The bits depend on
 /// the inputs alone: not on addresses, on count or on how a chunk was cut. out overlaps no input; all pointers are
-/// aligned to their element.
-///  - sum and product of integers wrap around;
-///  - average is the sum divided by the number of inputs: one rounded division, for integers toward zero;
-///  - min and max of floats give NaN if any input is NaN; of -0 and +0 the later one is taken.
+/// aligned to their element. op applies to dtype.
+///  - sum and product of integers wrap around; 16-bit floats are combined as float and rounded once;
+///  - average is the sum divided by the number of inputs: one rounded division, for integers toward zero; sums of
+///    integers below 64 bits do not wrap on the way;
+///  - min and max of floats give NaN if any input is NaN; of -0 and +0 the later one is taken;
+///  - a NaN that comes out is the type's quiet NaN without a sign, whichever went in;
+///  - logical operations and bool give 0 or 1.
 void reduce_chunk(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
                   std::size_t count);
 
-/// values[e] /= ranks for count elements: what turns a sum over ranks inputs into the average.
-void divide_chunk(ddl_dtype dtype, std::byte* values, std::size_t count, int ranks);
+/// The first half of that, for some of the ranks: out is of partial_dtype(dtype, op), sums of averages are not divided.
+/// Partial results are combined by reduce_chunk() of their own type, averages by sum.
+void reduce_partials(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
+                     std::size_t count);
+
+/// The second half: what all of so many ranks have come to. out may be partials if the types are the same.
+void finish_chunk(ddl_dtype dtype, ddl_op op, const std::byte* partials, std::byte* out, std::size_t count,
+                  int ranks);
 
 }  // namespace ddl::runtime

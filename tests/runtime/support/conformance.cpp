@@ -11,7 +11,18 @@
 namespace ddl::conformance {
 namespace {
 
-constexpr ddl_op kOps[] = {DDL_SUM, DDL_AVERAGE, DDL_MIN, DDL_MAX, DDL_PRODUCT};
+constexpr ddl_op kArithmetic[] = {DDL_SUM, DDL_AVERAGE, DDL_MIN, DDL_MAX, DDL_PRODUCT};
+constexpr ddl_op kOnBits[] = {DDL_BIT_AND,     DDL_BIT_OR,     DDL_BIT_XOR,
+                              DDL_LOGICAL_AND, DDL_LOGICAL_OR, DDL_LOGICAL_XOR};
+
+/// The operations that elements of T have.
+template <class T>
+std::vector<ddl_op> ops_of() {
+  std::vector<ddl_op> ops(std::begin(kArithmetic), std::end(kArithmetic));
+  if constexpr (std::is_same_v<T, Flag>) ops = {DDL_MIN, DDL_MAX};
+  if constexpr (kIsInteger<T>) ops.insert(ops.end(), std::begin(kOnBits), std::end(kOnBits));
+  return ops;
+}
 constexpr unsigned char kFence = 0xA5;
 constexpr std::size_t kFenceBytes = 64;
 
@@ -55,9 +66,9 @@ void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string
   if (got.equals(wanted)) return;
   for (std::uint64_t e = 0; e < wanted.size(); ++e) {
     const T value = got.at(e);
-    expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0, what + ": element " + std::to_string(e) + " is " +
-                                                                std::to_string(value) + " instead of " +
-                                                                std::to_string(wanted[e]));
+    expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0,
+           what + ": element " + std::to_string(e) + " is " + std::to_string(static_cast<Wide<T>>(value)) +
+               " instead of " + std::to_string(static_cast<Wide<T>>(wanted[e])));
   }
 }
 
@@ -153,13 +164,25 @@ void check_allgather_of(ddl_context* context, std::uint64_t count) {
   expect_bits(both, wanted, what + ", in place");
 }
 
-/// Calls check.operator()<T>() for every element type.
+/// Calls check.operator()<T>(counts) for every element type: with all counts for the usual ones, and for the others,
+/// which go the same ways, with a few of them.
 template <class Check>
-void for_every_type(Check check) {
-  check.template operator()<std::int32_t>();
-  check.template operator()<std::int64_t>();
-  check.template operator()<float>();
-  check.template operator()<double>();
+void for_every_type(const std::vector<std::uint64_t>& counts, Check check) {
+  check.template operator()<std::int32_t>(counts);
+  check.template operator()<std::int64_t>(counts);
+  check.template operator()<float>(counts);
+  check.template operator()<double>(counts);
+  std::vector<std::uint64_t> few{counts.front()};
+  if (counts.size() > 1) few = {counts[1], counts[counts.size() / 2], counts.back()};
+  check.template operator()<std::uint8_t>(few);
+  check.template operator()<std::int8_t>(few);
+  check.template operator()<std::uint16_t>(few);
+  check.template operator()<std::int16_t>(few);
+  check.template operator()<std::uint32_t>(few);
+  check.template operator()<std::uint64_t>(few);
+  check.template operator()<float16>(few);
+  check.template operator()<bfloat16>(few);
+  check.template operator()<Flag>(few);
 }
 
 /// Reduces one value per rank, rank r giving values[r % values.size()].
@@ -178,7 +201,8 @@ void check_special_floats(ddl_context* context, const Groups& groups) {
   for (int odd = 0; odd < ranks; ++odd) {
     std::vector<T> values(static_cast<std::size_t>(ranks), T{1});
     values[static_cast<std::size_t>(odd)] = nan;
-    for (const ddl_op op : kOps) expect(std::isnan(allreduce_one(context, values, op)), "NaN does not win");
+    for (const ddl_op op : kArithmetic)
+      expect(std::isnan(allreduce_one(context, values, op)), "NaN does not win");
     values[static_cast<std::size_t>(odd)] = -infinity;
     expect(allreduce_one(context, values, DDL_MIN) == -infinity, "min misses -infinity");
     expect(allreduce_one(context, values, DDL_MAX) == (ranks == 1 ? -infinity : T{1}), "max takes -infinity");
@@ -209,7 +233,23 @@ void check_special_integers(ddl_context* context) {
          "the average of equal values differs from them");
 }
 
-/// NaNs that differ in their bits, in buffers that are aligned differently on each rank: the results' bits must not.
+/// A type that is narrower than its sums.
+void check_wide_sums(ddl_context* context) {
+  const int ranks = ddl_size(context);
+  expect(allreduce_one<std::uint8_t>(context, {250}, DDL_AVERAGE) == 250, "sums of averages wrap at 8 bits");
+  expect(allreduce_one<std::int32_t>(context, {INT32_MAX}, DDL_AVERAGE) == INT32_MAX,
+         "sums of averages wrap at 32 bits");
+  // Each rank adds half a unit of the last place to rank 0's 2048: lost if every addition rounded to 16 bits.
+  std::vector<float16> values(static_cast<std::size_t>(ranks), float16(1.0f));
+  values[0] = float16(2048.0f);
+  const float16 sum = allreduce_one(context, values, DDL_SUM);
+  expect(sum == narrowed<float16>(2048.0f + static_cast<float>(ranks - 1)),
+         "float16 is rounded more than once");
+  values[0].bits = 0xFD01;  // a NaN with a sign
+  expect(allreduce_one(context, values, DDL_MAX).bits == 0x7E00, "a NaN is not the canonical one");
+}
+
+/// NaNs that differ in their bits, in buffers that are aligned differently on each rank: all become the same.
 void check_equal_nan_bits(ddl_context* context) {
   constexpr std::uint64_t kCount = 1021;
   const int ranks = ddl_size(context), rank = ddl_rank(context);
@@ -220,13 +260,15 @@ void check_equal_nan_bits(ddl_context* context) {
         0x7FC00000u | static_cast<std::uint32_t>(rank + 1) << 8 | static_cast<std::uint32_t>(e & 255);
     std::memcpy(&send[e], &bits, sizeof bits);
   }
-  for (const ddl_op op : kOps) {
+  for (const ddl_op op : kArithmetic) {
     expect_ok(ddl_allreduce(context, send.data(), recv.data() + offset, kCount, DDL_FLOAT32, op, nullptr),
               "NaNs");
     std::vector<std::int32_t> all(kCount * static_cast<std::size_t>(ranks)), own(kCount);
     std::memcpy(own.data(), recv.data() + offset, kCount * sizeof(float));
     expect_ok(ddl_allgather(context, own.data(), all.data(), kCount, DDL_INT32, nullptr),
               "gathering the bits");
+    expect(std::count(own.begin(), own.end(), 0x7FC00000) == static_cast<std::ptrdiff_t>(kCount),
+           "a NaN is not the canonical one, op " + std::to_string(op));
     for (int other = 0; other < ranks; ++other) {
       expect(std::equal(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(kCount) * other),
              "the bits of NaNs differ between ranks, op " + std::to_string(op));
@@ -316,24 +358,24 @@ std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int rank
 
 void check_allreduce(ddl_context* context, const std::vector<std::uint64_t>& counts) {
   const Groups groups = groups_of(context);
-  for_every_type([&]<class T>() {
-    for (const std::uint64_t count : counts) {
-      for (const ddl_op op : kOps) check_allreduce_of<T>(context, groups, count, op);
+  for_every_type(counts, [&]<class T>(const std::vector<std::uint64_t>& some) {
+    for (const std::uint64_t count : some) {
+      for (const ddl_op op : ops_of<T>()) check_allreduce_of<T>(context, groups, count, op);
     }
   });
 }
 
 void check_broadcast(ddl_context* context, const std::vector<std::uint64_t>& counts) {
-  for_every_type([&]<class T>() {
-    for (const std::uint64_t count : counts) {
+  for_every_type(counts, [&]<class T>(const std::vector<std::uint64_t>& some) {
+    for (const std::uint64_t count : some) {
       for (int root = 0; root < ddl_size(context); ++root) check_broadcast_of<T>(context, count, root);
     }
   });
 }
 
 void check_allgather(ddl_context* context, const std::vector<std::uint64_t>& counts) {
-  for_every_type([&]<class T>() {
-    for (const std::uint64_t count : counts) check_allgather_of<T>(context, count);
+  for_every_type(counts, [&]<class T>(const std::vector<std::uint64_t>& some) {
+    for (const std::uint64_t count : some) check_allgather_of<T>(context, count);
   });
 }
 
@@ -343,6 +385,7 @@ void check_special_values(ddl_context* context) {
   check_special_floats<double>(context, groups);
   check_special_integers<std::int32_t>(context);
   check_special_integers<std::int64_t>(context);
+  check_wide_sums(context);
   check_equal_nan_bits(context);
 }
 
@@ -380,7 +423,11 @@ void check_bad_arguments(ddl_context* context) {
   refused(ddl_allreduce(context, data, nullptr, 1, DDL_FLOAT64, DDL_SUM, nullptr), "recv is null");
   refused(ddl_allreduce(context, data, data, 1, 99, DDL_SUM, nullptr), "dtype 99 does not exist");
   refused(ddl_allreduce(context, data, data, 1, -1, DDL_SUM, nullptr), "dtype -1 does not exist");
-  refused(ddl_allreduce(context, data, data, 1, DDL_FLOAT64, 5, nullptr), "op 5 does not exist");
+  refused(ddl_allreduce(context, data, data, 1, DDL_FLOAT64, 11, nullptr), "op 11 does not exist");
+  refused(ddl_allreduce(context, data, data, 1, DDL_BFLOAT16, DDL_BIT_AND, nullptr),
+          "there is no bitwise and of bfloat16");
+  refused(ddl_allreduce(context, data, data, 1, DDL_BOOL, DDL_AVERAGE, nullptr),
+          "there is no average of bool");
   refused(ddl_allreduce(context, data, data, UINT64_MAX / 8, DDL_FLOAT64, DDL_SUM, nullptr),
           "does not fit into memory");
   refused(ddl_allreduce(context, data, data + 1, 2, DDL_FLOAT64, DDL_SUM, nullptr), "overlap");

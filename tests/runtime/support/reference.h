@@ -1,34 +1,60 @@
 // What the collectives should compute, written a second time: one element, plainly, along the canonical tree.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
-#include "ddl/ddl.h"
+#include "ddl/ddl.hpp"
 
 namespace ddl::conformance {
 
+/// An element of DDL_BOOL: any byte.
+enum class Flag : std::uint8_t {};
+
 template <class T>
-struct TypeOf;
-template <>
-struct TypeOf<std::int32_t> {
-  static constexpr ddl_dtype value = DDL_INT32;
+struct TypeOf {
+  static constexpr ddl_dtype value = detail::dtype_of<T>();
 };
 template <>
-struct TypeOf<std::int64_t> {
-  static constexpr ddl_dtype value = DDL_INT64;
+struct TypeOf<Flag> {
+  static constexpr ddl_dtype value = DDL_BOOL;
 };
-template <>
-struct TypeOf<float> {
-  static constexpr ddl_dtype value = DDL_FLOAT32;
-};
-template <>
-struct TypeOf<double> {
-  static constexpr ddl_dtype value = DDL_FLOAT64;
-};
+
+template <class T>
+constexpr bool kIsInteger = std::is_integral_v<T> || std::is_same_v<T, Flag>;
+
+/// What elements of T are combined in: the widest integers, double for double, otherwise float.
+template <class T>
+using Wide =
+    std::conditional_t<kIsInteger<T>, std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>,
+                       std::conditional_t<std::is_same_v<T, double>, double, float>>;
+
+/// Rounds a float to so many fraction bits, ties to even, by nothing but exact arithmetic.
+inline float rounded_to(float value, int fraction_bits, int least_exponent) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const int exponent = std::max(std::ilogb(value), least_exponent);
+  const double unit = std::ldexp(1.0, exponent - fraction_bits);
+  return static_cast<float>(std::nearbyint(static_cast<double>(value) / unit) * unit);
+}
+
+/// The value as an element of T.
+template <class T>
+T narrowed(Wide<T> value) {
+  if constexpr (std::is_same_v<T, float16>) {
+    const float rounded = rounded_to(value, 10, -14);
+    return float16(std::abs(rounded) > 65504.0f
+                       ? std::copysign(std::numeric_limits<float>::infinity(), rounded)
+                       : rounded);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    return bfloat16(rounded_to(value, 7, -126));
+  } else {
+    return static_cast<T>(value);
+  }
+}
 
 /// Element e of rank's input in a test of the given seed: any value of the type for integers, several magnitudes up to
 /// 500 for floats, so that the order of additions shows in the bits.
@@ -38,12 +64,14 @@ T input_element(int rank, std::uint64_t e, std::uint64_t seed) {
       (seed * 1000003 + static_cast<std::uint64_t>(rank)) * 0x9E3779B97F4A7C15u + e * 0xD1B54A32D192ED03u;
   x = (x ^ (x >> 29)) * 0xBF58476D1CE4E5B9u;
   x ^= x >> 32;
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_same_v<T, Flag>) {
+    return static_cast<Flag>((x & 1) != 0 ? x >> 8 | 1 : 0);
+  } else if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(x);
   } else {
     constexpr double kScales[] = {1e-6, 1e-5, 1e-4, 1e-3};
     const double mantissa = static_cast<double>(static_cast<std::int64_t>(x >> 8 & 0xFFFFF) - 0x80000);
-    return static_cast<T>((mantissa + 0.5) * kScales[x & 3]);
+    return narrowed<T>(static_cast<Wide<T>>((mantissa + 0.5) * kScales[x & 3]));
   }
 }
 
@@ -54,17 +82,28 @@ std::vector<T> input_of(int rank, std::uint64_t count, std::uint64_t seed) {
   return values;
 }
 
+/// Two values of T as they are on the way: sums of narrow integers need not have wrapped yet.
 template <class T>
-T combine(ddl_op op, T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    // Modulo 2^64, which is also right modulo 2^32.
+Wide<T> combine(ddl_op op, Wide<T> a, Wide<T> b) {
+  if constexpr (kIsInteger<T>) {
     const auto wide_a = static_cast<std::uint64_t>(a), wide_b = static_cast<std::uint64_t>(b);
-    if (op == DDL_SUM || op == DDL_AVERAGE) return static_cast<T>(wide_a + wide_b);
-    if (op == DDL_PRODUCT) return static_cast<T>(wide_a * wide_b);
+    // Modulo 2^64, which is also right modulo less; but what is compared must have wrapped.
+    switch (op) {
+      case DDL_SUM:
+      case DDL_AVERAGE: return static_cast<Wide<T>>(wide_a + wide_b);
+      case DDL_PRODUCT: return static_cast<Wide<T>>(wide_a * wide_b);
+      case DDL_BIT_AND: return static_cast<Wide<T>>(wide_a & wide_b);
+      case DDL_BIT_OR: return static_cast<Wide<T>>(wide_a | wide_b);
+      case DDL_BIT_XOR: return static_cast<Wide<T>>(wide_a ^ wide_b);
+      case DDL_LOGICAL_AND: return a != 0 && b != 0;
+      case DDL_LOGICAL_OR: return a != 0 || b != 0;
+      case DDL_LOGICAL_XOR: return (a != 0) != (b != 0);
+      default: break;
+    }
   } else {
     if (op == DDL_SUM || op == DDL_AVERAGE) return a + b;
     if (op == DDL_PRODUCT) return a * b;
-    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<Wide<T>>::quiet_NaN();
   }
   if (op == DDL_MIN) return a < b ? a : b;
   return a > b ? a : b;
@@ -77,12 +116,17 @@ using Groups = std::vector<std::vector<int>>;
 /// neighbours, then neighbours of those, until one value is left.
 template <class T>
 T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_t seed) {
-  std::vector<T> values;
+  const bool is_logical =
+      std::is_same_v<T, Flag> || op == DDL_LOGICAL_AND || op == DDL_LOGICAL_OR || op == DDL_LOGICAL_XOR;
+  const auto input = [&](int rank) {
+    const auto value = static_cast<Wide<T>>(input_element<T>(rank, e, seed));
+    return is_logical ? static_cast<Wide<T>>(value != 0) : value;
+  };
+  std::vector<Wide<T>> values;
   std::size_t ranks = 0;
   for (const std::vector<int>& group : groups) {
-    T value = input_element<T>(group[0], e, seed);
-    for (std::size_t i = 1; i < group.size(); ++i)
-      value = combine(op, value, input_element<T>(group[i], e, seed));
+    Wide<T> value = input(group[0]);
+    for (std::size_t i = 1; i < group.size(); ++i) value = combine<T>(op, value, input(group[i]));
     values.push_back(value);
     ranks += group.size();
   }
@@ -90,12 +134,12 @@ T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_
   while (power * 2 <= values.size()) power *= 2;
   for (std::size_t pairs = values.size() - power; values.size() > 1; pairs = values.size() / 2) {
     if (pairs == 0) pairs = values.size() / 2;
-    std::vector<T> next;
-    for (std::size_t i = 0; i < pairs; ++i) next.push_back(combine(op, values[2 * i], values[2 * i + 1]));
+    std::vector<Wide<T>> next;
+    for (std::size_t i = 0; i < pairs; ++i) next.push_back(combine<T>(op, values[2 * i], values[2 * i + 1]));
     next.insert(next.end(), values.begin() + static_cast<std::ptrdiff_t>(2 * pairs), values.end());
     values = next;
   }
-  return op == DDL_AVERAGE ? static_cast<T>(values[0] / static_cast<T>(ranks)) : values[0];
+  return narrowed<T>(op == DDL_AVERAGE ? values[0] / static_cast<Wide<T>>(ranks) : values[0]);
 }
 
 }  // namespace ddl::conformance
