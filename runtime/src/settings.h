@@ -24,7 +24,7 @@ struct Settings {
   /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its host, and
   /// must be the same on all hosts.
   std::optional<std::size_t> staging_bytes;
-  static constexpr std::size_t kHostStagingBytes = std::size_t{32} << 10;
+  static constexpr std::size_t kHostStagingBytes = std::size_t{128} << 10;
   /// Larger, because each chunk costs round trips on the network.
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.

@@ -100,9 +100,10 @@ TEST_CASE("everybody is told within a second who died inside a collective") {
   // With CPUs enough a wait spins first, without it sleeps at once.
   job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
   // The second chunk of the second allreduce, of four chunks.
+  constexpr std::uint64_t kChunk = 8192, kCount = 4 * kChunk;
+  job.settings.staging_bytes = kChunk * sizeof(float);
   job.settings.fault = FaultPlan{"allreduce." + point, victim, 6};
   CAPTURE(job.ranks, victim, point);
-  constexpr std::uint64_t kCount = 4 * 8192;
 
   const auto ends = job.run([](RankPlace& place) {
     ddl_context* context = place.join();

@@ -30,6 +30,7 @@ struct float16 {
   float16() = default;
   explicit float16(float value) noexcept : bits(round(value)) {}
 
+  // NOLINTNEXTLINE(google-explicit-constructor): it loses nothing
   operator float() const noexcept {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     const std::uint32_t rest = bits & 0x7FFFu;
@@ -66,6 +67,7 @@ struct bfloat16 {
   bfloat16() = default;
   explicit bfloat16(float value) noexcept : bits(round(value)) {}
 
+  // NOLINTNEXTLINE(google-explicit-constructor): it loses nothing
   operator float() const noexcept { return detail::float_of_bits(static_cast<std::uint32_t>(bits) << 16); }
 
  private:

@@ -44,6 +44,9 @@ Outcome allreduce(Channel& channel, const std::byte* send, std::byte* recv, std:
       [&](std::size_t offset, std::size_t bytes) { copy_bytes(channel.own_slot(), send + offset, bytes); },
       [&](std::size_t offset, std::size_t bytes) {
         for (int i = 0; i < channel.size(); ++i) slots[static_cast<std::size_t>(i)] = channel.slot(i);
+        // The own part is nearer in the caller's buffer, unless the result is written there before it is read.
+        const int own = channel.index();
+        if (send != recv || own < 2) slots[static_cast<std::size_t>(own)] = send + offset;
         reduce_chunk(dtype, op, slots, recv + offset, bytes / element_size(dtype));
       });
 }

@@ -9,8 +9,8 @@
 namespace ddl::runtime {
 
 /// out[e] = inputs[0][e] op inputs[1][e] op ..., from left to right, for count elements of dtype. The bits depend on
-/// the inputs alone: not on addresses, on count or on how a chunk was cut. out overlaps no input; all pointers are
-/// aligned to their element. op applies to dtype.
+/// the inputs alone: not on addresses, on count, on how a chunk was cut, or on the instruction set. out may be one of the
+/// first two inputs and overlaps no other; all pointers are aligned to their element. op applies to dtype.
 ///  - sum and product of integers wrap around; 16-bit floats are combined as float and rounded once;
 ///  - average is the sum divided by the number of inputs: one rounded division, for integers toward zero; sums of
 ///    integers below 64 bits do not wrap on the way;
