@@ -147,7 +147,8 @@ TEST_CASE("fault plans are point:rank:n, and point:rank:n:stop") {
   REQUIRE(stop);
   CHECK(stop->passage == 3);
   CHECK(stop->stops);
-  for (const char* text : {"", "a", "a:1", ":1:1", "a:-1:1", "a:1:0", "a:1:1:1", "a:1:1:", "a:1:1:stop:", "a:x:1"}) {
+  for (const char* text :
+       {"", "a", "a:1", ":1:1", "a:-1:1", "a:1:0", "a:1:1:1", "a:1:1:", "a:1:1:stop:", "a:x:1"}) {
     CAPTURE(text);
     CHECK_FALSE(FaultPlan::parse(text));
   }
