@@ -15,14 +15,26 @@ constexpr ddl_op kArithmetic[] = {DDL_SUM, DDL_AVERAGE, DDL_MIN, DDL_MAX, DDL_PR
 constexpr ddl_op kOnBits[] = {DDL_BIT_AND,     DDL_BIT_OR,     DDL_BIT_XOR,
                               DDL_LOGICAL_AND, DDL_LOGICAL_OR, DDL_LOGICAL_XOR};
 
-/// The operations that elements of T have.
+/// The operations that elements of T have beside the usual ones; of bool, all.
 template <class T>
-std::vector<ddl_op> ops_of() {
-  std::vector<ddl_op> ops(std::begin(kArithmetic), std::end(kArithmetic));
-  if constexpr (std::is_same_v<T, Flag>) ops = {DDL_MIN, DDL_MAX};
-  if constexpr (kIsInteger<T>) ops.insert(ops.end(), std::begin(kOnBits), std::end(kOnBits));
-  return ops;
+std::vector<ddl_op> further_ops_of() {
+  if constexpr (std::is_same_v<T, Flag>) {
+    std::vector<ddl_op> ops(std::begin(kOnBits), std::end(kOnBits));
+    ops.insert(ops.end(), {DDL_MIN, DDL_MAX});
+    return ops;
+  } else if constexpr (kIsInteger<T>) {
+    return {std::begin(kOnBits), std::end(kOnBits)};
+  } else {
+    return {};
+  }
 }
+
+/// Some of the counts, for what goes the same ways as something that is tried with all.
+std::vector<std::uint64_t> few_of(const std::vector<std::uint64_t>& counts) {
+  if (counts.size() < 4) return {counts.back()};
+  return {counts[1], counts[counts.size() / 2]};
+}
+
 constexpr unsigned char kFence = 0xA5;
 constexpr std::size_t kFenceBytes = 64;
 
@@ -172,8 +184,7 @@ void for_every_type(const std::vector<std::uint64_t>& counts, Check check) {
   check.template operator()<std::int64_t>(counts);
   check.template operator()<float>(counts);
   check.template operator()<double>(counts);
-  std::vector<std::uint64_t> few{counts.front()};
-  if (counts.size() > 1) few = {counts[1], counts[counts.size() / 2], counts.back()};
+  const std::vector<std::uint64_t> few = few_of(counts);
   check.template operator()<std::uint8_t>(few);
   check.template operator()<std::int8_t>(few);
   check.template operator()<std::uint16_t>(few);
@@ -359,8 +370,13 @@ std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int rank
 void check_allreduce(ddl_context* context, const std::vector<std::uint64_t>& counts) {
   const Groups groups = groups_of(context);
   for_every_type(counts, [&]<class T>(const std::vector<std::uint64_t>& some) {
-    for (const std::uint64_t count : some) {
-      for (const ddl_op op : ops_of<T>()) check_allreduce_of<T>(context, groups, count, op);
+    if constexpr (!std::is_same_v<T, Flag>) {
+      for (const std::uint64_t count : some) {
+        for (const ddl_op op : kArithmetic) check_allreduce_of<T>(context, groups, count, op);
+      }
+    }
+    for (const std::uint64_t count : few_of(counts)) {
+      for (const ddl_op op : further_ops_of<T>()) check_allreduce_of<T>(context, groups, count, op);
     }
   });
 }
