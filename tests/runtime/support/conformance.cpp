@@ -78,6 +78,7 @@ void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string
   if (got.equals(wanted)) return;
   for (std::uint64_t e = 0; e < wanted.size(); ++e) {
     const T value = got.at(e);
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits are what is promised
     expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0,
            what + ": element " + std::to_string(e) + " is " + std::to_string(static_cast<Wide<T>>(value)) +
                " instead of " + std::to_string(static_cast<Wide<T>>(wanted[e])));

@@ -119,6 +119,7 @@ T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_
   const bool is_logical =
       std::is_same_v<T, Flag> || op == DDL_LOGICAL_AND || op == DDL_LOGICAL_OR || op == DDL_LOGICAL_XOR;
   const auto input = [&](int rank) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): of int8 the number is meant
     const auto value = static_cast<Wide<T>>(input_element<T>(rank, e, seed));
     return is_logical ? static_cast<Wide<T>>(value != 0) : value;
   };
