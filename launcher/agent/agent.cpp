@@ -26,9 +26,9 @@
 #include "launcher/message/codec.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/descendants.h"
-#include "launcher/process/is_stopped.h"
 #include "launcher/process/oom_events.h"
 #include "launcher/process/open_files_limit.h"
+#include "launcher/process/stopped_watch.h"
 #include "launcher/process/terminator.h"
 #include "net/job_key.h"
 

@@ -14,9 +14,4 @@ bool is_stopped(pid_t pid) {
   return (*stat)[name_end + 2] == 'T';
 }
 
-bool StoppedWatch::is_stopped_for_good() {
-  stopped_looks_ = is_stopped(pid_) ? stopped_looks_ + 1 : 0;
-  return stopped_looks_ >= kLooks;
-}
-
 }  // namespace ddl::launcher

@@ -20,6 +20,7 @@
 #include "launcher/process/close_fds.h"
 #include "launcher/process/descendants.h"
 #include "launcher/process/is_stopped.h"
+#include "launcher/process/stopped_watch.h"
 #include "launcher/spawner/start_child.h"
 
 namespace ddl::launcher {

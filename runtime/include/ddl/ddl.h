@@ -72,11 +72,11 @@ typedef struct ddl_bfloat16 {
 typedef int32_t ddl_op;
 enum {
   DDL_SUM = 0, /**< integers wrap around; not for bool */
-  DDL_AVERAGE =
-      1,       /**< sum divided by the number of ranks; integers round toward zero, and only sums of 64 bits
-                            wrap around before; not for bool */
-  DDL_MIN = 2, /**< NaN in any input gives NaN */
-  DDL_MAX = 3, /**< NaN in any input gives NaN */
+  /** Sum divided by the number of ranks; integers round toward zero, and only sums of 64 bits wrap around before. Not
+   *  for bool. */
+  DDL_AVERAGE = 1,
+  DDL_MIN = 2,     /**< NaN in any input gives NaN */
+  DDL_MAX = 3,     /**< NaN in any input gives NaN */
   DDL_PRODUCT = 4, /**< integers wrap around; not for bool */
   DDL_BIT_AND = 5, /**< this and the following: integers and bool */
   DDL_BIT_OR = 6,

@@ -106,7 +106,7 @@ void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd
     return;
   }
   const auto taken = link.controls.find(peer.call);
-  if (taken == link.controls.end()) return;  // it will call again
+  if (taken == link.controls.end()) return;  // of a connection that it never had: no rank of ours says that
   const auto from = net::peer_address(taken->second.get());
   link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
   link.peer = peer;
