@@ -37,7 +37,7 @@ Bytes reduced(ddl_dtype dtype, ddl_op op, const std::vector<Bytes>& inputs, std:
   std::vector<const std::byte*> pointers;
   for (const Bytes& input : inputs) pointers.push_back(input.data());
   Bytes out(count * element_size(dtype));
-  reduce_chunk(dtype, op, pointers, out.data(), count);
+  reduce_chunk({dtype, op}, pointers, out.data(), count);
   return out;
 }
 
@@ -84,14 +84,14 @@ TEST_CASE("how a chunk is cut does not show in the bits, nor does reducing it in
       length = std::min(length, kCount - first);
       std::vector<const std::byte*> parts;
       for (const Bytes& input : inputs) parts.push_back(input.data() + first * size);
-      reduce_chunk(dtype, op, parts, pieces.data() + first * size, length);
+      reduce_chunk({dtype, op}, parts, pieces.data() + first * size, length);
     }
     CHECK(pieces == whole);
     for (const std::size_t place : {0u, 1u}) {
       Bytes both = inputs[place];
       std::vector<const std::byte*> parts{inputs[0].data(), inputs[1].data(), inputs[2].data()};
       parts[place] = both.data();
-      reduce_chunk(dtype, op, parts, both.data(), kCount);
+      reduce_chunk({dtype, op}, parts, both.data(), kCount);
       both.resize(whole.size());
       CHECK(both == whole);
     }
@@ -110,12 +110,12 @@ TEST_CASE("partial results of some ranks come to the whole's result") {
     const std::size_t bytes = kCount * element_size(partial);
     Bytes left(bytes), right(bytes), both(bytes);
     const std::vector<const std::byte*> two{inputs[0].data(), inputs[1].data()}, one{inputs[2].data()};
-    reduce_partials(dtype, op, two, left.data(), kCount);
-    reduce_partials(dtype, op, one, right.data(), kCount);
+    reduce_partials({dtype, op}, two, left.data(), kCount);
+    reduce_partials({dtype, op}, one, right.data(), kCount);
     const std::vector<const std::byte*> sides{left.data(), right.data()};
-    reduce_chunk(partial, op == DDL_AVERAGE ? DDL_SUM : op, sides, both.data(), kCount);
+    reduce_chunk({partial, op == DDL_AVERAGE ? DDL_SUM : op}, sides, both.data(), kCount);
     Bytes out(kCount * element_size(dtype));
-    finish_chunk(dtype, op, both.data(), out.data(), kCount, 3);
+    finish_chunk({dtype, op}, both.data(), out.data(), kCount, 3);
     CHECK(out == reduced(dtype, op, inputs, kCount));
   });
 }

@@ -7,8 +7,13 @@
  *    against an older header keeps working with a newer library.
  *  - Ordered tier: all ranks of a process set call the same collectives in the same order. A rank that calls
  *    something else is told so, on every rank, before any receive buffer is written.
- *  - Threads: one collective at a time per context; a second concurrent call returns DDL_ERROR_BUSY and does
- *    nothing. ddl_rank() and its siblings may be called from any thread at any time before ddl_finalize().
+ *  - Ranks in arguments (root, to, from) and the order of parts in buffers are those of the call's process set:
+ *    0..its size-1. Sentences name ranks of the job.
+ *  - In place: where a function says so, recv may be (a part of) send; every other overlap of buffers is refused.
+ *  - After an error other than those of arguments, busy and mismatch, what receive buffers hold is undefined.
+ *  - Threads: one collective at a time per process set; a second concurrent call returns DDL_ERROR_BUSY and does
+ *    nothing. Different process sets may be used by different threads at the same time. ddl_rank() and its siblings
+ *    may be called from any thread at any time before ddl_finalize().
  *  - No function throws or lets an exception out. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
@@ -33,7 +38,7 @@ enum {
   DDL_OK = 0,
   DDL_ERROR_INVALID_ARGUMENT = 1, /**< a null pointer, unknown type or op, bad root, overlapping buffers */
   DDL_ERROR_MISMATCH = 2,         /**< the ranks called different collectives; the context stays usable */
-  DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this context */
+  DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this process set */
   DDL_ERROR_TIMEOUT = 4,          /**< a rank did not arrive in time; the context is aborted */
   DDL_ERROR_PEER_LOST = 5,        /**< a rank died, or left while it was waited for; the context is aborted */
   DDL_ERROR_ABORTED = 6,          /**< the context was aborted by an earlier error, or inherited by a fork */
@@ -86,8 +91,10 @@ enum {
   DDL_LOGICAL_XOR = 10 /**< 1 if an odd number of inputs is not 0, else 0 */
 };
 
-/** All ranks of the job. The only process set of this version. */
+/** The process set of all ranks of the job. */
 #define DDL_WORLD ((uint64_t)0)
+/** No process set: what a rank gets that is not a member of a new one. */
+#define DDL_NO_PROCESS_SET (~(uint64_t)0)
 
 typedef struct ddl_init_options {
   uint32_t struct_size;
@@ -101,12 +108,17 @@ typedef struct ddl_init_options {
 typedef struct ddl_call_options {
   uint32_t struct_size;
   uint32_t reserved;
-  uint64_t process_set;   /**< DDL_WORLD */
+  uint64_t process_set;   /**< whose ranks make the call: DDL_WORLD or one that this rank is a member of */
   double timeout_seconds; /**< 0 = the context's; the call fails with DDL_ERROR_TIMEOUT after this long */
   void* stream; /**< device stream that the buffers belong to; NULL = host memory, all there is here */
+  /** Of calls with an operation: every input is multiplied by prescale before, and the result by postscale after, in
+   *  the type that elements are combined in (float for 16-bit floats; integers go through double and are cut off
+   *  toward zero). Finite and not 0; the same on every rank; 1 = as it is. Not for bool. */
+  double prescale;
+  double postscale;
 } ddl_call_options;
 #define DDL_CALL_OPTIONS_INIT \
-  { (uint32_t)sizeof(ddl_call_options), 0u, DDL_WORLD, 0.0, (void*)0 }
+  { (uint32_t)sizeof(ddl_call_options), 0u, DDL_WORLD, 0.0, (void*)0, 1.0, 1.0 }
 
 /** Joins the job that this process was started in and stores the context in *context.
  *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), then singleton (a world of one).
@@ -133,10 +145,26 @@ DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
 
 /** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing.
  *  Elements are combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
- *  (docs/reference/libddl.md). recv may be send (in place); a partial overlap is refused. After an error
- *  other than those of arguments, busy and mismatch, what recv holds is undefined. */
+ *  (docs/reference/libddl.md). In place: recv == send. */
 DDL_API ddl_status ddl_allreduce(ddl_context* context, const void* send, void* recv, uint64_t count,
                                  ddl_dtype dtype, ddl_op op, const ddl_call_options* options);
+
+/** Like ddl_allreduce(), with the same bits, but only root receives. recv is used on root alone and may be null
+ *  elsewhere. In place on root: recv == send. */
+DDL_API ddl_status ddl_reduce(ddl_context* context, const void* send, void* recv, uint64_t count,
+                              ddl_dtype dtype, ddl_op op, int32_t root, const ddl_call_options* options);
+
+/** Combines like ddl_allreduce(), with the same bits, and gives each rank a part of the result: rank r receives
+ *  counts[r] elements, those that follow the parts of the ranks before it. send holds the sum of counts; counts has an
+ *  entry per rank, the same everywhere, and entries may be 0. In place: recv == send + the counts before this rank. */
+DDL_API ddl_status ddl_reduce_scatter(ddl_context* context, const void* send, void* recv,
+                                      const uint64_t* counts, ddl_dtype dtype, ddl_op op,
+                                      const ddl_call_options* options);
+
+/** Rank r receives the combination of the elements of ranks 0..r, from left to right. Not with DDL_AVERAGE.
+ *  In place: recv == send. */
+DDL_API ddl_status ddl_scan(ddl_context* context, const void* send, void* recv, uint64_t count,
+                            ddl_dtype dtype, ddl_op op, const ddl_call_options* options);
 
 /** Copies count elements of root's buffer into every other rank's buffer. */
 DDL_API ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype,
@@ -147,8 +175,61 @@ DDL_API ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t co
 DDL_API ddl_status ddl_allgather(ddl_context* context, const void* send, void* recv, uint64_t count,
                                  ddl_dtype dtype, const ddl_call_options* options);
 
+/** Like ddl_allgather() with counts[r] elements of rank r; counts has an entry per rank, the same everywhere, and entries
+ *  may be 0. In place: send == recv + the counts before this rank. */
+DDL_API ddl_status ddl_allgatherv(ddl_context* context, const void* send, void* recv, const uint64_t* counts,
+                                  ddl_dtype dtype, const ddl_call_options* options);
+
+/** Gathers count elements of every rank into root's recv, in rank order. recv holds size*count elements, is used on root
+ *  alone and may be null elsewhere. In place on root: send == recv + root*count elements. */
+DDL_API ddl_status ddl_gather(ddl_context* context, const void* send, void* recv, uint64_t count,
+                              ddl_dtype dtype, int32_t root, const ddl_call_options* options);
+
+/** Rank r receives the r-th count elements of root's send. send holds size*count elements, is used on root alone and may
+ *  be null elsewhere. In place on root: recv == send + root*count elements. */
+DDL_API ddl_status ddl_scatter(ddl_context* context, const void* send, void* recv, uint64_t count,
+                               ddl_dtype dtype, int32_t root, const ddl_call_options* options);
+
+/** Sends the r-th count elements of send to rank r, and receives the elements of rank r as the r-th count elements of
+ *  recv; both hold size*count elements. In place: recv == send. */
+DDL_API ddl_status ddl_alltoall(ddl_context* context, const void* send, void* recv, uint64_t count,
+                                ddl_dtype dtype, const ddl_call_options* options);
+
+/** Sends send_counts[r] elements to rank r, one part after the other in send, and receives every rank's part, one after
+ *  the other in rank order, in recv, which has room for recv_capacity elements. recv_counts[r] becomes the number of
+ *  elements that came from rank r. Both arrays have an entry per rank and belong to this rank alone.
+ *  If some rank has too little room, every rank gets DDL_ERROR_MISMATCH and nothing but recv_counts is written. Not in
+ *  place. */
+DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const uint64_t* send_counts, void* recv,
+                                 uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
+                                 const ddl_call_options* options);
+
 /** Returns when every rank has called it. */
 DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* options);
+
+/** Makes a process set of some ranks of the job: ranks[0..count-1] become its ranks 0..count-1, in that order.
+ *  Collective over the whole job, with the same list everywhere. *process_set becomes the set's number, by which this
+ *  process knows it (another may have another number for it), or DDL_NO_PROCESS_SET on ranks that are not in the list.
+ *  A set has shared memory, connections and an order of calls of its own; it ends with ddl_process_set_free() or
+ *  ddl_finalize(). */
+DDL_API ddl_status ddl_process_set_create(ddl_context* context, const int32_t* ranks, int32_t count,
+                                          uint64_t* process_set);
+
+/** Makes process sets of the ranks of one: those that give the same color, 0 or above, come into the same set, ordered by
+ *  key and, where keys are equal, by their rank in parent. A negative color: into none (DDL_NO_PROCESS_SET).
+ *  Collective over parent. */
+DDL_API ddl_status ddl_process_set_split(ddl_context* context, uint64_t parent, int32_t color, int32_t key,
+                                         uint64_t* process_set);
+
+/** Leaves a process set; its number is not used again. Not collective: the others may go on using the set, but not wait
+ *  for this rank. DDL_NO_PROCESS_SET is allowed and does nothing; DDL_WORLD is refused. */
+DDL_API ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set);
+
+/** This rank's rank in a process set, and the number of its ranks; -1 if this rank knows no such set. */
+DDL_API int32_t ddl_process_set_rank(const ddl_context* context, uint64_t process_set);
+DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t process_set);
+/** Fills ranks, which has room for ddl_process_set_size() entries: the job's ranks of the set's ranks. */
+DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
 
 /** The calling thread's last error in one sentence; "" if there was none. Valid until its next call into libddl. */
 DDL_API const char* ddl_last_error(void);

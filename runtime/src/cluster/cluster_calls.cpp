@@ -57,13 +57,13 @@ std::size_t ClusterAllreduce::gather(std::uint64_t chunk, SliceBuffers& buffers)
   buffers.resize(bytes);
   std::vector<const std::byte*> inputs;
   for (int i = 0; i < local_size(); ++i) inputs.push_back(input_of(i) + slice.first * element_);
-  reduce_partials(dtype_, op_, inputs, buffers.value.data(), slice.count);
+  reduce_partials({dtype_, op_}, inputs, buffers.value.data(), slice.count);
   return bytes;
 }
 
 void ClusterAllreduce::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
   const ElementRange slice = chunking_.slice(chunk, own_lane());
-  finish_chunk(dtype_, op_, buffers.value.data(), result, slice.count, ranks_);
+  finish_chunk({dtype_, op_}, buffers.value.data(), result, slice.count, ranks_);
 }
 
 void ClusterAllreduce::take(std::uint64_t chunk) {

@@ -15,7 +15,7 @@ void SliceBuffers::merge(Merge how, const Combine& combine) {
   }
   std::array<const std::byte*, 2> inputs{value.data(), received.data()};
   if (how == Merge::kPeerOnLeft) std::swap(inputs[0], inputs[1]);
-  reduce_chunk(combine.dtype, combine.op, inputs, merged.data(),
+  reduce_chunk({combine.dtype, combine.op}, inputs, merged.data(),
                value.size() / known_element_size(combine.dtype));
   value.swap(merged);
 }

@@ -47,7 +47,7 @@ Outcome allreduce(Channel& channel, const std::byte* send, std::byte* recv, std:
         // The own part is nearer in the caller's buffer, unless the result is written there before it is read.
         const int own = channel.index();
         if (send != recv || own < 2) slots[static_cast<std::size_t>(own)] = send + offset;
-        reduce_chunk(dtype, op, slots, recv + offset, bytes / element_size(dtype));
+        reduce_chunk({dtype, op}, slots, recv + offset, bytes / element_size(dtype));
       });
 }
 

@@ -276,32 +276,32 @@ void with_op(ddl_op op, F f) {
 
 }  // namespace
 
-void reduce_chunk(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
+void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                   std::size_t count) {
   const int ranks = static_cast<int>(inputs.size());
-  with_type(dtype, [&]<class T>() {
+  with_type(reduction.dtype, [&]<class T>() {
     T* elements = reinterpret_cast<T*>(out);
-    with_op<T>(op, [&]<class Op, class Value>() {
+    with_op<T>(reduction.op, [&]<class Op, class Value>() {
       // A block goes through all inputs before the next one, so that it stays in the first cache.
       [[maybe_unused]] Value wide[kBlock];
       for (std::size_t first = 0; first < count; first += kBlock) {
         const std::size_t size = std::min(kBlock, count - first);
         if constexpr (std::is_same_v<T, Value>) {
           reduce_into<Op, T>(inputs, first, elements + first, size);
-          if (op == DDL_AVERAGE) finish(elements + first, elements + first, size, true, ranks);
+          if (reduction.op == DDL_AVERAGE) finish(elements + first, elements + first, size, true, ranks);
         } else {
           reduce_into<Op, T>(inputs, first, wide, size);
-          finish(wide, elements + first, size, op == DDL_AVERAGE, ranks);
+          finish(wide, elements + first, size, reduction.op == DDL_AVERAGE, ranks);
         }
       }
     });
   });
 }
 
-void reduce_partials(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
+void reduce_partials(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                      std::size_t count) {
-  with_type(dtype, [&]<class T>() {
-    with_op<T>(op, [&]<class Op, class Value>() {
+  with_type(reduction.dtype, [&]<class T>() {
+    with_op<T>(reduction.op, [&]<class Op, class Value>() {
       Value* values = reinterpret_cast<Value*>(out);
       for (std::size_t first = 0; first < count; first += kBlock) {
         reduce_into<Op, T>(inputs, first, values + first, std::min(kBlock, count - first));
@@ -310,11 +310,11 @@ void reduce_partials(ddl_dtype dtype, ddl_op op, std::span<const std::byte* cons
   });
 }
 
-void finish_chunk(ddl_dtype dtype, ddl_op op, const std::byte* partials, std::byte* out, std::size_t count,
+void finish_chunk(const Reduction& reduction, const std::byte* partials, std::byte* out, std::size_t count,
                   int ranks) {
-  with_type(dtype, [&]<class T>() {
-    with_op<T>(op, [&]<class, class Value>() {
-      finish(reinterpret_cast<const Value*>(partials), reinterpret_cast<T*>(out), count, op == DDL_AVERAGE,
+  with_type(reduction.dtype, [&]<class T>() {
+    with_op<T>(reduction.op, [&]<class, class Value>() {
+      finish(reinterpret_cast<const Value*>(partials), reinterpret_cast<T*>(out), count, reduction.op == DDL_AVERAGE,
              ranks);
     });
   });

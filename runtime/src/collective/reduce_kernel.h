@@ -8,25 +8,35 @@
 
 namespace ddl::runtime {
 
+/// What a call does with the elements of all ranks. op applies to dtype.
+struct Reduction {
+  ddl_dtype dtype = DDL_INT32;
+  ddl_op op = DDL_SUM;
+  double prescale = 1.0;   ///< every input is multiplied by it first; finite, not 0, 1 for bool
+  double postscale = 1.0;  ///< the result is multiplied by it last; the same
+};
+
 /// out[e] = inputs[0][e] op inputs[1][e] op ..., from left to right, for count elements of dtype. The bits depend on
 /// the inputs alone: not on addresses, on count, on how a chunk was cut, or on the instruction set. out may be one of the
-/// first two inputs and overlaps no other; all pointers are aligned to their element. op applies to dtype.
+/// first two inputs and overlaps no other; all pointers are aligned to their element.
 ///  - sum and product of integers wrap around; 16-bit floats are combined as float and rounded once;
 ///  - average is the sum divided by the number of inputs: one rounded division, for integers toward zero; sums of
 ///    integers below 64 bits do not wrap on the way;
 ///  - min and max of floats give NaN if any input is NaN; of -0 and +0 the later one is taken;
 ///  - a NaN that comes out is the type's quiet NaN without a sign, whichever went in;
-///  - logical operations and bool give 0 or 1.
-void reduce_chunk(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
+///  - logical operations and bool give 0 or 1;
+///  - scales multiply in the type that elements are combined in; integers are multiplied as double, cut off toward
+///    zero, and where that does not fit become the nearest value of their type.
+void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                   std::size_t count);
 
 /// The first half of that, for some of the ranks: out is of partial_dtype(dtype, op), sums of averages are not divided.
-/// Partial results are combined by reduce_chunk() of their own type, averages by sum.
-void reduce_partials(ddl_dtype dtype, ddl_op op, std::span<const std::byte* const> inputs, std::byte* out,
+/// Partial results are combined by reduce_chunk() of their own type without scales, averages by sum.
+void reduce_partials(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                      std::size_t count);
 
 /// The second half: what all of so many ranks have come to. out may be partials if the types are the same.
-void finish_chunk(ddl_dtype dtype, ddl_op op, const std::byte* partials, std::byte* out, std::size_t count,
+void finish_chunk(const Reduction& reduction, const std::byte* partials, std::byte* out, std::size_t count,
                   int ranks);
 
 }  // namespace ddl::runtime
