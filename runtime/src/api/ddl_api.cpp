@@ -316,6 +316,21 @@ ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set) {
   });
 }
 
+ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    if (memory == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "memory is null");
+    return report(context->context->allocate(bytes, *memory));
+  });
+}
+
+ddl_status ddl_free(ddl_context* context, void* memory) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    return report(context->context->free_memory(memory));
+  });
+}
+
 int32_t ddl_process_set_rank(const ddl_context* context, uint64_t process_set) {
   const auto set = context == nullptr ? nullptr : context->context->set(process_set);
   return set ? set->rank() : -1;
