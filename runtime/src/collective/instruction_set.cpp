@@ -1,5 +1,9 @@
 #include "runtime/src/collective/instruction_set.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 
 namespace ddl::runtime {
@@ -11,10 +15,18 @@ struct Known {
   const Kernels* kernels;
 };
 
+#if defined(__x86_64__)
+/// Clang 16 cannot be asked as for the others. Whether the system keeps the registers, AVX says.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 std::vector<Known> known() {
   std::vector<Known> found{{InstructionSet::kBaseline, &kBaselineKernels}};
 #if defined(__x86_64__)
-  const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0;
+  const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && has_f16c();
   const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
                           __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
   if (has_avx2) found.push_back({InstructionSet::kAvx2, &kAvx2Kernels});

@@ -68,13 +68,11 @@ T plain_float(const Reduction& reduction, const std::vector<T>& elements) {
   const auto scaled = [](Value value, double factor) {
     return factor == 1.0 ? value : value * static_cast<Value>(factor);
   };
-  Value result = 0;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
+  Value result = scaled(static_cast<Value>(elements[0]), reduction.prescale);
+  for (std::size_t i = 1; i < elements.size(); ++i) {
     const Value element = scaled(static_cast<Value>(elements[i]), reduction.prescale);
     const bool has_nan = std::isnan(result) || std::isnan(element);
-    if (i == 0) {
-      result = element;
-    } else if (reduction.op == DDL_SUM || reduction.op == DDL_AVERAGE) {
+    if (reduction.op == DDL_SUM || reduction.op == DDL_AVERAGE) {
       result += element;
     } else if (reduction.op == DDL_PRODUCT) {
       result *= element;

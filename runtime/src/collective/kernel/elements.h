@@ -64,7 +64,6 @@ inline float value_of(Bfloat16 element) { return float_of(static_cast<std::uint3
 inline float value_of(Float16 element) {
   const std::uint32_t sign = static_cast<std::uint32_t>(element.bits & 0x8000u) << 16;
   const std::uint32_t rest = element.bits & 0x7FFFu;
-  // Without branches, so that a loop of it can be made of vectors: all three are computed and one is taken.
   const std::uint32_t small = bits_of(static_cast<float>(static_cast<std::int32_t>(rest)) * 0x1p-24f);
   const std::uint32_t normal = (rest << 13) + 0x38000000u;
   const std::uint32_t huge = rest << 13 | 0x7F800000u;
@@ -142,14 +141,14 @@ struct Product {
 struct Min {
   template <class Value>
   static Value of(Value a, Value b) {
-    return one_nan((a < b) | (a != a) ? a : b);
+    return one_nan(((a < b) | (a != a)) ? a : b);
   }
 };
 
 struct Max {
   template <class Value>
   static Value of(Value a, Value b) {
-    return one_nan((a > b) | (a != a) ? a : b);
+    return one_nan(((a > b) | (a != a)) ? a : b);
   }
 };
 

@@ -23,7 +23,7 @@ namespace {
 #endif
 
 /// Bytes of output that go through all inputs at a time, so that they stay in the first cache.
-constexpr std::size_t kBlockBytes = 4096;
+inline constexpr std::size_t kBlockBytes = 4096;
 
 /// How 16-bit floats are read and written: one at a time, of which compilers make poor vectors or none. An instruction set
 /// that converts several at once has a class with their number, and with load() and store() of a vector of floats from
