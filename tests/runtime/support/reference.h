@@ -8,7 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "ddl/ddl.hpp"
+#include "ddl/ddl.h"
+#include "ddl/half.hpp"
 
 namespace ddl::conformance {
 
@@ -16,13 +17,35 @@ namespace ddl::conformance {
 enum class Flag : std::uint8_t {};
 
 template <class T>
-struct TypeOf {
-  static constexpr ddl_dtype value = detail::dtype_of<T>();
-};
+struct TypeOf;
+template <ddl_dtype Number>
+using IsType = std::integral_constant<ddl_dtype, Number>;
 template <>
-struct TypeOf<Flag> {
-  static constexpr ddl_dtype value = DDL_BOOL;
-};
+struct TypeOf<std::int32_t> : IsType<DDL_INT32> {};
+template <>
+struct TypeOf<std::int64_t> : IsType<DDL_INT64> {};
+template <>
+struct TypeOf<float> : IsType<DDL_FLOAT32> {};
+template <>
+struct TypeOf<double> : IsType<DDL_FLOAT64> {};
+template <>
+struct TypeOf<std::uint8_t> : IsType<DDL_UINT8> {};
+template <>
+struct TypeOf<std::int8_t> : IsType<DDL_INT8> {};
+template <>
+struct TypeOf<std::uint16_t> : IsType<DDL_UINT16> {};
+template <>
+struct TypeOf<std::int16_t> : IsType<DDL_INT16> {};
+template <>
+struct TypeOf<std::uint32_t> : IsType<DDL_UINT32> {};
+template <>
+struct TypeOf<std::uint64_t> : IsType<DDL_UINT64> {};
+template <>
+struct TypeOf<float16> : IsType<DDL_FLOAT16> {};
+template <>
+struct TypeOf<bfloat16> : IsType<DDL_BFLOAT16> {};
+template <>
+struct TypeOf<Flag> : IsType<DDL_BOOL> {};
 
 template <class T>
 constexpr bool kIsInteger = std::is_integral_v<T> || std::is_same_v<T, Flag>;

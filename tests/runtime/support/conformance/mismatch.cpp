@@ -7,24 +7,6 @@
 namespace ddl::conformance {
 namespace {
 
-/// An alltoallv for whose parts one rank has no room: that shows only when all have said what they send.
-void check_too_little_room(const Place& place, int odd_rank) {
-  const auto size = static_cast<std::size_t>(place.size);
-  const std::string what = "too little room on rank " + std::to_string(odd_rank);
-  const ddl_call_options options = place.options();
-  const std::vector<std::uint64_t> counts(size, 3);
-  std::vector<std::uint64_t> came(size, 99);
-  Fenced<float> send(input_of<float>(place.rank, 3 * size, 1)), recv(3 * size);
-  const std::uint64_t room = 3 * size - (place.rank == odd_rank ? 1 : 0);
-  expect_status(ddl_alltoallv(place.context, send.data(), counts.data(), recv.data(), room, came.data(),
-                              DDL_FLOAT32, &options),
-                DDL_ERROR_MISMATCH, what);
-  expect_contains(ddl_last_error(),
-                  "rank " + std::to_string(place.ranks[static_cast<std::size_t>(odd_rank)]) + " on ");
-  expect(recv.is_untouched(), what + ": a receive buffer was written");
-  expect(came == counts, what + ": the numbers of elements are not told");
-}
-
 /// What a collective with a root, and one without, do after calls that did not fit.
 void check_usable(const Place& place, int root) {
   Trial trial;
@@ -62,6 +44,23 @@ void check_mismatch(const Place& place, const Variant& usual, const Variant& odd
     expect_contains(sentence, " called " + variant->said[0]);
     for (const std::string& part : variant->said) expect_contains(sentence, part);
   }
+}
+
+void check_too_little_room(const Place& place, int odd_rank) {
+  const auto size = static_cast<std::size_t>(place.size);
+  const std::string what = "too little room on rank " + std::to_string(odd_rank);
+  const ddl_call_options options = place.options();
+  const std::vector<std::uint64_t> counts(size, 3);
+  std::vector<std::uint64_t> came(size, 99);
+  Fenced<float> send(input_of<float>(place.rank, 3 * size, 1)), recv(3 * size);
+  const std::uint64_t room = 3 * size - (place.rank == odd_rank ? 1 : 0);
+  expect_status(ddl_alltoallv(place.context, send.data(), counts.data(), recv.data(), room, came.data(),
+                              DDL_FLOAT32, &options),
+                DDL_ERROR_MISMATCH, what);
+  expect_contains(ddl_last_error(),
+                  "rank " + std::to_string(place.ranks[static_cast<std::size_t>(odd_rank)]) + " ");
+  expect(recv.is_untouched(), what + ": a receive buffer was written");
+  expect(came == counts, what + ": the numbers of elements are not told");
 }
 
 void check_mismatches(ddl_context* context, Extent extent) {

@@ -31,4 +31,7 @@ std::vector<Disagreement> disagreements();
 /// Makes the calls and checks what all ranks are told, that nothing was written, and that the process set is usable.
 void check_mismatch(const Place& place, const Variant& usual, const Variant& odd, int odd_rank);
 
+/// An alltoallv for whose parts one rank has no room: that shows only when all have said what they send.
+void check_too_little_room(const Place& place, int odd_rank);
+
 }  // namespace ddl::conformance

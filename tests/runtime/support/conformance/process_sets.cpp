@@ -190,6 +190,7 @@ void check_mismatches_inside(const Place& world) {
     for (const Disagreement& disagreement : disagreements()) {
       for (int odd = 0; odd < 2; ++odd) check_mismatch(place, disagreement.usual, disagreement.odd[0], odd);
     }
+    for (int odd = 0; odd < 2; ++odd) check_too_little_room(place, odd);
     check_collectives(place);
   }
   free_set(world, set);
@@ -229,10 +230,11 @@ void check_set_arguments(const Place& world) {
   expect_refused(ddl_process_set_create(nullptr, first, 1, &set), "context is null");
   expect_refused(ddl_process_set_create(context, nullptr, 1, &set), "ranks is null");
   expect_refused(ddl_process_set_create(context, first, 1, nullptr), "process_set is null");
-  expect_refused(ddl_process_set_create(context, first, -1, &set), "-1");
-  expect_refused(ddl_process_set_create(context, beyond, 1, &set), "rank " + std::to_string(world.size));
-  expect_refused(ddl_process_set_create(context, negative, 1, &set), "rank -1");
-  expect_refused(ddl_process_set_create(context, twice, 2, &set), "rank 0");
+  expect_refused(ddl_process_set_create(context, first, -1, &set), "rank");
+  expect_refused(ddl_process_set_create(context, beyond, 1, &set),
+                 std::to_string(world.size) + " is not a rank");
+  expect_refused(ddl_process_set_create(context, negative, 1, &set), "-1 is not a rank");
+  expect_refused(ddl_process_set_create(context, twice, 2, &set), "0 is there twice");
   expect_refused(ddl_process_set_split(nullptr, DDL_WORLD, 0, 0, &set), "context is null");
   expect_refused(ddl_process_set_split(context, DDL_WORLD, 0, 0, nullptr), "process_set is null");
   expect_refused(ddl_process_set_split(context, 4711, 0, 0, &set), "process set 4711");
