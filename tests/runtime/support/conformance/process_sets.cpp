@@ -274,10 +274,9 @@ void check_process_sets(ddl_context* context) {
   check_splits(world);
   check_many_times(world);
   check_threads(world);
-  check_mismatches_inside(world);
   check_mismatches_of_making(world);
   check_set_arguments(world);
-  check_collectives(world);
+  check_mismatches_inside(world);
 }
 
 }  // namespace ddl::conformance
