@@ -139,6 +139,7 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given, const 
     if (arguments.counts != nullptr) request.counts = {arguments.counts, ranks};
     request.recv_capacity = arguments.recv_capacity;
     request.recv_counts = arguments.recv_counts;
+    request.job_ranks = set->job_ranks();
     if (auto checked = check_request(request, set->rank(), set->size()); !checked) return report(checked);
     return report(handle->context->run(*set, request, options.timeout_seconds));
   });
