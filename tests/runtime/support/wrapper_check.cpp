@@ -129,7 +129,7 @@ void check_errors(Context& context) {
   const int size = context.size();
   std::vector<int> values(static_cast<std::size_t>(size) + 1);
   expect_refused([&] { context.broadcast(values, size); }, "is not a rank of 0 to");
-  expect_refused([&] { (void)context.reduce_scatter(values, Counts(static_cast<std::size_t>(size), 2)); },
+  expect_refused([&] { (void)context.reduce_scatter(values, Counts(static_cast<std::size_t>(size), 3)); },
                  "reduce_scatter");
   expect_refused([&] { (void)context.allgatherv(values, Counts(static_cast<std::size_t>(size) + 1, 0)); },
                  "entry per rank");
