@@ -77,6 +77,25 @@ std::string as_list(const Report& report, const Case& one) {
   return table.text() + fmt::format("  A/A spread: {}\n\n", spread_text(one));
 }
 
+// Ours beside whichever peer is the fastest in each case: how long the peer takes, in units of our time.
+std::string against_best(const Report& report) {
+  TextTable table({"against the best peer", "p50", "p99 / p50", "best peer", "p50", "p99 / p50",
+                   "peer / ours", "quartiles", "verdict"});
+  for (const Case& one : report.cases) {
+    const Comparison* best = best_peer(one, report.entrants);
+    if (best == nullptr) continue;
+    const Figures* ours = one.figures_of(best->subject);
+    const Figures* theirs = one.figures_of(best->peer);
+    table.add({one.label, time_text(ours->p50()), fmt::format("{:.1f}", ours->p99() / ours->p50()),
+               report.entrant(best->peer).label, time_text(theirs->p50()),
+               fmt::format("{:.1f}", theirs->p99() / theirs->p50()),
+               fmt::format("{:.2f}", 1 / best->ratio.ratio),
+               fmt::format("{:.2f}..{:.2f}", 1 / best->ratio.high, 1 / best->ratio.low),
+               verdict_text(best->ratio, best->spread)});
+  }
+  return table.is_empty() ? std::string() : table.text() + "\n";
+}
+
 // One line per case, for cases that share their entrants: percentiles, then verdicts.
 std::string as_matrix(const Report& report) {
   std::vector<const Entrant*> present;
@@ -106,7 +125,7 @@ std::string as_matrix(const Report& report) {
     cpu.add({entrant->label, time_text(report.cases[0].figures_of(entrant->name)->cpu_seconds_per_run)});
   }
   const std::string ratios = verdicts.is_empty() ? std::string() : verdicts.text() + "\n";
-  return times.text() + "\n" + ratios + cpu.text() + "\n";
+  return times.text() + "\n" + ratios + against_best(report) + cpu.text() + "\n";
 }
 
 bool shares_entrants(const Report& report) {

@@ -42,30 +42,6 @@ inline void pause_cpu() {
 
 }  // namespace
 
-std::string plan_text(const std::vector<SizePlan>& plan) {
-  std::vector<std::string> parts;
-  for (const SizePlan& size : plan)
-    parts.push_back(fmt::format("{}:{}:{}", size.bytes, size.calls, size.warm_ups));
-  return join(parts, ",");
-}
-
-Result<std::vector<SizePlan>> parse_plan(std::string_view text) {
-  std::vector<SizePlan> plan;
-  for (const std::string_view part : split(text, ',')) {
-    const auto fields = split(part, ':');
-    std::vector<std::uint64_t> numbers;
-    for (const std::string_view field : fields) {
-      const auto number = parse_integer(field);
-      if (number && *number >= 0) numbers.push_back(static_cast<std::uint64_t>(*number));
-    }
-    if (fields.size() != 3 || numbers.size() != 3 || numbers[0] == 0 || numbers[1] == 0) {
-      return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not BYTES:CALLS:WARM-UPS", part));
-    }
-    plan.push_back({numbers[0], numbers[1], numbers[2]});
-  }
-  return plan;
-}
-
 Scoreboard::Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int ranks,
                        std::vector<SizePlan> plan)
     : fd_(std::move(fd)),
@@ -77,12 +53,24 @@ Scoreboard::Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int r
 Result<Scoreboard> Scoreboard::create(int ranks, const std::vector<SizePlan>& plan) {
   UniqueFd fd(::memfd_create("ddl-bench scoreboard", MFD_CLOEXEC));
   if (!fd) return fail_errno("memfd_create");
+  // Nothing lies in /dev/shm that a killed harness could leave behind.
+  std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get());
+  return create_in(std::move(fd), std::move(path), ranks, plan);
+}
+
+Result<Scoreboard> Scoreboard::create_file(const std::string& path, int ranks,
+                                           const std::vector<SizePlan>& plan) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) return fail_errno("create the scoreboard " + path);
+  return create_in(std::move(fd), path, ranks, plan);
+}
+
+Result<Scoreboard> Scoreboard::create_in(UniqueFd fd, std::string path, int ranks,
+                                         const std::vector<SizePlan>& plan) {
   const std::size_t size = total_bytes(ranks, plan);
   if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) return fail_errno("ftruncate the scoreboard");
   auto memory = MappedMemory::map_shared(fd.get(), size);
   if (!memory) return fail(std::move(memory.error()));
-  // Nothing lies in /dev/shm that a killed harness could leave behind.
-  std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get());
   return Scoreboard(std::move(fd), std::move(*memory), std::move(path), ranks, plan);
 }
 
