@@ -25,10 +25,11 @@ tl::unexpected<Error> refuse(std::string message) {
 
 Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   const bool is_said = options.ranks != 0 || options.hosts != 0 || !options.rate.empty() ||
-                       !options.sizes.empty() || !options.model.empty();
+                       !options.sizes.empty() || !options.model.empty() || !options.entrants.empty();
   if (is_said && !takes_job)
     return refuse(
-        "--np, --hosts, --rate, --sizes and --model are for the benchmarks of collectives and gradients");
+        "--np, --hosts, --rate, --sizes, --model and --entrants are for the benchmarks of collectives and "
+        "gradients");
   JobShape job;
   if (options.hosts != 0) job.hosts = options.hosts;
   job.ranks = options.ranks != 0 ? options.ranks : std::max(kRanks, job.hosts);
@@ -47,6 +48,7 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
     job.sizes.push_back(*bytes);
   }
   std::sort(job.sizes.begin(), job.sizes.end());
+  job.entrants = options.entrants;
   if (options.model.empty()) return job;
   const auto model = parse_model(options.model);
   if (!model) {

@@ -16,6 +16,7 @@ struct JobOptions {
   std::string rate;
   std::vector<std::string> sizes;
   std::string model;
+  std::vector<std::string> entrants;
 };
 
 /// The job that is meant; an error that says what cannot be meant. takes_job: whether the benchmark has such options.

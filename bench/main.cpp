@@ -83,6 +83,7 @@ std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& se
   std::vector<std::string> sizes;
   for (const std::uint64_t bytes : job.sizes) sizes.push_back(std::to_string(bytes));
   if (!sizes.empty()) words.insert(words.end(), {"--sizes", ddl::join(sizes, ",")});
+  if (!job.entrants.empty()) words.insert(words.end(), {"--entrants", ddl::join(job.entrants, ",")});
   words.insert(words.end(), {"--model", name_of(job.model)});
   return words;
 }
@@ -165,6 +166,8 @@ int main(int argc, char** argv) {
   app.add_option("--rate", job.rate, "What each host may send at most, as tc takes it: 1gbit, 10gbit");
   app.add_option("--sizes", job.sizes, "Message sizes: 4,64K,1M [4 B to 256 MiB]")->delimiter(',');
   app.add_option("--model", job.model, "Whose gradients: resnet50, resnet101, vgg16, bert-base, gpt2-small");
+  app.add_option("--entrants", job.entrants, "Only these take part: ddl,ddl-again,gloo; --list names them")
+      ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
 
   const Benchmark* benchmark = find_benchmark(name);

@@ -1,5 +1,7 @@
 #include "bench/peers.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "bench/cluster.h"
 #include "bench/host_launchers.h"
@@ -114,6 +116,10 @@ Words launcher_options(const Row& row, const Settings& settings) {
   return options;
 }
 
+bool is_wanted(const std::string& name, const Words& wanted) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+}
+
 void set_on_one_host(Row& row, const RankWork& work, const Site& site, const Settings& settings) {
   const RankProgram program{.argv = rank_words(row, work, settings),
                             .ranks = settings.job.ranks,
@@ -148,6 +154,7 @@ std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Sett
   std::vector<Entrant> entrants;
   for (Row& row : rows()) {
     if (row.where == (is_over_hosts ? Where::kOneHost : Where::kHosts)) continue;
+    if (!is_wanted(row.entrant.name, settings.job.entrants)) continue;
     if (is_over_hosts) {
       set_on_hosts(row, work, site, settings);
     } else {

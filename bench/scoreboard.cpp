@@ -1,12 +1,16 @@
 #include "bench/scoreboard.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <climits>
 #include <new>
 
 #include <fmt/format.h>
@@ -38,6 +42,27 @@ inline void pause_cpu() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+// Shared by processes, whatever their namespaces.
+void wake_all(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Until the word has reached turn. At first all that wait take turns on the CPU, so that they leave a meeting together; but
+// who is far ahead of the others must not take their time.
+void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn) {
+  constexpr std::chrono::milliseconds kPatience{1};
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  std::uint32_t seen = word.load(std::memory_order_acquire);
+  while (seen < turn) {
+    if (std::chrono::steady_clock::now() < give_up) {
+      ::sched_yield();
+    } else {
+      ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+    }
+    seen = word.load(std::memory_order_acquire);
+  }
 }
 
 }  // namespace
@@ -92,12 +117,12 @@ Result<Scoreboard> Scoreboard::open(const std::string& path, int ranks, const st
 // One rank's cache line; only that rank writes it. Ranks are never more than one meeting apart, so what was said at
 // one meeting may be overwritten at the next but one.
 struct Scoreboard::Place {
-  std::atomic<std::uint64_t> arrivals;
+  std::atomic<std::uint32_t> arrivals;  // a futex
   bool enough[2];
 };
 
 Scoreboard::Place& Scoreboard::place(int rank) const {
-  static_assert(sizeof(Place) <= kCacheLine && std::atomic<std::uint64_t>::is_always_lock_free);
+  static_assert(sizeof(Place) <= kCacheLine && std::atomic<std::uint32_t>::is_always_lock_free);
   // A fresh memfd is all zeros, which is a counter at zero on every platform we build for.
   return *std::launder(
       reinterpret_cast<Place*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
@@ -105,16 +130,15 @@ Scoreboard::Place& Scoreboard::place(int rank) const {
 
 bool Scoreboard::meet(int rank, bool may_yield, bool enough) {
   Place& own = place(rank);
-  const std::uint64_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
+  const std::uint32_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
   own.enough[turn % 2] = enough;
   own.arrivals.store(turn, std::memory_order_release);
+  if (may_yield) wake_all(own.arrivals);
   for (int other = 0; other < ranks_; ++other) {
-    while (place(other).arrivals.load(std::memory_order_acquire) < turn) {
-      if (may_yield) {
-        ::sched_yield();
-      } else {
-        pause_cpu();
-      }
+    if (may_yield) {
+      await_politely(place(other).arrivals, turn);
+    } else {
+      while (place(other).arrivals.load(std::memory_order_acquire) < turn) pause_cpu();
     }
   }
   return place(0).enough[turn % 2];

@@ -31,7 +31,8 @@ class Scoreboard {
   const std::string& path() const { return path_; }
 
   /// Returns when every rank has arrived as often as this one. Spins, so that all leave within a fraction of a
-  /// microsecond; may_yield gives the CPU away in between and is meant for more ranks than CPUs.
+  /// microsecond; may_yield gives the CPU away in between, sleeps after a millisecond, and is meant for more ranks than
+  /// CPUs: either all ranks of a meeting say so, or none.
   /// enough: what rank 0 wants to tell all ranks at this meeting; every rank gets rank 0's answer back.
   bool meet(int rank, bool may_yield, bool enough = false);
 

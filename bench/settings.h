@@ -18,8 +18,9 @@ struct JobShape {
   int hosts = 1;  ///< of a cluster, each with equally many of the ranks; 1: this machine, and no cluster
   std::string
       rate;  ///< what each host sends at most, as tc(8) writes it: "10gbit"; "": as fast as the machine is
-  std::vector<std::uint64_t> sizes;  ///< of messages, in bytes; empty: the benchmark's own
-  Model model = Model::kResnet50;    ///< whose gradients; "gradients" alone asks for it
+  std::vector<std::uint64_t> sizes;   ///< of messages, in bytes; empty: the benchmark's own
+  std::vector<std::string> entrants;  ///< names of those that take part; empty: all
+  Model model = Model::kResnet50;     ///< whose gradients; "gradients" alone asks for it
 };
 
 struct Settings {

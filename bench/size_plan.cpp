@@ -52,7 +52,7 @@ std::vector<SizePlan> plan_of_sizes(const std::vector<std::uint64_t>& sizes, boo
     if (quick && bytes > kMiB) continue;
     SizePlan size{bytes, std::clamp<std::uint64_t>(kTraffic / bytes, 8, 2000), 0};
     if (quick) size.calls = std::min<std::uint64_t>(size.calls, 4);
-    size.warm_ups = std::max<std::uint64_t>(size.calls / 10, 2);
+    size.warm_ups = std::clamp<std::uint64_t>(size.calls / 10, 2, 50);
     plan.push_back(size);
   }
   return plan;
