@@ -1,7 +1,7 @@
 // Which ranks are on which host, and how calls are cut for them.
 #include "runtime/src/bootstrap/host_layout.h"
 
-#include "runtime/src/cluster/chunking.h"
+#include "runtime/src/collective/chunking.h"
 #include "runtime/src/cluster/slot_areas.h"
 #include "runtime/src/link/control_frame.h"
 #include "runtime/src/transport/tcp/link_hello.h"
@@ -61,7 +61,8 @@ TEST_CASE("slices cover every element of every chunk once, in order") {
 TEST_CASE("a slot holds input, result and verdict apart") {
   for (const std::size_t staging : {std::size_t{64}, std::size_t{4096}}) {
     for (const int ranks : {2, 300}) {
-      const SlotAreas areas = SlotAreas::of(staging, ranks);
+      const SlotAreas areas = SlotAreas::of(staging, ranks, ranks / 2);
+      CHECK(areas.area_bytes >= static_cast<std::size_t>(ranks * ranks / 2) * sizeof(double));
       CHECK(areas.area_bytes >= staging);
       CHECK(areas.area_bytes >= static_cast<std::size_t>(ranks) * kLineBytes);
       CHECK(areas.slot_bytes() % kLineBytes == 0);

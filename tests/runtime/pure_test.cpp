@@ -236,6 +236,7 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
     place(&segment.told_record(i), sizeof(ToldRecord));
     for (const unsigned parity : {0u, 1u}) {
       place(&segment.flag(i, parity), sizeof(FlagLine));
+      place(&segment.call(i, parity), sizeof(CallLine));
       place(segment.slot(i, parity), kSlot);
       CHECK(has_reached(segment.flag(i, parity).word.load(), 77));
       CHECK_FALSE(has_reached(segment.flag(i, parity).word.load(), 78));

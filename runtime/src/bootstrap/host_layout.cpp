@@ -37,6 +37,27 @@ Result<HostLayout> HostLayout::of(std::vector<std::vector<int>> groups, int rank
   return layout;
 }
 
+int HostLayout::rank_count() const {
+  std::size_t count = 0;
+  for (const auto& ranks : hosts) count += ranks.size();
+  return static_cast<int>(count);
+}
+
+int HostLayout::host_of(int rank) const {
+  const auto has_it = [rank](const std::vector<int>& ranks) {
+    return std::binary_search(ranks.begin(), ranks.end(), rank);
+  };
+  const auto found = std::find_if(hosts.begin(), hosts.end(), has_it);
+  DDL_CHECK(found != hosts.end(), std::to_string(rank));
+  return static_cast<int>(found - hosts.begin());
+}
+
+int HostLayout::largest_host() const {
+  std::size_t most = 0;
+  for (const auto& ranks : hosts) most = std::max(most, ranks.size());
+  return static_cast<int>(most);
+}
+
 int HostLayout::local_rank(int rank) const {
   const std::vector<int>& ranks = local();
   return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());

@@ -19,7 +19,10 @@ struct HostLayout {
 
   int host_count() const { return static_cast<int>(hosts.size()); }
   const std::vector<int>& local() const { return hosts[static_cast<std::size_t>(own)]; }
+  int rank_count() const;
   int local_rank(int rank) const;  ///< of a rank of the own host
+  int host_of(int rank) const;     ///< the host, as an index of hosts, that a rank is on
+  int largest_host() const;        ///< how many ranks the host with the most has
   /// How many ranks of each host speak to the other hosts: as many as the smallest host has, so that the rank with one
   /// local rank has a partner of the same local rank everywhere.
   int lanes() const;

@@ -1,5 +1,8 @@
 #include "runtime/src/channel/call.h"
 
+#include <bit>
+#include <sstream>
+
 #include "base/text.h"
 #include "runtime/src/collective/element.h"
 
@@ -14,13 +17,38 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// "prescale 0.5, " unless the scale is 1.
+std::string scale_text(const char* name, double scale) {
+  if (scale == 1.0) return "";
+  std::ostringstream text;
+  text << name << " " << scale << ", ";
+  return text.str();
+}
+
 /// "sum, float32, 1000 elements"; "" for a barrier.
 std::string arguments(const Call& call) {
   if (call.kind == CallKind::kBarrier || call.kind == CallKind::kNone) return "";
   std::string text;
-  if (call.kind == CallKind::kAllreduce) text += std::string(op_name(call.op)) + ", ";
-  if (call.kind == CallKind::kBroadcast) text += "root " + std::to_string(call.root) + ", ";
-  return text + dtype_name(call.dtype) + ", " + counted(static_cast<std::int64_t>(call.count), "element");
+  if (has_op(call.kind)) {
+    text += std::string(op_name(call.op)) + ", " + scale_text("prescale", call.prescale) +
+            scale_text("postscale", call.postscale);
+  }
+  if (call.kind == CallKind::kTransfer) {
+    text += "from its rank " + std::to_string(call.root) + ", ";
+  } else if (has_root(call.kind)) {
+    text += "root " + std::to_string(call.root) + ", ";
+  }
+  if (call.kind == CallKind::kMakeSets) return text + counted(static_cast<std::int64_t>(call.count), "rank");
+  text += dtype_name(call.dtype);
+  if (call.kind == CallKind::kAlltoallv) return text;
+  text += ", " + counted(static_cast<std::int64_t>(call.count), "element");
+  if (call.counts != 0) {
+    // The numbers themselves are too many for a sentence; that they differ shows.
+    std::ostringstream digest;
+    digest << " in parts #" << std::hex << (call.counts & 0xFFFF'FFFF);
+    text += digest.str();
+  }
+  return text;
 }
 
 }  // namespace
@@ -29,9 +57,19 @@ const char* call_kind_name(CallKind kind) {
   switch (kind) {
     case CallKind::kNone: return "nothing";
     case CallKind::kAllreduce: return "allreduce";
+    case CallKind::kReduce: return "reduce";
+    case CallKind::kReduceScatter: return "reduce_scatter";
+    case CallKind::kScan: return "scan";
     case CallKind::kBroadcast: return "broadcast";
     case CallKind::kAllgather: return "allgather";
+    case CallKind::kAllgatherv: return "allgatherv";
+    case CallKind::kGather: return "gather";
+    case CallKind::kScatter: return "scatter";
+    case CallKind::kAlltoall: return "alltoall";
+    case CallKind::kAlltoallv: return "alltoallv";
+    case CallKind::kTransfer: return "transfer";
     case CallKind::kBarrier: return "barrier";
+    case CallKind::kMakeSets: return "making process sets";
   }
   return "unknown collective";
 }
@@ -40,7 +78,12 @@ std::uint64_t Call::fingerprint() const {
   const std::uint64_t what = static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(dtype) << 8 |
                              static_cast<std::uint64_t>(op) << 16 |
                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
-  return mix(mix(what) ^ count);
+  std::uint64_t print = mix(mix(what) ^ count);
+  if (counts != 0) print = mix(print ^ counts);
+  if (prescale != 1.0 || postscale != 1.0) {
+    print = mix(mix(print ^ std::bit_cast<std::uint64_t>(prescale)) ^ std::bit_cast<std::uint64_t>(postscale));
+  }
+  return print;
 }
 
 std::string Call::signature() const {
@@ -59,6 +102,12 @@ Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
   call.count = count;
   call.dtype = static_cast<std::uint8_t>(dtype);
   return call;
+}
+
+std::uint64_t digest_of(std::span<const std::uint64_t> numbers) {
+  std::uint64_t digest = numbers.size();
+  for (const std::uint64_t number : numbers) digest = mix(digest ^ number);
+  return digest;
 }
 
 }  // namespace ddl::runtime

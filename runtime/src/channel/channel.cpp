@@ -28,6 +28,11 @@ template <class ShouldStop>
 bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy, Deadline deadline,
                 ShouldStop should_stop) {
   if (policy.spin.count() > 0) {
+    // Who is awaited is most often here already, or nearly: that takes no look at a clock.
+    for (int look = 0; look < kLooksPerRound; ++look) {
+      if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
+      relax();
+    }
     const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
     do {
       for (int look = 0; look < kLooksPerRound; ++look) {
@@ -55,9 +60,11 @@ Channel::Channel(Segment segment, const Members& members, const GroupAbort& abor
       fault_(fault),
       sequence_(segment.first_sequence()) {}
 
-Outcome Channel::begin(Call call, CallDeadline deadline) {
-  call.number = ++calls_;
+Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
+  DDL_CHECK(chunk_bytes <= slot_bytes(), call.describe());
+  if (call.number == 0) call.number = ++calls_;
   call_ = call;
+  is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
   fingerprint_ = call.fingerprint();
   deadline_ = deadline;
   if (const auto cause = abort_.cause()) return tl::unexpected(abort_.describe(*cause, call_, false));
@@ -88,7 +95,7 @@ Outcome Channel::meet() {
   const std::uint32_t sequence = ++sequence_;
   FlagLine& own = segment_.flag(index_, sequence & 1);
   own.fingerprint = fingerprint_;
-  own.call = call_;
+  segment_.call(index_, sequence & 1).call = call_;
   FutexPlatform platform;
   FlagProtocol(platform).publish(own.word, index_, sequence, size(),
                                  [this](int i) -> SharedWord& { return segment_.sleeper(i).sleeps_on; });

@@ -43,10 +43,11 @@ class Channel {
   int size() const { return segment_.members(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
 
-  /// Begins a call: gives it its number, and fails if the group has been aborted.
-  Outcome begin(Call call, CallDeadline deadline);
-  /// This rank's staging slot for the next exchange.
-  std::byte* own_slot() const { return segment_.slot(index_, (sequence_ + 1) & 1); }
+  /// Begins a call: gives it its number, unless it has one because it goes on, and fails if the group has been aborted. chunk_bytes: how much of a slot it uses
+  /// at most, the same on all ranks that make this call.
+  Outcome begin(Call call, CallDeadline deadline, std::size_t chunk_bytes);
+  /// This rank's staging slot for the next exchange, of chunk_bytes of the call; aligned for every type.
+  std::byte* own_slot() const { return slot_at(index_, sequence_ + 1); }
   /// The call that was begun, with its number, and when it gives up.
   const Call& call() const { return call_; }
   const CallDeadline& deadline() const { return deadline_; }
@@ -57,11 +58,15 @@ class Channel {
   /// At the last exchange: the first member that called something else than member 0; nullopt if there is none.
   std::optional<int> odd_member() const;
   /// What a member called at the last exchange.
-  const Call& call_of(int index) const { return segment_.flag(index, sequence_ & 1).call; }
+  const Call& call_of(int index) const { return segment_.call(index, sequence_ & 1).call; }
   /// What a rank had in its slot at the last exchange; valid until the next.
-  const std::byte* slot(int index) const { return segment_.slot(index, sequence_ & 1); }
+  const std::byte* slot(int index) const { return slot_at(index, sequence_); }
 
  private:
+  std::byte* slot_at(int index, std::uint32_t sequence) const {
+    const unsigned parity = sequence & 1;
+    return is_small_ ? segment_.flag(index, parity).payload.data() : segment_.slot(index, parity);
+  }
   Outcome wait_for(int index);
   bool should_stop(int awaited) const { return abort_.is_raised() || abort_.has_left(awaited); }
   Outcome stopped(int awaited);
@@ -77,6 +82,7 @@ class Channel {
   std::uint64_t calls_ = 0;
   Call call_;
   std::uint64_t fingerprint_ = 0;
+  bool is_small_ = false;  ///< the call's chunks fit into flag lines
   CallDeadline deadline_;
 };
 

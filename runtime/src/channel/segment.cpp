@@ -9,7 +9,7 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 2;
+constexpr std::uint32_t kLayoutVersion = 3;
 constexpr std::size_t kPageBytes = 4096;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -18,7 +18,7 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 std::size_t Segment::slots_offset() const {
   // On a page of its own, so that flags and data never share one.
-  return round_up(flags_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(FlagLine), kPageBytes);
+  return round_up(calls_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(CallLine), kPageBytes);
 }
 
 std::size_t Segment::bytes_for(int members, std::size_t slot_bytes) {
@@ -41,7 +41,8 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentW
     new (&segment.told_record(i)) ToldRecord{};
     for (const unsigned parity : {0u, 1u}) {
       // As if every member had published the sequences up to the first: nothing after it has been reached.
-      new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, Call{}};
+      new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, {}};
+      new (&segment.call(i, parity)) CallLine{};
     }
   }
   return segment;

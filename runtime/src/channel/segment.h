@@ -4,7 +4,8 @@
 //   abort line        the cause of an abort; the one line that several members may write, once
 //   per member        a sleeper line, a presence line, a timeout record and a record of what happened on another host,
 //                     each written by that member alone
-//   per member        two flag lines, for even and odd sequences, written by that member alone
+//   per member        two flags, for even and odd sequences, written by that member alone: a line with the word and a
+//                     few bytes of payload, and a line that others read only if the calls differ
 //   per member        two staging slots, for even and odd sequences, written by that member alone
 //
 // No two members write the same cache line, except once, when the group is aborted or a member leaves: see
@@ -36,12 +37,20 @@ static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
 /// What a member shows of one exchange. The word is stored last and read first; the rest is stable until the exchange
 /// after the next.
 struct alignas(kLineBytes) FlagLine {
+  static constexpr std::size_t kPayloadBytes = 48;
   SharedWord word;
   std::uint32_t reserved;
   std::uint64_t fingerprint;
-  Call call;
+  /// Stands for the staging slot in calls whose chunk is as small as this: it comes with the line that is read anyway.
+  std::array<std::byte, kPayloadBytes> payload;
 };
 static_assert(sizeof(FlagLine) == kLineBytes);
+
+/// What the member calls, in full.
+struct alignas(kLineBytes) CallLine {
+  Call call;
+};
+static_assert(sizeof(CallLine) == kLineBytes);
 
 struct alignas(kLineBytes) SleeperLine {
   SharedWord sleeps_on;  ///< index + 1 of the member whose flag this member sleeps on; 0 = awake
@@ -112,6 +121,9 @@ class Segment {
   FlagLine& flag(int index, unsigned parity) const {
     return at<FlagLine>(flags_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(FlagLine));
   }
+  CallLine& call(int index, unsigned parity) const {
+    return at<CallLine>(calls_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(CallLine));
+  }
   std::byte* slot(int index, unsigned parity) const {
     return base_ + slots_offset() + (static_cast<std::size_t>(index) * 2 + parity) * slot_bytes_;
   }
@@ -132,6 +144,9 @@ class Segment {
     return sizeof(SegmentHeader) + sizeof(AbortLine) + static_cast<std::size_t>(index) * kMemberBytes;
   }
   std::size_t flags_offset() const { return member_offset(members_); }
+  std::size_t calls_offset() const {
+    return flags_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(FlagLine);
+  }
   std::size_t slots_offset() const;
 
   std::byte* base_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/src/cluster/cluster_calls.h"
+#include "runtime/src/cluster/cluster_move.h"
+#include "runtime/src/cluster/cluster_reduce.h"
+#include "runtime/src/collective/alltoallv.h"
 #include "runtime/src/collective/element.h"
 
 namespace ddl::runtime {
@@ -30,46 +32,101 @@ std::span<std::byte> writable_bytes_of(T& plain) {
 }  // namespace
 
 Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-                 FaultInjector& fault)
+                 bool has_mesh, ConnectMesh connect_mesh, FaultInjector& fault)
     : layout_(layout),
       areas_(areas),
       channel_(channel),
       lane_(std::move(lane)),
+      has_mesh_(has_mesh),
+      connect_mesh_(std::move(connect_mesh)),
       fault_(fault),
       agreement_steps_(allreduce_steps(layout.host_count(), layout.own)) {}
 
-Outcome Cluster::allreduce(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype,
-                           ddl_op op, CallDeadline deadline) {
-  Call call = make_call(CallKind::kAllreduce, count, dtype);
-  call.op = static_cast<std::uint8_t>(op);
-  ClusterAllreduce work({layout_, areas_, channel_}, agreement_steps_, send, recv, count, dtype, op);
-  return run(work, call, deadline);
+Outcome Cluster::run(const Request& request, CallDeadline deadline) {
+  const int ranks = layout_.rank_count();
+  const Call& call = request.call;
+  const auto move_all = [&](const BlockMove& blocks) {
+    return move(request, blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
+  };
+  switch (call.kind) {
+    case CallKind::kAllreduce:
+    case CallKind::kReduce: {
+      ClusterReduce work(place(), request);
+      return run(work, call, deadline);
+    }
+    case CallKind::kReduceScatter: {
+      ClusterReduceScatter work(place(), request);
+      return run(work, call, deadline);
+    }
+    case CallKind::kScan: return scan(request, deadline);
+    case CallKind::kTransfer:
+    case CallKind::kBroadcast: return move_all(BlockMove::broadcast(ranks, call.root, call.count));
+    case CallKind::kAllgather: return move_all(BlockMove::allgather(ranks, call.count));
+    case CallKind::kAllgatherv: return move_all(BlockMove::allgatherv(request.counts));
+    case CallKind::kGather: return move_all(BlockMove::gather(ranks, call.root, call.count));
+    case CallKind::kScatter: return move_all(BlockMove::scatter(ranks, call.root, call.count));
+    case CallKind::kAlltoall: return move_all(BlockMove::alltoall(ranks, call.count));
+    case CallKind::kAlltoallv: {
+      const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
+      return alltoallv(
+          request, ranks, own,
+          [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
+              std::byte* recv) { return move(part, blocks, element, send, recv, deadline); },
+          [&] { return channel_.call().number; });
+    }
+    case CallKind::kBarrier:
+    case CallKind::kMakeSets: {
+      ClusterBarrier work(place());
+      return run(work, call, deadline);
+    }
+    case CallKind::kNone: break;
+  }
+  DDL_CHECK(false, call.describe());
+  return {};
 }
 
-Outcome Cluster::broadcast(std::byte* buffer, std::uint64_t count, ddl_dtype dtype, int root,
-                           CallDeadline deadline) {
-  Call call = make_call(CallKind::kBroadcast, count, dtype);
-  call.root = root;
-  const int rank = layout_.local()[static_cast<std::size_t>(channel_.index())];
-  ClusterBroadcast work({layout_, areas_, channel_}, rank, buffer, count, dtype, root);
-  return run(work, call, deadline);
+Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element, const std::byte* send,
+                      std::byte* recv, CallDeadline deadline) {
+  ClusterMove work(place(), blocks, element, send, recv);
+  return run(work, request.call, deadline);
 }
 
-Outcome Cluster::allgather(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype,
-                           CallDeadline deadline) {
-  ClusterAllgather work({layout_, areas_, channel_}, send, recv, count, dtype);
-  return run(work, make_call(CallKind::kAllgather, count, dtype), deadline);
+Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
+  // Everybody gets the inputs of all, a part at a time, and combines those of the ranks up to its own.
+  constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+  const std::size_t element = known_element_size(request.dtype());
+  const auto ranks = static_cast<std::uint64_t>(layout_.rank_count());
+  const auto own = static_cast<std::size_t>(layout_.local()[static_cast<std::size_t>(channel_.index())]);
+  const Chunking parts{request.call.count, std::max<std::uint64_t>(kPartBytes / element / ranks, 1), 1};
+  Request part = request;
+  std::vector<std::byte> inputs;
+  for (std::uint64_t index = 0; index < std::max<std::uint64_t>(parts.chunks(), 1); ++index) {
+    const ElementRange range = parts.chunk(index);
+    const std::size_t bytes = range.count * element;
+    inputs.resize(ranks * bytes);
+    const std::size_t offset = range.first * element;
+    auto moved = move(part, BlockMove::allgather(static_cast<int>(ranks), range.count), element,
+                      request.send + offset, inputs.data(), deadline);
+    if (!moved) return moved;
+    part.call.number = channel_.call().number;
+    std::vector<const std::byte*> first_ranks;
+    for (std::size_t rank = 0; rank <= own; ++rank) first_ranks.push_back(inputs.data() + rank * bytes);
+    if (bytes > 0) reduce_chunk(request.reduction(), first_ranks, request.recv + offset, range.count);
+  }
+  return {};
 }
 
-Outcome Cluster::barrier(CallDeadline deadline) {
-  Call call;
-  call.kind = CallKind::kBarrier;
-  ClusterBarrier work({layout_, areas_, channel_});
-  return run(work, call, deadline);
+Outcome Cluster::have_mesh() {
+  if (has_mesh_) return {};
+  if (lane_) {
+    if (auto connected = connect_mesh_(*lane_); !connected) return connected;
+  }
+  has_mesh_ = true;
+  return {};
 }
 
 Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline) {
-  if (auto begun = channel_.begin(call, deadline); !begun) return begun;
+  if (auto begun = channel_.begin(call, deadline, areas_.slot_bytes()); !begun) return begun;
   const char* name = call_kind_name(call.kind);
   const std::uint64_t chunks = work.chunks();
   const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
@@ -106,8 +163,12 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
       std::memcpy(&verdict, areas_.verdict(channel_.slot(0)), sizeof verdict);
       if (auto same = verdict.outcome(); !same) return same;
       if (first == 1) work.take(0);
+      if (fills && work.needs_mesh()) {
+        if (auto connected = have_mesh(); !connected) return connected;
+      }
     }
     if (fills && lane_) begin_run(filled, work);
+    if (fills) work.take_inputs(filled);
     fault_.pass(name, "in_round");
     if (publishes) work.take(published);
   }
@@ -116,7 +177,11 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
 
 Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
   SliceBuffers& buffers = runs_[0].buffers();
-  const std::size_t own_bytes = rides ? work.gather(0, buffers) : 0;
+  if (rides) {
+    (void)work.gather(0, buffers);
+    buffers.resize(buffers.value.size());
+  }
+  const std::size_t own_bytes = rides ? buffers.value.size() : 0;
   std::vector<std::byte> scrap;
   for (const HostStep& step : agreement_steps_) {
     AgreementFrame own, other;
@@ -133,12 +198,12 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
       lane_->post_receive(step.host, writable_bytes_of(other), receiving);
       if (auto driven = drive([&] { return receiving == 0; }); !driven) return driven;
       if (other.magic != AgreementFrame::kMagic || other.payload_bytes > areas_.area_bytes)
-        return out_of_step(step.host);
+        return lane_->out_of_step(step.host, channel_.call());
       const Verdict merged = step.merge == Merge::kReplace       ? other.verdict
                              : step.merge == Merge::kPeerOnRight ? Verdict::merge(verdict, other.verdict)
                                                                  : Verdict::merge(other.verdict, verdict);
       const bool is_usable = merged.has_odd == 0;
-      if (is_usable && other.payload_bytes != own_bytes) return out_of_step(step.host);
+      if (is_usable && other.payload_bytes != own_bytes) return lane_->out_of_step(step.host, channel_.call());
       if (!is_usable) scrap.resize(other.payload_bytes);
       lane_->post_receive(
           step.host, is_usable ? std::span(buffers.received).first(own_bytes) : std::span(scrap), receiving);
@@ -154,8 +219,8 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
 
 void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
   HostRun& run = run_of(chunk);
-  const std::size_t unit_bytes = work.gather(chunk, run.buffers());
-  run.begin(*lane_, work.steps(), unit_bytes, work.combine(), channel_.call().number, chunk);
+  Route route = work.gather(chunk, run.buffers());
+  run.begin(*lane_, std::move(route), layout_.host_count(), work.combine(), channel_.call().number, chunk);
   end_running_ = chunk + 1;
   // Off to the kernel now; the rest goes on whenever this rank waits for its lane.
   while (lane_->move()) advance_runs();
@@ -173,14 +238,11 @@ Outcome Cluster::finish_run(std::uint64_t chunk) {
   HostRun& run = run_of(chunk);
   auto driven = lane_->drive(channel_.call(), channel_.deadline(), [&] {
     advance_runs();
-    return run.is_done() || run.is_out_of_step();
+    return run.is_done();
   });
   if (!driven) return driven;
-  if (run.is_out_of_step()) return out_of_step(run.step_host());
   first_running_ = chunk + 1;
   return {};
 }
-
-Outcome Cluster::out_of_step(int host) { return lane_->out_of_step(host, channel_.call()); }
 
 }  // namespace ddl::runtime

@@ -3,14 +3,14 @@
 // The first ranks of every host, as many as the smallest host has, each have a *lane*: connections to the ranks of the
 // same local rank on other hosts. A call is cut into chunks, and each chunk into one slice per lane. For each chunk
 //   1. every rank puts its input into its slot, and the ranks of the host exchange;
-//   2. a rank with a lane makes its slice's value of this host (an allreduce reduces the local ranks in order), carries it
-//      through the steps between hosts (collective/host_steps.h), and puts the result into its slot;
+//   2. a rank with a lane makes its slice's value of this host (an allreduce reduces the local ranks in order), sends it
+//      on its way between hosts (cluster/route.h), and puts what comes of it into its slot;
 //   3. the ranks of the host exchange again, and everybody takes all slices.
 // The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are on their way at once.
 //
 // Before any of that, the ranks compare what they called: on each host by the first exchange, between hosts by frames that
-// go through the steps of an allreduce. The first chunk of an allreduce rides on these frames, so a small allreduce costs
-// no more than one trip along the tree. Nothing is written to a user's buffer before the comparison has ended.
+// go through the steps of an allreduce. The first chunk of a small allreduce rides on these frames, so it costs no more
+// than one trip along the tree. Nothing is written to a user's buffer before the comparison has ended.
 //
 // No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been carried and sent
 // completely. Of all slices that ranks wait for, consider one of the lowest chunk: the rank that it is awaited from either
@@ -18,36 +18,35 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "runtime/src/bootstrap/host_layout.h"
 #include "runtime/src/channel/channel.h"
-#include "runtime/src/cluster/chunking.h"
+#include "runtime/src/cluster/cluster_call.h"
 #include "runtime/src/cluster/host_run.h"
 #include "runtime/src/cluster/slot_areas.h"
 #include "runtime/src/cluster/verdict.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/request.h"
 #include "runtime/src/fault.h"
 #include "runtime/src/link/lane.h"
 
 namespace ddl::runtime {
 
-/// What one collective does with a chunk: see cluster/cluster_calls.h.
-class ClusterCall;
-
 /// Not thread-safe: one call at a time.
 class Cluster {
  public:
-  /// lane: null on ranks that have none. channel has slots of areas.slot_bytes(). All but layout outlive this.
-  Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-          FaultInjector& fault);
+  /// Connects the lane, of a rank that has one, with those hosts that it is not connected with yet.
+  using ConnectMesh = std::function<Outcome(Lane& lane)>;
 
-  Outcome allreduce(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype, ddl_op op,
-                    CallDeadline deadline);
-  Outcome broadcast(std::byte* buffer, std::uint64_t count, ddl_dtype dtype, int root, CallDeadline deadline);
-  Outcome allgather(const std::byte* send, std::byte* recv, std::uint64_t count, ddl_dtype dtype,
-                    CallDeadline deadline);
-  Outcome barrier(CallDeadline deadline);
+  /// lane: null on ranks that have none. channel has slots of areas.slot_bytes(). All but layout outlive this. has_mesh:
+  /// the lanes of all ranks are connected with all hosts already.
+  Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane, bool has_mesh,
+          ConnectMesh connect_mesh, FaultInjector& fault);
+
+  Outcome run(const Request& request, CallDeadline deadline);
 
   /// Closes the data connections: nothing but the destructor may follow.
   void hang_up() { lane_.reset(); }
@@ -56,19 +55,26 @@ class Cluster {
   /// Chunks that are on their way between hosts at once.
   static constexpr std::size_t kDepth = 3;
 
+  Outcome move(const Request& request, const BlockMove& blocks, std::size_t element, const std::byte* send,
+               std::byte* recv, CallDeadline deadline);
+  Outcome scan(const Request& request, CallDeadline deadline);
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
   /// Compares with the other hosts, and carries the first chunk along if rides.
   Outcome agree(Verdict& verdict, ClusterCall& work, bool rides);
+  ClusterPlace place() const { return {layout_, areas_, channel_, has_mesh_}; }
+  /// Once all ranks have agreed on a call that needs it.
+  Outcome have_mesh();
   void begin_run(std::uint64_t chunk, ClusterCall& work);
   Outcome finish_run(std::uint64_t chunk);
   HostRun& run_of(std::uint64_t chunk) { return runs_[chunk % kDepth]; }
   bool advance_runs();
-  Outcome out_of_step(int host);
 
   HostLayout layout_;
   SlotAreas areas_;
   Channel& channel_;
   std::unique_ptr<Lane> lane_;
+  bool has_mesh_;
+  ConnectMesh connect_mesh_;
   FaultInjector& fault_;
   HostSteps agreement_steps_;
   std::array<HostRun, kDepth> runs_;

@@ -1,6 +1,8 @@
 #include "runtime/src/cluster/host_run.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 
 #include "runtime/src/collective/element.h"
@@ -20,50 +22,80 @@ void SliceBuffers::merge(Merge how, const Combine& combine) {
   value.swap(merged);
 }
 
-void HostRun::begin(Lane& lane, const HostSteps& steps, std::size_t unit_bytes, const Combine& combine,
-                    std::uint64_t call, std::uint64_t chunk) {
+void SliceBuffers::combine_all(const Stage& stage, int hosts, const Combine& combine) {
+  /// Goes along the whole tree before the next block, so that it stays in a near cache.
+  constexpr std::size_t kBlockBytes = 8192;
+  const std::size_t element = known_element_size(combine.dtype);
+  const std::size_t own_at = stage.own.first;
+  const auto pairs = tree_pairs(hosts);
+  for (std::size_t first = 0; first < stage.unit_bytes; first += kBlockBytes) {
+    const std::size_t bytes = std::min(kBlockBytes, stage.unit_bytes - first);
+    const auto at = [&](int host) {
+      // The own value is merged where it stands; every other one where it was received.
+      const auto index = static_cast<std::size_t>(host);
+      return host == stage.own_host ? value.data() + own_at + first
+                                    : received.data() + index * stage.unit_bytes + first;
+    };
+    for (const auto& [left, right] : pairs) {
+      const std::array<const std::byte*, 2> inputs{at(left), at(right)};
+      reduce_chunk({combine.dtype, combine.op}, inputs, at(left), bytes / element);
+    }
+    if (stage.own_host != 0) std::memcpy(at(stage.own_host), at(0), bytes);
+  }
+}
+
+void HostRun::begin(Lane& lane, Route route, int hosts, const Combine& combine, std::uint64_t call,
+                    std::uint64_t chunk) {
   lane_ = &lane;
-  steps_ = &steps;
-  unit_bytes_ = unit_bytes;
+  route_ = std::move(route);
+  hosts_ = hosts;
   combine_ = combine;
-  step_ = 0;
-  is_out_of_step_ = false;
-  sent_frame_.call = wanted_frame_.call = call;
-  sent_frame_.chunk = wanted_frame_.chunk = chunk;
+  stage_ = 0;
+  call_ = call;
+  chunk_ = chunk;
+  std::size_t room = 0;
+  for (const Stage& stage : route_) {
+    for (const Transfer& transfer : stage.transfers) {
+      if (transfer.merge != Merge::kReplace) room = std::max(room, transfer.recv.first + transfer.recv.count);
+    }
+  }
+  if (buffers_.received.size() < room) buffers_.received.resize(room);
   if (!is_done()) post();
 }
 
+SliceFrame HostRun::frame(std::size_t bytes) const {
+  return {SliceFrame::kMagic, static_cast<std::uint32_t>(stage_), call_, chunk_, bytes};
+}
+
 void HostRun::post() {
-  const HostStep& step = (*steps_)[step_];
-  const auto bytes_of = [this](int units) { return static_cast<std::size_t>(units) * unit_bytes_; };
-  if (step.send.count > 0) {
-    sent_frame_.bytes = bytes_of(step.send.count);
-    lane_->post_send(step.host, std::as_bytes(std::span(&sent_frame_, 1)), pending_);
-    lane_->post_send(step.host,
-                     std::span(buffers_.value).subspan(bytes_of(step.send.first), bytes_of(step.send.count)),
-                     pending_);
-  }
-  if (step.recv.count > 0) {
-    wanted_frame_.bytes = bytes_of(step.recv.count);
-    // A value that only takes the place of what was there goes there at once.
-    std::vector<std::byte>& into = step.merge == Merge::kReplace ? buffers_.value : buffers_.received;
-    lane_->post_receive(step.host, std::as_writable_bytes(std::span(&received_frame_, 1)), pending_);
-    lane_->post_receive(
-        step.host, std::span(into).subspan(bytes_of(step.recv.first), bytes_of(step.recv.count)), pending_);
+  const Stage& stage = route_[stage_];
+  frames_.assign(stage.transfers.size(), SliceFrame{});
+  for (std::size_t i = 0; i < stage.transfers.size(); ++i) {
+    const Transfer& transfer = stage.transfers[i];
+    if (transfer.recv.count > 0) {
+      // A value that only takes the place of what was there goes there at once.
+      std::vector<std::byte>& into = transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
+      lane_->post_slice(transfer.host, frame(transfer.recv.count),
+                        std::span(into).subspan(transfer.recv.first, transfer.recv.count), pending_);
+    }
+    if (transfer.send.count > 0) {
+      frames_[i] = frame(transfer.send.count);
+      lane_->post_send(transfer.host, std::as_bytes(std::span(&frames_[i], 1)), pending_);
+      lane_->post_send(transfer.host,
+                       std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count), pending_);
+    }
   }
 }
 
 bool HostRun::advance() {
-  while (!is_done() && pending_ == 0 && !is_out_of_step_) {
-    const HostStep& step = (*steps_)[step_];
-    if (step.recv.count > 0) {
-      if (received_frame_ != wanted_frame_) {
-        is_out_of_step_ = true;
-        return false;
-      }
-      if (step.merge != Merge::kReplace) buffers_.merge(step.merge, combine_);
+  while (!is_done() && pending_ == 0) {
+    const Stage& stage = route_[stage_];
+    for (const Transfer& transfer : stage.transfers) {
+      const bool merges = transfer.merge == Merge::kPeerOnLeft || transfer.merge == Merge::kPeerOnRight;
+      if (merges && transfer.recv.count > 0) buffers_.merge(transfer.merge, combine_);
     }
-    ++step_;
+    if (stage.combines_all) buffers_.combine_all(stage, hosts_, combine_);
+    ++stage_;
     if (!is_done()) post();
   }
   return is_done();

@@ -1,17 +1,19 @@
-// One slice of one chunk on its way through the steps between hosts.
+// One slice of one chunk on its way between hosts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "ddl/ddl.h"
-#include "runtime/src/collective/host_steps.h"
+#include "runtime/src/cluster/route.h"
 #include "runtime/src/link/lane.h"
+#include "runtime/src/link/slice_frame.h"
 
 namespace ddl::runtime {
 
-/// How two values become one, where a step merges.
+/// How two values become one, where a route merges.
 struct Combine {
   ddl_dtype dtype = DDL_INT32;
   ddl_op op = DDL_SUM;
@@ -23,53 +25,41 @@ struct SliceBuffers {
   std::vector<std::byte> received;
   std::vector<std::byte> merged;
 
+  /// For a value that is merged as a whole.
   void resize(std::size_t bytes) {
     for (std::vector<std::byte>* buffer : {&value, &received, &merged}) buffer->resize(bytes);
   }
   /// Makes one value of the own and the received one.
   void merge(Merge how, const Combine& combine);
+  /// Makes one of every host's values, as Stage::combines_all says.
+  void combine_all(const Stage& stage, int hosts, const Combine& combine);
 };
 
-/// A frame stands before each slice on the wire, so that ranks that have come apart notice it.
-struct SliceFrame {
-  static constexpr std::uint32_t kMagic = 0x44444C53;  // "DDLS"
-  std::uint32_t magic = kMagic;
-  std::uint32_t reserved = 0;
-  std::uint64_t call = 0;   ///< its number
-  std::uint64_t chunk = 0;  ///< its index
-  std::uint64_t bytes = 0;
-  bool operator==(const SliceFrame&) const = default;
-};
-
-/// Not movable while it runs: frames and counters are being written.
+/// Not movable while it runs: its buffers are being sent and written.
 class HostRun {
  public:
   SliceBuffers& buffers() { return buffers_; }
 
-  /// Begins with buffers().value, cut into units of unit_bytes. lane and steps outlive the run.
-  void begin(Lane& lane, const HostSteps& steps, std::size_t unit_bytes, const Combine& combine,
-             std::uint64_t call, std::uint64_t chunk);
+  /// Begins with buffers().value. lane outlives the run. hosts: how many there are.
+  void begin(Lane& lane, Route route, int hosts, const Combine& combine, std::uint64_t call, std::uint64_t chunk);
   /// Goes on as far as what has been sent and received allows; true when there is nothing left to do.
   bool advance();
-  bool is_done() const { return step_ == steps_->size(); }
-  /// The other side sent something that does not belong here; advance() stands still then.
-  bool is_out_of_step() const { return is_out_of_step_; }
-  int step_host() const { return (*steps_)[step_].host; }
+  bool is_done() const { return stage_ == route_.size(); }
 
  private:
   void post();
+  SliceFrame frame(std::size_t bytes) const;
 
   SliceBuffers buffers_;
   Lane* lane_ = nullptr;
-  const HostSteps* steps_ = nullptr;
-  std::size_t unit_bytes_ = 0;
+  Route route_;
+  int hosts_ = 1;
   Combine combine_;
-  std::size_t step_ = 0;
+  std::size_t stage_ = 0;
   Pending pending_ = 0;
-  SliceFrame sent_frame_;
-  SliceFrame wanted_frame_;
-  SliceFrame received_frame_;
-  bool is_out_of_step_ = false;
+  std::uint64_t call_ = 0;
+  std::uint64_t chunk_ = 0;
+  std::vector<SliceFrame> frames_;  ///< before what the stage sends
 };
 
 }  // namespace ddl::runtime

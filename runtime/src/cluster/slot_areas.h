@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "runtime/src/channel/segment.h"
 #include "runtime/src/cluster/verdict.h"
@@ -18,9 +19,12 @@ struct SlotAreas {
 
   std::size_t area_bytes = 0;  ///< of input, and of result; a multiple of kLineBytes
 
-  /// staging_bytes is a multiple of kLineBytes. Every rank's part of an allgather has room for a line at least.
-  static SlotAreas of(std::size_t staging_bytes, int ranks) {
-    return {std::max(staging_bytes, static_cast<std::size_t>(ranks) * kLineBytes)};
+  /// staging_bytes is a multiple of kLineBytes. There is room for a line of every rank's, and for an element of every
+  /// rank's for each rank of the largest host.
+  static SlotAreas of(std::size_t staging_bytes, int ranks, int largest_host) {
+    const std::size_t line = std::max(kLineBytes, static_cast<std::size_t>(largest_host) * sizeof(std::uint64_t));
+    const std::size_t least = static_cast<std::size_t>(ranks) * line;
+    return {std::max(staging_bytes, (least + kLineBytes - 1) / kLineBytes * kLineBytes)};
   }
   /// The areas of slots that were made so.
   static SlotAreas in_slot(std::size_t slot_bytes) { return {(slot_bytes - kVerdictBytes) / 2}; }

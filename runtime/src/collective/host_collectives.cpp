@@ -1,90 +1,239 @@
 #include "runtime/src/collective/host_collectives.h"
 
 #include <algorithm>
-#include <cstring>
-#include <vector>
+#include <array>
 
+#include "runtime/src/collective/alltoallv.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/copy_bytes.h"
 #include "runtime/src/collective/element.h"
-#include "runtime/src/collective/reduce_kernel.h"
 
 namespace ddl::runtime {
 namespace {
 
-/// memcpy() that allows an empty copy from or to a null pointer.
-void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes != 0) std::memcpy(to, from, bytes);
+/// What ranks above two reduce slice by slice, in bytes and per rank: below, one more exchange costs more than it saves.
+constexpr std::size_t kSlicesFrom = std::size_t{4} << 10;
+
+/// The inputs of all ranks at the last exchange, from one place of their slots on.
+class SlotInputs {
+ public:
+  explicit SlotInputs(const Channel& channel) : channel_(channel) {}
+
+  std::span<const std::byte* const> at(std::size_t offset, int ranks) {
+    for (int i = 0; i < ranks; ++i) pointers_[static_cast<std::size_t>(i)] = channel_.slot(i) + offset;
+    return {pointers_.data(), static_cast<std::size_t>(ranks)};
+  }
+  std::span<const std::byte* const> all_at(std::size_t offset) { return at(offset, channel_.size()); }
+  /// Takes another place for one rank's input.
+  void replace(int rank, const std::byte* input) { pointers_[static_cast<std::size_t>(rank)] = input; }
+
+ private:
+  const Channel& channel_;
+  std::array<const std::byte*, kMaxMembers> pointers_;
+};
+
+std::uint64_t chunks_of(std::uint64_t total, std::uint64_t per_chunk) {
+  return std::max<std::uint64_t>((total + per_chunk - 1) / per_chunk, 1);
 }
 
-/// Runs one call chunk by chunk. fill(offset, bytes) copies into own_slot(), take(offset, bytes) reads the slots; offset
-/// and bytes are those of a whole number of elements in one rank's buffer.
+/// Runs a call whose chunks are independent of each other. fill(chunk) writes own_slot(), take(chunk) reads the slots.
 template <class Fill, class Take>
-Outcome run_in_chunks(Channel& channel, const Call& call, CallDeadline deadline, Fill fill, Take take) {
-  if (auto begun = channel.begin(call, deadline); !begun) return begun;
-  const std::size_t total = call.count * element_size(call.dtype);
-  std::size_t offset = 0;
-  do {
-    const std::size_t bytes = std::min(channel.slot_bytes(), total - offset);
-    fill(offset, bytes);
+Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take take) {
+  for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
+    fill(chunk);
     if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
-    take(offset, bytes);
-    offset += bytes;
-  } while (offset < total);
+    take(chunk);
+  }
   return {};
 }
 
-}  // namespace
-
-Outcome allreduce(Channel& channel, const std::byte* send, std::byte* recv, std::uint64_t count,
-                  ddl_dtype dtype, ddl_op op, CallDeadline deadline) {
-  Call call = make_call(CallKind::kAllreduce, count, dtype);
-  call.op = static_cast<std::uint8_t>(op);
-  std::vector<const std::byte*> slots(static_cast<std::size_t>(channel.size()));
+Outcome combine_everything(Channel& channel, const Request& request, CallDeadline deadline) {
+  const std::size_t element = known_element_size(request.dtype());
+  const std::uint64_t count = request.call.count;
+  const std::uint64_t per_chunk = std::max<std::uint64_t>(std::min<std::uint64_t>(count, channel.slot_bytes() / element), 1);
+  if (auto begun = channel.begin(request.call, deadline, per_chunk * element); !begun) return begun;
+  const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
+  const int inputs = request.call.kind == CallKind::kScan ? channel.index() + 1 : channel.size();
+  const Reduction reduction = request.reduction();
+  SlotInputs slots(channel);
+  const Chunking chunking{count, per_chunk, 1};
   return run_in_chunks(
-      channel, call, deadline,
-      [&](std::size_t offset, std::size_t bytes) { copy_bytes(channel.own_slot(), send + offset, bytes); },
-      [&](std::size_t offset, std::size_t bytes) {
-        for (int i = 0; i < channel.size(); ++i) slots[static_cast<std::size_t>(i)] = channel.slot(i);
-        // The own part is nearer in the caller's buffer, unless the result is written there before it is read.
-        const int own = channel.index();
-        if (send != recv || own < 2) slots[static_cast<std::size_t>(own)] = send + offset;
-        reduce_chunk({dtype, op}, slots, recv + offset, bytes / element_size(dtype));
-      });
-}
-
-Outcome broadcast(Channel& channel, std::byte* buffer, std::uint64_t count, ddl_dtype dtype, int root,
-                  CallDeadline deadline) {
-  Call call = make_call(CallKind::kBroadcast, count, dtype);
-  call.root = root;
-  const bool is_root = channel.index() == root;
-  return run_in_chunks(
-      channel, call, deadline,
-      [&](std::size_t offset, std::size_t bytes) {
-        if (is_root) copy_bytes(channel.own_slot(), buffer + offset, bytes);
+      channel, chunks_of(count, per_chunk),
+      [&](std::uint64_t chunk) {
+        const ElementRange range = chunking.chunk(chunk);
+        copy_bytes(channel.own_slot(), request.send + range.first * element, range.count * element);
       },
-      [&](std::size_t offset, std::size_t bytes) {
-        if (!is_root) copy_bytes(buffer + offset, channel.slot(root), bytes);
+      [&](std::uint64_t chunk) {
+        const ElementRange range = chunking.chunk(chunk);
+        if (!takes || range.count == 0) return;
+        std::byte* const out = request.recv + range.first * element;
+        const auto chosen = slots.at(0, inputs);
+        // The own part is nearer in the caller's buffer, unless the result is written there before it is read.
+        if (request.send != request.recv || channel.index() < 2) {
+          slots.replace(channel.index(), request.send + range.first * element);
+        }
+        reduce_chunk(reduction, chosen, out, range.count);
       });
 }
 
-Outcome allgather(Channel& channel, const std::byte* send, std::byte* recv, std::uint64_t count,
-                  ddl_dtype dtype, CallDeadline deadline) {
-  const Call call = make_call(CallKind::kAllgather, count, dtype);
-  const std::size_t part = count * element_size(dtype);
+/// Of an allreduce or a reduce.
+Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
+  // A slot is an input area and a result area, which holds the slice that this rank has reduced.
+  const std::size_t area = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
+  const std::size_t element = known_element_size(request.dtype());
+  const Chunking chunking{request.call.count, area / element, channel.size()};
+  if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;
+  const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
+  const Reduction reduction = request.reduction();
+  SlotInputs slots(channel);
+  // In round r the inputs of chunk r and the slices of chunk r - 1 are shown.
+  for (std::uint64_t round = 0; round <= chunking.chunks(); ++round) {
+    if (round < chunking.chunks()) {
+      const ElementRange range = chunking.chunk(round);
+      copy_bytes(channel.own_slot(), request.send + range.first * element, range.count * element);
+    }
+    if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
+    if (round < chunking.chunks()) {
+      const ElementRange slice = chunking.slice(round, channel.index());
+      reduce_chunk(reduction, slots.all_at(slice.first * element), channel.own_slot() + area, slice.count);
+    }
+    if (round == 0 || !takes) continue;
+    std::byte* const out = request.recv + chunking.chunk(round - 1).first * element;
+    for (int i = 0; i < channel.size(); ++i) {
+      const ElementRange slice = chunking.slice(round - 1, i);
+      copy_bytes(out + slice.first * element, channel.slot(i) + area, slice.count * element);
+    }
+  }
+  return {};
+}
+
+Outcome combine(Channel& channel, const Request& request, CallDeadline deadline) {
+  const std::size_t bytes = request.call.count * known_element_size(request.dtype());
+  const bool has_slices = request.call.kind != CallKind::kScan && channel.size() > 2 &&
+                          bytes >= kSlicesFrom * static_cast<std::size_t>(channel.size()) &&
+                          channel.slot_bytes() >= 4 * kLineBytes;
+  return has_slices ? combine_slices(channel, request, deadline) : combine_everything(channel, request, deadline);
+}
+
+/// How the blocks of a move are laid out in a slot: one after the other, as long as the longest piece.
+struct SlotGrid {
+  std::uint64_t per_chunk = 1;  ///< elements of each block
+  std::size_t stride = 0;       ///< bytes from one block to the next
+
+  static SlotGrid of(const BlockMove& move, std::size_t slot_bytes, std::size_t element) {
+    const auto blocks = static_cast<std::uint64_t>(move.blocks_per_sender());
+    const std::uint64_t room = slot_bytes / element / blocks;
+    DDL_CHECK(room > 0, std::to_string(slot_bytes));
+    const std::uint64_t per_chunk = std::max<std::uint64_t>(std::min(move.longest(), room), 1);
+    return {per_chunk, per_chunk * element};
+  }
+  std::size_t bytes(const BlockMove& move) const {
+    return stride * static_cast<std::size_t>(move.blocks_per_sender());
+  }
+  std::size_t offset(const BlockMove& move, int to) const {
+    return move.is_shared() ? 0 : static_cast<std::size_t>(to) * stride;
+  }
+};
+
+/// Copies this rank's pieces of a chunk into its slot, but not those that nobody else reads.
+void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, std::size_t element,
+                 const std::byte* send, std::uint64_t chunk) {
+  const int own = channel.index();
+  for (int to = 0; to < move.ranks(); ++to) {
+    if (to == own && !move.is_shared()) continue;
+    const ElementRange piece = move.piece(own, to, chunk, grid.per_chunk);
+    if (piece.count == 0) continue;
+    copy_bytes(channel.own_slot() + grid.offset(move, to),
+               send + (move.send_offset(own, to) + piece.first) * element, piece.count * element);
+    if (move.is_shared()) return;
+  }
+}
+
+Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& move, std::size_t element,
+                    const std::byte* send, std::byte* recv, CallDeadline deadline) {
+  const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
+  if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
+  const int own = channel.index();
   return run_in_chunks(
-      channel, call, deadline,
-      [&](std::size_t offset, std::size_t bytes) { copy_bytes(channel.own_slot(), send + offset, bytes); },
-      [&](std::size_t offset, std::size_t bytes) {
-        for (int i = 0; i < channel.size(); ++i) {
-          copy_bytes(recv + static_cast<std::size_t>(i) * part + offset, channel.slot(i), bytes);
+      channel, chunks_of(move.longest(), grid.per_chunk),
+      [&](std::uint64_t chunk) { fill_blocks(channel, move, grid, element, send, chunk); },
+      [&](std::uint64_t chunk) {
+        for (int from = 0; from < move.ranks(); ++from) {
+          const ElementRange piece = move.piece(from, own, chunk, grid.per_chunk);
+          if (piece.count == 0) continue;
+          std::byte* const to = recv + (move.recv_offset(from, own) + piece.first) * element;
+          const std::byte* const source = from == own
+                                              ? send + (move.send_offset(own, own) + piece.first) * element
+                                              : channel.slot(from) + grid.offset(move, own);
+          copy_bytes(to, source, piece.count * element);
         }
       });
 }
 
-Outcome barrier(Channel& channel, CallDeadline deadline) {
-  Call call;
-  call.kind = CallKind::kBarrier;
-  if (auto begun = channel.begin(call, deadline); !begun) return begun;
-  return channel.exchange();
+Outcome reduce_scatter(Channel& channel, const Request& request, CallDeadline deadline) {
+  const BlockMove move = BlockMove::reduce_scatter(request.counts);
+  const std::size_t element = known_element_size(request.dtype());
+  const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
+  if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
+  const int own = channel.index();
+  SlotInputs slots(channel);
+  std::vector<std::byte> kept(request.send == nullptr ? 0 : grid.stride);
+  return run_in_chunks(
+      channel, chunks_of(move.longest(), grid.per_chunk),
+      [&](std::uint64_t chunk) { fill_blocks(channel, move, grid, element, request.send, chunk); },
+      [&](std::uint64_t chunk) {
+        const ElementRange piece = move.piece(own, own, chunk, grid.per_chunk);
+        if (piece.count == 0) return;
+        std::byte* const out = request.recv + piece.first * element;
+        const std::byte* const input = request.send + (move.send_offset(own, own) + piece.first) * element;
+        const auto inputs = slots.all_at(grid.offset(move, own));
+        if (out != input || own < 2) {
+          slots.replace(own, input);
+        } else {
+          // The result may be written over the first two inputs alone, as each element is read.
+          copy_bytes(kept.data(), input, piece.count * element);
+          slots.replace(own, kept.data());
+        }
+        reduce_chunk(request.reduction(), inputs, out, piece.count);
+      });
+}
+
+}  // namespace
+
+Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline deadline) {
+  const auto move = [&](const BlockMove& blocks) {
+    return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send, request.recv,
+                       deadline);
+  };
+  const int ranks = channel.size();
+  const Call& call = request.call;
+  switch (call.kind) {
+    case CallKind::kAllreduce:
+    case CallKind::kReduce:
+    case CallKind::kScan: return combine(channel, request, deadline);
+    case CallKind::kReduceScatter: return reduce_scatter(channel, request, deadline);
+    case CallKind::kTransfer:
+    case CallKind::kBroadcast: return move(BlockMove::broadcast(ranks, call.root, call.count));
+    case CallKind::kAllgather: return move(BlockMove::allgather(ranks, call.count));
+    case CallKind::kAllgatherv: return move(BlockMove::allgatherv(request.counts));
+    case CallKind::kGather: return move(BlockMove::gather(ranks, call.root, call.count));
+    case CallKind::kScatter: return move(BlockMove::scatter(ranks, call.root, call.count));
+    case CallKind::kAlltoall: return move(BlockMove::alltoall(ranks, call.count));
+    case CallKind::kAlltoallv:
+      return alltoallv(request, ranks, channel.index(),
+                       [&](const Request& part, const BlockMove& blocks, std::size_t element,
+                           const std::byte* send, std::byte* recv) {
+                         return move_blocks(channel, part, blocks, element, send, recv, deadline);
+                       },
+                       [&] { return channel.call().number; });
+    case CallKind::kMakeSets:
+    case CallKind::kBarrier: {
+      if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
+      return channel.exchange();
+    }
+    case CallKind::kNone: break;
+  }
+  DDL_CHECK(false, call.describe());
 }
 
 }  // namespace ddl::runtime

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 namespace ddl::runtime {
 namespace {
@@ -27,8 +26,7 @@ class Place {
   /// Its number among those that take part; that of the stand-in if it has one.
   int number() const { return host_ < 2 * pairs_ ? host_ / 2 : host_ - pairs_; }
   int host_of(int number) const { return number < pairs_ ? 2 * number : number + pairs_; }
-  /// The hosts for which the numbers from begin to end - 1 stand, as a range of hosts.
-  int first_host_of(int number) const { return number <= pairs_ ? 2 * number : number + pairs_; }
+  bool is_stand_in_number(int number) const { return number < pairs_; }
 
  private:
   int taking_part_;
@@ -82,37 +80,18 @@ HostSteps broadcast_steps(int hosts, int own, int root) {
   return steps;
 }
 
-HostSteps allgather_steps(const std::vector<int>& units, int own) {
-  const int hosts = static_cast<int>(units.size());
-  const Place place(hosts, own);
-  std::vector<int> offset(units.size() + 1);
-  std::partial_sum(units.begin(), units.end(), offset.begin() + 1);
-  /// The units of the hosts from begin to end - 1.
-  const auto range = [&](int begin, int end) {
-    const auto first = offset[static_cast<std::size_t>(begin)];
-    return UnitRange{first, offset[static_cast<std::size_t>(end)] - first};
-  };
-  const UnitRange all = range(0, hosts);
-  if (place.has_stand_in()) {
-    return {{place.stand_in(), range(own, own + 1), kNothing, Merge::kReplace},
-            {place.stand_in(), kNothing, all, Merge::kReplace}};
+std::vector<std::pair<int, int>> tree_pairs(int hosts) {
+  std::vector<std::pair<int, int>> pairs;
+  const Place place(hosts, 0);
+  for (int number = 0; place.is_stand_in_number(number); ++number) {
+    pairs.emplace_back(place.host_of(number), place.host_of(number) + 1);
   }
-  HostSteps steps;
-  if (place.is_stand_in()) {
-    steps.push_back({place.stood_in_for(), kNothing, range(own + 1, own + 2), Merge::kReplace});
-  }
-  const int number = place.number();
   for (int distance = 1; distance < place.taking_part(); distance *= 2) {
-    // Before this step a host has what the numbers with its own higher bits had, which are neighbours.
-    const auto held_by = [&](int who) {
-      const int begin = who / distance * distance;
-      return range(place.first_host_of(begin), place.first_host_of(begin + distance));
-    };
-    const int partner = number ^ distance;
-    steps.push_back({place.host_of(partner), held_by(number), held_by(partner), Merge::kReplace});
+    for (int number = 0; number < place.taking_part(); number += 2 * distance) {
+      pairs.emplace_back(place.host_of(number), place.host_of(number + distance));
+    }
   }
-  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), all, kNothing, Merge::kReplace});
-  return steps;
+  return pairs;
 }
 
 std::vector<int> partner_hosts(int hosts, int own) {

@@ -7,12 +7,12 @@
 // left. So every result is one fixed tree over neighbouring hosts, from left to right, and both partners of a step
 // compute it from the same operands: the same bits.
 //
-// Broadcast and allgather walk along the edges of the same tree, so a host needs connections to few others: at most
-// log2(P) + 1.
+// A broadcast walks along the edges of the same tree, so a host needs connections to few others: at most log2(P) + 1.
 //
 // Pure functions; every host computes its own steps.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 namespace ddl::runtime {
@@ -29,6 +29,7 @@ enum class Merge {
   kReplace,      ///< it takes the place of what was there
   kPeerOnRight,  ///< own op received
   kPeerOnLeft,   ///< received op own
+  kAside,        ///< it is kept beside the value
 };
 
 /// One exchange with one other host; either direction may be empty.
@@ -48,8 +49,9 @@ HostSteps allreduce_steps(int hosts, int own);
 /// One unit: the value of root's host, on every host.
 HostSteps broadcast_steps(int hosts, int own, int root);
 
-/// One unit per rank, those of host 0 first: host h contributes units[h] of them. All units, on every host.
-HostSteps allgather_steps(const std::vector<int>& units, int own);
+/// The pairs of hosts whose values become one, in an order in which that can be done: the left one's is op(left, right)
+/// afterwards, and host 0's is that of all. The same tree, for who has everybody's values.
+std::vector<std::pair<int, int>> tree_pairs(int hosts);
 
 /// The hosts that own meets in any of these steps, ascending.
 std::vector<int> partner_hosts(int hosts, int own);

@@ -1,114 +1,78 @@
-// One rank's membership in a job: what a ddl_context stands for.
+// One rank's membership in a job: what a ddl_context stands for. The world, and the process sets made of it.
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
-#include <optional>
-#include <string>
+#include <shared_mutex>
+#include <vector>
 
-#include "runtime/src/bootstrap/bootstrap.h"
-#include "runtime/src/channel/channel.h"
-#include "runtime/src/cluster/cluster.h"
-#include "runtime/src/context/fork_guard.h"
-#include "runtime/src/context/ordered_tier.h"
-#include "runtime/src/context/watcher.h"
-#include "runtime/src/failure.h"
-#include "runtime/src/fault.h"
-#include "runtime/src/link/control_links.h"
-#include "runtime/src/settings.h"
-#include "runtime/src/transport/link_transport.h"
-#include "runtime/src/transport/transport.h"
+#include "runtime/src/context/process_set.h"
+#include "runtime/src/context/set_members.h"
 
 namespace ddl::runtime {
 
-/// The ways to the other ranks.
-struct Transports {
-  Transport& within_host;
-  LinkTransport& between_hosts;
-};
-
-/// Owns everything that joining the job made. The identity may be read from any thread; run() and leave() may be called
-/// from any thread, but refuse to run at the same time.
+/// Owns everything that joining the job made. All functions may be called from any thread, but leave() only while no other
+/// is running but the identity.
 class Context {
  public:
-  /// Joins: connects to the other ranks through the transports and begins to watch them. Collective.
+  /// Joins: connects to the other ranks and begins to watch them. Collective.
   static Result<std::unique_ptr<Context>> join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
-                                               Transports transports, FaultInjector fault,
+                                               TransportMaker transports, FaultInjector fault,
                                                std::uint32_t first_sequence = 0);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  int rank() const { return bootstrap_->membership().rank; }
-  int size() const { return bootstrap_->membership().size; }
-  int local_rank() const { return group_.index; }
-  int local_size() const { return static_cast<int>(group_.members.size()); }
-  int cross_rank() const { return bootstrap_->membership().layout.cross_rank(group_.index); }
-  int cross_size() const { return bootstrap_->membership().layout.cross_size(group_.index); }
-  const char* bootstrap_name() const { return bootstrap_->name(); }
+  int rank() const { return world_->rank(); }
+  int size() const { return world_->size(); }
+  int local_rank() const { return world_->membership().local_rank(); }
+  int local_size() const { return static_cast<int>(layout().local().size()); }
+  int cross_rank() const { return layout().cross_rank(local_rank()); }
+  int cross_size() const { return layout().cross_size(local_rank()); }
+  const char* bootstrap_name() const { return world_->bootstrap().name(); }
 
-  /// Runs a collective of the ordered tier, under the try-lock. collective(tier, deadline) returns an Outcome.
-  /// timeout_seconds 0 stands for the context's default.
-  template <class Collective>
-  Outcome run(double timeout_seconds, Collective collective) {
-    const CallLock lock(busy_);
-    if (auto allowed = check_usable(lock); !allowed) return allowed;
-    const double seconds = timeout_seconds > 0 ? timeout_seconds : settings_.timeout_seconds;
-    OrderedTier tier(channel_, cluster_.get());
-    return note(collective(tier, CallDeadline::after(seconds)));
-  }
+  /// A process set by its number, kept alive by who holds it; null if this rank has none of that number.
+  std::shared_ptr<ProcessSet> set(std::uint64_t id) const;
+  /// One collective of a process set.
+  Outcome run(ProcessSet& set, const Request& request, double timeout_seconds);
+
+  /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent.
+  /// The number of the one that this rank is in, or DDL_NO_PROCESS_SET.
+  Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);
+  Outcome split_set(ProcessSet& parent, Coloring own, std::uint64_t& id);
+  /// Leaves a set and forgets it.
+  Outcome free_set(std::uint64_t id);
 
   /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
   /// may follow. The destructor leaves if this was not called.
   Outcome leave();
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.
-  bool is_in_forked_child() const;
+  bool is_in_forked_child() const { return world_->is_in_forked_child(); }
 
  private:
-  /// Holds the context for one call, if nobody else does.
-  class CallLock {
-   public:
-    explicit CallLock(std::atomic_flag& busy)
-        : busy_(busy), held_(!busy.test_and_set(std::memory_order_acquire)) {}
-    ~CallLock() {
-      if (held_) busy_.clear(std::memory_order_release);
-    }
-    CallLock(const CallLock&) = delete;
-    CallLock& operator=(const CallLock&) = delete;
-    bool held() const { return held_; }
+  Context(const Settings& settings, TransportMaker transports, FaultInjector fault);
 
-   private:
-    std::atomic_flag& busy_;
-    bool held_;
-  };
-
-  Context(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap, SharedGroup group, Segment segment,
-          FaultInjector fault);
-
-  /// Connects this rank to its partners on other hosts, if it has a lane.
-  Status connect_hosts(LinkTransport& transport, Segment segment, WaitPolicy policy);
-  Status start_watching();
-  void tell_links(const std::vector<PeerLink>& links) const;
-  Outcome check_usable(const CallLock& lock) const;
-  /// Remembers the first failure that ended the context, and lets it out only when the partners know of it.
-  Outcome note(Outcome outcome);
+  const HostLayout& layout() const { return world_->membership().layout; }
+  SetSurroundings surroundings(bool watches_deaths) {
+    return {settings_, transports_, watcher_, fault_, watches_deaths};
+  }
+  /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its calls.
+  Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline, std::uint64_t& id);
+  std::vector<std::shared_ptr<ProcessSet>> sets() const;
+  /// The world has been aborted: so is everything.
+  void tell_sets(const AbortNotice& notice) const;
 
   Settings settings_;
-  std::unique_ptr<Bootstrap> bootstrap_;
-  bool tells_first_ = false;  ///< the launcher waits to hear of the first collective; guarded by busy_
-  SharedGroup group_;
+  TransportMaker transports_;
   FaultInjector fault_;
-  GroupAbort abort_;
-  Channel channel_;
-  std::unique_ptr<ControlLinks> control_;  ///< null without a lane
-  std::unique_ptr<Cluster> cluster_;       ///< null on one host
-  std::unique_ptr<ClosedInForkedChild> closed_in_child_;
-  std::uint64_t fork_count_;
-  std::atomic_flag busy_;
-  std::optional<std::string> ended_by_;  ///< guarded by busy_
-  bool left_ = false;                    ///< guarded by busy_
-  Watcher watcher_;                      ///< last: its thread uses abort_ and control_
+  Watcher watcher_;
+  std::shared_ptr<ProcessSet> world_;
+  bool tells_first_ = false;  ///< the launcher waits to hear of the first collective; guarded by the world's lock
+  mutable std::shared_mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< beside the world; guarded by mutex_
+  std::uint64_t last_id_ = 0;                                  ///< guarded by mutex_
 };
 
 }  // namespace ddl::runtime

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -27,29 +28,14 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-void watch(int stop_event, const std::vector<Watch>& watches) {
-  // poll() ignores negative descriptors, so a place in the list is the watch's index plus one.
-  std::vector<pollfd> entries{pollfd{stop_event, POLLIN, 0}};
-  for (const Watch& one : watches) entries.push_back(pollfd{one.fd, POLLIN, 0});
-  for (;;) {
-    const int ready = retry_eintr([&] { return ::poll(entries.data(), entries.size(), -1); });
-    DDL_CHECK(ready > 0, "poll: errno " + std::to_string(errno));
-    for (std::size_t i = 1; i < entries.size(); ++i) {
-      if (entries[i].revents != 0 && !watches[i - 1].on_ready()) entries[i].fd = -1;
-    }
-    if (entries[0].revents != 0) return;
-  }
-}
-
 }  // namespace
 
-Status Watcher::start(std::vector<Watch> watches) {
-  if (watches.empty()) return {};
-  stop_event_.reset(::eventfd(0, EFD_CLOEXEC));
-  if (!stop_event_) return fail_errno("eventfd");
+Status Watcher::start() {
+  wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_event_) return fail_errno("eventfd");
   const SignalsBlocked blocked;
   try {
-    thread_ = std::thread([event = stop_event_.get(), list = std::move(watches)] { watch(event, list); });
+    thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
     return fail(ErrorCode::kSystem,
                 std::string("starting the thread that watches for dead peers: ") + error.what());
@@ -58,10 +44,61 @@ Status Watcher::start(std::vector<Watch> watches) {
   return {};
 }
 
+void Watcher::run() {
+  std::vector<pollfd> polled;
+  std::unique_lock lock(mutex_);
+  while (!stops_) {
+    polled.assign(1, pollfd{wake_event_.get(), POLLIN, 0});
+    for (const Entry& entry : entries_) polled.push_back(pollfd{entry.watch.fd, POLLIN, 0});
+    // What was added or removed meanwhile has woken this thread, and the list is gone through again.
+    const std::uint64_t seen = changes_;
+    lock.unlock();
+    const int ready = retry_eintr([&] { return ::poll(polled.data(), polled.size(), -1); });
+    DDL_CHECK(ready > 0, "poll: errno " + std::to_string(errno));
+    lock.lock();
+    if (polled[0].revents != 0) {
+      eventfd_t count = 0;
+      (void)::eventfd_read(wake_event_.get(), &count);
+    }
+    if (seen != changes_) continue;
+    auto entry = entries_.begin();
+    for (std::size_t i = 1; i < polled.size(); ++i) {
+      entry = polled[i].revents != 0 && !entry->watch.on_ready() ? entries_.erase(entry) : std::next(entry);
+    }
+  }
+}
+
+Result<Watcher::Ticket> Watcher::add(std::vector<Watch> watches, Ticket ticket) {
+  if (watches.empty()) return ticket;
+  const std::lock_guard lock(mutex_);
+  if (!thread_.joinable()) DDL_TRY(start());
+  if (ticket == 0) ticket = ++last_ticket_;
+  for (Watch& watch : watches) entries_.push_back({ticket, std::move(watch)});
+  ++changes_;
+  wake();
+  return ticket;
+}
+
+void Watcher::remove(Ticket ticket) {
+  if (ticket == 0) return;
+  const std::lock_guard lock(mutex_);
+  entries_.remove_if([ticket](const Entry& entry) { return entry.ticket == ticket; });
+  ++changes_;
+  if (thread_.joinable()) wake();
+}
+
 void Watcher::stop() {
   if (!thread_.joinable()) return;
-  DDL_CHECK(::eventfd_write(stop_event_.get(), 1) == 0, "eventfd_write: errno " + std::to_string(errno));
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+    wake();
+  }
   thread_.join();
+}
+
+void Watcher::wake() const {
+  DDL_CHECK(::eventfd_write(wake_event_.get(), 1) == 0, "eventfd_write: errno " + std::to_string(errno));
 }
 
 }  // namespace ddl::runtime

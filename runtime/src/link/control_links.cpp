@@ -9,15 +9,35 @@ namespace ddl::runtime {
 
 ControlLinks::ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index)
     : abort_(abort), own_index_(own_index) {
+  add(links);
+}
+
+void ControlLinks::add(std::vector<PeerLink>& links) {
+  const std::lock_guard lock(mutex_);
   for (PeerLink& link : links) {
     Link& own = links_.emplace_back();
     own.peer = link.peer;
     own.socket = std::move(link.control);
+    if (!forwarded_) continue;
+    ControlFrame frame;
+    frame.kind = ControlFrame::Kind::kAbort;
+    frame.notice = abort_.notice(*abort_.cause());
+    send(own, frame);
   }
 }
 
+std::size_t ControlLinks::size() const {
+  const std::lock_guard lock(mutex_);
+  return links_.size();
+}
+
+ControlLinks::Link& ControlLinks::link_at(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  return links_[index];
+}
+
 bool ControlLinks::on_readable(std::size_t index) {
-  Link& link = links_[index];
+  Link& link = link_at(index);
   for (;;) {
     const auto rest = std::span(link.buffer).subspan(link.received);
     const ssize_t got = retry_eintr([&] { return ::recv(link.socket.get(), rest.data(), rest.size(), 0); });
@@ -70,8 +90,8 @@ void ControlLinks::forward_abort() {
   ControlFrame frame;
   frame.kind = ControlFrame::Kind::kAbort;
   frame.notice = abort_.notice(*cause);
-  for (const Link& link : links_) send(link, frame);
   const std::lock_guard lock(mutex_);
+  for (const Link& link : links_) send(link, frame);
   forwarded_ = true;
   changed_.notify_all();
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -32,9 +33,12 @@ class ControlLinks {
   /// Takes the control connections out of links. abort outlives this.
   ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index);
 
-  std::size_t size() const { return links_.size(); }
-  int fd(std::size_t link) const { return links_[link].socket.get(); }
-  const Member& peer(std::size_t link) const { return links_[link].peer; }
+  /// Takes further ones.
+  void add(std::vector<PeerLink>& links);
+
+  std::size_t size() const;
+  int fd(std::size_t link) const { return link_at(link).socket.get(); }
+  const Member& peer(std::size_t link) const { return link_at(link).peer; }
 
   /// For the watching thread: reads what has arrived; false when nothing more is to come.
   bool on_readable(std::size_t link);
@@ -60,14 +64,16 @@ class ControlLinks {
     PeerState state = PeerState::kThere;  ///< guarded by mutex_; written by the watching thread
   };
 
+  Link& link_at(std::size_t index);
+  const Link& link_at(std::size_t index) const { return const_cast<ControlLinks*>(this)->link_at(index); }
   void set_state(Link& link, PeerState state);
   void lose(Link& link, AbortReason reason, const std::string& text);
   static void send(const Link& link, const ControlFrame& frame);
 
   const GroupAbort& abort_;
   int own_index_;
-  std::vector<Link> links_;
-  std::mutex mutex_;
+  std::deque<Link> links_;  ///< none ever moves; guarded by mutex_, what it holds by the rules above
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool forwarded_ = false;  ///< guarded by mutex_
 };

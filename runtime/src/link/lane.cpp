@@ -67,6 +67,10 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 Lane::Lane(std::vector<PeerLink>& links, const GroupAbort& abort, ControlLinks& control, int own_index,
            WaitPolicy policy)
     : abort_(abort), control_(control), own_index_(own_index), policy_(policy) {
+  add(links);
+}
+
+void Lane::add(std::vector<PeerLink>& links) {
   for (PeerLink& link : links) {
     Partner& own = partners_.emplace_back();
     own.host = link.host;
@@ -99,11 +103,18 @@ void Lane::post_receive(int host, std::span<std::byte> bytes, Pending& pending) 
   partner(host).receives.push_back({bytes.data(), bytes.size(), &pending});
 }
 
+void Lane::post_slice(int host, const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending) {
+  ++pending;
+  Partner& from = partner(host);
+  from.slices.push_back({frame, {bytes.data(), bytes.size(), &pending}});
+  if (from.head_bytes == sizeof from.head && !from.is_out_of_step) match_frame(from);
+}
+
 bool Lane::move() {
   bool moved = false;
   for (Partner& partner : partners_) {
     // What has arrived can be taken also when the other direction is broken.
-    if (!partner.receives.empty()) moved = move_receives(partner) || moved;
+    if (partner.wants_bytes()) moved = move_receives(partner) || moved;
     if (!partner.sends.empty() && !partner.is_broken) moved = move_sends(partner) || moved;
   }
   return moved;
@@ -130,29 +141,66 @@ bool Lane::move_sends(Partner& partner) {
   return moved;
 }
 
+bool Lane::note_received(Partner& partner, ssize_t got) {
+  if (got > 0) return true;
+  if (got < 0 && would_block(errno)) return false;
+  partner.is_broken = true;
+  partner.broken_why = got == 0 ? "the connection was closed" : std::strerror(errno);
+  return false;
+}
+
 bool Lane::move_receives(Partner& partner) {
   bool moved = false;
-  while (!partner.receives.empty()) {
+  for (;;) {
+    if (partner.receives.empty()) {
+      if (!partner.wants_frame() || !move_frame(partner)) return moved;
+      moved = true;
+      continue;
+    }
     auto [pieces, count] = pieces_of(partner.receives);
     msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = count;
     const ssize_t got = retry_eintr([&] { return ::recvmsg(partner.socket.get(), &message, MSG_DONTWAIT); });
-    if (got < 0 && would_block(errno)) return moved;
-    if (got <= 0) {
-      partner.is_broken = true;
-      partner.broken_why = got == 0 ? "the connection was closed" : std::strerror(errno);
-      return moved;
-    }
+    if (!note_received(partner, got)) return moved;
     take_handled(partner.receives, static_cast<std::size_t>(got));
     moved = true;
   }
-  return moved;
+}
+
+bool Lane::move_frame(Partner& partner) {
+  if (partner.is_out_of_step) return false;
+  const auto rest = std::as_writable_bytes(std::span(&partner.head, 1)).subspan(partner.head_bytes);
+  const ssize_t got =
+      retry_eintr([&] { return ::recv(partner.socket.get(), rest.data(), rest.size(), MSG_DONTWAIT); });
+  if (!note_received(partner, got)) return false;
+  partner.head_bytes += static_cast<std::size_t>(got);
+  if (partner.head_bytes == sizeof partner.head) match_frame(partner);
+  return true;
+}
+
+void Lane::match_frame(Partner& partner) {
+  const SliceFrame& head = partner.head;
+  const auto is_it = [&head](const Awaited& slice) {
+    return slice.frame.chunk == head.chunk && slice.frame.stage == head.stage;
+  };
+  const auto found = std::find_if(partner.slices.begin(), partner.slices.end(), is_it);
+  const bool fits = head.magic == SliceFrame::kMagic && !partner.slices.empty() &&
+                    head.call == partner.slices.front().frame.call;
+  if (!fits || (found != partner.slices.end() && found->frame != head)) {
+    partner.is_out_of_step = true;
+    return;
+  }
+  // A slice of a chunk that this rank has not come to waits in the socket.
+  if (found == partner.slices.end()) return;
+  partner.receives.push_back(found->to);
+  partner.slices.erase(found);
+  partner.head_bytes = 0;
 }
 
 Lane::Partner* Lane::needed_and_broken() {
   const auto found = std::find_if(partners_.begin(), partners_.end(), [](const Partner& partner) {
-    return partner.is_broken && !(partner.sends.empty() && partner.receives.empty());
+    return partner.is_broken && (!partner.sends.empty() || partner.receives_any());
   });
   return found == partners_.end() ? nullptr : &*found;
 }
@@ -191,7 +239,7 @@ Outcome Lane::out_of_step(int host, const Call& call) {
 }
 
 Outcome Lane::timed_out(const Call& call, double seconds) {
-  const auto is_awaited = [](const Partner& partner) { return !partner.receives.empty(); };
+  const auto is_awaited = [](const Partner& partner) { return partner.receives_any(); };
   auto awaited = std::find_if(partners_.begin(), partners_.end(), is_awaited);
   if (awaited == partners_.end()) {
     awaited = std::find_if(partners_.begin(), partners_.end(),
@@ -212,6 +260,9 @@ Lane::Wait::Wait(Lane& lane, const Call& call, const CallDeadline& deadline)
 Outcome Lane::Wait::once() {
   if (lane_.abort_.is_raised()) return lane_.aborted(call_);
   if (Partner* ended = lane_.needed_and_broken()) return lane_.partner_ended(*ended, call_);
+  for (const Partner& partner : lane_.partners_) {
+    if (partner.is_out_of_step) return lane_.out_of_step(partner.host, call_);
+  }
   if (!spin_until_.has_passed()) return {};
   return sleep();
 }
@@ -219,7 +270,7 @@ Outcome Lane::Wait::once() {
 Outcome Lane::Wait::sleep() {
   std::vector<pollfd> entries{{lane_.abort_.doorbell(), POLLIN, 0}};
   for (const Partner& partner : lane_.partners_) {
-    const int events = (partner.receives.empty() ? 0 : POLLIN) | (partner.sends.empty() ? 0 : POLLOUT);
+    const int events = (partner.wants_bytes() ? POLLIN : 0) | (partner.sends.empty() ? 0 : POLLOUT);
     if (events != 0) entries.push_back({partner.socket.get(), static_cast<short>(events), 0});
   }
   const int ready =

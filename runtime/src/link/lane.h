@@ -15,6 +15,7 @@
 #include "runtime/src/channel/wait_policy.h"
 #include "runtime/src/failure.h"
 #include "runtime/src/link/control_links.h"
+#include "runtime/src/link/slice_frame.h"
 #include "runtime/src/transport/link_transport.h"
 
 namespace ddl::runtime {
@@ -29,10 +30,15 @@ class Lane {
   Lane(std::vector<PeerLink>& links, const GroupAbort& abort, ControlLinks& control, int own_index,
        WaitPolicy policy);
 
+  /// Takes further ones, which control has taken as well.
+  void add(std::vector<PeerLink>& links);
+
   /// Bytes must stay as they are until pending is 0: then the kernel has them.
   void post_send(int host, std::span<const std::byte> bytes, Pending& pending);
-  /// Bytes are being written until pending is 0.
+  /// The next bytes that the partner sends. Bytes are being written until pending is 0.
   void post_receive(int host, std::span<std::byte> bytes, Pending& pending);
+  /// The bytes after this frame, whenever the partner sends it. Not while a post_receive() is pending.
+  void post_slice(int host, const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
 
   /// Moves what can be moved without waiting; true if anything was.
   bool move();
@@ -65,13 +71,26 @@ class Lane {
     std::size_t size = 0;
     Pending* pending = nullptr;
   };
+  /// A slice that has been announced to this rank by its own steps, but not by the partner yet.
+  struct Awaited {
+    SliceFrame frame;
+    Posted<std::byte> to;
+  };
   struct Partner {
     int host = 0;
     UniqueFd socket;
     std::deque<Posted<const std::byte>> sends;
     std::deque<Posted<std::byte>> receives;
+    std::vector<Awaited> slices;
+    SliceFrame head;            ///< the frame that is arriving, or has arrived and ...
+    std::size_t head_bytes = 0;  ///< ... so much of it; whole: nobody has asked for its slice yet
     bool is_broken = false;
     std::string broken_why;
+    bool is_out_of_step = false;
+
+    bool wants_frame() const { return !slices.empty() && head_bytes < sizeof head; }
+    bool wants_bytes() const { return !receives.empty() || wants_frame(); }
+    bool receives_any() const { return !receives.empty() || !slices.empty(); }
   };
 
   /// One wait: spins for a time, then sleeps.
@@ -94,6 +113,12 @@ class Lane {
   Partner& partner(int host);
   static bool move_sends(Partner& partner);
   static bool move_receives(Partner& partner);
+  /// Reads on in the frame, and once it is whole begins to receive its slice.
+  static bool move_frame(Partner& partner);
+  /// Begins to receive the slice whose frame has arrived, if it has been asked for.
+  static void match_frame(Partner& partner);
+  /// Notes what a system call that received has done; true if it brought something.
+  static bool note_received(Partner& partner, ssize_t got);
   /// The partner whose connection has ended although it is needed.
   Partner* needed_and_broken();
   const Member& member_of(const Partner& partner) const;

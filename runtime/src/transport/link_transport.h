@@ -34,7 +34,7 @@ class LinkTransport {
   /// Puts into the bootstrap what the partners need to find this rank; for ranks whose local rank is below the layout's
   /// lanes(). A fence of all ranks follows, whatever comes out here.
   virtual Status offer(Bootstrap& bootstrap) = 0;
-  /// After that fence: connects this rank with the rank of the same local rank on each of the hosts, which call this too.
+  /// After that fence, and again for further hosts: connects this rank with the rank of the same local rank on each of the hosts, which call this too.
   /// agreed: a number that must be the same everywhere, here the bytes of a chunk; a partner with another is an error.
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<int>& hosts,
                                                 std::uint64_t agreed) = 0;

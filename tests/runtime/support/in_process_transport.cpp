@@ -9,27 +9,42 @@
 
 namespace ddl::runtime::test {
 
-InProcessTransport::InProcessTransport(const std::vector<int>& ranks, const SegmentWish& wish, int cpus)
-    : doorbell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), cpus_(cpus) {
-  const int count = static_cast<int>(ranks.size());
+void InProcessMemory::add(const Membership& membership, const SegmentWish& wish) {
+  Group group;
+  group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int count = static_cast<int>(membership.local_members().size());
   const std::size_t bytes = Segment::bytes_for(count, wish.slot_bytes);
   auto fd = make_sealed_memory(bytes);
   DDL_CHECK(fd.has_value(), fd.error().message());
   auto memory = MappedMemory::map_shared(fd->get(), bytes);
   DDL_CHECK(memory.has_value(), memory.error().message());
-  memory_ = std::make_shared<const MappedMemory>(*std::move(memory));
-  Segment::create({memory_->data(), bytes}, count, wish);
-  for (const int rank : ranks) members_.push_back(Member{rank, "host" + std::to_string(rank), ::getpid()});
+  group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
+  Segment::create({group.memory->data(), bytes}, count, wish);
+  for (const int rank : membership.local_members())
+    group.members.push_back(Member{rank, "host" + std::to_string(rank), ::getpid()});
+  const std::lock_guard lock(mutex_);
+  groups_.insert_or_assign(key_of(membership), std::move(group));
+}
+
+const InProcessMemory::Group& InProcessMemory::group(const Membership& membership) const {
+  const std::lock_guard lock(mutex_);
+  return groups_.at(key_of(membership));
+}
+
+Status InProcessTransport::offer(Bootstrap& bootstrap, const SegmentWish& wish) {
+  if (bootstrap.membership().local_rank() == 0) memory_.add(bootstrap.membership(), wish);
+  return {};
 }
 
 Result<SharedGroup> InProcessTransport::connect(Bootstrap& bootstrap) {
+  const InProcessMemory::Group& made = memory_.group(bootstrap.membership());
   SharedGroup group;
-  group.memory = memory_;
-  group.members = members_;
+  group.memory = made.memory;
+  group.members = made.members;
   group.index = bootstrap.membership().local_rank();
-  group.pidfds.resize(members_.size());
-  group.doorbell.reset(::fcntl(doorbell_.get(), F_DUPFD_CLOEXEC, 0));
-  group.cpus = cpus_;
+  group.pidfds.resize(made.members.size());
+  group.doorbell.reset(::fcntl(made.doorbell.get(), F_DUPFD_CLOEXEC, 0));
+  group.cpus = memory_.cpus();
   return group;
 }
 

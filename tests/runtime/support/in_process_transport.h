@@ -2,29 +2,54 @@
 // the same memory.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "runtime/src/transport/transport.h"
 
 namespace ddl::runtime::test {
 
+/// The shared memory of all hosts and process sets of a job whose ranks are threads. Used by all of them at once.
+class InProcessMemory {
+ public:
+  struct Group {
+    std::shared_ptr<const MappedMemory> memory;
+    Members members;
+    UniqueFd doorbell;
+  };
+
+  /// cpus: of every group.
+  explicit InProcessMemory(int cpus) : cpus_(cpus) {}
+
+  int cpus() const { return cpus_; }
+  /// Lays out a segment for the ranks of membership's host.
+  void add(const Membership& membership, const SegmentWish& wish);
+  const Group& group(const Membership& membership) const;
+
+ private:
+  using Key = std::pair<std::uint32_t, int>;  ///< generation and host
+  static Key key_of(const Membership& membership) { return {membership.generation, membership.layout.own}; }
+
+  int cpus_;
+  mutable std::mutex mutex_;
+  std::map<Key, Group> groups_;
+};
+
 class InProcessTransport final : public Transport {
  public:
-  /// Lays out a segment for the ranks of one host.
-  InProcessTransport(const std::vector<int>& ranks, const SegmentWish& wish, int cpus);
+  /// memory outlives this.
+  explicit InProcessTransport(InProcessMemory& memory) : memory_(memory) {}
 
   const char* name() const override { return "in-process"; }
   Status is_usable(const Membership&) const override { return {}; }
-  /// The wish was taken in the constructor.
-  Status offer(Bootstrap&, const SegmentWish&) override { return {}; }
+  Status offer(Bootstrap& bootstrap, const SegmentWish& wish) override;
   Result<SharedGroup> connect(Bootstrap& bootstrap) override;
 
  private:
-  std::shared_ptr<const MappedMemory> memory_;
-  Members members_;
-  UniqueFd doorbell_;
-  int cpus_;
+  InProcessMemory& memory_;
 };
 
 }  // namespace ddl::runtime::test

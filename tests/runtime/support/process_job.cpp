@@ -49,16 +49,20 @@ RankPlace::RankPlace(Board& board, int rank, const ProcessJob& job, FdPair livin
       living_(std::move(living)) {}
 
 ddl_context* RankPlace::join() {
-  FaultInjector fault(settings_.fault, rank_);
-  SharedMemoryTransport memory(fault, wire_up_seconds_);
-  TcpSettings tcp_settings;
-  tcp_settings.interfaces = {"lo"};
-  tcp_settings.job_key_fd = settings_.job_key_fd;
-  tcp_settings.seconds = wire_up_seconds_;
-  TcpTransport tcp(tcp_settings, fault);
+  TransportMaker transports;
+  transports.within_host = [seconds = wire_up_seconds_](const Membership&, FaultInjector& fault) {
+    return std::make_unique<SharedMemoryTransport>(fault, seconds);
+  };
+  transports.between_hosts = [this](const Membership&, FaultInjector& fault) {
+    TcpSettings tcp_settings;
+    tcp_settings.interfaces = {"lo"};
+    tcp_settings.job_key_fd = settings_.job_key_fd;
+    tcp_settings.seconds = wire_up_seconds_;
+    return std::make_unique<TcpTransport>(tcp_settings, fault);
+  };
   auto joined =
       Context::join(settings_, std::make_unique<BoardBootstrap>(board_, rank_, ++generation_, hosts_),
-                    {memory, tcp}, fault);
+                    std::move(transports), FaultInjector(settings_.fault, rank_));
   if (!joined) throw std::runtime_error(joined.error().message());
   return new ddl_context{*std::move(joined), false};
 }

@@ -1,6 +1,5 @@
 #include "runtime/support/thread_job.h"
 
-#include <deque>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include "runtime/src/api/handle.h"
-#include "runtime/src/cluster/slot_areas.h"
 #include "runtime/src/transport/tcp/tcp_transport.h"
 #include "runtime/support/board_bootstrap.h"
 #include "runtime/support/in_process_transport.h"
@@ -18,26 +16,28 @@ namespace ddl::runtime::test {
 void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) const {
   Board board(ranks);
   const Hosts layout = hosts.empty() ? hosts_of_sizes({ranks}) : hosts;
-  SegmentWish wish;
-  wish.slot_bytes = layout.size() == 1 ? slot_bytes : SlotAreas::of(slot_bytes, ranks).slot_bytes();
-  wish.first_sequence = first_sequence;
-  std::deque<InProcessTransport> hosts_memory;
-  for (const auto& members : layout) hosts_memory.emplace_back(members, wish, spin.count() > 0 ? ranks : 1);
+  InProcessMemory memory(spin.count() > 0 ? ranks : 1);
   Settings settings;
   settings.timeout_seconds = timeout_seconds;
   settings.spin = spin;
+  settings.staging_bytes = slot_bytes;
 
   std::mutex mutex;
   std::string failures;
   const auto run_rank = [&](int rank) {
     try {
       auto bootstrap = std::make_unique<BoardBootstrap>(board, rank, 1, layout);
-      FaultInjector fault(std::nullopt, rank);
-      TcpSettings tcp_settings;
-      tcp_settings.interfaces = {"lo"};
-      TcpTransport tcp(tcp_settings, fault);
-      const auto host = static_cast<std::size_t>(bootstrap->membership().layout.own);
-      auto joined = Context::join(settings, std::move(bootstrap), {hosts_memory[host], tcp}, fault);
+      TransportMaker transports;
+      transports.within_host = [&memory](const Membership&, FaultInjector&) {
+        return std::make_unique<InProcessTransport>(memory);
+      };
+      transports.between_hosts = [](const Membership&, FaultInjector& fault) {
+        TcpSettings tcp_settings;
+        tcp_settings.interfaces = {"lo"};
+        return std::make_unique<TcpTransport>(tcp_settings, fault);
+      };
+      auto joined = Context::join(settings, std::move(bootstrap), std::move(transports),
+                                  FaultInjector(std::nullopt, rank), first_sequence);
       if (!joined) throw std::runtime_error(joined.error().message());
       auto* context = new ddl_context{*std::move(joined), false};
       try {

@@ -103,8 +103,6 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap, const 
   fault_.pass("init", "before_links");
   auto links = meeting.run(deadline);
   fault_.pass("init", "after_links");
-  // The key has done its work; listeners, too.
-  offer_.reset();
   return links;
 }
 

@@ -27,7 +27,7 @@ struct TcpSettings {
 };
 
 /// Every rank listens on its usable addresses; of two partners the one whose host comes later in the layout calls the
-/// other. Both prove that they know the job's key before anything else is said. What follows is not encrypted.
+/// other. Listeners stay open, for further connections, as long as the transport lives. Both prove that they know the job's key before anything else is said. What follows is not encrypted.
 class TcpTransport final : public LinkTransport {
  public:
   /// fault outlives the transport.

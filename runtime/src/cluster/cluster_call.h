@@ -1,0 +1,79 @@
+// What a collective does with a chunk when a job has several hosts: the part that differs between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/src/bootstrap/host_layout.h"
+#include "runtime/src/channel/channel.h"
+#include "runtime/src/cluster/host_run.h"
+#include "runtime/src/cluster/route.h"
+#include "runtime/src/cluster/slot_areas.h"
+
+namespace ddl::runtime {
+
+/// Where a rank stands, for all calls.
+struct ClusterPlace {
+  const HostLayout& layout;
+  const SlotAreas& areas;
+  Channel& channel;
+  bool has_mesh;  ///< the lanes are connected with all hosts, not only with their neighbours in the tree
+};
+
+class ClusterCall {
+ public:
+  explicit ClusterCall(ClusterPlace place) : place_(place) {}
+  virtual ~ClusterCall() = default;
+  ClusterCall(const ClusterCall&) = delete;
+  ClusterCall& operator=(const ClusterCall&) = delete;
+
+  virtual std::uint64_t chunks() const = 0;
+  /// The first chunk's value goes as a whole with the comparison of the calls, by the steps of an allreduce.
+  virtual bool first_rides() const { return false; }
+  /// Its routes lead to hosts that are not neighbours in the tree.
+  virtual bool needs_mesh() const { return false; }
+  virtual Combine combine() const { return {}; }
+
+  /// Every rank, before the exchange: puts its part of the chunk into its input area.
+  virtual void fill(std::uint64_t chunk, std::byte* input) = 0;
+  /// Every rank, after it: takes what the ranks of its own host have for it.
+  virtual void take_inputs(std::uint64_t) {}
+  /// A rank with a lane, after it: makes this host's value of its slice, and says which way it goes.
+  virtual Route gather(std::uint64_t chunk, SliceBuffers& buffers) = 0;
+  /// A rank with a lane: puts the slice's result into its result area.
+  virtual void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) = 0;
+  /// Every rank, after the next exchange: takes the chunk's result from the result areas of the lanes.
+  virtual void take(std::uint64_t chunk) = 0;
+
+ protected:
+  const HostLayout& layout() const { return place_.layout; }
+  const std::vector<int>& ranks_on(int host) const { return layout().hosts[static_cast<std::size_t>(host)]; }
+  int host_count() const { return layout().host_count(); }
+  int own_host() const { return layout().own; }
+  int own_lane() const { return place_.channel.index(); }
+  int own_rank() const { return layout().local()[static_cast<std::size_t>(own_lane())]; }
+  int local_size() const { return place_.channel.size(); }
+  bool has_mesh() const { return place_.has_mesh; }
+  /// What local rank i had put in at the last exchange.
+  const std::byte* input_of(int local_rank) const {
+    return place_.areas.input(place_.channel.slot(local_rank));
+  }
+  const std::byte* result_of(int lane) const { return place_.areas.result(place_.channel.slot(lane)); }
+  std::size_t area_bytes() const { return place_.areas.area_bytes; }
+
+ private:
+  ClusterPlace place_;
+};
+
+/// Nothing but the comparison of the calls.
+class ClusterBarrier final : public ClusterCall {
+ public:
+  using ClusterCall::ClusterCall;
+  std::uint64_t chunks() const override { return 0; }
+  void fill(std::uint64_t, std::byte*) override {}
+  Route gather(std::uint64_t, SliceBuffers&) override { return {}; }
+  void publish(std::uint64_t, SliceBuffers&, std::byte*) override {}
+  void take(std::uint64_t) override {}
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,67 @@
+// Allreduce, reduce and reduce_scatter between hosts.
+//
+// The ranks of a host are reduced in rank order, slice by slice, each slice by its lane. Small values go whole along the
+// canonical tree (recursive doubling): few steps. Large ones are cut into one unit a host; every host gets all hosts' values of its
+// own unit, combines them along the same tree, and gives the result to those that want it: each byte crosses the network
+// as rarely as can be. Both ways give the same bits.
+#pragma once
+
+#include <vector>
+
+#include "runtime/src/cluster/cluster_call.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/chunking.h"
+#include "runtime/src/collective/element.h"
+#include "runtime/src/collective/request.h"
+
+namespace ddl::runtime {
+
+/// Allreduce and reduce.
+class ClusterReduce final : public ClusterCall {
+ public:
+  /// request outlives this.
+  ClusterReduce(ClusterPlace place, const Request& request);
+  std::uint64_t chunks() const override { return chunking_.chunks(); }
+  bool first_rides() const override { return !is_direct_; }
+  Combine combine() const override;
+  void fill(std::uint64_t chunk, std::byte* input) override;
+  Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
+  void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;
+  void take(std::uint64_t chunk) override;
+
+ private:
+  bool takes_here() const { return root_host_ < 0 || root_host_ == own_host(); }
+
+  const Request& request_;
+  std::size_t element_;
+  std::size_t partial_;  ///< bytes of an element on its way between hosts
+  int ranks_;
+  int root_host_ = -1;   ///< -1: all hosts take the result
+  Chunking chunking_;
+  bool is_direct_;
+};
+
+class ClusterReduceScatter final : public ClusterCall {
+ public:
+  /// request outlives this.
+  ClusterReduceScatter(ClusterPlace place, const Request& request);
+  std::uint64_t chunks() const override;
+  bool needs_mesh() const override { return true; }
+  Combine combine() const override;
+  void fill(std::uint64_t chunk, std::byte* input) override;
+  Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
+  void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;
+  void take(std::uint64_t chunk) override;
+
+ private:
+  /// A lane's slice of what a chunk has for one rank.
+  ElementRange slice_for(int rank, std::uint64_t chunk, int lane) const;
+
+  const Request& request_;
+  std::size_t element_;
+  std::size_t partial_;
+  BlockMove move_;
+  std::uint64_t per_chunk_;  ///< elements for each rank
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,83 @@
+#include "runtime/src/collective/block_move.h"
+
+#include <algorithm>
+
+namespace ddl::runtime {
+
+BlockMove BlockMove::broadcast(int ranks, int root, std::uint64_t count) {
+  BlockMove move(ranks, Counts::kOne, {count});
+  move.is_shared_ = true;
+  move.only_sender_ = root;
+  return move;
+}
+
+BlockMove BlockMove::gather(int ranks, int root, std::uint64_t count) {
+  BlockMove move = allgather(ranks, count);
+  move.only_receiver_ = root;
+  return move;
+}
+
+BlockMove BlockMove::scatter(int ranks, int root, std::uint64_t count) {
+  BlockMove move = alltoall(ranks, count);
+  move.only_sender_ = root;
+  return move;
+}
+
+BlockMove BlockMove::allgather(int ranks, std::uint64_t count) {
+  BlockMove move(ranks, Counts::kOne, {count});
+  move.is_shared_ = true;
+  return move;
+}
+
+BlockMove BlockMove::allgatherv(std::span<const std::uint64_t> counts) {
+  BlockMove move(static_cast<int>(counts.size()), Counts::kPerSender, {counts.begin(), counts.end()});
+  move.is_shared_ = true;
+  return move;
+}
+
+BlockMove BlockMove::alltoall(int ranks, std::uint64_t count) { return {ranks, Counts::kOne, {count}}; }
+
+BlockMove BlockMove::alltoallv(int ranks, std::vector<std::uint64_t> counts) {
+  return {ranks, Counts::kMatrix, std::move(counts)};
+}
+
+BlockMove BlockMove::reduce_scatter(std::span<const std::uint64_t> counts) {
+  return {static_cast<int>(counts.size()), Counts::kPerReceiver, {counts.begin(), counts.end()}};
+}
+
+std::uint64_t BlockMove::count_of(int from, int to) const {
+  switch (kind_) {
+    case Counts::kOne: break;
+    case Counts::kPerSender: return counts_[static_cast<std::size_t>(from)];
+    case Counts::kPerReceiver: return counts_[static_cast<std::size_t>(to)];
+    case Counts::kMatrix: return counts_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
+                                         static_cast<std::size_t>(to)];
+  }
+  return counts_.front();
+}
+
+std::uint64_t BlockMove::send_offset(int from, int to) const {
+  if (is_shared_) return 0;
+  if (kind_ == Counts::kOne) return static_cast<std::uint64_t>(to) * counts_.front();
+  std::uint64_t offset = 0;
+  for (int before = 0; before < to; ++before) offset += count(from, before);
+  return offset;
+}
+
+std::uint64_t BlockMove::recv_offset(int from, int to) const {
+  if (only_sender_ >= 0) return 0;
+  if (kind_ == Counts::kOne) return static_cast<std::uint64_t>(from) * counts_.front();
+  std::uint64_t offset = 0;
+  for (int before = 0; before < from; ++before) offset += count(before, to);
+  return offset;
+}
+
+std::uint64_t BlockMove::longest() const { return *std::max_element(counts_.begin(), counts_.end()); }
+
+ElementRange BlockMove::piece(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const {
+  const std::uint64_t total = count(from, to);
+  const std::uint64_t first = std::min(index * per_chunk, total);
+  return {first, std::min(per_chunk, total - first)};
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,29 @@
+// One collective as one rank asks for it: what everybody must ask for alike, and this rank's own buffers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "runtime/src/channel/call.h"
+#include "runtime/src/collective/reduce_kernel.h"
+
+namespace ddl::runtime {
+
+/// The buffers stay the caller's. See ddl.h for what each collective reads and writes; arguments have been checked
+/// (api/validate.h).
+struct Request {
+  Call call;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  /// Of reduce_scatter and allgatherv: everybody's. Of alltoallv: what this rank sends to each.
+  std::span<const std::uint64_t> counts;
+  /// Of alltoallv: how many elements recv has room for, and where to say how many came from each.
+  std::uint64_t recv_capacity = 0;
+  std::uint64_t* recv_counts = nullptr;
+
+  ddl_dtype dtype() const { return call.dtype; }
+  Reduction reduction() const { return {call.dtype, call.op, call.prescale, call.postscale}; }
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,268 @@
+#include "runtime/src/context/process_set.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text.h"
+#include "runtime/src/collective/host_collectives.h"
+#include "runtime/src/collective/host_steps.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// How long a call that fails waits until its partners on other hosts have been told.
+constexpr std::chrono::seconds kForwarding{1};
+/// How long a rank that leaves waits until its partners have heard it: they may be without a CPU for long, and what is
+/// closed before that looks like a death.
+constexpr std::chrono::seconds kFarewell{10};
+
+/// With up to so many hosts the lanes are connected with all others at once; with more, only when a collective needs it.
+constexpr int kMeshHosts = 16;
+
+bool has_lane(const Membership& membership) {
+  return membership.layout.host_count() > 1 && membership.local_rank() < membership.layout.lanes();
+}
+
+SegmentWish wish_of(const Settings& settings, const Membership& membership, std::uint32_t first_sequence) {
+  const HostLayout& layout = membership.layout;
+  SegmentWish wish;
+  wish.first_sequence = first_sequence;
+  // A line for every rank's part, at least.
+  wish.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
+                             static_cast<std::size_t>(membership.size) * kLineBytes);
+  if (layout.host_count() > 1) {
+    wish.slot_bytes = SlotAreas::of(settings.staging_bytes.value_or(Settings::kClusterStagingBytes),
+                                    membership.size, layout.largest_host())
+                          .slot_bytes();
+  }
+  return wish;
+}
+
+std::vector<int> all_other_hosts(const HostLayout& layout) {
+  std::vector<int> hosts;
+  for (int host = 0; host < layout.host_count(); ++host) {
+    if (host != layout.own) hosts.push_back(host);
+  }
+  return hosts;
+}
+
+std::vector<int> first_partners(const HostLayout& layout) {
+  return layout.host_count() <= kMeshHosts ? all_other_hosts(layout)
+                                           : partner_hosts(layout.host_count(), layout.own);
+}
+
+/// Puts what the others need, then waits for everybody: one fence for both transports.
+Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between_hosts, const SegmentWish& wish) {
+  Status offered = within_host.offer(bootstrap, wish);
+  if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
+  DDL_TRY(bootstrap.fence(Deadline::never()));
+  return offered;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap,
+                                                     std::vector<int> job_ranks, FaultInjector fault,
+                                                     OnAbort on_abort, std::uint32_t first_sequence) {
+  const Membership& membership = bootstrap->membership();
+  const auto within_host = around.transports.within_host(membership, around.fault);
+  std::unique_ptr<LinkTransport> between_hosts;
+  if (has_lane(membership)) between_hosts = around.transports.between_hosts(membership, around.fault);
+  DDL_TRY(within_host->is_usable(membership));
+  DDL_TRY(meet(*bootstrap, *within_host, between_hosts.get(),
+               wish_of(around.settings, membership, first_sequence)));
+  auto group = within_host->connect(*bootstrap);
+  if (!group) return fail(std::move(group.error()));
+  auto segment = Segment::open({group->memory->data(), group->memory->size()});
+  if (!segment) return fail(std::move(segment.error()));
+  // Sentences name ranks of the job.
+  for (Member& member : group->members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
+
+  std::unique_ptr<ProcessSet> set(new ProcessSet(around, std::move(bootstrap), std::move(job_ranks), *std::move(group),
+                                                 *segment, std::move(fault), std::move(on_abort)));
+  const WaitPolicy policy =
+      WaitPolicy::for_group(segment->members(), set->group_.cpus, around.settings.spin);
+  if (set->membership().layout.host_count() > 1) {
+    DDL_TRY(set->connect_hosts(std::move(between_hosts), *segment, policy));
+  }
+  DDL_TRY(set->start_watching());
+  return set;
+}
+
+ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap, std::vector<int> job_ranks,
+                       SharedGroup group, Segment segment, FaultInjector fault, OnAbort on_abort)
+    : around_(around),
+      bootstrap_(std::move(bootstrap)),
+      job_ranks_(std::move(job_ranks)),
+      group_(std::move(group)),
+      fault_(std::move(fault)),
+      on_abort_(std::move(on_abort)),
+      abort_(segment, group_.members, group_.doorbell.get()),
+      channel_(segment, group_.members, abort_, group_.index,
+               WaitPolicy::for_group(segment.members(), group_.cpus, around.settings.spin), fault_),
+      slot_bytes_(segment.slot_bytes()),
+      fork_count_(fork_count()) {}
+
+Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hosts) {
+  auto links = link_transport_->connect(*bootstrap_, hosts, slot_bytes_);
+  if (!links) {
+    return fail(std::move(links.error().during(
+        "connecting " + group_.members[static_cast<std::size_t>(group_.index)].place() + " to other hosts by " +
+        link_transport_->name())));
+  }
+  for (PeerLink& link : *links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
+  tell_links(*links);
+  return links;
+}
+
+Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segment segment, WaitPolicy policy) {
+  const HostLayout& layout = membership().layout;
+  link_transport_ = std::move(transport);
+  std::unique_ptr<Lane> lane;
+  if (link_transport_) {
+    auto links = connect_to(first_partners(layout));
+    if (!links) return fail(std::move(links.error()));
+    control_ = std::make_unique<ControlLinks>(*links, abort_, group_.index);
+    lane = std::make_unique<Lane>(*links, abort_, *control_, group_.index, policy);
+    std::vector<int> fds = lane->fds();
+    for (std::size_t link = 0; link < control_->size(); ++link) fds.push_back(control_->fd(link));
+    closed_in_child_ = std::make_unique<ClosedInForkedChild>(std::move(fds));
+  }
+  const bool has_mesh = layout.host_count() <= kMeshHosts;
+  // Nobody else will call, and the key has done its work.
+  if (has_mesh) link_transport_.reset();
+  cluster_ = std::make_unique<Cluster>(
+      layout, SlotAreas::in_slot(segment.slot_bytes()), channel_, std::move(lane), has_mesh, [this](Lane& own) { return connect_mesh(own); }, fault_);
+  return {};
+}
+
+Outcome ProcessSet::connect_mesh(Lane& lane) {
+  const HostLayout& layout = membership().layout;
+  const std::vector<int> connected = partner_hosts(layout.host_count(), layout.own);
+  std::vector<int> hosts = all_other_hosts(layout);
+  std::erase_if(hosts,
+                [&](int host) { return std::binary_search(connected.begin(), connected.end(), host); });
+  auto links = connect_to(hosts);
+  if (links) {
+    const std::size_t first = control_->size();
+    control_->add(*links);
+    lane.add(*links);
+    std::vector<int> fds = lane.fds();
+    for (std::size_t link = 0; link < control_->size(); ++link) fds.push_back(control_->fd(link));
+    closed_in_child_.reset();
+    closed_in_child_ = std::make_unique<ClosedInForkedChild>(std::move(fds));
+    auto watched = around_.watcher.add(watches_of_links(first), ticket_);
+    link_transport_.reset();
+    if (watched) return {};
+    links = fail(std::move(watched.error()));
+  }
+  // The others are in the midst of the call, and some of them may have come through.
+  const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
+  abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, links.error().message()));
+  return tl::unexpected(abort_.describe(*abort_.cause(), channel_.call(), true));
+}
+
+std::vector<Watch> ProcessSet::watches_of_links(std::size_t first) {
+  std::vector<Watch> watches;
+  for (std::size_t link = first; control_ && link < control_->size(); ++link) {
+    watches.push_back({control_->fd(link), [this, link] { return control_->on_readable(link); }});
+  }
+  return watches;
+}
+
+Status ProcessSet::start_watching() {
+  std::vector<Watch> watches = watches_of_links(0);
+  if (!around_.watches_deaths) group_.pidfds.clear();
+  for (std::size_t i = 0; i < group_.pidfds.size(); ++i) {
+    if (!group_.pidfds[i]) continue;
+    watches.push_back({group_.pidfds[i].get(), [this, index = static_cast<int>(i)] {
+                         if (!abort_.has_left(index)) abort_.raise({AbortCause::Where::kDied, index});
+                         return false;
+                       }});
+  }
+  if (size() > 1) {
+    watches.push_back({group_.doorbell.get(), [this] {
+                         if (control_) control_->forward_abort();
+                         on_abort_(notice());
+                         return false;
+                       }});
+  }
+  auto ticket = around_.watcher.add(std::move(watches));
+  if (!ticket) return fail(std::move(ticket.error()));
+  ticket_ = *ticket;
+  return {};
+}
+
+void ProcessSet::tell_links(const std::vector<PeerLink>& links) const {
+  // One rank of every host speaks for all: their connections differ in the port only.
+  if (!around_.settings.verbose || group_.index != 0) return;
+  const Member& self = group_.members.front();
+  const HostLayout& layout = membership().layout;
+  std::string text = "libddl: " + self.place() + ": " + counted(channel_.size(), "rank") +
+                     " of this host share memory, " + counted(layout.lanes(), "rank") + " of each of " +
+                     counted(layout.host_count(), "host") + " speak to other hosts\n";
+  for (const PeerLink& link : links) {
+    text += "libddl: " + self.place() + ": reaches " + link.peer.place() + " by tcp: " + link.how + "\n";
+  }
+  std::fputs(text.c_str(), stderr);
+}
+
+ProcessSet::~ProcessSet() {
+  if (!left_) (void)leave();
+}
+
+Outcome ProcessSet::check_usable(const CallLock& lock) const {
+  if (is_in_forked_child()) {
+    return failed(DDL_ERROR_ABORTED, "this context belongs to the parent of process " +
+                                         std::to_string(::getpid()) +
+                                         "; a child that was forked without exec cannot use it");
+  }
+  if (!lock.held()) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
+  if (left_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been freed");
+  if (ended_by_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + *ended_by_);
+  return {};
+}
+
+Outcome ProcessSet::note(Outcome outcome) {
+  // What the ranks have found out together, or one about its own arguments, ends nothing.
+  if (outcome || outcome.error().status == DDL_ERROR_MISMATCH ||
+      outcome.error().status == DDL_ERROR_INVALID_ARGUMENT || outcome.error().status == DDL_ERROR_BOOTSTRAP) {
+    return outcome;
+  }
+  if (abort_.is_raised()) {
+    // The program may end now. Before that, its partners must have heard the true cause.
+    on_abort_(notice());
+    wait_forwarded();
+  }
+  ended_by_ = outcome.error().message;
+  return outcome;
+}
+
+void ProcessSet::wait_forwarded() {
+  if (control_ && abort_.is_raised()) control_->wait_forwarded(Deadline::after(kForwarding));
+}
+
+Outcome ProcessSet::leave() {
+  const CallLock lock(busy_);
+  if (!lock.held()) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
+  if (left_) return {};
+  left_ = true;
+  around_.watcher.remove(ticket_);
+  abort_.leave(group_.index);
+  // Before the connections are closed: their numbers may be others' then.
+  closed_in_child_.reset();
+  if (control_) {
+    control_->say_farewell();
+    cluster_->hang_up();
+    if (!abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
+  }
+  cluster_.reset();
+  control_.reset();
+  link_transport_.reset();
+  if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
+  return {};
+}
+
+}  // namespace ddl::runtime
