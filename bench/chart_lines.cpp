@@ -16,6 +16,7 @@ constexpr double kLeft = 84;
 constexpr double kRight = 800;  // labels stand to the right of it
 constexpr double kTimesHeight = 380;
 constexpr double kRatiosHeight = 190;
+constexpr double kMostRatio = 16;  // on the scale: what is far above it would hide what is near 1
 
 // Maps a positive value to a pixel, logarithmically.
 struct LogAxis {
@@ -143,7 +144,8 @@ void draw_best_peer(Svg& svg, const Report& report, const LogAxis& x, const LogA
   std::vector<Point> points;
   for (const Case& one : report.cases) {
     if (const Comparison* best = best_peer(one, report.entrants))
-      points.push_back({x(static_cast<double>(*one.bytes)), y(1 / best->ratio.ratio)});
+      points.push_back(
+          {x(static_cast<double>(*one.bytes)), std::max(y.high_pixel, y(1 / best->ratio.ratio))});
   }
   if (points.size() > 1) svg.polyline(points, kOurs, 4);
 }
@@ -161,7 +163,7 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
     }
   }
   const LogAxis x = size_axis(report);
-  const LogAxis y{least, most * 1.1, bottom, top};
+  const LogAxis y{least, std::min(most, kMostRatio) * 1.1, bottom, top};
 
   draw_size_ticks(svg, report, top, bottom, true);
   std::vector<Point> upper;
@@ -194,9 +196,9 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
         subject_label = report.entrant(found.subject).label;
         const double at = x(static_cast<double>(*one.bytes));
         // One disturbed block may lie far outside; the scale is for the medians.
-        svg.line({at, std::max(top, y(1 / found.ratio.low))}, {at, std::min(bottom, y(1 / found.ratio.high))},
-                 peer.color, 1.5);
-        points.push_back({at, y(1 / found.ratio.ratio)});
+        svg.line({at, std::clamp(y(1 / found.ratio.low), top, bottom)},
+                 {at, std::clamp(y(1 / found.ratio.high), top, bottom)}, peer.color, 1.5);
+        points.push_back({at, std::max(top, y(1 / found.ratio.ratio))});
       }
     }
     if (points.empty()) continue;
@@ -215,15 +217,19 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
   draw_labels(svg, std::move(labels), kRight + 8, bottom);
   svg.text(
       {kLeft, bottom + 44},
-      "Median over blocks of paired ratios, with quartiles; below the line: slower. Bold: against the best "
-      "peer. Grey band: what an entrant shows against itself; inside of it, equal.",
+      fmt::format(
+          "Median over blocks of paired ratios, with quartiles; below the line: slower; at the top: {:.0f}x "
+          "or more. Bold: against the best peer.",
+          std::floor(y.high)),
       {.size = 12, .color = kMuted});
+  svg.text({kLeft, bottom + 61}, "Grey band: what an entrant shows against itself; inside of it, equal.",
+           {.size = 12, .color = kMuted});
 }
 
 }  // namespace
 
 std::string line_chart(const Report& report) {
-  Svg svg(kWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 64);
+  Svg svg(kWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 81);
   const double below = headline(svg, report, 28);
   const double times_top = below + 54;
   draw_times(svg, report, times_top);

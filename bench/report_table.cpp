@@ -47,6 +47,9 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// Two decimals, or as many as it takes to tell it from nothing.
+std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 0.095 ? 4 : 2); }
+
 std::string spread_text(const Case& one) {
   return one.spread ? fmt::format("±{:.1f}%", (*one.spread - 1) * 100) : std::string("-");
 }
@@ -67,8 +70,8 @@ std::string as_list(const Report& report, const Case& one) {
       if (!is_first) row = {"", "", "", "", ""};
       is_first = false;
       row.push_back(report.entrant(comparison.peer).label);
-      row.push_back(fmt::format("{:.2f}", comparison.ratio.ratio));
-      row.push_back(fmt::format("{:.2f}..{:.2f}", comparison.ratio.low, comparison.ratio.high));
+      row.push_back(ratio_text(comparison.ratio.ratio));
+      row.push_back(ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high));
       row.push_back(verdict_text(comparison.ratio, comparison.spread));
       table.add(row);
     }
@@ -115,8 +118,8 @@ std::string as_matrix(const Report& report) {
     times.add(row);
     for (const Comparison& comparison : one.comparisons) {
       verdicts.add({one.label, report.entrant(comparison.subject).label,
-                    report.entrant(comparison.peer).label, fmt::format("{:.2f}", comparison.ratio.ratio),
-                    fmt::format("{:.2f}..{:.2f}", comparison.ratio.low, comparison.ratio.high),
+                    report.entrant(comparison.peer).label, ratio_text(comparison.ratio.ratio),
+                    ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high),
                     spread_text(one), verdict_text(comparison.ratio, comparison.spread)});
     }
   }

@@ -108,6 +108,7 @@ class GlooCalls {
 int main(int argc, char** argv) {
   auto job = join_benchmark(argc, argv);
   if (!job) return fail_rank(job.error());
+  job->has_threads = true;
   try {
     const auto context = join_gloo(*job);
     ddl::Status status = check_world(*job, context->rank, context->size);

@@ -26,7 +26,10 @@ struct RankJob {
   std::string folder;  ///< empty at the start of a run, seen by all ranks, and removed by the harness
   Scoreboard scoreboard;
 
-  bool is_crowded() const { return ranks > cpus; }
+  /// The library works in threads of its own, on the rank's CPU: a rank that waits for the others must not spin there.
+  bool has_threads = false;
+
+  bool must_yield() const { return ranks > cpus || has_threads; }
 };
 
 /// Reads the command line and the rank, and pins the process to its CPU. To be called before the library is
