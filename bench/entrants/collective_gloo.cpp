@@ -118,7 +118,10 @@ int main(int argc, char** argv) {
         return calls.call(what, buffers);
       });
     }
-    return status ? 0 : fail_rank(status.error());
+    if (!status) return fail_rank(status.error());
+    // To Gloo, a rank that leaves early has failed, also where its part of the last call is done.
+    job->scoreboard.meet(job->rank, job->must_yield());
+    return 0;
   } catch (const std::exception& error) {
     return fail_rank(ddl::Error(ddl::ErrorCode::kSystem, error.what()));
   }
