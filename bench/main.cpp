@@ -14,10 +14,13 @@
 #include "bench/child.h"
 #include "bench/cluster.h"
 #include "bench/job_options.h"
+#include "bench/model_report.h"
 
 namespace {
 
 using namespace ddl::bench;
+
+constexpr const char* kModel = "model";
 
 // Where mpirun is: as a shell would find it.
 std::string find_in_path(const std::string& name) {
@@ -127,6 +130,27 @@ int run(const Benchmark& benchmark, const Site& site, const Settings& settings, 
   return is_good ? 0 : 1;
 }
 
+// "ddl-bench model": what larger jobs would take.
+int run_model(const std::vector<std::string>& paths) {
+  std::vector<ResultFile> files;
+  for (const std::string& path : paths) {
+    auto text = ddl::read_file(path);
+    if (!text) {
+      fmt::print(stderr, "ddl-bench: {}\n", text.error().message());
+      return 1;
+    }
+    files.push_back({path, std::move(*text)});
+  }
+  if (files.empty()) {
+    fmt::print(stderr, "ddl-bench: model needs --from with files that --json has written\n");
+    return 2;
+  }
+  const auto report = model_report(files);
+  fmt::print(report ? stdout : stderr, "{}",
+             report ? *report : "ddl-bench: " + report.error().message() + "\n");
+  return report ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -135,6 +159,7 @@ int main(int argc, char** argv) {
       "Examples:\n  ddl-bench launch\n  ddl-bench allreduce --np 4 --blocks 10 --json allreduce.json --svg "
       "allreduce.svg\n  ddl-bench alltoall --np 4 --hosts 2 --rate 1gbit --sizes 64K,1M,16M\n"
       "  ddl-bench gradients --model bert-base\n"
+      "  ddl-bench model --from allreduce.json\n"
       "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that one. Where there "
       "can be none "
       "they print why and exit with 77.\n"
@@ -142,7 +167,10 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) names.push_back(benchmark.name);
 
+  names.emplace_back(kModel);
+
   std::string name;
+  std::vector<std::string> results;
   Outputs outputs;
   JobOptions job;
   bool wants_list = false;
@@ -158,6 +186,8 @@ int main(int argc, char** argv) {
   app.add_option("--json", outputs.json, "Also write the results to this file as JSON");
   app.add_option("--csv", outputs.csv, "Also write the results to this file as CSV");
   app.add_option("--svg", outputs.svg, "Also draw the results into this file");
+  app.add_option("--from", results, "Of model: results of collectives that --json has written")
+      ->delimiter(',');
   app.add_flag("--list", wants_list, "Show all benchmarks and entrants, and which can run here, and stop");
   app.add_option("--np", job.ranks, "Ranks of a benchmark of collectives [2, or one for each host]")
       ->check(CLI::Range(1, 1024));
@@ -170,6 +200,7 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
 
+  if (name == kModel) return run_model(results);
   const Benchmark* benchmark = find_benchmark(name);
   const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job);
   if (!shape) {

@@ -5,47 +5,10 @@
 
 #include "base/text.h"
 #include "bench/report.h"
+#include "bench/text_table.h"
 
 namespace ddl::bench {
 namespace {
-
-// Columns a terminal needs; every character that occurs here is one column wide.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-class TextTable {
- public:
-  explicit TextTable(std::vector<std::string> head) { add(std::move(head)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  bool is_empty() const { return rows_.size() == 1; }
-
-  // The first column is flush left, the others flush right.
-  std::string text() const {
-    std::vector<std::size_t> widths(rows_[0].size(), 0);
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
-    }
-    std::string text;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      std::string line;
-      for (std::size_t i = 0; i < rows_[row].size(); ++i) {
-        const std::string gap(widths[i] - width(rows_[row][i]), ' ');
-        line += i == 0 ? "  " + rows_[row][i] + gap : "  " + gap + rows_[row][i];
-      }
-      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-      if (row > 0) continue;
-      std::size_t total = 2 * widths.size() - 2;
-      for (const std::size_t column : widths) total += column;
-      text += "  " + std::string(total, '-') + "\n";
-    }
-    return text;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 // Two decimals, or as many as it takes to tell it from nothing.
 std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 0.095 ? 4 : 2); }
