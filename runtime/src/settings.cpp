@@ -43,6 +43,11 @@ Result<Settings> Settings::read(const Environment& environment) {
     }
     settings.staging_bytes = static_cast<std::size_t>(*bytes);
   }
+  if (const auto text = environment(env::kAlgorithm); text && !text->empty()) {
+    auto algorithms = AlgorithmOverrides::parse(*text);
+    if (!algorithms) return bad_value(env::kAlgorithm, *text, algorithms.error().message());
+    settings.algorithms = *algorithms;
+  }
   if (const auto text = environment(env::kAllowSingleton); text && !text->empty()) {
     if (*text != "0" && *text != "1") return bad_value(env::kAllowSingleton, *text, "expected 0 or 1");
     settings.allow_singleton = *text == "1";

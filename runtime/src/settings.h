@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "runtime/src/bootstrap/world_guard.h"
+#include "runtime/src/collective/algorithm.h"
 #include "runtime/src/environment.h"
 #include "runtime/src/fault.h"
 
@@ -27,6 +28,8 @@ struct Settings {
   static constexpr std::size_t kHostStagingBytes = std::size_t{128} << 10;
   /// Larger, because each chunk costs round trips on the network.
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
+  /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
+  AlgorithmOverrides algorithms;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is meant, although the environment speaks of several processes.

@@ -244,6 +244,9 @@ DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t pr
 DDL_API const char* ddl_last_error(void);
 /** A short constant name of a status, such as "timeout". */
 DDL_API const char* ddl_status_name(ddl_status status);
+/** Which algorithm a collective takes when, for a person: a rule a line, of which the last that applies holds. DDL_ALGORITHM
+ *  names others. Static storage. */
+DDL_API const char* ddl_algorithm_table(void);
 /** The library's version, such as "0.1.0". Static storage. */
 DDL_API const char* ddl_version(void);
 

@@ -13,6 +13,7 @@
 #include "runtime/src/api/options.h"
 #include "runtime/src/api/validate.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/collective/algorithm.h"
 #include "runtime/src/transport/shared_memory.h"
 #include "runtime/src/transport/tcp/tcp_transport.h"
 
@@ -368,6 +369,11 @@ const char* ddl_status_name(ddl_status status) {
     case DDL_ERROR_INTERNAL: return "internal";
     default: return "unknown status";
   }
+}
+
+const char* ddl_algorithm_table(void) {
+  static const std::string kTable = explain_choices();
+  return kTable.c_str();
 }
 
 const char* ddl_version(void) { return ddl::contract::kVersion; }

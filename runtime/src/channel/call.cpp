@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/element.h"
 
 namespace ddl::runtime {
@@ -39,6 +40,9 @@ std::string arguments(const Call& call) {
     text += "root " + std::to_string(call.root) + ", ";
   }
   if (call.kind == CallKind::kMakeSets) return text + counted(static_cast<std::int64_t>(call.count), "rank");
+  if (call.algorithm != 0) {
+    text += std::string("by ") + algorithm_name(static_cast<Algorithm>(call.algorithm)) + ", ";
+  }
   text += dtype_name(call.dtype);
   if (call.kind == CallKind::kAlltoallv) return text;
   text += ", " + counted(static_cast<std::int64_t>(call.count), "element");
@@ -77,6 +81,7 @@ const char* call_kind_name(CallKind kind) {
 std::uint64_t Call::fingerprint() const {
   const std::uint64_t what = static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(dtype) << 8 |
                              static_cast<std::uint64_t>(op) << 16 |
+                             static_cast<std::uint64_t>(algorithm) << 24 |
                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
   std::uint64_t print = mix(mix(what) ^ count);
   if (counts != 0) print = mix(print ^ counts);

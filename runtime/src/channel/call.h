@@ -43,7 +43,7 @@ struct Call {
   CallKind kind = CallKind::kNone;
   std::uint8_t dtype = 0;
   std::uint8_t op = 0;
-  std::uint8_t reserved = 0;
+  std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named (collective/algorithm.h)
   std::int32_t root = 0;
   std::uint64_t count = 0;   ///< elements; where every rank has its own number, the sum
   std::uint64_t counts = 0;  ///< digest_of() those numbers

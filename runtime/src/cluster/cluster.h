@@ -61,7 +61,7 @@ class Cluster {
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
   /// Compares with the other hosts, and carries the first chunk along if rides.
   Outcome agree(Verdict& verdict, ClusterCall& work, bool rides);
-  ClusterPlace place() const { return {layout_, areas_, channel_, has_mesh_}; }
+  ClusterPlace place() const { return {layout_, areas_, channel_}; }
   /// Once all ranks have agreed on a call that needs it.
   Outcome have_mesh();
   void begin_run(std::uint64_t chunk, ClusterCall& work);

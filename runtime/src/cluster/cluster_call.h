@@ -17,7 +17,6 @@ struct ClusterPlace {
   const HostLayout& layout;
   const SlotAreas& areas;
   Channel& channel;
-  bool has_mesh;  ///< the lanes are connected with all hosts, not only with their neighbours in the tree
 };
 
 class ClusterCall {
@@ -53,7 +52,6 @@ class ClusterCall {
   int own_lane() const { return place_.channel.index(); }
   int own_rank() const { return layout().local()[static_cast<std::size_t>(own_lane())]; }
   int local_size() const { return place_.channel.size(); }
-  bool has_mesh() const { return place_.has_mesh; }
   /// What local rank i had put in at the last exchange.
   const std::byte* input_of(int local_rank) const {
     return place_.areas.input(place_.channel.slot(local_rank));

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
+#include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/copy_bytes.h"
 #include "runtime/src/collective/reduce_kernel.h"
 
 namespace ddl::runtime {
 namespace {
-
-/// Calls with so much for each lane go by units: with less, two stages cost more than they save.
-constexpr std::size_t kDirectFrom = std::size_t{16} << 10;
 
 Combine combine_of(const Request& request) {
   return {partial_dtype(request.dtype(), request.call.op),
@@ -38,7 +36,8 @@ ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
       ranks_(layout().rank_count()),
       chunking_{request.call.count, area_bytes() / partial_, layout().lanes()} {
   if (request.call.kind == CallKind::kReduce) root_host_ = layout().host_of(request.call.root);
-  is_direct_ = has_mesh() && request.call.count >= kDirectFrom * static_cast<std::size_t>(layout().lanes()) / partial_;
+  const Situation situation{request.call.kind, request.call.count * partial_, host_count(), layout().lanes()};
+  goes_by_units_ = algorithm_of(request.call, situation) == Algorithm::kUnits;
 }
 
 Combine ClusterReduce::combine() const { return combine_of(request_); }
@@ -55,7 +54,7 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   for (int i = 0; i < local_size(); ++i) inputs.push_back(input_of(i) + slice.first * element_);
   buffers.resize(bytes);
   reduce_partials(request_.reduction(), inputs, buffers.value.data(), slice.count);
-  if (!is_direct_) return route_of(allreduce_steps(host_count(), own_host()), bytes);
+  if (!goes_by_units_) return route_of(allreduce_steps(host_count(), own_host()), bytes);
 
   std::vector<std::size_t> units;
   for (const std::uint64_t count : cut_evenly(slice.count, host_count())) units.push_back(count * partial_);

@@ -22,7 +22,8 @@ class ClusterReduce final : public ClusterCall {
   /// request outlives this.
   ClusterReduce(ClusterPlace place, const Request& request);
   std::uint64_t chunks() const override { return chunking_.chunks(); }
-  bool first_rides() const override { return !is_direct_; }
+  bool first_rides() const override { return !goes_by_units_; }
+  bool needs_mesh() const override { return goes_by_units_; }
   Combine combine() const override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
@@ -38,7 +39,7 @@ class ClusterReduce final : public ClusterCall {
   int ranks_;
   int root_host_ = -1;   ///< -1: all hosts take the result
   Chunking chunking_;
-  bool is_direct_;
+  bool goes_by_units_;
 };
 
 class ClusterReduceScatter final : public ClusterCall {

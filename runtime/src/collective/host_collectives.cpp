@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/alltoallv.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/copy_bytes.h"
@@ -11,9 +12,6 @@
 
 namespace ddl::runtime {
 namespace {
-
-/// What ranks above two reduce slice by slice, in bytes and per rank: below, one more exchange costs more than it saves.
-constexpr std::size_t kSlicesFrom = std::size_t{4} << 10;
 
 /// The inputs of all ranks at the last exchange, from one place of their slots on.
 class SlotInputs {
@@ -110,9 +108,9 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
 
 Outcome combine(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t bytes = request.call.count * known_element_size(request.dtype());
-  const bool has_slices = request.call.kind != CallKind::kScan && channel.size() > 2 &&
-                          bytes >= kSlicesFrom * static_cast<std::size_t>(channel.size()) &&
-                          channel.slot_bytes() >= 4 * kLineBytes;
+  const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
+  // Slices need room for an input and a result in a slot.
+  const bool has_slices = algorithm == Algorithm::kSlices && channel.slot_bytes() >= 2 * kLineBytes;
   return has_slices ? combine_slices(channel, request, deadline) : combine_everything(channel, request, deadline);
 }
 

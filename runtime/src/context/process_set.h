@@ -68,7 +68,8 @@ class ProcessSet {
     return note(calls(CallDeadline::after(seconds)));
   }
   /// One collective, inside run().
-  Outcome collective(const Request& request, CallDeadline deadline) {
+  Outcome collective(Request request, CallDeadline deadline) {
+    request.call.algorithm = static_cast<std::uint8_t>(around_.settings.algorithms.of(request.call.kind));
     return cluster_ ? cluster_->run(request, deadline) : run_on_one_host(channel_, request, deadline);
   }
   /// How many sets have been made of this one; inside run().

@@ -1,0 +1,112 @@
+#include "runtime/src/collective/algorithm.h"
+
+#include <sstream>
+
+#include "base/text.h"
+
+namespace ddl::runtime {
+namespace {
+
+enum class Where : std::uint8_t { kOneHost, kHosts };
+
+/// The last rule that applies holds.
+struct Rule {
+  CallKind kind;
+  Where where;
+  int least_parts;
+  int most_hosts;
+  std::uint64_t least_bytes_per_part;
+  Algorithm algorithm;
+};
+
+constexpr int kAnyHosts = 1 << 30;
+/// Lanes are connected with all others on so many hosts, and need not be for fewer than there is to gain on more.
+constexpr int kUnitHosts = 16;
+
+constexpr Rule kRules[] = {
+    {CallKind::kAllreduce, Where::kOneHost, 1, 1, 0, Algorithm::kWhole},
+    // Two ranks read as many bytes either way, and whole values take half the exchanges.
+    {CallKind::kAllreduce, Where::kOneHost, 3, 1, 4 << 10, Algorithm::kSlices},
+    {CallKind::kAllreduce, Where::kHosts, 1, kAnyHosts, 0, Algorithm::kTree},
+    {CallKind::kAllreduce, Where::kHosts, 1, kUnitHosts, 16 << 10, Algorithm::kUnits},
+    {CallKind::kReduce, Where::kOneHost, 1, 1, 0, Algorithm::kWhole},
+    {CallKind::kReduce, Where::kOneHost, 3, 1, 4 << 10, Algorithm::kSlices},
+    {CallKind::kReduce, Where::kHosts, 1, kAnyHosts, 0, Algorithm::kTree},
+    {CallKind::kReduce, Where::kHosts, 1, kUnitHosts, 16 << 10, Algorithm::kUnits},
+};
+
+constexpr Algorithm kNamed[] = {Algorithm::kWhole, Algorithm::kSlices, Algorithm::kTree, Algorithm::kUnits};
+
+bool is_for(Algorithm algorithm, int hosts) {
+  return (algorithm == Algorithm::kWhole || algorithm == Algorithm::kSlices) == (hosts == 1);
+}
+
+}  // namespace
+
+const char* algorithm_name(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kAuto: return "auto";
+    case Algorithm::kWhole: return "whole";
+    case Algorithm::kSlices: return "slices";
+    case Algorithm::kTree: return "tree";
+    case Algorithm::kUnits: return "units";
+  }
+  return "unknown algorithm";
+}
+
+Algorithm choose(const Situation& situation) {
+  Algorithm chosen = Algorithm::kAuto;
+  const Where where = situation.hosts == 1 ? Where::kOneHost : Where::kHosts;
+  for (const Rule& rule : kRules) {
+    if (rule.kind == situation.kind && rule.where == where && situation.parts >= rule.least_parts &&
+        situation.hosts <= rule.most_hosts &&
+        situation.bytes >= rule.least_bytes_per_part * static_cast<std::uint64_t>(situation.parts)) {
+      chosen = rule.algorithm;
+    }
+  }
+  return chosen;
+}
+
+Algorithm algorithm_of(const Call& call, const Situation& situation) {
+  const auto named = static_cast<Algorithm>(call.algorithm);
+  return named != Algorithm::kAuto && is_for(named, situation.hosts) ? named : choose(situation);
+}
+
+Result<AlgorithmOverrides> AlgorithmOverrides::parse(std::string_view text) {
+  AlgorithmOverrides overrides;
+  for (const std::string_view part : split(text, ',')) {
+    const auto pair = split(part, '=');
+    bool is_known = false;
+    for (const CallKind kind : {CallKind::kAllreduce, CallKind::kReduce}) {
+      for (const Algorithm algorithm : kNamed) {
+        if (pair.size() != 2 || trim(pair[0]) != call_kind_name(kind) || trim(pair[1]) != algorithm_name(algorithm))
+          continue;
+        overrides.chosen_[static_cast<std::size_t>(kind)] = algorithm;
+        is_known = true;
+      }
+    }
+    if (!is_known) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "\"" + std::string(part) +
+                      "\" is none of allreduce or reduce, \"=\", and whole or slices (one host), tree or units (several)");
+    }
+  }
+  return overrides;
+}
+
+std::string explain_choices() {
+  std::ostringstream text;
+  for (const Rule& rule : kRules) {
+    text << call_kind_name(rule.kind) << (rule.where == Where::kOneHost ? ", one host" : ", several hosts");
+    if (rule.least_parts > 1) text << ", " << rule.least_parts << " ranks or more";
+    if (rule.where == Where::kHosts && rule.most_hosts != kAnyHosts) text << ", up to " << rule.most_hosts;
+    if (rule.least_bytes_per_part > 0) {
+      text << ", from " << rule.least_bytes_per_part / 1024 << " KiB a "
+           << (rule.where == Where::kOneHost ? "rank" : "lane");
+    }
+    text << ": " << algorithm_name(rule.algorithm) << "\n";
+  }
+  return text.str();
+}
+
+}  // namespace ddl::runtime
