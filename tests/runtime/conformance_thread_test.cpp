@@ -7,6 +7,7 @@
 namespace {
 
 using ddl::conformance::check_all;
+using ddl::conformance::Extent;
 using ddl::conformance::interesting_counts;
 using ddl::runtime::test::ThreadJob;
 
@@ -19,7 +20,10 @@ TEST_CASE("collectives conform with ranks as threads") {
   job.slot_bytes = 64;
   job.first_sequence = 0xFFFFFFF0u;
   CAPTURE(job.ranks);
-  job.run([&](ddl_context*& context) { check_all(context, interesting_counts(job.slot_bytes, job.ranks)); });
+  job.run([&](ddl_context*& context) {
+    check_all(context, interesting_counts(job.slot_bytes, job.ranks),
+              job.ranks <= 3 ? Extent::kFull : Extent::kSome);
+  });
 }
 
 TEST_CASE("collectives conform with slots of the usual size") {
@@ -33,5 +37,7 @@ TEST_CASE("collectives conform with slots of the usual size") {
     ddl::conformance::check_allreduce(context, {1, 8192, 8193, 20000});
     ddl::conformance::check_broadcast(context, {1, 8192, 8193, 20000});
     ddl::conformance::check_allgather(context, {1, 8192, 8193});
+    ddl::conformance::check_other_reductions(context, {1, 8192, 8193, 20000});
+    ddl::conformance::check_other_movement(context, {1, 8192, 8193});
   });
 }

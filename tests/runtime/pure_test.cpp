@@ -211,7 +211,7 @@ TEST_CASE("calls have equal fingerprints if and only if they fit together") {
 TEST_CASE("no two members of a segment share a cache line, and nothing overlaps") {
   const int members = GENERATE(1, 3, 128);
   constexpr std::size_t kSlot = 192;
-  const std::size_t bytes = Segment::bytes_for(members, kSlot);
+  const std::size_t bytes = Segment::bytes_for(members, SegmentWish{kSlot});
   std::vector<std::byte> storage(bytes + kLineBytes);
   const auto misalignment = reinterpret_cast<std::uintptr_t>(storage.data()) % kLineBytes;
   std::byte* base = storage.data() + (misalignment == 0 ? 0 : kLineBytes - misalignment);

@@ -132,6 +132,22 @@ TEST_CASE("public headers include the standard library and each other, nothing e
   }
 }
 
+TEST_CASE("what is compiled for newer processors includes nothing of the standard library") {
+  // Its inline functions would be emitted there too, and the linker may keep those for all (collective/kernel/kernels.h).
+  constexpr std::string_view kFolder = "runtime/src/collective/kernel/";
+  const std::set<std::string_view> others = {"cstddef", "cstdint", "immintrin.h", "arm_neon.h", "ddl/ddl.h"};
+  int checked = 0;
+  for (const SourceFile& file : tree().files) {
+    if (!file.path.starts_with(kFolder)) continue;
+    for (const Include& include : ddl::test::includes_of(file)) {
+      INFO(position(file, include));
+      CHECK((include.name.starts_with(kFolder) || others.contains(include.name)));
+      ++checked;
+    }
+  }
+  CHECK(checked > 10);
+}
+
 TEST_CASE("no header of a room is heavy") {
   for (const SourceFile& file : tree().files) {
     if (!ddl::test::is_header(file) || is_users(file)) continue;

@@ -204,6 +204,15 @@ DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const u
                                  uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
                                  const ddl_call_options* options);
 
+/** Gives bytes of zeroed memory, aligned to a page, that the ranks of this host can all reach. It is used like any other;
+ *  where the buffers of all ranks of a large call lie in such memory, the call copies less and is faster. Not collective.
+ *  Pages are charged when they are first written. Together the ranks of a host can have twice the machine's memory.
+ *  It ends with ddl_free() or ddl_finalize(), whichever comes first. May be called from any thread. */
+DDL_API ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory);
+
+/** Gives back what ddl_alloc() gave this rank; null is allowed. Not while a call uses it. */
+DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
+
 /** Returns when every rank has called it. */
 DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* options);
 

@@ -139,6 +139,7 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given, const 
     if (arguments.counts != nullptr) request.counts = {arguments.counts, ranks};
     request.recv_capacity = arguments.recv_capacity;
     request.recv_counts = arguments.recv_counts;
+    request.job_ranks = set->job_ranks();
     if (auto checked = check_request(request, set->rank(), set->size()); !checked) return report(checked);
     return report(handle->context->run(*set, request, options.timeout_seconds));
   });
@@ -313,6 +314,21 @@ ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set) {
   return guarded([&] {
     if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
     return report(context->context->free_set(process_set));
+  });
+}
+
+ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    if (memory == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "memory is null");
+    return report(context->context->allocate(bytes, *memory));
+  });
+}
+
+ddl_status ddl_free(ddl_context* context, void* memory) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    return report(context->context->free_memory(memory));
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "runtime/src/channel/flag_protocol.h"
 #include "runtime/src/channel/futex.h"
@@ -51,12 +52,13 @@ bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy
 }  // namespace
 
 Channel::Channel(Segment segment, const Members& members, const GroupAbort& abort, int index,
-                 WaitPolicy policy, FaultInjector& fault)
+                 WaitPolicy policy, const SharedHeap& heap, FaultInjector& fault)
     : segment_(segment),
       members_(members),
       abort_(abort),
       index_(index),
       policy_(policy),
+      heap_(heap),
       fault_(fault),
       sequence_(segment.first_sequence()) {}
 
@@ -82,6 +84,25 @@ Outcome Channel::exchange() {
                                         call_of(*odd).signature());
 }
 
+void Channel::show(const Note& note) {
+  static_assert(sizeof note <= FlagLine::kPayloadBytes);
+  std::memcpy(segment_.flag(index_, (sequence_ + 1) & 1).payload.data(), &note, sizeof note);
+}
+
+Channel::Note Channel::note_of(int index) const {
+  Note note;
+  std::memcpy(&note, segment_.flag(index, sequence_ & 1).payload.data(), sizeof note);
+  return note;
+}
+
+bool Channel::somebody_uses_heap() const {
+  // What belongs to the last exchange stands until everybody, and so this rank too, has shown the next.
+  for (int i = 0; i < size(); ++i) {
+    if (segment_.flag(i, sequence_ & 1).uses_heap != 0) return true;
+  }
+  return false;
+}
+
 std::optional<int> Channel::odd_member() const {
   const std::uint64_t first = segment_.flag(0, sequence_ & 1).fingerprint;
   for (int i = 1; i < size(); ++i) {
@@ -95,6 +116,7 @@ Outcome Channel::meet() {
   const std::uint32_t sequence = ++sequence_;
   FlagLine& own = segment_.flag(index_, sequence & 1);
   own.fingerprint = fingerprint_;
+  own.uses_heap = heap_.is_used() ? 1 : 0;
   segment_.call(index_, sequence & 1).call = call_;
   FutexPlatform platform;
   FlagProtocol(platform).publish(own.word, index_, sequence, size(),

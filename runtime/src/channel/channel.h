@@ -19,6 +19,7 @@
 #include "runtime/src/channel/wait_policy.h"
 #include "runtime/src/failure.h"
 #include "runtime/src/fault.h"
+#include "runtime/src/heap/shared_heap.h"
 #include "runtime/src/transport/member.h"
 
 namespace ddl::runtime {
@@ -34,9 +35,9 @@ struct CallDeadline {
 /// Not thread-safe: one call at a time.
 class Channel {
  public:
-  /// members, abort and fault outlive the channel.
+  /// members, abort, heap and fault outlive the channel. heap: which the members share, also with others.
   Channel(Segment segment, const Members& members, const GroupAbort& abort, int index, WaitPolicy policy,
-          FaultInjector& fault);
+          const SharedHeap& heap, FaultInjector& fault);
 
   const Members& members() const { return members_; }
   int index() const { return index_; }
@@ -48,6 +49,15 @@ class Channel {
   Outcome begin(Call call, CallDeadline deadline, std::size_t chunk_bytes);
   /// This rank's staging slot for the next exchange, of chunk_bytes of the call; aligned for every type.
   std::byte* own_slot() const { return slot_at(index_, sequence_ + 1); }
+  /// A few bytes that every rank shows beside its slot, in calls whose chunks are larger than a note.
+  struct Note {
+    std::uint64_t words[2];
+  };
+  void show(const Note& note);  ///< at the next exchange
+  Note note_of(int index) const;
+  /// At the last exchange before this call, some rank had had memory of the shared heap. The same on all ranks.
+  bool somebody_uses_heap() const;
+  const SharedHeap& heap() const { return heap_; }
   /// The call that was begun, with its number, and when it gives up.
   const Call& call() const { return call_; }
   const CallDeadline& deadline() const { return deadline_; }
@@ -77,6 +87,7 @@ class Channel {
   const GroupAbort& abort_;
   int index_;
   WaitPolicy policy_;
+  const SharedHeap& heap_;
   FaultInjector& fault_;
   std::uint32_t sequence_;
   std::uint64_t calls_ = 0;

@@ -9,8 +9,10 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 3;
+constexpr std::uint32_t kLayoutVersion = 4;
 constexpr std::size_t kPageBytes = 4096;
+/// The heap begins on the largest page that there may be.
+constexpr std::size_t kLargestPageBytes = std::size_t{64} << 10;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -21,18 +23,23 @@ std::size_t Segment::slots_offset() const {
   return round_up(calls_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(CallLine), kPageBytes);
 }
 
-std::size_t Segment::bytes_for(int members, std::size_t slot_bytes) {
-  const Segment shape(nullptr, members, slot_bytes);
-  return round_up(shape.slots_offset() + static_cast<std::size_t>(members) * 2 * slot_bytes, kPageBytes);
+std::size_t Segment::heap_offset() const {
+  return round_up(slots_offset() + static_cast<std::size_t>(members_) * 2 * slot_bytes_,
+                  heap_bytes_ == 0 ? kPageBytes : kLargestPageBytes);
+}
+
+std::size_t Segment::bytes_for(int members, const SegmentWish& wish) {
+  const Segment shape(nullptr, members, wish.slot_bytes, wish.heap_bytes);
+  return shape.heap_offset() + static_cast<std::size_t>(members) * wish.heap_bytes;
 }
 
 Segment Segment::create(std::span<std::byte> memory, int members, const SegmentWish& wish) {
   DDL_CHECK(members >= 1 && members <= kMaxMembers && wish.slot_bytes % kLineBytes == 0 &&
-                memory.size() == bytes_for(members, wish.slot_bytes),
+                wish.heap_bytes % kPageBytes == 0 && memory.size() == bytes_for(members, wish),
             std::to_string(members) + " members, slots of " + std::to_string(wish.slot_bytes));
-  const Segment segment(memory.data(), members, wish.slot_bytes);
+  const Segment segment(memory.data(), members, wish.slot_bytes, wish.heap_bytes);
   new (memory.data()) SegmentHeader{kMagic, kLayoutVersion, static_cast<std::uint32_t>(members),
-                                    wish.slot_bytes, wish.first_sequence};
+                                    wish.slot_bytes, wish.heap_bytes, wish.first_sequence};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
     new (&segment.sleeper(i)) SleeperLine{};
@@ -57,10 +64,11 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
   }
   if (header.members < 1 || header.members > kMaxMembers || header.slot_bytes == 0 ||
       header.slot_bytes % kLineBytes != 0 || header.slot_bytes > memory.size() ||
-      memory.size() != bytes_for(static_cast<int>(header.members), header.slot_bytes)) {
+      header.heap_bytes % kPageBytes != 0 || header.heap_bytes > memory.size() ||
+      memory.size() != bytes_for(static_cast<int>(header.members), {header.slot_bytes, header.heap_bytes})) {
     return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
   }
-  return Segment(memory.data(), static_cast<int>(header.members), header.slot_bytes);
+  return Segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes);
 }
 
 }  // namespace ddl::runtime

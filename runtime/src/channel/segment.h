@@ -7,10 +7,11 @@
 //   per member        two flags, for even and odd sequences, written by that member alone: a line with the word and a
 //                     few bytes of payload, and a line that others read only if the calls differ
 //   per member        two staging slots, for even and odd sequences, written by that member alone
+//   per member        a part of the shared heap, given out by that member alone, written by whom a collective tells to
 //
 // No two members write the same cache line, except once, when the group is aborted or a member leaves: see
-// channel/flag_protocol.h for how that wakes whoever sleeps. Staging pages stay untouched, and so cost no memory, until
-// they are used.
+// channel/flag_protocol.h for how that wakes whoever sleeps. Pages of staging and heap stay untouched, and so cost no
+// memory, until they are used.
 #pragma once
 
 #include <array>
@@ -39,7 +40,7 @@ static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
 struct alignas(kLineBytes) FlagLine {
   static constexpr std::size_t kPayloadBytes = 48;
   SharedWord word;
-  std::uint32_t reserved;
+  std::uint32_t uses_heap;  ///< 1: the member has had memory of the shared heap
   std::uint64_t fingerprint;
   /// Stands for the staging slot in calls whose chunk is as small as this: it comes with the line that is read anyway.
   std::array<std::byte, kPayloadBytes> payload;
@@ -88,6 +89,7 @@ struct alignas(kLineBytes) SegmentHeader {
   std::uint32_t layout_version;
   std::uint32_t members;
   std::uint64_t slot_bytes;
+  std::uint64_t heap_bytes;
   std::uint32_t first_sequence;
 };
 
@@ -95,7 +97,7 @@ struct alignas(kLineBytes) SegmentHeader {
 class Segment {
  public:
   /// Bytes that a segment for so many members takes.
-  static std::size_t bytes_for(int members, std::size_t slot_bytes);
+  static std::size_t bytes_for(int members, const SegmentWish& wish);
   /// Lays out fresh, zeroed memory of bytes_for() bytes.
   static Segment create(std::span<std::byte> memory, int members, const SegmentWish& wish);
   /// Views memory that another member laid out; an error if it is not that.
@@ -124,6 +126,13 @@ class Segment {
   CallLine& call(int index, unsigned parity) const {
     return at<CallLine>(calls_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(CallLine));
   }
+  /// The parts of all members, one after the other; empty if there is no heap.
+  std::span<std::byte> heap() const {
+    return {base_ + heap_offset(), static_cast<std::size_t>(members_) * heap_bytes_};
+  }
+  std::span<std::byte> heap_part(int index) const {
+    return heap().subspan(static_cast<std::size_t>(index) * heap_bytes_, heap_bytes_);
+  }
   std::byte* slot(int index, unsigned parity) const {
     return base_ + slots_offset() + (static_cast<std::size_t>(index) * 2 + parity) * slot_bytes_;
   }
@@ -132,8 +141,8 @@ class Segment {
   static constexpr std::size_t kMemberBytes =
       sizeof(SleeperLine) + sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(ToldRecord);
 
-  Segment(std::byte* base, int members, std::size_t slot_bytes)
-      : base_(base), members_(members), slot_bytes_(slot_bytes) {}
+  Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes)
+      : base_(base), members_(members), slot_bytes_(slot_bytes), heap_bytes_(heap_bytes) {}
 
   template <class T>
   T& at(std::size_t offset) const {
@@ -148,10 +157,12 @@ class Segment {
     return flags_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(FlagLine);
   }
   std::size_t slots_offset() const;
+  std::size_t heap_offset() const;
 
   std::byte* base_;
   int members_;
   std::size_t slot_bytes_;
+  std::size_t heap_bytes_;
 };
 
 }  // namespace ddl::runtime

@@ -63,8 +63,20 @@ void HostRun::begin(Lane& lane, Route route, int hosts, const Combine& combine, 
   if (!is_done()) post();
 }
 
-SliceFrame HostRun::frame(std::size_t bytes) const {
-  return {SliceFrame::kMagic, static_cast<std::uint32_t>(stage_), call_, chunk_, bytes};
+SliceFrame HostRun::frame(int host, ByteRange Transfer::*direction) const {
+  // The two count alike what goes one way between them, but not the stages in which it does.
+  SliceFrame frame;
+  frame.call = call_;
+  frame.chunk = chunk_;
+  for (std::size_t stage = 0; stage <= stage_; ++stage) {
+    for (const Transfer& transfer : route_[stage].transfers) {
+      const std::size_t bytes = (transfer.*direction).count;
+      if (transfer.host != host || bytes == 0) continue;
+      if (stage < stage_) ++frame.turn;
+      frame.bytes = bytes;
+    }
+  }
+  return frame;
 }
 
 void HostRun::post() {
@@ -75,11 +87,11 @@ void HostRun::post() {
     if (transfer.recv.count > 0) {
       // A value that only takes the place of what was there goes there at once.
       std::vector<std::byte>& into = transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
-      lane_->post_slice(transfer.host, frame(transfer.recv.count),
+      lane_->post_slice(transfer.host, frame(transfer.host, &Transfer::recv),
                         std::span(into).subspan(transfer.recv.first, transfer.recv.count), pending_);
     }
     if (transfer.send.count > 0) {
-      frames_[i] = frame(transfer.send.count);
+      frames_[i] = frame(transfer.host, &Transfer::send);
       lane_->post_send(transfer.host, std::as_bytes(std::span(&frames_[i], 1)), pending_);
       lane_->post_send(transfer.host,
                        std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count), pending_);

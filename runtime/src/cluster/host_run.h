@@ -48,7 +48,7 @@ class HostRun {
 
  private:
   void post();
-  SliceFrame frame(std::size_t bytes) const;
+  SliceFrame frame(int host, ByteRange Transfer::*direction) const;
 
   SliceBuffers buffers_;
   Lane* lane_ = nullptr;

@@ -36,7 +36,7 @@ Outcome alltoallv(const Request& request, int ranks, int own, Move move, Number 
     std::uint64_t arriving = 0;
     for (std::size_t from = 0; from < size; ++from) arriving += counts[from * size + to];
     if (arriving > rows[to * row]) {
-      return failed(DDL_ERROR_MISMATCH, "alltoallv: rank " + std::to_string(to) + " is sent " +
+      return failed(DDL_ERROR_MISMATCH, "alltoallv: rank " + std::to_string(request.job_ranks[to]) + " is sent " +
                                             std::to_string(arriving) + " elements but has room for " +
                                             std::to_string(rows[to * row]) + " (recv_capacity)");
     }

@@ -42,6 +42,8 @@ class BlockMove {
   }
   bool sends(int rank) const { return only_sender_ < 0 || rank == only_sender_; }
   bool receives(int rank) const { return only_receiver_ < 0 || rank == only_receiver_; }
+  /// One that receives.
+  int a_receiver() const { return only_receiver_ < 0 ? 0 : only_receiver_; }
   /// How many different blocks a sender has at most.
   int blocks_per_sender() const { return is_shared_ ? 1 : ranks_; }
 
@@ -49,7 +51,8 @@ class BlockMove {
   std::uint64_t count(int from, int to) const {
     return sends(from) && receives(to) ? count_of(from, to) : 0;
   }
-  /// Where the block begins in the buffer of the sender, and of the receiver, in elements.
+  /// Where the block begins in the buffer of the sender, and of the receiver, in elements; of rank ranks(): where the last
+  /// one ends.
   std::uint64_t send_offset(int from, int to) const;
   std::uint64_t recv_offset(int from, int to) const;
   /// Elements of the longest block.

@@ -6,6 +6,7 @@
 #include "runtime/src/collective/alltoallv.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/copy_bytes.h"
+#include "runtime/src/collective/direct_collectives.h"
 #include "runtime/src/collective/element.h"
 
 namespace ddl::runtime {
@@ -170,8 +171,7 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
       });
 }
 
-Outcome reduce_scatter(Channel& channel, const Request& request, CallDeadline deadline) {
-  const BlockMove move = BlockMove::reduce_scatter(request.counts);
+Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move, CallDeadline deadline) {
   const std::size_t element = known_element_size(request.dtype());
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
@@ -200,18 +200,25 @@ Outcome reduce_scatter(Channel& channel, const Request& request, CallDeadline de
 
 }  // namespace
 
-Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline deadline) {
+Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline) {
   const auto move = [&](const BlockMove& blocks) {
+    if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
     return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send, request.recv,
                        deadline);
   };
   const int ranks = channel.size();
   const Call& call = request.call;
   switch (call.kind) {
+    case CallKind::kScan: return combine(channel, request, deadline);
     case CallKind::kAllreduce:
     case CallKind::kReduce:
-    case CallKind::kScan: return combine(channel, request, deadline);
-    case CallKind::kReduceScatter: return reduce_scatter(channel, request, deadline);
+      if (auto direct = try_direct(channel, request, nullptr, deadline)) return *direct;
+      return combine(channel, request, deadline);
+    case CallKind::kReduceScatter: {
+      const BlockMove blocks = BlockMove::reduce_scatter(request.counts);
+      if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
+      return reduce_scatter(channel, request, blocks, deadline);
+    }
     case CallKind::kTransfer:
     case CallKind::kBroadcast: return move(BlockMove::broadcast(ranks, call.root, call.count));
     case CallKind::kAllgather: return move(BlockMove::allgather(ranks, call.count));
@@ -234,6 +241,7 @@ Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline d
     case CallKind::kNone: break;
   }
   DDL_CHECK(false, call.describe());
+  return {};
 }
 
 }  // namespace ddl::runtime

@@ -11,6 +11,7 @@
 //   combine slices       every rank reduces one slice of the chunk and shows it at the next exchange, which is also that of
 //                        the next chunk: each byte is read once instead of once per rank
 //   move blocks          collective/block_move.h says what goes where
+//   direct               on the shared heap (collective/direct_collectives.h)
 //
 // Every element is combined in rank order whichever way is taken: the same bits.
 // A world of one exchanges with nobody and copies through its slot.
@@ -22,6 +23,6 @@
 namespace ddl::runtime {
 
 /// One collective of the ranks of one host, which are those of the channel.
-Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline deadline);
+Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline);
 
 }  // namespace ddl::runtime

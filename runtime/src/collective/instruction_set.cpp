@@ -1,31 +1,74 @@
 #include "runtime/src/collective/instruction_set.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 
 namespace ddl::runtime {
 namespace {
 
-std::atomic<InstructionSet>& current() {
-  static std::atomic<InstructionSet> set{instruction_sets().back()};
-  return set;
+// The only place that knows which files of kernel/ this architecture has.
+struct Known {
+  InstructionSet set;
+  const Kernels* kernels;
+};
+
+#if defined(__x86_64__)
+/// Clang 16 cannot be asked as for the others. Whether the system keeps the registers, AVX says.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+std::vector<Known> known() {
+  std::vector<Known> found{{InstructionSet::kBaseline, &kBaselineKernels}};
+#if defined(__x86_64__)
+  const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && has_f16c();
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                          __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+  if (has_avx2) found.push_back({InstructionSet::kAvx2, &kAvx2Kernels});
+  if (has_avx512) found.push_back({InstructionSet::kAvx512, &kAvx512Kernels});
+#elif defined(__aarch64__)
+  found.push_back({InstructionSet::kNeon, &kNeonKernels});
+#endif
+  return found;
+}
+
+/// One word, so that whoever looks while it changes sees one or the other.
+std::atomic<const Kernels*>& current() {
+  static std::atomic<const Kernels*> kernels{known().back().kernels};
+  return kernels;
 }
 
 }  // namespace
 
 std::vector<InstructionSet> instruction_sets() {
-  std::vector<InstructionSet> sets{InstructionSet::kBaseline};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) sets.push_back(InstructionSet::kAvx2);
-  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
-    sets.push_back(InstructionSet::kAvx512);
-  }
-#endif
+  std::vector<InstructionSet> sets;
+  for (const Known& one : known()) sets.push_back(one.set);
   return sets;
 }
 
-InstructionSet instruction_set() { return current().load(std::memory_order_relaxed); }
+InstructionSet instruction_set() {
+  for (const Known& one : known()) {
+    if (one.kernels == &kernels()) return one.set;
+  }
+  return InstructionSet::kBaseline;
+}
 
-void choose_instruction_set(InstructionSet chosen) { current().store(chosen, std::memory_order_relaxed); }
+void choose_instruction_set(InstructionSet chosen) {
+  current().store(&kernels_of(chosen), std::memory_order_relaxed);
+}
+
+const Kernels& kernels_of(InstructionSet set) {
+  for (const Known& one : known()) {
+    if (one.set == set) return *one.kernels;
+  }
+  return kBaselineKernels;
+}
+
+const Kernels& kernels() { return *current().load(std::memory_order_relaxed); }
 
 }  // namespace ddl::runtime

@@ -25,17 +25,21 @@ struct Reduction {
 ///  - min and max of floats give NaN if any input is NaN; of -0 and +0 the later one is taken;
 ///  - a NaN that comes out is the type's quiet NaN without a sign, whichever went in;
 ///  - logical operations and bool give 0 or 1;
-///  - scales multiply in the type that elements are combined in; integers are multiplied as double, cut off toward
-///    zero, and where that does not fit become the nearest value of their type.
+///  - scales multiply in the type that elements are combined in, and are rounded to it first; integers are multiplied as
+///    double, cut off toward zero, and where that does not fit become the nearest value of their type. So of an average
+///    of integers every element is scaled and cut in its own type before it is added in 64 bits, and the average, an
+///    element again, is scaled and cut once more. Nothing is multiplied by a scale of 1.
 void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                   std::size_t count);
 
-/// The first half of that, for some of the ranks: out is of partial_dtype(dtype, op), sums of averages are not divided.
-/// Partial results are combined by reduce_chunk() of their own type without scales, averages by sum.
+/// The first half of that, for some of the ranks: out is of partial_dtype(dtype, op), inputs have been scaled, sums of
+/// averages are not divided. Partial results are combined by reduce_chunk() of their own type without scales, averages
+/// by sum.
 void reduce_partials(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                      std::size_t count);
 
-/// The second half: what all of so many ranks have come to. out may be partials if the types are the same.
+/// The second half: what all of so many ranks have come to, divided and scaled. out may be partials if the types are the
+/// same.
 void finish_chunk(const Reduction& reduction, const std::byte* partials, std::byte* out, std::size_t count,
                   int ranks);
 

@@ -21,6 +21,8 @@ struct Request {
   /// Of alltoallv: how many elements recv has room for, and where to say how many came from each.
   std::uint64_t recv_capacity = 0;
   std::uint64_t* recv_counts = nullptr;
+  /// Who the process set's ranks are in the job, for sentences.
+  std::span<const int> job_ranks;
 
   ddl_dtype dtype() const { return call.dtype; }
   Reduction reduction() const { return {call.dtype, call.op, call.prescale, call.postscale}; }

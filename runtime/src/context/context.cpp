@@ -147,6 +147,16 @@ Outcome Context::free_set(std::uint64_t id) {
   return {};
 }
 
+Outcome Context::allocate(std::uint64_t bytes, void*& memory) {
+  memory = nullptr;
+  if (world_->is_aborted()) {
+    return failed(DDL_ERROR_ABORTED, "the context was aborted: a rank may still write to the shared heap");
+  }
+  return world_->heap().allocate(bytes, memory);
+}
+
+Outcome Context::free_memory(void* memory) { return world_->heap().free(memory, world_->is_aborted()); }
+
 Outcome Context::leave() {
   const auto all = sets();
   const bool is_idle =

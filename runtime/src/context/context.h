@@ -44,6 +44,9 @@ class Context {
   /// Leaves a set and forgets it.
   Outcome free_set(std::uint64_t id);
 
+  Outcome allocate(std::uint64_t bytes, void*& memory);
+  Outcome free_memory(void* memory);
+
   /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
   /// may follow. The destructor leaves if this was not called.
   Outcome leave();
@@ -55,8 +58,9 @@ class Context {
   Context(const Settings& settings, TransportMaker transports, FaultInjector fault);
 
   const HostLayout& layout() const { return world_->membership().layout; }
-  SetSurroundings surroundings(bool watches_deaths) {
-    return {settings_, transports_, watcher_, fault_, watches_deaths};
+  /// Of the world, which watches for deaths and holds the heap, or of another set.
+  SetSurroundings surroundings(bool is_world) {
+    return {settings_, transports_, watcher_, fault_, is_world ? nullptr : &world_->heap(), is_world};
   }
   /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its calls.
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline, std::uint64_t& id);

@@ -25,7 +25,8 @@ bool has_lane(const Membership& membership) {
   return membership.layout.host_count() > 1 && membership.local_rank() < membership.layout.lanes();
 }
 
-SegmentWish wish_of(const Settings& settings, const Membership& membership, std::uint32_t first_sequence) {
+SegmentWish wish_of(const Settings& settings, const Membership& membership, bool has_heap,
+                    std::uint32_t first_sequence) {
   const HostLayout& layout = membership.layout;
   SegmentWish wish;
   wish.first_sequence = first_sequence;
@@ -37,6 +38,7 @@ SegmentWish wish_of(const Settings& settings, const Membership& membership, std:
                                     membership.size, layout.largest_host())
                           .slot_bytes();
   }
+  if (has_heap) wish.heap_bytes = heap_share(static_cast<int>(layout.local().size()));
   return wish;
 }
 
@@ -72,7 +74,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around, std
   if (has_lane(membership)) between_hosts = around.transports.between_hosts(membership, around.fault);
   DDL_TRY(within_host->is_usable(membership));
   DDL_TRY(meet(*bootstrap, *within_host, between_hosts.get(),
-               wish_of(around.settings, membership, first_sequence)));
+               wish_of(around.settings, membership, around.heap == nullptr, first_sequence)));
   auto group = within_host->connect(*bootstrap);
   if (!group) return fail(std::move(group.error()));
   auto segment = Segment::open({group->memory->data(), group->memory->size()});
@@ -100,8 +102,10 @@ ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootst
       fault_(std::move(fault)),
       on_abort_(std::move(on_abort)),
       abort_(segment, group_.members, group_.doorbell.get()),
+      heap_(segment.heap(), segment.heap_part(group_.index)),
       channel_(segment, group_.members, abort_, group_.index,
-               WaitPolicy::for_group(segment.members(), group_.cpus, around.settings.spin), fault_),
+               WaitPolicy::for_group(segment.members(), group_.cpus, around.settings.spin),
+               around.heap == nullptr ? heap_ : *around.heap, fault_),
       slot_bytes_(segment.slot_bytes()),
       fork_count_(fork_count()) {}
 

@@ -32,6 +32,8 @@ struct SetSurroundings {
   const TransportMaker& transports;
   Watcher& watcher;
   FaultInjector& fault;  ///< of what happens while ranks are connected
+  /// Of the job's ranks on this host; null for the set whose memory it is part of.
+  const SharedHeap* heap;
   bool watches_deaths;   ///< of the processes of its ranks on this host: one set of a context does, and tells the others
 };
 
@@ -82,6 +84,9 @@ class ProcessSet {
   /// The partners on other hosts know of the abort, or the time for it is over. Not on the watching thread.
   void wait_forwarded();
 
+  /// The shared heap of the ranks of this host, if this set's memory holds it.
+  SharedHeap& heap() { return heap_; }
+
   /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
   /// may follow. The destructor leaves if this was not called.
   Outcome leave();
@@ -131,6 +136,7 @@ class ProcessSet {
   FaultInjector fault_;
   OnAbort on_abort_;
   GroupAbort abort_;
+  SharedHeap heap_;
   Channel channel_;
   std::unique_ptr<LinkTransport> link_transport_;  ///< null without a lane, and when no more connections are to come
   std::size_t slot_bytes_;

@@ -182,7 +182,7 @@ bool Lane::move_frame(Partner& partner) {
 void Lane::match_frame(Partner& partner) {
   const SliceFrame& head = partner.head;
   const auto is_it = [&head](const Awaited& slice) {
-    return slice.frame.chunk == head.chunk && slice.frame.stage == head.stage;
+    return slice.frame.chunk == head.chunk && slice.frame.turn == head.turn;
   };
   const auto found = std::find_if(partner.slices.begin(), partner.slices.end(), is_it);
   const bool fits = head.magic == SliceFrame::kMagic && !partner.slices.empty() &&

@@ -11,7 +11,7 @@ namespace ddl::runtime {
 struct SliceFrame {
   static constexpr std::uint32_t kMagic = 0x44444C53;  // "DDLS"
   std::uint32_t magic = kMagic;
-  std::uint32_t stage = 0;  ///< of its route
+  std::uint32_t turn = 0;   ///< how many of the chunk's slices have gone this way between the two before
   std::uint64_t call = 0;   ///< its number
   std::uint64_t chunk = 0;  ///< its index
   std::uint64_t bytes = 0;

@@ -24,7 +24,7 @@ constexpr std::size_t kSpareCallers = 16;
 Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const SegmentWish& wish) {
   WireUpLeader leader;
   const int count = static_cast<int>(membership.local_members().size());
-  const std::size_t bytes = Segment::bytes_for(count, wish.slot_bytes);
+  const std::size_t bytes = Segment::bytes_for(count, wish);
   auto memory_fd = make_sealed_memory(bytes);
   if (!memory_fd) return fail(std::move(memory_fd.error()));
   auto memory = MappedMemory::map_shared(memory_fd->get(), bytes);

@@ -11,19 +11,38 @@ namespace ddl::conformance {
 /// Element counts that matter for slots of so many bytes: none, one, fewer than ranks, a slot's edges, several slots.
 std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int ranks);
 
+/// How much is tried: everything with everything, or every value of every choice with some of the others.
+enum class Extent { kSome, kFull };
+
 /// Each is collective and throws std::runtime_error with what differs. Expected values are computed from all ranks'
 /// inputs, element by element and along the canonical tree of the job's hosts, and compared bit by bit.
 void check_allreduce(ddl_context* context, const std::vector<std::uint64_t>& counts);
 void check_broadcast(ddl_context* context, const std::vector<std::uint64_t>& counts);
 void check_allgather(ddl_context* context, const std::vector<std::uint64_t>& counts);
+/// reduce, reduce_scatter and scan.
+void check_other_reductions(ddl_context* context, const std::vector<std::uint64_t>& counts,
+                            Extent extent = Extent::kSome);
+/// allgatherv, gather, scatter, alltoall and alltoallv.
+void check_other_movement(ddl_context* context, const std::vector<std::uint64_t>& counts,
+                          Extent extent = Extent::kSome);
 /// NaN, signed zeros, infinities, overflow, rounding of averages.
 void check_special_values(ddl_context* context);
-/// Every way in which one rank's call can differ, with every rank as the odd one.
-void check_mismatches(ddl_context* context);
+/// What inputs and results are multiplied by, with every type and operation.
+void check_scales(ddl_context* context);
+/// Every way in which one rank's call can differ; every rank is the odd one, but for kSome on large jobs, where each way
+/// has one odd rank.
+void check_mismatches(ddl_context* context, Extent extent = Extent::kSome);
 /// Every argument that is refused without the others hearing of it.
 void check_bad_arguments(ddl_context* context);
 
 /// All of the above.
-void check_all(ddl_context* context, const std::vector<std::uint64_t>& counts);
+void check_all(ddl_context* context, const std::vector<std::uint64_t>& counts, Extent extent = Extent::kSome);
+
+/// Process sets: made by lists and by splits, what they compute, their mismatches and their arguments.
+void check_process_sets(ddl_context* context);
+/// The cases of Horovod's tests of its collectives.
+void check_horovod_cases(ddl_context* context);
+/// So many calls, each drawn with everything about it from a seed that all ranks share, on several process sets.
+void check_random_operations(ddl_context* context, std::uint64_t seed, int operations);
 
 }  // namespace ddl::conformance

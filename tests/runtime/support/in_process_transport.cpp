@@ -13,7 +13,7 @@ void InProcessMemory::add(const Membership& membership, const SegmentWish& wish)
   Group group;
   group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int count = static_cast<int>(membership.local_members().size());
-  const std::size_t bytes = Segment::bytes_for(count, wish.slot_bytes);
+  const std::size_t bytes = Segment::bytes_for(count, wish);
   auto fd = make_sealed_memory(bytes);
   DDL_CHECK(fd.has_value(), fd.error().message());
   auto memory = MappedMemory::map_shared(fd->get(), bytes);

@@ -8,7 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "ddl/ddl.hpp"
+#include "ddl/ddl.h"
+#include "ddl/half.hpp"
 
 namespace ddl::conformance {
 
@@ -16,13 +17,35 @@ namespace ddl::conformance {
 enum class Flag : std::uint8_t {};
 
 template <class T>
-struct TypeOf {
-  static constexpr ddl_dtype value = detail::dtype_of<T>();
-};
+struct TypeOf;
+template <ddl_dtype Number>
+using IsType = std::integral_constant<ddl_dtype, Number>;
 template <>
-struct TypeOf<Flag> {
-  static constexpr ddl_dtype value = DDL_BOOL;
-};
+struct TypeOf<std::int32_t> : IsType<DDL_INT32> {};
+template <>
+struct TypeOf<std::int64_t> : IsType<DDL_INT64> {};
+template <>
+struct TypeOf<float> : IsType<DDL_FLOAT32> {};
+template <>
+struct TypeOf<double> : IsType<DDL_FLOAT64> {};
+template <>
+struct TypeOf<std::uint8_t> : IsType<DDL_UINT8> {};
+template <>
+struct TypeOf<std::int8_t> : IsType<DDL_INT8> {};
+template <>
+struct TypeOf<std::uint16_t> : IsType<DDL_UINT16> {};
+template <>
+struct TypeOf<std::int16_t> : IsType<DDL_INT16> {};
+template <>
+struct TypeOf<std::uint32_t> : IsType<DDL_UINT32> {};
+template <>
+struct TypeOf<std::uint64_t> : IsType<DDL_UINT64> {};
+template <>
+struct TypeOf<float16> : IsType<DDL_FLOAT16> {};
+template <>
+struct TypeOf<bfloat16> : IsType<DDL_BFLOAT16> {};
+template <>
+struct TypeOf<Flag> : IsType<DDL_BOOL> {};
 
 template <class T>
 constexpr bool kIsInteger = std::is_integral_v<T> || std::is_same_v<T, Flag>;
@@ -109,20 +132,71 @@ Wide<T> combine(ddl_op op, Wide<T> a, Wide<T> b) {
   return a > b ? a : b;
 }
 
+/// What inputs and results are multiplied by; see ddl_call_options.
+struct Scales {
+  double before = 1.0;
+  double after = 1.0;
+};
+
+/// A value on the way, multiplied: floats in the type that they are combined in; integers as double, cut off toward zero,
+/// and where that does not fit the nearest value of T.
+template <class T>
+Wide<T> scaled(Wide<T> value, double scale) {
+  if (scale == 1.0) return value;
+  if constexpr (std::is_same_v<T, Flag>) {
+    return value;  // there are no scales of bool
+  } else if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    const double product = std::trunc(static_cast<double>(value) * scale);
+    // The greatest value of 64 bits is no double: what is rounded up to does not fit any more.
+    if (product >= std::ldexp(1.0, Limits::digits)) return Limits::max();
+    if (product < static_cast<double>(Limits::min())) return Limits::min();
+    return static_cast<Wide<T>>(product);
+  } else {
+    return value * static_cast<Wide<T>>(scale);
+  }
+}
+
 /// The ranks of each host, hosts in the order of their lowest ranks.
 using Groups = std::vector<std::vector<int>>;
+
+constexpr bool is_logical(ddl_op op) {
+  return op == DDL_LOGICAL_AND || op == DDL_LOGICAL_OR || op == DDL_LOGICAL_XOR;
+}
+
+/// What a rank brings in: its input, multiplied, and where only truth counts, 0 or 1.
+template <class T>
+Wide<T> brought_in(ddl_op op, int rank, std::uint64_t e, std::uint64_t seed, const Scales& scales) {
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): of int8 the number is meant
+  const auto value = scaled<T>(static_cast<Wide<T>>(input_element<T>(rank, e, seed)), scales.before);
+  return std::is_same_v<T, Flag> || is_logical(op) ? static_cast<Wide<T>>(value != 0) : value;
+}
+
+/// What goes out; integers have wrapped around before they are multiplied.
+template <class T>
+T taken_out(Wide<T> value, const Scales& scales) {
+  if constexpr (kIsInteger<T>) {
+    return narrowed<T>(scaled<T>(static_cast<Wide<T>>(narrowed<T>(value)), scales.after));
+  } else {
+    return narrowed<T>(scaled<T>(value, scales.after));
+  }
+}
+
+/// The ranks up to last, one after the other.
+template <class T>
+T scanned_element(ddl_op op, int last, std::uint64_t e, std::uint64_t seed, const Scales& scales = {}) {
+  Wide<T> value = brought_in<T>(op, 0, e, seed, scales);
+  for (int rank = 1; rank <= last; ++rank)
+    value = combine<T>(op, value, brought_in<T>(op, rank, e, seed, scales));
+  return taken_out<T>(value, scales);
+}
 
 /// The ranks of a host in order; then hosts: as many pairs from the front as there are hosts above a power of two, then
 /// neighbours, then neighbours of those, until one value is left.
 template <class T>
-T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_t seed) {
-  const bool is_logical =
-      std::is_same_v<T, Flag> || op == DDL_LOGICAL_AND || op == DDL_LOGICAL_OR || op == DDL_LOGICAL_XOR;
-  const auto input = [&](int rank) {
-    // NOLINTNEXTLINE(bugprone-signed-char-misuse): of int8 the number is meant
-    const auto value = static_cast<Wide<T>>(input_element<T>(rank, e, seed));
-    return is_logical ? static_cast<Wide<T>>(value != 0) : value;
-  };
+T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_t seed,
+                  const Scales& scales = {}) {
+  const auto input = [&](int rank) { return brought_in<T>(op, rank, e, seed, scales); };
   std::vector<Wide<T>> values;
   std::size_t ranks = 0;
   for (const std::vector<int>& group : groups) {
@@ -140,7 +214,7 @@ T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_
     next.insert(next.end(), values.begin() + static_cast<std::ptrdiff_t>(2 * pairs), values.end());
     values = next;
   }
-  return narrowed<T>(op == DDL_AVERAGE ? values[0] / static_cast<Wide<T>>(ranks) : values[0]);
+  return taken_out<T>(op == DDL_AVERAGE ? values[0] / static_cast<Wide<T>>(ranks) : values[0], scales);
 }
 
 }  // namespace ddl::conformance

@@ -1,0 +1,149 @@
+#include "runtime/src/collective/direct_collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "runtime/src/collective/copy_bytes.h"
+#include "runtime/src/collective/element.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// Smaller calls are staged: they gain nothing that the exchange of addresses does not cost.
+constexpr std::size_t kDirectFrom = std::size_t{16} << 10;
+/// What is reduced and then copied to all: stays in the first or second cache.
+constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
+
+constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+
+/// Where a rank's buffers are in the heap.
+struct Place {
+  std::uint64_t send = kNowhere;
+  std::uint64_t recv = kNowhere;
+};
+
+std::uint64_t offset_in(const SharedHeap& heap, const void* memory, std::size_t bytes) {
+  return heap.offset_of(memory, bytes).value_or(kNowhere);
+}
+
+/// What this rank reads and writes, as far as others do so too.
+Place own_place(const Channel& channel, const Request& request, const BlockMove* blocks) {
+  const SharedHeap& heap = channel.heap();
+  const std::size_t element = known_element_size(request.dtype());
+  const int own = channel.index();
+  if (blocks == nullptr) {
+    const std::size_t bytes = request.call.count * element;
+    return {offset_in(heap, request.send, bytes), offset_in(heap, request.recv, bytes)};
+  }
+  std::uint64_t sent = blocks->is_shared() ? blocks->count(own, blocks->a_receiver())
+                                           : blocks->send_offset(own, blocks->ranks());
+  return {offset_in(heap, request.send, sent * element), offset_in(heap, request.recv, 0)};
+}
+
+/// All ranks that have to be reached are.
+bool all_reachable(const std::vector<Place>& places, const Request& request, const BlockMove* blocks) {
+  for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
+    const Place& place = places[static_cast<std::size_t>(rank)];
+    const bool sends = blocks == nullptr || blocks->sends(rank);
+    const bool is_pushed_to = blocks == nullptr && (request.call.kind != CallKind::kReduce || rank == request.call.root);
+    if (sends && place.send == kNowhere) return false;
+    if (is_pushed_to && place.recv == kNowhere) return false;
+    // What others are yet to read would be overwritten.
+    if (request.call.kind == CallKind::kAlltoall && place.send == place.recv) return false;
+  }
+  return true;
+}
+
+/// Allreduce and reduce.
+void push_slice(Channel& channel, const Request& request, const std::vector<Place>& places) {
+  const SharedHeap& heap = channel.heap();
+  const std::size_t element = known_element_size(request.dtype());
+  const auto own = static_cast<std::size_t>(channel.index());
+  // Slices begin on cache lines, as far as buffers do, so that no two ranks write the same one.
+  const std::uint64_t per_line = kLineBytes / element;
+  const std::uint64_t lines = (request.call.count + per_line - 1) / per_line;
+  const auto cut = [&](std::size_t at) {
+    return std::min<std::uint64_t>(lines * at / places.size() * per_line, request.call.count);
+  };
+  std::vector<const std::byte*> inputs(places.size());
+  std::vector<std::byte*> outputs;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    if (request.call.kind == CallKind::kReduce && static_cast<int>(rank) != request.call.root) continue;
+    outputs.push_back(heap.at(places[rank].recv));
+  }
+  alignas(kLineBytes) std::array<std::byte, kBlockBytes> block;
+  const std::uint64_t per_block = kBlockBytes / element;
+  for (std::uint64_t first = cut(own); first < cut(own + 1); first += per_block) {
+    const std::uint64_t count = std::min(per_block, cut(own + 1) - first);
+    const std::size_t offset = first * element;
+    for (std::size_t rank = 0; rank < places.size(); ++rank) inputs[rank] = heap.at(places[rank].send) + offset;
+    // In place, all inputs have been read before the first output is written.
+    reduce_chunk(request.reduction(), inputs, block.data(), count);
+    for (std::byte* output : outputs) copy_bytes(output + offset, block.data(), count * element);
+  }
+}
+
+void pull_blocks(Channel& channel, const Request& request, const BlockMove& blocks,
+                 const std::vector<Place>& places) {
+  const std::size_t element = known_element_size(request.dtype());
+  const int own = channel.index();
+  for (int distance = 0; distance < blocks.ranks(); ++distance) {
+    // Not all from the same one first.
+    const int from = (own + distance) % blocks.ranks();
+    const std::uint64_t count = blocks.count(from, own);
+    if (count == 0) continue;
+    const std::byte* const source =
+        channel.heap().at(places[static_cast<std::size_t>(from)].send) + blocks.send_offset(from, own) * element;
+    copy_bytes(request.recv + blocks.recv_offset(from, own) * element, source, count * element);
+  }
+}
+
+void reduce_own_part(Channel& channel, const Request& request, const BlockMove& blocks,
+                     const std::vector<Place>& places) {
+  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t begin = blocks.send_offset(0, channel.index()) * element;
+  const std::uint64_t total = blocks.count(0, channel.index());
+  std::vector<const std::byte*> inputs(places.size());
+  alignas(kLineBytes) std::array<std::byte, kBlockBytes> block;
+  const std::uint64_t per_block = kBlockBytes / element;
+  for (std::uint64_t first = 0; first < total; first += per_block) {
+    const std::uint64_t count = std::min(per_block, total - first);
+    for (std::size_t rank = 0; rank < places.size(); ++rank) {
+      inputs[rank] = channel.heap().at(places[rank].send) + begin + first * element;
+    }
+    reduce_chunk(request.reduction(), inputs, block.data(), count);
+    copy_bytes(request.recv + first * element, block.data(), count * element);
+  }
+}
+
+}  // namespace
+
+std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,
+                                  CallDeadline deadline) {
+  const std::uint64_t largest = blocks == nullptr ? request.call.count : blocks->longest();
+  const bool is_worth_it = channel.size() > 1 && largest * known_element_size(request.dtype()) >= kDirectFrom &&
+                           channel.slot_bytes() > FlagLine::kPayloadBytes;
+  if (!is_worth_it || !channel.somebody_uses_heap()) return std::nullopt;
+  if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;
+  request.call.number = channel.call().number;
+  const Place own = own_place(channel, request, blocks);
+  channel.show({{own.send, own.recv}});
+  if (auto same = channel.exchange(); !same) return same;
+  std::vector<Place> places;
+  for (int rank = 0; rank < channel.size(); ++rank) {
+    const Channel::Note note = channel.note_of(rank);
+    places.push_back({note.words[0], note.words[1]});
+  }
+  if (!all_reachable(places, request, blocks)) return std::nullopt;
+  if (blocks == nullptr) {
+    push_slice(channel, request, places);
+  } else if (request.call.kind == CallKind::kReduceScatter) {
+    reduce_own_part(channel, request, *blocks, places);
+  } else {
+    pull_blocks(channel, request, *blocks, places);
+  }
+  return channel.meet();
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,225 @@
+// Elements one by one: how they are read, combined, scaled and written. Kept free of the standard library (kernels.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ddl::runtime {
+namespace {
+
+// The conversions are those of ddl/half.hpp, which the tests compare with these. Its classes cannot be used here: their
+// member functions are inline and not in an anonymous namespace.
+struct Float16 {
+  std::uint16_t bits;
+};
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+template <bool kFirst, class First, class Second>
+struct Choice {
+  using Type = First;
+};
+template <class First, class Second>
+struct Choice<false, First, Second> {
+  using Type = Second;
+};
+
+template <class T>
+constexpr bool kIsInteger = false;
+template <>
+inline constexpr bool kIsInteger<std::uint8_t> = true;
+template <>
+inline constexpr bool kIsInteger<std::int8_t> = true;
+template <>
+inline constexpr bool kIsInteger<std::uint16_t> = true;
+template <>
+inline constexpr bool kIsInteger<std::int16_t> = true;
+template <>
+inline constexpr bool kIsInteger<std::uint32_t> = true;
+template <>
+inline constexpr bool kIsInteger<std::int32_t> = true;
+template <>
+inline constexpr bool kIsInteger<std::uint64_t> = true;
+template <>
+inline constexpr bool kIsInteger<std::int64_t> = true;
+
+template <class A, class B>
+constexpr bool kIsSame = false;
+template <class T>
+inline constexpr bool kIsSame<T, T> = true;
+
+template <class T>
+constexpr bool kIsSigned = static_cast<T>(-1) < static_cast<T>(1);
+
+inline std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
+inline float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+
+/// An element as the type that it is combined in.
+template <class T>
+inline T value_of(T element) {
+  return element;
+}
+inline float value_of(Bfloat16 element) { return float_of(static_cast<std::uint32_t>(element.bits) << 16); }
+inline float value_of(Float16 element) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(element.bits & 0x8000u) << 16;
+  const std::uint32_t rest = element.bits & 0x7FFFu;
+  const std::uint32_t small = bits_of(static_cast<float>(static_cast<std::int32_t>(rest)) * 0x1p-24f);
+  const std::uint32_t normal = (rest << 13) + 0x38000000u;
+  const std::uint32_t huge = rest << 13 | 0x7F800000u;
+  const std::uint32_t magnitude = rest < 0x400u ? small : rest < 0x7C00u ? normal : huge;
+  return float_of(sign | magnitude);
+}
+
+template <class T>
+struct Store {
+  template <class Value>
+  static T from(Value value) {
+    return static_cast<T>(value);
+  }
+};
+template <>
+struct Store<Bfloat16> {
+  static Bfloat16 from(float value) {
+    const std::uint32_t all = bits_of(value);
+    const std::uint32_t rounded = (all + 0x7FFFu + (all >> 16 & 1u)) >> 16;
+    return {static_cast<std::uint16_t>((all & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC0u : rounded)};
+  }
+};
+template <>
+struct Store<Float16> {
+  static Float16 from(float value) {
+    const std::uint32_t all = bits_of(value);
+    const std::uint32_t sign = all >> 16 & 0x8000u;
+    const std::uint32_t magnitude = all & 0x7FFFFFFFu;
+    // Below 2^-14 the addition rounds: 0.5 puts the value's unit where a float's last bit is.
+    const std::uint32_t small = bits_of(float_of(magnitude) + 0.5f) - 0x3F000000u;
+    const std::uint32_t normal = (magnitude - 0x38000000u + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
+    const std::uint32_t half = magnitude < 0x38800000u ? small : magnitude < 0x477FF000u ? normal : 0x7C00u;
+    return {static_cast<std::uint16_t>(magnitude > 0x7F800000u ? 0x7E00u : sign | half)};
+  }
+};
+
+/// Which NaN a processor makes of two, and with which sign, is its own affair. For floats and vectors of them.
+template <class Value>
+inline Value one_nan(Value value) {
+  if constexpr (kIsInteger<Value>) {
+    return value;
+  } else {
+    return value != value ? Value{} + __builtin_nanf("") : value;
+  }
+}
+
+/// The type to add and multiply in: unsigned and not promoted to int, because its overflow wraps and is defined.
+template <class T>
+using Arithmetic = typename Choice<kIsInteger<T> && sizeof(T) < 4, std::uint32_t, T>::Type;
+
+// Operations on two values of one type. Sums and products of integers are done in unsigned types alone.
+struct Sum {
+  template <class Value>
+  static Value of(Value a, Value b) {
+    if constexpr (kIsInteger<Value>) {
+      return static_cast<Value>(static_cast<Arithmetic<Value>>(a) + static_cast<Arithmetic<Value>>(b));
+    } else {
+      return one_nan(a + b);
+    }
+  }
+};
+
+struct Product {
+  template <class Value>
+  static Value of(Value a, Value b) {
+    if constexpr (kIsInteger<Value>) {
+      return static_cast<Value>(static_cast<Arithmetic<Value>>(a) * static_cast<Arithmetic<Value>>(b));
+    } else {
+      return one_nan(a * b);
+    }
+  }
+};
+
+// a != a is true for NaN only. If b is NaN the comparison is false and b is taken.
+struct Min {
+  template <class Value>
+  static Value of(Value a, Value b) {
+    return one_nan(((a < b) | (a != a)) ? a : b);
+  }
+};
+
+struct Max {
+  template <class Value>
+  static Value of(Value a, Value b) {
+    return one_nan(((a > b) | (a != a)) ? a : b);
+  }
+};
+
+struct BitAnd {
+  static std::uint8_t of(std::uint8_t a, std::uint8_t b) { return a & b; }
+};
+
+struct BitOr {
+  static std::uint8_t of(std::uint8_t a, std::uint8_t b) { return a | b; }
+};
+
+struct BitXor {
+  static std::uint8_t of(std::uint8_t a, std::uint8_t b) { return a ^ b; }
+};
+
+struct LogicalAnd {
+  template <class Value>
+  static Value of(Value a, Value b) {
+    return static_cast<Value>((a != 0) & (b != 0));
+  }
+};
+
+struct LogicalOr {
+  template <class Value>
+  static Value of(Value a, Value b) {
+    return static_cast<Value>((a != 0) | (b != 0));
+  }
+};
+
+struct LogicalXor {
+  template <class Value>
+  static Value of(Value a, Value b) {
+    return static_cast<Value>((a != 0) != (b != 0));
+  }
+};
+
+/// The operation that makes of one element twice what a single input comes to.
+template <class Op>
+struct Alone {
+  using Type = Op;  // and, or, min, max: a op a == a, as a truth value or with one NaN
+};
+template <>
+struct Alone<Sum> {
+  using Type = Min;
+};
+template <>
+struct Alone<Product> {
+  using Type = Min;
+};
+template <>
+struct Alone<BitXor> {
+  using Type = BitAnd;
+};
+template <>
+struct Alone<LogicalXor> {
+  using Type = LogicalAnd;
+};
+
+/// An integer times factor, cut off toward zero; the nearest value of its type where that does not fit.
+template <class T>
+inline T scaled_integer(T element, double factor) {
+  constexpr int kBits = static_cast<int>(sizeof(T)) * 8 - (kIsSigned<T> ? 1 : 0);
+  constexpr T kMost = static_cast<T>(~std::uint64_t{0} >> (64 - kBits));
+  constexpr T kLeast = static_cast<T>(~kMost);  // 0 without a sign
+  constexpr double kTooMuch = static_cast<double>(std::uint64_t{1} << (kBits - 1)) * 2.0;
+  const double product = static_cast<double>(element) * factor;
+  // A conversion of what does not fit is undefined, and processors differ.
+  if (product >= kTooMuch) return kMost;
+  if (product <= static_cast<double>(kLeast)) return kLeast;
+  return static_cast<T>(product);
+}
+
+}  // namespace
+}  // namespace ddl::runtime

@@ -1,0 +1,50 @@
+// The table of functions that the files of this folder each fill for one instruction set.
+//
+// Those files are compiled for processors newer than the one that may load the library. An inline function of a header
+// that two files share is emitted by both, and the linker keeps either: a function of the standard library compiled here
+// could end up in code that every processor runs. So this folder includes the headers of the C language, those of the
+// compiler and its own, and its definitions stand in anonymous namespaces (a structure test looks at the includes).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ddl::runtime {
+
+/// The elements of all ranks: rank i's stand at of_rank[i], and those from the first-th on are meant.
+struct Inputs {
+  const std::byte* const* of_rank;
+  std::size_t ranks;
+  std::size_t first;
+};
+
+/// What each instruction set offers, by ddl_dtype and ddl_op; null where an operation does not apply. Three types meet: an
+/// element's own; its partial type (partial_dtype() of element.h), in which operations are done; and its scaled type, which
+/// is float for 16-bit floats and otherwise its own. Pointers are aligned to their type. An output may be the same array
+/// as one of the first two inputs if its elements are of the same size, and overlaps nothing else.
+struct Kernels {
+  static constexpr int kTypes = 13;
+  static constexpr int kOps = 11;
+
+  /// out = the inputs combined, as elements; not for averages.
+  void (*reduce[kTypes][kOps])(const Inputs& inputs, void* out, std::size_t count);
+  /// The same as partials. For averages: their sums.
+  void (*partials[kTypes][kOps])(const Inputs& inputs, void* out, std::size_t count);
+  /// partials = partials op input.
+  void (*add_input[kTypes][kOps])(const void* input, void* partials, std::size_t count);
+  /// out = elements * factor, of the scaled type.
+  void (*scale[kTypes])(const void* elements, void* out, std::size_t count, double factor);
+  /// out = partials * factor, as elements; not for averages of integers.
+  void (*finish[kTypes])(const void* partials, void* out, std::size_t count, double factor);
+  /// out = partials of an average / ranks * factor, as elements.
+  void (*average[kTypes])(const void* partials, void* out, std::size_t count, std::int64_t ranks,
+                          double factor);
+};
+
+/// Constants: nothing of these files runs before somebody has asked what the processor can do.
+extern const Kernels kBaselineKernels;
+extern const Kernels kAvx2Kernels;    ///< x86-64 only; needs F16C too, which no processor with AVX2 lacks
+extern const Kernels kAvx512Kernels;  ///< x86-64 only; F, BW, DQ, VL
+extern const Kernels kNeonKernels;    ///< aarch64 only, and every processor of it has them
+
+}  // namespace ddl::runtime

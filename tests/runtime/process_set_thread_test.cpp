@@ -1,0 +1,144 @@
+// Process sets, Horovod's cases and random operations, with ranks as threads, on one host and on several.
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "runtime/support/conformance.h"
+#include "runtime/support/expect.h"
+#include "runtime/support/thread_job.h"
+#include "support/catch.h"
+
+using namespace ddl::conformance;
+using ddl::runtime::test::Hosts;
+using ddl::runtime::test::ThreadJob;
+
+namespace {
+
+/// On the hosts {0, 1, ...}, {...}; small slots, so that few elements make several chunks.
+ThreadJob job_on(const Hosts& hosts) {
+  ThreadJob job;
+  job.hosts = hosts;
+  job.ranks = 0;
+  for (const auto& ranks : hosts) job.ranks += static_cast<int>(ranks.size());
+  job.slot_bytes = hosts.size() == 1 ? 64 : 64 * static_cast<std::size_t>(job.ranks);
+  return job;
+}
+
+const Hosts kLayouts[] = {{{0}},
+                          {{0, 1}},
+                          {{0, 1, 2}},
+                          {{0, 1, 2, 3, 4}},
+                          {{0}, {1}},
+                          {{0, 1}, {2}},
+                          {{0, 2, 4}, {1, 3}},
+                          {{0}, {1}, {2}},
+                          {{0, 1}, {2, 3}},
+                          {{0}, {1, 2, 3}, {4}}};
+
+std::uint64_t set_of_all(ddl_context* context) {
+  std::uint64_t set = DDL_NO_PROCESS_SET;
+  expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, 0, &set), "split");
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("process sets conform, on one host and on several") {
+  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
+  CAPTURE(layout);
+  job_on(kLayouts[layout]).run([](ddl_context*& context) { check_process_sets(context); });
+}
+
+TEST_CASE("Horovod's cases pass, on one host and on several") {
+  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
+  CAPTURE(layout);
+  ThreadJob job = job_on(kLayouts[layout]);
+  job.slot_bytes = 4096;
+  job.run([](ddl_context*& context) { check_horovod_cases(context); });
+}
+
+TEST_CASE("random operations conform, on one host and on several") {
+#ifdef DDL_TEST_SANITIZED
+  constexpr int kOperations = 1000;
+#else
+  constexpr int kOperations = 10'000;
+#endif
+  job_on({{0, 1, 2, 3}}).run([](ddl_context*& context) { check_random_operations(context, 1, kOperations); });
+  const Hosts hosts = GENERATE(Hosts{{0, 1}, {2, 3}}, Hosts{{0, 3}, {1}, {2}});
+  job_on(hosts).run([](ddl_context*& context) { check_random_operations(context, 2, kOperations / 10); });
+}
+
+TEST_CASE("a second thread inside a process set is told that it is busy, and other sets are free meanwhile") {
+  ThreadJob job;
+  job.ranks = 2;
+  std::promise<void> somebody_was_refused;
+  job.run([&](ddl_context*& context) {
+    const std::uint64_t set = set_of_all(context), other_set = set_of_all(context);
+    ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+    options.process_set = set;
+    ddl_call_options elsewhere = DDL_CALL_OPTIONS_INIT;
+    elsewhere.process_set = other_set;
+    if (ddl_rank(context) == 1) {
+      expect_ok(ddl_barrier(context, &elsewhere), "the other set's barrier on rank 1");
+      expect_ok(ddl_barrier(context, nullptr), "the world's barrier on rank 1");
+      somebody_was_refused.get_future().wait();
+      return expect_ok(ddl_barrier(context, &options), "barrier of rank 1");
+    }
+    // Two threads race for the set. The loser learns it at once, while the winner is inside until rank 1 comes.
+    std::atomic<int> ok{0}, busy{0};
+    std::string failure;
+    const auto call = [&] {
+      const ddl_status status = ddl_barrier(context, &options);
+      if (status == DDL_OK) ++ok;
+      if (status != DDL_ERROR_BUSY) return;
+      ++busy;
+      if (ddl_process_set_free(context, set) != DDL_ERROR_BUSY) failure = "freeing did not say busy";
+      if (ddl_finalize(context) != DDL_ERROR_BUSY) failure = "finalize did not say busy";
+      if (ddl_barrier(context, &elsewhere) != DDL_OK) failure = "another set was not free";
+      if (ddl_barrier(context, nullptr) != DDL_OK) failure = "the world was not free";
+      somebody_was_refused.set_value();
+    };
+    std::thread other(call);
+    call();
+    other.join();
+    expect(ok == 1 && busy == 1, "one call must succeed and one be refused");
+    expect(failure.empty(), failure);
+  });
+}
+
+TEST_CASE("who misses a call of a process set is named with its rank of the job") {
+  ThreadJob job;
+  job.ranks = 3;
+  std::promise<void> gave_up;
+  job.run([&](ddl_context*& context) {
+    const std::int32_t ranks[] = {2, 1};
+    std::uint64_t set = DDL_NO_PROCESS_SET;
+    expect_ok(ddl_process_set_create(context, ranks, 2, &set), "create");
+    if (ddl_rank(context) == 0) return;
+    if (ddl_rank(context) == 2) return gave_up.get_future().wait();
+    ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+    options.process_set = set;
+    options.timeout_seconds = 0.05;
+    const ddl_status status = ddl_barrier(context, &options);
+    const std::string sentence = ddl_last_error();
+    gave_up.set_value();
+    expect_status(status, DDL_ERROR_TIMEOUT, "the barrier that rank 2 misses");
+    expect_contains(sentence, "rank 1 on ");
+    expect_contains(sentence, "not arrived: rank 2 on ");
+  });
+}
+
+TEST_CASE("a rank that has left a process set while others wait for it is an error, not a hang") {
+  ThreadJob job;
+  job.ranks = 3;
+  const int leaver = GENERATE(0, 1, 2);
+  job.run([&](ddl_context*& context) {
+    const std::uint64_t set = set_of_all(context);
+    ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+    options.process_set = set;
+    expect_ok(ddl_barrier(context, &options), "barrier");
+    if (ddl_rank(context) == leaver) return expect_ok(ddl_process_set_free(context, set), "free");
+    expect_status(ddl_barrier(context, &options), DDL_ERROR_PEER_LOST, "the barrier that a rank has left");
+    expect_contains(ddl_last_error(), "rank " + std::to_string(leaver) + " on ");
+  });
+}

@@ -1,0 +1,67 @@
+// Buffers of the suite, which notice what is written beside them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/support/expect.h"
+#include "runtime/support/reference.h"
+
+namespace ddl::conformance {
+
+/// A buffer between two fences that nobody may touch.
+template <class T>
+class Fenced {
+ public:
+  /// shift: elements by which it lies off its usual alignment.
+  explicit Fenced(std::uint64_t count, std::size_t shift = 0)
+      : count_(count),
+        before_(kFenceBytes + shift * sizeof(T)),
+        bytes_(before_ + count * sizeof(T) + kFenceBytes, kFence) {}
+  explicit Fenced(const std::vector<T>& values, std::size_t shift = 0) : Fenced(values.size(), shift) {
+    put(0, values);
+  }
+
+  T* data() { return reinterpret_cast<T*>(bytes_.data() + before_); }
+  T at(std::uint64_t e) { return data()[e]; }
+  void put(std::uint64_t offset, const std::vector<T>& values) {
+    if (!values.empty()) std::memcpy(data() + offset, values.data(), values.size() * sizeof(T));
+  }
+  bool fences_hold() const {
+    return std::all_of(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(before_), is_fence) &&
+           std::all_of(bytes_.end() - kFenceBytes, bytes_.end(), is_fence);
+  }
+  bool is_untouched() const { return std::all_of(bytes_.begin(), bytes_.end(), is_fence); }
+  bool equals(const std::vector<T>& values) {
+    return values.size() == count_ &&
+           (count_ == 0 || std::memcmp(data(), values.data(), count_ * sizeof(T)) == 0);
+  }
+
+ private:
+  static constexpr unsigned char kFence = 0xA5;
+  static constexpr std::size_t kFenceBytes = 64;
+  static bool is_fence(unsigned char byte) { return byte == kFence; }
+
+  std::uint64_t count_;
+  std::size_t before_;
+  std::vector<unsigned char> bytes_;
+};
+
+template <class T>
+void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string& what) {
+  expect(got.fences_hold(), what + ": wrote outside of the buffer");
+  if (got.equals(wanted)) return;
+  for (std::uint64_t e = 0; e < wanted.size(); ++e) {
+    const T value = got.at(e);
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits are what is promised
+    expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0,
+           what + ": element " + std::to_string(e) + " is " + std::to_string(static_cast<Wide<T>>(value)) +
+               " instead of " + std::to_string(static_cast<Wide<T>>(wanted[e])));
+  }
+}
+
+}  // namespace ddl::conformance

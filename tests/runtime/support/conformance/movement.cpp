@@ -1,0 +1,165 @@
+#include <numeric>
+
+#include "runtime/support/conformance/fenced.h"
+#include "runtime/support/conformance/trial.h"
+#include "runtime/support/conformance/types.h"
+
+namespace ddl::conformance {
+namespace {
+
+/// Who gives how much of what to whom.
+template <class T>
+class Parts {
+ public:
+  Parts(const Place& place, const Trial& trial) : place_(place), trial_(trial) {}
+
+  std::uint64_t count(int from, int to) const {
+    switch (trial_.collective) {
+      case Collective::kAllgatherv: return trial_.counts[static_cast<std::size_t>(from)];
+      case Collective::kAlltoallv: return trial_.counts[static_cast<std::size_t>(from * place_.size + to)];
+      default: return trial_.count;
+    }
+  }
+  std::vector<T> values(int from, int to) const {
+    int author = from;  // Gatherers hand the same part to everybody.
+    if (trial_.collective == Collective::kScatter) author = to;
+    if (trial_.collective == Collective::kAlltoall || trial_.collective == Collective::kAlltoallv) {
+      author = from * place_.size + to;
+    }
+    return input_of<T>(author, count(from, to), trial_.seed);
+  }
+  std::vector<T> sent_by(int rank) const {
+    switch (trial_.collective) {
+      case Collective::kAllgather:
+      case Collective::kAllgatherv:
+      case Collective::kGather: return values(rank, rank);
+      case Collective::kScatter:
+        if (rank != trial_.root) return {};
+        break;
+      default: break;
+    }
+    std::vector<T> all;
+    for (int to = 0; to < place_.size; ++to) append(all, values(rank, to));
+    return all;
+  }
+  std::vector<T> received_by(int rank) const {
+    if (trial_.collective == Collective::kScatter) return values(trial_.root, rank);
+    if (trial_.collective == Collective::kGather && rank != trial_.root) return {};
+    std::vector<T> all;
+    for (int from = 0; from < place_.size; ++from) append(all, values(from, rank));
+    return all;
+  }
+
+ private:
+  static void append(std::vector<T>& all, const std::vector<T>& part) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+
+  const Place& place_;
+  const Trial& trial_;
+};
+
+/// alltoallv's own arguments are taken from the trial; the numbers of what has come are checked here too.
+template <class T>
+ddl_status call(const Place& place, const Trial& trial, const Parts<T>& parts, const T* send, T* recv,
+                std::uint64_t capacity) {
+  const ddl_call_options options = place.options();
+  switch (trial.collective) {
+    case Collective::kAllgather:
+      return ddl_allgather(place.context, send, recv, trial.count, trial.dtype, &options);
+    case Collective::kAllgatherv:
+      return ddl_allgatherv(place.context, send, recv, trial.counts.data(), trial.dtype, &options);
+    case Collective::kGather:
+      return ddl_gather(place.context, send, recv, trial.count, trial.dtype, trial.root, &options);
+    case Collective::kScatter:
+      return ddl_scatter(place.context, send, recv, trial.count, trial.dtype, trial.root, &options);
+    case Collective::kAlltoall:
+      return ddl_alltoall(place.context, send, recv, trial.count, trial.dtype, &options);
+    case Collective::kAlltoallv: {
+      std::vector<std::uint64_t> came(static_cast<std::size_t>(place.size), 99);
+      const ddl_status status =
+          ddl_alltoallv(place.context, send, trial.counts.data() + place.rank * place.size, recv, capacity,
+                        came.data(), trial.dtype, &options);
+      if (status != DDL_OK) return status;
+      for (int from = 0; from < place.size; ++from) {
+        expect(came[static_cast<std::size_t>(from)] == parts.count(from, place.rank),
+               describe(place, trial) + ": a number of received elements is wrong");
+      }
+      return status;
+    }
+    default: return DDL_ERROR_INTERNAL;
+  }
+}
+
+template <class T>
+void check_broadcast_of(const Place& place, const Trial& trial) {
+  const ddl_call_options options = place.options();
+  const std::string what = describe(place, trial);
+  Fenced<T> buffer(input_of<T>(place.rank, trial.count, trial.seed), trial.shift);
+  expect_ok(ddl_broadcast(place.context, buffer.data(), trial.count, trial.dtype, trial.root, &options),
+            what);
+  expect_bits(buffer, input_of<T>(trial.root, trial.count, trial.seed), what);
+}
+
+template <class T>
+void check_in_place(const Place& place, const Trial& trial, const Parts<T>& parts, const std::vector<T>& sent,
+                    const std::vector<T>& wanted) {
+  const std::string what = describe(place, trial) + ", in place";
+  // Where this rank's part lies in the buffer that holds all.
+  std::uint64_t offset = 0;
+  for (int from = 0; from < place.rank; ++from) offset += parts.count(from, from);
+  switch (trial.collective) {
+    case Collective::kAlltoall: {
+      Fenced<T> both(sent, trial.shift);
+      expect_ok(call(place, trial, parts, both.data(), both.data(), 0), what);
+      return expect_bits(both, wanted, what);
+    }
+    case Collective::kScatter: {
+      Fenced<T> both(sent, trial.shift);
+      expect_ok(call(place, trial, parts, both.data(), both.data() + offset, 0), what);
+      return expect_bits(both, sent, what);
+    }
+    default: {
+      Fenced<T> both(wanted.size(), trial.shift);
+      both.put(offset, sent);
+      expect_ok(call(place, trial, parts, both.data() + offset, both.data(), 0), what);
+      return expect_bits(both, wanted, what);
+    }
+  }
+}
+
+template <class T>
+void check_of(const Place& place, const Trial& trial) {
+  if (trial.collective == Collective::kBroadcast) return check_broadcast_of<T>(place, trial);
+  const std::string what = describe(place, trial);
+  const Parts<T> parts(place, trial);
+  const std::vector<T> sent = parts.sent_by(place.rank), wanted = parts.received_by(place.rank);
+  const bool is_root = place.rank == trial.root;
+  const bool gathers = trial.collective == Collective::kGather,
+             scatters = trial.collective == Collective::kScatter;
+  // Elsewhere than on root one of the two buffers is not used, and in place means nothing.
+  const bool has_both = is_root || !(gathers || scatters);
+  const bool apart_only = trial.collective == Collective::kAlltoallv;
+  if (trial.buffers != Buffers::kInPlace || apart_only) {
+    Fenced<T> send(sent, trial.shift), recv(wanted.size(), trial.shift);
+    const T* source = scatters && !is_root ? nullptr : send.data();
+    T* target = gathers && !is_root ? nullptr : recv.data();
+    expect_ok(call(place, trial, parts, source, target, wanted.size()), what);
+    expect_bits(recv, wanted, what);
+    expect_bits(send, sent, what + ": changed its input");
+  }
+  if (trial.buffers == Buffers::kApart || apart_only) return;
+  if (has_both) return check_in_place(place, trial, parts, sent, wanted);
+  // The part of a rank that is not root, beside the root's in place; what it need not have may be anything.
+  Fenced<T> send(sent, trial.shift), recv(wanted.size(), trial.shift);
+  expect_ok(call(place, trial, parts, send.data(), recv.data(), 0), what + ", in place on root");
+  expect_bits(recv, wanted, what + ", in place on root");
+}
+
+}  // namespace
+
+void check_movement(const Place& place, const Trial& trial) {
+  with_type(trial.dtype, [&]<class T>() { check_of<T>(place, trial); });
+}
+
+}  // namespace ddl::conformance

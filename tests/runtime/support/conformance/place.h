@@ -1,0 +1,28 @@
+// Where a check is made: a process set and who its ranks are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ddl/ddl.h"
+#include "runtime/support/reference.h"
+
+namespace ddl::conformance {
+
+struct Place {
+  ddl_context* context = nullptr;
+  std::uint64_t set = DDL_WORLD;
+  int rank = 0;  ///< in the set
+  int size = 1;
+  std::vector<std::int32_t> ranks;  ///< of the job, by their ranks in the set
+  Groups groups;                    ///< ranks in the set, by hosts
+
+  ddl_call_options options() const;
+};
+
+/// Put together from what every rank says of itself, which is compared. Collective.
+Place world_of(ddl_context* context);
+/// A process set of it that this rank is a member of. Not collective.
+Place place_of(const Place& world, std::uint64_t set);
+
+}  // namespace ddl::conformance

@@ -1,0 +1,16 @@
+// Reductions element by element, as reduce_kernel.h describes them and as slowly as it takes: what kernels are compared
+// with.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/src/collective/reduce_kernel.h"
+
+namespace ddl::test {
+
+/// What reduce_chunk() should write for the first count elements of the inputs.
+std::vector<std::byte> plain_reduction(const runtime::Reduction& reduction,
+                                       const std::vector<std::vector<std::byte>>& inputs, std::size_t count);
+
+}  // namespace ddl::test

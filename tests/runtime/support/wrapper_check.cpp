@@ -1,0 +1,157 @@
+#include "runtime/support/wrapper_check.h"
+
+#include <array>
+#include <numeric>
+
+#include "runtime/support/expect.h"
+
+namespace ddl::conformance {
+namespace {
+
+using Counts = std::vector<std::uint64_t>;
+
+template <class Call>
+void expect_refused(Call call, const char* part) {
+  try {
+    call();
+  } catch (const Error& error) {
+    expect(error.status() == DDL_ERROR_INVALID_ARGUMENT, std::string("the status of ") + part);
+    return expect_contains(error.what(), part);
+  }
+  expect(false, std::string("not refused: ") + part);
+}
+
+void check_reductions(Context& context) {
+  const int rank = context.rank(), size = context.size(), last = size - 1;
+  std::vector<double> values{1.0 * rank, 1.0};
+  context.allreduce(values);
+  expect(values[0] == size * last / 2.0 && values[1] == size, "allreduce(vector)");
+  const std::vector<float> send(3, static_cast<float>(rank));
+  std::vector<float> recv(3, -1.0f);
+  context.allreduce(send.data(), recv.data(), 3, Op::max);
+  expect(recv[2] == static_cast<float>(last), "allreduce(send, recv)");
+  CallOptions halves;
+  halves.prescale = 0.5;
+  halves.postscale = 4.0;
+  std::array<float, 2> scaled{3.0f, 1.0f};
+  context.allreduce(scaled, Op::sum, halves);
+  expect(scaled[0] == 6.0f * static_cast<float>(size), "allreduce with scales");
+
+  std::vector<int> own(2, rank + 1);
+  context.reduce(own, last);
+  expect(own[1] == (rank == last ? size * (size + 1) / 2 : rank + 1), "reduce(vector)");
+  const double one = 1.0;
+  double sum = -1.0;
+  context.reduce(&one, rank == 0 ? &sum : nullptr, 1, 0, Op::sum);
+  expect(sum == (rank == 0 ? size : -1.0), "reduce(send, recv)");
+
+  Counts counts(static_cast<std::size_t>(size), 2);
+  counts[0] = 1;
+  std::vector<std::int64_t> all(2 * static_cast<std::size_t>(size) - 1);
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<std::int64_t> part = context.reduce_scatter(all, counts, Op::max);
+  expect(part.size() == (rank == 0 ? 1u : 2u) && part[0] == (rank == 0 ? 0 : 2 * rank - 1), "reduce_scatter");
+  std::vector<std::int64_t> room(2);
+  context.reduce_scatter(static_cast<const std::int64_t*>(all.data()), room.data(), counts.data());
+  expect(room[0] == part[0] * size, "reduce_scatter(send, recv)");
+
+  std::vector<int> ones(3, 1);
+  context.scan(ones);
+  expect(ones[2] == rank + 1, "scan(vector)");
+  int product = 0;
+  context.scan(&ones[0], &product, 1, Op::max);
+  expect(product == rank + 1, "scan(send, recv)");
+}
+
+void check_movement(Context& context) {
+  const int rank = context.rank(), size = context.size(), last = size - 1;
+  const auto ranks = static_cast<std::size_t>(size);
+  std::vector<long long> root(2, rank);
+  context.broadcast(root, last);
+  expect(root[1] == last, "broadcast");
+  std::vector<int> all(ranks), wanted(ranks);
+  context.allgather(&rank, all.data(), 1);
+  std::iota(wanted.begin(), wanted.end(), 0);
+  expect(all == wanted && context.allgather(std::vector<int>{rank}) == wanted, "allgather");
+
+  // Rank r brings r elements.
+  Counts counts(ranks);
+  std::iota(counts.begin(), counts.end(), std::uint64_t{0});
+  const auto various =
+      context.allgatherv(std::vector<int>(counts[static_cast<std::size_t>(rank)], rank), counts);
+  expect(various.size() == ranks * (ranks - 1) / 2 && (size == 1 || various.back() == last), "allgatherv");
+  expect(context.gather(std::vector<int>{rank}, last) == (rank == last ? wanted : std::vector<int>{}),
+         "gather");
+  expect(context.scatter(rank == 0 ? wanted : std::vector<int>{}, 1, 0) == std::vector<int>{rank}, "scatter");
+  std::vector<int> exchanged(ranks, rank);
+  context.alltoall(exchanged);
+  expect(exchanged == wanted, "alltoall");
+
+  // Everybody sends r elements to rank r.
+  const auto received = context.alltoallv(std::vector<int>(ranks * (ranks - 1) / 2, rank), counts);
+  expect(received.counts == Counts(ranks, static_cast<std::uint64_t>(rank)), "the counts of alltoallv");
+  expect(received.values.size() == ranks * static_cast<std::size_t>(rank), "how much alltoallv brings");
+  expect(rank == 0 || (received.values.front() == 0 && received.values.back() == last), "alltoallv");
+  context.barrier();
+}
+
+void check_sets(Context& context) {
+  const int rank = context.rank(), size = context.size();
+  std::vector<std::int32_t> reversed(static_cast<std::size_t>(size));
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  const ProcessSet backwards = context.process_set(reversed);
+  expect(backwards.is_member() && backwards.rank() == size - 1 - rank && backwards.size() == size,
+         "a process set");
+  expect(backwards.ranks() == reversed, "the ranks of a process set");
+  std::vector<int> value{rank};
+  context.broadcast(value, 0, backwards);
+  expect(value[0] == size - 1, "broadcast in a process set");
+  expect(context.allgather(std::vector<std::int32_t>{rank}, backwards) == reversed,
+         "allgather in a process set");
+
+  ProcessSet halves = context.split(rank % 2, 0, backwards);
+  expect(halves.size() == (size + 1 - rank % 2) / 2, "the size of a split set");
+  const std::uint64_t id = halves.id();
+  ProcessSet moved = std::move(halves);
+  // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is left is what is tried
+  expect(!halves.is_member() && halves.ranks().empty() && moved.id() == id, "moving a process set");
+  halves = std::move(moved);
+  context.barrier(halves);
+  halves.free();
+  expect(!halves.is_member() && ddl_process_set_size(context.get(), id) == -1, "freeing a process set");
+
+  const ProcessSet first = context.process_set({0});
+  expect(first.is_member() == (rank == 0), "who is a member");
+  expect(rank == 0 || (first.rank() == -1 && first.size() == -1 && first.ranks().empty()), "who is none");
+}
+
+void check_errors(Context& context) {
+  const int size = context.size();
+  std::vector<int> values(static_cast<std::size_t>(size) + 1);
+  expect_refused([&] { context.broadcast(values, size); }, "is not a rank of 0 to");
+  expect_refused([&] { (void)context.reduce_scatter(values, Counts(static_cast<std::size_t>(size), 3)); },
+                 "reduce_scatter");
+  expect_refused([&] { (void)context.allgatherv(values, Counts(static_cast<std::size_t>(size) + 1, 0)); },
+                 "entry per rank");
+  expect_refused([&] { (void)context.alltoallv(values, Counts()); }, "entry per rank");
+  if (context.rank() == 0) expect_refused([&] { (void)context.scatter(values, 1, 0); }, "scatter");
+  if (size > 1) expect_refused([&] { context.alltoall(values); }, "alltoall");
+  context.barrier();
+}
+
+}  // namespace
+
+void check_wrapper(Context& context) {
+  const int rank = context.rank();
+  check_reductions(context);
+  check_movement(context);
+  check_sets(context);
+  check_errors(context);
+
+  Context moved = std::move(context);
+  // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is left is what is tried
+  expect(context.get() == nullptr && moved.rank() == rank, "moving");
+  context = std::move(moved);
+}
+
+}  // namespace ddl::conformance
