@@ -76,12 +76,12 @@ Result<int> run_on_new_cluster(int hosts, const std::vector<std::string>& trees,
   if (!state) return fail(state.error());
   auto up = state->script({"up", std::to_string(hosts), "--with-parent"});
   for (const std::string& tree : trees) up.insert(up.end(), {"--tree", tree});
-  const auto started = run_command(std::move(up));
+  auto started = run_command(std::move(up));
   if (!started || *started != 0) return started;
   auto exec = state->script({"exec", "head"});
   exec.insert(exec.end(), command.begin(), command.end());
   auto result = run_command(std::move(exec));
-  const auto ended = run_command(state->script({"down"}));
+  auto ended = run_command(state->script({"down"}));
   if (!ended) return ended;
   return result;
 }

@@ -81,7 +81,7 @@ CostShape cost_shape(Collective what, int ranks, std::uint64_t bytes) {
   const double levels = std::ceil(std::log2(ranks));
   switch (what) {
     case Collective::kAllreduce: return {levels, 2 * others * size, others * size};
-    case Collective::kAllgather: return {levels, others * size, 0};
+    case Collective::kAllgather:
     case Collective::kAlltoall: return {levels, others * size, 0};
     case Collective::kBroadcast: return {levels, ranks > 1 ? size : 0, 0};
     case Collective::kReduceScatter: return {levels, others * size, others * size};

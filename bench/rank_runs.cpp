@@ -37,7 +37,7 @@ class RankRuns {
 
   Status set_rate() const {
     for (const std::string& host : hosts_ ? hosts_->names() : std::vector<std::string>()) {
-      const Status set = ddl::bench::set_rate(host, job_.rate);
+      Status set = ddl::bench::set_rate(host, job_.rate);
       if (!set) return set;
     }
     return {};

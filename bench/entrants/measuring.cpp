@@ -87,7 +87,7 @@ Status measure_collective(RankJob& job, Collective what, Expect expect, const Al
       }
       return true;
     };
-    const Status status = time_calls(job, index, rewrite, run, is_right);
+    Status status = time_calls(job, index, rewrite, run, is_right);
     if (!status) return status;
   }
   return {};
@@ -160,7 +160,7 @@ Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& a
       }
       return true;
     };
-    const Status status = time_calls(job, index, rewrite, run, is_right);
+    Status status = time_calls(job, index, rewrite, run, is_right);
     if (!status) return status;
   }
   return {};
