@@ -63,9 +63,16 @@ TEST_CASE("random operations conform, on one host and on several") {
 #else
   constexpr int kOperations = 10'000;
 #endif
-  job_on({{0, 1, 2, 3}}).run([](ddl_context*& context) { check_random_operations(context, 1, kOperations); });
-  const Hosts hosts = GENERATE(Hosts{{0, 1}, {2, 3}}, Hosts{{0, 3}, {1}, {2}});
-  job_on(hosts).run([](ddl_context*& context) { check_random_operations(context, 2, kOperations / 10); });
+  const bool small_slots = GENERATE(true, false);
+  CAPTURE(small_slots);
+  const auto run = [&](const Hosts& hosts, std::uint64_t seed, int operations) {
+    ThreadJob job = job_on(hosts);
+    if (!small_slots) job.slot_bytes = 4096;
+    job.run([&](ddl_context*& context) { check_random_operations(context, seed, operations); });
+  };
+  run({{0, 1, 2, 3}}, 1, kOperations);
+  run({{0, 1}, {2, 3}}, 2, kOperations / 10);
+  run({{0, 3}, {1}, {2}}, 3, kOperations / 10);
 }
 
 TEST_CASE("a second thread inside a process set is told that it is busy, and other sets are free meanwhile") {
