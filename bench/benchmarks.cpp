@@ -1,17 +1,26 @@
 #include "bench/benchmarks.h"
 
 namespace ddl::bench {
+namespace {
+
+std::vector<Benchmark> make_benchmarks() {
+  std::vector<Benchmark> all = {{"launch",
+                                 "starting and ending a job of 2 ranks, and what it costs while idle", 20,
+                                 launch_entrants, run_launch}};
+  for (Benchmark& one : collective_benchmarks()) all.push_back(std::move(one));
+  all.push_back(gradients_benchmark());
+  all.push_back({"hosts",
+                 "starting and ending jobs over ssh on 4 and on 32 hosts, on a cluster of its own; as root",
+                 8, hosts_entrants, run_hosts, hosts_needed});
+  all.push_back({"large-job", "one job of 64 hosts x 16 ranks, on a cluster of its own; as root", 1,
+                 large_job_entrants, run_large_job, large_job_hosts_needed});
+  return all;
+}
+
+}  // namespace
 
 const std::vector<Benchmark>& benchmarks() {
-  static const std::vector<Benchmark> all = {
-      {"launch", "starting and ending a job of 2 ranks, and what it costs while idle", 20, launch_entrants,
-       run_launch},
-      {"allreduce", "f32 sum in place between 2 ranks, 4 B to 64 MiB", 10, allreduce_entrants, run_allreduce},
-      {"hosts", "starting and ending jobs over ssh on 4 and on 32 hosts, on a cluster of its own; as root", 8,
-       hosts_entrants, run_hosts, hosts_needed},
-      {"large-job", "one job of 64 hosts x 16 ranks, on a cluster of its own; as root", 1, large_job_entrants,
-       run_large_job, large_job_hosts_needed},
-  };
+  static const std::vector<Benchmark> all = make_benchmarks();
   return all;
 }
 

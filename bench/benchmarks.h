@@ -1,6 +1,8 @@
 // The benchmarks. Each has its entrants in one table at the top of its file.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "bench/report.h"
@@ -9,22 +11,25 @@
 namespace ddl::bench {
 
 struct Benchmark {
-  const char* name;
-  const char* what;
+  std::string name;
+  std::string what;
   int blocks;  ///< unless told otherwise
-  std::vector<Entrant> (*entrants)(const Site&, const Settings&);
-  Report (*run)(const Site&, const Settings&);
-  int (*hosts_needed)(const Settings&) =
-      nullptr;  ///< of the cluster on whose head it runs; null: it needs none
+  std::function<std::vector<Entrant>(const Site&, const Settings&)> entrants;
+  std::function<Report(const Site&, const Settings&)> run;
+  /// Of the cluster on whose head it runs; 0, or null: it needs none.
+  std::function<int(const Settings&)> hosts_needed = nullptr;
+  bool has_job = false;  ///< whether it takes a JobShape from its user
 };
 
 /// Whole-process time of starting two ranks, memory of what ddlrun keeps running, idle CPU.
 std::vector<Entrant> launch_entrants(const Site& site, const Settings& settings);
 Report run_launch(const Site& site, const Settings& settings);
 
-/// f32 sum in place between two ranks, 4 B to 64 MiB.
-std::vector<Entrant> allreduce_entrants(const Site& site, const Settings& settings);
-Report run_allreduce(const Site& site, const Settings& settings);
+/// One benchmark for each collective, over the message size.
+std::vector<Benchmark> collective_benchmarks();
+
+/// Training steps: all gradients of a model, one by one and in buckets.
+Benchmark gradients_benchmark();
 
 /// Whole-process time of starting jobs on few and on many hosts over ssh.
 std::vector<Entrant> hosts_entrants(const Site& site, const Settings& settings);

@@ -1,5 +1,7 @@
 #include "bench/chart.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -14,18 +16,20 @@ std::string as_chart(const Report& report) {
 namespace chart {
 
 constexpr double kNoticeableLoad = 0.05;
-
-bool is_floor(const Entrant& entrant) { return entrant.name.ends_with("floor"); }
+constexpr double kTitleWidth = 984;
+constexpr double kTitleLetter = 0.57;  // of its size, on average
 
 std::string color_of(const Entrant& entrant, std::size_t order) {
   static constexpr const char* kOursToo[] = {kOurs, "#5fb3d1"};
   static constexpr const char* kPeers[] = {"#495057", "#c98a1b", "#8a5a83", "#6a994e"};
-  if (is_floor(entrant)) return "#ced4da";
+  if (entrant.is_limit()) return entrant.name.ends_with("floor") ? "#ced4da" : "#adb5bd";
   return entrant.is_ours ? kOursToo[order % std::size(kOursToo)] : kPeers[order % std::size(kPeers)];
 }
 
 double headline(Svg& svg, const Report& report, double left) {
-  svg.text({left, 38}, report.title, {.size = 20, .color = kInk, .is_bold = true});
+  // A long title in smaller letters, so that it stays inside.
+  const double fitting = kTitleWidth / (kTitleLetter * static_cast<double>(report.title.size()));
+  svg.text({left, 38}, report.title, {.size = std::min(20.0, fitting), .color = kInk, .is_bold = true});
   svg.text({left, 60}, report.method, {.size = 12.5, .color = kMuted});
   const Machine& machine = report.machine;
   const std::string busy =

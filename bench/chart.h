@@ -27,7 +27,6 @@ inline constexpr char kOurs[] = "#0b7fab";
 
 /// Ours in the accent colour, peers in greys and ochre, floors lightest. order: the entrant's place among its kind.
 std::string color_of(const Entrant& entrant, std::size_t order);
-bool is_floor(const Entrant& entrant);
 /// Title, method and machine at the top left; returns the y below them.
 double headline(Svg& svg, const Report& report, double left);
 

@@ -94,7 +94,7 @@ std::vector<Bar> bars_of(const Report& report, const Case& one) {
     if (!entrant.again_of.empty()) continue;
     std::size_t& order = entrant.is_ours ? ours : peers;
     Bar bar{.label = entrant.label, .color = color_of(entrant, order), .is_bold = entrant.is_ours};
-    if (!is_floor(entrant)) ++order;
+    if (!entrant.is_limit()) ++order;
     if (const Figures* figures = one.figures_of(name)) {
       bar.value = figures->p50();
       bar.whisker = figures->p99();

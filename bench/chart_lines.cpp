@@ -16,6 +16,7 @@ constexpr double kLeft = 84;
 constexpr double kRight = 800;  // labels stand to the right of it
 constexpr double kTimesHeight = 380;
 constexpr double kRatiosHeight = 190;
+constexpr double kMostRatio = 16;  // on the scale: what is far above it would hide what is near 1
 
 // Maps a positive value to a pixel, logarithmically.
 struct LogAxis {
@@ -62,7 +63,7 @@ std::vector<Series> series_of(const Report& report) {
     if (entrant.is_out() || !entrant.again_of.empty()) continue;
     std::size_t& order = entrant.is_ours ? ours : peers;
     series.push_back({&entrant, color_of(entrant, order)});
-    if (!is_floor(entrant)) ++order;
+    if (!entrant.is_limit()) ++order;
   }
   return series;
 }
@@ -123,12 +124,12 @@ void draw_times(Svg& svg, const Report& report, double top) {
       band.push_back({at, y(figures->p99())});
     }
     band.insert(band.end(), medians.rbegin(), medians.rend());
-    if (!is_floor(*one.entrant)) svg.polygon(band, one.color, 0.10);
-    svg.polyline(medians, one.color, one.entrant->is_ours ? 3 : 2, is_floor(*one.entrant) ? "3 5" : "");
+    if (!one.entrant->is_limit()) svg.polygon(band, one.color, 0.10);
+    svg.polyline(medians, one.color, one.entrant->is_ours ? 3 : 2, one.entrant->is_limit() ? "3 5" : "");
     for (const Point& point : medians) {
-      if (!is_floor(*one.entrant)) svg.circle(point, one.entrant->is_ours ? 4 : 3, one.color);
+      if (!one.entrant->is_limit()) svg.circle(point, one.entrant->is_ours ? 4 : 3, one.color);
     }
-    labels.push_back({medians.back().y, one.entrant->label, is_floor(*one.entrant) ? kMuted : one.color,
+    labels.push_back({medians.back().y, one.entrant->label, one.entrant->is_limit() ? kMuted : one.color,
                       one.entrant->is_ours});
   }
   draw_labels(svg, std::move(labels), kRight + 8, bottom);
@@ -138,19 +139,31 @@ std::string times_label(double value) {
   return value >= 1 ? fmt::format("{:.0f}x", value) : fmt::format("1/{:.0f}x", 1 / value);
 }
 
+// What counts: how much faster ours is than whichever peer is the fastest.
+void draw_best_peer(Svg& svg, const Report& report, const LogAxis& x, const LogAxis& y) {
+  std::vector<Point> points;
+  for (const Case& one : report.cases) {
+    if (const Comparison* best = best_peer(one, report.entrants))
+      points.push_back(
+          {x(static_cast<double>(*one.bytes)), std::max(y.high_pixel, y(1 / best->ratio.ratio))});
+  }
+  if (points.size() > 1) svg.polyline(points, kOurs, 4);
+}
+
 void draw_ratios(Svg& svg, const Report& report, double top) {
   const double bottom = top + kRatiosHeight;
   double most = 2;
-  for (const Case& one : report.cases) {
-    if (one.spread) most = std::max(most, *one.spread);
-    for (const Comparison& found : one.comparisons) most = std::max(most, 1.25 / found.ratio.ratio);
-  }
   double least = 1 / 1.5;
   for (const Case& one : report.cases) {
-    for (const Comparison& found : one.comparisons) least = std::min(least, 0.8 / found.ratio.ratio);
+    if (one.spread) most = std::max(most, *one.spread);
+    for (const Comparison& found : one.comparisons) {
+      if (report.entrant(found.peer).is_limit()) continue;
+      most = std::max(most, 1.25 / found.ratio.ratio);
+      least = std::min(least, 0.8 / found.ratio.ratio);
+    }
   }
   const LogAxis x = size_axis(report);
-  const LogAxis y{least, most * 1.1, bottom, top};
+  const LogAxis y{least, std::min(most, kMostRatio) * 1.1, bottom, top};
 
   draw_size_ticks(svg, report, top, bottom, true);
   std::vector<Point> upper;
@@ -175,6 +188,7 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
   std::vector<EndLabel> labels;
   std::string subject_label;
   for (const Series& peer : series) {
+    if (peer.entrant->is_limit()) continue;  // a limit is seen among the times
     std::vector<Point> points;
     for (const Case& one : report.cases) {
       for (const Comparison& found : one.comparisons) {
@@ -182,9 +196,9 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
         subject_label = report.entrant(found.subject).label;
         const double at = x(static_cast<double>(*one.bytes));
         // One disturbed block may lie far outside; the scale is for the medians.
-        svg.line({at, std::max(top, y(1 / found.ratio.low))}, {at, std::min(bottom, y(1 / found.ratio.high))},
-                 peer.color, 1.5);
-        points.push_back({at, y(1 / found.ratio.ratio)});
+        svg.line({at, std::clamp(y(1 / found.ratio.low), top, bottom)},
+                 {at, std::clamp(y(1 / found.ratio.high), top, bottom)}, peer.color, 1.5);
+        points.push_back({at, std::max(top, y(1 / found.ratio.ratio))});
       }
     }
     if (points.empty()) continue;
@@ -192,6 +206,7 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
     for (const Point& point : points) svg.circle(point, 3.5, peer.color);
     labels.push_back({points.back().y, "than " + peer.entrant->label, peer.color, false});
   }
+  draw_best_peer(svg, report, x, y);
   if (labels.empty()) {
     svg.text({kLeft + 20, (top + bottom) / 2}, "no comparison: an entrant is absent",
              {.size = 13, .color = kMuted});
@@ -200,17 +215,21 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
            subject_label.empty() ? "Ratios" : "How many times faster " + subject_label + " is",
            {.size = 14, .color = kInk, .is_bold = true});
   draw_labels(svg, std::move(labels), kRight + 8, bottom);
-  svg.text({kLeft, bottom + 44},
-           "Median over blocks of paired ratios, with quartiles; below the line: slower. Grey band: what an "
-           "entrant "
-           "shows against itself; inside of it, equal.",
+  svg.text(
+      {kLeft, bottom + 44},
+      fmt::format(
+          "Median over blocks of paired ratios, with quartiles; below the line: slower; at the top: {:.0f}x "
+          "or more. Bold: against the best peer.",
+          std::floor(y.high)),
+      {.size = 12, .color = kMuted});
+  svg.text({kLeft, bottom + 61}, "Grey band: what an entrant shows against itself; inside of it, equal.",
            {.size = 12, .color = kMuted});
 }
 
 }  // namespace
 
 std::string line_chart(const Report& report) {
-  Svg svg(kWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 64);
+  Svg svg(kWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 81);
   const double below = headline(svg, report, 28);
   const double times_top = below + 54;
   draw_times(svg, report, times_top);

@@ -86,6 +86,14 @@ Result<int> run_on_new_cluster(int hosts, const std::vector<std::string>& trees,
   return result;
 }
 
+Status set_rate(const std::string& host, const std::string& rate) {
+  const auto exit_status =
+      run_command({DDL_BENCH_CLUSTER_SCRIPT, "rate", host, rate.empty() ? "--undo" : rate});
+  if (!exit_status) return fail(exit_status.error());
+  if (*exit_status == 0) return {};
+  return fail(ErrorCode::kSystem, fmt::format("{} cannot be given a rate of \"{}\"", host, rate));
+}
+
 ClusterHosts::ClusterHosts(int count) {
   if (!is_on_cluster_head()) {
     for (int i = 1; i <= count; ++i) names_.push_back(fmt::format("node{}", i));

@@ -21,6 +21,10 @@ bool is_on_cluster_head();
 Result<int> run_on_new_cluster(int hosts, const std::vector<std::string>& trees,
                                const std::vector<std::string>& command);
 
+/// On a cluster's head: lets a host send at most rate over its first network, "1gbit" as tc(8) writes it; "": as fast as
+/// the machine is.
+Status set_rate(const std::string& host, const std::string& rate);
+
 /// The hosts of the cluster on whose head this process runs, seen from there; for one thread.
 class ClusterHosts {
  public:

@@ -31,6 +31,8 @@ struct Entrant {
   std::string last_failure;           ///< how the last of them failed
   std::optional<std::string> failed;  ///< how two runs in a row failed; it then has no figures either
 
+  /// What nobody can beat: the measuring loop, or a prototype that does only what cannot be avoided.
+  bool is_limit() const { return name.ends_with("floor") || name.ends_with("limit"); }
   bool is_out() const { return absent || failed; }
   /// "absent: mpirun is not in PATH", "FAILED: exited with 3"; "" if it is not out.
   std::string why_out() const {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "bench/launchers.h"
 
 namespace ddl::bench {
 namespace {
@@ -34,6 +35,7 @@ Command launch_on_hosts(const HostJob& job, const Site& site) {
   words.push_back(host_list(job));
   words.insert(words.end(), job.options.begin(), job.options.end());
   words.push_back(path_of(job.program, site));
+  words.insert(words.end(), job.arguments.begin(), job.arguments.end());
   return {words, {}, {}};
 }
 
@@ -41,8 +43,7 @@ std::optional<std::string> why_absent(const HostJob& job, const Site& site) {
   if (job.launcher == HostLauncher::kMpirun && site.mpirun.empty()) return "mpirun is not in PATH";
   for (const std::string& path : {launch_on_hosts(job, site).argv[0], path_of(job.program, site)}) {
     if (::access(path.c_str(), X_OK) == 0) continue;
-    const bool needs_mpi = job.program.ends_with("_mpi");
-    return needs_mpi && !site.mpi_absent.empty() ? site.mpi_absent : path + " has not been built";
+    return why_not_built(path, site);
   }
   return std::nullopt;
 }

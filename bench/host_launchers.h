@@ -22,6 +22,7 @@ struct HostJob {
   int ranks_per_host = 1;  ///< not for kSsh
   std::vector<std::string> options = {};
   std::string program;  ///< without a slash it lies beside ddl-bench
+  std::vector<std::string> arguments = {};
 };
 
 Command launch_on_hosts(const HostJob& job, const Site& site);

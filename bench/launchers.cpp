@@ -50,8 +50,13 @@ std::optional<std::string> why_absent(Launcher launcher, const RankProgram& prog
     return site.ddlrun + " has not been built";
   const std::string path = program_path(program, site);
   if (is_executable(path)) return std::nullopt;
-  const bool needs_mpi = program.argv[0].ends_with("_mpi");
-  return needs_mpi && !site.mpi_absent.empty() ? site.mpi_absent : path + " has not been built";
+  return why_not_built(path, site);
+}
+
+std::string why_not_built(const std::string& path, const Site& site) {
+  if (path.ends_with("_mpi") && !site.mpi_absent.empty()) return site.mpi_absent;
+  if (path.ends_with("_gloo") && !site.gloo_absent.empty()) return site.gloo_absent;
+  return path + " has not been built";
 }
 
 }  // namespace ddl::bench

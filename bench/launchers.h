@@ -30,4 +30,7 @@ Command launch(Launcher launcher, const RankProgram& program, const Site& site, 
 /// Why this launcher cannot start this program here: "mpirun is not in PATH".
 std::optional<std::string> why_absent(Launcher launcher, const RankProgram& program, const Site& site);
 
+/// Why there is no such entrant's program: a peer that CMake did not find.
+std::string why_not_built(const std::string& path, const Site& site);
+
 }  // namespace ddl::bench

@@ -13,10 +13,14 @@
 #include "bench/chart.h"
 #include "bench/child.h"
 #include "bench/cluster.h"
+#include "bench/job_options.h"
+#include "bench/model_report.h"
 
 namespace {
 
 using namespace ddl::bench;
+
+constexpr const char* kModel = "model";
 
 // Where mpirun is: as a shell would find it.
 std::string find_in_path(const std::string& name) {
@@ -34,6 +38,7 @@ Site find_site() {
   site.ddlrun = site.programs + "/ddlrun";
   site.mpirun = find_in_path("mpirun");
   site.mpi_absent = DDL_BENCH_MPI_ABSENT;
+  site.gloo_absent = DDL_BENCH_GLOO_ABSENT;
   site.is_root = ::geteuid() == 0;
   return site;
 }
@@ -48,6 +53,13 @@ void list(const Site& site, const Settings& settings) {
   }
 }
 
+const Benchmark* find_benchmark(const std::string& name) {
+  for (const Benchmark& benchmark : benchmarks()) {
+    if (benchmark.name == name) return &benchmark;
+  }
+  return nullptr;
+}
+
 bool write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
@@ -56,15 +68,38 @@ bool write_file(const std::string& path, const std::string& text) {
   return !file.fail();
 }
 
+// Files to write the results into; "" for none.
+struct Outputs {
+  std::string json;
+  std::string csv;
+  std::string svg;
+};
+
+// The words that give the settings again.
+std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& settings) {
+  std::vector<std::string> words{benchmark.name, "--blocks", std::to_string(settings.blocks)};
+  if (settings.quick) words.push_back("--quick");
+  if (!benchmark.has_job) return words;
+  const JobShape& job = settings.job;
+  words.insert(words.end(), {"--np", std::to_string(job.ranks), "--hosts", std::to_string(job.hosts)});
+  if (!job.rate.empty()) words.insert(words.end(), {"--rate", job.rate});
+  std::vector<std::string> sizes;
+  for (const std::uint64_t bytes : job.sizes) sizes.push_back(std::to_string(bytes));
+  if (!sizes.empty()) words.insert(words.end(), {"--sizes", ddl::join(sizes, ",")});
+  if (!job.entrants.empty()) words.insert(words.end(), {"--entrants", ddl::join(job.entrants, ",")});
+  words.insert(words.end(), {"--model", name_of(job.model)});
+  return words;
+}
+
 // Runs the same command again, on the head of a cluster that lives as long.
-int run_on_head(const Benchmark& benchmark, const Settings& settings, const std::string& json,
-                const std::string& svg) {
+int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outputs& outputs) {
   namespace fs = std::filesystem;
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  std::vector<std::string> command{program, benchmark.name, "--blocks", std::to_string(settings.blocks)};
-  if (settings.quick) command.push_back("--quick");
+  std::vector<std::string> command = words_of(benchmark, settings);
+  command.insert(command.begin(), program);
   std::vector<std::string> trees{program.parent_path()};
-  for (const auto& [option, file] : {std::pair{"--json", json}, std::pair{"--svg", svg}}) {
+  for (const auto& [option, file] : {std::pair{"--json", outputs.json}, std::pair{"--csv", outputs.csv},
+                                     std::pair{"--svg", outputs.svg}}) {
     if (file.empty()) continue;
     // The head has a /tmp of its own, but sees this folder.
     command.insert(command.end(), {option, fs::absolute(file)});
@@ -76,18 +111,18 @@ int run_on_head(const Benchmark& benchmark, const Settings& settings, const std:
   return 1;
 }
 
-int run(const Benchmark& benchmark, const Site& site, const Settings& settings, const std::string& json,
-        const std::string& svg) {
-  if (benchmark.hosts_needed != nullptr && !is_on_cluster_head())
-    return run_on_head(benchmark, settings, json, svg);
+int run(const Benchmark& benchmark, const Site& site, const Settings& settings, const Outputs& outputs) {
+  const bool needs_hosts = benchmark.hosts_needed != nullptr && benchmark.hosts_needed(settings) > 0;
+  if (needs_hosts && !is_on_cluster_head()) return run_on_head(benchmark, settings, outputs);
   if (const auto status = become_subreaper(); !status) {
     fmt::print(stderr, "ddl-bench: {}\n", status.error().message());
     return 1;
   }
   const Report report = benchmark.run(site, settings);
   fmt::print("{}", as_table(report));
-  bool is_good = json.empty() || write_file(json, as_json(report));
-  if (!svg.empty()) is_good = write_file(svg, as_chart(report)) && is_good;
+  bool is_good = outputs.json.empty() || write_file(outputs.json, as_json(report));
+  if (!outputs.csv.empty()) is_good = write_file(outputs.csv, as_csv(report)) && is_good;
+  if (!outputs.svg.empty()) is_good = write_file(outputs.svg, as_chart(report)) && is_good;
   for (const Entrant& entrant : report.entrants) {
     // To be absent is a fact about the machine; to fail is a fault, and with ours once is enough.
     if (entrant.failed || (entrant.is_ours && entrant.failed_runs > 0)) is_good = false;
@@ -95,13 +130,36 @@ int run(const Benchmark& benchmark, const Site& site, const Settings& settings, 
   return is_good ? 0 : 1;
 }
 
+// "ddl-bench model": what larger jobs would take.
+int run_model(const std::vector<std::string>& paths) {
+  std::vector<ResultFile> files;
+  for (const std::string& path : paths) {
+    auto text = ddl::read_file(path);
+    if (!text) {
+      fmt::print(stderr, "ddl-bench: {}\n", text.error().message());
+      return 1;
+    }
+    files.push_back({path, std::move(*text)});
+  }
+  if (files.empty()) {
+    fmt::print(stderr, "ddl-bench: model needs --from with files that --json has written\n");
+    return 2;
+  }
+  const auto report = model_report(files);
+  fmt::print(report ? stdout : stderr, "{}",
+             report ? *report : "ddl-bench: " + report.error().message() + "\n");
+  return report ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Measures ddlrun and libddl against their peers, in interleaved ABBA blocks.", "ddl-bench"};
   app.footer(
-      "Examples:\n  ddl-bench launch\n  ddl-bench allreduce --blocks 10 --json allreduce.json --svg "
-      "allreduce.svg\n"
+      "Examples:\n  ddl-bench launch\n  ddl-bench allreduce --np 4 --blocks 10 --json allreduce.json --svg "
+      "allreduce.svg\n  ddl-bench alltoall --np 4 --hosts 2 --rate 1gbit --sizes 64K,1M,16M\n"
+      "  ddl-bench gradients --model bert-base\n"
+      "  ddl-bench model --from allreduce.json\n"
       "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that one. Where there "
       "can be none "
       "they print why and exit with 77.\n"
@@ -109,9 +167,12 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) names.push_back(benchmark.name);
 
+  names.emplace_back(kModel);
+
   std::string name;
-  std::string json;
-  std::string svg;
+  std::vector<std::string> results;
+  Outputs outputs;
+  JobOptions job;
   bool wants_list = false;
   Settings settings;
   app.add_option("benchmark", name, "Which one: " + ddl::join(names, ", "))->check(CLI::IsMember(names));
@@ -119,27 +180,48 @@ int main(int argc, char** argv) {
                "A short run that shows that everything works; its figures mean little");
   app.add_option("--blocks", settings.blocks, "ABBA blocks: every entrant runs twice in each")
       ->check(CLI::Range(1, 10000));
-  app.add_option("--cpus", settings.cpus, "CPUs that all entrants are pinned to [the first two allowed]")
+  app.add_option("--cpus", settings.cpus,
+                 "CPUs that all entrants are pinned to [the first ones allowed, one for each rank]")
       ->delimiter(',');
-  app.add_option("--json", json, "Also write the results to this file as JSON");
-  app.add_option("--svg", svg, "Also draw the results into this file");
+  app.add_option("--json", outputs.json, "Also write the results to this file as JSON");
+  app.add_option("--csv", outputs.csv, "Also write the results to this file as CSV");
+  app.add_option("--svg", outputs.svg, "Also draw the results into this file");
+  app.add_option("--from", results, "Of model: results of collectives that --json has written")
+      ->delimiter(',');
   app.add_flag("--list", wants_list, "Show all benchmarks and entrants, and which can run here, and stop");
+  app.add_option("--np", job.ranks, "Ranks of a benchmark of collectives [2, or one for each host]")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--hosts", job.hosts, "Hosts that they are spread over, evenly, on a cluster of its own [1]")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--rate", job.rate, "What each host may send at most, as tc takes it: 1gbit, 10gbit");
+  app.add_option("--sizes", job.sizes, "Message sizes: 4,64K,1M [4 B to 256 MiB]")->delimiter(',');
+  app.add_option("--model", job.model, "Whose gradients: resnet50, resnet101, vgg16, bert-base, gpt2-small");
+  app.add_option("--entrants", job.entrants, "Only these take part: ddl,ddl-again,gloo; --list names them")
+      ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
 
+  if (name == kModel) return run_model(results);
+  const Benchmark* benchmark = find_benchmark(name);
+  const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job);
+  if (!shape) {
+    fmt::print(stderr, "ddl-bench: {}\n", shape.error().message());
+    return 2;
+  }
+  settings.job = *shape;
   if (settings.cpus.empty()) {
     settings.cpus = allowed_cpus();
-    if (settings.cpus.size() > static_cast<std::size_t>(kRanks)) settings.cpus.resize(kRanks);
+    const auto ranks = static_cast<std::size_t>(settings.job.ranks);
+    if (settings.cpus.size() > ranks) settings.cpus.resize(ranks);
   }
   const Site site = find_site();
   if (wants_list) {
     list(site, settings);
     return 0;
   }
-  for (const Benchmark& benchmark : benchmarks()) {
-    if (name != benchmark.name) continue;
-    if (settings.blocks == 0) settings.blocks = settings.quick ? 1 : benchmark.blocks;
-    return run(benchmark, site, settings, json, svg);
+  if (benchmark == nullptr) {
+    fmt::print(stderr, "ddl-bench: which benchmark? One of: {}\n", ddl::join(names, ", "));
+    return 2;
   }
-  fmt::print(stderr, "ddl-bench: which benchmark? One of: {}\n", ddl::join(names, ", "));
-  return 2;
+  if (settings.blocks == 0) settings.blocks = settings.quick ? 1 : benchmark->blocks;
+  return run(*benchmark, site, settings, outputs);
 }

@@ -52,6 +52,17 @@ const Entrant& Report::entrant(const std::string& name) const {
   return *found;
 }
 
+const Comparison* best_peer(const Case& of, const std::vector<Entrant>& entrants) {
+  const Comparison* best = nullptr;
+  for (const Comparison& one : of.comparisons) {
+    const auto peer = std::find_if(entrants.begin(), entrants.end(),
+                                   [&](const Entrant& entrant) { return entrant.name == one.peer; });
+    if (peer == entrants.end() || peer->is_ours || peer->is_limit()) continue;
+    if (best == nullptr || one.ratio.ratio > best->ratio.ratio) best = &one;
+  }
+  return best;
+}
+
 void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<Pairing>& pairings) {
   for (const Entrant& again : entrants) {
     if (again.again_of.empty()) continue;

@@ -85,6 +85,10 @@ struct Pairing {
   std::string peer;
 };
 
+/// The comparison with the peer that is hardest to beat, of one case: the fastest one that is not ours and no limit
+/// (is_limit()). Null if there is none.
+const Comparison* best_peer(const Case& of, const std::vector<Entrant>& entrants);
+
 /// Fills in the case's spread, and its comparisons for every pairing whose two sides have figures.
 void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<Pairing>& pairings);
 
@@ -92,6 +96,8 @@ void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<P
 std::string as_table(const Report& report);
 /// Everything but the single times: percentiles, the blocks' medians, ratios, commands, machine. Ends with a newline.
 std::string as_json(const Report& report);
+/// One row for each case and entrant that ran, with a line of names first.
+std::string as_csv(const Report& report);
 
 /// Three significant digits with a unit that fits: "0.18 µs", "27.6 ms".
 std::string time_text(double seconds);

@@ -42,12 +42,14 @@ ordered_json of_comparison(const Comparison& comparison) {
           {"verdict", verdict_text(comparison.ratio, comparison.spread)}};
 }
 
-ordered_json of_case(const Case& one) {
+ordered_json of_case(const Case& one, const std::vector<Entrant>& entrants) {
+  const Comparison* best = best_peer(one, entrants);
   ordered_json json = {{"name", one.name},
                        {"label", one.label},
                        {"bytes", one.bytes ? ordered_json(*one.bytes) : ordered_json()},
                        {"entrants", one.entrants},
                        {"aa_spread", one.spread ? ordered_json(*one.spread) : ordered_json()},
+                       {"best_peer", best == nullptr ? ordered_json() : ordered_json(best->peer)},
                        {"figures", ordered_json::array()},
                        {"comparisons", ordered_json::array()}};
   for (const Figures& figures : one.figures) json["figures"].push_back(of_figures(figures));
@@ -72,7 +74,9 @@ std::string as_json(const Report& report) {
                        {"settings",
                         {{"quick", report.settings.quick},
                          {"blocks", report.settings.blocks},
-                         {"ranks", kRanks},
+                         {"ranks", report.settings.job.ranks},
+                         {"hosts", report.settings.job.hosts},
+                         {"rate", optional_text(report.settings.job.rate)},
                          {"cpus", report.settings.cpus}}},
                        {"machine", of_machine(report.machine)},
                        {"other_load", report.other_load},
@@ -81,7 +85,7 @@ std::string as_json(const Report& report) {
                        {"gauges", ordered_json::array()},
                        {"aims", ordered_json::array()}};
   for (const Entrant& entrant : report.entrants) json["entrants"].push_back(of_entrant(entrant));
-  for (const Case& one : report.cases) json["cases"].push_back(of_case(one));
+  for (const Case& one : report.cases) json["cases"].push_back(of_case(one, report.entrants));
   for (const Gauge& gauge : report.gauges) {
     json["gauges"].push_back({{"name", gauge.name},
                               {"label", gauge.label},

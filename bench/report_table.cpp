@@ -5,47 +5,13 @@
 
 #include "base/text.h"
 #include "bench/report.h"
+#include "bench/text_table.h"
 
 namespace ddl::bench {
 namespace {
 
-// Columns a terminal needs; every character that occurs here is one column wide.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-class TextTable {
- public:
-  explicit TextTable(std::vector<std::string> head) { add(std::move(head)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  bool is_empty() const { return rows_.size() == 1; }
-
-  // The first column is flush left, the others flush right.
-  std::string text() const {
-    std::vector<std::size_t> widths(rows_[0].size(), 0);
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
-    }
-    std::string text;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      std::string line;
-      for (std::size_t i = 0; i < rows_[row].size(); ++i) {
-        const std::string gap(widths[i] - width(rows_[row][i]), ' ');
-        line += i == 0 ? "  " + rows_[row][i] + gap : "  " + gap + rows_[row][i];
-      }
-      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-      if (row > 0) continue;
-      std::size_t total = 2 * widths.size() - 2;
-      for (const std::size_t column : widths) total += column;
-      text += "  " + std::string(total, '-') + "\n";
-    }
-    return text;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
+// Two decimals, or as many as it takes to tell it from nothing.
+std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 0.095 ? 4 : 2); }
 
 std::string spread_text(const Case& one) {
   return one.spread ? fmt::format("±{:.1f}%", (*one.spread - 1) * 100) : std::string("-");
@@ -67,14 +33,33 @@ std::string as_list(const Report& report, const Case& one) {
       if (!is_first) row = {"", "", "", "", ""};
       is_first = false;
       row.push_back(report.entrant(comparison.peer).label);
-      row.push_back(fmt::format("{:.2f}", comparison.ratio.ratio));
-      row.push_back(fmt::format("{:.2f}..{:.2f}", comparison.ratio.low, comparison.ratio.high));
+      row.push_back(ratio_text(comparison.ratio.ratio));
+      row.push_back(ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high));
       row.push_back(verdict_text(comparison.ratio, comparison.spread));
       table.add(row);
     }
     if (is_first) table.add(row);
   }
   return table.text() + fmt::format("  A/A spread: {}\n\n", spread_text(one));
+}
+
+// Ours beside whichever peer is the fastest in each case: how long the peer takes, in units of our time.
+std::string against_best(const Report& report) {
+  TextTable table({"against the best peer", "p50", "p99 / p50", "best peer", "p50", "p99 / p50",
+                   "peer / ours", "quartiles", "verdict"});
+  for (const Case& one : report.cases) {
+    const Comparison* best = best_peer(one, report.entrants);
+    if (best == nullptr) continue;
+    const Figures* ours = one.figures_of(best->subject);
+    const Figures* theirs = one.figures_of(best->peer);
+    table.add({one.label, time_text(ours->p50()), fmt::format("{:.1f}", ours->p99() / ours->p50()),
+               report.entrant(best->peer).label, time_text(theirs->p50()),
+               fmt::format("{:.1f}", theirs->p99() / theirs->p50()),
+               fmt::format("{:.2f}", 1 / best->ratio.ratio),
+               fmt::format("{:.2f}..{:.2f}", 1 / best->ratio.high, 1 / best->ratio.low),
+               verdict_text(best->ratio, best->spread)});
+  }
+  return table.is_empty() ? std::string() : table.text() + "\n";
 }
 
 // One line per case, for cases that share their entrants: percentiles, then verdicts.
@@ -96,8 +81,8 @@ std::string as_matrix(const Report& report) {
     times.add(row);
     for (const Comparison& comparison : one.comparisons) {
       verdicts.add({one.label, report.entrant(comparison.subject).label,
-                    report.entrant(comparison.peer).label, fmt::format("{:.2f}", comparison.ratio.ratio),
-                    fmt::format("{:.2f}..{:.2f}", comparison.ratio.low, comparison.ratio.high),
+                    report.entrant(comparison.peer).label, ratio_text(comparison.ratio.ratio),
+                    ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high),
                     spread_text(one), verdict_text(comparison.ratio, comparison.spread)});
     }
   }
@@ -106,7 +91,7 @@ std::string as_matrix(const Report& report) {
     cpu.add({entrant->label, time_text(report.cases[0].figures_of(entrant->name)->cpu_seconds_per_run)});
   }
   const std::string ratios = verdicts.is_empty() ? std::string() : verdicts.text() + "\n";
-  return times.text() + "\n" + ratios + cpu.text() + "\n";
+  return times.text() + "\n" + ratios + against_best(report) + cpu.text() + "\n";
 }
 
 bool shares_entrants(const Report& report) {

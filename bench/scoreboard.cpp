@@ -1,12 +1,16 @@
 #include "bench/scoreboard.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <climits>
 #include <new>
 
 #include <fmt/format.h>
@@ -40,31 +44,28 @@ inline void pause_cpu() {
 #endif
 }
 
-}  // namespace
-
-std::string plan_text(const std::vector<SizePlan>& plan) {
-  std::vector<std::string> parts;
-  for (const SizePlan& size : plan)
-    parts.push_back(fmt::format("{}:{}:{}", size.bytes, size.calls, size.warm_ups));
-  return join(parts, ",");
+// Shared by processes, whatever their namespaces.
+void wake_all(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-Result<std::vector<SizePlan>> parse_plan(std::string_view text) {
-  std::vector<SizePlan> plan;
-  for (const std::string_view part : split(text, ',')) {
-    const auto fields = split(part, ':');
-    std::vector<std::uint64_t> numbers;
-    for (const std::string_view field : fields) {
-      const auto number = parse_integer(field);
-      if (number && *number >= 0) numbers.push_back(static_cast<std::uint64_t>(*number));
+// Until the word has reached turn. At first all that wait take turns on the CPU, so that they leave a meeting together; but
+// who is far ahead of the others must not take their time.
+void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn) {
+  constexpr std::chrono::milliseconds kPatience{1};
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  std::uint32_t seen = word.load(std::memory_order_acquire);
+  while (seen < turn) {
+    if (std::chrono::steady_clock::now() < give_up) {
+      ::sched_yield();
+    } else {
+      ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, nullptr, nullptr, 0);
     }
-    if (fields.size() != 3 || numbers.size() != 3 || numbers[0] == 0 || numbers[1] == 0) {
-      return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not BYTES:CALLS:WARM-UPS", part));
-    }
-    plan.push_back({numbers[0], numbers[1], numbers[2]});
+    seen = word.load(std::memory_order_acquire);
   }
-  return plan;
 }
+
+}  // namespace
 
 Scoreboard::Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int ranks,
                        std::vector<SizePlan> plan)
@@ -77,12 +78,24 @@ Scoreboard::Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int r
 Result<Scoreboard> Scoreboard::create(int ranks, const std::vector<SizePlan>& plan) {
   UniqueFd fd(::memfd_create("ddl-bench scoreboard", MFD_CLOEXEC));
   if (!fd) return fail_errno("memfd_create");
+  // Nothing lies in /dev/shm that a killed harness could leave behind.
+  std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get());
+  return create_in(std::move(fd), std::move(path), ranks, plan);
+}
+
+Result<Scoreboard> Scoreboard::create_file(const std::string& path, int ranks,
+                                           const std::vector<SizePlan>& plan) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) return fail_errno("create the scoreboard " + path);
+  return create_in(std::move(fd), path, ranks, plan);
+}
+
+Result<Scoreboard> Scoreboard::create_in(UniqueFd fd, std::string path, int ranks,
+                                         const std::vector<SizePlan>& plan) {
   const std::size_t size = total_bytes(ranks, plan);
   if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) return fail_errno("ftruncate the scoreboard");
   auto memory = MappedMemory::map_shared(fd.get(), size);
   if (!memory) return fail(std::move(memory.error()));
-  // Nothing lies in /dev/shm that a killed harness could leave behind.
-  std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get());
   return Scoreboard(std::move(fd), std::move(*memory), std::move(path), ranks, plan);
 }
 
@@ -104,12 +117,12 @@ Result<Scoreboard> Scoreboard::open(const std::string& path, int ranks, const st
 // One rank's cache line; only that rank writes it. Ranks are never more than one meeting apart, so what was said at
 // one meeting may be overwritten at the next but one.
 struct Scoreboard::Place {
-  std::atomic<std::uint64_t> arrivals;
+  std::atomic<std::uint32_t> arrivals;  // a futex
   bool enough[2];
 };
 
 Scoreboard::Place& Scoreboard::place(int rank) const {
-  static_assert(sizeof(Place) <= kCacheLine && std::atomic<std::uint64_t>::is_always_lock_free);
+  static_assert(sizeof(Place) <= kCacheLine && std::atomic<std::uint32_t>::is_always_lock_free);
   // A fresh memfd is all zeros, which is a counter at zero on every platform we build for.
   return *std::launder(
       reinterpret_cast<Place*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
@@ -117,16 +130,15 @@ Scoreboard::Place& Scoreboard::place(int rank) const {
 
 bool Scoreboard::meet(int rank, bool may_yield, bool enough) {
   Place& own = place(rank);
-  const std::uint64_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
+  const std::uint32_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
   own.enough[turn % 2] = enough;
   own.arrivals.store(turn, std::memory_order_release);
+  if (may_yield) wake_all(own.arrivals);
   for (int other = 0; other < ranks_; ++other) {
-    while (place(other).arrivals.load(std::memory_order_acquire) < turn) {
-      if (may_yield) {
-        ::sched_yield();
-      } else {
-        pause_cpu();
-      }
+    if (may_yield) {
+      await_politely(place(other).arrivals, turn);
+    } else {
+      while (place(other).arrivals.load(std::memory_order_acquire) < turn) pause_cpu();
     }
   }
   return place(0).enough[turn % 2];

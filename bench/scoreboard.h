@@ -6,40 +6,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/mapped_memory.h"
 #include "base/unique_fd.h"
+#include "bench/size_plan.h"
 
 namespace ddl::bench {
 
-/// One message size and how often it is called.
-struct SizePlan {
-  std::uint64_t bytes = 0;
-  std::uint64_t calls = 0;     ///< measured, at most
-  std::uint64_t warm_ups = 0;  ///< before them, not measured
-};
-
-/// "4:2000:100,1024:2000:100" and back.
-std::string plan_text(const std::vector<SizePlan>& plan);
-Result<std::vector<SizePlan>> parse_plan(std::string_view text);
-
-/// The mapping. Ranks of one host only, all with the same plan.
+/// The mapping. Ranks of one machine only, all with the same plan; hosts made of namespaces are one machine.
 /// Layout: one cache line per rank for meetings, then for each rank the seconds of all calls, size after size; each
 /// rank's part starts on a cache line of its own. A call that was not made has 0 seconds.
 class Scoreboard {
  public:
   /// A new one in anonymous memory. Its path() is valid for other processes of this user while this object lives.
   static Result<Scoreboard> create(int ranks, const std::vector<SizePlan>& plan);
+  /// A new one in a file, for ranks that see this process's files, but not its /proc. The caller removes the file.
+  static Result<Scoreboard> create_file(const std::string& path, int ranks,
+                                        const std::vector<SizePlan>& plan);
   /// One that another process created.
   static Result<Scoreboard> open(const std::string& path, int ranks, const std::vector<SizePlan>& plan);
 
   const std::string& path() const { return path_; }
 
   /// Returns when every rank has arrived as often as this one. Spins, so that all leave within a fraction of a
-  /// microsecond; may_yield gives the CPU away in between and is meant for more ranks than CPUs.
+  /// microsecond; may_yield gives the CPU away in between, sleeps after a millisecond, and is meant for more ranks than
+  /// CPUs: either all ranks of a meeting say so, or none.
   /// enough: what rank 0 wants to tell all ranks at this meeting; every rank gets rank 0's answer back.
   bool meet(int rank, bool may_yield, bool enough = false);
 
@@ -50,6 +43,8 @@ class Scoreboard {
   std::vector<double> slowest_rank(std::size_t size_index) const;
 
  private:
+  static Result<Scoreboard> create_in(UniqueFd fd, std::string path, int ranks,
+                                      const std::vector<SizePlan>& plan);
   Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int ranks, std::vector<SizePlan> plan);
   struct Place;
   Place& place(int rank) const;

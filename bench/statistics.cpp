@@ -69,9 +69,10 @@ Verdict judge(const PairedRatio& found, double spread) {
 }
 
 std::string verdict_text(const PairedRatio& found, double spread) {
+  const auto times = [](double factor) { return fmt::format("{:.{}f}x", factor, factor < 100 ? 2 : 0); };
   switch (judge(found, spread)) {
-    case Verdict::kFaster: return fmt::format("{:.2f}x faster", 1 / found.ratio);
-    case Verdict::kSlower: return fmt::format("{:.2f}x slower", found.ratio);
+    case Verdict::kFaster: return times(1 / found.ratio) + " faster";
+    case Verdict::kSlower: return times(found.ratio) + " slower";
     case Verdict::kEqual: break;
   }
   const double noise = std::max({spread, found.ratio, 1 / found.ratio});

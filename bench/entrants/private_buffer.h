@@ -1,10 +1,11 @@
-// A rank's own buffer, the same for every entrant.
+// A rank's own buffers, the same for every entrant.
 #pragma once
 
 #include <sys/mman.h>
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -32,6 +33,20 @@ class PrivateBuffer {
   PrivateBuffer(void* data, std::size_t size) : data_(data), size_(size) {}
   void* data_;
   std::size_t size_;
+};
+
+/// Buffers for measure() that live as long as this.
+class PrivateMemory {
+ public:
+  Result<float*> allocate(std::size_t bytes) {
+    auto buffer = PrivateBuffer::allocate(bytes);
+    if (!buffer) return fail(std::move(buffer.error()));
+    buffers_.push_back(std::move(*buffer));
+    return buffers_.back().floats();
+  }
+
+ private:
+  std::vector<PrivateBuffer> buffers_;
 };
 
 }  // namespace ddl::bench

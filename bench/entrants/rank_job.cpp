@@ -20,6 +20,12 @@ std::optional<int> small_number(const char* text) {
   return static_cast<int>(*number);
 }
 
+std::optional<Work> parse_work(std::string_view name) {
+  if (const auto collective = parse_collective(name)) return *collective;
+  if (const auto model = parse_model(name)) return *model;
+  return std::nullopt;
+}
+
 Result<int> launched_rank() {
   for (const char* name : {"DDL_BENCH_RANK", contract::env::kPmixRank}) {
     if (const auto rank = small_number(std::getenv(name))) return *rank;
@@ -30,17 +36,27 @@ Result<int> launched_rank() {
 }  // namespace
 
 Result<RankJob> join_benchmark(int argc, char** argv) {
-  if (argc != 5) return fail(ErrorCode::kInvalidArgument, "usage: RANKS CPUS PLAN SCOREBOARD");
+  if (argc != 8)
+    return fail(ErrorCode::kInvalidArgument, "usage: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD");
+  const auto work = parse_work(argv[1]);
+  if (!work) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("\"{}\" is neither a collective nor a model", argv[1]));
+  }
   const auto rank = launched_rank();
   if (!rank) return fail(rank.error());
-  const auto ranks = small_number(argv[1]);
+  const auto ranks = small_number(argv[2]);
   if (!ranks || *rank >= *ranks) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("rank {} of \"{}\" ranks", *rank, argv[1]));
+    return fail(ErrorCode::kInvalidArgument, fmt::format("rank {} of \"{}\" ranks", *rank, argv[2]));
+  }
+  const auto hosts = small_number(argv[3]);
+  if (!hosts || *hosts < 1 || *ranks % *hosts != 0) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} ranks on \"{}\" hosts", *ranks, argv[3]));
   }
   std::vector<int> cpus;
-  for (const std::string_view text : split(argv[2], ',')) {
+  for (const std::string_view text : split(argv[4], ',')) {
     const auto cpu = small_number(std::string(text).c_str());
-    if (!cpu) return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is no list of CPUs", argv[2]));
+    if (!cpu) return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is no list of CPUs", argv[4]));
     cpus.push_back(*cpu);
   }
   cpu_set_t own;
@@ -48,11 +64,18 @@ Result<RankJob> join_benchmark(int argc, char** argv) {
   CPU_SET(cpus[static_cast<std::size_t>(*rank) % cpus.size()], &own);
   if (::sched_setaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_setaffinity");
 
-  auto plan = parse_plan(argv[3]);
+  auto plan = parse_plan(argv[5]);
   if (!plan) return fail(std::move(plan.error()));
-  auto scoreboard = Scoreboard::open(argv[4], *ranks, *plan);
+  auto scoreboard = Scoreboard::open(argv[7], *ranks, *plan);
   if (!scoreboard) return fail(std::move(scoreboard.error()));
-  return RankJob{*rank, *ranks, static_cast<int>(cpus.size()), std::move(*plan), std::move(*scoreboard)};
+  return RankJob{.work = *work,
+                 .rank = *rank,
+                 .ranks = *ranks,
+                 .hosts = *hosts,
+                 .cpus = static_cast<int>(cpus.size()),
+                 .plan = std::move(*plan),
+                 .folder = argv[6],
+                 .scoreboard = std::move(*scoreboard)};
 }
 
 int fail_rank(const Error& error) {

@@ -1,21 +1,35 @@
-// What every rank program of the allreduce benchmark does before its library starts: options and pinning.
+// What every rank program of the benchmarks of collectives does before its library starts: options and pinning.
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
+#include "bench/collective.h"
+#include "bench/gradients.h"
 #include "bench/scoreboard.h"
 
 namespace ddl::bench {
 
-/// The rank's part of the job, from its command line: RANKS CPUS PLAN SCOREBOARD.
+/// What the ranks do: one collective in all sizes, or the training steps of a model.
+using Work = std::variant<Collective, Model>;
+
+/// The rank's part of the job, from its command line: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD.
 struct RankJob {
+  Work work;
   int rank = 0;  ///< as the launcher says it: PMIX_RANK, or DDL_BENCH_RANK under spawn_floor
   int ranks = 0;
-  int cpus = 0;  ///< how many the ranks share; rank r is pinned to number r modulo this
+  int hosts = 0;  ///< of equally many ranks each, in rank order
+  int cpus = 0;   ///< how many the ranks share; rank r is pinned to number r modulo this
   std::vector<SizePlan> plan;
+  std::string folder;  ///< empty at the start of a run, seen by all ranks, and removed by the harness
   Scoreboard scoreboard;
+
+  /// The library works in threads of its own, on the rank's CPU: a rank that waits for the others must not spin there.
+  bool has_threads = false;
+
+  bool must_yield() const { return ranks > cpus || has_threads; }
 };
 
 /// Reads the command line and the rank, and pins the process to its CPU. To be called before the library is

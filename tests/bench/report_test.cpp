@@ -1,5 +1,7 @@
 #include "bench/report.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "bench/chart.h"
@@ -65,6 +67,33 @@ TEST_CASE("a case is compared within its A/A spread, with those that ran") {
   CHECK(one.comparison("ours", "gone") == nullptr);
 }
 
+TEST_CASE("the best peer is the one that is hardest to beat, never a limit") {
+  Report report = sample(true);
+  const Comparison* best = best_peer(report.cases[0], report.entrants);
+  REQUIRE(best != nullptr);
+  CHECK(best->peer == "fast");
+  CHECK(has(as_table(report), "against the best peer"));
+  report.entrants.push_back(named("shared-limit", "Limit"));
+  Case one = report.cases[0];
+  one.figures.push_back({"shared-limit", {{1e-4}, {2e-4}}, 1});
+  one.comparisons.clear();
+  compare(one, report.entrants, {{"ours", "slow"}, {"ours", "shared-limit"}});
+  REQUIRE(one.comparisons.size() == 2);
+  CHECK(best_peer(one, report.entrants)->peer == "slow");
+  one.comparisons.clear();
+  CHECK(best_peer(one, report.entrants) == nullptr);
+}
+
+TEST_CASE("the CSV has a row for each case and entrant that ran, and quotes what needs it") {
+  Report report = sample(true);
+  report.benchmark = "a, \"b\"";
+  const std::string csv = as_csv(report);
+  INFO(csv);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 2 * 4);
+  CHECK(csv.starts_with("benchmark,ranks,hosts,rate,case,bytes,entrant,"));
+  CHECK(has(csv, "\n\"a, \"\"b\"\"\",2,1,,4096,4096,fast,0.0015,0.002,2,1,0.5556,"));
+}
+
 TEST_CASE("without an A/A run nothing is compared") {
   Report report = sample(true);
   Case one = report.cases[0];
@@ -113,6 +142,10 @@ TEST_CASE("the JSON holds every entrant, figure and comparison") {
   CHECK(one["figures"][0]["block_median_seconds"] == std::vector<double>{1.8e-3, 3.6e-3});
   CHECK(one["figures"][0]["p99_seconds"] == 3.6e-3);
   CHECK(one["comparisons"][0]["verdict"] == "1.80x slower");
+  CHECK(one["best_peer"] == "fast");
+  CHECK(json["settings"]["ranks"] == 2);
+  CHECK(json["settings"]["hosts"] == 1);
+  CHECK(json["settings"]["rate"].is_null());
   CHECK(json["gauges"][1]["value"].is_null());
   CHECK(json["aims"][0]["met"] == false);
   CHECK(json["aims"][2]["met"].is_null());

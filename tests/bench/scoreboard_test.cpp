@@ -1,32 +1,17 @@
 #include "bench/scoreboard.h"
 
+#include <stdlib.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <thread>
 
 #include "support/catch.h"
 
 namespace ddl::bench {
 namespace {
-
-TEST_CASE("a plan survives the command line") {
-  const std::vector<SizePlan> plan{{4, 2000, 200}, {64 << 20, 8, 0}};
-  CHECK(plan_text(plan) == "4:2000:200,67108864:8:0");
-  const auto parsed = parse_plan(plan_text(plan));
-  REQUIRE(parsed);
-  REQUIRE(parsed->size() == 2);
-  CHECK((*parsed)[1].bytes == 64 << 20);
-  CHECK((*parsed)[1].calls == 8);
-  CHECK((*parsed)[0].warm_ups == 200);
-}
-
-TEST_CASE("a plan that cannot be meant is refused and quoted") {
-  for (const char* text : {"", "4", "4:5", "4:5:6:7", "4:5:x", "0:1:1", "4:0:1", "-4:1:1", "4:1:1,"}) {
-    INFO(text);
-    CHECK(!parse_plan(text));
-  }
-  CHECK(parse_plan("4:1:1,nonsense").error().message().find("nonsense") != std::string::npos);
-}
 
 TEST_CASE("ranks see each other's scoreboard, and the slowest rank counts for each call") {
   const std::vector<SizePlan> plan{{4, 3, 0}, {8, 2, 0}};
@@ -50,6 +35,32 @@ TEST_CASE("only calls that every rank has made count") {
   for (int call = 0; call < 3; ++call) board->seconds(0, 0)[call] = 1;
   for (int call = 0; call < 2; ++call) board->seconds(1, 0)[call] = 2;
   CHECK(board->slowest_rank(0) == std::vector<double>{2, 2});
+}
+
+TEST_CASE("a scoreboard in a file is seen by its name, and makes no second one of it") {
+  char folder[] = "/tmp/ddl-bench-test-XXXXXX";
+  REQUIRE(::mkdtemp(folder) != nullptr);
+  const std::string path = std::string(folder) + "/scoreboard";
+  const std::vector<SizePlan> plan{{4, 2, 0}};
+  auto board = Scoreboard::create_file(path, 2, plan);
+  REQUIRE(board);
+  CHECK(!Scoreboard::create_file(path, 2, plan));
+  auto other = Scoreboard::open(path, 2, plan);
+  REQUIRE(other);
+  for (int rank = 0; rank < 2; ++rank) other->seconds(rank, 0)[0] = rank + 1;
+  CHECK(board->slowest_rank(0) == std::vector<double>{2});
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("who waits long for the others at a meeting is woken") {
+  auto board = Scoreboard::create(2, {{4, 1, 0}});
+  REQUIRE(board);
+  std::thread early([&] { board->meet(0, true); });
+  // Long enough for the other to have gone to sleep: the test is the same without that, only easier.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  board->meet(1, true);
+  early.join();
 }
 
 TEST_CASE("the parts of two ranks never share a cache line") {

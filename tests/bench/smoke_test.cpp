@@ -23,13 +23,15 @@ struct TemporaryFolder {
 // What the script tests/cluster/cluster says before the reason.
 constexpr const char* kNoCluster = "SKIPPED: cluster: ";
 
-void check_quick_run(const std::string& benchmark) {
+void check_quick_run(const std::string& benchmark, const std::vector<std::string>& options = {}) {
   REQUIRE(become_subreaper());
   const TemporaryFolder folder;
   const std::string json_path = folder.path + "/report.json";
   const std::string svg_path = folder.path + "/report.svg";
-  auto child = Child::start(
-      {{DDL_BENCH_PROGRAM, benchmark, "--quick", "--json", json_path, "--svg", svg_path}, {}, {}});
+  std::vector<std::string> words{DDL_BENCH_PROGRAM, benchmark, "--quick", "--json",
+                                 json_path,         "--svg",   svg_path};
+  words.insert(words.end(), options.begin(), options.end());
+  auto child = Child::start({words, {}, {}});
   REQUIRE(child);
   const auto cost = child->finish(Deadline::after_seconds(200));
   INFO(child->output());
@@ -83,7 +85,19 @@ void check_quick_run(const std::string& benchmark) {
 }
 
 TEST_CASE("a quick run of launch runs every entrant", "[launch]") { check_quick_run("launch"); }
-TEST_CASE("a quick run of allreduce runs every entrant", "[allreduce]") { check_quick_run("allreduce"); }
+TEST_CASE("a quick run of each collective runs every entrant", "[collectives]") {
+  check_quick_run("allreduce");
+  for (const char* benchmark : {"allgather", "alltoall", "broadcast", "reduce-scatter"}) {
+    INFO(benchmark);
+    check_quick_run(benchmark, {"--np", "4", "--sizes", "4,64K"});
+  }
+}
+TEST_CASE("a quick run of a model's gradients runs every entrant", "[gradients]") {
+  check_quick_run("gradients", {"--model", "resnet50"});
+}
+TEST_CASE("a quick run over hosts with a rate runs every entrant", "[network]") {
+  check_quick_run("allreduce", {"--hosts", "2", "--rate", "10gbit", "--sizes", "4,64K"});
+}
 TEST_CASE("a quick run of hosts runs every entrant", "[hosts]") { check_quick_run("hosts"); }
 TEST_CASE("a quick run of large-job runs every entrant", "[large-job]") { check_quick_run("large-job"); }
 

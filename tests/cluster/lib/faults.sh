@@ -72,6 +72,20 @@ cover_file() {
   fi
 }
 
+# What goes at once, without waiting, is small beside the messages that a rate is set for; less than what is due in the
+# kernel's reaction time would keep the link below its rate.
+limit_rate() {
+  [ $# -eq 2 ] || wrong_usage "rate needs a host and a rate"
+  require_host "$1"
+  local interface burst=64kb
+  interface=$(interface_of "$1")
+  tc -n "$1" qdisc del dev "$interface" root 2>/dev/null || true
+  [ "$2" != --undo ] || return 0
+  [[ $2 != *0gbit ]] || burst=160kb
+  tc -n "$1" qdisc add dev "$interface" root tbf rate "$2" burst "$burst" latency 20ms ||
+    die "$1 cannot be given a rate of \"$2\""
+}
+
 twin() {
   require_host "${1:-}"
   if [ "${2:-}" = --undo ]; then

@@ -1,13 +1,12 @@
 // What the measuring loop costs by itself: two readings of the clock, and ranks that leave the meeting at slightly
 // different moments. No entrant can be faster.
-#include <cstddef>
-
-#include "bench/entrants/measuring_loop.h"
+#include "bench/entrants/measuring.h"
 
 int main(int argc, char** argv) {
   using namespace ddl::bench;
   auto job = join_benchmark(argc, argv);
   if (!job) return fail_rank(job.error());
-  const auto measured = measure(*job, Expect::kNothing, [](float*, std::size_t) { return true; });
+  const auto measured =
+      measure(*job, Expect::kNothing, [](Collective, const Buffers& buffers) { return buffers.recv; });
   return measured ? 0 : fail_rank(measured.error());
 }

@@ -1,0 +1,57 @@
+// The benchmarks of single collectives: "allreduce" and its siblings.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "bench/benchmarks.h"
+#include "bench/collective.h"
+#include "bench/rank_runs.h"
+
+namespace ddl::bench {
+namespace {
+
+constexpr int kBlocks = 10;
+
+// Sizes that round up to the same one are one.
+RankWork work_of(Collective what, const Settings& settings) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::uint64_t wanted : settings.job.sizes.empty() ? default_sizes() : settings.job.sizes) {
+    const std::uint64_t bytes = whole_bytes(what, wanted, settings.job.ranks);
+    if (sizes.empty() || sizes.back() < bytes) sizes.push_back(bytes);
+  }
+  return {name_of(what), plan_of_sizes(sizes, settings.quick)};
+}
+
+Report run_collective(Collective what, const Site& site, const Settings& settings) {
+  const RankWork work = work_of(what, settings);
+  Report report;
+  report.benchmark = name_of(what);
+  report.title = fmt::format("{}: {}, {}", name_of(what), describe(what), job_text(settings.job));
+  report.method =
+      "Time of one call on the slowest rank, each pinned to one CPU; before each call every rank rewrites "
+      "its whole buffers and all meet.";
+  report.settings = settings;
+  for (const SizePlan& size : work.plan) {
+    report.cases.push_back(
+        {.name = std::to_string(size.bytes), .label = size_text(size.bytes), .bytes = size.bytes});
+  }
+  run_ranks(report, work, site);
+  return report;
+}
+
+}  // namespace
+
+std::vector<Benchmark> collective_benchmarks() {
+  std::vector<Benchmark> all;
+  for (const Collective what : all_collectives()) {
+    all.push_back(
+        {name_of(what), fmt::format("{}, over the message size", describe(what)), kBlocks,
+         [what](const Site& site, const Settings& settings) {
+           return peers_of(work_of(what, settings), site, settings);
+         },
+         [what](const Site& site, const Settings& settings) { return run_collective(what, site, settings); },
+         [](const Settings& settings) { return settings.job.hosts > 1 ? settings.job.hosts : 0; }, true});
+  }
+  return all;
+}
+
+}  // namespace ddl::bench

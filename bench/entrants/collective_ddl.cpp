@@ -1,0 +1,47 @@
+// libddl's collectives on floats, in memory that libddl does not know.
+#include <cstddef>
+#include <vector>
+
+#include "bench/entrants/measuring.h"
+#include "ddl/ddl.h"
+
+namespace {
+
+using namespace ddl::bench;
+
+ddl_status make_call(ddl_context* context, Collective what, const Buffers& of) {
+  switch (what) {
+    case Collective::kAllreduce:
+      return ddl_allreduce(context, of.send, of.recv, of.count, DDL_FLOAT32, DDL_SUM, nullptr);
+    case Collective::kAllgather:
+      return ddl_allgather(context, of.send, of.recv, of.part, DDL_FLOAT32, nullptr);
+    case Collective::kAlltoall: return ddl_alltoall(context, of.send, of.recv, of.part, DDL_FLOAT32, nullptr);
+    case Collective::kBroadcast: return ddl_broadcast(context, of.send, of.count, DDL_FLOAT32, 0, nullptr);
+    case Collective::kReduceScatter: {
+      static std::vector<std::uint64_t> counts;  // memory that a program would keep, too
+      counts.assign(static_cast<std::size_t>(ddl_size(context)), of.part);
+      return ddl_reduce_scatter(context, of.send, of.recv, counts.data(), DDL_FLOAT32, DDL_SUM, nullptr);
+    }
+  }
+  return DDL_ERROR_UNSUPPORTED;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto job = join_benchmark(argc, argv);
+  if (!job) return fail_rank(job.error());
+  ddl_context* context = nullptr;
+  if (ddl_init(nullptr, &context) != DDL_OK) {
+    return fail_rank(ddl::Error(ddl::ErrorCode::kSystem, ddl_last_error()));
+  }
+  ddl::Status status = check_world(*job, ddl_rank(context), ddl_size(context));
+  if (status) {
+    status = measure(*job, Expect::kResults, [context](Collective what, const Buffers& buffers) {
+      return make_call(context, what, buffers) == DDL_OK ? buffers.recv : nullptr;
+    });
+  }
+  // A failed rank leaves without finalize: the others may be waiting for it, and its death ends the job.
+  if (!status) return fail_rank(status.error().during(ddl_last_error()));
+  return ddl_finalize(context) == DDL_OK ? 0 : 1;
+}

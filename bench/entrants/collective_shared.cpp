@@ -1,0 +1,107 @@
+// The limit on one host: buffers that all ranks see, so that nothing is staged. Each rank combines or copies its part
+// straight from all the others' buffers, between two meetings of the harness's own.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "bench/entrants/measuring.h"
+#include "bench/entrants/shared_memory.h"
+
+namespace {
+
+using namespace ddl::bench;
+
+// Sums stay in the first-level cache until they are copied to where they belong.
+constexpr std::size_t kChunk = 2048;
+
+// The release build's instruction set is the oldest; a limit uses what the processor has.
+using Add = void (*)(float*, const float*, std::size_t);
+inline __attribute__((always_inline)) void add_loop(float* to, const float* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+}
+void add_plain(float* to, const float* from, std::size_t count) { add_loop(to, from, count); }
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void add_avx2(float* to, const float* from, std::size_t count) {
+  add_loop(to, from, count);
+}
+Add best_add() { return __builtin_cpu_supports("avx2") != 0 ? add_avx2 : add_plain; }
+#else
+Add best_add() { return add_plain; }
+#endif
+
+class Direct {
+ public:
+  Direct(RankJob& job, const SharedMemory& memory) : job_(job), memory_(memory), add_(best_add()) {}
+
+  const float* call(Collective what, const Buffers& of) {
+    meet();
+    switch (what) {
+      case Collective::kAllreduce: allreduce(of); break;
+      case Collective::kAllgather:
+        for (int rank = 0; rank < job_.ranks; ++rank)
+          copy(part(of.recv, rank, of), at(rank, of.send), of.part);
+        break;
+      case Collective::kAlltoall:
+        for (int rank = 0; rank < job_.ranks; ++rank)
+          copy(part(of.recv, rank, of), part(at(rank, of.send), job_.rank, of), of.part);
+        break;
+      case Collective::kBroadcast:
+        if (job_.rank != 0) copy(of.recv, at(0, of.send), of.count);
+        break;
+      case Collective::kReduceScatter: sum(part(of.send, job_.rank, of), of.part, {of.recv}); break;
+    }
+    meet();
+    return of.recv;
+  }
+
+ private:
+  void meet() { job_.scoreboard.meet(job_.rank, job_.must_yield()); }
+  float* at(int rank, float* own) const { return memory_.of_rank(rank, own); }
+  static float* part(float* buffer, int rank, const Buffers& of) {
+    return buffer + static_cast<std::size_t>(rank) * of.part;
+  }
+  static void copy(float* to, const float* from, std::size_t count) {
+    std::memcpy(to, from, count * sizeof(float));
+  }
+
+  // This rank's part of the sum, written into everybody's buffer.
+  void allreduce(const Buffers& of) {
+    const auto ranks = static_cast<std::size_t>(job_.ranks);
+    const auto rank = static_cast<std::size_t>(job_.rank);
+    const std::size_t first = of.count * rank / ranks;
+    const std::size_t count = of.count * (rank + 1) / ranks - first;
+    std::vector<float*> everywhere;
+    for (int other = 0; other < job_.ranks; ++other) everywhere.push_back(at(other, of.send) + first);
+    sum(of.send + first, count, everywhere);
+  }
+
+  // Sums what lies at own on all ranks, in rank order, into each of the places.
+  void sum(float* own, std::size_t count, const std::vector<float*>& places) {
+    std::vector<const float*> from;
+    for (int rank = 0; rank < job_.ranks; ++rank) from.push_back(at(rank, own));
+    for (std::size_t done = 0; done < count; done += kChunk) {
+      const std::size_t length = std::min(kChunk, count - done);
+      copy(chunk_, from[0] + done, length);
+      for (std::size_t rank = 1; rank < from.size(); ++rank) add_(chunk_, from[rank] + done, length);
+      for (float* place : places) copy(place + done, chunk_, length);
+    }
+  }
+
+  RankJob& job_;
+  const SharedMemory& memory_;
+  Add add_;
+  alignas(64) float chunk_[kChunk];
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto job = join_benchmark(argc, argv);
+  if (!job) return fail_rank(job.error());
+  SharedMemory memory(*job);
+  Direct direct(*job, memory);
+  const auto measured = measure(
+      *job, Expect::kResults, [&](std::size_t bytes) { return memory.allocate(bytes); },
+      [&](Collective what, const Buffers& buffers) { return direct.call(what, buffers); });
+  return measured ? 0 : fail_rank(measured.error());
+}

@@ -1,0 +1,177 @@
+#include "bench/peers.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "bench/cluster.h"
+#include "bench/host_launchers.h"
+#include "bench/launchers.h"
+
+namespace ddl::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// Open MPI's temporary buffers otherwise come from fresh pages in every call, and go back after it.
+const Environment kMallocTuned = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},
+                                  {"MALLOC_TRIM_THRESHOLD_", "2147483647"},
+                                  {"MALLOC_TOP_PAD_", "268435456"}};
+
+// A host of the cluster has two networks. All entrants use the same one, the one that is given a rate.
+const Words kMpiNetwork = {"--mca", "oob_tcp_if_include", "10.77.0.0/24",
+                           "--mca", "btl_tcp_if_include", "10.77.0.0/24"};
+const Words kMpiTcpOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp"};
+const Words kDdlNetwork = {"--network-interfaces", "eth0,ens3"};
+
+// Ranks that wait must give the CPU away where others need it; mpirun sees that on one host only.
+const Words kMpiYields = {"--mca", "mpi_yield_when_idle", "1"};
+
+enum class Where { kAnywhere, kOneHost, kHosts };
+
+struct Row {
+  Entrant entrant;
+  const char* program;
+  Launcher launcher;
+  Where where = Where::kAnywhere;
+  bool is_tuned = false;
+};
+
+// An entrant with memory of its own kind (a heap that ranks share) is one more row here, and one more program.
+std::vector<Row> rows() {
+  using enum Launcher;
+  return {
+      {{.name = "ddl", .label = "libddl", .why = "ours, with private buffers", .is_ours = true},
+       "collective_ddl",
+       kDdlrun},
+      {{.name = "ddl-again", .label = "libddl, again", .why = "A/A", .again_of = "ddl", .is_ours = true},
+       "collective_ddl",
+       kDdlrun},
+      {{.name = "openmpi",
+        .label = "Open MPI",
+        .why = "as most people run it; between hosts told the network"},
+       "collective_mpi",
+       kMpirun},
+      {{.name = "openmpi-malloc",
+        .label = "Open MPI, tuned",
+        .why = "temporary buffers keep their pages, no search for fabrics between hosts, and waiting ranks "
+               "yield where CPUs are shared: its best honest settings"},
+       "collective_mpi",
+       kMpirun,
+       Where::kAnywhere,
+       true},
+      {{.name = "gloo",
+        .label = "Gloo",
+        .why = "over TCP, its only way here; it has no launcher, so ddlrun's"},
+       "collective_gloo",
+       kDdlrun},
+      {{.name = "shared-limit",
+        .label = "direct, shared buffers",
+        .why = "a prototype of the limit: nothing is staged, as buffers are shared by all ranks"},
+       "collective_shared",
+       kDdlrun,
+       Where::kOneHost},
+      {{.name = "tcp-limit",
+        .label = "TCP stream",
+        .why = "as many bytes as no algorithm can avoid, over one plain connection each way"},
+       "collective_stream",
+       kDdlrun,
+       Where::kHosts},
+      {{.name = "floor",
+        .label = "empty loop",
+        .why = "the measuring loop without a call: no entrant can be faster"},
+       "collective_none",
+       kFloor,
+       Where::kOneHost},
+  };
+}
+
+std::string cpu_list(const Settings& settings) {
+  Words cpus;
+  for (const int cpu : settings.cpus) cpus.push_back(std::to_string(cpu));
+  return join(cpus, ",");
+}
+
+Words rank_words(const Row& row, const RankWork& work, const Settings& settings) {
+  return {row.program,
+          work.name,
+          std::to_string(settings.job.ranks),
+          std::to_string(settings.job.hosts),
+          cpu_list(settings),
+          plan_text(work.plan)};
+}
+
+void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+Words launcher_options(const Row& row, const Settings& settings) {
+  const JobShape& job = settings.job;
+  const bool is_crowded = job.ranks > static_cast<int>(settings.cpus.size());
+  Words options;
+  if (job.hosts > 1) append(options, row.launcher == Launcher::kMpirun ? kMpiNetwork : kDdlNetwork);
+  if (!row.is_tuned) return options;
+  if (is_crowded) append(options, kMpiYields);
+  if (job.hosts == 1) return options;
+  append(options, kMpiTcpOnly);
+  for (const auto& [name, value] : kMallocTuned) append(options, {"-x", name + "=" + value});
+  return options;
+}
+
+bool is_wanted(const std::string& name, const Words& wanted) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+}
+
+void set_on_one_host(Row& row, const RankWork& work, const Site& site, const Settings& settings) {
+  const RankProgram program{.argv = rank_words(row, work, settings),
+                            .ranks = settings.job.ranks,
+                            .launcher_options = launcher_options(row, settings),
+                            .environment = row.is_tuned ? kMallocTuned : Environment()};
+  row.entrant.command = launch(row.launcher, program, site, settings);
+  row.entrant.absent = why_absent(row.launcher, program, site);
+}
+
+void set_on_hosts(Row& row, const RankWork& work, const Site& site, const Settings& settings) {
+  const JobShape& shape = settings.job;
+  HostJob job{.launcher = row.launcher == Launcher::kMpirun ? HostLauncher::kMpirun : HostLauncher::kDdlrun,
+              .hosts = ClusterHosts(shape.hosts).names(),
+              .ranks_per_host = shape.ranks / shape.hosts,
+              .options = launcher_options(row, settings),
+              .program = row.program,
+              .arguments = {}};
+  if (job.launcher == HostLauncher::kDdlrun && job.ranks_per_host > static_cast<int>(settings.cpus.size()))
+    job.options.emplace_back("--oversubscribe");
+  const Words words = rank_words(row, work, settings);
+  job.arguments.assign(words.begin() + 1, words.end());
+  row.entrant.command = launch_on_hosts(job, site);
+  row.entrant.absent = why_absent(job, site);
+  if (row.where == Where::kHosts && shape.ranks != shape.hosts)
+    row.entrant.absent = "it is the limit of one rank on each host only";
+}
+
+}  // namespace
+
+std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Settings& settings) {
+  const bool is_over_hosts = settings.job.hosts > 1;
+  std::vector<Entrant> entrants;
+  for (Row& row : rows()) {
+    if (row.where == (is_over_hosts ? Where::kOneHost : Where::kHosts)) continue;
+    if (!is_wanted(row.entrant.name, settings.job.entrants)) continue;
+    if (is_over_hosts) {
+      set_on_hosts(row, work, site, settings);
+    } else {
+      set_on_one_host(row, work, site, settings);
+    }
+    entrants.push_back(std::move(row.entrant));
+  }
+  return entrants;
+}
+
+const std::vector<Pairing>& peer_pairings() {
+  static const std::vector<Pairing> pairings = {{"ddl", "openmpi"},
+                                                {"ddl", "openmpi-malloc"},
+                                                {"ddl", "gloo"},
+                                                {"ddl", "shared-limit"},
+                                                {"ddl", "tcp-limit"}};
+  return pairings;
+}
+
+}  // namespace ddl::bench

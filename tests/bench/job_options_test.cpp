@@ -1,0 +1,49 @@
+#include "bench/job_options.h"
+
+#include "support/catch.h"
+
+namespace ddl::bench {
+namespace {
+
+std::string refusal(const JobOptions& options, bool takes_job = true) {
+  const auto shape = job_shape(options, takes_job);
+  return shape ? "" : shape.error().message();
+}
+
+TEST_CASE("without options a job has two ranks on one host") {
+  const auto shape = job_shape({}, true);
+  REQUIRE(shape);
+  CHECK(shape->ranks == 2);
+  CHECK(shape->hosts == 1);
+  CHECK(shape->rate.empty());
+  CHECK(shape->sizes.empty());
+  CHECK(job_shape({}, false));
+}
+
+TEST_CASE("hosts have one rank each unless told otherwise") {
+  CHECK(job_shape({.hosts = 4}, true)->ranks == 4);
+  CHECK(job_shape({.ranks = 8, .hosts = 4}, true)->ranks == 8);
+}
+
+TEST_CASE("sizes are sorted, a rate and a model are taken over") {
+  const auto shape =
+      job_shape({.hosts = 2, .rate = "10gbit", .sizes = {"1M", "4", "64K"}, .model = "bert-base"}, true);
+  REQUIRE(shape);
+  CHECK(shape->sizes == std::vector<std::uint64_t>{4, 64 << 10, 1 << 20});
+  CHECK(shape->rate == "10gbit");
+  CHECK(shape->model == Model::kBertBase);
+}
+
+TEST_CASE("a job that cannot be meant is refused with the reason") {
+  CHECK(refusal({.ranks = 1}).find("--np 1") != std::string::npos);
+  CHECK(refusal({.ranks = 6, .hosts = 4}).find("multiple of --hosts") != std::string::npos);
+  CHECK(refusal({.rate = "1gbit"}).find("--hosts 2") != std::string::npos);
+  CHECK(refusal({.hosts = 2, .rate = "fast"}).find("\"fast\"") != std::string::npos);
+  CHECK(refusal({.hosts = 2, .rate = "1gbit; reboot"}).find("--rate") != std::string::npos);
+  CHECK(refusal({.sizes = {"4", "a lot"}}).find("\"a lot\"") != std::string::npos);
+  CHECK(refusal({.model = "resnet5"}).find("resnet50, resnet101") != std::string::npos);
+  CHECK(refusal({.ranks = 4}, false).find("--np") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace ddl::bench
