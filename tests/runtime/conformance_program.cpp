@@ -18,13 +18,10 @@ namespace {
 void run(int wanted_ranks) {
   for (int round = 0; round < 3; ++round) {
     ddl::Context context(60.0);
-    ddl_context *second = nullptr;
-    expect_status(ddl_init(nullptr, &second), DDL_ERROR_INVALID_ARGUMENT,
-                  "a second context");
+    ddl_context* second = nullptr;
+    expect_status(ddl_init(nullptr, &second), DDL_ERROR_INVALID_ARGUMENT, "a second context");
     expect(second == nullptr, "a second context was stored");
-    if (wanted_ranks != 0)
-      expect(context.size() == wanted_ranks,
-             "there are other ranks than wanted");
+    if (wanted_ranks != 0) expect(context.size() == wanted_ranks, "there are other ranks than wanted");
     check_wrapper(context);
     // Everything once; before, only that a new context works.
     if (round < 2) {
@@ -36,20 +33,20 @@ void run(int wanted_ranks) {
       check_random_operations(context.get(), 3, 200);
     }
     if (round == 2)
-      std::printf("conforms: rank %d of %d by %s\n", context.rank(),
-                  context.size(), context.bootstrap_name());
+      std::printf("conforms: rank %d of %d by %s\n", context.rank(), context.size(),
+                  context.bootstrap_name());
   }
 }
 
-} // namespace
+}  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   // Several chunks for the larger counts.
   (void)::setenv("DDL_STAGING_BYTES", "32768", 0);
   try {
     run(argc > 1 ? std::atoi(argv[1]) : 0);
     return 0;
-  } catch (const std::exception &error) {
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "does not conform: %s\n", error.what());
     return 1;
   }

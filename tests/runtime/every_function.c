@@ -132,6 +132,22 @@ static void process_sets(void) {
   EXPECT(ddl_process_set_rank(context, half) == -1);
 }
 
+static void shared_memory(void) {
+  enum { kCount = 20000 };
+  void* memory = NULL;
+  CALL(ddl_alloc(context, kCount * sizeof(double), &memory));
+  EXPECT(memory != NULL);
+  double* values = memory;
+  for (int i = 0; i < kCount; ++i) {
+    EXPECT(values[i] == 0);
+    values[i] = i;
+  }
+  CALL(ddl_allreduce(context, values, values, kCount, DDL_FLOAT64, DDL_SUM, NULL));
+  for (int i = 0; i < kCount; ++i) EXPECT(values[i] == (double)i * size);
+  CALL(ddl_free(context, values));
+  CALL(ddl_free(context, NULL));
+}
+
 static void errors(void) {
   float value = 0;
   EXPECT(ddl_broadcast(context, &value, 1, DDL_FLOAT32, size, NULL) == DDL_ERROR_INVALID_ARGUMENT);
@@ -153,6 +169,7 @@ int main(void) {
   gathers();
   exchanges();
   process_sets();
+  shared_memory();
   errors();
   CALL(ddl_finalize(context));
   printf("rank %d of %d: every function works\n", rank, size);

@@ -63,9 +63,16 @@ TEST_CASE("random operations conform, on one host and on several") {
 #else
   constexpr int kOperations = 10'000;
 #endif
-  job_on({{0, 1, 2, 3}}).run([](ddl_context*& context) { check_random_operations(context, 1, kOperations); });
-  const Hosts hosts = GENERATE(Hosts{{0, 1}, {2, 3}}, Hosts{{0, 3}, {1}, {2}});
-  job_on(hosts).run([](ddl_context*& context) { check_random_operations(context, 2, kOperations / 10); });
+  const bool small_slots = GENERATE(true, false);
+  CAPTURE(small_slots);
+  const auto run = [&](const Hosts& hosts, std::uint64_t seed, int operations) {
+    ThreadJob job = job_on(hosts);
+    if (!small_slots) job.slot_bytes = 4096;
+    job.run([&](ddl_context*& context) { check_random_operations(context, seed, operations); });
+  };
+  run({{0, 1, 2, 3}}, 1, kOperations);
+  run({{0, 1}, {2, 3}}, 2, kOperations / 10);
+  run({{0, 3}, {1}, {2}}, 3, kOperations / 10);
 }
 
 TEST_CASE("a second thread inside a process set is told that it is busy, and other sets are free meanwhile") {
@@ -140,5 +147,34 @@ TEST_CASE("a rank that has left a process set while others wait for it is an err
     if (ddl_rank(context) == leaver) return expect_ok(ddl_process_set_free(context, set), "free");
     expect_status(ddl_barrier(context, &options), DDL_ERROR_PEER_LOST, "the barrier that a rank has left");
     expect_contains(ddl_last_error(), "rank " + std::to_string(leaver) + " on ");
+  });
+}
+
+TEST_CASE("what ends one process set ends the calls of all others, with the same cause") {
+  ThreadJob job = job_on(GENERATE(Hosts{{0, 1, 2, 3}}, Hosts{{0, 1}, {2, 3}}, Hosts{{0, 2}, {1, 3}}));
+  std::promise<void> told;
+  std::shared_future<void> all_told(told.get_future());
+  std::atomic<int> waiting{2};
+  job.run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    std::uint64_t set = DDL_NO_PROCESS_SET;
+    expect_ok(ddl_process_set_split(context, DDL_WORLD, rank / 2, 0, &set), "split");
+    // Of each pair one does not come. The first pair has a deadline; the other would wait for a minute.
+    if (rank % 2 == 1) return all_told.wait();
+    ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+    options.process_set = set;
+    if (rank == 0) options.timeout_seconds = 0.05;
+    const ddl_status status = ddl_barrier(context, &options);
+    const std::string sentence = ddl_last_error();
+    // Each set says it once, then that it has been aborted.
+    const ddl_status of_world = ddl_barrier(context, nullptr);
+    const bool is_same = sentence == ddl_last_error();
+    const ddl_status later = ddl_barrier(context, nullptr);
+    if (--waiting == 0) told.set_value();
+    expect_status(status, DDL_ERROR_TIMEOUT, "a barrier that somebody misses");
+    expect_contains(sentence, "rank 0 on ");
+    expect_contains(sentence, "not arrived: rank 1 on ");
+    expect(of_world == DDL_ERROR_TIMEOUT && is_same, "the world's next call gives another cause");
+    expect_status(later, DDL_ERROR_ABORTED, "the world's later calls");
   });
 }

@@ -1,5 +1,6 @@
 #include "runtime/support/wrapper_check.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -125,6 +126,20 @@ void check_sets(Context& context) {
   expect(rank == 0 || (first.rank() == -1 && first.size() == -1 && first.ranks().empty()), "who is none");
 }
 
+void check_shared_buffers(Context& context) {
+  constexpr std::size_t kCount = 10'000;
+  auto values = context.alloc<float>(kCount);
+  expect(values.size() == kCount && values[0] == 0.0f && values[kCount - 1] == 0.0f,
+         "shared memory is not zeroed");
+  std::fill(values.begin(), values.end(), 1.0f);
+  context.allreduce(values);
+  SharedBuffer<float> moved = std::move(values);
+  // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is left is what is tried
+  expect(values.data() == nullptr && values.size() == 0, "moving a shared buffer");
+  values = std::move(moved);
+  expect(values[kCount - 1] == static_cast<float>(context.size()), "allreduce of a shared buffer");
+}
+
 void check_errors(Context& context) {
   const int size = context.size();
   std::vector<int> values(static_cast<std::size_t>(size) + 1);
@@ -146,6 +161,7 @@ void check_wrapper(Context& context) {
   check_reductions(context);
   check_movement(context);
   check_sets(context);
+  check_shared_buffers(context);
   check_errors(context);
 
   Context moved = std::move(context);

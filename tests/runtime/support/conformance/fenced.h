@@ -17,25 +17,42 @@ namespace ddl::conformance {
 template <class T>
 class Fenced {
  public:
-  /// shift: elements by which it lies off its usual alignment.
-  explicit Fenced(std::uint64_t count, std::size_t shift = 0)
+  /// shift: elements by which it lies off its usual alignment. heap: whose shared heap it lies in, null for none.
+  explicit Fenced(std::uint64_t count, std::size_t shift = 0, ddl_context* heap = nullptr)
       : count_(count),
         before_(kFenceBytes + shift * sizeof(T)),
-        bytes_(before_ + count * sizeof(T) + kFenceBytes, kFence) {}
-  explicit Fenced(const std::vector<T>& values, std::size_t shift = 0) : Fenced(values.size(), shift) {
+        size_(before_ + count * sizeof(T) + kFenceBytes),
+        heap_(heap) {
+    if (heap_ == nullptr) {
+      private_.resize(size_);
+      begin_ = private_.data();
+    } else {
+      void* memory = nullptr;
+      expect_ok(ddl_alloc(heap_, size_, &memory), "ddl_alloc");
+      begin_ = static_cast<unsigned char*>(memory);
+    }
+    std::fill(begin_, begin_ + size_, kFence);
+  }
+  explicit Fenced(const std::vector<T>& values, std::size_t shift = 0, ddl_context* heap = nullptr)
+      : Fenced(values.size(), shift, heap) {
     put(0, values);
   }
+  ~Fenced() {
+    if (heap_ != nullptr) (void)ddl_free(heap_, begin_);
+  }
+  Fenced(const Fenced&) = delete;
+  Fenced& operator=(const Fenced&) = delete;
 
-  T* data() { return reinterpret_cast<T*>(bytes_.data() + before_); }
+  T* data() { return reinterpret_cast<T*>(begin_ + before_); }
   T at(std::uint64_t e) { return data()[e]; }
   void put(std::uint64_t offset, const std::vector<T>& values) {
     if (!values.empty()) std::memcpy(data() + offset, values.data(), values.size() * sizeof(T));
   }
   bool fences_hold() const {
-    return std::all_of(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(before_), is_fence) &&
-           std::all_of(bytes_.end() - kFenceBytes, bytes_.end(), is_fence);
+    return std::all_of(begin_, begin_ + before_, is_fence) &&
+           std::all_of(begin_ + size_ - kFenceBytes, begin_ + size_, is_fence);
   }
-  bool is_untouched() const { return std::all_of(bytes_.begin(), bytes_.end(), is_fence); }
+  bool is_untouched() const { return std::all_of(begin_, begin_ + size_, is_fence); }
   bool equals(const std::vector<T>& values) {
     return values.size() == count_ &&
            (count_ == 0 || std::memcmp(data(), values.data(), count_ * sizeof(T)) == 0);
@@ -47,8 +64,10 @@ class Fenced {
   static bool is_fence(unsigned char byte) { return byte == kFence; }
 
   std::uint64_t count_;
-  std::size_t before_;
-  std::vector<unsigned char> bytes_;
+  std::size_t before_, size_;
+  ddl_context* heap_;
+  std::vector<unsigned char> private_;
+  unsigned char* begin_ = nullptr;
 };
 
 template <class T>

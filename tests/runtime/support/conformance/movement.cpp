@@ -95,7 +95,7 @@ template <class T>
 void check_broadcast_of(const Place& place, const Trial& trial) {
   const ddl_call_options options = place.options();
   const std::string what = describe(place, trial);
-  Fenced<T> buffer(input_of<T>(place.rank, trial.count, trial.seed), trial.shift);
+  Fenced<T> buffer(input_of<T>(place.rank, trial.count, trial.seed), trial.shift, heap_of(place, trial));
   expect_ok(ddl_broadcast(place.context, buffer.data(), trial.count, trial.dtype, trial.root, &options),
             what);
   expect_bits(buffer, input_of<T>(trial.root, trial.count, trial.seed), what);
@@ -110,17 +110,17 @@ void check_in_place(const Place& place, const Trial& trial, const Parts<T>& part
   for (int from = 0; from < place.rank; ++from) offset += parts.count(from, from);
   switch (trial.collective) {
     case Collective::kAlltoall: {
-      Fenced<T> both(sent, trial.shift);
+      Fenced<T> both(sent, trial.shift, heap_of(place, trial));
       expect_ok(call(place, trial, parts, both.data(), both.data(), 0), what);
       return expect_bits(both, wanted, what);
     }
     case Collective::kScatter: {
-      Fenced<T> both(sent, trial.shift);
+      Fenced<T> both(sent, trial.shift, heap_of(place, trial));
       expect_ok(call(place, trial, parts, both.data(), both.data() + offset, 0), what);
       return expect_bits(both, sent, what);
     }
     default: {
-      Fenced<T> both(wanted.size(), trial.shift);
+      Fenced<T> both(wanted.size(), trial.shift, heap_of(place, trial));
       both.put(offset, sent);
       expect_ok(call(place, trial, parts, both.data() + offset, both.data(), 0), what);
       return expect_bits(both, wanted, what);
@@ -141,7 +141,8 @@ void check_of(const Place& place, const Trial& trial) {
   const bool has_both = is_root || !(gathers || scatters);
   const bool apart_only = trial.collective == Collective::kAlltoallv;
   if (trial.buffers != Buffers::kInPlace || apart_only) {
-    Fenced<T> send(sent, trial.shift), recv(wanted.size(), trial.shift);
+    Fenced<T> send(sent, trial.shift, heap_of(place, trial)),
+        recv(wanted.size(), trial.shift, heap_of(place, trial));
     const T* source = scatters && !is_root ? nullptr : send.data();
     T* target = gathers && !is_root ? nullptr : recv.data();
     expect_ok(call(place, trial, parts, source, target, wanted.size()), what);
@@ -151,7 +152,8 @@ void check_of(const Place& place, const Trial& trial) {
   if (trial.buffers == Buffers::kApart || apart_only) return;
   if (has_both) return check_in_place(place, trial, parts, sent, wanted);
   // The part of a rank that is not root, beside the root's in place; what it need not have may be anything.
-  Fenced<T> send(sent, trial.shift), recv(wanted.size(), trial.shift);
+  Fenced<T> send(sent, trial.shift, heap_of(place, trial)),
+      recv(wanted.size(), trial.shift, heap_of(place, trial));
   expect_ok(call(place, trial, parts, send.data(), recv.data(), 0), what + ", in place on root");
   expect_bits(recv, wanted, what + ", in place on root");
 }

@@ -64,7 +64,8 @@ Trial drawn_trial(Dice& dice, int size) {
   if (trial.dtype != DDL_BOOL) ops.insert(ops.end(), std::begin(kArithmetic), std::end(kArithmetic));
   trial.op = dice.pick(ops);
   if (trial.collective == Collective::kScan && trial.op == DDL_AVERAGE) trial.op = DDL_SUM;
-  trial.count = dice.below(dice.pick(kEnds));
+  // Enough now and then for what goes other ways with much.
+  trial.count = dice.below(dice.one_of(50) ? 20'000 : dice.pick(kEnds));
   trial.root = static_cast<int>(dice.below(static_cast<std::uint64_t>(size)));
   const int way = static_cast<int>(dice.below(kSplits));
   if (trial.collective == Collective::kAlltoallv) {
@@ -98,8 +99,10 @@ void check_random_operations(ddl_context* context, std::uint64_t seed, int opera
       const bool on_world = which == sets.size();
       const int size = on_world ? world.size : static_cast<int>(sets[which].ranks.size());
       Trial trial = drawn_trial(dice, size);
+      const bool in_heap = dice.one_of(3);
       if (!on_world && sets[which].set == DDL_NO_PROCESS_SET) continue;
       trial.shift = own_dice.below(4);
+      if (in_heap && !own_dice.one_of(10)) trial.in_heap = true;
       check(on_world ? world : place_of(world, sets[which].set), trial);
     } catch (const std::exception& error) {
       throw std::runtime_error("operation " + std::to_string(operation) + " of seed " + std::to_string(seed) +

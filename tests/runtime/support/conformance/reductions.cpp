@@ -46,7 +46,8 @@ void check_of(const Place& place, const Trial& trial) {
   const std::vector<T> input = input_of<T>(place.rank, count, trial.seed);
 
   if (trial.buffers != Buffers::kInPlace) {
-    Fenced<T> send(input, trial.shift), recv(wanted.size(), trial.shift);
+    Fenced<T> send(input, trial.shift, heap_of(place, trial)),
+        recv(wanted.size(), trial.shift, heap_of(place, trial));
     // Who receives nothing need not have a buffer.
     T* target = receives ? recv.data() : nullptr;
     expect_ok(call(place, trial, count, send.data(), target), what);
@@ -54,7 +55,7 @@ void check_of(const Place& place, const Trial& trial) {
     expect_bits(send, input, what + ": changed its input");
   }
   if (trial.buffers != Buffers::kApart) {
-    Fenced<T> both(input, trial.shift);
+    Fenced<T> both(input, trial.shift, heap_of(place, trial));
     expect_ok(call(place, trial, count, both.data(), both.data() + offset), what + ", in place");
     std::vector<T> after = input;
     std::copy(wanted.begin(), wanted.end(), after.begin() + static_cast<std::ptrdiff_t>(offset));

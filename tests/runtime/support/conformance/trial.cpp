@@ -35,6 +35,7 @@ std::string describe(const Place& place, const Trial& trial) {
   if (trial.scales.after != 1.0) text << ", postscale " << trial.scales.after;
   if (has_root(trial.collective)) text << ", root " << trial.root;
   if (trial.shift != 0) text << ", shifted by " << trial.shift;
+  if (trial.in_heap) text << ", in the heap";
   text << ", on " << place.size << " ranks";
   if (place.set != DDL_WORLD) {
     text << " (of the job:";

@@ -55,8 +55,14 @@ struct Trial {
   Scales scales;
   Buffers buffers = Buffers::kBoth;
   std::size_t shift = 0;   ///< elements by which this rank's buffers lie off their alignment
-  std::uint64_t seed = 1;  ///< of the inputs; the same on all ranks, as everything but shift
+  bool in_heap = false;    ///< this rank's buffers lie in the shared heap
+  std::uint64_t seed = 1;  ///< of the inputs; the same on all ranks, as everything but the two above
 };
+
+/// For Fenced.
+inline ddl_context* heap_of(const Place& place, const Trial& trial) {
+  return trial.in_heap ? place.context : nullptr;
+}
 
 /// "reduce(float32, sum, root 1) of 10 elements on 3 ranks, rank 2".
 std::string describe(const Place& place, const Trial& trial);
