@@ -15,6 +15,7 @@
 #include "bench/cluster.h"
 #include "bench/job_options.h"
 #include "bench/model_report.h"
+#include "ddl/ddl.h"
 
 namespace {
 
@@ -173,7 +174,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> results;
   Outputs outputs;
   JobOptions job;
-  bool wants_list = false;
+  bool wants_list = false, wants_explanation = false;
   Settings settings;
   app.add_option("benchmark", name, "Which one: " + ddl::join(names, ", "))->check(CLI::IsMember(names));
   app.add_flag("--quick", settings.quick,
@@ -189,6 +190,7 @@ int main(int argc, char** argv) {
   app.add_option("--from", results, "Of model: results of collectives that --json has written")
       ->delimiter(',');
   app.add_flag("--list", wants_list, "Show all benchmarks and entrants, and which can run here, and stop");
+  app.add_flag("--explain", wants_explanation, "Show which algorithm libddl takes when, and stop");
   app.add_option("--np", job.ranks, "Ranks of a benchmark of collectives [2, or one for each host]")
       ->check(CLI::Range(1, 1024));
   app.add_option("--hosts", job.hosts, "Hosts that they are spread over, evenly, on a cluster of its own [1]")
@@ -200,6 +202,10 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
 
+  if (wants_explanation) {
+    fmt::print("Of these rules the last that applies holds; DDL_ALGORITHM names others.\n{}", ddl_algorithm_table());
+    return 0;
+  }
   if (name == kModel) return run_model(results);
   const Benchmark* benchmark = find_benchmark(name);
   const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job);

@@ -37,7 +37,7 @@ struct Row {
   bool is_tuned = false;
 };
 
-// An entrant with memory of its own kind (a heap that ranks share) is one more row here, and one more program.
+// An entrant with memory of its own kind is one more row here, and one more program.
 std::vector<Row> rows() {
   using enum Launcher;
   return {
@@ -47,6 +47,13 @@ std::vector<Row> rows() {
       {{.name = "ddl-again", .label = "libddl, again", .why = "A/A", .again_of = "ddl", .is_ours = true},
        "collective_ddl",
        kDdlrun},
+      {{.name = "ddl-heap",
+        .label = "libddl, shared heap",
+        .why = "ours, with buffers of ddl_alloc()",
+        .is_ours = true},
+       "collective_ddl_heap",
+       kDdlrun,
+       Where::kOneHost},
       {{.name = "openmpi",
         .label = "Open MPI",
         .why = "as most people run it; between hosts told the network"},
