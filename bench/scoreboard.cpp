@@ -51,9 +51,8 @@ void wake_all(std::atomic<std::uint32_t>& word) {
 
 // Until the word has reached turn. At first all that wait take turns on the CPU, so that they leave a meeting together; but
 // who is far ahead of the others must not take their time.
-void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn) {
-  constexpr std::chrono::milliseconds kPatience{1};
-  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn, std::chrono::milliseconds patience) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
   std::uint32_t seen = word.load(std::memory_order_acquire);
   while (seen < turn) {
     if (std::chrono::steady_clock::now() < give_up) {
@@ -128,15 +127,15 @@ Scoreboard::Place& Scoreboard::place(int rank) const {
       reinterpret_cast<Place*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
 }
 
-bool Scoreboard::meet(int rank, bool may_yield, bool enough) {
+bool Scoreboard::meet(int rank, Wait wait, bool enough) {
   Place& own = place(rank);
   const std::uint32_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
   own.enough[turn % 2] = enough;
   own.arrivals.store(turn, std::memory_order_release);
-  if (may_yield) wake_all(own.arrivals);
+  if (wait != Wait::kSpin) wake_all(own.arrivals);
   for (int other = 0; other < ranks_; ++other) {
-    if (may_yield) {
-      await_politely(place(other).arrivals, turn);
+    if (wait != Wait::kSpin) {
+      await_politely(place(other).arrivals, turn, std::chrono::milliseconds(wait == Wait::kYield ? 1 : 0));
     } else {
       while (place(other).arrivals.load(std::memory_order_acquire) < turn) pause_cpu();
     }

@@ -15,6 +15,13 @@
 
 namespace ddl::bench {
 
+/// How a rank waits for the others at a meeting; all ranks of a meeting wait alike.
+enum class Wait {
+  kSpin,   ///< a CPU for each rank: all leave within a fraction of a microsecond
+  kYield,  ///< more ranks than CPUs: they take turns, and sleep after a millisecond
+  kSleep,  ///< the library works in threads of its own: a rank that waits must not keep the CPU from them
+};
+
 /// The mapping. Ranks of one machine only, all with the same plan; hosts made of namespaces are one machine.
 /// Layout: one cache line per rank for meetings, then for each rank the seconds of all calls, size after size; each
 /// rank's part starts on a cache line of its own. A call that was not made has 0 seconds.
@@ -30,11 +37,8 @@ class Scoreboard {
 
   const std::string& path() const { return path_; }
 
-  /// Returns when every rank has arrived as often as this one. Spins, so that all leave within a fraction of a
-  /// microsecond; may_yield gives the CPU away in between, sleeps after a millisecond, and is meant for more ranks than
-  /// CPUs: either all ranks of a meeting say so, or none.
-  /// enough: what rank 0 wants to tell all ranks at this meeting; every rank gets rank 0's answer back.
-  bool meet(int rank, bool may_yield, bool enough = false);
+  /// Returns when every rank has arrived as often as this one.
+  bool meet(int rank, Wait wait, bool enough = false);
 
   /// Seconds of the rank's measured calls of the size with this index in the plan.
   double* seconds(int rank, std::size_t size_index) const;

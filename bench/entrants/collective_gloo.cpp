@@ -106,9 +106,8 @@ class GlooCalls {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto job = join_benchmark(argc, argv);
+  auto job = join_benchmark(argc, argv, /*has_threads=*/true);
   if (!job) return fail_rank(job.error());
-  job->has_threads = true;
   try {
     const auto context = join_gloo(*job);
     ddl::Status status = check_world(*job, context->rank, context->size);
@@ -120,7 +119,7 @@ int main(int argc, char** argv) {
     }
     if (!status) return fail_rank(status.error());
     // To Gloo, a rank that leaves early has failed, also where its part of the last call is done.
-    job->scoreboard.meet(job->rank, job->must_yield());
+    job->scoreboard.meet(job->rank, job->wait());
     return 0;
   } catch (const std::exception& error) {
     return fail_rank(ddl::Error(ddl::ErrorCode::kSystem, error.what()));

@@ -55,7 +55,7 @@ class Direct {
   }
 
  private:
-  void meet() { job_.scoreboard.meet(job_.rank, job_.must_yield()); }
+  void meet() { job_.scoreboard.meet(job_.rank, job_.wait()); }
   float* at(int rank, float* own) const { return memory_.of_rank(rank, own); }
   static float* part(float* buffer, int rank, const Buffers& of) {
     return buffer + static_cast<std::size_t>(rank) * of.part;

@@ -69,7 +69,7 @@ Result<UniqueFd> connect_to(const RankJob& job, int rank) {
 Result<Neighbours> find_neighbours(RankJob& job) {
   auto listener = listen_and_tell(job);
   if (!listener) return ddl::fail(std::move(listener.error()));
-  job.scoreboard.meet(job.rank, job.must_yield());
+  job.scoreboard.meet(job.rank, job.wait());
   auto next = connect_to(job, (job.rank + 1) % job.ranks);
   if (!next) return ddl::fail(std::move(next.error()));
   UniqueFd previous(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -35,7 +35,7 @@ Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsR
     const int turn = static_cast<int>(call % 8);
     rewrite(turn);
     const bool time_is_up = call + 1 >= size.warm_ups + kFewestCalls && Clock::now() > end_of_time;
-    enough = job.scoreboard.meet(job.rank, job.must_yield(), time_is_up);
+    enough = job.scoreboard.meet(job.rank, job.wait(), time_is_up);
     const auto started = Clock::now();
     const bool succeeded = run();
     const auto ended = Clock::now();

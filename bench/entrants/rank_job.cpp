@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -35,7 +36,7 @@ Result<int> launched_rank() {
 
 }  // namespace
 
-Result<RankJob> join_benchmark(int argc, char** argv) {
+Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
   if (argc != 8)
     return fail(ErrorCode::kInvalidArgument, "usage: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD");
   const auto work = parse_work(argv[1]);
@@ -61,7 +62,11 @@ Result<RankJob> join_benchmark(int argc, char** argv) {
   }
   cpu_set_t own;
   CPU_ZERO(&own);
-  CPU_SET(cpus[static_cast<std::size_t>(*rank) % cpus.size()], &own);
+  if (has_threads) {
+    for (const int cpu : cpus) CPU_SET(cpu, &own);
+  } else {
+    CPU_SET(cpus[static_cast<std::size_t>(*rank) % cpus.size()], &own);
+  }
   if (::sched_setaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_setaffinity");
 
   auto plan = parse_plan(argv[5]);
@@ -75,7 +80,8 @@ Result<RankJob> join_benchmark(int argc, char** argv) {
                  .cpus = static_cast<int>(cpus.size()),
                  .plan = std::move(*plan),
                  .folder = argv[6],
-                 .scoreboard = std::move(*scoreboard)};
+                 .scoreboard = std::move(*scoreboard),
+                 .has_threads = has_threads};
 }
 
 int fail_rank(const Error& error) {
@@ -87,7 +93,7 @@ Status check_world(const RankJob& job, int rank, int size) {
   cpu_set_t own;
   CPU_ZERO(&own);
   if (::sched_getaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_getaffinity");
-  if (CPU_COUNT(&own) != 1) return fail(ErrorCode::kProtocol, "the library has undone the pinning");
+  if (CPU_COUNT(&own) != (job.has_threads ? std::min(job.cpus, CPU_SETSIZE) : 1)) return fail(ErrorCode::kProtocol, "the library has undone the pinning");
   if (rank == job.rank && size == job.ranks) return {};
   return fail(ErrorCode::kProtocol,
               fmt::format("the launcher started rank {} of {}, but the library sees rank {} of {}", job.rank,

@@ -26,15 +26,16 @@ struct RankJob {
   std::string folder;  ///< empty at the start of a run, seen by all ranks, and removed by the harness
   Scoreboard scoreboard;
 
-  /// The library works in threads of its own, on the rank's CPU: a rank that waits for the others must not spin there.
+  /// The library works in threads of its own: they need CPUs of the others, and not to be kept from them by a rank that
+  /// waits. So the rank may run on all CPUs of the job, and sleeps while it waits.
   bool has_threads = false;
 
-  bool must_yield() const { return ranks > cpus || has_threads; }
+  Wait wait() const { return has_threads ? Wait::kSleep : ranks > cpus ? Wait::kYield : Wait::kSpin; }
 };
 
-/// Reads the command line and the rank, and pins the process to its CPU. To be called before the library is
+/// Reads the command line and the rank, and pins the process to its CPU, or to all CPUs of the job if it has threads. To be called before the library is
 /// initialised, so that the library's threads inherit the pinning whatever the library is.
-Result<RankJob> join_benchmark(int argc, char** argv);
+Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads = false);
 
 /// Prints the error and returns the exit code for it.
 int fail_rank(const Error& error);

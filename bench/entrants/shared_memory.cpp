@@ -18,7 +18,7 @@ Result<float*> SharedMemory::allocate(std::size_t bytes) {
   const std::string target = fmt::format("/proc/{}/fd/{}", ::getpid(), region.fd.get());
   if (::symlink(target.c_str(), link_of(job_.rank).c_str()) != 0)
     return fail_errno("create " + link_of(job_.rank));
-  job_.scoreboard.meet(job_.rank, job_.must_yield());
+  job_.scoreboard.meet(job_.rank, job_.wait());
   for (int rank = 0; rank < job_.ranks; ++rank) {
     const UniqueFd fd(::open(link_of(rank).c_str(), O_RDWR | O_CLOEXEC));
     if (!fd) return fail_errno("open " + link_of(rank));

@@ -25,8 +25,9 @@ struct Settings {
   /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its host, and
   /// must be the same on all hosts.
   std::optional<std::size_t> staging_bytes;
-  static constexpr std::size_t kHostStagingBytes = std::size_t{128} << 10;
-  /// Larger, because each chunk costs round trips on the network.
+  /// So large that what a rank has staged has gone to a cache that the ranks share before it is staged over again: taking a
+  /// line out of another core's own cache, and back, costs two to three times as much.
+  static constexpr std::size_t kHostStagingBytes = std::size_t{512} << 10;
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
   /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
   AlgorithmOverrides algorithms;

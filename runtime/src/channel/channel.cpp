@@ -15,6 +15,9 @@ namespace {
 /// Looks at memory between two looks at the clock, the abort word and the peer's presence.
 constexpr int kLooksPerRound = 64;
 
+/// Smaller chunks stay where they are: so few lines pass between two cores faster than they come out of a farther cache.
+constexpr std::size_t kTurnsFrom = std::size_t{8} << 10;
+
 /// Tells the CPU that this is a spin loop, so that its hardware sibling runs and leaving it is cheap.
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -67,6 +70,8 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   if (call.number == 0) call.number = ++calls_;
   call_ = call;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
+  place_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
+  places_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / place_bytes_);
   fingerprint_ = call.fingerprint();
   deadline_ = deadline;
   if (const auto cause = abort_.cause()) return tl::unexpected(abort_.describe(*cause, call_, false));

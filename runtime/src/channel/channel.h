@@ -75,7 +75,8 @@ class Channel {
  private:
   std::byte* slot_at(int index, std::uint32_t sequence) const {
     const unsigned parity = sequence & 1;
-    return is_small_ ? segment_.flag(index, parity).payload.data() : segment_.slot(index, parity);
+    if (is_small_) return segment_.flag(index, parity).payload.data();
+    return segment_.slot(index, parity) + sequence / 2 % places_ * place_bytes_;
   }
   Outcome wait_for(int index);
   bool should_stop(int awaited) const { return abort_.is_raised() || abort_.has_left(awaited); }
@@ -94,6 +95,10 @@ class Channel {
   Call call_;
   std::uint64_t fingerprint_ = 0;
   bool is_small_ = false;  ///< the call's chunks fit into flag lines
+  // Chunks that are smaller than a slot take turns in its places, so that what was staged last time has gone to a cache
+  // that the ranks share before it is overwritten.
+  std::uint32_t places_ = 1;
+  std::size_t place_bytes_ = 0;
   CallDeadline deadline_;
 };
 

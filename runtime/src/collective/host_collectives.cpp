@@ -78,10 +78,11 @@ Outcome combine_everything(Channel& channel, const Request& request, CallDeadlin
 /// Of an allreduce or a reduce.
 Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
-  const std::size_t area = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
   const std::size_t element = known_element_size(request.dtype());
+  const std::size_t most = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
+  const std::size_t area = std::min(most, (request.call.count * element + kLineBytes - 1) / kLineBytes * kLineBytes);
   const Chunking chunking{request.call.count, area / element, channel.size()};
-  if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;
+  if (auto begun = channel.begin(request.call, deadline, 2 * area); !begun) return begun;
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
@@ -114,6 +115,9 @@ Outcome combine(Channel& channel, const Request& request, CallDeadline deadline)
   return has_slices ? combine_slices(channel, request, deadline) : combine_everything(channel, request, deadline);
 }
 
+/// Chunks of a move with one sender are not cut smaller: the exchange would cost more than the overlap saves.
+constexpr std::size_t kSingleSendersChunk = std::size_t{16} << 10;
+
 /// How the blocks of a move are laid out in a slot: one after the other, as long as the longest piece.
 struct SlotGrid {
   std::uint64_t per_chunk = 1;  ///< elements of each block
@@ -123,7 +127,10 @@ struct SlotGrid {
     const auto blocks = static_cast<std::uint64_t>(move.blocks_per_sender());
     const std::uint64_t room = slot_bytes / element / blocks;
     DDL_CHECK(room > 0, std::to_string(slot_bytes));
-    const std::uint64_t per_chunk = std::max<std::uint64_t>(std::min(move.longest(), room), 1);
+    std::uint64_t wanted = move.longest();
+    // Where one rank sends and the others wait, they begin with the first chunk while it is at the second.
+    if (move.only_sender()) wanted = std::max<std::uint64_t>(kSingleSendersChunk / element, (wanted + 3) / 4);
+    const std::uint64_t per_chunk = std::max<std::uint64_t>(std::min({move.longest(), wanted, room}), 1);
     return {per_chunk, per_chunk * element};
   }
   std::size_t bytes(const BlockMove& move) const {

@@ -21,6 +21,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.timeout_seconds = timeout_seconds;
   settings.spin = spin;
   settings.staging_bytes = slot_bytes;
+  settings.algorithms = algorithms;
 
   std::mutex mutex;
   std::string failures;

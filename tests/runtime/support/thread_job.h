@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "ddl/ddl.h"
+#include "runtime/src/collective/algorithm.h"
 #include "runtime/support/board_bootstrap.h"
 
 namespace ddl::runtime::test {
@@ -18,6 +19,7 @@ struct ThreadJob {
   /// Of one rank and exchange: on several hosts, of its input and of its result.
   std::size_t slot_bytes = 32 << 10;
   std::uint32_t first_sequence = 0;
+  AlgorithmOverrides algorithms;
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.
