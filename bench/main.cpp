@@ -203,7 +203,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   if (wants_explanation) {
-    fmt::print("Of these rules the last that applies holds; DDL_ALGORITHM names others.\n{}", ddl_algorithm_table());
+    fmt::print("Of these rules the last that applies holds; DDL_ALGORITHM names others.\n{}",
+               ddl_algorithm_table());
     return 0;
   }
   if (name == kModel) return run_model(results);

@@ -51,7 +51,8 @@ void wake_all(std::atomic<std::uint32_t>& word) {
 
 // Until the word has reached turn. At first all that wait take turns on the CPU, so that they leave a meeting together; but
 // who is far ahead of the others must not take their time.
-void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn, std::chrono::milliseconds patience) {
+void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn,
+                    std::chrono::milliseconds patience) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
   std::uint32_t seen = word.load(std::memory_order_acquire);
   while (seen < turn) {

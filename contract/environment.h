@@ -33,8 +33,8 @@ inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";      ///< defau
 inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a world of one is meant
 inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< a wait spins so long, then sleeps
 inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging of one rank and parity
-inline constexpr char kAlgorithm[] = "DDL_ALGORITHM";                  ///< algorithms instead of the chosen ones
-inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";          ///< modules, if not beside libddl.so
+inline constexpr char kAlgorithm[] = "DDL_ALGORITHM";         ///< algorithms instead of the chosen ones
+inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";  ///< modules, if not beside libddl.so
 inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
 inline constexpr char kJobKeyFd[] =
     "DDL_JOB_KEY_FD";                              ///< inherited sealed memfd with the job's key, by number

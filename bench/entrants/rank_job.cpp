@@ -93,7 +93,8 @@ Status check_world(const RankJob& job, int rank, int size) {
   cpu_set_t own;
   CPU_ZERO(&own);
   if (::sched_getaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_getaffinity");
-  if (CPU_COUNT(&own) != (job.has_threads ? std::min(job.cpus, CPU_SETSIZE) : 1)) return fail(ErrorCode::kProtocol, "the library has undone the pinning");
+  if (CPU_COUNT(&own) != (job.has_threads ? std::min(job.cpus, CPU_SETSIZE) : 1))
+    return fail(ErrorCode::kProtocol, "the library has undone the pinning");
   if (rank == job.rank && size == job.ranks) return {};
   return fail(ErrorCode::kProtocol,
               fmt::format("the launcher started rank {} of {}, but the library sees rank {} of {}", job.rank,

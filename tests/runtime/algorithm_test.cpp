@@ -52,7 +52,8 @@ TEST_CASE("a user's choice stands for the number of hosts that it is for") {
 }
 
 TEST_CASE("a choice that cannot be meant is refused with what could stand there") {
-  for (const char* text : {"slices", "allreduce=", "allreduce=fast", "broadcast=tree", "allreduce=slices=tree", ","}) {
+  for (const char* text :
+       {"slices", "allreduce=", "allreduce=fast", "broadcast=tree", "allreduce=slices=tree", ","}) {
     CAPTURE(text);
     const auto parsed = AlgorithmOverrides::parse(text);
     REQUIRE_FALSE(parsed.has_value());
@@ -63,7 +64,8 @@ TEST_CASE("a choice that cannot be meant is refused with what could stand there"
 TEST_CASE("the table is printed a rule a line") {
   const std::string text = explain_choices();
   CHECK_THAT(text, Catch::Matchers::StartsWith("allreduce, one host: whole\n"));
-  CHECK_THAT(text, Catch::Matchers::Contains("allreduce, several hosts, up to 16, from 16 KiB a lane: units\n"));
+  CHECK_THAT(text,
+             Catch::Matchers::Contains("allreduce, several hosts, up to 16, from 16 KiB a lane: units\n"));
 }
 
 TEST_CASE("every algorithm gives the same bits on one host") {

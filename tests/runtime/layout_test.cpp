@@ -1,8 +1,8 @@
 // Which ranks are on which host, and how calls are cut for them.
 #include "runtime/src/bootstrap/host_layout.h"
 
-#include "runtime/src/collective/chunking.h"
 #include "runtime/src/cluster/slot_areas.h"
+#include "runtime/src/collective/chunking.h"
 #include "runtime/src/link/control_frame.h"
 #include "runtime/src/transport/tcp/link_hello.h"
 #include "support/catch.h"

@@ -89,7 +89,9 @@ std::vector<Trial> trials(int ranks) {
 void check_heap(ddl_context* context) {
   const int rank = ddl_rank(context), ranks = ddl_size(context);
   for (const Trial& trial : trials(ranks)) {
-    const auto parts = [ranks](std::uint64_t per_rank) { return per_rank == 0 ? 1 : static_cast<std::uint64_t>(ranks); };
+    const auto parts = [ranks](std::uint64_t per_rank) {
+      return per_rank == 0 ? 1 : static_cast<std::uint64_t>(ranks);
+    };
     const std::uint64_t sent = kCount * parts(trial.send_parts), received = kCount * parts(trial.recv_parts);
     std::vector<float> input(sent), wanted(received, -1.0f);
     for (std::uint64_t e = 0; e < sent; ++e) {
@@ -114,7 +116,8 @@ void check_heap(ddl_context* context) {
       const bool is_told = std::string(trial.name) != "reduce" || rank == ranks - 1;
       const bool is_broadcast = std::string(trial.name) == "broadcast";
       if (is_told && !is_broadcast) {
-        expect(std::memcmp(send, wanted.data(), received * sizeof(float)) == 0, what + ", in place: other bits");
+        expect(std::memcmp(send, wanted.data(), received * sizeof(float)) == 0,
+               what + ", in place: other bits");
       }
     }
   }
@@ -150,7 +153,8 @@ TEST_CASE("ranks that are processes reach each other's heap, and so do those of 
       HeapBuffer buffer(context, kCount);
       for (int round = 0; round < 3; ++round) {
         std::fill(buffer.data(), buffer.data() + kCount, static_cast<float>(place.rank()));
-        expect_ok(ddl_allreduce(context, buffer.data(), buffer.data(), kCount, DDL_FLOAT32, DDL_SUM, &options), "");
+        expect_ok(
+            ddl_allreduce(context, buffer.data(), buffer.data(), kCount, DDL_FLOAT32, DDL_SUM, &options), "");
         expect(buffer.data()[kCount - 1] == (place.rank() % 2 == 0 ? 2.0f : 4.0f), "wrong sum");
       }
     }
@@ -177,7 +181,8 @@ TEST_CASE("the heap gives zeroed memory, takes it back, and refuses what is not 
     expect(third == first, "freed memory is not used again");
     const auto* bytes = static_cast<const unsigned char*>(third);
     expect(std::accumulate(bytes, bytes + 150'000, 0) == 0, "memory is not zero");
-    expect_status(ddl_free(context, static_cast<char*>(third) + 64), DDL_ERROR_INVALID_ARGUMENT, "inside of a block");
+    expect_status(ddl_free(context, static_cast<char*>(third) + 64), DDL_ERROR_INVALID_ARGUMENT,
+                  "inside of a block");
     int own = 0;
     expect_status(ddl_free(context, &own), DDL_ERROR_INVALID_ARGUMENT, "not of the heap");
     expect_ok(ddl_free(context, third), "free");

@@ -200,8 +200,8 @@ DDL_API ddl_status ddl_alltoall(ddl_context* context, const void* send, void* re
  *  elements that came from rank r. Both arrays have an entry per rank and belong to this rank alone.
  *  If some rank has too little room, every rank gets DDL_ERROR_MISMATCH and nothing but recv_counts is written. Not in
  *  place. */
-DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const uint64_t* send_counts, void* recv,
-                                 uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
+DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const uint64_t* send_counts,
+                                 void* recv, uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
                                  const ddl_call_options* options);
 
 /** Gives bytes of zeroed memory, aligned to a page, that the ranks of this host can all reach. It is used like any other;

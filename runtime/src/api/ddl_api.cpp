@@ -125,7 +125,8 @@ Outcome describe_call(const Arguments& arguments, const ddl_call_options& option
 }
 
 /// Checks everything, then makes the call.
-ddl_status collective(ddl_context* handle, const ddl_call_options* given, const Arguments& arguments) noexcept {
+ddl_status collective(ddl_context* handle, const ddl_call_options* given,
+                      const Arguments& arguments) noexcept {
   return guarded([&] {
     if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
     ddl_call_options options = DDL_CALL_OPTIONS_INIT;
@@ -134,7 +135,8 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given, const 
     if (!set) return report(no_such_set(options.process_set));
     Request request;
     const auto ranks = static_cast<size_t>(set->size());
-    if (auto described = describe_call(arguments, options, ranks, request.call); !described) return report(described);
+    if (auto described = describe_call(arguments, options, ranks, request.call); !described)
+      return report(described);
     request.send = static_cast<const std::byte*>(arguments.send);
     request.recv = static_cast<std::byte*>(arguments.recv);
     if (arguments.counts != nullptr) request.counts = {arguments.counts, ranks};
@@ -165,8 +167,8 @@ Outcome check_list(std::span<const int32_t> list, int size) {
   std::vector<bool> seen(static_cast<size_t>(size), false);
   for (const int32_t rank : list) {
     if (rank < 0 || rank >= size) {
-      return failed(DDL_ERROR_INVALID_ARGUMENT, "ranks: " + std::to_string(rank) + " is not a rank of 0 to " +
-                                                    std::to_string(size - 1));
+      return failed(DDL_ERROR_INVALID_ARGUMENT,
+                    "ranks: " + std::to_string(rank) + " is not a rank of 0 to " + std::to_string(size - 1));
     }
     if (seen[static_cast<size_t>(rank)]) {
       return failed(DDL_ERROR_INVALID_ARGUMENT, "ranks: " + std::to_string(rank) + " is there twice");
@@ -237,8 +239,8 @@ ddl_status ddl_allreduce(ddl_context* context, const void* send, void* recv, uin
   return collective(context, options, {CallKind::kAllreduce, send, recv, count, nullptr, dtype, op});
 }
 
-ddl_status ddl_reduce(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype, ddl_op op,
-                      int32_t root, const ddl_call_options* options) {
+ddl_status ddl_reduce(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype,
+                      ddl_op op, int32_t root, const ddl_call_options* options) {
   return collective(context, options, {CallKind::kReduce, send, recv, count, nullptr, dtype, op, root});
 }
 
@@ -247,8 +249,8 @@ ddl_status ddl_reduce_scatter(ddl_context* context, const void* send, void* recv
   return collective(context, options, {CallKind::kReduceScatter, send, recv, 0, counts, dtype, op});
 }
 
-ddl_status ddl_scan(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype, ddl_op op,
-                    const ddl_call_options* options) {
+ddl_status ddl_scan(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype,
+                    ddl_op op, const ddl_call_options* options) {
   return collective(context, options, {CallKind::kScan, send, recv, count, nullptr, dtype, op});
 }
 
@@ -286,8 +288,9 @@ ddl_status ddl_alltoall(ddl_context* context, const void* send, void* recv, uint
 ddl_status ddl_alltoallv(ddl_context* context, const void* send, const uint64_t* send_counts, void* recv,
                          uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
                          const ddl_call_options* options) {
-  return collective(context, options,
-                    {CallKind::kAlltoallv, send, recv, 0, send_counts, dtype, DDL_SUM, 0, recv_capacity, recv_counts});
+  return collective(
+      context, options,
+      {CallKind::kAlltoallv, send, recv, 0, send_counts, dtype, DDL_SUM, 0, recv_capacity, recv_counts});
 }
 
 ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* options) {

@@ -33,12 +33,14 @@ struct Extents {
 /// a + b, or a * b, unless that is more than a buffer can hold.
 std::optional<std::uint64_t> limited_sum(std::uint64_t a, std::uint64_t b) {
   std::uint64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum) || sum > static_cast<std::uint64_t>(PTRDIFF_MAX)) return std::nullopt;
+  if (__builtin_add_overflow(a, b, &sum) || sum > static_cast<std::uint64_t>(PTRDIFF_MAX))
+    return std::nullopt;
   return sum;
 }
 std::optional<std::uint64_t> limited_product(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product) || product > static_cast<std::uint64_t>(PTRDIFF_MAX)) return std::nullopt;
+  if (__builtin_mul_overflow(a, b, &product) || product > static_cast<std::uint64_t>(PTRDIFF_MAX))
+    return std::nullopt;
   return product;
 }
 
@@ -132,7 +134,8 @@ Outcome check_pointer(const Extent& extent, ddl_dtype dtype) {
 Outcome check_overlap(const Extents& extents, std::size_t element) {
   const auto end = [element](const Extent& extent) { return address(extent.data) + extent.count * element; };
   const Extent &send = extents.send, &recv = extents.recv;
-  if (send.count == 0 || recv.count == 0 || address(send.data) >= end(recv) || address(recv.data) >= end(send)) {
+  if (send.count == 0 || recv.count == 0 || address(send.data) >= end(recv) ||
+      address(recv.data) >= end(send)) {
     return {};
   }
   if (extents.in_place &&
@@ -149,7 +152,8 @@ Outcome check_overlap(const Extents& extents, std::size_t element) {
 }
 
 Outcome check_operation(const Call& call) {
-  if (op_name_or_null(call.op) == nullptr) return invalid("op " + std::to_string(call.op) + " does not exist");
+  if (op_name_or_null(call.op) == nullptr)
+    return invalid("op " + std::to_string(call.op) + " does not exist");
   if (!op_applies(call.op, call.dtype))
     return invalid(std::string("there is no ") + op_name(call.op) + " of " + dtype_name(call.dtype));
   if (call.kind == CallKind::kScan && call.op == DDL_AVERAGE) {
@@ -157,7 +161,8 @@ Outcome check_operation(const Call& call) {
   }
   for (const double scale : {call.prescale, call.postscale}) {
     if (!std::isfinite(scale) || scale == 0) {
-      return invalid("prescale and postscale are finite and not 0; initialise the struct with DDL_CALL_OPTIONS_INIT");
+      return invalid(
+          "prescale and postscale are finite and not 0; initialise the struct with DDL_CALL_OPTIONS_INIT");
     }
     if (scale != 1 && call.dtype == DDL_BOOL) return invalid("bool cannot be scaled");
   }
@@ -175,16 +180,19 @@ Outcome check_request(const Request& request, int rank, int size) {
     if (auto operation = check_operation(call); !operation) return operation;
   }
   if (has_root(call.kind) && (call.root < 0 || call.root >= size)) {
-    return invalid("root " + std::to_string(call.root) + " is not a rank of 0 to " + std::to_string(size - 1));
+    return invalid("root " + std::to_string(call.root) + " is not a rank of 0 to " +
+                   std::to_string(size - 1));
   }
   const bool has_counts = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kAllgatherv ||
                           call.kind == CallKind::kAlltoallv;
   if (has_counts && request.counts.data() == nullptr) {
     return invalid(call.kind == CallKind::kAlltoallv ? "send_counts is null" : "counts is null");
   }
-  if (call.kind == CallKind::kAlltoallv && request.recv_counts == nullptr) return invalid("recv_counts is null");
+  if (call.kind == CallKind::kAlltoallv && request.recv_counts == nullptr)
+    return invalid("recv_counts is null");
   const auto extents = extents_of(request, rank, size);
-  if (!extents || !limited_product(extents->send.count, element) || !limited_product(extents->recv.count, element)) {
+  if (!extents || !limited_product(extents->send.count, element) ||
+      !limited_product(extents->recv.count, element)) {
     return invalid("count " + std::to_string(call.count) + " does not fit into memory");
   }
   if (auto send = check_pointer(extents->send, call.dtype); !send) return send;

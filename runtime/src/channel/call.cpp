@@ -86,7 +86,8 @@ std::uint64_t Call::fingerprint() const {
   std::uint64_t print = mix(mix(what) ^ count);
   if (counts != 0) print = mix(print ^ counts);
   if (prescale != 1.0 || postscale != 1.0) {
-    print = mix(mix(print ^ std::bit_cast<std::uint64_t>(prescale)) ^ std::bit_cast<std::uint64_t>(postscale));
+    print =
+        mix(mix(print ^ std::bit_cast<std::uint64_t>(prescale)) ^ std::bit_cast<std::uint64_t>(postscale));
   }
   return print;
 }

@@ -38,7 +38,7 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentW
                 wish.heap_bytes % kPageBytes == 0 && memory.size() == bytes_for(members, wish),
             std::to_string(members) + " members, slots of " + std::to_string(wish.slot_bytes));
   const Segment segment(memory.data(), members, wish.slot_bytes, wish.heap_bytes);
-  new (memory.data()) SegmentHeader{kMagic, kLayoutVersion, static_cast<std::uint32_t>(members),
+  new (memory.data()) SegmentHeader{kMagic,          kLayoutVersion,  static_cast<std::uint32_t>(members),
                                     wish.slot_bytes, wish.heap_bytes, wish.first_sequence};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {

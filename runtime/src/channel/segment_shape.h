@@ -12,7 +12,7 @@ inline constexpr int kMaxMembers = 1024;
 /// What the first rank of a group asks of the segment that it makes.
 struct SegmentWish {
   std::size_t slot_bytes = std::size_t{32} << 10;  ///< one staging slot; a multiple of 64
-  std::size_t heap_bytes = 0;        ///< of each member's part of the shared heap; a multiple of the page size
+  std::size_t heap_bytes = 0;  ///< of each member's part of the shared heap; a multiple of the page size
   std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
 };
 

@@ -85,8 +85,8 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   return {};
 }
 
-Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element, const std::byte* send,
-                      std::byte* recv, CallDeadline deadline) {
+Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element,
+                      const std::byte* send, std::byte* recv, CallDeadline deadline) {
   ClusterMove work(place(), blocks, element, send, recv);
   return run(work, request.call, deadline);
 }
@@ -203,7 +203,8 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
                              : step.merge == Merge::kPeerOnRight ? Verdict::merge(verdict, other.verdict)
                                                                  : Verdict::merge(other.verdict, verdict);
       const bool is_usable = merged.has_odd == 0;
-      if (is_usable && other.payload_bytes != own_bytes) return lane_->out_of_step(step.host, channel_.call());
+      if (is_usable && other.payload_bytes != own_bytes)
+        return lane_->out_of_step(step.host, channel_.call());
       if (!is_usable) scrap.resize(other.payload_bytes);
       lane_->post_receive(
           step.host, is_usable ? std::span(buffers.received).first(own_bytes) : std::span(scrap), receiving);

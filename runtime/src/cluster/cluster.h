@@ -43,8 +43,8 @@ class Cluster {
 
   /// lane: null on ranks that have none. channel has slots of areas.slot_bytes(). All but layout outlive this. has_mesh:
   /// the lanes of all ranks are connected with all hosts already.
-  Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane, bool has_mesh,
-          ConnectMesh connect_mesh, FaultInjector& fault);
+  Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
+          bool has_mesh, ConnectMesh connect_mesh, FaultInjector& fault);
 
   Outcome run(const Request& request, CallDeadline deadline);
 

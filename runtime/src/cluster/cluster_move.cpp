@@ -34,8 +34,8 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
 
 }  // namespace
 
-ClusterMove::ClusterMove(ClusterPlace place, const BlockMove& move, std::size_t element, const std::byte* send,
-                         std::byte* recv)
+ClusterMove::ClusterMove(ClusterPlace place, const BlockMove& move, std::size_t element,
+                         const std::byte* send, std::byte* recv)
     : ClusterCall(place),
       move_(move),
       element_(element),
@@ -97,8 +97,7 @@ void ClusterMove::take_inputs(std::uint64_t chunk) {
     if (piece.count == 0) continue;
     std::byte* const to = place_of(from, chunk);
     // What stands in its place already, in place, is not copied onto itself.
-    const bool is_there =
-        from == own && to == send_ + (move_.send_offset(own, own) + piece.first) * element_;
+    const bool is_there = from == own && to == send_ + (move_.send_offset(own, own) + piece.first) * element_;
     if (!is_there) copy_bytes(to, input_of(i) + input_at(own), piece.count * element_);
   }
 }
@@ -156,7 +155,8 @@ void ClusterMove::take(std::uint64_t chunk) {
   for (int lane = 0; lane < layout().lanes(); ++lane) {
     for_arriving(chunk, lane, [&](const Part& part) {
       if (part.to != own && !move_.is_shared()) return;
-      copy_bytes(place_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at, part.bytes);
+      copy_bytes(place_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
+                 part.bytes);
     });
   }
 }

@@ -31,15 +31,16 @@ class ClusterMove final : public ClusterCall {
   struct Part {
     int from = 0;
     int to = 0;
-    ElementRange slice;    ///< of the chunk's piece of the block
-    std::size_t at = 0;    ///< where it stands in the bytes of its lane, counted from the first part
+    ElementRange slice;  ///< of the chunk's piece of the block
+    std::size_t at = 0;  ///< where it stands in the bytes of its lane, counted from the first part
     std::size_t bytes = 0;
   };
 
   /// Calls each(part) for all that go from one host to another by one lane, in the order in which they lie there. at: where
   /// the first stands. Returns where the last ends.
   template <class Each>
-  std::size_t for_parts(int from_host, int to_host, std::uint64_t chunk, int lane, std::size_t at, Each each) const;
+  std::size_t for_parts(int from_host, int to_host, std::uint64_t chunk, int lane, std::size_t at,
+                        Each each) const;
   /// Calls each(part) for all that come from other hosts.
   template <class Each>
   std::size_t for_arriving(std::uint64_t chunk, int lane, Each each) const;

@@ -97,9 +97,7 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& re
                                   area_bytes() / partial_ / static_cast<std::size_t>(move_.ranks())),
           1)) {}
 
-std::uint64_t ClusterReduceScatter::chunks() const {
-  return (move_.longest() + per_chunk_ - 1) / per_chunk_;
-}
+std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 
 Combine ClusterReduceScatter::combine() const { return combine_of(request_); }
 

@@ -37,7 +37,7 @@ class ClusterReduce final : public ClusterCall {
   std::size_t element_;
   std::size_t partial_;  ///< bytes of an element on its way between hosts
   int ranks_;
-  int root_host_ = -1;   ///< -1: all hosts take the result
+  int root_host_ = -1;  ///< -1: all hosts take the result
   Chunking chunking_;
   bool goes_by_units_;
 };

@@ -41,7 +41,8 @@ class HostRun {
   SliceBuffers& buffers() { return buffers_; }
 
   /// Begins with buffers().value. lane outlives the run. hosts: how many there are.
-  void begin(Lane& lane, Route route, int hosts, const Combine& combine, std::uint64_t call, std::uint64_t chunk);
+  void begin(Lane& lane, Route route, int hosts, const Combine& combine, std::uint64_t call,
+             std::uint64_t chunk);
   /// Goes on as far as what has been sent and received allows; true when there is nothing left to do.
   bool advance();
   bool is_done() const { return stage_ == route_.size(); }

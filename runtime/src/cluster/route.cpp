@@ -40,8 +40,8 @@ Stage allgather_stage(const std::vector<std::size_t>& units, int own) {
   const auto ranges = laid_out(units);
   Stage stage;
   for_others(static_cast<int>(units.size()), own, [&](int host) {
-    stage.transfers.push_back(
-        {host, ranges[static_cast<std::size_t>(own)], ranges[static_cast<std::size_t>(host)], Merge::kReplace});
+    stage.transfers.push_back({host, ranges[static_cast<std::size_t>(own)],
+                               ranges[static_cast<std::size_t>(host)], Merge::kReplace});
   });
   return stage;
 }

@@ -22,7 +22,8 @@ struct SlotAreas {
   /// staging_bytes is a multiple of kLineBytes. There is room for a line of every rank's, and for an element of every
   /// rank's for each rank of the largest host.
   static SlotAreas of(std::size_t staging_bytes, int ranks, int largest_host) {
-    const std::size_t line = std::max(kLineBytes, static_cast<std::size_t>(largest_host) * sizeof(std::uint64_t));
+    const std::size_t line =
+        std::max(kLineBytes, static_cast<std::size_t>(largest_host) * sizeof(std::uint64_t));
     const std::size_t least = static_cast<std::size_t>(ranks) * line;
     return {std::max(staging_bytes, (least + kLineBytes - 1) / kLineBytes * kLineBytes)};
   }

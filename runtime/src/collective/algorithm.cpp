@@ -79,16 +79,17 @@ Result<AlgorithmOverrides> AlgorithmOverrides::parse(std::string_view text) {
     bool is_known = false;
     for (const CallKind kind : {CallKind::kAllreduce, CallKind::kReduce}) {
       for (const Algorithm algorithm : kNamed) {
-        if (pair.size() != 2 || trim(pair[0]) != call_kind_name(kind) || trim(pair[1]) != algorithm_name(algorithm))
+        if (pair.size() != 2 || trim(pair[0]) != call_kind_name(kind) ||
+            trim(pair[1]) != algorithm_name(algorithm))
           continue;
         overrides.chosen_[static_cast<std::size_t>(kind)] = algorithm;
         is_known = true;
       }
     }
     if (!is_known) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "\"" + std::string(part) +
-                      "\" is none of allreduce or reduce, \"=\", and whole or slices (one host), tree or units (several)");
+      return fail(ErrorCode::kInvalidArgument, "\"" + std::string(part) +
+                                                   "\" is none of allreduce or reduce, \"=\", and whole or "
+                                                   "slices (one host), tree or units (several)");
     }
   }
   return overrides;

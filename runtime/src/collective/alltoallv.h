@@ -20,8 +20,9 @@ Outcome alltoallv(const Request& request, int ranks, int own, Move move, Number 
   const std::size_t row = size + 1;
   std::vector<std::uint64_t> mine{request.recv_capacity}, rows(row * size);
   mine.insert(mine.end(), request.counts.begin(), request.counts.end());
-  if (auto told = move(request, BlockMove::allgather(ranks, row), sizeof(std::uint64_t),
-                       reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(rows.data()));
+  if (auto told =
+          move(request, BlockMove::allgather(ranks, row), sizeof(std::uint64_t),
+               reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(rows.data()));
       !told) {
     return told;
   }
@@ -36,9 +37,10 @@ Outcome alltoallv(const Request& request, int ranks, int own, Move move, Number 
     std::uint64_t arriving = 0;
     for (std::size_t from = 0; from < size; ++from) arriving += counts[from * size + to];
     if (arriving > rows[to * row]) {
-      return failed(DDL_ERROR_MISMATCH, "alltoallv: rank " + std::to_string(request.job_ranks[to]) + " is sent " +
-                                            std::to_string(arriving) + " elements but has room for " +
-                                            std::to_string(rows[to * row]) + " (recv_capacity)");
+      return failed(DDL_ERROR_MISMATCH, "alltoallv: rank " + std::to_string(request.job_ranks[to]) +
+                                            " is sent " + std::to_string(arriving) +
+                                            " elements but has room for " + std::to_string(rows[to * row]) +
+                                            " (recv_capacity)");
     }
   }
   Request second = request;

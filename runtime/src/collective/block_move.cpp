@@ -50,8 +50,9 @@ std::uint64_t BlockMove::count_of(int from, int to) const {
     case Counts::kOne: break;
     case Counts::kPerSender: return counts_[static_cast<std::size_t>(from)];
     case Counts::kPerReceiver: return counts_[static_cast<std::size_t>(to)];
-    case Counts::kMatrix: return counts_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
-                                         static_cast<std::size_t>(to)];
+    case Counts::kMatrix:
+      return counts_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
+                     static_cast<std::size_t>(to)];
   }
   return counts_.front();
 }

@@ -48,9 +48,7 @@ class BlockMove {
   int blocks_per_sender() const { return is_shared_ ? 1 : ranks_; }
 
   /// Elements of the block of from for to; 0 if from does not send or to does not receive.
-  std::uint64_t count(int from, int to) const {
-    return sends(from) && receives(to) ? count_of(from, to) : 0;
-  }
+  std::uint64_t count(int from, int to) const { return sends(from) && receives(to) ? count_of(from, to) : 0; }
   /// Where the block begins in the buffer of the sender, and of the receiver, in elements; of rank ranks(): where the last
   /// one ends.
   std::uint64_t send_offset(int from, int to) const;

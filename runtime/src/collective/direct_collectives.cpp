@@ -46,7 +46,8 @@ bool all_reachable(const std::vector<Place>& places, const Request& request, con
   for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
     const Place& place = places[static_cast<std::size_t>(rank)];
     const bool sends = blocks == nullptr || blocks->sends(rank);
-    const bool is_pushed_to = blocks == nullptr && (request.call.kind != CallKind::kReduce || rank == request.call.root);
+    const bool is_pushed_to =
+        blocks == nullptr && (request.call.kind != CallKind::kReduce || rank == request.call.root);
     if (sends && place.send == kNowhere) return false;
     if (is_pushed_to && place.recv == kNowhere) return false;
     // What others are yet to read would be overwritten.
@@ -77,7 +78,8 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Plac
   for (std::uint64_t first = cut(own); first < cut(own + 1); first += per_block) {
     const std::uint64_t count = std::min(per_block, cut(own + 1) - first);
     const std::size_t offset = first * element;
-    for (std::size_t rank = 0; rank < places.size(); ++rank) inputs[rank] = heap.at(places[rank].send) + offset;
+    for (std::size_t rank = 0; rank < places.size(); ++rank)
+      inputs[rank] = heap.at(places[rank].send) + offset;
     // In place, all inputs have been read before the first output is written.
     reduce_chunk(request.reduction(), inputs, block.data(), count);
     for (std::byte* output : outputs) copy_bytes(output + offset, block.data(), count * element);
@@ -93,8 +95,8 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
     const int from = (own + distance) % blocks.ranks();
     const std::uint64_t count = blocks.count(from, own);
     if (count == 0) continue;
-    const std::byte* const source =
-        channel.heap().at(places[static_cast<std::size_t>(from)].send) + blocks.send_offset(from, own) * element;
+    const std::byte* const source = channel.heap().at(places[static_cast<std::size_t>(from)].send) +
+                                    blocks.send_offset(from, own) * element;
     copy_bytes(request.recv + blocks.recv_offset(from, own) * element, source, count * element);
   }
 }
@@ -122,7 +124,8 @@ void reduce_own_part(Channel& channel, const Request& request, const BlockMove& 
 std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,
                                   CallDeadline deadline) {
   const std::uint64_t largest = blocks == nullptr ? request.call.count : blocks->longest();
-  const bool is_worth_it = channel.size() > 1 && largest * known_element_size(request.dtype()) >= kDirectFrom &&
+  const bool is_worth_it = channel.size() > 1 &&
+                           largest * known_element_size(request.dtype()) >= kDirectFrom &&
                            channel.slot_bytes() > FlagLine::kPayloadBytes;
   if (!is_worth_it || !channel.somebody_uses_heap()) return std::nullopt;
   if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;

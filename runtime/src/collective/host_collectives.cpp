@@ -49,7 +49,8 @@ Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take ta
 Outcome combine_everything(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t element = known_element_size(request.dtype());
   const std::uint64_t count = request.call.count;
-  const std::uint64_t per_chunk = std::max<std::uint64_t>(std::min<std::uint64_t>(count, channel.slot_bytes() / element), 1);
+  const std::uint64_t per_chunk =
+      std::max<std::uint64_t>(std::min<std::uint64_t>(count, channel.slot_bytes() / element), 1);
   if (auto begun = channel.begin(request.call, deadline, per_chunk * element); !begun) return begun;
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
   const int inputs = request.call.kind == CallKind::kScan ? channel.index() + 1 : channel.size();
@@ -80,7 +81,8 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
   const std::size_t element = known_element_size(request.dtype());
   const std::size_t most = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
-  const std::size_t area = std::min(most, (request.call.count * element + kLineBytes - 1) / kLineBytes * kLineBytes);
+  const std::size_t input_bytes = std::max<std::size_t>(request.call.count * element, 1);
+  const std::size_t area = std::min(most, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
   const Chunking chunking{request.call.count, area / element, channel.size()};
   if (auto begun = channel.begin(request.call, deadline, 2 * area); !begun) return begun;
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
@@ -112,7 +114,8 @@ Outcome combine(Channel& channel, const Request& request, CallDeadline deadline)
   const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
   // Slices need room for an input and a result in a slot.
   const bool has_slices = algorithm == Algorithm::kSlices && channel.slot_bytes() >= 2 * kLineBytes;
-  return has_slices ? combine_slices(channel, request, deadline) : combine_everything(channel, request, deadline);
+  return has_slices ? combine_slices(channel, request, deadline)
+                    : combine_everything(channel, request, deadline);
 }
 
 /// Chunks of a move with one sender are not cut smaller: the exchange would cost more than the overlap saves.
@@ -176,7 +179,8 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
       });
 }
 
-Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move, CallDeadline deadline) {
+Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move,
+                       CallDeadline deadline) {
   const std::size_t element = known_element_size(request.dtype());
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
@@ -208,8 +212,8 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
 Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline) {
   const auto move = [&](const BlockMove& blocks) {
     if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
-    return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send, request.recv,
-                       deadline);
+    return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send,
+                       request.recv, deadline);
   };
   const int ranks = channel.size();
   const Call& call = request.call;
@@ -232,12 +236,11 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
     case CallKind::kScatter: return move(BlockMove::scatter(ranks, call.root, call.count));
     case CallKind::kAlltoall: return move(BlockMove::alltoall(ranks, call.count));
     case CallKind::kAlltoallv:
-      return alltoallv(request, ranks, channel.index(),
-                       [&](const Request& part, const BlockMove& blocks, std::size_t element,
-                           const std::byte* send, std::byte* recv) {
-                         return move_blocks(channel, part, blocks, element, send, recv, deadline);
-                       },
-                       [&] { return channel.call().number; });
+      return alltoallv(
+          request, ranks, channel.index(),
+          [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
+              std::byte* recv) { return move_blocks(channel, part, blocks, element, send, recv, deadline); },
+          [&] { return channel.call().number; });
     case CallKind::kMakeSets:
     case CallKind::kBarrier: {
       if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;

@@ -86,7 +86,8 @@ Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) 
     auto texts = gather_texts(parent, text, deadline);
     if (!texts) return tl::unexpected(to_failure(texts.error()));
     std::vector<Coloring> all(texts->size());
-    for (std::size_t rank = 0; rank < all.size(); ++rank) std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
     return join_set(parent, members_of_color(all, parent.rank()), deadline, id);
   });
 }
@@ -121,7 +122,8 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   for (std::size_t rank = 0; rank < failures->size(); ++rank) {
     if ((*failures)[rank].empty()) continue;
     return failed(DDL_ERROR_BOOTSTRAP, "no process set was made: rank " +
-                                           std::to_string(parent.job_ranks()[rank]) + ": " + (*failures)[rank]);
+                                           std::to_string(parent.job_ranks()[rank]) + ": " +
+                                           (*failures)[rank]);
   }
   if (!set) return {};
   {
@@ -140,7 +142,8 @@ Outcome Context::free_set(std::uint64_t id) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "DDL_WORLD cannot be freed; ddl_finalize() leaves it");
   }
   const std::shared_ptr<ProcessSet> found = set(id);
-  if (!found) return failed(DDL_ERROR_INVALID_ARGUMENT, "process set " + std::to_string(id) + " does not exist");
+  if (!found)
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "process set " + std::to_string(id) + " does not exist");
   if (auto left = found->leave(); !left && left.error().status == DDL_ERROR_BUSY) return left;
   const std::unique_lock lock(mutex_);
   sets_.erase(id);
@@ -159,8 +162,8 @@ Outcome Context::free_memory(void* memory) { return world_->heap().free(memory, 
 
 Outcome Context::leave() {
   const auto all = sets();
-  const bool is_idle =
-      world_->is_idle() && std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
+  const bool is_idle = world_->is_idle() &&
+                       std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
   if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
   for (const auto& set : all) (void)set->leave();
   const Outcome left = world_->leave();

@@ -63,7 +63,8 @@ class Context {
     return {settings_, transports_, watcher_, fault_, is_world ? nullptr : &world_->heap(), is_world};
   }
   /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its calls.
-  Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline, std::uint64_t& id);
+  Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
+                   std::uint64_t& id);
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
   /// The world has been aborted: so is everything.
   void tell_sets(const AbortNotice& notice) const;
@@ -73,7 +74,8 @@ class Context {
   FaultInjector fault_;
   Watcher watcher_;
   std::shared_ptr<ProcessSet> world_;
-  bool tells_first_ = false;  ///< the launcher waits to hear of the first collective; guarded by the world's lock
+  bool tells_first_ =
+      false;  ///< the launcher waits to hear of the first collective; guarded by the world's lock
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< beside the world; guarded by mutex_
   std::uint64_t last_id_ = 0;                                  ///< guarded by mutex_

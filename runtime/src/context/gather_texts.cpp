@@ -7,7 +7,8 @@ namespace {
 
 /// In place.
 template <class T>
-Status reduce_all(ProcessSet& set, std::vector<T>& values, ddl_dtype dtype, ddl_op op, CallDeadline deadline) {
+Status reduce_all(ProcessSet& set, std::vector<T>& values, ddl_dtype dtype, ddl_op op,
+                  CallDeadline deadline) {
   Request request;
   request.call = make_call(CallKind::kAllreduce, values.size(), dtype);
   request.call.op = static_cast<std::uint8_t>(op);
@@ -19,7 +20,8 @@ Status reduce_all(ProcessSet& set, std::vector<T>& values, ddl_dtype dtype, ddl_
 
 }  // namespace
 
-Result<std::vector<std::string>> gather_texts(ProcessSet& set, const std::string& own, CallDeadline deadline) {
+Result<std::vector<std::string>> gather_texts(ProcessSet& set, const std::string& own,
+                                              CallDeadline deadline) {
   const auto ranks = static_cast<std::size_t>(set.size()), rank = static_cast<std::size_t>(set.rank());
   std::vector<std::uint64_t> lengths(ranks, 0);
   lengths[rank] = own.size();

@@ -56,7 +56,8 @@ std::vector<int> first_partners(const HostLayout& layout) {
 }
 
 /// Puts what the others need, then waits for everybody: one fence for both transports.
-Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between_hosts, const SegmentWish& wish) {
+Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between_hosts,
+            const SegmentWish& wish) {
   Status offered = within_host.offer(bootstrap, wish);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
   DDL_TRY(bootstrap.fence(Deadline::never()));
@@ -65,7 +66,8 @@ Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between
 
 }  // namespace
 
-Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap,
+Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
+                                                     std::unique_ptr<Bootstrap> bootstrap,
                                                      std::vector<int> job_ranks, FaultInjector fault,
                                                      OnAbort on_abort, std::uint32_t first_sequence) {
   const Membership& membership = bootstrap->membership();
@@ -82,10 +84,10 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around, std
   // Sentences name ranks of the job.
   for (Member& member : group->members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
 
-  std::unique_ptr<ProcessSet> set(new ProcessSet(around, std::move(bootstrap), std::move(job_ranks), *std::move(group),
-                                                 *segment, std::move(fault), std::move(on_abort)));
-  const WaitPolicy policy =
-      WaitPolicy::for_group(segment->members(), set->group_.cpus, around.settings.spin);
+  std::unique_ptr<ProcessSet> set(new ProcessSet(around, std::move(bootstrap), std::move(job_ranks),
+                                                 *std::move(group), *segment, std::move(fault),
+                                                 std::move(on_abort)));
+  const WaitPolicy policy = WaitPolicy::for_group(segment->members(), set->group_.cpus, around.settings.spin);
   if (set->membership().layout.host_count() > 1) {
     DDL_TRY(set->connect_hosts(std::move(between_hosts), *segment, policy));
   }
@@ -93,8 +95,9 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around, std
   return set;
 }
 
-ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap, std::vector<int> job_ranks,
-                       SharedGroup group, Segment segment, FaultInjector fault, OnAbort on_abort)
+ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap,
+                       std::vector<int> job_ranks, SharedGroup group, Segment segment, FaultInjector fault,
+                       OnAbort on_abort)
     : around_(around),
       bootstrap_(std::move(bootstrap)),
       job_ranks_(std::move(job_ranks)),
@@ -112,16 +115,17 @@ ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootst
 Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hosts) {
   auto links = link_transport_->connect(*bootstrap_, hosts, slot_bytes_);
   if (!links) {
-    return fail(std::move(links.error().during(
-        "connecting " + group_.members[static_cast<std::size_t>(group_.index)].place() + " to other hosts by " +
-        link_transport_->name())));
+    return fail(std::move(
+        links.error().during("connecting " + group_.members[static_cast<std::size_t>(group_.index)].place() +
+                             " to other hosts by " + link_transport_->name())));
   }
   for (PeerLink& link : *links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
   tell_links(*links);
   return links;
 }
 
-Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segment segment, WaitPolicy policy) {
+Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segment segment,
+                                 WaitPolicy policy) {
   const HostLayout& layout = membership().layout;
   link_transport_ = std::move(transport);
   std::unique_ptr<Lane> lane;
@@ -138,7 +142,8 @@ Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segme
   // Nobody else will call, and the key has done its work.
   if (has_mesh) link_transport_.reset();
   cluster_ = std::make_unique<Cluster>(
-      layout, SlotAreas::in_slot(segment.slot_bytes()), channel_, std::move(lane), has_mesh, [this](Lane& own) { return connect_mesh(own); }, fault_);
+      layout, SlotAreas::in_slot(segment.slot_bytes()), channel_, std::move(lane), has_mesh,
+      [this](Lane& own) { return connect_mesh(own); }, fault_);
   return {};
 }
 

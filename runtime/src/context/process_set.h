@@ -34,7 +34,8 @@ struct SetSurroundings {
   FaultInjector& fault;  ///< of what happens while ranks are connected
   /// Of the job's ranks on this host; null for the set whose memory it is part of.
   const SharedHeap* heap;
-  bool watches_deaths;   ///< of the processes of its ranks on this host: one set of a context does, and tells the others
+  bool
+      watches_deaths;  ///< of the processes of its ranks on this host: one set of a context does, and tells the others
 };
 
 /// Owns everything that joining the set made. The identity may be read from any thread; run() and leave() may be called
@@ -46,7 +47,8 @@ class ProcessSet {
 
   /// Joins: connects to the other ranks and begins to watch them. Collective. job_ranks: who the set's ranks are in the
   /// job.
-  static Result<std::unique_ptr<ProcessSet>> join(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap,
+  static Result<std::unique_ptr<ProcessSet>> join(SetSurroundings around,
+                                                  std::unique_ptr<Bootstrap> bootstrap,
                                                   std::vector<int> job_ranks, FaultInjector fault,
                                                   OnAbort on_abort, std::uint32_t first_sequence = 0);
   ~ProcessSet();
@@ -139,7 +141,8 @@ class ProcessSet {
   GroupAbort abort_;
   SharedHeap heap_;
   Channel channel_;
-  std::unique_ptr<LinkTransport> link_transport_;  ///< null without a lane, and when no more connections are to come
+  std::unique_ptr<LinkTransport>
+      link_transport_;  ///< null without a lane, and when no more connections are to come
   std::size_t slot_bytes_;
   std::unique_ptr<ControlLinks> control_;  ///< null without a lane
   std::unique_ptr<Cluster> cluster_;       ///< null on one host

@@ -31,7 +31,8 @@ Result<std::string> SetBootstrap::get(int rank, std::string_view key, Deadline) 
   const Values& values = all_[static_cast<std::size_t>(rank)];
   const auto found = values.find(std::string(key));
   if (found == values.end()) {
-    return fail(ErrorCode::kNotFound, "rank " + std::to_string(rank) + " put nothing under " + std::string(key));
+    return fail(ErrorCode::kNotFound,
+                "rank " + std::to_string(rank) + " put nothing under " + std::string(key));
   }
   return found->second;
 }

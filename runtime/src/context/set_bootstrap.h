@@ -17,7 +17,9 @@ class SetBootstrap final : public Bootstrap {
  public:
   /// parent_ranks: who the set's ranks are in the parent. gather is used by fence() alone.
   SetBootstrap(Membership membership, std::vector<int> parent_ranks, GatherTexts gather)
-      : membership_(std::move(membership)), parent_ranks_(std::move(parent_ranks)), gather_(std::move(gather)) {}
+      : membership_(std::move(membership)),
+        parent_ranks_(std::move(parent_ranks)),
+        gather_(std::move(gather)) {}
 
   const char* name() const override { return "process set"; }
   const Membership& membership() const override { return membership_; }

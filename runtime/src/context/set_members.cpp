@@ -25,7 +25,8 @@ Membership membership_of(const Membership& parent, const std::vector<int>& membe
     return static_cast<int>(std::find(members.begin(), members.end(), parent_rank) - members.begin());
   };
   Membership membership;
-  const std::array<std::uint64_t, 3> names{parent.generation, made, static_cast<std::uint64_t>(members.front())};
+  const std::array<std::uint64_t, 3> names{parent.generation, made,
+                                           static_cast<std::uint64_t>(members.front())};
   membership.generation = static_cast<std::uint32_t>(digest_of(names));
   membership.rank = rank_of(parent.rank);
   membership.size = static_cast<int>(members.size());

@@ -17,7 +17,8 @@ constexpr std::size_t kGrainBytes = std::size_t{64} << 10;
 
 bool is_limited(int resource) {
   rlimit limit{};
-  return ::getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return ::getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0 &&
+         limit.rlim_cur != RLIM_INFINITY;
 }
 
 }  // namespace
@@ -33,17 +34,19 @@ Outcome SharedHeap::allocate(std::uint64_t bytes, void*& memory) {
   memory = nullptr;
   if (!exists()) {
     return failed(DDL_ERROR_UNSUPPORTED,
-                  "there is no shared heap: the address space or file size of this process is limited (ulimit -v, ulimit -f)");
+                  "there is no shared heap: the address space or file size of this process is limited "
+                  "(ulimit -v, ulimit -f)");
   }
   const std::lock_guard lock(mutex_);
   const std::size_t wanted =
       bytes > own_.size() ? own_.size() + 1
                           : std::max<std::size_t>((bytes + kGrainBytes - 1) / kGrainBytes, 1) * kGrainBytes;
-  const auto found =
-      std::find_if(free_.begin(), free_.end(), [wanted](const auto& range) { return range.second >= wanted; });
+  const auto found = std::find_if(free_.begin(), free_.end(),
+                                  [wanted](const auto& range) { return range.second >= wanted; });
   if (found == free_.end()) {
-    return failed(DDL_ERROR_SYSTEM, "the shared heap has no room for " + std::to_string(bytes) + " bytes; this rank's part is " +
-                                        std::to_string(own_.size()) + " bytes");
+    return failed(DDL_ERROR_SYSTEM, "the shared heap has no room for " + std::to_string(bytes) +
+                                        " bytes; this rank's part is " + std::to_string(own_.size()) +
+                                        " bytes");
   }
   const auto [begin, length] = *found;
   free_.erase(found);
@@ -60,7 +63,8 @@ Outcome SharedHeap::free(void* memory, bool quarantined) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory) - reinterpret_cast<std::uintptr_t>(own_.data());
   const auto found = taken_.find(begin);
   if (!exists() || found == taken_.end()) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "memory is not the beginning of a block that ddl_alloc() gave this rank");
+    return failed(DDL_ERROR_INVALID_ARGUMENT,
+                  "memory is not the beginning of a block that ddl_alloc() gave this rank");
   }
   std::size_t from = begin, bytes = found->second;
   taken_.erase(found);
@@ -87,7 +91,8 @@ Outcome SharedHeap::free(void* memory, bool quarantined) {
 std::optional<std::uint64_t> SharedHeap::offset_of(const void* memory, std::size_t bytes) const {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   const auto begin = reinterpret_cast<std::uintptr_t>(all_.data());
-  if (address < begin || address - begin > all_.size() || bytes > all_.size() - (address - begin)) return std::nullopt;
+  if (address < begin || address - begin > all_.size() || bytes > all_.size() - (address - begin))
+    return std::nullopt;
   return address - begin;
 }
 

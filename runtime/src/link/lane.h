@@ -82,7 +82,7 @@ class Lane {
     std::deque<Posted<const std::byte>> sends;
     std::deque<Posted<std::byte>> receives;
     std::vector<Awaited> slices;
-    SliceFrame head;            ///< the frame that is arriving, or has arrived and ...
+    SliceFrame head;             ///< the frame that is arriving, or has arrived and ...
     std::size_t head_bytes = 0;  ///< ... so much of it; whole: nobody has asked for its slice yet
     bool is_broken = false;
     std::string broken_why;
