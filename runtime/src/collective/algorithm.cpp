@@ -11,11 +11,11 @@ enum class Where : std::uint8_t { kOneHost, kHosts };
 
 /// The last rule that applies holds.
 struct Rule {
-  CallKind kind;
-  Where where;
+  std::uint64_t least_bytes_per_part;
   int least_parts;
   int most_hosts;
-  std::uint64_t least_bytes_per_part;
+  CallKind kind;
+  Where where;
   Algorithm algorithm;
 };
 
@@ -24,15 +24,15 @@ constexpr int kAnyHosts = 1 << 30;
 constexpr int kUnitHosts = 16;
 
 constexpr Rule kRules[] = {
-    {CallKind::kAllreduce, Where::kOneHost, 1, 1, 0, Algorithm::kWhole},
+    {0, 1, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kWhole},
     // Two ranks read as many bytes either way, and whole values take half the exchanges.
-    {CallKind::kAllreduce, Where::kOneHost, 3, 1, 4 << 10, Algorithm::kSlices},
-    {CallKind::kAllreduce, Where::kHosts, 1, kAnyHosts, 0, Algorithm::kTree},
-    {CallKind::kAllreduce, Where::kHosts, 1, kUnitHosts, 16 << 10, Algorithm::kUnits},
-    {CallKind::kReduce, Where::kOneHost, 1, 1, 0, Algorithm::kWhole},
-    {CallKind::kReduce, Where::kOneHost, 3, 1, 4 << 10, Algorithm::kSlices},
-    {CallKind::kReduce, Where::kHosts, 1, kAnyHosts, 0, Algorithm::kTree},
-    {CallKind::kReduce, Where::kHosts, 1, kUnitHosts, 16 << 10, Algorithm::kUnits},
+    {4 << 10, 3, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kSlices},
+    {0, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
+    {16 << 10, 1, kUnitHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
+    {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kWhole},
+    {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kSlices},
+    {0, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
+    {16 << 10, 1, kUnitHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
 };
 
 constexpr Algorithm kNamed[] = {Algorithm::kWhole, Algorithm::kSlices, Algorithm::kTree, Algorithm::kUnits};

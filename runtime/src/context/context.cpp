@@ -166,7 +166,7 @@ Outcome Context::leave() {
                        std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
   if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
   for (const auto& set : all) (void)set->leave();
-  const Outcome left = world_->leave();
+  Outcome left = world_->leave();
   watcher_.stop();
   return left;
 }
