@@ -45,9 +45,6 @@ Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, st
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.rank_count();
   const Call& call = request.call;
-  const auto move_all = [&](const BlockMove& blocks) {
-    return move(request, blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
-  };
   switch (call.kind) {
     case CallKind::kAllreduce:
     case CallKind::kReduce: {
@@ -60,12 +57,15 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     }
     case CallKind::kScan: return scan(request, deadline);
     case CallKind::kTransfer:
-    case CallKind::kBroadcast: return move_all(BlockMove::broadcast(ranks, call.root, call.count));
-    case CallKind::kAllgather: return move_all(BlockMove::allgather(ranks, call.count));
-    case CallKind::kAllgatherv: return move_all(BlockMove::allgatherv(request.counts));
-    case CallKind::kGather: return move_all(BlockMove::gather(ranks, call.root, call.count));
-    case CallKind::kScatter: return move_all(BlockMove::scatter(ranks, call.root, call.count));
-    case CallKind::kAlltoall: return move_all(BlockMove::alltoall(ranks, call.count));
+    case CallKind::kBroadcast:
+    case CallKind::kAllgather:
+    case CallKind::kAllgatherv:
+    case CallKind::kGather:
+    case CallKind::kScatter:
+    case CallKind::kAlltoall: {
+      const BlockMove blocks = BlockMove::of(call, request.counts, ranks);
+      return move(request, blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
+    }
     case CallKind::kAlltoallv: {
       const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
       return alltoallv(

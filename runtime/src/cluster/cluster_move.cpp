@@ -54,7 +54,7 @@ std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chu
       if (!move_.receives(to)) continue;
       Part part{from, to, {}, at, 0};
       const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
-      part.slice = Chunking{piece.count, per_chunk_, layout().lanes()}.slice(0, lane);
+      part.slice = even_part(piece.count, lane, layout().lanes());
       part.bytes = part.slice.count * element_;
       each(part);
       at += part.bytes;
@@ -107,7 +107,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   if (is_broadcast_) {
     const int root = *move_.only_sender();
     const ElementRange piece = move_.piece(root, root, chunk, per_chunk_);
-    const ElementRange slice = Chunking{piece.count, per_chunk_, layout().lanes()}.slice(0, own_lane());
+    const ElementRange slice = even_part(piece.count, own_lane(), layout().lanes());
     const std::size_t bytes = slice.count * element_;
     buffers.value.resize(bytes);
     if (own_host() == root_host_) {

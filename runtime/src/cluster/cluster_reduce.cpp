@@ -18,14 +18,6 @@ std::size_t partial_size(const Request& request) {
   return known_element_size(partial_dtype(request.dtype(), request.call.op));
 }
 
-/// So many elements in as many units as there are hosts.
-std::vector<std::uint64_t> cut_evenly(std::uint64_t count, int parts) {
-  const Chunking cut{count, std::max<std::uint64_t>(count, 1), parts};
-  std::vector<std::uint64_t> units;
-  for (int part = 0; part < parts; ++part) units.push_back(count == 0 ? 0 : cut.slice(0, part).count);
-  return units;
-}
-
 }  // namespace
 
 ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
@@ -57,7 +49,8 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   if (!goes_by_units_) return route_of(allreduce_steps(host_count(), own_host()), bytes);
 
   std::vector<std::size_t> units;
-  for (const std::uint64_t count : cut_evenly(slice.count, host_count())) units.push_back(count * partial_);
+  for (int host = 0; host < host_count(); ++host)
+    units.push_back(even_part(slice.count, host, host_count()).count * partial_);
   Stage back = allgather_stage(units, own_host());
   if (root_host_ >= 0) {
     // Only root's host receives, and only the others send.
@@ -103,7 +96,7 @@ Combine ClusterReduceScatter::combine() const { return combine_of(request_); }
 
 ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int lane) const {
   const ElementRange piece = move_.piece(0, rank, chunk, per_chunk_);
-  return Chunking{piece.count, per_chunk_, layout().lanes()}.slice(0, lane);
+  return even_part(piece.count, lane, layout().lanes());
 }
 
 void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {

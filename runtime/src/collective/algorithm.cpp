@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "runtime/src/collective/host_steps.h"
 
 namespace ddl::runtime {
 namespace {
@@ -20,19 +21,17 @@ struct Rule {
 };
 
 constexpr int kAnyHosts = 1 << 30;
-/// Lanes are connected with all others on so many hosts, and need not be for fewer than there is to gain on more.
-constexpr int kUnitHosts = 16;
 
 constexpr Rule kRules[] = {
     {0, 1, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kWhole},
     // Two ranks read as many bytes either way, and whole values take half the exchanges.
     {4 << 10, 3, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kSlices},
     {0, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
-    {16 << 10, 1, kUnitHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
+    {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
     {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kWhole},
     {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kSlices},
     {0, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
-    {16 << 10, 1, kUnitHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
+    {16 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
 };
 
 constexpr Algorithm kNamed[] = {Algorithm::kWhole, Algorithm::kSlices, Algorithm::kTree, Algorithm::kUnits};

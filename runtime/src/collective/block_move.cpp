@@ -2,7 +2,22 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace ddl::runtime {
+
+BlockMove BlockMove::of(const Call& call, std::span<const std::uint64_t> counts, int ranks) {
+  switch (call.kind) {
+    case CallKind::kAllgather: return allgather(ranks, call.count);
+    case CallKind::kAllgatherv: return allgatherv(counts);
+    case CallKind::kGather: return gather(ranks, call.root, call.count);
+    case CallKind::kScatter: return scatter(ranks, call.root, call.count);
+    case CallKind::kAlltoall: return alltoall(ranks, call.count);
+    default: break;
+  }
+  DDL_CHECK(call.kind == CallKind::kBroadcast || call.kind == CallKind::kTransfer, call.describe());
+  return broadcast(ranks, call.root, call.count);
+}
 
 BlockMove BlockMove::broadcast(int ranks, int root, std::uint64_t count) {
   BlockMove move(ranks, Counts::kOne, {count});

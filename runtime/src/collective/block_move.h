@@ -16,12 +16,17 @@
 #include <span>
 #include <vector>
 
+#include "runtime/src/channel/call.h"
 #include "runtime/src/collective/chunking.h"
 
 namespace ddl::runtime {
 
 class BlockMove {
  public:
+  /// What a call that combines nothing moves; counts: those of an allgatherv, otherwise unused. Not of an alltoallv, whose
+  /// counts no rank knows at first.
+  static BlockMove of(const Call& call, std::span<const std::uint64_t> counts, int ranks);
+
   static BlockMove broadcast(int ranks, int root, std::uint64_t count);
   static BlockMove gather(int ranks, int root, std::uint64_t count);
   static BlockMove scatter(int ranks, int root, std::uint64_t count);

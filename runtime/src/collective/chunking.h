@@ -14,6 +14,14 @@ struct ElementRange {
   bool operator==(const ElementRange&) const = default;
 };
 
+/// Part number part of count elements cut evenly into parts; some are empty if there are fewer elements than parts.
+inline ElementRange even_part(std::uint64_t count, int part, int parts) {
+  const auto cut = [&](int at) {
+    return count * static_cast<std::uint64_t>(at) / static_cast<std::uint64_t>(parts);
+  };
+  return {cut(part), cut(part + 1) - cut(part)};
+}
+
 struct Chunking {
   std::uint64_t total = 0;      ///< elements
   std::uint64_t per_chunk = 1;  ///< elements, at least 1
@@ -25,13 +33,9 @@ struct Chunking {
     const std::uint64_t first = index * per_chunk;
     return {first, std::min(per_chunk, total - first)};
   }
-  /// In its chunk. Some are empty if there are fewer elements than lanes.
+  /// In its chunk.
   ElementRange slice(std::uint64_t index, int lane) const {
-    const std::uint64_t count = chunk(index).count;
-    const auto cut = [&](int at) {
-      return count * static_cast<std::uint64_t>(at) / static_cast<std::uint64_t>(lanes);
-    };
-    return {cut(lane), cut(lane + 1) - cut(lane)};
+    return even_part(chunk(index).count, lane, lanes);
   }
 };
 

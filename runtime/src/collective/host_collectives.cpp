@@ -210,11 +210,6 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
 }  // namespace
 
 Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline) {
-  const auto move = [&](const BlockMove& blocks) {
-    if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
-    return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send,
-                       request.recv, deadline);
-  };
   const int ranks = channel.size();
   const Call& call = request.call;
   switch (call.kind) {
@@ -229,12 +224,17 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
       return reduce_scatter(channel, request, blocks, deadline);
     }
     case CallKind::kTransfer:
-    case CallKind::kBroadcast: return move(BlockMove::broadcast(ranks, call.root, call.count));
-    case CallKind::kAllgather: return move(BlockMove::allgather(ranks, call.count));
-    case CallKind::kAllgatherv: return move(BlockMove::allgatherv(request.counts));
-    case CallKind::kGather: return move(BlockMove::gather(ranks, call.root, call.count));
-    case CallKind::kScatter: return move(BlockMove::scatter(ranks, call.root, call.count));
-    case CallKind::kAlltoall: return move(BlockMove::alltoall(ranks, call.count));
+    case CallKind::kBroadcast:
+    case CallKind::kAllgather:
+    case CallKind::kAllgatherv:
+    case CallKind::kGather:
+    case CallKind::kScatter:
+    case CallKind::kAlltoall: {
+      const BlockMove blocks = BlockMove::of(call, request.counts, ranks);
+      if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
+      return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send,
+                         request.recv, deadline);
+    }
     case CallKind::kAlltoallv:
       return alltoallv(
           request, ranks, channel.index(),

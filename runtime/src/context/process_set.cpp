@@ -18,9 +18,6 @@ constexpr std::chrono::seconds kForwarding{1};
 /// closed before that looks like a death.
 constexpr std::chrono::seconds kFarewell{10};
 
-/// With up to so many hosts the lanes are connected with all others at once; with more, only when a collective needs it.
-constexpr int kMeshHosts = 16;
-
 bool has_lane(const Membership& membership) {
   return membership.layout.host_count() > 1 && membership.local_rank() < membership.layout.lanes();
 }
