@@ -22,6 +22,14 @@ static void fail(int line, const char* what) {
 
 enum { kMost = 64 }; /* ranks that there can be */
 
+static void transfers(void) {
+  int32_t word = rank == 0 ? 42 : -1;
+  if (size == 1) return;
+  if (rank == 0) CALL(ddl_send(context, &word, 1, DDL_INT32, size - 1, NULL));
+  if (rank == size - 1) CALL(ddl_recv(context, &word, 1, DDL_INT32, 0, NULL));
+  EXPECT(word == (rank == 0 || rank == size - 1 ? 42 : -1));
+}
+
 static void who(void) {
   EXPECT(rank >= 0 && rank < size && size <= kMost);
   EXPECT(ddl_local_rank(context) >= 0 && ddl_local_rank(context) < ddl_local_size(context));
@@ -166,6 +174,7 @@ int main(void) {
   size = ddl_size(context);
   who();
   reductions();
+  transfers();
   gathers();
   exchanges();
   process_sets();

@@ -328,21 +328,28 @@ TEST_CASE("a rank that calls the wrong rank is not taken for another") {
 
 TEST_CASE("business cards survive their way as text, and nothing else is one") {
   BusinessCard card;
+  card.host = "node7";
+  card.pid = 4711;
   card.addresses = {*net::SocketAddress::parse("192.0.2.1:80"),
                     *net::SocketAddress::parse("[2001:db8::1]:90")};
-  CHECK(card.to_text() == "tcp 192.0.2.1:80 [2001:db8::1]:90");
+  CHECK(card.to_text() == "tcp node7 4711 192.0.2.1:80 [2001:db8::1]:90");
   const auto again = BusinessCard::parse(card.to_text());
   REQUIRE(again);
+  CHECK(again->host == "node7");
+  CHECK(again->pid == 4711);
   CHECK(again->to_text() == card.to_text());
   const auto failed = BusinessCard::parse("failed: no network");
   REQUIRE(failed);
   CHECK(failed->failure == "no network");
   CHECK(failed->addresses.empty());
-  std::string many = "tcp";
+  std::string many = "tcp node7 4711";
   for (int i = 0; i < 65; ++i) many += " 192.0.2.1:80";
   for (const std::string& text :
-       {std::string(), std::string("tcp"), std::string("tcp "), std::string("udp 192.0.2.1:80"),
-        std::string("tcp  192.0.2.1:80"), std::string("tcp nowhere:80"), many}) {
+       {std::string(), std::string("tcp"), std::string("tcp "), std::string("udp node7 4711 192.0.2.1:80"),
+        std::string("tcp 192.0.2.1:80"), std::string("tcp node7 4711"),
+        std::string("tcp node7 x 192.0.2.1:80"), std::string("tcp node7 -1 192.0.2.1:80"),
+        std::string("tcp  4711 192.0.2.1:80"), std::string("tcp node7 4711 nowhere:80"),
+        std::string("tcp ") + std::string(65, 'n') + " 1 192.0.2.1:80", many}) {
     CAPTURE(text);
     CHECK_FALSE(BusinessCard::parse(text));
   }
@@ -357,10 +364,10 @@ TEST_CASE("a rank that cannot listen tells those that would call it") {
       with_network({.interfaces = {"lo"}}, fault);
   CHECK(without_network.offer(mute));
   CHECK(with_network.offer(caller));
-  const auto own = without_network.connect(mute, {1}, 1);
+  const auto own = without_network.connect(mute, {{1, 1, false}}, {});
   REQUIRE_FALSE(own);
   CHECK(contains(own.error().message(), "no network interface \"nosuch0\""));
-  const auto others = with_network.connect(caller, {0}, 1);
+  const auto others = with_network.connect(caller, {{0, 0, true}}, {});
   REQUIRE_FALSE(others);
   CHECK(contains(others.error().message(), "rank 0: no network interface \"nosuch0\""));
 }
@@ -371,7 +378,7 @@ TEST_CASE("a descriptor that holds no key is an error that names the variable") 
   FaultInjector fault(std::nullopt, 0);
   TcpTransport transport({.interfaces = {"lo"}, .job_key_fd = 999'999}, fault);
   CHECK(transport.offer(bootstrap));
-  const auto links = transport.connect(bootstrap, {1}, 1);
+  const auto links = transport.connect(bootstrap, {{1, 1, false}}, {});
   REQUIRE_FALSE(links);
   CHECK(links.error().message() ==
         "DDL_JOB_KEY_FD: descriptor 999999 does not hold a job's key: it is not open");

@@ -204,6 +204,19 @@ DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const u
                                  void* recv, uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
                                  const ddl_call_options* options);
 
+/** Sends count elements to another rank of the process set, which calls ddl_recv() from this one with the same count and
+ *  dtype. Both return when the elements have been taken over: like a collective of these two, in the order in which they
+ *  make such calls. So two ranks that both send to each other first do not wait for ever, but get DDL_ERROR_MISMATCH; in a
+ *  ring, let every second rank receive first.
+ *  The first call of two ranks connects them: between hosts that takes a few round trips, and a connection from then on.
+ *  Counts as a call of the process set: one at a time on each rank. */
+DDL_API ddl_status ddl_send(ddl_context* context, const void* buffer, uint64_t count, ddl_dtype dtype,
+                            int32_t to, const ddl_call_options* options);
+
+/** Receives what another rank of the process set sends with ddl_send() to this one. */
+DDL_API ddl_status ddl_recv(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype, int32_t from,
+                            const ddl_call_options* options);
+
 /** Gives bytes of zeroed memory, aligned to a page, that the ranks of this host can all reach. It is used like any other;
  *  where the buffers of all ranks of a large call lie in such memory, the call copies less and is faster. Not collective.
  *  Pages are charged when they are first written. Together the ranks of a host can have twice the machine's memory.

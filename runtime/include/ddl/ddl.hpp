@@ -268,6 +268,26 @@ class Context {
     broadcast(values.data(), static_cast<std::size_t>(values.size()), root, options);
   }
 
+  /// To a rank that calls recv() from this one.
+  template <class T>
+  void send(const T* data, std::size_t count, int to, const CallOptions& options = {}) {
+    const ddl_call_options c = detail::to_c(options);
+    detail::check(ddl_send(context_, data, count, detail::dtype_of<T>(), to, &c));
+  }
+  template <class Container, class = decltype(std::declval<const Container&>().data())>
+  void send(const Container& values, int to, const CallOptions& options = {}) {
+    send(values.data(), static_cast<std::size_t>(values.size()), to, options);
+  }
+  template <class T>
+  void recv(T* data, std::size_t count, int from, const CallOptions& options = {}) {
+    const ddl_call_options c = detail::to_c(options);
+    detail::check(ddl_recv(context_, data, count, detail::dtype_of<T>(), from, &c));
+  }
+  template <class Container, class = decltype(std::declval<Container&>().data())>
+  void recv(Container& values, int from, const CallOptions& options = {}) {
+    recv(values.data(), static_cast<std::size_t>(values.size()), from, options);
+  }
+
   /// In place on root: data[0..count) becomes the reduction there and stays as it is elsewhere.
   template <class T>
   void reduce(T* data, std::size_t count, int root, Op op = Op::sum, const CallOptions& options = {}) {

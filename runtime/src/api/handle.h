@@ -12,3 +12,10 @@ struct ddl_context {
   /// Made by ddl_init(), which allows one per process.
   bool is_the_process_context = false;
 };
+
+namespace ddl::runtime {
+
+/// A process set that a caller names. An error if there is no context or no such set.
+tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
+
+}  // namespace ddl::runtime

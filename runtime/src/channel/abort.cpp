@@ -99,11 +99,11 @@ AbortNotice GroupAbort::notice(const AbortCause& cause) const {
   return AbortNotice::of(AbortReason::kBroken, member, "an abort without a known cause");
 }
 
-void GroupAbort::leave(int own_index) const {
-  segment_.presence(own_index).presence.store(Presence::kLeft);
+void mark_left(Segment segment, int index) {
+  segment.presence(index).presence.store(Presence::kLeft);
   FutexPlatform platform;
   FlagProtocol protocol(platform);
-  for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment_.flag(own_index, parity).word);
+  for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment.flag(index, parity).word);
 }
 
 }  // namespace ddl::runtime

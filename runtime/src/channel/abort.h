@@ -31,6 +31,9 @@ struct AbortCause {
   static std::optional<AbortCause> decode(std::uint64_t word);
 };
 
+/// Marks a member of a segment as having left and wakes whoever sleeps on its flags.
+void mark_left(Segment segment, int index);
+
 /// Aborts the group of a segment and reads its cause. All functions may be called from any thread of any member.
 class GroupAbort {
  public:
@@ -59,8 +62,8 @@ class GroupAbort {
     return notice(cause).describe(call, entered);
   }
 
-  /// Marks a member as having left and wakes whoever sleeps on its flags. Called by that member.
-  void leave(int own_index) const;
+  /// Called by that member.
+  void leave(int own_index) const { mark_left(segment_, own_index); }
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
 
   int doorbell() const { return doorbell_; }

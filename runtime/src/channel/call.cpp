@@ -35,7 +35,7 @@ std::string arguments(const Call& call) {
             scale_text("postscale", call.postscale);
   }
   if (call.kind == CallKind::kTransfer) {
-    text += "from its rank " + std::to_string(call.root) + ", ";
+    text += "from rank " + std::to_string(call.root) + ", ";
   } else if (has_root(call.kind)) {
     text += "root " + std::to_string(call.root) + ", ";
   }

@@ -1,5 +1,6 @@
 #include "runtime/src/channel/segment.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
 
@@ -9,7 +10,7 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 4;
+constexpr std::uint32_t kLayoutVersion = 5;
 constexpr std::size_t kPageBytes = 4096;
 /// The heap begins on the largest page that there may be.
 constexpr std::size_t kLargestPageBytes = std::size_t{64} << 10;
@@ -28,24 +29,49 @@ std::size_t Segment::heap_offset() const {
                   heap_bytes_ == 0 ? kPageBytes : kLargestPageBytes);
 }
 
+std::size_t Segment::pairs_offset() const {
+  return heap_offset() + static_cast<std::size_t>(members_) * heap_bytes_;
+}
+
+std::size_t Segment::pair_bytes() const { return Segment(nullptr, 2, pair_slot_bytes_, 0, 0).heap_offset(); }
+
+Segment Segment::pair(int a, int b) const {
+  const auto [low, high] = std::minmax(a, b);
+  DDL_CHECK(has_pairs() && low >= 0 && low < high && high < members_,
+            std::to_string(a) + " and " + std::to_string(b));
+  // Zeroed memory is as good as laid out: nobody has left, and no sequence after 0 has been reached.
+  static_assert(encode_sequence(0) == 0);
+  const auto number =
+      static_cast<std::size_t>(high) * static_cast<std::size_t>(high - 1) / 2 + static_cast<std::size_t>(low);
+  return {base_ + pairs_offset() + number * pair_bytes(), 2, pair_slot_bytes_, 0, 0};
+}
+
 std::size_t Segment::bytes_for(int members, const SegmentWish& wish) {
-  const Segment shape(nullptr, members, wish.slot_bytes, wish.heap_bytes);
-  return shape.heap_offset() + static_cast<std::size_t>(members) * wish.heap_bytes;
+  const Segment shape(nullptr, members, wish.slot_bytes, wish.heap_bytes, wish.pair_slot_bytes);
+  const auto count = static_cast<std::size_t>(members);
+  return shape.pairs_offset() + (shape.has_pairs() ? count * (count - 1) / 2 * shape.pair_bytes() : 0);
 }
 
 Segment Segment::create(std::span<std::byte> memory, int members, const SegmentWish& wish) {
   DDL_CHECK(members >= 1 && members <= kMaxMembers && wish.slot_bytes % kLineBytes == 0 &&
-                wish.heap_bytes % kPageBytes == 0 && memory.size() == bytes_for(members, wish),
+                wish.heap_bytes % kPageBytes == 0 && wish.pair_slot_bytes % kLineBytes == 0 &&
+                memory.size() == bytes_for(members, wish),
             std::to_string(members) + " members, slots of " + std::to_string(wish.slot_bytes));
-  const Segment segment(memory.data(), members, wish.slot_bytes, wish.heap_bytes);
-  new (memory.data()) SegmentHeader{kMagic,          kLayoutVersion,  static_cast<std::uint32_t>(members),
-                                    wish.slot_bytes, wish.heap_bytes, wish.first_sequence};
+  const Segment segment(memory.data(), members, wish.slot_bytes, wish.heap_bytes, wish.pair_slot_bytes);
+  new (memory.data()) SegmentHeader{kMagic,
+                                    kLayoutVersion,
+                                    static_cast<std::uint32_t>(members),
+                                    wish.slot_bytes,
+                                    wish.heap_bytes,
+                                    wish.pair_slot_bytes,
+                                    wish.first_sequence};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
     new (&segment.sleeper(i)) SleeperLine{};
     new (&segment.presence(i)) PresenceLine{Presence::kJoined};
     new (&segment.timeout_record(i)) TimeoutRecord{};
     new (&segment.told_record(i)) ToldRecord{};
+    new (&segment.pairs_record(i)) PairsRecord{};
     for (const unsigned parity : {0u, 1u}) {
       // As if every member had published the sequences up to the first: nothing after it has been reached.
       new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, {}};
@@ -65,10 +91,13 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
   if (header.members < 1 || header.members > kMaxMembers || header.slot_bytes == 0 ||
       header.slot_bytes % kLineBytes != 0 || header.slot_bytes > memory.size() ||
       header.heap_bytes % kPageBytes != 0 || header.heap_bytes > memory.size() ||
-      memory.size() != bytes_for(static_cast<int>(header.members), {header.slot_bytes, header.heap_bytes})) {
+      header.pair_slot_bytes % kLineBytes != 0 || header.pair_slot_bytes > memory.size() ||
+      memory.size() != bytes_for(static_cast<int>(header.members),
+                                 {header.slot_bytes, header.heap_bytes, header.pair_slot_bytes})) {
     return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
   }
-  return Segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes);
+  return Segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes,
+                 header.pair_slot_bytes);
 }
 
 }  // namespace ddl::runtime

@@ -8,6 +8,7 @@
 //                     few bytes of payload, and a line that others read only if the calls differ
 //   per member        two staging slots, for even and odd sequences, written by that member alone
 //   per member        a part of the shared heap, given out by that member alone, written by whom a collective tells to
+//   per pair          a segment of two members for what they send to each other; nothing is written there before they do
 //
 // No two members write the same cache line, except once, when the group is aborted or a member leaves: see
 // channel/flag_protocol.h for how that wakes whoever sleeps. Pages of staging and heap stay untouched, and so cost no
@@ -63,6 +64,11 @@ struct alignas(kLineBytes) PresenceLine {
   std::atomic<Presence> presence;
 };
 
+/// With whom this member has begun to exchange in the pair's segment: one bit per member.
+struct alignas(kLineBytes) PairsRecord {
+  std::array<std::atomic<std::uint64_t>, kMaxMembers / 64> begun;
+};
+
 /// Why this member gave up waiting. Written before the abort word names the member, and only once.
 struct alignas(kLineBytes) TimeoutRecord {
   double seconds;
@@ -90,12 +96,15 @@ struct alignas(kLineBytes) SegmentHeader {
   std::uint32_t members;
   std::uint64_t slot_bytes;
   std::uint64_t heap_bytes;
+  std::uint64_t pair_slot_bytes;
   std::uint32_t first_sequence;
 };
 
 /// A view of the memory; owns nothing.
 class Segment {
  public:
+  /// A view of nothing.
+  Segment() = default;
   /// Bytes that a segment for so many members takes.
   static std::size_t bytes_for(int members, const SegmentWish& wish);
   /// Lays out fresh, zeroed memory of bytes_for() bytes.
@@ -119,6 +128,13 @@ class Segment {
     return at<ToldRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine) +
                           sizeof(TimeoutRecord));
   }
+  PairsRecord& pairs_record(int index) const {
+    return at<PairsRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine) +
+                           sizeof(TimeoutRecord) + sizeof(ToldRecord));
+  }
+  bool has_pairs() const { return pair_slot_bytes_ > 0; }
+  /// The segment of two members, of which the one with the lower index becomes 0 and the other one 1.
+  Segment pair(int a, int b) const;
   /// The line of one member for the exchanges of the given parity (0 or 1).
   FlagLine& flag(int index, unsigned parity) const {
     return at<FlagLine>(flags_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(FlagLine));
@@ -138,11 +154,17 @@ class Segment {
   }
 
  private:
-  static constexpr std::size_t kMemberBytes =
-      sizeof(SleeperLine) + sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(ToldRecord);
+  static constexpr std::size_t kMemberBytes = sizeof(SleeperLine) + sizeof(PresenceLine) +
+                                              sizeof(TimeoutRecord) + sizeof(ToldRecord) +
+                                              sizeof(PairsRecord);
 
-  Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes)
-      : base_(base), members_(members), slot_bytes_(slot_bytes), heap_bytes_(heap_bytes) {}
+  Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes,
+          std::size_t pair_slot_bytes)
+      : base_(base),
+        members_(members),
+        slot_bytes_(slot_bytes),
+        heap_bytes_(heap_bytes),
+        pair_slot_bytes_(pair_slot_bytes) {}
 
   template <class T>
   T& at(std::size_t offset) const {
@@ -158,11 +180,15 @@ class Segment {
   }
   std::size_t slots_offset() const;
   std::size_t heap_offset() const;
+  std::size_t pairs_offset() const;
+  /// Of one pair's segment.
+  std::size_t pair_bytes() const;
 
-  std::byte* base_;
-  int members_;
-  std::size_t slot_bytes_;
-  std::size_t heap_bytes_;
+  std::byte* base_ = nullptr;
+  int members_ = 0;
+  std::size_t slot_bytes_ = 0;
+  std::size_t heap_bytes_ = 0;
+  std::size_t pair_slot_bytes_ = 0;
 };
 
 }  // namespace ddl::runtime

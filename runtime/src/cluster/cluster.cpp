@@ -63,7 +63,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     case CallKind::kGather:
     case CallKind::kScatter:
     case CallKind::kAlltoall: {
-      const BlockMove blocks = BlockMove::of(call, request.counts, ranks);
+      const BlockMove blocks = BlockMove::of(request, ranks);
       return move(request, blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
     }
     case CallKind::kAlltoallv: {

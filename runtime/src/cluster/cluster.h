@@ -48,6 +48,8 @@ class Cluster {
 
   Outcome run(const Request& request, CallDeadline deadline);
 
+  /// The data connections' descriptors; there is a lane.
+  std::vector<int> fds() const { return lane_->fds(); }
   /// Closes the data connections: nothing but the destructor may follow.
   void hang_up() { lane_.reset(); }
 

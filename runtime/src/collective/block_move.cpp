@@ -6,17 +6,20 @@
 
 namespace ddl::runtime {
 
-BlockMove BlockMove::of(const Call& call, std::span<const std::uint64_t> counts, int ranks) {
+BlockMove BlockMove::of(const Request& request, int ranks) {
+  const Call& call = request.call;
   switch (call.kind) {
+    case CallKind::kTransfer: return broadcast(ranks, call.root == request.job_ranks[0] ? 0 : 1, call.count);
+    case CallKind::kBroadcast: return broadcast(ranks, call.root, call.count);
     case CallKind::kAllgather: return allgather(ranks, call.count);
-    case CallKind::kAllgatherv: return allgatherv(counts);
+    case CallKind::kAllgatherv: return allgatherv(request.counts);
     case CallKind::kGather: return gather(ranks, call.root, call.count);
     case CallKind::kScatter: return scatter(ranks, call.root, call.count);
     case CallKind::kAlltoall: return alltoall(ranks, call.count);
     default: break;
   }
-  DDL_CHECK(call.kind == CallKind::kBroadcast || call.kind == CallKind::kTransfer, call.describe());
-  return broadcast(ranks, call.root, call.count);
+  DDL_CHECK(false, call.describe());
+  return broadcast(ranks, 0, 0);
 }
 
 BlockMove BlockMove::broadcast(int ranks, int root, std::uint64_t count) {

@@ -16,16 +16,15 @@
 #include <span>
 #include <vector>
 
-#include "runtime/src/channel/call.h"
 #include "runtime/src/collective/chunking.h"
+#include "runtime/src/collective/request.h"
 
 namespace ddl::runtime {
 
 class BlockMove {
  public:
-  /// What a call that combines nothing moves; counts: those of an allgatherv, otherwise unused. Not of an alltoallv, whose
-  /// counts no rank knows at first.
-  static BlockMove of(const Call& call, std::span<const std::uint64_t> counts, int ranks);
+  /// What a call that combines nothing moves. Not of an alltoallv, whose counts no rank knows at first.
+  static BlockMove of(const Request& request, int ranks);
 
   static BlockMove broadcast(int ranks, int root, std::uint64_t count);
   static BlockMove gather(int ranks, int root, std::uint64_t count);

@@ -68,11 +68,17 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Plac
     return std::min<std::uint64_t>(lines * at / places.size() * per_line, request.call.count);
   };
   std::vector<const std::byte*> inputs(places.size());
-  std::vector<std::byte*> outputs;
+  std::vector<std::size_t> targets;
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    if (request.call.kind == CallKind::kReduce && static_cast<int>(rank) != request.call.root) continue;
-    outputs.push_back(heap.at(places[rank].recv));
+    if (request.call.kind != CallKind::kReduce || static_cast<int>(rank) == request.call.root)
+      targets.push_back(rank);
   }
+  // One target is combined into and the others are copied from it: the own one if possible, which is nearest. The result may
+  // be written over the first two inputs as they are read; in place, a later input must stay until it has been.
+  const auto can_take = [&](std::size_t rank) { return rank < 2 || places[rank].send != places[rank].recv; };
+  std::stable_partition(targets.begin(), targets.end(), [own](std::size_t rank) { return rank == own; });
+  std::stable_partition(targets.begin(), targets.end(), can_take);
+  const bool goes_through_block = !can_take(targets.front());
   alignas(kLineBytes) std::array<std::byte, kBlockBytes> block;
   const std::uint64_t per_block = kBlockBytes / element;
   for (std::uint64_t first = cut(own); first < cut(own + 1); first += per_block) {
@@ -80,9 +86,11 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Plac
     const std::size_t offset = first * element;
     for (std::size_t rank = 0; rank < places.size(); ++rank)
       inputs[rank] = heap.at(places[rank].send) + offset;
-    // In place, all inputs have been read before the first output is written.
-    reduce_chunk(request.reduction(), inputs, block.data(), count);
-    for (std::byte* output : outputs) copy_bytes(output + offset, block.data(), count * element);
+    std::byte* const result =
+        goes_through_block ? block.data() : heap.at(places[targets.front()].recv) + offset;
+    reduce_chunk(request.reduction(), inputs, result, count);
+    for (const std::size_t rank : targets)
+      copy_bytes(heap.at(places[rank].recv) + offset, result, count * element);
   }
 }
 

@@ -230,7 +230,7 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
     case CallKind::kGather:
     case CallKind::kScatter:
     case CallKind::kAlltoall: {
-      const BlockMove blocks = BlockMove::of(call, request.counts, ranks);
+      const BlockMove blocks = BlockMove::of(request, ranks);
       if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
       return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send,
                          request.recv, deadline);

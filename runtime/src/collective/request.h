@@ -21,6 +21,9 @@ struct Request {
   /// Of alltoallv: how many elements recv has room for, and where to say how many came from each.
   std::uint64_t recv_capacity = 0;
   std::uint64_t* recv_counts = nullptr;
+  /// Of a transfer: the other rank, as the process set counts; -1 once it is a call of the pair, whose root is the sender's
+  /// rank in the job.
+  int peer = -1;
   /// Who the process set's ranks are in the job, for sentences.
   std::span<const int> job_ranks;
 

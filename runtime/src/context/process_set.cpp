@@ -18,8 +18,25 @@ constexpr std::chrono::seconds kForwarding{1};
 /// closed before that looks like a death.
 constexpr std::chrono::seconds kFarewell{10};
 
+/// Of all pairs of a host's ranks together, as far as no slot is smaller or larger than useful. It costs memory only where
+/// it is used.
+constexpr std::size_t kPairsAddressSpace = std::size_t{4} << 30;
+constexpr std::size_t kLeastPairSlot = std::size_t{4} << 10;
+constexpr std::size_t kMostPairSlot = std::size_t{256} << 10;
+
 bool has_lane(const Membership& membership) {
   return membership.layout.host_count() > 1 && membership.local_rank() < membership.layout.lanes();
+}
+
+/// How large the slots of each pair of so many ranks of a host are; 0 if there are no pairs, or limits leave no room.
+std::size_t pair_slot_bytes(int ranks, std::size_t slot_bytes) {
+  if (ranks < 2) return 0;
+  const auto count = static_cast<std::size_t>(ranks);
+  const std::size_t room = has_plenty_of_address_space() ? kPairsAddressSpace : 2 * count * slot_bytes;
+  const std::size_t slots = 2 * count * (count - 1);
+  const std::size_t fitting =
+      std::clamp(room / slots, kLeastPairSlot, kMostPairSlot) / kLineBytes * kLineBytes;
+  return fitting * slots > room && !has_plenty_of_address_space() ? 0 : fitting;
 }
 
 SegmentWish wish_of(const Settings& settings, const Membership& membership, bool has_heap,
@@ -35,11 +52,15 @@ SegmentWish wish_of(const Settings& settings, const Membership& membership, bool
                                     membership.size, layout.largest_host())
                           .slot_bytes();
   }
-  if (has_heap) wish.heap_bytes = heap_share(static_cast<int>(layout.local().size()));
+  const auto local = static_cast<int>(layout.local().size());
+  if (has_heap) wish.heap_bytes = heap_share(local);
+  wish.pair_slot_bytes = pair_slot_bytes(local, wish.slot_bytes);
   return wish;
 }
 
-std::vector<int> all_other_hosts(const HostLayout& layout) {
+/// The hosts that a lane is connected with from the start.
+std::vector<int> first_hosts(const HostLayout& layout) {
+  if (layout.host_count() > kMeshHosts) return partner_hosts(layout.host_count(), layout.own);
   std::vector<int> hosts;
   for (int host = 0; host < layout.host_count(); ++host) {
     if (host != layout.own) hosts.push_back(host);
@@ -47,9 +68,14 @@ std::vector<int> all_other_hosts(const HostLayout& layout) {
   return hosts;
 }
 
-std::vector<int> first_partners(const HostLayout& layout) {
-  return layout.host_count() <= kMeshHosts ? all_other_hosts(layout)
-                                           : partner_hosts(layout.host_count(), layout.own);
+/// The others.
+std::vector<int> further_hosts(const HostLayout& layout) {
+  const std::vector<int> first = first_hosts(layout);
+  std::vector<int> hosts;
+  for (int host = 0; host < layout.host_count(); ++host) {
+    if (host != layout.own && !std::binary_search(first.begin(), first.end(), host)) hosts.push_back(host);
+  }
+  return hosts;
 }
 
 /// Puts what the others need, then waits for everybody: one fence for both transports.
@@ -70,47 +96,56 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
   const Membership& membership = bootstrap->membership();
   const auto within_host = around.transports.within_host(membership, around.fault);
   std::unique_ptr<LinkTransport> between_hosts;
-  if (has_lane(membership)) between_hosts = around.transports.between_hosts(membership, around.fault);
+  if (membership.layout.host_count() > 1) {
+    between_hosts = around.transports.between_hosts(membership, around.fault);
+  }
   DDL_TRY(within_host->is_usable(membership));
   DDL_TRY(meet(*bootstrap, *within_host, between_hosts.get(),
                wish_of(around.settings, membership, around.heap == nullptr, first_sequence)));
   auto group = within_host->connect(*bootstrap);
   if (!group) return fail(std::move(group.error()));
-  auto segment = Segment::open({group->memory->data(), group->memory->size()});
-  if (!segment) return fail(std::move(segment.error()));
   // Sentences name ranks of the job.
   for (Member& member : group->members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
 
   std::unique_ptr<ProcessSet> set(new ProcessSet(around, std::move(bootstrap), std::move(job_ranks),
-                                                 *std::move(group), *segment, std::move(fault),
-                                                 std::move(on_abort)));
-  const WaitPolicy policy = WaitPolicy::for_group(segment->members(), set->group_.cpus, around.settings.spin);
+                                                 *std::move(group), std::move(fault), std::move(on_abort)));
+  const WaitPolicy policy =
+      WaitPolicy::for_group(set->channel_.size(), set->group_.cpus, around.settings.spin);
   if (set->membership().layout.host_count() > 1) {
-    DDL_TRY(set->connect_hosts(std::move(between_hosts), *segment, policy));
+    DDL_TRY(set->connect_hosts(std::move(between_hosts), policy));
   }
+  set->make_pairs();
   DDL_TRY(set->start_watching());
   return set;
 }
 
 ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap,
-                       std::vector<int> job_ranks, SharedGroup group, Segment segment, FaultInjector fault,
-                       OnAbort on_abort)
+                       std::vector<int> job_ranks, SharedGroup group, FaultInjector fault, OnAbort on_abort)
     : around_(around),
       bootstrap_(std::move(bootstrap)),
       job_ranks_(std::move(job_ranks)),
       group_(std::move(group)),
       fault_(std::move(fault)),
       on_abort_(std::move(on_abort)),
-      abort_(segment, group_.members, group_.doorbell.get()),
-      heap_(segment.heap(), segment.heap_part(group_.index)),
-      channel_(segment, group_.members, abort_, group_.index,
-               WaitPolicy::for_group(segment.members(), group_.cpus, around.settings.spin),
+      abort_(group_.segment, group_.members, group_.doorbell.get()),
+      heap_(group_.segment.heap(), group_.segment.heap_part(group_.index)),
+      channel_(group_.segment, group_.members, abort_, group_.index,
+               WaitPolicy::for_group(group_.segment.members(), group_.cpus, around.settings.spin),
                around.heap == nullptr ? heap_ : *around.heap, fault_),
-      slot_bytes_(segment.slot_bytes()),
+      slot_bytes_(group_.segment.slot_bytes()),
       fork_count_(fork_count()) {}
 
 Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hosts) {
-  auto links = link_transport_->connect(*bootstrap_, hosts, slot_bytes_);
+  const HostLayout& layout = membership().layout;
+  const auto lane = static_cast<std::size_t>(membership().local_rank());
+  std::vector<LinkPartner> partners;
+  for (const int host : hosts) {
+    partners.push_back({host, layout.hosts[static_cast<std::size_t>(host)][lane], host < layout.own});
+  }
+  LinkTerms terms;
+  terms.agreed = slot_bytes_;
+  terms.stop_fd = abort_.doorbell();
+  auto links = link_transport_->connect(*bootstrap_, partners, terms);
   if (!links) {
     return fail(std::move(
         links.error().during("connecting " + group_.members[static_cast<std::size_t>(group_.index)].place() +
@@ -121,53 +156,62 @@ Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hos
   return links;
 }
 
-Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segment segment,
-                                 WaitPolicy policy) {
+void ProcessSet::guard_descriptors() {
+  std::vector<int> fds = link_transport_->fds();
+  if (control_) {
+    const std::vector<int> data = cluster_->fds();
+    fds.insert(fds.end(), data.begin(), data.end());
+    for (std::size_t link = 0; link < control_->size(); ++link) fds.push_back(control_->fd(link));
+  }
+  closed_in_child_.reset();
+  closed_in_child_ = std::make_unique<ClosedInForkedChild>(std::move(fds));
+}
+
+Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, WaitPolicy policy) {
   const HostLayout& layout = membership().layout;
   link_transport_ = std::move(transport);
   std::unique_ptr<Lane> lane;
-  if (link_transport_) {
-    auto links = connect_to(first_partners(layout));
+  if (has_lane(membership())) {
+    auto links = connect_to(first_hosts(layout));
     if (!links) return fail(std::move(links.error()));
     control_ = std::make_unique<ControlLinks>(*links, abort_, group_.index);
     lane = std::make_unique<Lane>(*links, abort_, *control_, group_.index, policy);
-    std::vector<int> fds = lane->fds();
-    for (std::size_t link = 0; link < control_->size(); ++link) fds.push_back(control_->fd(link));
-    closed_in_child_ = std::make_unique<ClosedInForkedChild>(std::move(fds));
   }
-  const bool has_mesh = layout.host_count() <= kMeshHosts;
-  // Nobody else will call, and the key has done its work.
-  if (has_mesh) link_transport_.reset();
   cluster_ = std::make_unique<Cluster>(
-      layout, SlotAreas::in_slot(segment.slot_bytes()), channel_, std::move(lane), has_mesh,
+      layout, SlotAreas::in_slot(slot_bytes_), channel_, std::move(lane), layout.host_count() <= kMeshHosts,
       [this](Lane& own) { return connect_mesh(own); }, fault_);
+  guard_descriptors();
   return {};
 }
 
 Outcome ProcessSet::connect_mesh(Lane& lane) {
-  const HostLayout& layout = membership().layout;
-  const std::vector<int> connected = partner_hosts(layout.host_count(), layout.own);
-  std::vector<int> hosts = all_other_hosts(layout);
-  std::erase_if(hosts,
-                [&](int host) { return std::binary_search(connected.begin(), connected.end(), host); });
-  auto links = connect_to(hosts);
+  auto links = connect_to(further_hosts(membership().layout));
   if (links) {
     const std::size_t first = control_->size();
     control_->add(*links);
     lane.add(*links);
-    std::vector<int> fds = lane.fds();
-    for (std::size_t link = 0; link < control_->size(); ++link) fds.push_back(control_->fd(link));
-    closed_in_child_.reset();
-    closed_in_child_ = std::make_unique<ClosedInForkedChild>(std::move(fds));
+    guard_descriptors();
     auto watched = around_.watcher.add(watches_of_links(first), ticket_);
-    link_transport_.reset();
     if (watched) return {};
     links = fail(std::move(watched.error()));
   }
   // The others are in the midst of the call, and some of them may have come through.
   const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
-  abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, links.error().message()));
+  if (!abort_.is_raised()) {
+    abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, links.error().message()));
+  }
   return tl::unexpected(abort_.describe(*abort_.cause(), channel_.call(), true));
+}
+
+Outcome ProcessSet::transfer(Request request, CallDeadline deadline) {
+  const int sender = request.call.root;
+  request.call.root = job_ranks_[static_cast<std::size_t>(sender)];
+  const auto pair = pairs_->with(request.peer, request.call, deadline);
+  if (!pair) return tl::unexpected(pair.error());
+  request.peer = -1;
+  request.job_ranks = (*pair)->job_ranks();
+  return (*pair)->run(deadline.seconds,
+                      [&](CallDeadline until) { return (*pair)->collective(request, until); });
 }
 
 std::vector<Watch> ProcessSet::watches_of_links(std::size_t first) {
@@ -176,6 +220,13 @@ std::vector<Watch> ProcessSet::watches_of_links(std::size_t first) {
     watches.push_back({control_->fd(link), [this, link] { return control_->on_readable(link); }});
   }
   return watches;
+}
+
+void ProcessSet::make_pairs() {
+  const SharedHeap& heap = around_.heap == nullptr ? heap_ : *around_.heap;
+  pairs_ = std::make_unique<Pairs>(PairsParent{around_, *bootstrap_, job_ranks_, group_, abort_, heap, fault_,
+                                               link_transport_.get(),
+                                               [this](const AbortNotice& notice) { tell(notice); }});
 }
 
 Status ProcessSet::start_watching() {
@@ -191,6 +242,7 @@ Status ProcessSet::start_watching() {
   if (size() > 1) {
     watches.push_back({group_.doorbell.get(), [this] {
                          if (control_) control_->forward_abort();
+                         pairs_->tell(notice());
                          on_abort_(notice());
                          return false;
                        }});
@@ -206,9 +258,9 @@ void ProcessSet::tell_links(const std::vector<PeerLink>& links) const {
   if (!around_.settings.verbose || group_.index != 0) return;
   const Member& self = group_.members.front();
   const HostLayout& layout = membership().layout;
-  std::string text = "libddl: " + self.place() + ": " + counted(channel_.size(), "rank") +
-                     " of this host share memory, " + counted(layout.lanes(), "rank") + " of each of " +
-                     counted(layout.host_count(), "host") + " speak to other hosts\n";
+  std::string text = "libddl: " + self.place() + ": " + counted(channel_.size(), "rank") + " on this host, " +
+                     counted(layout.lanes(), "lane") + " between " + counted(layout.host_count(), "host") +
+                     "\n";
   for (const PeerLink& link : links) {
     text += "libddl: " + self.place() + ": reaches " + link.peer.place() + " by tcp: " + link.how + "\n";
   }
@@ -234,7 +286,8 @@ Outcome ProcessSet::check_usable(const CallLock& lock) const {
 Outcome ProcessSet::note(Outcome outcome) {
   // What the ranks have found out together, or one about its own arguments, ends nothing.
   if (outcome || outcome.error().status == DDL_ERROR_MISMATCH ||
-      outcome.error().status == DDL_ERROR_INVALID_ARGUMENT || outcome.error().status == DDL_ERROR_BOOTSTRAP) {
+      outcome.error().status == DDL_ERROR_INVALID_ARGUMENT ||
+      outcome.error().status == DDL_ERROR_UNSUPPORTED || outcome.error().status == DDL_ERROR_BOOTSTRAP) {
     return outcome;
   }
   if (abort_.is_raised()) {
@@ -257,8 +310,11 @@ Outcome ProcessSet::leave() {
   left_ = true;
   around_.watcher.remove(ticket_);
   abort_.leave(group_.index);
+  if (pairs_) pairs_->leave();
   // Before the connections are closed: their numbers may be others' then.
   closed_in_child_.reset();
+  // Ranks of other hosts that wait for a first call of this one notice.
+  link_transport_.reset();
   if (control_) {
     control_->say_farewell();
     cluster_->hang_up();
@@ -266,7 +322,6 @@ Outcome ProcessSet::leave() {
   }
   cluster_.reset();
   control_.reset();
-  link_transport_.reset();
   if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
   return {};
 }

@@ -17,6 +17,7 @@
 #include "runtime/src/collective/host_collectives.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/context/fork_guard.h"
+#include "runtime/src/context/pairs.h"
 #include "runtime/src/context/watcher.h"
 #include "runtime/src/failure.h"
 #include "runtime/src/fault.h"
@@ -71,6 +72,7 @@ class ProcessSet {
   }
   /// One collective, inside run().
   Outcome collective(Request request, CallDeadline deadline) {
+    if (request.peer >= 0) return transfer(std::move(request), deadline);
     request.call.algorithm = static_cast<std::uint8_t>(around_.settings.algorithms.of(request.call.kind));
     return cluster_ ? cluster_->run(request, deadline) : run_on_one_host(channel_, request, deadline);
   }
@@ -118,13 +120,18 @@ class ProcessSet {
   };
 
   ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootstrap, std::vector<int> job_ranks,
-             SharedGroup group, Segment segment, FaultInjector fault, OnAbort on_abort);
+             SharedGroup group, FaultInjector fault, OnAbort on_abort);
 
   /// Connects this rank to its partners on other hosts, if it has a lane.
-  Status connect_hosts(std::unique_ptr<LinkTransport> transport, Segment segment, WaitPolicy policy);
+  Status connect_hosts(std::unique_ptr<LinkTransport> transport, WaitPolicy policy);
   /// The same for the hosts that it has not been connected with at first.
   Outcome connect_mesh(Lane& lane);
   Result<std::vector<PeerLink>> connect_to(const std::vector<int>& hosts);
+  /// A forked child closes what connects this rank.
+  void guard_descriptors();
+  void make_pairs();
+  /// What this rank and request.peer send to each other, as a call of their pair.
+  Outcome transfer(Request request, CallDeadline deadline);
   Status start_watching();
   std::vector<Watch> watches_of_links(std::size_t first);
   void tell_links(const std::vector<PeerLink>& links) const;
@@ -141,11 +148,11 @@ class ProcessSet {
   GroupAbort abort_;
   SharedHeap heap_;
   Channel channel_;
-  std::unique_ptr<LinkTransport>
-      link_transport_;  ///< null without a lane, and when no more connections are to come
+  std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host
   std::size_t slot_bytes_;
   std::unique_ptr<ControlLinks> control_;  ///< null without a lane
   std::unique_ptr<Cluster> cluster_;       ///< null on one host
+  std::unique_ptr<Pairs> pairs_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;
   std::uint64_t fork_count_;
   Watcher::Ticket ticket_ = 0;

@@ -96,8 +96,10 @@ std::optional<std::uint64_t> SharedHeap::offset_of(const void* memory, std::size
   return address - begin;
 }
 
+bool has_plenty_of_address_space() { return !is_limited(RLIMIT_AS) && !is_limited(RLIMIT_FSIZE); }
+
 std::size_t heap_share(int ranks) {
-  if (is_limited(RLIMIT_AS) || is_limited(RLIMIT_FSIZE)) return 0;
+  if (!has_plenty_of_address_space()) return 0;
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
   if (pages <= 0 || page <= 0) return 0;
   const std::size_t all = 2 * static_cast<std::size_t>(pages) * static_cast<std::size_t>(page);

@@ -46,8 +46,11 @@ class SharedHeap {
   std::map<std::size_t, std::size_t> taken_;
 };
 
-/// How much each of so many ranks of this host may allocate: together twice the machine's memory, in whole pages; 0 where
-/// the process's limits (RLIMIT_AS, RLIMIT_FSIZE) leave no room for so much address space.
+/// The process's limits (RLIMIT_AS, RLIMIT_FSIZE) let it reserve far more than it will use.
+bool has_plenty_of_address_space();
+
+/// How much each of so many ranks of this host may allocate: together twice the machine's memory, in whole pages; 0
+/// unless there is plenty of address space.
 std::size_t heap_share(int ranks);
 
 }  // namespace ddl::runtime

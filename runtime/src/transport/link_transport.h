@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/unique_fd.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/transport/member.h"
@@ -13,7 +14,7 @@ namespace ddl::runtime {
 
 /// Two byte streams to one rank of another host, authenticated. Non-blocking.
 struct PeerLink {
-  int host = 0;  ///< an index of HostLayout::hosts
+  int host = 0;  ///< as LinkPartner names it
   Member peer;
   /// For abort and farewell: read by a sleeping thread, so that neither waits behind data.
   UniqueFd control;
@@ -21,6 +22,30 @@ struct PeerLink {
   UniqueFd data;
   /// Which way was taken and why, for a person: "192.0.2.7:4711 from eth0, in the same network".
   std::string how;
+};
+
+/// Whom to connect with.
+struct LinkPartner {
+  int host = 0;  ///< an index of HostLayout::hosts
+  int rank = 0;
+  /// This rank calls, and the partner waits; or the other way round.
+  bool calls = false;
+};
+
+/// What connecting is for, which both sides must mean alike.
+enum class LinkUse : std::uint32_t {
+  kLane = 0,  ///< for the collectives of the process set
+  kPair = 1,  ///< for what two of its ranks send to each other
+};
+
+/// How connecting may end without links.
+struct LinkTerms {
+  LinkUse use = LinkUse::kLane;
+  /// A number that must be the same on both sides: the bytes of a chunk.
+  std::uint64_t agreed = 0;
+  Deadline deadline = Deadline::never();
+  /// Readable when there is no use in connecting any more: kClosed then; -1: none.
+  int stop_fd = -1;
 };
 
 class LinkTransport {
@@ -31,13 +56,18 @@ class LinkTransport {
   LinkTransport& operator=(const LinkTransport&) = delete;
 
   virtual const char* name() const = 0;  ///< static storage
-  /// Puts into the bootstrap what the partners need to find this rank; for ranks whose local rank is below the layout's
-  /// lanes(). A fence of all ranks follows, whatever comes out here.
+  /// Puts into the bootstrap what partners need to find this rank. A fence of all ranks follows, whatever comes out here.
   virtual Status offer(Bootstrap& bootstrap) = 0;
-  /// After that fence, and again for further hosts: connects this rank with the rank of the same local rank on each of the hosts, which call this too.
-  /// agreed: a number that must be the same everywhere, here the bytes of a chunk; a partner with another is an error.
-  virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<int>& hosts,
-                                                std::uint64_t agreed) = 0;
+  /// After that fence, and again for further ones: connects this rank with partners, which call this too. kTimeout when
+  /// the deadline has passed; kNotFound when a partner has left, which is looked for among pairs only: all lanes of a set
+  /// connect together.
+  virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap,
+                                                const std::vector<LinkPartner>& partners,
+                                                const LinkTerms& terms) = 0;
+  /// Who a rank is, for sentences about one that is not connected.
+  virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;
+  /// What it keeps open between calls of connect(), for a forked child to close.
+  virtual std::vector<int> fds() const = 0;
 };
 
 }  // namespace ddl::runtime

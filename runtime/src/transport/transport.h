@@ -8,15 +8,17 @@
 #include "base/mapped_memory.h"
 #include "base/unique_fd.h"
 #include "runtime/src/bootstrap/bootstrap.h"
-#include "runtime/src/channel/segment_shape.h"
+#include "runtime/src/channel/segment.h"
 #include "runtime/src/transport/member.h"
 
 namespace ddl::runtime {
 
 /// The wired-up ranks of one host, from the view of one member.
 struct SharedGroup {
-  /// A segment that all members map, laid out and initialised.
+  /// What all members map, and the segment in it, laid out and initialised.
   std::shared_ptr<const MappedMemory> memory;
+  Segment segment;
+  /// Of a group that is joined, by their ranks in the bootstrap's membership.
   Members members;
   int index = 0;  ///< this process's place in members
   /// One per member, readable when its process has ended; empty where there is nothing to watch: for the own process

@@ -31,7 +31,7 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   if (!memory) return fail(std::move(memory.error()));
   leader.memory_fd_ = *std::move(memory_fd);
   leader.memory_ = std::make_shared<const MappedMemory>(*std::move(memory));
-  Segment::create({leader.memory_->data(), bytes}, count, wish);
+  leader.segment_ = Segment::create({leader.memory_->data(), bytes}, count, wish);
   leader.doorbell_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!leader.doorbell_) return fail_errno("eventfd");
 
@@ -65,6 +65,7 @@ Result<SharedGroup> WireUpLeader::gather(Deadline deadline) {
   }
   SharedGroup group;
   group.memory = memory_;
+  group.segment = segment_;
   group.members = members_;
   group.index = 0;
   group.pidfds = std::move(pidfds_);

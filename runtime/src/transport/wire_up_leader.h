@@ -46,6 +46,7 @@ class WireUpLeader {
   UniqueFd memory_fd_;
   UniqueFd doorbell_;
   std::shared_ptr<const MappedMemory> memory_;
+  Segment segment_;
   UniqueFd listener_;
   std::map<int, std::size_t> index_of_rank_;  ///< of all members
   Members members_;

@@ -46,6 +46,7 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
 
   SharedGroup group;
   group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
+  group.segment = *segment;
   group.doorbell = std::move(fds[1]);
   group.cpus = welcome.cpus;
   for (std::size_t i = 0; i < count; ++i) {

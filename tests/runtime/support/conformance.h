@@ -25,6 +25,8 @@ void check_other_reductions(ddl_context* context, const std::vector<std::uint64_
 /// allgatherv, gather, scatter, alltoall and alltoallv.
 void check_other_movement(ddl_context* context, const std::vector<std::uint64_t>& counts,
                           Extent extent = Extent::kSome);
+/// send and recv between all ranks, in both directions, in rings and in process sets, and what two ranks do not mean alike.
+void check_transfers(ddl_context* context, const std::vector<std::uint64_t>& counts);
 /// NaN, signed zeros, infinities, overflow, rounding of averages.
 void check_special_values(ddl_context* context);
 /// What inputs and results are multiplied by, with every type and operation.

@@ -19,7 +19,7 @@ void InProcessMemory::add(const Membership& membership, const SegmentWish& wish)
   auto memory = MappedMemory::map_shared(fd->get(), bytes);
   DDL_CHECK(memory.has_value(), memory.error().message());
   group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
-  Segment::create({group.memory->data(), bytes}, count, wish);
+  group.segment = Segment::create({group.memory->data(), bytes}, count, wish);
   for (const int rank : membership.local_members())
     group.members.push_back(Member{rank, "host" + std::to_string(rank), ::getpid()});
   const std::lock_guard lock(mutex_);
@@ -40,6 +40,7 @@ Result<SharedGroup> InProcessTransport::connect(Bootstrap& bootstrap) {
   const InProcessMemory::Group& made = memory_.group(bootstrap.membership());
   SharedGroup group;
   group.memory = made.memory;
+  group.segment = made.segment;
   group.members = made.members;
   group.index = bootstrap.membership().local_rank();
   group.pidfds.resize(made.members.size());

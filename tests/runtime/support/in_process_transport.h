@@ -17,6 +17,7 @@ class InProcessMemory {
  public:
   struct Group {
     std::shared_ptr<const MappedMemory> memory;
+    Segment segment;
     Members members;
     UniqueFd doorbell;
   };

@@ -1,6 +1,10 @@
 #include "runtime/src/transport/tcp/business_card.h"
 
+#include <climits>
+#include <span>
+
 #include "base/text.h"
+#include "runtime/src/channel/text_field.h"
 
 namespace ddl::runtime {
 namespace {
@@ -16,7 +20,7 @@ std::string BusinessCard::to_text() const {
   if (addresses.empty()) return std::string(kFailed) + failure;
   std::vector<std::string> parts;
   for (const net::SocketAddress& address : addresses) parts.push_back(address.to_text());
-  return std::string(kTcp) + join(parts, " ");
+  return std::string(kTcp) + host + " " + std::to_string(pid) + " " + join(parts, " ");
 }
 
 Result<BusinessCard> BusinessCard::parse(std::string_view text) {
@@ -29,7 +33,14 @@ Result<BusinessCard> BusinessCard::parse(std::string_view text) {
     return fail(ErrorCode::kProtocol, "a rank's addresses are not what they should be: \"" +
                                           std::string(text.substr(0, 100)) + "\"");
   }
-  for (const std::string_view part : split(text.substr(kTcp.size()), ' ')) {
+  const auto parts = split(text.substr(kTcp.size()), ' ');
+  const auto pid = parts.size() < 3 ? std::nullopt : parse_integer(parts[1]);
+  if (!pid || *pid < 0 || *pid > INT_MAX || parts[0].empty() || parts[0].size() >= sizeof(HostField)) {
+    return fail(ErrorCode::kProtocol, "a rank's addresses come without its host and pid");
+  }
+  card.host = parts[0];
+  card.pid = static_cast<int>(*pid);
+  for (const std::string_view part : std::span(parts).subspan(2)) {
     auto address = net::SocketAddress::parse(part);
     if (!address) return fail(std::move(address.error()));
     if (card.addresses.size() == kMaxAddresses)

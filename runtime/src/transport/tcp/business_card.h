@@ -10,6 +10,9 @@
 namespace ddl::runtime {
 
 struct BusinessCard {
+  /// The rank's process.
+  std::string host;
+  int pid = 0;
   std::vector<net::SocketAddress> addresses;
   /// Why there are none: a rank that cannot listen says so to those that would call it.
   std::string failure;

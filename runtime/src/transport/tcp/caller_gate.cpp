@@ -52,6 +52,10 @@ Result<std::vector<HandshakeSocket>> CallerGate::advance(const net::JobKey& key,
                                                          const net::Introduction& own) {
   DDL_TRY(accept_callers(key, own));
   std::vector<HandshakeSocket> asked;
+  for (HandshakeSocket& caller : early_) {
+    if (!caller.deadline().has_passed()) asked.push_back(std::move(caller));
+  }
+  early_.clear();
   std::deque<HandshakeSocket> waiting;
   for (HandshakeSocket& caller : callers_) {
     const auto state = caller.advance();
@@ -82,6 +86,18 @@ Status CallerGate::accept_callers(const net::JobKey& key, const net::Introductio
     }
   }
   return {};
+}
+
+void CallerGate::keep(HandshakeSocket caller) {
+  early_.push_back(std::move(caller));
+  // It calls again.
+  if (early_.size() > kMaxCallers) early_.pop_front();
+}
+
+std::vector<int> CallerGate::fds() const {
+  std::vector<int> fds;
+  for (const UniqueFd& listener : listeners_) fds.push_back(listener.get());
+  return fds;
 }
 
 void CallerGate::refuse(const std::string& why) {

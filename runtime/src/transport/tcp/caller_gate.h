@@ -28,12 +28,18 @@ class CallerGate {
                                  std::chrono::milliseconds patience = kPatience);
 
   const std::vector<net::SocketAddress>& addresses() const { return addresses_; }
+  /// The listeners' descriptors.
+  std::vector<int> fds() const;
 
   /// What poll() is to wait for, and until when.
   void append_entries(std::vector<pollfd>& entries) const;
   Deadline next_deadline() const;
-  /// Answers callers as far as possible without waiting. Gives those who have proved themselves and want to be accepted.
+  /// Answers callers as far as possible without waiting. Gives those who have proved themselves and want to be accepted,
+  /// also those who were kept.
   Result<std::vector<net::HandshakeSocket>> advance(const net::JobKey& key, const net::Introduction& own);
+
+  /// Keeps a caller that nobody expects yet, who waits as long as its patience lasts.
+  void keep(net::HandshakeSocket caller);
 
   /// "3 callers were turned away, the last because ..."; "" if none was.
   std::string refusals() const;
@@ -46,6 +52,7 @@ class CallerGate {
   std::vector<net::SocketAddress> addresses_;
   std::vector<UniqueFd> listeners_;
   std::deque<net::HandshakeSocket> callers_;  ///< the one who has waited longest first
+  std::deque<net::HandshakeSocket> early_;    ///< proved, and not expected yet
   std::chrono::milliseconds patience_{};
   int refused_ = 0;
   std::string last_refusal_;

@@ -1,6 +1,7 @@
 #include "runtime/src/transport/tcp/dialer.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "net/tcp.h"
 
@@ -11,6 +12,9 @@ using net::Handshake;
 using net::HandshakeSocket;
 
 constexpr std::chrono::milliseconds kLongestPause{1000};
+
+/// Beside errno: another process listens there.
+constexpr int kAnotherRank = -1;
 
 }  // namespace
 
@@ -61,10 +65,24 @@ Status Dialer::advance() {
     }
     if (state) continue;
     candidate.failure = state.error().message();
+    candidate.error = state.error().system_errno();
     candidate.attempt.reset();
     start_next();
   }
   return {};
+}
+
+bool Dialer::nobody_listens() const {
+  // Where another rank answers, the address means another process; where the network says no, the rank may be at another.
+  const auto says_nothing = [](const Candidate& candidate) {
+    return candidate.error == ENETUNREACH || candidate.error == EHOSTUNREACH ||
+           candidate.error == kAnotherRank;
+  };
+  const auto is_refused = [](const Candidate& candidate) { return candidate.error == ECONNREFUSED; };
+  return std::any_of(candidates_.begin(), candidates_.end(), is_refused) &&
+         std::all_of(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
+           return is_refused(candidate) || says_nothing(candidate);
+         });
 }
 
 void Dialer::start_next() {
@@ -82,12 +100,14 @@ void Dialer::start_next() {
       return;
     }
     candidate.failure = attempt.error().message();
+    candidate.error = attempt.error().system_errno();
   }
   const bool all_failed =
       std::none_of(candidates_.begin(), candidates_.end(),
                    [](const Candidate& candidate) { return candidate.attempt.has_value(); });
   start_next_at_ = Deadline::never();
   if (!all_failed) return;
+  is_gone_ = nobody_listens();
   next_ = 0;
   start_next_at_ = Deadline::after(pause_);
   pause_ = std::min(2 * pause_, kLongestPause);
@@ -99,6 +119,7 @@ Status Dialer::take_connection(Candidate& candidate) {
   if (peer->rank != hello_.to_rank || peer->generation != hello_.generation) {
     // Addresses such as a container bridge's mean another process on every host.
     candidate.failure = "rank " + std::to_string(peer->rank) + " answers there";
+    candidate.error = kAnotherRank;
     candidate.attempt.reset();
     start_next();
     return {};

@@ -43,6 +43,8 @@ class Dialer {
   /// Does what can be done without waiting. An error is one that calling again would not mend.
   Status advance();
   bool is_done() const { return static_cast<bool>(link_.data); }
+  /// The rank listens no more: it has left, or its process has ended.
+  bool is_gone() const { return is_gone_; }
   DialedLink take() { return std::move(link_); }
   /// Why it is not done: "192.0.2.7:4711: connect: Connection refused; [2001:db8::7]:4712: not answered yet".
   std::string failures() const;
@@ -54,9 +56,12 @@ class Dialer {
     std::uint32_t call = 0;  ///< LinkHello::call of the attempt
     std::optional<net::HandshakeSocket> attempt;
     std::string failure;
+    int error = 0;  ///< errno of the failure; 0 if it is another
   };
 
   void start_next();
+  /// All candidates have failed; by what they failed of, nobody is there.
+  bool nobody_listens() const;
   Status take_connection(Candidate& candidate);
   std::string describe(const Candidate& winner) const;
 
@@ -67,6 +72,7 @@ class Dialer {
   std::size_t next_ = 0;  ///< of candidates_
   Deadline start_next_at_ = Deadline::after(Deadline::Clock::duration::zero());
   std::chrono::milliseconds pause_{50};
+  bool is_gone_ = false;
   DialedLink link_;
 };
 

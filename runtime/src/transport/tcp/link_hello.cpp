@@ -22,7 +22,7 @@ Result<LinkHello> LinkHello::parse(const net::Introduction& introduction) {
     return fail(ErrorCode::kUnavailable, "rank " + std::to_string(hello.rank) + " on " + hello.host.str() +
                                              " uses another version of libddl");
   }
-  if (hello.purpose != LinkPurpose::kControl && hello.purpose != LinkPurpose::kData) {
+  if (hello.purpose < LinkPurpose::kControl || hello.purpose > LinkPurpose::kKnock) {
     return fail(ErrorCode::kProtocol, "a connection for an unknown purpose");
   }
   return hello;

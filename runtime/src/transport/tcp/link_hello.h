@@ -6,12 +6,17 @@
 
 #include "net/handshake.h"
 #include "runtime/src/channel/text_field.h"
+#include "runtime/src/transport/link_transport.h"
 #include "runtime/src/transport/member.h"
 
 namespace ddl::runtime {
 
 /// What a connection is for.
-enum class LinkPurpose : std::uint32_t { kControl = 1, kData = 2 };
+enum class LinkPurpose : std::uint32_t {
+  kControl = 1,
+  kData = 2,
+  kKnock = 3,  ///< nothing: its end tells the caller that the other one has left
+};
 
 /// Plain data between machines of one byte order, which is checked, and one version of libddl.
 struct LinkHello {
@@ -26,11 +31,11 @@ struct LinkHello {
   /// A rank that calls on several addresses at once may be welcomed on more than one: control connections are numbered by
   /// the caller, and its data connection names the one that it has taken.
   std::uint32_t call = 0;
-  std::uint32_t reserved = 0;
+  LinkUse use = LinkUse::kLane;
   std::uint64_t agreed = 0;
   HostField host;
 
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
   static constexpr std::uint32_t kByteOrder = 0x01020304;
 
   Member member() const { return {rank, host.str(), pid}; }

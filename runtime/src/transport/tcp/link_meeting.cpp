@@ -19,6 +19,14 @@ void LinkMeeting::expect(int host, int rank) {
   link.rank = rank;
 }
 
+void LinkMeeting::expect(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
+  expect(host, rank);
+  LinkHello hello = hello_;
+  hello.to_rank = rank;
+  hello.purpose = LinkPurpose::kKnock;
+  links_.back().knock.emplace(key_, hello, addresses, own_addresses_);
+}
+
 void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
   expect(host, rank);
   LinkHello hello = hello_;
@@ -26,26 +34,15 @@ void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>
   links_.back().dialer.emplace(key_, hello, addresses, own_addresses_);
 }
 
-Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline) {
+Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int stop_fd) {
   const auto all_done = [this] {
     return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done(); });
   };
-  std::vector<pollfd> entries;
   for (;;) {
     DDL_TRY(advance());
     if (all_done()) break;
     if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "not connected in time: " + missing());
-    entries.clear();
-    gate_.append_entries(entries);
-    Deadline next = deadline.when() < gate_.next_deadline().when() ? deadline : gate_.next_deadline();
-    for (const HandshakeSocket& caller : welcomed_) entries.push_back({caller.fd(), caller.events(), 0});
-    for (const Pending& link : links_) {
-      if (!link.dialer) continue;
-      link.dialer->append_entries(entries);
-      if (link.dialer->next_deadline().when() < next.when()) next = link.dialer->next_deadline();
-    }
-    if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), next.poll_milliseconds()); }) < 0)
-      return fail_errno("poll");
+    DDL_TRY(wait(deadline, stop_fd));
   }
   std::vector<PeerLink> links;
   for (Pending& link : links_) {
@@ -56,11 +53,37 @@ Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline) {
   return links;
 }
 
+Status LinkMeeting::wait(Deadline deadline, int stop_fd) const {
+  std::vector<pollfd> entries{{stop_fd, POLLIN, 0}};
+  Deadline next = deadline;
+  const auto until = [&next](Deadline other) { next = other.when() < next.when() ? other : next; };
+  gate_.append_entries(entries);
+  until(gate_.next_deadline());
+  for (const HandshakeSocket& caller : welcomed_) entries.push_back({caller.fd(), caller.events(), 0});
+  for (const Pending& link : links_) {
+    for (const std::optional<Dialer>* dialer : {&link.dialer, &link.knock}) {
+      if (!*dialer) continue;
+      (*dialer)->append_entries(entries);
+      until((*dialer)->next_deadline());
+    }
+  }
+  if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), next.poll_milliseconds()); }) < 0)
+    return fail_errno("poll");
+  if (entries.front().revents != 0) return fail(ErrorCode::kClosed, "there is no use in it any more");
+  return {};
+}
+
 Status LinkMeeting::advance() {
   DDL_TRY(advance_callers());
   for (Pending& link : links_) {
+    if (link.is_done()) link.knock.reset();
+    if (link.knock) {
+      DDL_TRY(link.knock->advance());
+      if (link.knock->is_gone()) return gone(link, *link.knock);
+    }
     if (!link.dialer) continue;
     DDL_TRY(link.dialer->advance());
+    if (hello_.use == LinkUse::kPair && link.dialer->is_gone()) return gone(link, *link.dialer);
     if (!link.dialer->is_done()) continue;
     DialedLink dialed = link.dialer->take();
     link.dialer.reset();
@@ -78,10 +101,13 @@ Status LinkMeeting::advance_callers() {
   for (HandshakeSocket& caller : *asked) {
     const auto peer = LinkHello::parse(caller.peer());
     if (!peer) return fail(peer.error());
-    // A rank of this job that is wrong here called an address that means another process on its own host.
-    if (expected_of(*peer) == nullptr) continue;
-    caller.accept();
-    welcomed_.push_back(std::move(caller));
+    if (expected_of(*peer) != nullptr) {
+      caller.accept();
+      welcomed_.push_back(std::move(caller));
+    } else if (belongs(*peer)) {
+      gate_.keep(std::move(caller));
+    }
+    // Any other rank of this job called an address that means another process on its own host.
   }
   std::vector<HandshakeSocket> waiting;
   for (HandshakeSocket& caller : welcomed_) {
@@ -116,12 +142,21 @@ void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd
 }
 
 LinkMeeting::Pending* LinkMeeting::expected_of(const LinkHello& caller) {
-  if (caller.to_rank != hello_.rank || caller.generation != hello_.generation || caller.size != hello_.size)
-    return nullptr;
+  if (!belongs(caller) || caller.use != hello_.use || caller.purpose == LinkPurpose::kKnock) return nullptr;
   const auto found = std::find_if(links_.begin(), links_.end(), [&](const Pending& link) {
     return link.rank == caller.rank && !link.dialer && (!link.peer || !link.is_done());
   });
   return found == links_.end() ? nullptr : &*found;
+}
+
+bool LinkMeeting::belongs(const LinkHello& caller) const {
+  return caller.to_rank == hello_.rank && caller.generation == hello_.generation &&
+         caller.size == hello_.size;
+}
+
+Status LinkMeeting::gone(const Pending& link, const Dialer& dialer) {
+  return fail(ErrorCode::kNotFound,
+              "rank " + std::to_string(link.rank) + " listens no more (" + dialer.failures() + ")");
 }
 
 Status LinkMeeting::check(const Pending& link) const {

@@ -25,11 +25,14 @@ class LinkMeeting {
 
   /// This rank will call; we wait.
   void expect(int host, int rank);
+  /// The same, and we knock at its addresses meanwhile, which tells when it has left.
+  void expect(int host, int rank, const std::vector<net::SocketAddress>& addresses);
   /// We call this rank on one of these addresses.
   void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
 
-  /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing.
-  Result<std::vector<PeerLink>> run(Deadline deadline);
+  /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing; a rank of the
+  /// job that comes too early is kept. stop_fd: see LinkTerms.
+  Result<std::vector<PeerLink>> run(Deadline deadline, int stop_fd = -1);
 
  private:
   /// A link as it comes about.
@@ -37,6 +40,7 @@ class LinkMeeting {
     int host = 0;
     int rank = 0;
     std::optional<Dialer> dialer;  ///< empty: expected to call
+    std::optional<Dialer> knock;
     std::optional<LinkHello> peer;
     std::map<std::uint32_t, UniqueFd>
         controls;  ///< expected: by LinkHello::call, until data says which one it is
@@ -49,6 +53,10 @@ class LinkMeeting {
 
   Status advance();
   Status advance_callers();
+  /// It means this rank of this job.
+  bool belongs(const LinkHello& caller) const;
+  Status wait(Deadline deadline, int stop_fd) const;
+  static Status gone(const Pending& link, const Dialer& dialer);
   static void take_connection(Pending& link, const LinkHello& peer, UniqueFd socket);
   Pending* expected_of(const LinkHello& caller);
   Status check(const Pending& link) const;

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
-#include "runtime/src/transport/tcp/business_card.h"
+#include "runtime/src/channel/call.h"
 #include "runtime/src/transport/tcp/link_meeting.h"
 
 namespace ddl::runtime {
@@ -51,6 +51,8 @@ Result<TcpTransport::Offer> TcpTransport::prepare(Bootstrap& bootstrap) const {
 Status TcpTransport::offer(Bootstrap& bootstrap) {
   offer_ = prepare(bootstrap);
   BusinessCard card;
+  card.host = HostField::of(bootstrap.membership().host).str();
+  card.pid = ::getpid();
   if (*offer_) {
     card.addresses = (*offer_)->gate.addresses();
   } else {
@@ -60,50 +62,76 @@ Status TcpTransport::offer(Bootstrap& bootstrap) {
   return bootstrap.put(card_key(bootstrap.membership()), card.to_text());
 }
 
-Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap, const std::vector<int>& hosts,
-                                                    std::uint64_t agreed) {
+Result<BusinessCard> TcpTransport::card_of(Bootstrap& bootstrap, int rank, Deadline deadline) {
+  auto text = bootstrap.get(rank, card_key(bootstrap.membership()), deadline);
+  if (!text) return fail(std::move(text.error()));
+  auto card = BusinessCard::parse(*text);
+  if (!card) return fail(std::move(card.error().during("rank " + std::to_string(rank))));
+  return card;
+}
+
+Member TcpTransport::who_is(Bootstrap& bootstrap, int rank) const {
+  const auto card = card_of(bootstrap, rank, Deadline::after_seconds(settings_.seconds));
+  return card ? Member{rank, card->host, card->pid} : Member{rank, "an unknown host", 0};
+}
+
+Status TcpTransport::fetch_key(Bootstrap& bootstrap, Deadline deadline) {
+  std::optional<net::JobKey>& key = (*offer_)->key;
+  if (key) return {};
+  auto hex = bootstrap.get(0, secret_key(bootstrap.membership()), deadline);
+  if (!hex) return fail(std::move(hex.error().during("fetching the job's key")));
+  auto fetched = net::JobKey::from_hex(*hex);
+  wipe_text(*hex);
+  if (!fetched) return fail(std::move(fetched.error()));
+  key.emplace(*std::move(fetched));
+  return {};
+}
+
+Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
+                                                    const std::vector<LinkPartner>& partners,
+                                                    const LinkTerms& terms) {
   DDL_CHECK(offer_.has_value(), "offer() comes first");
   if (!*offer_) return fail(offer_->error());
   Offer& offer = **offer_;
   const Membership& membership = bootstrap.membership();
+  const bool is_pair = terms.use == LinkUse::kPair;
   const Deadline deadline = Deadline::after_seconds(settings_.seconds);
-  if (!offer.key) {
-    auto hex = bootstrap.get(0, secret_key(membership), deadline);
-    if (!hex) return fail(std::move(hex.error().during("fetching the job's key")));
-    auto key = net::JobKey::from_hex(*hex);
-    wipe_text(*hex);
-    if (!key) return fail(std::move(key.error()));
-    offer.key.emplace(*std::move(key));
-  }
+  DDL_TRY(fetch_key(bootstrap, deadline));
 
   LinkHello hello;
   hello.generation = membership.generation;
   hello.rank = membership.rank;
   hello.size = membership.size;
   hello.pid = ::getpid();
-  hello.agreed = agreed;
+  hello.use = terms.use;
+  hello.agreed = terms.agreed;
   hello.host = HostField::of(membership.host);
   LinkMeeting meeting(*offer.key, hello, offer.gate, offer.addresses);
-  const auto lane = static_cast<std::size_t>(membership.local_rank());
-  for (const int host : hosts) {
-    const int rank = membership.layout.hosts[static_cast<std::size_t>(host)][lane];
-    if (host > membership.layout.own) {
-      meeting.expect(host, rank);
+  for (const LinkPartner& partner : partners) {
+    if (!partner.calls && !is_pair) {
+      meeting.expect(partner.host, partner.rank);
       continue;
     }
-    auto text = bootstrap.get(rank, card_key(membership), deadline);
-    if (!text) return fail(std::move(text.error()));
-    auto card = BusinessCard::parse(*text);
-    if (!card) return fail(std::move(card.error().during("rank " + std::to_string(rank))));
+    auto card = card_of(bootstrap, partner.rank, deadline);
+    if (!card) return fail(std::move(card.error()));
     if (card->addresses.empty()) {
-      return fail(ErrorCode::kUnavailable, "rank " + std::to_string(rank) + ": " + card->failure);
+      return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + card->failure);
     }
-    meeting.dial(host, rank, card->addresses);
+    if (partner.calls) {
+      meeting.dial(partner.host, partner.rank, card->addresses);
+    } else {
+      meeting.expect(partner.host, partner.rank, card->addresses);
+    }
   }
-  fault_.pass("init", "before_links");
-  auto links = meeting.run(deadline);
-  fault_.pass("init", "after_links");
+  const char* const what = is_pair ? call_kind_name(CallKind::kTransfer) : "init";
+  fault_.pass(what, "before_links");
+  auto links = meeting.run(is_pair ? terms.deadline : deadline, terms.stop_fd);
+  fault_.pass(what, "after_links");
   return links;
+}
+
+std::vector<int> TcpTransport::fds() const {
+  return offer_ && *offer_ ? (*offer_)->gate.fds() : std::vector<int>();
 }
 
 }  // namespace ddl::runtime

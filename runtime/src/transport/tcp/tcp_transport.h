@@ -10,6 +10,7 @@
 #include "net/job_key.h"
 #include "runtime/src/fault.h"
 #include "runtime/src/transport/link_transport.h"
+#include "runtime/src/transport/tcp/business_card.h"
 #include "runtime/src/transport/tcp/caller_gate.h"
 
 namespace ddl::runtime {
@@ -26,8 +27,11 @@ struct TcpSettings {
   std::chrono::milliseconds patience = CallerGate::kPatience;
 };
 
-/// Every rank listens on its usable addresses; of two partners the one whose host comes later in the layout calls the
-/// other. Listeners stay open, for further connections, as long as the transport lives. Both prove that they know the job's key before anything else is said. What follows is not encrypted.
+/// Every rank listens on its usable addresses, and goes on doing so, for further connections, as long as the transport
+/// lives. Both sides prove that they know the job's key before anything else is said. What follows is not encrypted.
+///
+/// A pair connects whenever both want to, so one may wait long for the other. It would not notice that the other one has
+/// left, so it knocks at its door: a connection that nobody answers before they meet, but that ends when the listener does.
 class TcpTransport final : public LinkTransport {
  public:
   /// fault outlives the transport.
@@ -35,8 +39,10 @@ class TcpTransport final : public LinkTransport {
 
   const char* name() const override { return "tcp"; }
   Status offer(Bootstrap& bootstrap) override;
-  Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<int>& hosts,
-                                        std::uint64_t agreed) override;
+  Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<LinkPartner>& partners,
+                                        const LinkTerms& terms) override;
+  Member who_is(Bootstrap& bootstrap, int rank) const override;
+  std::vector<int> fds() const override;
 
  private:
   /// What this rank has before it meets the others.
@@ -46,6 +52,8 @@ class TcpTransport final : public LinkTransport {
     std::optional<net::JobKey> key;
   };
   Result<Offer> prepare(Bootstrap& bootstrap) const;
+  Status fetch_key(Bootstrap& bootstrap, Deadline deadline);
+  static Result<BusinessCard> card_of(Bootstrap& bootstrap, int rank, Deadline deadline);
 
   TcpSettings settings_;
   FaultInjector& fault_;

@@ -1,0 +1,106 @@
+// The C functions of ddl.h that make and end a context and say who this rank is.
+#include <atomic>
+
+#include "net/job_key.h"
+#include "runtime/src/api/guarded.h"
+#include "runtime/src/api/handle.h"
+#include "runtime/src/api/options.h"
+#include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/transport/shared_memory.h"
+#include "runtime/src/transport/tcp/tcp_transport.h"
+
+namespace {
+
+using namespace ddl::
+    runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
+
+// The process is one rank of one job at a time, as its launcher sees it: the one place where that is global.
+std::atomic<bool> process_has_context{false};
+std::atomic<std::uint32_t> generations{0};
+
+Outcome init(const ddl_init_options* given, ddl_context** context) {
+  ddl_init_options options = DDL_INIT_OPTIONS_INIT;
+  if (auto read = read_options(given, options, "DDL_INIT_OPTIONS_INIT"); !read) return read;
+  auto settings = Settings::read(process_environment());
+  if (!settings) return tl::unexpected(to_failure(settings.error()));
+  if (options.timeout_seconds > 0) settings->timeout_seconds = options.timeout_seconds;
+  // Marks it close-on-exec on every rank, also on those that do not need the key. Who does reads it again, and tells if
+  // it cannot be read.
+  if (settings->job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings->job_key_fd);
+
+  auto bootstrap = join_job(bootstrap_list(), *settings, ++generations);
+  if (!bootstrap) return tl::unexpected(to_failure(bootstrap.error()));
+  const FaultInjector fault(settings->fault, (*bootstrap)->membership().rank);
+  TcpSettings tcp_settings;
+  tcp_settings.interfaces = settings->network_interfaces;
+  tcp_settings.job_key_fd = settings->job_key_fd;
+  TransportMaker transports;
+  transports.within_host = [](const Membership&, FaultInjector& points) {
+    return std::make_unique<SharedMemoryTransport>(points);
+  };
+  transports.between_hosts = [tcp_settings](const Membership&, FaultInjector& points) {
+    return std::make_unique<TcpTransport>(tcp_settings, points);
+  };
+  auto joined = Context::join(*settings, *std::move(bootstrap), std::move(transports), fault);
+  if (!joined) return tl::unexpected(to_failure(joined.error()));
+  *context = new ddl_context{*std::move(joined), true};
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    *context = nullptr;
+    if (process_has_context.exchange(true)) {
+      return report(DDL_ERROR_INVALID_ARGUMENT,
+                    "this process already has a context; finalize it before the next ddl_init()");
+    }
+    Outcome outcome;
+    try {
+      outcome = init(options, context);
+    } catch (...) {
+      process_has_context = false;
+      throw;
+    }
+    if (!outcome) process_has_context = false;
+    return report(outcome);
+  });
+}
+
+ddl_status ddl_finalize(ddl_context* context) {
+  return guarded([&] {
+    if (context == nullptr) return ddl_status{DDL_OK};
+    // The child of a fork has neither the threads nor the place in the job that the destructor would undo.
+    if (context->context->is_in_forked_child()) return ddl_status{DDL_OK};
+    const Outcome left = context->context->leave();
+    if (!left && left.error().status == DDL_ERROR_BUSY) return report(left);
+    const bool was_the_process_context = context->is_the_process_context;
+    delete context;
+    if (was_the_process_context) process_has_context = false;
+    return report(left);
+  });
+}
+
+int32_t ddl_rank(const ddl_context* context) { return context == nullptr ? -1 : context->context->rank(); }
+int32_t ddl_size(const ddl_context* context) { return context == nullptr ? -1 : context->context->size(); }
+int32_t ddl_local_rank(const ddl_context* context) {
+  return context == nullptr ? -1 : context->context->local_rank();
+}
+int32_t ddl_local_size(const ddl_context* context) {
+  return context == nullptr ? -1 : context->context->local_size();
+}
+int32_t ddl_cross_rank(const ddl_context* context) {
+  return context == nullptr ? -1 : context->context->cross_rank();
+}
+int32_t ddl_cross_size(const ddl_context* context) {
+  return context == nullptr ? -1 : context->context->cross_size();
+}
+const char* ddl_bootstrap_name(const ddl_context* context) {
+  return context == nullptr ? "" : context->context->bootstrap_name();
+}
+
+}  // extern "C"

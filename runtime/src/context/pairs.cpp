@@ -1,0 +1,134 @@
+#include "runtime/src/context/pairs.h"
+
+#include <poll.h>
+
+#include "runtime/src/context/pair_bootstrap.h"
+#include "runtime/src/context/pair_links.h"
+#include "runtime/src/context/pair_memory.h"
+#include "runtime/src/context/process_set.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// A rank that has died listens no more either. Whoever sees its death says so within this time.
+constexpr std::chrono::seconds kVerdict{1};
+
+/// The membership of a pair, in which the lower rank of the set becomes 0.
+Membership membership_of_pair(const Membership& set, int other) {
+  Membership pair;
+  pair.generation = set.generation;
+  pair.host = set.host;
+  pair.size = 2;
+  pair.rank = index_in_pair(set.rank, other);
+  const bool is_here = set.layout.host_of(other) == set.layout.own;
+  pair.layout.hosts =
+      is_here ? std::vector<std::vector<int>>{{0, 1}} : std::vector<std::vector<int>>{{0}, {1}};
+  pair.layout.own = is_here ? 0 : pair.rank;
+  return pair;
+}
+
+}  // namespace
+
+Pairs::Pairs(PairsParent parent) : parent_(std::move(parent)) {}
+Pairs::~Pairs() = default;
+
+tl::expected<ProcessSet*, Failure> Pairs::with(int rank, const Call& call, CallDeadline deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = pairs_.find(rank); found != pairs_.end()) return found->second->set.get();
+  }
+  Result<std::unique_ptr<ProcessSet>> joined;
+  std::unique_ptr<Pair> pair = make(rank, deadline, joined);
+  if (!joined) return tl::unexpected(give_up(rank, joined.error(), call, deadline));
+  pair->set = *std::move(joined);
+  ProcessSet* const set = pair->set.get();
+  {
+    const std::lock_guard lock(mutex_);
+    pairs_.emplace(rank, std::move(pair));
+  }
+  // Who told the pairs of an abort just before has not told this one.
+  if (parent_.abort.is_raised()) set->tell(parent_.abort.notice(*parent_.abort.cause()));
+  return set;
+}
+
+std::unique_ptr<Pairs::Pair> Pairs::make(int rank, CallDeadline deadline,
+                                         Result<std::unique_ptr<ProcessSet>>& joined) const {
+  const Membership& set = parent_.bootstrap.membership();
+  const int other_host = set.layout.host_of(rank);
+  const int other = other_host == set.layout.own ? set.layout.local_rank(rank) : -1;
+  auto pair = std::make_unique<Pair>();
+  pair->transports.within_host = [this, other](const Membership&, FaultInjector&) {
+    return std::make_unique<PairMemory>(parent_.group, other);
+  };
+  pair->transports.between_hosts = [=, this](const Membership&, FaultInjector&) {
+    const LinkPartner partner{other_host, rank, other_host < parent_.bootstrap.membership().layout.own};
+    const LinkTerms terms{LinkUse::kPair, 0, deadline.deadline, parent_.abort.doorbell()};
+    return std::make_unique<PairLinks>(*parent_.links, parent_.bootstrap, partner, terms);
+  };
+  SetSurroundings around{parent_.around.settings, pair->transports, parent_.around.watcher,
+                         parent_.around.fault,    &parent_.heap,    false};
+  const auto job_rank = [this](int of) { return parent_.job_ranks[static_cast<std::size_t>(of)]; };
+  joined = ProcessSet::join(around, std::make_unique<PairBootstrap>(membership_of_pair(set, rank)),
+                            {job_rank(std::min(set.rank, rank)), job_rank(std::max(set.rank, rank))},
+                            parent_.fault, parent_.on_abort);
+  if (joined && other >= 0) note_begun(other);
+  return pair;
+}
+
+void Pairs::note_begun(int other) const {
+  const Segment& segment = parent_.group.segment;
+  const int own = parent_.group.index;
+  const auto word = static_cast<std::size_t>(other) / 64;
+  // Who leaves says so first and looks here then; here it is the other way round, so at least one sees the other.
+  segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
+  if (parent_.abort.has_left(other)) mark_left(segment.pair(own, other), index_in_pair(other, own));
+}
+
+Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadline deadline) const {
+  const GroupAbort& abort = parent_.abort;
+  const bool is_here = parent_.links == nullptr || error.code() == ErrorCode::kUnavailable;
+  if (is_here && !abort.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
+  pollfd doorbell{abort.doorbell(), POLLIN, 0};
+  if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed) {
+    const Deadline verdict = Deadline::after(kVerdict);
+    while (!abort.is_raised() && !verdict.has_passed())
+      (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
+  }
+  if (!abort.is_raised()) {
+    Member other = parent_.links->who_is(parent_.bootstrap, rank);
+    other.rank = parent_.job_ranks[static_cast<std::size_t>(rank)];
+    const int own = parent_.group.index;
+    switch (error.code()) {
+      case ErrorCode::kTimeout: abort.raise_timeout(own, deadline.seconds, call, other); break;
+      case ErrorCode::kNotFound: abort.raise_told(own, AbortNotice::of(AbortReason::kLeft, other)); break;
+      default: abort.raise_told(own, AbortNotice::of(AbortReason::kLost, other, error.message()));
+    }
+  }
+  // If another thread was about to say something else, it rings now.
+  while (!abort.is_raised()) (void)::poll(&doorbell, 1, -1);
+  return abort.describe(*abort.cause(), call, true);
+}
+
+void Pairs::tell(const AbortNotice& notice) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [rank, pair] : pairs_) pair->set->tell(notice);
+}
+
+void Pairs::leave() {
+  std::map<int, std::unique_ptr<Pair>> pairs;
+  {
+    const std::lock_guard lock(mutex_);
+    pairs.swap(pairs_);
+  }
+  for (const auto& [rank, pair] : pairs) (void)pair->set->leave();
+  // Ranks of this host that this one has never sent to may wait for it.
+  const SharedGroup& group = parent_.group;
+  const auto own = static_cast<std::size_t>(group.index);
+  for (int other = 0; group.segment.has_pairs() && other < group.segment.members(); ++other) {
+    const std::uint64_t begun = group.segment.pairs_record(other).begun[own / 64].load();
+    if ((begun >> (own % 64) & 1) == 0) continue;
+    mark_left(group.segment.pair(group.index, other), index_in_pair(group.index, other));
+  }
+}
+
+}  // namespace ddl::runtime
