@@ -90,8 +90,10 @@ void Dialer::start_next() {
     Candidate& candidate = candidates_[next_++];
     if (candidate.attempt) continue;
     if (hello_.purpose == LinkPurpose::kControl) candidate.call = ++hello_.call;
-    auto attempt = HandshakeSocket::connect(candidate.address, key_, hello_.to_introduction(),
-                                            Deadline::after(kAttempt));
+    // A knock is not answered as long as nothing happens.
+    const Deadline deadline =
+        hello_.purpose == LinkPurpose::kKnock ? Deadline::never() : Deadline::after(kAttempt);
+    auto attempt = HandshakeSocket::connect(candidate.address, key_, hello_.to_introduction(), deadline);
     if (attempt) {
       candidate.attempt.emplace(*std::move(attempt));
       candidate.failure = "not answered yet";
