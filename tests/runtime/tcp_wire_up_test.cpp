@@ -357,10 +357,10 @@ TEST_CASE("a rank that cannot listen tells those that would call it") {
       with_network({.interfaces = {"lo"}}, fault);
   CHECK(without_network.offer(mute));
   CHECK(with_network.offer(caller));
-  const auto own = without_network.connect(mute, {1}, 1);
+  const auto own = without_network.connect(mute, {1}, 1, {});
   REQUIRE_FALSE(own);
   CHECK(contains(own.error().message(), "no network interface \"nosuch0\""));
-  const auto others = with_network.connect(caller, {0}, 1);
+  const auto others = with_network.connect(caller, {0}, 1, {});
   REQUIRE_FALSE(others);
   CHECK(contains(others.error().message(), "rank 0: no network interface \"nosuch0\""));
 }
@@ -371,7 +371,7 @@ TEST_CASE("a descriptor that holds no key is an error that names the variable") 
   FaultInjector fault(std::nullopt, 0);
   TcpTransport transport({.interfaces = {"lo"}, .job_key_fd = 999'999}, fault);
   CHECK(transport.offer(bootstrap));
-  const auto links = transport.connect(bootstrap, {1}, 1);
+  const auto links = transport.connect(bootstrap, {1}, 1, {});
   REQUIRE_FALSE(links);
   CHECK(links.error().message() ==
         "DDL_JOB_KEY_FD: descriptor 999999 does not hold a job's key: it is not open");

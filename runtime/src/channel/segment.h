@@ -61,6 +61,7 @@ enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
 
 struct alignas(kLineBytes) PresenceLine {
   std::atomic<Presence> presence;
+  std::atomic<std::uint32_t> waits_abroad;  ///< 1: this member sleeps until another host sends something
 };
 
 /// Why this member gave up waiting. Written before the abort word names the member, and only once.

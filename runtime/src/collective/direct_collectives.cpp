@@ -83,6 +83,7 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Plac
     // In place, all inputs have been read before the first output is written.
     reduce_chunk(request.reduction(), inputs, block.data(), count);
     for (std::byte* output : outputs) copy_bytes(output + offset, block.data(), count * element);
+    channel.pass(FaultPoint::kInDirect);
   }
 }
 
@@ -98,6 +99,7 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
     const std::byte* const source = channel.heap().at(places[static_cast<std::size_t>(from)].send) +
                                     blocks.send_offset(from, own) * element;
     copy_bytes(request.recv + blocks.recv_offset(from, own) * element, source, count * element);
+    channel.pass(FaultPoint::kInDirect);
   }
 }
 
@@ -116,6 +118,7 @@ void reduce_own_part(Channel& channel, const Request& request, const BlockMove& 
     }
     reduce_chunk(request.reduction(), inputs, block.data(), count);
     copy_bytes(request.recv + first * element, block.data(), count * element);
+    channel.pass(FaultPoint::kInDirect);
   }
 }
 
@@ -139,6 +142,7 @@ std::optional<Outcome> try_direct(Channel& channel, Request& request, const Bloc
     places.push_back({note.words[0], note.words[1]});
   }
   if (!all_reachable(places, request, blocks)) return std::nullopt;
+  channel.pass(FaultPoint::kBeforeDirect);
   if (blocks == nullptr) {
     push_slice(channel, request, places);
   } else if (request.call.kind == CallKind::kReduceScatter) {

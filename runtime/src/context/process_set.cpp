@@ -54,9 +54,10 @@ std::vector<int> first_partners(const HostLayout& layout) {
 
 /// Puts what the others need, then waits for everybody: one fence for both transports.
 Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between_hosts,
-            const SegmentWish& wish) {
+            const SegmentWish& wish, FaultInjector& fault) {
   Status offered = within_host.offer(bootstrap, wish);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
+  fault.pass(FaultPoint::kBeforeFence);
   DDL_TRY(bootstrap.fence(Deadline::never()));
   return offered;
 }
@@ -66,15 +67,16 @@ Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between
 Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
                                                      std::unique_ptr<Bootstrap> bootstrap,
                                                      std::vector<int> job_ranks, FaultInjector fault,
-                                                     OnAbort on_abort, std::uint32_t first_sequence) {
+                                                     OnAbort on_abort, const ConnectLimit& limit,
+                                                     std::uint32_t first_sequence) {
   const Membership& membership = bootstrap->membership();
   const auto within_host = around.transports.within_host(membership, around.fault);
   std::unique_ptr<LinkTransport> between_hosts;
   if (has_lane(membership)) between_hosts = around.transports.between_hosts(membership, around.fault);
   DDL_TRY(within_host->is_usable(membership));
   DDL_TRY(meet(*bootstrap, *within_host, between_hosts.get(),
-               wish_of(around.settings, membership, around.heap == nullptr, first_sequence)));
-  auto group = within_host->connect(*bootstrap);
+               wish_of(around.settings, membership, around.heap == nullptr, first_sequence), around.fault));
+  auto group = within_host->connect(*bootstrap, limit);
   if (!group) return fail(std::move(group.error()));
   auto segment = Segment::open({group->memory->data(), group->memory->size()});
   if (!segment) return fail(std::move(segment.error()));
@@ -86,8 +88,9 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
                                                  std::move(on_abort)));
   const WaitPolicy policy = WaitPolicy::for_group(segment->members(), set->group_.cpus, around.settings.spin);
   if (set->membership().layout.host_count() > 1) {
-    DDL_TRY(set->connect_hosts(std::move(between_hosts), *segment, policy));
+    DDL_TRY(set->connect_hosts(std::move(between_hosts), *segment, policy, limit));
   }
+  around.fault.pass(FaultPoint::kBeforeWatching);
   DDL_TRY(set->start_watching());
   return set;
 }
@@ -109,8 +112,9 @@ ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootst
       slot_bytes_(segment.slot_bytes()),
       fork_count_(fork_count()) {}
 
-Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hosts) {
-  auto links = link_transport_->connect(*bootstrap_, hosts, slot_bytes_);
+Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hosts,
+                                                     const ConnectLimit& limit) {
+  auto links = link_transport_->connect(*bootstrap_, hosts, slot_bytes_, limit);
   if (!links) {
     return fail(std::move(
         links.error().during("connecting " + group_.members[static_cast<std::size_t>(group_.index)].place() +
@@ -121,14 +125,14 @@ Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hos
   return links;
 }
 
-Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segment segment,
-                                 WaitPolicy policy) {
+Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segment segment, WaitPolicy policy,
+                                 const ConnectLimit& limit) {
   const HostLayout& layout = membership().layout;
   link_transport_ = std::move(transport);
   std::unique_ptr<Lane> lane;
   if (link_transport_) {
-    auto links = connect_to(first_partners(layout));
-    if (!links) return fail(std::move(links.error()));
+    auto links = connect_to(first_partners(layout), limit);
+    if (!links) return fail(give_up_connecting(std::move(links.error())));
     control_ = std::make_unique<ControlLinks>(*links, abort_, group_.index);
     lane = std::make_unique<Lane>(*links, abort_, *control_, group_.index, policy);
     std::vector<int> fds = lane->fds();
@@ -138,10 +142,27 @@ Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, Segme
   const bool has_mesh = layout.host_count() <= kMeshHosts;
   // Nobody else will call, and the key has done its work.
   if (has_mesh) link_transport_.reset();
-  cluster_ = std::make_unique<Cluster>(
-      layout, SlotAreas::in_slot(segment.slot_bytes()), channel_, std::move(lane), has_mesh,
-      [this](Lane& own) { return connect_mesh(own); }, fault_);
+  cluster_ =
+      std::make_unique<Cluster>(layout, SlotAreas::in_slot(segment.slot_bytes()), channel_, std::move(lane),
+                                has_mesh, [this](Lane& own) { return connect_mesh(own); });
   return {};
+}
+
+Error ProcessSet::give_up_connecting(Error why) {
+  std::vector<PeerLink> standing = standing_links();
+  control_ = std::make_unique<ControlLinks>(standing, abort_, group_.index);
+  // Those that have joined wait for this rank. Of another set than the world, they hear of it from the set it comes from.
+  if (around_.watches_deaths) {
+    const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
+    abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, why.message()));
+  }
+  return why;
+}
+
+std::vector<PeerLink> ProcessSet::standing_links() {
+  std::vector<PeerLink> links = link_transport_->take_standing();
+  for (PeerLink& link : links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
+  return links;
 }
 
 Outcome ProcessSet::connect_mesh(Lane& lane) {
@@ -150,7 +171,8 @@ Outcome ProcessSet::connect_mesh(Lane& lane) {
   std::vector<int> hosts = all_other_hosts(layout);
   std::erase_if(hosts,
                 [&](int host) { return std::binary_search(connected.begin(), connected.end(), host); });
-  auto links = connect_to(hosts);
+  const CallDeadline& deadline = channel_.deadline();
+  auto links = connect_to(hosts, limit_of(deadline));
   if (links) {
     const std::size_t first = control_->size();
     control_->add(*links);
@@ -164,9 +186,16 @@ Outcome ProcessSet::connect_mesh(Lane& lane) {
     if (watched) return {};
     links = fail(std::move(watched.error()));
   }
-  // The others are in the midst of the call, and some of them may have come through.
+  // The others are in the midst of the call, and some of them may have come through: they are told, too.
+  std::vector<PeerLink> standing = standing_links();
+  control_->add(standing);
   const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
-  abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, links.error().message()));
+  const std::string& why = links.error().message();
+  abort_.raise_told(group_.index, deadline.deadline.has_passed()
+                                      ? AbortNotice::of(AbortReason::kTimedOut, self,
+                                                        self.place() + " gave up in " +
+                                                            channel_.call().describe() + ": " + why)
+                                      : AbortNotice::of(AbortReason::kLost, self, why));
   return tl::unexpected(abort_.describe(*abort_.cause(), channel_.call(), true));
 }
 
@@ -261,8 +290,9 @@ Outcome ProcessSet::leave() {
   closed_in_child_.reset();
   if (control_) {
     control_->say_farewell();
-    cluster_->hang_up();
-    if (!abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
+    if (cluster_) cluster_->hang_up();
+    // Who has not been connected with all of them is not counted on by anybody.
+    if (cluster_ && !abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
   }
   cluster_.reset();
   control_.reset();

@@ -7,6 +7,7 @@
 
 #include "base/unique_fd.h"
 #include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/transport/connect_limit.h"
 #include "runtime/src/transport/member.h"
 
 namespace ddl::runtime {
@@ -37,7 +38,10 @@ class LinkTransport {
   /// After that fence, and again for further hosts: connects this rank with the rank of the same local rank on each of the hosts, which call this too.
   /// agreed: a number that must be the same everywhere, here the bytes of a chunk; a partner with another is an error.
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<int>& hosts,
-                                                std::uint64_t agreed) = 0;
+                                                std::uint64_t agreed, const ConnectLimit& limit) = 0;
+  /// After a connect() that has failed: what it had connected. Its partners take the end of a connection for a death, unless
+  /// they are told otherwise over it.
+  virtual std::vector<PeerLink> take_standing() = 0;
 };
 
 }  // namespace ddl::runtime

@@ -26,7 +26,7 @@ void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>
   links_.back().dialer.emplace(key_, hello, addresses, own_addresses_);
 }
 
-Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline) {
+Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int doorbell) {
   const auto all_done = [this] {
     return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done(); });
   };
@@ -35,7 +35,7 @@ Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline) {
     DDL_TRY(advance());
     if (all_done()) break;
     if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "not connected in time: " + missing());
-    entries.clear();
+    entries.assign(1, pollfd{doorbell, POLLIN, 0});
     gate_.append_entries(entries);
     Deadline next = deadline.when() < gate_.next_deadline().when() ? deadline : gate_.next_deadline();
     for (const HandshakeSocket& caller : welcomed_) entries.push_back({caller.fd(), caller.events(), 0});
@@ -46,10 +46,16 @@ Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline) {
     }
     if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), next.poll_milliseconds()); }) < 0)
       return fail_errno("poll");
+    if (entries.front().revents != 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
   }
+  for (const Pending& link : links_) DDL_TRY(check(link));
+  return take_standing();
+}
+
+std::vector<PeerLink> LinkMeeting::take_standing() {
   std::vector<PeerLink> links;
   for (Pending& link : links_) {
-    DDL_TRY(check(link));
+    if (!link.is_done()) continue;
     links.push_back(
         {link.host, link.peer->member(), std::move(link.control), std::move(link.data), std::move(link.how)});
   }

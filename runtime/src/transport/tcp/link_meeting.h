@@ -28,8 +28,11 @@ class LinkMeeting {
   /// We call this rank on one of these addresses.
   void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
 
-  /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing.
-  Result<std::vector<PeerLink>> run(Deadline deadline);
+  /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing. doorbell: as in
+  /// ConnectLimit.
+  Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
+  /// The links that stand, also when not all of them do.
+  std::vector<PeerLink> take_standing();
 
  private:
   /// A link as it comes about.

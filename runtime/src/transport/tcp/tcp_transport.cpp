@@ -61,12 +61,12 @@ Status TcpTransport::offer(Bootstrap& bootstrap) {
 }
 
 Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap, const std::vector<int>& hosts,
-                                                    std::uint64_t agreed) {
+                                                    std::uint64_t agreed, const ConnectLimit& limit) {
   DDL_CHECK(offer_.has_value(), "offer() comes first");
   if (!*offer_) return fail(offer_->error());
   Offer& offer = **offer_;
   const Membership& membership = bootstrap.membership();
-  const Deadline deadline = Deadline::after_seconds(settings_.seconds);
+  const Deadline deadline = limit.sooner(Deadline::after_seconds(settings_.seconds));
   if (!offer.key) {
     auto hex = bootstrap.get(0, secret_key(membership), deadline);
     if (!hex) return fail(std::move(hex.error().during("fetching the job's key")));
@@ -100,9 +100,10 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap, const 
     }
     meeting.dial(host, rank, card->addresses);
   }
-  fault_.pass("init", "before_links");
-  auto links = meeting.run(deadline);
-  fault_.pass("init", "after_links");
+  fault_.pass(FaultPoint::kBeforeLinks);
+  auto links = meeting.run(deadline, limit.doorbell);
+  if (!links) standing_ = meeting.take_standing();
+  fault_.pass(FaultPoint::kAfterLinks);
   return links;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/interface.h"
@@ -36,7 +37,8 @@ class TcpTransport final : public LinkTransport {
   const char* name() const override { return "tcp"; }
   Status offer(Bootstrap& bootstrap) override;
   Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<int>& hosts,
-                                        std::uint64_t agreed) override;
+                                        std::uint64_t agreed, const ConnectLimit& limit) override;
+  std::vector<PeerLink> take_standing() override { return std::exchange(standing_, {}); }
 
  private:
   /// What this rank has before it meets the others.
@@ -50,6 +52,7 @@ class TcpTransport final : public LinkTransport {
   TcpSettings settings_;
   FaultInjector& fault_;
   std::optional<Result<Offer>> offer_;
+  std::vector<PeerLink> standing_;  ///< when connect() has failed
 };
 
 }  // namespace ddl::runtime
