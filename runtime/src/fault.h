@@ -1,14 +1,19 @@
 // Faults at named points, for tests: DDL_FAULT=point:rank:n kills rank at the n-th passage of point, and
 // DDL_FAULT=point:rank:n:stop stops it there.
 //
-// Points are "<collective>.<place>", such as allreduce.before_publish and allreduce.after_publish, and init.<place>.
-// Without DDL_FAULT_INJECTION a point compiles to nothing.
+// Points are "<collective>.<place>", such as allreduce.before_publish, and "init.<place>" while ranks are connected, also
+// those of a new process set. Calls of a process set other than the world pass "set.<collective>.<place>", and are counted
+// set by set. Without DDL_FAULT_INJECTION a point compiles to nothing.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "runtime/src/channel/call.h"
 
 namespace ddl::runtime {
 
@@ -17,6 +22,38 @@ inline constexpr bool kFaultInjection = true;
 #else
 inline constexpr bool kFaultInjection = false;
 #endif
+
+/// Moments that the others can tell from each other, in the order in which a rank comes to them. The test of all of them
+/// (tests/runtime/fault_matrix_test.cpp) finds out by itself which call passes which.
+enum class FaultPoint : std::uint8_t {
+  // While ranks are connected.
+  kBeforeFence,     ///< what the others need to find this rank has been put
+  kAfterFence,      ///< everybody has put it
+  kAfterHello,      ///< this rank has told its host's leader that it is there
+  kBeforeWelcome,   ///< the leader: all have
+  kAfterWelcome,    ///< this rank maps the memory, and has not said so
+  kBeforeLinks,     ///< it knows whom to call on other hosts
+  kAfterLinks,      ///< it has its connections
+  kBeforeWatching,  ///< all is there, but it does not look after the others yet
+  // In a call.
+  kBeforePublish,  ///< of an exchange: this rank has staged its part, and not shown it
+  kAfterPublish,   ///< it has shown it, and not seen that of all others
+  kBeforeDirect,   ///< the ranks know each other's buffers in the shared heap
+  kInDirect,       ///< a block of them has been worked on
+  kBeforeHosts,    ///< the ranks of this host have exchanged; other hosts have not heard of the call
+  kInHosts,        ///< a step of the comparison between hosts has been made
+  kAfterHosts,     ///< all steps have been
+  kBeforeMesh,     ///< connections to further hosts are needed
+  kInRound,        ///< chunks are on their way between hosts
+  kAfterStage,     ///< a chunk has come a stage further
+  // In the making of a process set, between its calls.
+  kBeforeJoining,  ///< this rank knows who is in it
+  kAfterJoining,   ///< it has joined, and knows of no other that has
+  kAfterMaking,    ///< all have
+};
+
+/// "before_publish"; null for what is none.
+const char* fault_point_name(FaultPoint point);
 
 struct FaultPlan {
   std::string point;
@@ -28,24 +65,43 @@ struct FaultPlan {
   static std::optional<FaultPlan> parse(std::string_view text);
 };
 
+/// Sees every passage, for a test that looks which there are.
+class FaultWatch {
+ public:
+  FaultWatch() = default;
+  virtual ~FaultWatch() = default;
+  FaultWatch(const FaultWatch&) = delete;
+  FaultWatch& operator=(const FaultWatch&) = delete;
+
+  virtual void on_pass(const std::string& point) = 0;
+};
+
 /// Counts the passages of one rank through the planned point, and kills or stops the process at the planned one.
 class FaultInjector {
  public:
-  FaultInjector(const std::optional<FaultPlan>& plan, int rank);
+  /// watch outlives the injector and its copies, if there is one.
+  FaultInjector(const std::optional<FaultPlan>& plan, int rank, FaultWatch* watch = nullptr);
 
-  /// Passes the point "<where>.<place>".
-  void pass(std::string_view where, std::string_view place) {
+  /// Of a process set other than the world, for what it does once it has been made.
+  FaultInjector of_set() const;
+
+  /// In a call. kNone stands for connecting.
+  void pass(CallKind during, FaultPoint point) {
     if constexpr (kFaultInjection) {
-      if (left_ > 0) count(where, place);
+      if (left_ || watch_ != nullptr) count(during, point);
     }
   }
+  void pass(FaultPoint point) { pass(CallKind::kNone, point); }
 
  private:
-  void count(std::string_view where, std::string_view place);
+  void count(CallKind during, FaultPoint point);
 
   std::string point_;
-  std::int64_t left_ = 0;  ///< passages until then; 0 = never
+  /// Passages until then, which copies count together: a process set and its pairs. Null = never.
+  std::shared_ptr<std::atomic<std::int64_t>> left_;
   bool stops_ = false;
+  bool is_of_set_ = false;
+  FaultWatch* watch_;
 };
 
 }  // namespace ddl::runtime

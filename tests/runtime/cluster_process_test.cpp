@@ -215,7 +215,7 @@ TEST_CASE("a rank that is stopped in a collective is waited for, and goes on whe
   const std::string point = GENERATE("before_publish", "after_publish", "in_round");
   job.settings.fault = FaultPlan{"allreduce." + point, *job.stopped_rank, 3, true};
   CAPTURE(*job.stopped_rank, point);
-  check_all_succeeded(job.run([](RankPlace& place) {
+  const auto ends = job.run([](RankPlace& place) {
     ddl_context* context = place.join();
     std::vector<float> values(5 * 1024, 1.0f);
     for (int time = 1; time <= 3; ++time) {
@@ -226,7 +226,9 @@ TEST_CASE("a rank that is stopped in a collective is waited for, and goes on whe
     }
     expect_ok(ddl_finalize(context), "finalize");
     return std::string();
-  }));
+  });
+  check_all_succeeded(ends);
+  CHECK(ends[static_cast<std::size_t>(*job.stopped_rank)].was_stopped);
 }
 
 // What a partner does not read stalls its data, and nothing else.
@@ -250,6 +252,7 @@ TEST_CASE("a death is told to who waits for a rank that is stopped") {
   CHECK(ends[0].exit_code == 0);
   CHECK(contains(ends[0].report, name_of(1, ends[1].pid) + " died "));
   CHECK(ends[1].signal == SIGKILL);
+  CHECK(ends[2].was_stopped);
   CHECK(ends[2].signal == SIGKILL);
 }
 

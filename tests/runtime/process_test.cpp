@@ -273,7 +273,8 @@ TEST_CASE("another user is turned away, even with the nonce") {
   const pid_t stranger = ::fork();
   if (stranger == 0) {
     const bool became_another = ::setuid(65534) == 0;
-    const auto refused = join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, deadline, fault);
+    const auto refused =
+        join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, {deadline, -1}, fault);
     // It also notices that the leader is not of its own user.
     ::_exit(became_another && !refused ? 0 : 1);
   }
@@ -291,9 +292,9 @@ TEST_CASE("another user is turned away, even with the nonce") {
   }
   const pid_t member = ::fork();
   if (member == 0) {
-    ::_exit(join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, deadline, fault) ? 0 : 1);
+    ::_exit(join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, {deadline, -1}, fault) ? 0 : 1);
   }
-  const auto group = leader->gather(deadline);
+  const auto group = leader->gather({deadline, -1}, fault);
   REQUIRE(group);
   CHECK(group->members[1].pid == member);
   for (const pid_t child : {stranger, impostor, member}) {

@@ -64,7 +64,7 @@ TEST_CASE("threads of one process can wire up through sockets") {
       wish.slot_bytes = 4096;
       REQUIRE(transport.offer(bootstrap, wish));
       REQUIRE(bootstrap.fence(Deadline::never()));
-      return transport.connect(bootstrap);
+      return transport.connect(bootstrap, {});
     }));
   }
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -86,11 +86,14 @@ TEST_CASE("threads of one process can wire up through sockets") {
 TEST_CASE("a caller without the nonce is turned away, and the members are not disturbed") {
   SegmentWish wish;
   wish.slot_bytes = 64;
+  FaultInjector fault = no_fault();
   auto leader = WireUpLeader::open(membership_of(0, 2), wish);
   REQUIRE(leader);
   const auto rendezvous = Rendezvous::parse(leader->address());
   REQUIRE(rendezvous);
-  auto gathered = std::async(std::launch::async, [&] { return leader->gather(Deadline::after_seconds(60)); });
+  auto gathered = std::async(std::launch::async, [&] {
+    return leader->gather({Deadline::after_seconds(60), -1}, fault);
+  });
 
   const Deadline deadline = Deadline::after_seconds(60);
   const auto stranger = connect_local(rendezvous->socket_name, deadline);
@@ -108,8 +111,7 @@ TEST_CASE("a caller without the nonce is turned away, and the members are not di
   const auto silent = connect_local(rendezvous->socket_name, deadline);
   REQUIRE(silent);
 
-  FaultInjector fault = no_fault();
-  const auto member = join_wire_up(membership_of(1, 2), *rendezvous, deadline, fault);
+  const auto member = join_wire_up(membership_of(1, 2), *rendezvous, {deadline, -1}, fault);
   CHECK(member);
   CHECK(gathered.get());
 }
@@ -117,9 +119,10 @@ TEST_CASE("a caller without the nonce is turned away, and the members are not di
 TEST_CASE("the leader names who did not come in time") {
   SegmentWish wish;
   wish.slot_bytes = 64;
+  FaultInjector fault = no_fault();
   auto leader = WireUpLeader::open(membership_of(0, 3), wish);
   REQUIRE(leader);
-  const auto gathered = leader->gather(Deadline::after_seconds(0.02));
+  const auto gathered = leader->gather({Deadline::after_seconds(0.02), -1}, fault);
   REQUIRE_FALSE(gathered);
   CHECK(gathered.error().code() == ErrorCode::kTimeout);
   CHECK(gathered.error().message() == "not arrived in time: rank 1, 2");
@@ -128,10 +131,13 @@ TEST_CASE("the leader names who did not come in time") {
 TEST_CASE("two processes that claim one rank are an error") {
   SegmentWish wish;
   wish.slot_bytes = 64;
+  FaultInjector fault = no_fault();
   auto leader = WireUpLeader::open(membership_of(0, 3), wish);
   REQUIRE(leader);
   const auto rendezvous = Rendezvous::parse(leader->address());
-  auto gathered = std::async(std::launch::async, [&] { return leader->gather(Deadline::after_seconds(60)); });
+  auto gathered = std::async(std::launch::async, [&] {
+    return leader->gather({Deadline::after_seconds(60), -1}, fault);
+  });
   std::vector<UniqueFd> callers;
   for (int i = 0; i < 2; ++i) {
     auto caller = connect_local(rendezvous->socket_name, Deadline::after_seconds(60));
@@ -154,7 +160,7 @@ TEST_CASE("a leader that cannot open its meeting place tells the others why") {
   FaultInjector fault = no_fault();
   SharedMemoryTransport transport(fault);
   REQUIRE(transport.offer(member, SegmentWish{}));
-  const auto group = transport.connect(member);
+  const auto group = transport.connect(member, {});
   REQUIRE_FALSE(group);
   CHECK(group.error().message() ==
         "connecting the ranks of host1: rank 0: memfd_create: Too many open files");

@@ -66,6 +66,12 @@ class GroupAbort {
   void leave(int own_index) const { mark_left(segment_, own_index); }
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
 
+  /// A member that sleeps until another host sends something knows better than those of its host who is missing.
+  void set_waits_abroad(int own_index, bool waits) const {
+    segment_.presence(own_index).waits_abroad.store(waits ? 1 : 0, std::memory_order_relaxed);
+  }
+  bool waits_abroad(int index) const { return segment_.presence(index).waits_abroad.load() != 0; }
+
   int doorbell() const { return doorbell_; }
 
  private:

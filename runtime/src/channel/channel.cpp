@@ -117,7 +117,7 @@ std::optional<int> Channel::odd_member() const {
 }
 
 Outcome Channel::meet() {
-  fault_.pass(call_kind_name(call_.kind), "before_publish");
+  pass(FaultPoint::kBeforePublish);
   const std::uint32_t sequence = ++sequence_;
   FlagLine& own = segment_.flag(index_, sequence & 1);
   own.fingerprint = fingerprint_;
@@ -126,7 +126,7 @@ Outcome Channel::meet() {
   FutexPlatform platform;
   FlagProtocol(platform).publish(own.word, index_, sequence, size(),
                                  [this](int i) -> SharedWord& { return segment_.sleeper(i).sleeps_on; });
-  fault_.pass(call_kind_name(call_.kind), "after_publish");
+  pass(FaultPoint::kAfterPublish);
   for (int i = 0; i < size(); ++i) {
     if (i == index_) continue;
     if (auto arrived = wait_for(i); !arrived) return arrived;
@@ -142,8 +142,10 @@ Outcome Channel::wait_for(int index) {
   FutexPlatform platform;
   FlagProtocol protocol(platform);
   SharedWord& own_sleeper = segment_.sleeper(index_).sleeps_on;
+  Deadline deadline = deadline_.deadline;
+  bool has_grace = false;
   for (;;) {
-    switch (protocol.sleep(line.word, index, sequence_, own_sleeper, deadline_.deadline, stop)) {
+    switch (protocol.sleep(line.word, index, sequence_, own_sleeper, deadline, stop)) {
       case SleepEnd::kLook: break;
       case SleepEnd::kReached: return {};
       case SleepEnd::kStop:
@@ -152,7 +154,11 @@ Outcome Channel::wait_for(int index) {
         return stopped(index);
       case SleepEnd::kTimeout:
         if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
-        return timed_out();
+        if (has_grace || !abort_.waits_abroad(index)) return timed_out();
+        // It gives up a little later (link/lane.cpp), and knows whom it waits for.
+        has_grace = true;
+        deadline = deadline_.later(2);
+        break;
     }
   }
 }

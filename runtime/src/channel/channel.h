@@ -8,6 +8,8 @@
 // After a mismatch all ranks have shown the same sequence, so the channel stays usable.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +32,13 @@ struct CallDeadline {
   double seconds = 0.0;
 
   static CallDeadline after(double seconds) { return {Deadline::after_seconds(seconds), seconds}; }
+  /// For who leaves it to others to find out who is missing: a little later, so many times.
+  Deadline later(int times) const {
+    if (deadline.is_never()) return deadline;
+    const std::chrono::duration<double> grace(times * std::min(seconds / 4, 0.25));
+    return Deadline::after(deadline.remaining() +
+                           std::chrono::duration_cast<Deadline::Clock::duration>(grace));
+  }
 };
 
 /// Not thread-safe: one call at a time.
@@ -69,6 +78,8 @@ class Channel {
   std::optional<int> odd_member() const;
   /// What a member called at the last exchange.
   const Call& call_of(int index) const { return segment_.call(index, sequence_ & 1).call; }
+  /// A moment of the call at which a test may kill or stop this rank.
+  void pass(FaultPoint point) { fault_.pass(call_.kind, point); }
   /// What a rank had in its slot at the last exchange; valid until the next.
   const std::byte* slot(int index) const { return slot_at(index, sequence_); }
 

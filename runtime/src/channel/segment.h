@@ -62,6 +62,7 @@ enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
 
 struct alignas(kLineBytes) PresenceLine {
   std::atomic<Presence> presence;
+  std::atomic<std::uint32_t> waits_abroad;  ///< 1: this member sleeps until another host sends something
 };
 
 /// With whom this member has begun to exchange in the pair's segment: one bit per member.

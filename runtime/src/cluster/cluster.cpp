@@ -32,14 +32,13 @@ std::span<std::byte> writable_bytes_of(T& plain) {
 }  // namespace
 
 Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-                 bool has_mesh, ConnectMesh connect_mesh, FaultInjector& fault)
+                 bool has_mesh, ConnectMesh connect_mesh)
     : layout_(layout),
       areas_(areas),
       channel_(channel),
       lane_(std::move(lane)),
       has_mesh_(has_mesh),
       connect_mesh_(std::move(connect_mesh)),
-      fault_(fault),
       agreement_steps_(allreduce_steps(layout.host_count(), layout.own)) {}
 
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
@@ -69,7 +68,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     case CallKind::kAlltoallv: {
       const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
       return alltoallv(
-          request, ranks, own,
+          request, ranks, own, channel_.members()[static_cast<std::size_t>(channel_.index())].host,
           [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
               std::byte* recv) { return move(part, blocks, element, send, recv, deadline); },
           [&] { return channel_.call().number; });
@@ -118,6 +117,7 @@ Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
 
 Outcome Cluster::have_mesh() {
   if (has_mesh_) return {};
+  channel_.pass(FaultPoint::kBeforeMesh);
   if (lane_) {
     if (auto connected = connect_mesh_(*lane_); !connected) return connected;
   }
@@ -127,13 +127,12 @@ Outcome Cluster::have_mesh() {
 
 Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline) {
   if (auto begun = channel_.begin(call, deadline, areas_.slot_bytes()); !begun) return begun;
-  const char* name = call_kind_name(call.kind);
   const std::uint64_t chunks = work.chunks();
   const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
   if (first == 1) work.fill(0, areas_.input(channel_.own_slot()));
   if (auto met = channel_.meet(); !met) return met;
   Verdict verdict = Verdict::of_host(channel_);
-  fault_.pass(name, "before_hosts");
+  channel_.pass(FaultPoint::kBeforeHosts);
   if (lane_) {
     if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
     if (first == 1 && verdict.has_odd == 0) {
@@ -141,7 +140,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
     }
     std::memcpy(areas_.verdict(channel_.own_slot()), &verdict, sizeof verdict);
   }
-  fault_.pass(name, "after_hosts");
+  channel_.pass(FaultPoint::kAfterHosts);
 
   // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is always a first
   // round, because the verdict is told in it.
@@ -169,7 +168,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
     }
     if (fills && lane_) begin_run(filled, work);
     if (fills) work.take_inputs(filled);
-    fault_.pass(name, "in_round");
+    channel_.pass(FaultPoint::kInRound);
     if (publishes) work.take(published);
   }
   return {};
@@ -214,6 +213,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
     } else if (auto driven = drive([&] { return sending == 0; }); !driven) {
       return driven;
     }
+    channel_.pass(FaultPoint::kInHosts);
   }
   return {};
 }
@@ -230,7 +230,10 @@ void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
 bool Cluster::advance_runs() {
   bool all_done = true;
   for (std::uint64_t chunk = first_running_; chunk < end_running_; ++chunk) {
-    if (!run_of(chunk).advance()) all_done = false;
+    HostRun& run = run_of(chunk);
+    const std::size_t before = run.stage();
+    if (!run.advance()) all_done = false;
+    for (std::size_t passed = before; passed < run.stage(); ++passed) channel_.pass(FaultPoint::kAfterStage);
   }
   return all_done;
 }

@@ -30,7 +30,6 @@
 #include "runtime/src/cluster/verdict.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/request.h"
-#include "runtime/src/fault.h"
 #include "runtime/src/link/lane.h"
 
 namespace ddl::runtime {
@@ -44,7 +43,7 @@ class Cluster {
   /// lane: null on ranks that have none. channel has slots of areas.slot_bytes(). All but layout outlive this. has_mesh:
   /// the lanes of all ranks are connected with all hosts already.
   Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-          bool has_mesh, ConnectMesh connect_mesh, FaultInjector& fault);
+          bool has_mesh, ConnectMesh connect_mesh);
 
   Outcome run(const Request& request, CallDeadline deadline);
 
@@ -77,7 +76,6 @@ class Cluster {
   std::unique_ptr<Lane> lane_;
   bool has_mesh_;
   ConnectMesh connect_mesh_;
-  FaultInjector& fault_;
   HostSteps agreement_steps_;
   std::array<HostRun, kDepth> runs_;
   std::uint64_t first_running_ = 0;  ///< chunks from here ...

@@ -46,6 +46,7 @@ class HostRun {
   /// Goes on as far as what has been sent and received allows; true when there is nothing left to do.
   bool advance();
   bool is_done() const { return stage_ == route_.size(); }
+  std::size_t stage() const { return stage_; }
 
  private:
   void post();

@@ -91,6 +91,7 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Plac
     reduce_chunk(request.reduction(), inputs, result, count);
     for (const std::size_t rank : targets)
       copy_bytes(heap.at(places[rank].recv) + offset, result, count * element);
+    channel.pass(FaultPoint::kInDirect);
   }
 }
 
@@ -106,6 +107,7 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
     const std::byte* const source = channel.heap().at(places[static_cast<std::size_t>(from)].send) +
                                     blocks.send_offset(from, own) * element;
     copy_bytes(request.recv + blocks.recv_offset(from, own) * element, source, count * element);
+    channel.pass(FaultPoint::kInDirect);
   }
 }
 
@@ -124,6 +126,7 @@ void reduce_own_part(Channel& channel, const Request& request, const BlockMove& 
     }
     reduce_chunk(request.reduction(), inputs, block.data(), count);
     copy_bytes(request.recv + first * element, block.data(), count * element);
+    channel.pass(FaultPoint::kInDirect);
   }
 }
 
@@ -147,6 +150,7 @@ std::optional<Outcome> try_direct(Channel& channel, Request& request, const Bloc
     places.push_back({note.words[0], note.words[1]});
   }
   if (!all_reachable(places, request, blocks)) return std::nullopt;
+  channel.pass(FaultPoint::kBeforeDirect);
   if (blocks == nullptr) {
     push_slice(channel, request, places);
   } else if (request.call.kind == CallKind::kReduceScatter) {

@@ -9,6 +9,14 @@
 #include "runtime/src/context/set_bootstrap.h"
 
 namespace ddl::runtime {
+namespace {
+
+/// What a collective of the parent says when it fails while a set is made: the cause, if that is an abort.
+Failure failure_in(const ProcessSet& parent, const Error& error) {
+  return parent.is_aborted() ? parent.notice().describe(parent.call(), true) : to_failure(error);
+}
+
+}  // namespace
 
 Context::Context(const Settings& settings, TransportMaker transports, FaultInjector fault)
     : settings_(settings), transports_(std::move(transports)), fault_(std::move(fault)) {}
@@ -21,7 +29,8 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
   std::iota(job_ranks.begin(), job_ranks.end(), 0);
   auto world = ProcessSet::join(
       context->surroundings(true), std::move(bootstrap), std::move(job_ranks), std::move(fault),
-      [self = context.get()](const AbortNotice& notice) { self->tell_sets(notice); }, first_sequence);
+      [self = context.get()](const AbortNotice& notice) { self->tell_sets(notice); }, ConnectLimit{},
+      first_sequence);
   if (!world) return fail(std::move(world.error()));
   context->world_ = *std::move(world);
   context->tells_first_ = settings.report_start && context->rank() == 0;
@@ -84,7 +93,7 @@ Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) 
     std::string text(sizeof own, '\0');
     std::memcpy(text.data(), &own, sizeof own);
     auto texts = gather_texts(parent, text, deadline);
-    if (!texts) return tl::unexpected(to_failure(texts.error()));
+    if (!texts) return tl::unexpected(failure_in(parent, texts.error()));
     std::vector<Coloring> all(texts->size());
     for (std::size_t rank = 0; rank < all.size(); ++rank)
       std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
@@ -95,6 +104,7 @@ Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) 
 Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
                           std::uint64_t& id) {
   id = DDL_NO_PROCESS_SET;
+  parent.pass(CallKind::kMakeSets, FaultPoint::kBeforeJoining);
   const std::uint32_t made = parent.count_made();
   const auto gather = [&](const std::string& own) { return gather_texts(parent, own, deadline); };
   const bool is_member = std::find(members.begin(), members.end(), parent.rank()) != members.end();
@@ -106,7 +116,8 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     auto joined = ProcessSet::join(
         surroundings(false),
         std::make_unique<SetBootstrap>(membership_of(parent.membership(), members, made), members, gather),
-        std::move(job_ranks), fault_, [this](const AbortNotice& notice) { world_->tell(notice); });
+        std::move(job_ranks), fault_.of_set(), [this](const AbortNotice& notice) { world_->tell(notice); },
+        parent.limit_of(deadline));
     if (joined) {
       set = *std::move(joined);
     } else {
@@ -115,16 +126,20 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   } else if (auto fenced = gather("{}"); !fenced) {
     failure = fenced.error().message();
   }
-  if (parent.is_aborted()) return tl::unexpected(parent.notice().describe(parent.call(), true));
+  parent.pass(CallKind::kMakeSets, FaultPoint::kAfterJoining);
   // A set that some of its ranks could not join is of no use to the others.
-  auto failures = gather(failure);
-  if (!failures) return tl::unexpected(to_failure(failures.error()));
+  // Who could not join in time still says so, and is waited for: only who is really missing is named.
+  auto failures = gather_texts(parent, failure, {deadline.later(1), deadline.seconds});
+  // Nobody is waited for who cannot say farewell.
+  if (set && parent.is_aborted()) set->tell(parent.notice());
+  if (!failures) return tl::unexpected(failure_in(parent, failures.error()));
   for (std::size_t rank = 0; rank < failures->size(); ++rank) {
     if ((*failures)[rank].empty()) continue;
     return failed(DDL_ERROR_BOOTSTRAP, "no process set was made: rank " +
                                            std::to_string(parent.job_ranks()[rank]) + ": " +
                                            (*failures)[rank]);
   }
+  parent.pass(CallKind::kMakeSets, FaultPoint::kAfterMaking);
   if (!set) return {};
   {
     const std::unique_lock lock(mutex_);

@@ -24,6 +24,11 @@ class PairLinks final : public LinkTransport {
     links->front().peer.rank = partners.front().rank;
     return links;
   }
+  /// A pair has one connection, so there is nobody to be told.
+  std::vector<PeerLink> take_standing() override {
+    (void)set_.take_standing();
+    return {};
+  }
   Member who_is(Bootstrap&, int) const override { return set_.who_is(set_bootstrap_, partner_.rank); }
   std::vector<int> fds() const override { return {}; }
 

@@ -19,7 +19,7 @@ Status PairMemory::offer(Bootstrap&, const SegmentWish& wish) {
   return {};
 }
 
-Result<SharedGroup> PairMemory::connect(Bootstrap& bootstrap) {
+Result<SharedGroup> PairMemory::connect(Bootstrap& bootstrap, const ConnectLimit&) {
   SharedGroup group;
   const int own = set_.index;
   const auto member = [this](int index) { return set_.members[static_cast<std::size_t>(index)]; };

@@ -14,7 +14,7 @@ class PairMemory final : public Transport {
   const char* name() const override { return "pair memory"; }
   Status is_usable(const Membership& membership) const override;
   Status offer(Bootstrap& bootstrap, const SegmentWish& wish) override;
-  Result<SharedGroup> connect(Bootstrap& bootstrap) override;
+  Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) override;
 
  private:
   Status make_own(SharedGroup& group) const;

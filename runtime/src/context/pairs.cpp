@@ -62,7 +62,7 @@ std::unique_ptr<Pairs::Pair> Pairs::make(int rank, CallDeadline deadline,
   };
   pair->transports.between_hosts = [=, this](const Membership&, FaultInjector&) {
     const LinkPartner partner{other_host, rank, other_host < parent_.bootstrap.membership().layout.own};
-    const LinkTerms terms{LinkUse::kPair, 0, deadline.deadline, parent_.abort.doorbell()};
+    const LinkTerms terms{LinkUse::kPair, 0, {deadline.deadline, parent_.abort.doorbell()}};
     return std::make_unique<PairLinks>(*parent_.links, parent_.bootstrap, partner, terms);
   };
   SetSurroundings around{parent_.around.settings, pair->transports, parent_.around.watcher,
@@ -70,7 +70,7 @@ std::unique_ptr<Pairs::Pair> Pairs::make(int rank, CallDeadline deadline,
   const auto job_rank = [this](int of) { return parent_.job_ranks[static_cast<std::size_t>(of)]; };
   joined = ProcessSet::join(around, std::make_unique<PairBootstrap>(membership_of_pair(set, rank)),
                             {job_rank(std::min(set.rank, rank)), job_rank(std::max(set.rank, rank))},
-                            parent_.fault, parent_.on_abort);
+                            parent_.fault, parent_.on_abort, ConnectLimit{});
   if (joined && other >= 0) note_begun(other);
   return pair;
 }

@@ -80,9 +80,10 @@ std::vector<int> further_hosts(const HostLayout& layout) {
 
 /// Puts what the others need, then waits for everybody: one fence for both transports.
 Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between_hosts,
-            const SegmentWish& wish) {
+            const SegmentWish& wish, FaultInjector& fault) {
   Status offered = within_host.offer(bootstrap, wish);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
+  fault.pass(FaultPoint::kBeforeFence);
   DDL_TRY(bootstrap.fence(Deadline::never()));
   return offered;
 }
@@ -92,7 +93,8 @@ Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between
 Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
                                                      std::unique_ptr<Bootstrap> bootstrap,
                                                      std::vector<int> job_ranks, FaultInjector fault,
-                                                     OnAbort on_abort, std::uint32_t first_sequence) {
+                                                     OnAbort on_abort, const ConnectLimit& limit,
+                                                     std::uint32_t first_sequence) {
   const Membership& membership = bootstrap->membership();
   const auto within_host = around.transports.within_host(membership, around.fault);
   std::unique_ptr<LinkTransport> between_hosts;
@@ -101,8 +103,8 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
   }
   DDL_TRY(within_host->is_usable(membership));
   DDL_TRY(meet(*bootstrap, *within_host, between_hosts.get(),
-               wish_of(around.settings, membership, around.heap == nullptr, first_sequence)));
-  auto group = within_host->connect(*bootstrap);
+               wish_of(around.settings, membership, around.heap == nullptr, first_sequence), around.fault));
+  auto group = within_host->connect(*bootstrap, limit);
   if (!group) return fail(std::move(group.error()));
   // Sentences name ranks of the job.
   for (Member& member : group->members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
@@ -112,9 +114,10 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
   const WaitPolicy policy =
       WaitPolicy::for_group(set->channel_.size(), set->group_.cpus, around.settings.spin);
   if (set->membership().layout.host_count() > 1) {
-    DDL_TRY(set->connect_hosts(std::move(between_hosts), policy));
+    DDL_TRY(set->connect_hosts(std::move(between_hosts), policy, limit));
   }
   set->make_pairs();
+  around.fault.pass(FaultPoint::kBeforeWatching);
   DDL_TRY(set->start_watching());
   return set;
 }
@@ -135,17 +138,15 @@ ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootst
       slot_bytes_(group_.segment.slot_bytes()),
       fork_count_(fork_count()) {}
 
-Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hosts) {
+Result<std::vector<PeerLink>> ProcessSet::connect_to(const std::vector<int>& hosts,
+                                                     const ConnectLimit& limit) {
   const HostLayout& layout = membership().layout;
   const auto lane = static_cast<std::size_t>(membership().local_rank());
   std::vector<LinkPartner> partners;
   for (const int host : hosts) {
     partners.push_back({host, layout.hosts[static_cast<std::size_t>(host)][lane], host < layout.own});
   }
-  LinkTerms terms;
-  terms.agreed = slot_bytes_;
-  terms.stop_fd = abort_.doorbell();
-  auto links = link_transport_->connect(*bootstrap_, partners, terms);
+  auto links = link_transport_->connect(*bootstrap_, partners, {LinkUse::kLane, slot_bytes_, limit});
   if (!links) {
     return fail(std::move(
         links.error().during("connecting " + group_.members[static_cast<std::size_t>(group_.index)].place() +
@@ -167,25 +168,44 @@ void ProcessSet::guard_descriptors() {
   closed_in_child_ = std::make_unique<ClosedInForkedChild>(std::move(fds));
 }
 
-Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, WaitPolicy policy) {
+Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, WaitPolicy policy,
+                                 const ConnectLimit& limit) {
   const HostLayout& layout = membership().layout;
   link_transport_ = std::move(transport);
   std::unique_ptr<Lane> lane;
   if (has_lane(membership())) {
-    auto links = connect_to(first_hosts(layout));
-    if (!links) return fail(std::move(links.error()));
+    auto links = connect_to(first_hosts(layout), limit);
+    if (!links) return fail(give_up_connecting(std::move(links.error())));
     control_ = std::make_unique<ControlLinks>(*links, abort_, group_.index);
     lane = std::make_unique<Lane>(*links, abort_, *control_, group_.index, policy);
   }
-  cluster_ = std::make_unique<Cluster>(
-      layout, SlotAreas::in_slot(slot_bytes_), channel_, std::move(lane), layout.host_count() <= kMeshHosts,
-      [this](Lane& own) { return connect_mesh(own); }, fault_);
+  cluster_ = std::make_unique<Cluster>(layout, SlotAreas::in_slot(slot_bytes_), channel_, std::move(lane),
+                                       layout.host_count() <= kMeshHosts,
+                                       [this](Lane& own) { return connect_mesh(own); });
   guard_descriptors();
   return {};
 }
 
+Error ProcessSet::give_up_connecting(Error why) {
+  std::vector<PeerLink> standing = standing_links();
+  control_ = std::make_unique<ControlLinks>(standing, abort_, group_.index);
+  // Those that have joined wait for this rank. Of another set than the world, they hear of it from the set it comes from.
+  if (around_.watches_deaths) {
+    const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
+    abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, why.message()));
+  }
+  return why;
+}
+
+std::vector<PeerLink> ProcessSet::standing_links() {
+  std::vector<PeerLink> links = link_transport_->take_standing();
+  for (PeerLink& link : links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
+  return links;
+}
+
 Outcome ProcessSet::connect_mesh(Lane& lane) {
-  auto links = connect_to(further_hosts(membership().layout));
+  const CallDeadline& deadline = channel_.deadline();
+  auto links = connect_to(further_hosts(membership().layout), limit_of(deadline));
   if (links) {
     const std::size_t first = control_->size();
     control_->add(*links);
@@ -195,11 +215,16 @@ Outcome ProcessSet::connect_mesh(Lane& lane) {
     if (watched) return {};
     links = fail(std::move(watched.error()));
   }
-  // The others are in the midst of the call, and some of them may have come through.
+  // The others are in the midst of the call, and some of them may have come through: they are told, too.
+  std::vector<PeerLink> standing = standing_links();
+  control_->add(standing);
   const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
-  if (!abort_.is_raised()) {
-    abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, links.error().message()));
-  }
+  const std::string& why = links.error().message();
+  abort_.raise_told(group_.index, deadline.deadline.has_passed()
+                                      ? AbortNotice::of(AbortReason::kTimedOut, self,
+                                                        self.place() + " gave up in " +
+                                                            channel_.call().describe() + ": " + why)
+                                      : AbortNotice::of(AbortReason::kLost, self, why));
   return tl::unexpected(abort_.describe(*abort_.cause(), channel_.call(), true));
 }
 
@@ -317,8 +342,9 @@ Outcome ProcessSet::leave() {
   link_transport_.reset();
   if (control_) {
     control_->say_farewell();
-    cluster_->hang_up();
-    if (!abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
+    if (cluster_) cluster_->hang_up();
+    // Who has not been connected with all of them is not counted on by anybody.
+    if (cluster_ && !abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
   }
   cluster_.reset();
   control_.reset();

@@ -47,11 +47,12 @@ class ProcessSet {
   using OnAbort = std::function<void(const AbortNotice&)>;
 
   /// Joins: connects to the other ranks and begins to watch them. Collective. job_ranks: who the set's ranks are in the
-  /// job.
+  /// job. limit: until when the others are waited for.
   static Result<std::unique_ptr<ProcessSet>> join(SetSurroundings around,
                                                   std::unique_ptr<Bootstrap> bootstrap,
                                                   std::vector<int> job_ranks, FaultInjector fault,
-                                                  OnAbort on_abort, std::uint32_t first_sequence = 0);
+                                                  OnAbort on_abort, const ConnectLimit& limit,
+                                                  std::uint32_t first_sequence = 0);
   ~ProcessSet();
   ProcessSet(const ProcessSet&) = delete;
   ProcessSet& operator=(const ProcessSet&) = delete;
@@ -82,8 +83,14 @@ class ProcessSet {
   /// Something has happened elsewhere after which no call can succeed: aborts the set. From any thread.
   void tell(const AbortNotice& notice) const { abort_.raise_told(group_.index, notice); }
   bool is_aborted() const { return abort_.is_raised(); }
+  /// Of connections that are made inside a call with this deadline: its ranks are aborted if one of them dies.
+  ConnectLimit limit_of(const CallDeadline& deadline) const {
+    return {deadline.deadline, group_.doorbell.get()};
+  }
   /// Why; it is aborted.
   AbortNotice notice() const { return abort_.notice(*abort_.cause()); }
+  /// A moment at which a test may kill or stop this rank; inside run().
+  void pass(CallKind during, FaultPoint point) { fault_.pass(during, point); }
   /// The last call that was begun; inside run().
   const Call& call() const { return channel_.call(); }
   /// The partners on other hosts know of the abort, or the time for it is over. Not on the watching thread.
@@ -123,10 +130,14 @@ class ProcessSet {
              SharedGroup group, FaultInjector fault, OnAbort on_abort);
 
   /// Connects this rank to its partners on other hosts, if it has a lane.
-  Status connect_hosts(std::unique_ptr<LinkTransport> transport, WaitPolicy policy);
+  Status connect_hosts(std::unique_ptr<LinkTransport> transport, WaitPolicy policy,
+                       const ConnectLimit& limit);
   /// The same for the hosts that it has not been connected with at first.
   Outcome connect_mesh(Lane& lane);
-  Result<std::vector<PeerLink>> connect_to(const std::vector<int>& hosts);
+  Result<std::vector<PeerLink>> connect_to(const std::vector<int>& hosts, const ConnectLimit& limit);
+  /// Lets those know that this rank is connected with already.
+  Error give_up_connecting(Error why);
+  std::vector<PeerLink> standing_links();
   /// A forked child closes what connects this rank.
   void guard_descriptors();
   void make_pairs();

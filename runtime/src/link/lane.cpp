@@ -273,8 +273,10 @@ Outcome Lane::Wait::sleep() {
     const int events = (partner.wants_bytes() ? POLLIN : 0) | (partner.sends.empty() ? 0 : POLLOUT);
     if (events != 0) entries.push_back({partner.socket.get(), static_cast<short>(events), 0});
   }
+  lane_.abort_.set_waits_abroad(lane_.own_index_, true);
   const int ready =
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), give_up_.poll_milliseconds()); });
+  lane_.abort_.set_waits_abroad(lane_.own_index_, false);
   if (ready < 0) return failed(DDL_ERROR_SYSTEM, errno_error("poll", errno).message());
   if (ready == 0 && give_up_.has_passed()) return lane_.timed_out(call_, deadline_.seconds);
   return {};

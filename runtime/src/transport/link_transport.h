@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/deadline.h"
 #include "base/unique_fd.h"
 #include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/transport/connect_limit.h"
 #include "runtime/src/transport/member.h"
 
 namespace ddl::runtime {
@@ -38,14 +38,13 @@ enum class LinkUse : std::uint32_t {
   kPair = 1,  ///< for what two of its ranks send to each other
 };
 
-/// How connecting may end without links.
+/// What partners connect for, and how long they may take.
 struct LinkTerms {
   LinkUse use = LinkUse::kLane;
   /// A number that must be the same on both sides: the bytes of a chunk.
   std::uint64_t agreed = 0;
-  Deadline deadline = Deadline::never();
-  /// Readable when there is no use in connecting any more: kClosed then; -1: none.
-  int stop_fd = -1;
+  /// kClosed when the doorbell rings. Lanes take no longer than the transport allows, since all ranks have begun.
+  ConnectLimit limit;
 };
 
 class LinkTransport {
@@ -64,6 +63,9 @@ class LinkTransport {
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap,
                                                 const std::vector<LinkPartner>& partners,
                                                 const LinkTerms& terms) = 0;
+  /// After a connect() that has failed: what it had connected. Its partners take the end of a connection for a death, unless
+  /// they are told otherwise over it.
+  virtual std::vector<PeerLink> take_standing() = 0;
   /// Who a rank is, for sentences about one that is not connected.
   virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;
   /// What it keeps open between calls of connect(), for a forked child to close.

@@ -1,10 +1,12 @@
 #include "runtime/src/transport/local_socket.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/fd_passing.h"
@@ -71,6 +73,17 @@ Status limit_blocking(int socket, Deadline deadline) {
     if (::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit) != 0) return fail_errno("setsockopt");
   }
   return {};
+}
+
+Status wait_readable(int socket, const ConnectLimit& limit) {
+  std::array<pollfd, 2> entries{{{socket, POLLIN, 0}, {limit.doorbell, POLLIN, 0}}};
+  const int ready =
+      retry_eintr([&] { return ::poll(entries.data(), entries.size(), limit.deadline.poll_milliseconds()); });
+  if (ready < 0) return fail_errno("poll");
+  // What has come counts, whatever else has happened.
+  if (entries[0].revents != 0) return {};
+  if (ready > 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
+  return fail(ErrorCode::kTimeout, "nothing came in time");
 }
 
 Status receive_exactly(int socket, std::span<std::byte> buffer, std::vector<UniqueFd>& fds) {

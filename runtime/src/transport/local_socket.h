@@ -11,6 +11,7 @@
 
 #include "base/deadline.h"
 #include "base/unique_fd.h"
+#include "runtime/src/transport/connect_limit.h"
 
 namespace ddl::runtime {
 
@@ -28,6 +29,9 @@ Result<PeerCredentials> peer_credentials(int socket);
 
 /// Lets blocking calls on the socket fail (EAGAIN) once the deadline has passed, counted from now.
 Status limit_blocking(int socket, Deadline deadline);
+
+/// Waits until there is something to read. The limit is an error with code kTimeout, or kClosed for the doorbell.
+Status wait_readable(int socket, const ConnectLimit& limit);
 
 /// Fills buffer from a blocking socket; descriptors that arrive are appended to fds. The other side's closing is an
 /// error with code kClosed, a limit_blocking() that ran out one with kTimeout.

@@ -34,27 +34,27 @@ Status SharedMemoryTransport::offer(Bootstrap& bootstrap, const SegmentWish& wis
                                                : std::string(kLeaderFailed) + leader_->error().message());
 }
 
-Result<SharedGroup> SharedMemoryTransport::connect(Bootstrap& bootstrap) {
+Result<SharedGroup> SharedMemoryTransport::connect(Bootstrap& bootstrap, const ConnectLimit& given) {
   const Membership& membership = bootstrap.membership();
-  fault_.pass("init", "after_fence");
+  fault_.pass(FaultPoint::kAfterFence);
+  const ConnectLimit limit{given.sooner(Deadline::after_seconds(seconds_)), given.doorbell};
   Result<SharedGroup> group;
   if (!leader_) {
-    group = follow(bootstrap);
+    group = follow(bootstrap, limit);
   } else if (!*leader_) {
     group = fail(leader_->error());
   } else {
-    group = (*leader_)->gather(Deadline::after_seconds(seconds_));
+    group = (*leader_)->gather(limit, fault_);
   }
   leader_.reset();
   if (!group) return fail(std::move(group.error().during("connecting the ranks of " + membership.host)));
   return group;
 }
 
-Result<SharedGroup> SharedMemoryTransport::follow(Bootstrap& bootstrap) {
+Result<SharedGroup> SharedMemoryTransport::follow(Bootstrap& bootstrap, const ConnectLimit& limit) {
   const Membership& membership = bootstrap.membership();
   const int leader = membership.local_members().front();
-  const Deadline deadline = Deadline::after_seconds(seconds_);
-  auto text = bootstrap.get(leader, key_of(membership), deadline);
+  auto text = bootstrap.get(leader, key_of(membership), limit.deadline);
   if (!text) return fail(std::move(text.error()));
   if (text->starts_with(kLeaderFailed)) {
     return fail(ErrorCode::kSystem,
@@ -62,7 +62,7 @@ Result<SharedGroup> SharedMemoryTransport::follow(Bootstrap& bootstrap) {
   }
   auto rendezvous = Rendezvous::parse(*text);
   if (!rendezvous) return fail(std::move(rendezvous.error()));
-  auto group = join_wire_up(membership, *rendezvous, deadline, fault_);
+  auto group = join_wire_up(membership, *rendezvous, limit, fault_);
   if (!group && group.error().system_errno() == ECONNREFUSED) {
     // Nobody listens under this name in this network namespace.
     return fail(std::move(group.error().during("the launcher says that rank " + std::to_string(leader) +

@@ -22,10 +22,10 @@ class SharedMemoryTransport final : public Transport {
   const char* name() const override { return "shared memory"; }
   Status is_usable(const Membership& membership) const override;
   Status offer(Bootstrap& bootstrap, const SegmentWish& wish) override;
-  Result<SharedGroup> connect(Bootstrap& bootstrap) override;
+  Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) override;
 
  private:
-  Result<SharedGroup> follow(Bootstrap& bootstrap);
+  Result<SharedGroup> follow(Bootstrap& bootstrap, const ConnectLimit& limit);
 
   FaultInjector& fault_;
   double seconds_;

@@ -9,6 +9,7 @@
 #include "base/unique_fd.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/channel/segment.h"
+#include "runtime/src/transport/connect_limit.h"
 #include "runtime/src/transport/member.h"
 
 namespace ddl::runtime {
@@ -44,7 +45,7 @@ class Transport {
   /// here. The first rank's wish for the segment holds.
   virtual Status offer(Bootstrap& bootstrap, const SegmentWish& wish) = 0;
   /// After that fence; collective over the ranks of the host: they return when all are connected, or all fail.
-  virtual Result<SharedGroup> connect(Bootstrap& bootstrap) = 0;
+  virtual Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) = 0;
 };
 
 }  // namespace ddl::runtime

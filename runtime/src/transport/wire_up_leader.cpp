@@ -57,11 +57,13 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   return leader;
 }
 
-Result<SharedGroup> WireUpLeader::gather(Deadline deadline) {
+Result<SharedGroup> WireUpLeader::gather(const ConnectLimit& limit, FaultInjector& fault) {
   if (members_.size() > 1) {
-    DDL_TRY(admit_all(deadline));
-    DDL_TRY(welcome_all(deadline));
-    DDL_TRY(confirm_all());
+    DDL_TRY(admit_all(limit));
+    fault.pass(FaultPoint::kBeforeWelcome);
+    DDL_TRY(welcome_all(limit.deadline));
+    fault.pass(FaultPoint::kAfterWelcome);
+    DDL_TRY(confirm_all(limit));
   }
   SharedGroup group;
   group.memory = memory_;
@@ -75,15 +77,17 @@ Result<SharedGroup> WireUpLeader::gather(Deadline deadline) {
   return group;
 }
 
-Status WireUpLeader::admit_all(Deadline deadline) {
+Status WireUpLeader::admit_all(const ConnectLimit& limit) {
   std::vector<pollfd> entries;
   while (arrived_ < members_.size()) {
     entries.assign(1, pollfd{listener_.get(), POLLIN, 0});
     for (const Caller& caller : callers_) entries.push_back(pollfd{caller.socket.get(), POLLIN, 0});
-    const int ready =
-        retry_eintr([&] { return ::poll(entries.data(), entries.size(), deadline.poll_milliseconds()); });
+    entries.push_back(pollfd{limit.doorbell, POLLIN, 0});
+    const int ready = retry_eintr(
+        [&] { return ::poll(entries.data(), entries.size(), limit.deadline.poll_milliseconds()); });
     if (ready < 0) return fail_errno("poll");
-    if (ready == 0 && deadline.has_passed()) {
+    if (entries.back().revents != 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
+    if (ready == 0 && limit.deadline.has_passed()) {
       return fail(ErrorCode::kTimeout, "not arrived in time: " + not_arrived());
     }
     std::vector<Caller> waiting;
@@ -191,11 +195,13 @@ Status WireUpLeader::welcome_all(Deadline deadline) {
   return {};
 }
 
-Status WireUpLeader::confirm_all() {
+Status WireUpLeader::confirm_all(const ConnectLimit& limit) {
   std::vector<UniqueFd> none;
   for (std::size_t i = 1; i < sockets_.size(); ++i) {
     std::byte mapped{};
-    if (auto received = receive_exactly(sockets_[i].get(), {&mapped, 1}, none); !received) {
+    auto received = wait_readable(sockets_[i].get(), limit);
+    if (received) received = receive_exactly(sockets_[i].get(), {&mapped, 1}, none);
+    if (!received) {
       return fail(std::move(received.error().during("waiting for " + members_[i].describe())));
     }
   }

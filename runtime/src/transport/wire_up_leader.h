@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/src/fault.h"
 #include "runtime/src/transport/rendezvous.h"
 #include "runtime/src/transport/transport.h"
 #include "runtime/src/transport/wire_up_messages.h"
@@ -20,7 +21,7 @@ class WireUpLeader {
   std::string address() const { return rendezvous_.to_text(); }
   /// Waits until all members have come, and gives the group to them and to the caller. A caller that is no member is
   /// turned away and changes nothing.
-  Result<SharedGroup> gather(Deadline deadline);
+  Result<SharedGroup> gather(const ConnectLimit& limit, FaultInjector& fault);
 
  private:
   /// Somebody of our user who has not said a whole Hello yet.
@@ -37,9 +38,9 @@ class WireUpLeader {
   Status accept_callers();
   static Heard listen_to(Caller& caller);
   Status admit(Caller caller);
-  Status admit_all(Deadline deadline);
+  Status admit_all(const ConnectLimit& limit);
   Status welcome_all(Deadline deadline);
-  Status confirm_all();
+  Status confirm_all(const ConnectLimit& limit);
   std::string not_arrived() const;
 
   Rendezvous rendezvous_;

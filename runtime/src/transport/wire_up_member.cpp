@@ -66,8 +66,8 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
 }  // namespace
 
 Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous& rendezvous,
-                                 Deadline deadline, FaultInjector& fault) {
-  auto socket = connect_local(rendezvous.socket_name, deadline);
+                                 const ConnectLimit& limit, FaultInjector& fault) {
+  auto socket = connect_local(rendezvous.socket_name, limit.deadline);
   if (!socket) return fail(std::move(socket.error()));
   // Somebody else may have taken the name after the leader died.
   const auto leader = peer_credentials(socket->get());
@@ -82,13 +82,16 @@ Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous&
   hello.host = HostField::of(membership.host);
   hello.cpus = CpuSet::of_this_thread();
   DDL_TRY(send_with_fds(socket->get(), bytes_of(hello), {}));
-  fault.pass("init", "after_hello");
+  fault.pass(FaultPoint::kAfterHello);
 
+  DDL_TRY(wait_readable(socket->get(), limit));
   auto group = receive_group(socket->get(), membership);
   if (!group) return group;
+  fault.pass(FaultPoint::kAfterWelcome);
   std::vector<UniqueFd> none;
   std::byte token{};
   DDL_TRY(send_with_fds(socket->get(), {&token, 1}, {}));
+  DDL_TRY(wait_readable(socket->get(), limit));
   DDL_TRY(receive_exactly(socket->get(), {&token, 1}, none));
   return group;
 }

@@ -7,8 +7,8 @@
 
 namespace ddl::runtime {
 
-/// Connects to the leader and receives the group. Returns when all members have it.
+/// Connects to the leader and receives the group. Returns when all members have it, or the limit has been reached.
 Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous& rendezvous,
-                                 Deadline deadline, FaultInjector& fault);
+                                 const ConnectLimit& limit, FaultInjector& fault);
 
 }  // namespace ddl::runtime

@@ -36,7 +36,7 @@ Status InProcessTransport::offer(Bootstrap& bootstrap, const SegmentWish& wish) 
   return {};
 }
 
-Result<SharedGroup> InProcessTransport::connect(Bootstrap& bootstrap) {
+Result<SharedGroup> InProcessTransport::connect(Bootstrap& bootstrap, const ConnectLimit&) {
   const InProcessMemory::Group& made = memory_.group(bootstrap.membership());
   SharedGroup group;
   group.memory = made.memory;

@@ -47,7 +47,7 @@ class InProcessTransport final : public Transport {
   const char* name() const override { return "in-process"; }
   Status is_usable(const Membership&) const override { return {}; }
   Status offer(Bootstrap& bootstrap, const SegmentWish& wish) override;
-  Result<SharedGroup> connect(Bootstrap& bootstrap) override;
+  Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) override;
 
  private:
   InProcessMemory& memory_;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 
@@ -38,6 +40,38 @@ struct Child {
   ::_exit(code);
 }
 
+/// False if it has ended instead; it is still there to be waited for then.
+bool wait_for_stop(pid_t pid) {
+  siginfo_t info{};
+  retry_eintr([&] { return ::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT); });
+  return info.si_code == CLD_STOPPED;
+}
+
+/// Whether no thread of a process runs.
+bool is_asleep(pid_t pid) {
+  std::error_code error;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
+    std::ifstream file(task.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    const auto name_end = stat.rfind(')');
+    if (name_end != std::string::npos && stat.compare(name_end, 3, ") R") == 0) return false;
+  }
+  return true;
+}
+
+/// Returns when all but one rank sleep, or the deadline has passed: then they have had their time.
+void wait_for_sleep(const std::vector<RankEnd>& ranks, std::size_t but, Deadline deadline) {
+  const auto all_asleep = [&] {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (rank != but && !is_asleep(ranks[rank].pid)) return false;
+    }
+    return true;
+  };
+  while (!all_asleep() && !deadline.has_passed()) ::poll(nullptr, 0, 1);
+}
+
 }  // namespace
 
 RankPlace::RankPlace(Board& board, int rank, const ProcessJob& job, FdPair living)
@@ -62,7 +96,7 @@ ddl_context* RankPlace::join() {
   };
   auto joined =
       Context::join(settings_, std::make_unique<BoardBootstrap>(board_, rank_, ++generation_, hosts_),
-                    std::move(transports), FaultInjector(settings_.fault, rank_));
+                    std::move(transports), FaultInjector(settings_.fault, rank_, watch_));
   if (!joined) throw std::runtime_error(joined.error().message());
   return new ddl_context{*std::move(joined), false};
 }
@@ -107,19 +141,18 @@ std::vector<RankEnd> ProcessJob::run(const std::function<std::string(RankPlace&)
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (stopped_rank) {
     const auto stopped = static_cast<std::size_t>(*stopped_rank);
-    int status = 0;
-    retry_eintr([&] { return ::waitpid(ends[stopped].pid, &status, WUNTRACED); });
-    DDL_CHECK(WIFSTOPPED(status),
-              "the rank that was to be stopped ended, with status " + std::to_string(status));
+    ends[stopped].was_stopped = wait_for_stop(ends[stopped].pid);
     if (victim) ::kill(ends[static_cast<std::size_t>(*victim)].pid, SIGKILL);
     if (goes_on) {
+      wait_for_sleep(ends, stopped, Deadline::after(std::chrono::milliseconds(50)));
       ::kill(ends[stopped].pid, SIGCONT);
     } else {
       std::rotate(order.begin() + *stopped_rank, order.begin() + *stopped_rank + 1, order.end());
     }
   }
   for (const std::size_t i : order) {
-    if (stopped_rank && !goes_on && i == order.back()) (void)send_signal(children[i].pidfd.get(), SIGKILL);
+    if (stopped_rank && !goes_on && i == order.back())
+      (void)send_signal(children[i].pidfd.get(), goes_on_last ? SIGCONT : SIGKILL);
     pollfd entry{children[i].pidfd.get(), POLLIN, 0};
     if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 0) {
       (void)send_signal(children[i].pidfd.get(), SIGKILL);

@@ -21,7 +21,8 @@ struct RankEnd {
   pid_t pid = 0;
   int exit_code = -1;  ///< -1 if a signal ended it
   int signal = 0;
-  std::string report;  ///< what the rank's body returned or threw
+  bool was_stopped = false;  ///< as the job's stopped_rank
+  std::string report;        ///< what the rank's body returned or threw
 };
 
 struct ProcessJob;
@@ -36,6 +37,8 @@ class RankPlace {
   /// This rank's own copy, for the next join().
   Settings& settings() { return settings_; }
   void use_key(int fd) { settings_.job_key_fd = fd; }
+  /// Sees the passages of what is joined from now on; outlives it.
+  void watch_faults(FaultWatch* watch) { watch_ = watch; }
   /// A new context, owned by the caller until ddl_finalize(); throws std::runtime_error.
   ddl_context* join();
   /// Kills the caller. A child of its lives on with all of the caller's descriptors until every other rank has exited.
@@ -48,6 +51,7 @@ class RankPlace {
   Settings settings_;
   double wire_up_seconds_;
   FdPair living_;
+  FaultWatch* watch_ = nullptr;
   std::uint32_t generation_ = 0;
 };
 
@@ -58,9 +62,11 @@ struct ProcessJob {
   Settings settings;
   double wire_up_seconds = 60.0;
   double deadline_seconds = 60.0;  ///< ranks that are still there are killed, and show that as their end
-  /// A rank that will be stopped. When it is: continued if it is to go on, otherwise killed when all others have ended.
+  /// A rank that will be stopped. When it is: continued if it is to go on, as soon as all others sleep, or last of all,
+  /// when they have ended; otherwise killed then.
   std::optional<int> stopped_rank;
   bool goes_on = false;
+  bool goes_on_last = false;
   std::optional<int> victim;  ///< is killed when stopped_rank has stopped
 
   /// Runs body(place) in one child per rank and waits for all. What body returns is the rank's report, with exit code

@@ -34,7 +34,7 @@ void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>
   links_.back().dialer.emplace(key_, hello, addresses, own_addresses_);
 }
 
-Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int stop_fd) {
+Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int doorbell) {
   const auto all_done = [this] {
     return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done(); });
   };
@@ -42,19 +42,24 @@ Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int stop_fd) {
     DDL_TRY(advance());
     if (all_done()) break;
     if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "not connected in time: " + missing());
-    DDL_TRY(wait(deadline, stop_fd));
+    DDL_TRY(wait(deadline, doorbell));
   }
+  for (const Pending& link : links_) DDL_TRY(check(link));
+  return take_standing();
+}
+
+std::vector<PeerLink> LinkMeeting::take_standing() {
   std::vector<PeerLink> links;
   for (Pending& link : links_) {
-    DDL_TRY(check(link));
+    if (!link.is_done()) continue;
     links.push_back(
         {link.host, link.peer->member(), std::move(link.control), std::move(link.data), std::move(link.how)});
   }
   return links;
 }
 
-Status LinkMeeting::wait(Deadline deadline, int stop_fd) const {
-  std::vector<pollfd> entries{{stop_fd, POLLIN, 0}};
+Status LinkMeeting::wait(Deadline deadline, int doorbell) const {
+  std::vector<pollfd> entries{{doorbell, POLLIN, 0}};
   Deadline next = deadline;
   const auto until = [&next](Deadline other) { next = other.when() < next.when() ? other : next; };
   gate_.append_entries(entries);
@@ -69,7 +74,7 @@ Status LinkMeeting::wait(Deadline deadline, int stop_fd) const {
   }
   if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), next.poll_milliseconds()); }) < 0)
     return fail_errno("poll");
-  if (entries.front().revents != 0) return fail(ErrorCode::kClosed, "there is no use in it any more");
+  if (entries.front().revents != 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
   return {};
 }
 

@@ -31,8 +31,10 @@ class LinkMeeting {
   void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
 
   /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing; a rank of the
-  /// job that comes too early is kept. stop_fd: see LinkTerms.
-  Result<std::vector<PeerLink>> run(Deadline deadline, int stop_fd = -1);
+  /// job that comes too early is kept. doorbell: as in ConnectLimit.
+  Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
+  /// The links that stand, also when not all of them do.
+  std::vector<PeerLink> take_standing();
 
  private:
   /// A link as it comes about.
@@ -55,7 +57,7 @@ class LinkMeeting {
   Status advance_callers();
   /// It means this rank of this job.
   bool belongs(const LinkHello& caller) const;
-  Status wait(Deadline deadline, int stop_fd) const;
+  Status wait(Deadline deadline, int doorbell) const;
   static Status gone(const Pending& link, const Dialer& dialer);
   static void take_connection(Pending& link, const LinkHello& peer, UniqueFd socket);
   Pending* expected_of(const LinkHello& caller);

@@ -95,8 +95,8 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   Offer& offer = **offer_;
   const Membership& membership = bootstrap.membership();
   const bool is_pair = terms.use == LinkUse::kPair;
-  const Deadline deadline = Deadline::after_seconds(settings_.seconds);
-  DDL_TRY(fetch_key(bootstrap, deadline));
+  const Deadline soon = Deadline::after_seconds(settings_.seconds);
+  DDL_TRY(fetch_key(bootstrap, soon));
 
   LinkHello hello;
   hello.generation = membership.generation;
@@ -112,7 +112,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
       meeting.expect(partner.host, partner.rank);
       continue;
     }
-    auto card = card_of(bootstrap, partner.rank, deadline);
+    auto card = card_of(bootstrap, partner.rank, soon);
     if (!card) return fail(std::move(card.error()));
     if (card->addresses.empty()) {
       return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + card->failure);
@@ -123,10 +123,10 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
       meeting.expect(partner.host, partner.rank, card->addresses);
     }
   }
-  const char* const what = is_pair ? call_kind_name(CallKind::kTransfer) : "init";
-  fault_.pass(what, "before_links");
-  auto links = meeting.run(is_pair ? terms.deadline : deadline, terms.stop_fd);
-  fault_.pass(what, "after_links");
+  fault_.pass(FaultPoint::kBeforeLinks);
+  auto links = meeting.run(is_pair ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
+  if (!links) standing_ = meeting.take_standing();
+  fault_.pass(FaultPoint::kAfterLinks);
   return links;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/interface.h"
@@ -41,6 +42,7 @@ class TcpTransport final : public LinkTransport {
   Status offer(Bootstrap& bootstrap) override;
   Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<LinkPartner>& partners,
                                         const LinkTerms& terms) override;
+  std::vector<PeerLink> take_standing() override { return std::exchange(standing_, {}); }
   Member who_is(Bootstrap& bootstrap, int rank) const override;
   std::vector<int> fds() const override;
 
@@ -58,6 +60,7 @@ class TcpTransport final : public LinkTransport {
   TcpSettings settings_;
   FaultInjector& fault_;
   std::optional<Result<Offer>> offer_;
+  std::vector<PeerLink> standing_;  ///< when connect() has failed
 };
 
 }  // namespace ddl::runtime

@@ -58,7 +58,7 @@ void check_too_little_room(const Place& place, int odd_rank) {
                               DDL_FLOAT32, &options),
                 DDL_ERROR_MISMATCH, what);
   expect_contains(ddl_last_error(),
-                  "rank " + std::to_string(place.ranks[static_cast<std::size_t>(odd_rank)]) + " ");
+                  "rank " + std::to_string(place.ranks[static_cast<std::size_t>(odd_rank)]) + " on ");
   expect(recv.is_untouched(), what + ": a receive buffer was written");
   expect(came == counts, what + ": the numbers of elements are not told");
 }

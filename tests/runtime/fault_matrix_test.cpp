@@ -1,0 +1,164 @@
+// A rank dies or is stopped at every named point (runtime/src/fault.h) of every algorithm of every collective, on one host
+// and on several, in the world and in a process set.
+//
+// Which points a call passes, and how often, is found out by running it once: so a new point is tested without anybody
+// thinking of it. What this cannot find out, a collective without a row and a point that no row passes, fails here.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "runtime/src/fault.h"
+#include "runtime/support/crew.h"
+#include "runtime/support/fault_run.h"
+#include "support/catch.h"
+
+using namespace ddl::runtime;
+using namespace ddl::runtime::test;
+
+#ifdef DDL_FAULT_INJECTION
+
+namespace {
+
+/// Most runs wait for a timeout, or for the kernel to give them a turn.
+constexpr int kCrew = 6;
+
+/// A point of a scene: which ranks pass it in the call, and how often.
+struct Moment {
+  const FaultScene* scene = nullptr;
+  std::string point;
+  std::vector<std::pair<int, Passages>> ranks;
+};
+
+/// Before everybody has put what the others need, there is the launcher alone to notice anything.
+bool is_the_launchers(const FaultScene& scene, const std::string& point) {
+  return scene.joins() && point == "init.before_fence";
+}
+
+std::vector<Moment> moments_of(const std::vector<FaultScene>& scenes) {
+  std::vector<Moment> moments;
+  for (const FaultScene& scene : scenes) {
+    const FaultTrace trace = trace_of(scene);
+    std::map<std::string, Moment> by_point;
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      for (const auto& [point, passages] : trace[rank]) {
+        if (passages.during == 0 || is_the_launchers(scene, point)) continue;
+        Moment& moment = by_point[point];
+        moment.scene = &scene;
+        moment.point = point;
+        moment.ranks.emplace_back(static_cast<int>(rank), passages);
+      }
+    }
+    for (auto& [point, moment] : by_point) moments.push_back(std::move(moment));
+  }
+  return moments;
+}
+
+FaultRun run_of(const Moment& moment, Fault fault, std::size_t which_rank, std::int64_t which_passage) {
+  const auto& [rank, passages] = moment.ranks[which_rank % moment.ranks.size()];
+  FaultRun run;
+  run.scene = moment.scene;
+  run.fault = fault;
+  run.point = moment.point;
+  run.victim = rank;
+  run.passage = passages.before + 1 + which_passage % passages.during;
+  return run;
+}
+
+/// Every point of every scene once, with fault after fault, rank after rank, first and later passages by turns; stops that
+/// others wait out take as long as a timeout, so of them there is one for each scene.
+std::vector<FaultRun> some_runs(const std::vector<Moment>& moments) {
+  std::vector<FaultRun> runs;
+  std::set<const FaultScene*> stopped;
+  std::set<std::string> stopped_at;
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    const Moment& moment = moments[i];
+    const std::size_t turn = i / 2;
+    runs.push_back(
+        run_of(moment, i % 2 == 0 ? Fault::kDeath : Fault::kGoingOn, turn, static_cast<std::int64_t>(turn)));
+    runs.back().spins = turn % 2 == 0;
+    const std::string place = moment.point.substr(moment.point.rfind('.'));
+    const bool is_new = stopped_at.insert(place).second;
+    // Not always the first point of a scene.
+    const bool is_its_turn = i % 3 == 0 && stopped.insert(moment.scene).second;
+    if (is_new || is_its_turn) runs.push_back(run_of(moment, Fault::kStop, i, static_cast<std::int64_t>(i)));
+  }
+  return runs;
+}
+
+/// Every rank at its first, last and middle passage of every point, with every fault.
+std::vector<FaultRun> all_runs(const std::vector<Moment>& moments) {
+  std::vector<FaultRun> runs;
+  for (const Moment& moment : moments) {
+    // Of many ranks, some: two that are neighbours in the tree, the last, and one in the middle.
+    const std::size_t step = std::max<std::size_t>(moment.ranks.size() / 3, 1);
+    for (std::size_t rank = 0; rank < moment.ranks.size(); rank += step) {
+      const std::int64_t during = moment.ranks[rank].second.during;
+      for (const std::int64_t passage : std::set<std::int64_t>{0, during / 2, during - 1}) {
+        for (const Fault fault : {Fault::kDeath, Fault::kStop, Fault::kGoingOn}) {
+          runs.push_back(run_of(moment, fault, rank, passage));
+          runs.back().spins = runs.size() % 2 == 0;
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+std::set<std::string> files_of_ours() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    if (entry.path().filename().string().find("ddl") != std::string::npos) names.insert(entry.path());
+  }
+  return names;
+}
+
+void check_runs(const std::vector<FaultRun>& runs) {
+  const auto files = files_of_ours();
+  const auto complaints =
+      run_in_crew(kCrew, runs.size(), [&](std::size_t i) { return complaints_of(runs[i]); });
+  for (const std::string& complaint : complaints) FAIL_CHECK(complaint);
+  CHECK(files_of_ours() == files);
+  WARN(runs.size() << " runs");
+}
+
+}  // namespace
+
+TEST_CASE("every collective has a row among those that die and stop") {
+  for (int number = 1; number <= UINT8_MAX; ++number) {
+    const auto kind = static_cast<CallKind>(number);
+    if (call_kind_name(kind) == std::string("unknown collective")) break;
+    CAPTURE(call_kind_name(kind));
+    const auto& rows = fault_rows();
+    CHECK(std::any_of(rows.begin(), rows.end(), [kind](const FaultRow& row) { return row.kind == kind; }));
+  }
+}
+
+TEST_CASE("every algorithm and every fault point is passed by some row") {
+  const auto scenes = fault_scenes();
+  for (int number = 1; number <= UINT8_MAX; ++number) {
+    const auto algorithm = static_cast<Algorithm>(number);
+    if (algorithm_name(algorithm) == std::string("unknown algorithm")) break;
+    CAPTURE(algorithm_name(algorithm));
+    CHECK(std::any_of(scenes.begin(), scenes.end(),
+                      [=](const FaultScene& scene) { return scene.algorithm == algorithm; }));
+  }
+  std::set<std::string> passed;
+  for (const Moment& moment : moments_of(scenes))
+    passed.insert(moment.point.substr(moment.point.rfind('.') + 1));
+  for (int number = 0; const char* name = fault_point_name(static_cast<FaultPoint>(number)); ++number) {
+    CAPTURE(name);
+    CHECK(passed.count(name) == 1);
+  }
+}
+
+TEST_CASE("a rank dies or is stopped at every point of every algorithm") {
+  const auto scenes = fault_scenes();
+  check_runs(some_runs(moments_of(scenes)));
+}
+
+TEST_CASE("every rank dies and is stopped at every passage of every point", "[.full]") {
+  const auto scenes = fault_scenes();
+  check_runs(all_runs(moments_of(scenes)));
+}
+
+#endif  // DDL_FAULT_INJECTION

@@ -1,0 +1,94 @@
+#include "runtime/support/crew.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <fstream>
+#include <new>
+
+#include "base/unique_fd.h"
+
+namespace ddl::runtime::test {
+namespace {
+
+/// Separates what several pieces of work say.
+constexpr char kEnd = '\f';
+
+/// Kills the processes that are still there, which were orphaned; says how many there were.
+std::string sweep() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    // One that has ended by itself.
+  }
+  const std::string own = std::to_string(::getpid());
+  std::ifstream children("/proc/" + own + "/task/" + own + "/children");
+  int left = 0;
+  for (pid_t pid = 0; children >> pid; ++left) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  return left == 0 ? "" : std::to_string(left) + " processes were left behind; ";
+}
+
+[[noreturn]] void be_child(std::atomic<std::size_t>& next, std::size_t items, int report,
+                           const std::function<std::string(std::size_t)>& work) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  for (;;) {
+    const std::size_t item = next.fetch_add(1);
+    if (item >= items) ::_exit(0);
+    std::string said = work(item);
+    said += sweep();
+    if (said.empty()) continue;
+    said += kEnd;
+    // At most so much is written as a whole whoever else writes.
+    if (said.size() > PIPE_BUF) said = said.substr(0, PIPE_BUF - 1) + kEnd;
+    (void)write_all(report, said.data(), said.size());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> run_in_crew(int children, std::size_t items,
+                                     const std::function<std::string(std::size_t)>& work) {
+  void* memory = ::mmap(nullptr, sizeof(std::atomic<std::size_t>), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  DDL_CHECK(memory != MAP_FAILED, "mmap");
+  auto* next = new (memory) std::atomic<std::size_t>(0);
+  auto pipe = make_pipe();
+  DDL_CHECK(pipe.has_value(), pipe.error().message());
+  std::vector<pid_t> pids;
+  for (int child = 0; child < children; ++child) {
+    const pid_t pid = ::fork();
+    DDL_CHECK(pid >= 0, "fork");
+    if (pid == 0) {
+      pipe->first.reset();
+      be_child(*next, items, pipe->second.get(), work);
+    }
+    pids.push_back(pid);
+  }
+  pipe->second.reset();
+  std::string all;
+  std::array<char, 4096> buffer;
+  for (ssize_t got;
+       (got = retry_eintr([&] { return ::read(pipe->first.get(), buffer.data(), buffer.size()); })) > 0;) {
+    all.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  std::vector<std::string> said;
+  for (std::size_t begin = 0, end; (end = all.find(kEnd, begin)) != std::string::npos; begin = end + 1) {
+    said.push_back(all.substr(begin, end - begin));
+  }
+  for (const pid_t pid : pids) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    if (status != 0) said.push_back("a child of the crew ended with status " + std::to_string(status));
+  }
+  ::munmap(memory, sizeof(std::atomic<std::size_t>));
+  return said;
+}
+
+}  // namespace ddl::runtime::test

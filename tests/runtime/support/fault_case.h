@@ -1,0 +1,84 @@
+// The table of all calls in all the ways in which libddl makes them, for tests that let ranks die or stop in their midst.
+//
+// A new collective needs a row (fault_rows()), which a test looks after; a new algorithm comes in by itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ddl/ddl.h"
+#include "runtime/src/channel/call.h"
+#include "runtime/src/collective/algorithm.h"
+#include "runtime/support/board_bootstrap.h"
+
+namespace ddl::runtime::test {
+
+/// What one rank of a process set calls with.
+class FaultDesk {
+ public:
+  /// in_heap: the buffers lie in the shared heap, which is given back by ddl_finalize().
+  FaultDesk(ddl_context* context, std::uint64_t set, std::uint64_t count, bool in_heap);
+
+  ddl_context* context;
+  std::uint64_t set;
+  int rank, size;  ///< in the set
+  std::uint64_t count;
+  std::vector<std::uint64_t> counts;  ///< count for every rank
+  std::vector<std::uint64_t> came;
+  ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+  float* send = nullptr;  ///< count elements for every rank, as value() says
+  float* recv = nullptr;  ///< as many
+  int made_size = 0;      ///< of the process set that was made last; it has been freed
+
+  /// Small and whole, so that every sum is exact.
+  static float value(int rank, std::uint64_t i) {
+    return static_cast<float>(rank * 8 + static_cast<int>(i % 7));
+  }
+  /// Of the ranks below this one.
+  static float sum(int ranks, std::uint64_t i) {
+    float total = 0;
+    for (int rank = 0; rank < ranks; ++rank) total += value(rank, i);
+    return total;
+  }
+  /// recv, from first on, is expected(i) for i from 0 on.
+  bool received(std::uint64_t first, std::uint64_t length,
+                const std::function<float(std::uint64_t)>& expected) const;
+  /// recv holds a part from every rank, the part of rank being expected(rank, i).
+  bool received_from_all(const std::function<float(int, std::uint64_t)>& expected) const;
+
+ private:
+  std::vector<float> private_send_, private_recv_;
+};
+
+/// One collective.
+struct FaultRow {
+  std::string name;
+  CallKind kind = CallKind::kNone;  ///< kNone: joining the job
+  bool can_be_direct = false;       ///< on the shared heap
+  std::function<ddl_status(FaultDesk&)> call;
+  std::function<bool(const FaultDesk&)> is_right;  ///< after it has succeeded
+};
+
+const std::vector<FaultRow>& fault_rows();
+
+/// One collective in one way, on one set of hosts.
+struct FaultScene {
+  const FaultRow* row = nullptr;
+  Algorithm algorithm = Algorithm::kAuto;  ///< kAuto: there is one way only
+  Hosts hosts;                             ///< empty: one
+  int ranks = 3;
+  bool in_set = false;    ///< of a process set of all ranks, in another order
+  bool in_heap = false;   ///< direct
+  bool is_first = false;  ///< before the call under test there was none that needed what it needs
+
+  bool joins() const { return row->kind == CallKind::kNone; }
+  /// "allreduce by slices on one host, in a process set".
+  std::string name() const;
+};
+
+/// All of them.
+std::vector<FaultScene> fault_scenes();
+
+}  // namespace ddl::runtime::test

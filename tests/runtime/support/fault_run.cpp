@@ -1,0 +1,265 @@
+#include "runtime/support/fault_run.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+
+#include "runtime/support/expect.h"
+#include "runtime/support/process_job.h"
+
+namespace ddl::runtime::test {
+namespace {
+
+using conformance::expect;
+using conformance::expect_contains;
+using conformance::expect_ok;
+using conformance::expect_status;
+
+/// What a rank may take to learn of a death, and beyond its deadline to give up. Tests of one job at a time ask for a second;
+/// here twenty processes and more share the CPUs with other tests. What waits for something wrong waits for 10 s or 60.
+constexpr double kToldWithinSeconds = 8.0;
+/// How long connecting may take where ranks die or stop in its midst.
+constexpr double kWireUpSeconds = 1.0;
+
+bool makes_sets(const FaultScene& scene) { return scene.row->kind == CallKind::kMakeSets; }
+
+/// Longer where connections are made within it.
+double timeout_of(const FaultScene& scene) {
+  return scene.ranks > 3 ? 3.0 : makes_sets(scene) && !scene.hosts.empty() ? 1.5 : 0.5;
+}
+
+class TraceWatch final : public FaultWatch {
+ public:
+  void on_pass(const std::string& point) override {
+    Passages& passages = points_[point];
+    ++(begun_ ? passages.during : passages.before);
+  }
+  void begin() { begun_ = true; }
+  void end() { begun_ = false; }
+  const std::map<std::string, Passages>& points() const { return points_; }
+
+ private:
+  std::map<std::string, Passages> points_;
+  bool begun_ = false;
+};
+
+ProcessJob job_of(const FaultScene& scene) {
+  ProcessJob job;
+  job.ranks = scene.ranks;
+  job.hosts = scene.hosts;
+  job.deadline_seconds = 20;
+  // Several chunks, also of what is cut into slices.
+  job.settings.staging_bytes = 4096;
+  if (scene.algorithm != Algorithm::kAuto) {
+    auto overrides = AlgorithmOverrides::parse(std::string(call_kind_name(scene.row->kind)) + "=" +
+                                               algorithm_name(scene.algorithm));
+    DDL_CHECK(overrides.has_value(), overrides.error().message());
+    job.settings.algorithms = *overrides;
+  }
+  return job;
+}
+
+FaultDesk desk_of(ddl_context* context, const FaultScene& scene) {
+  std::uint64_t set = DDL_WORLD;
+  if (scene.in_set) {
+    expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, -ddl_rank(context), &set), "split");
+  }
+  return FaultDesk(context, set, scene.ranks > 3 ? 300 : 5000, scene.in_heap);
+}
+
+ddl_status call_once(const FaultScene& scene, FaultDesk& desk) {
+  std::fill_n(desk.recv, desk.count * static_cast<std::uint64_t>(desk.size), -1.0f);
+  const ddl_status status = scene.row->call(desk);
+  if (status == DDL_OK) expect(scene.row->is_right(desk), "wrong values");
+  return status;
+}
+
+/// What comes before the call under test.
+ddl_status call_before(const FaultScene& scene, FaultDesk& desk) {
+  if (scene.joins()) return DDL_OK;
+  // Who is there waits until all have joined, however long that takes.
+  ddl_call_options patiently = desk.options;
+  patiently.timeout_seconds = 20;
+  const ddl_status status = ddl_barrier(desk.context, &patiently);
+  if (status != DDL_OK) return status;
+  if (scene.is_first) return ddl_barrier(desk.context, &desk.options);
+  return call_once(scene, desk);
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// How a rank fared: "told", its status, after how many seconds, and the sentence, each on a line of its own.
+std::string fare(RankPlace& place, const FaultScene& scene, int successes, double timeout) {
+  ddl_context* context = nullptr;
+  const double began_joining = now();
+  try {
+    context = place.join();
+  } catch (const std::exception& error) {
+    return "not joined\n0\n" + std::to_string(now() - began_joining) + "\n" + error.what();
+  }
+  FaultDesk desk = desk_of(context, scene);
+  double begin = now();
+  ddl_status status = call_before(scene, desk);
+  desk.options.timeout_seconds = timeout;
+  for (int made = 0; status == DDL_OK && made != successes; ++made) {
+    begin = now();
+    status = call_once(scene, desk);
+  }
+  const double seconds = now() - begin;
+  if (status == DDL_OK) {
+    expect_ok(ddl_finalize(context), "finalize");
+    return "succeeded\n0\n0\n";
+  }
+  std::string sentence = ddl_last_error();
+  expect_status(ddl_barrier(context, &desk.options), DDL_ERROR_ABORTED, "the next call");
+  expect_contains(ddl_last_error(), sentence);
+  // Some leave in order, some just end: the cause stays what it was.
+  if (place.rank() % 2 == 0) expect_ok(ddl_finalize(context), "finalize after an abort");
+  return "told\n" + std::to_string(status) + "\n" + std::to_string(seconds) + "\n" + sentence;
+}
+
+struct Fared {
+  std::string how;
+  ddl_status status = DDL_OK;
+  double seconds = 0;
+  std::string sentence;
+
+  static Fared read(const std::string& report) {
+    Fared fared;
+    std::istringstream lines(report);
+    std::getline(lines, fared.how);
+    lines >> fared.status >> fared.seconds;
+    lines.ignore();
+    std::getline(lines, fared.sentence, '\0');
+    return fared;
+  }
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// What is wrong with how a rank fared that has not been stopped; "" if nothing is.
+std::string judge(const FaultRun& run, const Fared& fared, const std::string& victim) {
+  const FaultScene& scene = *run.scene;
+  if (run.fault == Fault::kGoingOn) return fared.how == "succeeded" ? "" : "did not succeed";
+  if (fared.how == "not joined" && scene.joins()) {
+    if (fared.seconds > kWireUpSeconds + kToldWithinSeconds) return "gave up joining too late";
+    return "";
+  }
+  if (fared.how != "told") return "was not told";
+  const bool died = run.fault == Fault::kDeath;
+  if (scene.joins() && fared.status == DDL_ERROR_PEER_LOST &&
+      contains(fared.sentence, "not connected in time: rank " + std::to_string(run.victim)))
+    return "";  // of a rank that could not join
+  if (fared.status != (died ? DDL_ERROR_PEER_LOST : DDL_ERROR_TIMEOUT)) return "was told another status";
+  if (fared.seconds > (died ? 0 : timeout_of(scene) * 1.5) + kToldWithinSeconds) return "was told too late";
+  const bool could_not_connect =
+      contains(fared.sentence, "not connected in time: rank " + std::to_string(run.victim));
+  if (died && scene.joins() && could_not_connect) return "";
+  if (died) return contains(fared.sentence, victim + " died ") ? "" : "was not told who died";
+  // Who has joined knows of those that have not, and not for whom of another host they wait.
+  if (scene.joins() && !scene.hosts.empty() && contains(fared.sentence, "not arrived: rank ")) return "";
+  // Between hosts, who waits for one that waits knows no more.
+  const bool names = contains(fared.sentence, victim) || could_not_connect ||
+                     (!scene.hosts.empty() && contains(fared.sentence, ", or a rank that it waits for"));
+  return names ? "" : "was not told who is missing";
+}
+
+const char* fault_name(Fault fault) {
+  switch (fault) {
+    case Fault::kDeath: return "death";
+    case Fault::kStop: return "stop";
+    case Fault::kGoingOn: return "stop and going on";
+  }
+  return "";
+}
+
+}  // namespace
+
+FaultTrace trace_of(const FaultScene& scene) {
+  const auto ends = job_of(scene).run([&](RankPlace& place) {
+    TraceWatch watch;
+    place.watch_faults(&watch);
+    if (scene.joins()) watch.begin();
+    ddl_context* context = place.join();
+    FaultDesk desk = desk_of(context, scene);
+    expect_ok(call_before(scene, desk), "the call before");
+    if (!scene.joins()) {
+      watch.begin();
+      expect_ok(call_once(scene, desk), "the call");
+    }
+    watch.end();
+    // The watch ends before the context.
+    expect_ok(ddl_finalize(context), "finalize");
+    std::ostringstream text;
+    for (const auto& [point, passages] : watch.points()) {
+      text << point << " " << passages.before << " " << passages.during << "\n";
+    }
+    return text.str();
+  });
+  FaultTrace trace;
+  for (const RankEnd& end : ends) {
+    DDL_CHECK(end.exit_code == 0, scene.name() + ": " + end.report);
+    std::istringstream lines(end.report);
+    auto& points = trace.emplace_back();
+    Passages passages;
+    for (std::string point; lines >> point >> passages.before >> passages.during;) points[point] = passages;
+  }
+  return trace;
+}
+
+std::string FaultRun::name() const {
+  return std::string(fault_name(fault)) + " at " + point + ":" + std::to_string(victim) + ":" +
+         std::to_string(passage) + (spins ? " (spinning), " : ", ") + scene->name();
+}
+
+std::string complaints_of(const FaultRun& run) {
+  ProcessJob job = job_of(*run.scene);
+  job.settings.spin = std::chrono::microseconds(run.spins ? 200 : 0);
+  job.settings.fault = FaultPlan{run.point, run.victim, run.passage, run.fault != Fault::kDeath};
+  if (run.fault != Fault::kDeath) job.stopped_rank = run.victim;
+  const double timeout = run.fault == Fault::kStop ? timeout_of(*run.scene) : 0.0;
+  if (run.fault == Fault::kStop) {
+    // Of calls that name none.
+    if (makes_sets(*run.scene)) job.settings.timeout_seconds = timeout;
+    job.goes_on_last = true;
+  }
+  job.goes_on = run.fault == Fault::kGoingOn;
+  if (run.scene->joins() && run.fault != Fault::kGoingOn) job.wire_up_seconds = kWireUpSeconds;
+  const int successes = run.fault == Fault::kGoingOn ? 3 : -1;
+  const auto ends = job.run([&](RankPlace& place) { return fare(place, *run.scene, successes, timeout); });
+
+  const RankEnd& victim_end = ends[static_cast<std::size_t>(run.victim)];
+  const std::string victim = "rank " + std::to_string(run.victim) + " on host" + std::to_string(run.victim) +
+                             " (pid " + std::to_string(victim_end.pid) + ")";
+  std::ostringstream complaints;
+  for (int rank = 0; rank < static_cast<int>(ends.size()); ++rank) {
+    const RankEnd& end = ends[static_cast<std::size_t>(rank)];
+    const Fared fared = Fared::read(end.report);
+    std::string complaint;
+    if (rank == run.victim && run.fault == Fault::kDeath) {
+      if (end.signal != SIGKILL) complaint = "did not die";
+    } else if (rank == run.victim && !end.was_stopped) {
+      complaint = "was not stopped";
+    } else if (end.exit_code != 0) {
+      complaint = end.signal != 0 ? "hung" : "failed";
+    } else if (rank == run.victim && run.fault == Fault::kStop) {
+      const bool is_told =
+          fared.how == "not joined" || (fared.how == "told" && fared.status == DDL_ERROR_TIMEOUT);
+      if (!is_told) complaint = "was not told when it went on";
+    } else {
+      complaint = judge(run, fared, victim);
+    }
+    if (complaint.empty()) continue;
+    complaints << "rank " << rank << " " << complaint << ": [" << end.report << "]; ";
+  }
+  const std::string text = complaints.str();
+  return text.empty() ? "" : run.name() + ": " + text;
+}
+
+}  // namespace ddl::runtime::test
