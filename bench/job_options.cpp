@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "bench/peers.h"
 #include "bench/size_plan.h"
 
 namespace ddl::bench {
@@ -45,9 +46,20 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   for (const std::string& text : options.sizes) {
     const auto bytes = parse_size(text);
     if (!bytes) return refuse(fmt::format("--sizes: \"{}\" is no size like 4, 64K or 16M", text));
+    if (*bytes % sizeof(float) != 0)
+      return refuse(
+          fmt::format("--sizes: {} is no whole number of elements: messages are of f32, so give a "
+                      "multiple of {} bytes",
+                      text, sizeof(float)));
     job.sizes.push_back(*bytes);
   }
   std::sort(job.sizes.begin(), job.sizes.end());
+  const std::vector<std::string> names = peer_names(job.hosts);
+  for (const std::string& name : options.entrants) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return refuse(fmt::format("--entrants: \"{}\" does not take part on {}; those that can are {}", name,
+                                counted(job.hosts, "host"), join(names, ", ")));
+  }
   job.entrants = options.entrants;
   if (options.model.empty()) return job;
   const auto model = parse_model(options.model);

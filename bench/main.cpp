@@ -196,7 +196,8 @@ int main(int argc, char** argv) {
   app.add_option("--hosts", job.hosts, "Hosts that they are spread over, evenly, on a cluster of its own [1]")
       ->check(CLI::Range(1, 64));
   app.add_option("--rate", job.rate, "What each host may send at most, as tc takes it: 1gbit, 10gbit");
-  app.add_option("--sizes", job.sizes, "Message sizes: 4,64K,1M [4 B to 256 MiB]")->delimiter(',');
+  app.add_option("--sizes", job.sizes, "Message sizes, multiples of 4: 4,64K,1M [4 B to 256 MiB]")
+      ->delimiter(',');
   app.add_option("--model", job.model, "Whose gradients: resnet50, resnet101, vgg16, bert-base, gpt2-small");
   app.add_option("--entrants", job.entrants, "Only these take part: ddl,ddl-again,gloo; --list names them")
       ->delimiter(',');

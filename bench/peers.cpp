@@ -35,7 +35,21 @@ struct Row {
   Launcher launcher;
   Where where = Where::kAnywhere;
   bool is_tuned = false;
+  const char* algorithm = nullptr;  ///< as DDL_ALGORITHM; such an entrant takes part only if it is named
 };
+
+// Ours with an algorithm between hosts other than the table's choice: what the table's crossovers are set by.
+Row by_algorithm(const char* name, const char* algorithm) {
+  Row row{{.name = name,
+           .label = std::string("libddl, ") + algorithm,
+           .why = "ours, told the algorithm; takes part only if it is named",
+           .is_ours = true},
+          "collective_ddl",
+          Launcher::kDdlrun,
+          Where::kHosts};
+  row.algorithm = algorithm;
+  return row;
+}
 
 // An entrant with memory of its own kind is one more row here, and one more program.
 std::vector<Row> rows() {
@@ -54,6 +68,10 @@ std::vector<Row> rows() {
        "collective_ddl_heap",
        kDdlrun,
        Where::kOneHost},
+      by_algorithm("ddl-tree", "tree"),
+      by_algorithm("ddl-units", "units"),
+      by_algorithm("ddl-halving", "halving"),
+      by_algorithm("ddl-ring", "ring"),
       {{.name = "openmpi",
         .label = "Open MPI",
         .why = "as most people run it; between hosts told the network"},
@@ -115,6 +133,8 @@ Words launcher_options(const Row& row, const Settings& settings) {
   const bool is_crowded = job.ranks > static_cast<int>(settings.cpus.size());
   Words options;
   if (job.hosts > 1) append(options, row.launcher == Launcher::kMpirun ? kMpiNetwork : kDdlNetwork);
+  if (row.algorithm != nullptr)
+    append(options, {"-x", std::string("DDL_ALGORITHM=allreduce=") + row.algorithm});
   if (!row.is_tuned) return options;
   if (is_crowded) append(options, kMpiYields);
   if (job.hosts == 1) return options;
@@ -123,8 +143,13 @@ Words launcher_options(const Row& row, const Settings& settings) {
   return options;
 }
 
-bool is_wanted(const std::string& name, const Words& wanted) {
-  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+bool is_wanted(const Row& row, const Words& wanted) {
+  if (wanted.empty()) return row.algorithm == nullptr;
+  return std::find(wanted.begin(), wanted.end(), row.entrant.name) != wanted.end();
+}
+
+bool is_for(const Row& row, int hosts) {
+  return row.where == Where::kAnywhere || (row.where == Where::kHosts) == (hosts > 1);
 }
 
 void set_on_one_host(Row& row, const RankWork& work, const Site& site, const Settings& settings) {
@@ -150,7 +175,7 @@ void set_on_hosts(Row& row, const RankWork& work, const Site& site, const Settin
   job.arguments.assign(words.begin() + 1, words.end());
   row.entrant.command = launch_on_hosts(job, site);
   row.entrant.absent = why_absent(job, site);
-  if (row.where == Where::kHosts && shape.ranks != shape.hosts)
+  if (row.launcher == Launcher::kDdlrun && row.entrant.is_limit() && shape.ranks != shape.hosts)
     row.entrant.absent = "it is the limit of one rank on each host only";
 }
 
@@ -160,8 +185,7 @@ std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Sett
   const bool is_over_hosts = settings.job.hosts > 1;
   std::vector<Entrant> entrants;
   for (Row& row : rows()) {
-    if (row.where == (is_over_hosts ? Where::kOneHost : Where::kHosts)) continue;
-    if (!is_wanted(row.entrant.name, settings.job.entrants)) continue;
+    if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.entrants)) continue;
     if (is_over_hosts) {
       set_on_hosts(row, work, site, settings);
     } else {
@@ -172,12 +196,19 @@ std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Sett
   return entrants;
 }
 
+std::vector<std::string> peer_names(int hosts) {
+  std::vector<std::string> names;
+  for (const Row& row : rows()) {
+    if (is_for(row, hosts)) names.push_back(row.entrant.name);
+  }
+  return names;
+}
+
 const std::vector<Pairing>& peer_pairings() {
-  static const std::vector<Pairing> pairings = {{"ddl", "openmpi"},
-                                                {"ddl", "openmpi-malloc"},
-                                                {"ddl", "gloo"},
-                                                {"ddl", "shared-limit"},
-                                                {"ddl", "tcp-limit"}};
+  static const std::vector<Pairing> pairings = {
+      {"ddl", "openmpi"},      {"ddl", "openmpi-malloc"}, {"ddl", "gloo"},
+      {"ddl", "shared-limit"}, {"ddl", "tcp-limit"},      {"ddl", "ddl-tree"},
+      {"ddl", "ddl-units"},    {"ddl", "ddl-halving"},    {"ddl", "ddl-ring"}};
   return pairings;
 }
 

@@ -21,6 +21,9 @@ struct RankWork {
 /// each run has its own of: a folder and the scoreboard (run_ranks()).
 std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Settings& settings);
 
+/// The names of all that can take part in a job on so many hosts.
+std::vector<std::string> peer_names(int hosts);
+
 /// Ours against every peer, and against the limit.
 const std::vector<Pairing>& peer_pairings();
 

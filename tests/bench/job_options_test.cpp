@@ -45,5 +45,27 @@ TEST_CASE("a job that cannot be meant is refused with the reason") {
   CHECK(refusal({.ranks = 4}, false).find("--np") != std::string::npos);
 }
 
+TEST_CASE("a size that is no whole number of elements is refused") {
+  for (const char* size : {"3", "1", "2B", "4097"}) {
+    INFO(size);
+    const std::string sentence = refusal({.sizes = {"64K", size}});
+    CHECK(sentence.find(size) != std::string::npos);
+    CHECK(sentence.find("multiple of 4 bytes") != std::string::npos);
+  }
+  CHECK(refusal({.sizes = {"4", "12", "4100", "1K"}}).empty());
+}
+
+TEST_CASE("who does not take part is refused with the names of those who do") {
+  const std::string nobody = refusal({.entrants = {"ddl", "nobody"}});
+  CHECK(nobody.find("\"nobody\"") != std::string::npos);
+  CHECK(nobody.find("ddl, ddl-again, ddl-heap, openmpi") != std::string::npos);
+  CHECK(refusal({.entrants = {""}}).find("\"\"") != std::string::npos);
+  // Some take part on one host only, others on several.
+  CHECK(refusal({.entrants = {"ddl-heap"}}).empty());
+  CHECK(refusal({.hosts = 2, .entrants = {"ddl-heap"}}).find("on 2 hosts") != std::string::npos);
+  CHECK(refusal({.hosts = 2, .entrants = {"ddl-ring", "tcp-limit"}}).empty());
+  CHECK(refusal({.entrants = {"ddl-ring"}}).find("on 1 host;") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddl::bench

@@ -1,12 +1,18 @@
 // The choice of algorithms as a table, and that the choice never shows in the bits.
 #include "runtime/src/collective/algorithm.h"
 
+#include "runtime/src/cluster/slot_areas.h"
+#include "runtime/src/collective/chunking.h"
 #include "runtime/support/conformance.h"
+#include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
 #include "support/catch.h"
 
 using namespace ddl::runtime;
+using ddl::conformance::expect;
+using ddl::conformance::expect_ok;
 using ddl::runtime::test::hosts_of_sizes;
+using ddl::runtime::test::job_on;
 using ddl::runtime::test::ThreadJob;
 
 namespace {
@@ -33,7 +39,8 @@ TEST_CASE("the choice of an algorithm changes at the table's crossovers") {
   CHECK(on_hosts(2 * 16384 - 1, 2, 2) == Algorithm::kTree);
   CHECK(on_hosts(2 * 16384, 2, 2) == Algorithm::kUnits);
   CHECK(on_hosts(2 * 16384, 16, 2) == Algorithm::kUnits);
-  CHECK(on_hosts(2 * 16384, 17, 2) == Algorithm::kTree);
+  CHECK(on_hosts(2 * 65536 - 1, 17, 2) == Algorithm::kTree);
+  CHECK(on_hosts(2 * 65536, 17, 2) == Algorithm::kHalving);
   CHECK(choose({CallKind::kBroadcast, 1, 1, 2}) == Algorithm::kAuto);
 }
 
@@ -52,12 +59,13 @@ TEST_CASE("a user's choice stands for the number of hosts that it is for") {
 }
 
 TEST_CASE("a choice that cannot be meant is refused with what could stand there") {
-  for (const char* text :
-       {"slices", "allreduce=", "allreduce=fast", "broadcast=tree", "allreduce=slices=tree", ","}) {
+  for (const char* text : {"slices", "allreduce=", "allreduce=fast", "broadcast=tree",
+                           "allreduce=slices=tree", "reduce=ring", ","}) {
     CAPTURE(text);
     const auto parsed = AlgorithmOverrides::parse(text);
     REQUIRE_FALSE(parsed.has_value());
     CHECK_THAT(parsed.error().message(), Catch::Matchers::Contains("whole or slices"));
+    CHECK_THAT(parsed.error().message(), Catch::Matchers::Contains("tree, units or halving"));
   }
 }
 
@@ -80,16 +88,98 @@ TEST_CASE("every algorithm gives the same bits on one host") {
   });
 }
 
-TEST_CASE("every algorithm gives the same bits on several hosts") {
-  ThreadJob job;
-  job.hosts = hosts_of_sizes(GENERATE(std::vector{1, 1}, std::vector{2, 1, 2}, std::vector{1, 1, 1, 1, 1}));
-  job.ranks = 0;
-  for (const auto& ranks : job.hosts) job.ranks += static_cast<int>(ranks.size());
-  job.slot_bytes = GENERATE(64, 4096);
-  job.algorithms = overrides(GENERATE("allreduce=tree,reduce=tree", "allreduce=units,reduce=units"));
-  CAPTURE(job.hosts.size(), job.slot_bytes);
+TEST_CASE("every algorithm that the table knows gives the same bits on several hosts") {
+  // The first three have chunks of few elements, which are cut into parts of which some are empty.
+  struct Layout {
+    std::vector<int> hosts;
+    std::size_t slot_bytes;
+  };
+  const auto layout =
+      GENERATE(Layout{{1, 1}, 64}, Layout{{2, 1, 2}, 64}, Layout{{1, 1, 1, 1, 1}, 64}, Layout{{1, 1}, 4096},
+               Layout{{1, 1, 1}, 4096}, Layout{{2, 2, 2, 2}, 4096}, Layout{{2, 1, 1, 2, 1}, 4096},
+               Layout{std::vector(6, 1), 4096}, Layout{std::vector(7, 1), 1024},
+               Layout{std::vector(8, 1), 4096}, Layout{std::vector(9, 1), 1024});
+  const char* const algorithms = GENERATE("allreduce=tree,reduce=tree", "allreduce=units,reduce=units",
+                                          "allreduce=halving,reduce=halving");
+  CAPTURE(layout.hosts, layout.slot_bytes, algorithms);
+  ThreadJob job = job_on(hosts_of_sizes(layout.hosts));
+  job.slot_bytes = layout.slot_bytes;
+  job.algorithms = overrides(algorithms);
   job.run([](ddl_context*& context) {
     ddl::conformance::check_allreduce(context, {0, 1, 7, 600, 4099});
     ddl::conformance::check_other_reductions(context, {1, 600});
+  });
+}
+
+TEST_CASE("on many hosts a large value goes along the connections that there are, with the same bits") {
+  ThreadJob job = job_on(hosts_of_sizes(std::vector<int>(GENERATE(17, 20), 1)));
+  job.slot_bytes = 4096;
+  job.algorithms = overrides("allreduce=halving,reduce=halving");
+  CAPTURE(job.ranks);
+  job.run([](ddl_context*& context) {
+    ddl::conformance::check_allreduce(context, {7, 600});
+    std::vector<double> sums(9000, 0.1 * ddl_rank(context)), everywhere(sums.size());
+    const std::int32_t root = ddl_size(context) - 1;
+    expect_ok(
+        ddl_allreduce(context, sums.data(), everywhere.data(), sums.size(), DDL_FLOAT64, DDL_SUM, nullptr),
+        "allreduce");
+    expect_ok(ddl_reduce(context, sums.data(), sums.data(), sums.size(), DDL_FLOAT64, DDL_SUM, root, nullptr),
+              "reduce");
+    if (ddl_rank(context) == root) expect(sums == everywhere, "reduce and allreduce differ");
+  });
+}
+
+TEST_CASE("around the ring all ranks get the same bits, in an order of its own") {
+  const int hosts = GENERATE(range(2, 10));
+  ThreadJob job = job_on(hosts_of_sizes(std::vector<int>(static_cast<std::size_t>(hosts), 1)));
+  job.slot_bytes = 1024;
+  job.algorithms = overrides("allreduce=ring");
+  const auto area = SlotAreas::of(job.slot_bytes, job.ranks, 1).area_bytes;
+  // Sums in which the order of additions shows.
+  const auto value = [](int rank, std::uint64_t e) {
+    return 1.0F / static_cast<float>(3 + 7 * static_cast<std::uint64_t>(rank) + 11 * e);
+  };
+  job.run([&](ddl_context*& context) {
+    for (const std::uint64_t count : {0, 1, hosts - 1, hosts, 255, 256, 1031, 4099}) {
+      std::vector<float> sums(count), wanted(count);
+      const Chunking chunking{count, area / sizeof(float), 1};
+      for (std::uint64_t chunk = 0; chunk < chunking.chunks(); ++chunk) {
+        const ElementRange range = chunking.chunk(chunk);
+        for (int unit = 0; unit < hosts; ++unit) {
+          const ElementRange part = even_part(range.count, unit, hosts);
+          for (std::uint64_t i = 0; i < part.count; ++i) {
+            const std::uint64_t e = range.first + part.first + i;
+            wanted[e] = value((unit + 1) % hosts, e);
+            for (int host = unit + 2; host <= unit + hosts; ++host) wanted[e] += value(host % hosts, e);
+          }
+        }
+      }
+      for (std::uint64_t e = 0; e < count; ++e) sums[e] = value(ddl_rank(context), e);
+      expect_ok(ddl_allreduce(context, sums.data(), sums.data(), count, DDL_FLOAT32, DDL_SUM, nullptr),
+                "allreduce");
+      expect(sums == wanted, "another order of " + std::to_string(count) + " elements");
+    }
+  });
+}
+
+TEST_CASE("around the ring go several lanes, several ranks of a host, and hosts that were not connected") {
+  ThreadJob job = job_on(hosts_of_sizes(
+      GENERATE(std::vector{2, 2, 2}, std::vector{3, 1, 2}, std::vector{2, 2}, std::vector<int>(17, 1))));
+  job.slot_bytes = GENERATE(64, 4096);
+  job.algorithms = overrides("allreduce=ring");
+  CAPTURE(job.hosts.size(), job.slot_bytes);
+  job.run([](ddl_context*& context) {
+    const auto ranks = static_cast<std::int64_t>(ddl_size(context));
+    for (const std::uint64_t count : {0, 1, 5, 600, 4099}) {
+      std::vector<std::int64_t> sums(count);
+      for (std::uint64_t e = 0; e < count; ++e)
+        sums[e] = static_cast<std::int64_t>(e) * 100 + ddl_rank(context);
+      expect_ok(ddl_allreduce(context, sums.data(), sums.data(), count, DDL_INT64, DDL_SUM, nullptr),
+                "allreduce");
+      for (std::uint64_t e = 0; e < count; ++e) {
+        expect(sums[e] == static_cast<std::int64_t>(e) * 100 * ranks + ranks * (ranks - 1) / 2,
+               "a wrong sum of element " + std::to_string(e));
+      }
+    }
   });
 }

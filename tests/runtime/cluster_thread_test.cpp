@@ -5,21 +5,9 @@
 #include "support/catch.h"
 
 using namespace ddl::conformance;
-using ddl::runtime::test::Hosts;
 using ddl::runtime::test::hosts_of_sizes;
+using ddl::runtime::test::job_on;
 using ddl::runtime::test::ThreadJob;
-
-namespace {
-
-ThreadJob job_on(const Hosts& hosts) {
-  ThreadJob job;
-  job.hosts = hosts;
-  job.ranks = 0;
-  for (const auto& ranks : hosts) job.ranks += static_cast<int>(ranks.size());
-  return job;
-}
-
-}  // namespace
 
 TEST_CASE("collectives conform on several hosts of equal and unequal size") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 1}, std::vector{2, 2}, std::vector{3, 2},

@@ -108,6 +108,70 @@ TEST_CASE("the canonical tree is the documented one") {
   CHECK(tree(8) == "(((ab)(cd))((ef)(gh)))");
 }
 
+TEST_CASE("halving and doubling combines every unit along the canonical tree") {
+  const int hosts = GENERATE(range(1, 21));
+  const int units = GENERATE(0, 1, 2, 3, 7, 16, 19);
+  const int root = GENERATE_COPY(range(-1, hosts));
+  CAPTURE(hosts, units, root);
+  std::vector<Units> buffers, wholes;
+  std::vector<HostSteps> steps, whole_steps;
+  int sent = 0;
+  for (int host = 0; host < hosts; ++host) {
+    Units& buffer = buffers.emplace_back();
+    for (int unit = 0; unit < units; ++unit) buffer.push_back(name_of(host) + std::to_string(unit));
+    wholes.push_back(buffer);
+    steps.push_back(halving_steps(hosts, host, units, root));
+    whole_steps.push_back(HostSteps());
+    for (HostStep step : allreduce_steps(hosts, host)) {
+      for (UnitRange* range : {&step.send, &step.recv}) range->count *= units;
+      whole_steps.back().push_back(step);
+    }
+    for (const HostStep& step : steps.back()) sent += step.send.count;
+  }
+  const Units wanted = run(wholes, whole_steps).front();
+  const auto results = run(buffers, steps);
+  for (int host = 0; host < hosts; ++host) {
+    if (root < 0 || root == host) CHECK(results[static_cast<std::size_t>(host)] == wanted);
+  }
+  // What P numbers cannot avoid, and what goes to stand-ins and back from them; to a root, less.
+  const int numbers = static_cast<int>(std::bit_floor(static_cast<unsigned>(hosts)));
+  const int stand_ins = hosts - numbers;
+  const int there = (numbers - 1) * units;
+  const int last = root >= 0 && root < 2 * stand_ins && root % 2 == 1 ? 1 : 0;
+  if (root < 0) {
+    CHECK(sent == 2 * there + 2 * stand_ins * units);
+  } else {
+    CHECK(sent <= 2 * there + (stand_ins + last) * units);
+  }
+}
+
+TEST_CASE("around the ring every unit is combined once, ending on the host of its number") {
+  const int hosts = GENERATE(range(1, 12));
+  CAPTURE(hosts);
+  std::vector<Units> buffers;
+  std::vector<HostSteps> steps;
+  for (int host = 0; host < hosts; ++host) {
+    Units& buffer = buffers.emplace_back();
+    for (int unit = 0; unit < hosts; ++unit) buffer.push_back(name_of(host) + std::to_string(unit));
+    HostSteps& own = steps.emplace_back();
+    for (const HostSteps& round : ring_steps(hosts, host)) {
+      own.insert(own.end(), round.begin(), round.end());
+      for (const HostStep& step : round) {
+        const int distance = (step.host - host + hosts) % hosts;
+        CHECK((distance == 1 || distance == hosts - 1));
+        CHECK(step.send.count + step.recv.count == 1);
+      }
+    }
+  }
+  Units wanted;
+  for (int unit = 0; unit < hosts; ++unit) {
+    const auto value = [&](int host) { return name_of(host % hosts) + std::to_string(unit); };
+    std::string& all = wanted.emplace_back(value(unit + 1));
+    for (int host = unit + 2; host <= unit + hosts; ++host) all = "(" + all + value(host) + ")";
+  }
+  for (const Units& result : run(buffers, steps)) CHECK(result == wanted);
+}
+
 TEST_CASE("a broadcast over hosts reaches all of them from every root") {
   const int hosts = GENERATE(range(1, 14));
   for (int root = 0; root < hosts; ++root) {
@@ -149,6 +213,7 @@ TEST_CASE("partners are mutual, few, and enough for every collective") {
     const auto partners = partner_hosts(hosts, own);
     CHECK(partners.size() <= std::bit_width(static_cast<unsigned>(hosts)));
     for (const int partner : partners) CHECK(is_partner(partner, own));
+    for (const HostStep& step : halving_steps(hosts, own, 64)) CHECK(is_partner(own, step.host));
     for (int root = 0; root < hosts; ++root) {
       for (const HostStep& step : broadcast_steps(hosts, own, root)) CHECK(is_partner(own, step.host));
     }

@@ -126,6 +126,6 @@ TEST_CASE("a rank of another version or another byte order is told apart") {
   CHECK(LinkHello::parse(hello.to_introduction()).error().message() ==
         "the other host has another byte order");
   LinkHello odd;
-  odd.purpose = static_cast<LinkPurpose>(3);
+  odd.purpose = static_cast<LinkPurpose>(4);
   CHECK_FALSE(LinkHello::parse(odd.to_introduction()));
 }

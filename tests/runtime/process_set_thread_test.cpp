@@ -10,16 +10,14 @@
 
 using namespace ddl::conformance;
 using ddl::runtime::test::Hosts;
+using ddl::runtime::test::job_on;
 using ddl::runtime::test::ThreadJob;
 
 namespace {
 
-/// On the hosts {0, 1, ...}, {...}; small slots, so that few elements make several chunks.
-ThreadJob job_on(const Hosts& hosts) {
-  ThreadJob job;
-  job.hosts = hosts;
-  job.ranks = 0;
-  for (const auto& ranks : hosts) job.ranks += static_cast<int>(ranks.size());
+/// Slots so small that few elements make several chunks.
+ThreadJob job_of_small_slots(const Hosts& hosts) {
+  ThreadJob job = job_on(hosts);
   job.slot_bytes = hosts.size() == 1 ? 64 : 64 * static_cast<std::size_t>(job.ranks);
   return job;
 }
@@ -46,13 +44,13 @@ std::uint64_t set_of_all(ddl_context* context) {
 TEST_CASE("process sets conform, on one host and on several") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
   CAPTURE(layout);
-  job_on(kLayouts[layout]).run([](ddl_context*& context) { check_process_sets(context); });
+  job_of_small_slots(kLayouts[layout]).run([](ddl_context*& context) { check_process_sets(context); });
 }
 
 TEST_CASE("Horovod's cases pass, on one host and on several") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
   CAPTURE(layout);
-  ThreadJob job = job_on(kLayouts[layout]);
+  ThreadJob job = job_of_small_slots(kLayouts[layout]);
   job.slot_bytes = 4096;
   job.run([](ddl_context*& context) { check_horovod_cases(context); });
 }
@@ -66,7 +64,7 @@ TEST_CASE("random operations conform, on one host and on several") {
   const bool small_slots = GENERATE(true, false);
   CAPTURE(small_slots);
   const auto run = [&](const Hosts& hosts, std::uint64_t seed, int operations) {
-    ThreadJob job = job_on(hosts);
+    ThreadJob job = job_of_small_slots(hosts);
     if (!small_slots) job.slot_bytes = 4096;
     job.run([&](ddl_context*& context) { check_random_operations(context, seed, operations); });
   };
@@ -151,7 +149,8 @@ TEST_CASE("a rank that has left a process set while others wait for it is an err
 }
 
 TEST_CASE("what ends one process set ends the calls of all others, with the same cause") {
-  ThreadJob job = job_on(GENERATE(Hosts{{0, 1, 2, 3}}, Hosts{{0, 1}, {2, 3}}, Hosts{{0, 2}, {1, 3}}));
+  ThreadJob job =
+      job_of_small_slots(GENERATE(Hosts{{0, 1, 2, 3}}, Hosts{{0, 1}, {2, 3}}, Hosts{{0, 2}, {1, 3}}));
   std::promise<void> told;
   std::shared_future<void> all_told(told.get_future());
   std::atomic<int> waiting{2};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/copy_bytes.h"
 #include "runtime/src/collective/reduce_kernel.h"
 
@@ -29,10 +28,17 @@ ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
       chunking_{request.call.count, area_bytes() / partial_, layout().lanes()} {
   if (request.call.kind == CallKind::kReduce) root_host_ = layout().host_of(request.call.root);
   const Situation situation{request.call.kind, request.call.count * partial_, host_count(), layout().lanes()};
-  goes_by_units_ = algorithm_of(request.call, situation) == Algorithm::kUnits;
+  algorithm_ = algorithm_of(request.call, situation);
 }
 
 Combine ClusterReduce::combine() const { return combine_of(request_); }
+
+std::vector<std::size_t> ClusterReduce::units_of(const ElementRange& slice) const {
+  std::vector<std::size_t> units;
+  for (int host = 0; host < host_count(); ++host)
+    units.push_back(even_part(slice.count, host, host_count()).count * partial_);
+  return units;
+}
 
 void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
   const ElementRange range = chunking_.chunk(chunk);
@@ -46,11 +52,15 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   for (int i = 0; i < local_size(); ++i) inputs.push_back(input_of(i) + slice.first * element_);
   buffers.resize(bytes);
   reduce_partials(request_.reduction(), inputs, buffers.value.data(), slice.count);
-  if (!goes_by_units_) return route_of(allreduce_steps(host_count(), own_host()), bytes);
-
-  std::vector<std::size_t> units;
-  for (int host = 0; host < host_count(); ++host)
-    units.push_back(even_part(slice.count, host, host_count()).count * partial_);
+  switch (algorithm_) {
+    case Algorithm::kHalving:
+      return route_of(halving_steps(host_count(), own_host(), static_cast<int>(slice.count), root_host_),
+                      partial_);
+    case Algorithm::kRing: return route_of(ring_steps(host_count(), own_host()), units_of(slice));
+    case Algorithm::kUnits: break;
+    default: return route_of(allreduce_steps(host_count(), own_host()), bytes);
+  }
+  const std::vector<std::size_t> units = units_of(slice);
   Stage back = allgather_stage(units, own_host());
   if (root_host_ >= 0) {
     // Only root's host receives, and only the others send.

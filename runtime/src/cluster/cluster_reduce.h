@@ -1,14 +1,17 @@
 // Allreduce, reduce and reduce_scatter between hosts.
 //
 // The ranks of a host are reduced in rank order, slice by slice, each slice by its lane. Small values go whole along the
-// canonical tree (recursive doubling): few steps. Large ones are cut into one unit a host; every host gets all hosts' values of its
-// own unit, combines them along the same tree, and gives the result to those that want it: each byte crosses the network
-// as rarely as can be. Both ways give the same bits.
+// canonical tree (recursive doubling): few steps. Large ones go so that each byte crosses the network as rarely as can be:
+// cut into one unit a host, of which every host gets all hosts' values, combines them along the same tree, and gives the
+// result to those that want it; or, among many hosts, halved from step to step of the tree and put together on the way
+// back, so that no host needs to know more than its partners in the tree. All of these give the same bits. Around the
+// ring, which only who asks for it gets, they are others.
 #pragma once
 
 #include <vector>
 
 #include "runtime/src/cluster/cluster_call.h"
+#include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/chunking.h"
 #include "runtime/src/collective/element.h"
@@ -22,8 +25,10 @@ class ClusterReduce final : public ClusterCall {
   /// request outlives this.
   ClusterReduce(ClusterPlace place, const Request& request);
   std::uint64_t chunks() const override { return chunking_.chunks(); }
-  bool first_rides() const override { return !goes_by_units_; }
-  bool needs_mesh() const override { return goes_by_units_; }
+  bool first_rides() const override { return algorithm_ == Algorithm::kTree; }
+  bool needs_mesh() const override {
+    return algorithm_ == Algorithm::kUnits || algorithm_ == Algorithm::kRing;
+  }
   Combine combine() const override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
@@ -31,6 +36,8 @@ class ClusterReduce final : public ClusterCall {
   void take(std::uint64_t chunk) override;
 
  private:
+  /// One unit a host: its bytes.
+  std::vector<std::size_t> units_of(const ElementRange& slice) const;
   bool takes_here() const { return root_host_ < 0 || root_host_ == own_host(); }
 
   const Request& request_;
@@ -39,7 +46,7 @@ class ClusterReduce final : public ClusterCall {
   int ranks_;
   int root_host_ = -1;  ///< -1: all hosts take the result
   Chunking chunking_;
-  bool goes_by_units_;
+  Algorithm algorithm_;
 };
 
 class ClusterReduceScatter final : public ClusterCall {

@@ -9,17 +9,28 @@
 #include "runtime/src/collective/reduce_kernel.h"
 
 namespace ddl::runtime {
+namespace {
+
+bool merges(const Transfer& transfer) {
+  return transfer.recv.count > 0 &&
+         (transfer.merge == Merge::kPeerOnLeft || transfer.merge == Merge::kPeerOnRight);
+}
+
+}  // namespace
 
 void SliceBuffers::merge(Merge how, const Combine& combine) {
   if (how == Merge::kReplace) {
     value.swap(received);
     return;
   }
-  std::array<const std::byte*, 2> inputs{value.data(), received.data()};
+  merge_range(how, {0, value.size()}, 0, combine);
+}
+
+void SliceBuffers::merge_range(Merge how, ByteRange range, std::size_t aside, const Combine& combine) {
+  std::byte* const own = value.data() + range.first;
+  std::array<const std::byte*, 2> inputs{own, received.data() + aside};
   if (how == Merge::kPeerOnLeft) std::swap(inputs[0], inputs[1]);
-  reduce_chunk({combine.dtype, combine.op}, inputs, merged.data(),
-               value.size() / known_element_size(combine.dtype));
-  value.swap(merged);
+  reduce_chunk({combine.dtype, combine.op}, inputs, own, range.count / known_element_size(combine.dtype));
 }
 
 void SliceBuffers::combine_all(const Stage& stage, int hosts, const Combine& combine) {
@@ -51,64 +62,82 @@ void HostRun::begin(Lane& lane, Route route, int hosts, const Combine& combine, 
   hosts_ = hosts;
   combine_ = combine;
   stage_ = 0;
+  merged_ = 0;
   call_ = call;
   chunk_ = chunk;
-  std::size_t room = 0;
-  for (const Stage& stage : route_) {
-    for (const Transfer& transfer : stage.transfers) {
-      if (transfer.merge != Merge::kReplace) room = std::max(room, transfer.recv.first + transfer.recv.count);
-    }
-  }
-  if (buffers_.received.size() < room) buffers_.received.resize(room);
-  if (!is_done()) post();
+  pending_.assign(route_.size(), 0);
+  post_receives();
+  if (!is_done()) post_sends();
 }
 
-SliceFrame HostRun::frame(int host, ByteRange Transfer::*direction) const {
+SliceFrame HostRun::frame(std::size_t of_stage, int host, ByteRange Transfer::*direction) const {
   // The two count alike what goes one way between them, but not the stages in which it does.
   SliceFrame frame;
   frame.call = call_;
   frame.chunk = chunk_;
-  for (std::size_t stage = 0; stage <= stage_; ++stage) {
+  for (std::size_t stage = 0; stage <= of_stage; ++stage) {
     for (const Transfer& transfer : route_[stage].transfers) {
       const std::size_t bytes = (transfer.*direction).count;
       if (transfer.host != host || bytes == 0) continue;
-      if (stage < stage_) ++frame.turn;
+      if (stage < of_stage) ++frame.turn;
       frame.bytes = bytes;
     }
   }
   return frame;
 }
 
-void HostRun::post() {
-  const Stage& stage = route_[stage_];
-  frames_.assign(stage.transfers.size(), SliceFrame{});
-  for (std::size_t i = 0; i < stage.transfers.size(); ++i) {
-    const Transfer& transfer = stage.transfers[i];
-    if (transfer.recv.count > 0) {
-      // A value that only takes the place of what was there goes there at once.
-      std::vector<std::byte>& into = transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
-      lane_->post_slice(transfer.host, frame(transfer.host, &Transfer::recv),
-                        std::span(into).subspan(transfer.recv.first, transfer.recv.count), pending_);
+void HostRun::post_receives() {
+  asides_.clear();
+  std::size_t room = 0;
+  for (const Stage& stage : route_) {
+    for (const Transfer& transfer : stage.transfers) {
+      if (merges(transfer)) {
+        asides_.push_back(room);
+        room += transfer.recv.count;
+      } else if (transfer.merge == Merge::kAside) {
+        room = std::max(room, transfer.recv.first + transfer.recv.count);
+      }
     }
-    if (transfer.send.count > 0) {
-      frames_[i] = frame(transfer.host, &Transfer::send);
-      lane_->post_send(transfer.host, std::as_bytes(std::span(&frames_[i], 1)), pending_);
-      lane_->post_send(transfer.host,
-                       std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count), pending_);
+  }
+  if (buffers_.received.size() < room) buffers_.received.resize(room);
+  auto aside = asides_.cbegin();
+  for (std::size_t stage = 0; stage < route_.size(); ++stage) {
+    for (const Transfer& transfer : route_[stage].transfers) {
+      if (transfer.recv.count == 0) continue;
+      // A value that only takes the place of what was there goes there at once. What was there has been sent: who sends
+      // the new value has it from those who had the old one.
+      std::vector<std::byte>& into = transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
+      const std::size_t first = merges(transfer) ? *aside++ : transfer.recv.first;
+      lane_->post_slice(transfer.host, frame(stage, transfer.host, &Transfer::recv),
+                        std::span(into).subspan(first, transfer.recv.count), pending_[stage]);
     }
   }
 }
 
+void HostRun::post_sends() {
+  const Stage& stage = route_[stage_];
+  frames_.assign(stage.transfers.size(), SliceFrame{});
+  for (std::size_t i = 0; i < stage.transfers.size(); ++i) {
+    const Transfer& transfer = stage.transfers[i];
+    if (transfer.send.count == 0) continue;
+    frames_[i] = frame(stage_, transfer.host, &Transfer::send);
+    lane_->post_send(transfer.host, std::as_bytes(std::span(&frames_[i], 1)), pending_[stage_]);
+    lane_->post_send(transfer.host,
+                     std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count),
+                     pending_[stage_]);
+  }
+}
+
 bool HostRun::advance() {
-  while (!is_done() && pending_ == 0) {
+  while (!is_done() && pending_[stage_] == 0) {
     const Stage& stage = route_[stage_];
     for (const Transfer& transfer : stage.transfers) {
-      const bool merges = transfer.merge == Merge::kPeerOnLeft || transfer.merge == Merge::kPeerOnRight;
-      if (merges && transfer.recv.count > 0) buffers_.merge(transfer.merge, combine_);
+      if (!merges(transfer)) continue;
+      buffers_.merge_range(transfer.merge, transfer.recv, asides_[merged_++], combine_);
     }
     if (stage.combines_all) buffers_.combine_all(stage, hosts_, combine_);
     ++stage_;
-    if (!is_done()) post();
+    if (!is_done()) post_sends();
   }
   return is_done();
 }

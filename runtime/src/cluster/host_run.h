@@ -1,4 +1,8 @@
 // One slice of one chunk on its way between hosts.
+//
+// All that a slice will receive is posted when it sets out, each part to a place of its own. Two hosts may meet in several
+// stages, and of two chunks on their way now the one and now the other is ahead: what has come early must not stand in the
+// way of what comes behind it on the same connection, which may be what the early one's stage is waiting for.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +27,16 @@ struct Combine {
 struct SliceBuffers {
   std::vector<std::byte> value;
   std::vector<std::byte> received;
-  std::vector<std::byte> merged;
 
   /// For a value that is merged as a whole.
   void resize(std::size_t bytes) {
-    for (std::vector<std::byte>* buffer : {&value, &received, &merged}) buffer->resize(bytes);
+    value.resize(bytes);
+    received.resize(bytes);
   }
   /// Makes one value of the own and the received one.
   void merge(Merge how, const Combine& combine);
+  /// The same of a range of the value, not replaced, and as much of what was received from aside on.
+  void merge_range(Merge how, ByteRange range, std::size_t aside, const Combine& combine);
   /// Makes one of every host's values, as Stage::combines_all says.
   void combine_all(const Stage& stage, int hosts, const Combine& combine);
 };
@@ -49,8 +55,11 @@ class HostRun {
   std::size_t stage() const { return stage_; }
 
  private:
-  void post();
-  SliceFrame frame(int host, ByteRange Transfer::*direction) const;
+  /// Of all stages.
+  void post_receives();
+  /// Of the one that begins.
+  void post_sends();
+  SliceFrame frame(std::size_t of_stage, int host, ByteRange Transfer::*direction) const;
 
   SliceBuffers buffers_;
   Lane* lane_ = nullptr;
@@ -58,7 +67,9 @@ class HostRun {
   int hosts_ = 1;
   Combine combine_;
   std::size_t stage_ = 0;
-  Pending pending_ = 0;
+  std::size_t merged_ = 0;           ///< how many of asides_
+  std::vector<Pending> pending_;     ///< of each stage
+  std::vector<std::size_t> asides_;  ///< where what is merged is received, in the order of the route
   std::uint64_t call_ = 0;
   std::uint64_t chunk_ = 0;
   std::vector<SliceFrame> frames_;  ///< before what the stage sends

@@ -36,6 +36,20 @@ Route route_of(const HostSteps& steps, std::size_t unit_bytes) {
   return route;
 }
 
+Route route_of(const std::vector<HostSteps>& rounds, const std::vector<std::size_t>& units) {
+  const auto ranges = laid_out(units);
+  const auto bytes = [&ranges](const UnitRange& of) {
+    return of.count == 0 ? ByteRange{} : ranges[static_cast<std::size_t>(of.first)];
+  };
+  Route route;
+  for (const HostSteps& steps : rounds) {
+    Stage& stage = route.emplace_back();
+    for (const HostStep& step : steps)
+      stage.transfers.push_back({step.host, bytes(step.send), bytes(step.recv), step.merge});
+  }
+  return route;
+}
+
 Stage allgather_stage(const std::vector<std::size_t>& units, int own) {
   const auto ranges = laid_out(units);
   Stage stage;

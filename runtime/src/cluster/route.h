@@ -21,7 +21,8 @@ struct ByteRange {
 struct Transfer {
   int host = 0;
   ByteRange send;  ///< of the value
-  ByteRange recv;  ///< of the value if it replaces, otherwise of what was received
+  /// Of the value if it replaces, or is merged with what is there; otherwise of what was received.
+  ByteRange recv;
   Merge merge = Merge::kReplace;
   bool operator==(const Transfer&) const = default;
 };
@@ -40,6 +41,9 @@ using Route = std::vector<Stage>;
 
 /// Steps one after the other, over units of unit_bytes.
 Route route_of(const HostSteps& steps, std::size_t unit_bytes);
+
+/// Rounds of steps that are taken at once, over one unit a host, of units[h] bytes.
+Route route_of(const std::vector<HostSteps>& rounds, const std::vector<std::size_t>& units);
 
 /// The value is one unit a host, of units[h] bytes; host h's comes to be in everybody's value.
 Stage allgather_stage(const std::vector<std::size_t>& units, int own);

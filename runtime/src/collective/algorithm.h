@@ -1,6 +1,6 @@
 // Which algorithm a call takes: a table of measured crossovers, and what a user says instead.
 //
-// Every algorithm gives the same bits. Ranks must choose alike, so the choice depends on what they have all called, and an
+// Every algorithm that the table chooses gives the same bits. Ranks must choose alike, so the choice depends on what they have all called, and an
 // algorithm that a user names is compared like the rest of a call.
 #pragma once
 
@@ -15,11 +15,14 @@
 namespace ddl::runtime {
 
 enum class Algorithm : std::uint8_t {
-  kAuto = 0,    ///< what the table says
-  kWhole = 1,   ///< one host: every rank combines all inputs itself
-  kSlices = 2,  ///< one host: every rank combines one slice, and shows it to the others
-  kTree = 3,    ///< hosts: values go whole along the canonical tree
-  kUnits = 4,   ///< hosts: every host combines one unit of all hosts' values, and gives it to the others
+  kAuto = 0,     ///< what the table says
+  kWhole = 1,    ///< one host: every rank combines all inputs itself
+  kSlices = 2,   ///< one host: every rank combines one slice, and shows it to the others
+  kTree = 3,     ///< hosts: values go whole along the canonical tree
+  kUnits = 4,    ///< hosts: every host combines one unit of all hosts' values, and gives it to the others
+  kHalving = 5,  ///< hosts: values go along the canonical tree, half as much in each step, and back
+  kRing =
+      6,  ///< hosts: units go around from neighbour to neighbour; only if named, and with an order of its own
 };
 
 /// "slices".
@@ -36,7 +39,7 @@ struct Situation {
 /// The table's choice; kAuto for collectives that have one way only.
 Algorithm choose(const Situation& situation);
 
-/// What a user says instead: "allreduce=slices,reduce=tree". Where one names an algorithm that is not for the number of
+/// What a user says instead: "allreduce=halving,reduce=tree". Where one names an algorithm that is not for the number of
 /// hosts, the table's choice stands.
 class AlgorithmOverrides {
  public:

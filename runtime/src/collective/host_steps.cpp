@@ -54,6 +54,61 @@ HostSteps allreduce_steps(int hosts, int own) {
   return steps;
 }
 
+HostSteps halving_steps(int hosts, int own, int units, int root) {
+  const Place place(hosts, own);
+  const UnitRange value{0, units};
+  if (place.has_stand_in()) {
+    HostSteps steps{{place.stand_in(), value, kNothing, Merge::kReplace}};
+    if (root < 0 || root == own) steps.push_back({place.stand_in(), kNothing, value, Merge::kReplace});
+    return steps;
+  }
+  HostSteps steps;
+  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kNothing, value, Merge::kPeerOnRight});
+  const int number = place.number();
+  UnitRange kept = value;
+  HostSteps back;
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    const int partner = number ^ distance;
+    const bool is_lower = number < partner;
+    UnitRange first{kept.first, kept.count / 2};
+    UnitRange second{kept.first + first.count, kept.count - first.count};
+    if (!is_lower) std::swap(first, second);  // the kept one stands first
+    steps.push_back(
+        {place.host_of(partner), second, first, is_lower ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
+    back.push_back({place.host_of(partner), first, second, Merge::kReplace});
+    kept = first;
+  }
+  // On the way to a root, of two partners the one with the root's bit receives; the other one has then given all it had.
+  const int differs = root < 0 ? 0 : number ^ Place(hosts, root).number();
+  for (int distance = place.taking_part() / 2; distance > 0; distance /= 2) {
+    HostStep step = back.back();
+    back.pop_back();
+    const bool gives = (differs & distance) != 0;
+    if (root >= 0) (gives ? step.recv : step.send) = kNothing;
+    steps.push_back(step);
+    if (gives) return steps;
+  }
+  if (place.is_stand_in() && (root < 0 || root == place.stood_in_for())) {
+    steps.push_back({place.stood_in_for(), value, kNothing, Merge::kReplace});
+  }
+  return steps;
+}
+
+std::vector<HostSteps> ring_steps(int hosts, int own) {
+  const auto unit = [hosts](int number) { return UnitRange{(number + 2 * hosts) % hosts, 1}; };
+  const int next = (own + 1) % hosts, before = (own + hosts - 1) % hosts;
+  std::vector<HostSteps> rounds;
+  for (int step = 1; step < hosts; ++step) {
+    rounds.push_back({{next, unit(own - step), kNothing, Merge::kReplace},
+                      {before, kNothing, unit(own - step - 1), Merge::kPeerOnLeft}});
+  }
+  for (int step = 0; step < hosts - 1; ++step) {
+    rounds.push_back({{next, unit(own - step), kNothing, Merge::kReplace},
+                      {before, kNothing, unit(own - step - 1), Merge::kReplace}});
+  }
+  return rounds;
+}
+
 HostSteps broadcast_steps(int hosts, int own, int root) {
   const Place place(hosts, own), root_place(hosts, root);
   HostSteps steps;

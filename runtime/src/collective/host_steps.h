@@ -50,6 +50,19 @@ using HostSteps = std::vector<HostStep>;
 /// One unit: the value. The value of every host, combined along the tree, on every host.
 HostSteps allreduce_steps(int hosts, int own);
 
+/// The same for a value of so many units, by recursive halving and doubling. In step k of the first half the two partners
+/// of the tree's step k have the same range of units: the lower number combines and keeps the first half of it, the other
+/// one the second. The second half goes back and puts the ranges together again. So every unit is combined along the
+/// tree, each number sends and receives every unit once each way, and there are as many steps again.
+/// root: -1, or the only host that gets the whole value; what is not on its way there is not sent back.
+HostSteps halving_steps(int hosts, int own, int units, int root = -1);
+
+/// One unit a host. First each unit goes once around, from the host after the one with its number, and every host on the
+/// way combines it with its own, so that unit h ends on host h; then it goes around once more, and takes the place of what
+/// is there. Unit h's order is h+1, h+2, ..., h, from left to right: not that of the tree. A step with the next host and
+/// one with the one before are taken at once.
+std::vector<HostSteps> ring_steps(int hosts, int own);
+
 /// One unit: the value of root's host, on every host.
 HostSteps broadcast_steps(int hosts, int own, int root);
 

@@ -59,4 +59,12 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   if (!failures.empty()) throw std::runtime_error(failures);
 }
 
+ThreadJob job_on(const Hosts& hosts) {
+  ThreadJob job;
+  job.hosts = hosts;
+  job.ranks = 0;
+  for (const auto& ranks : hosts) job.ranks += static_cast<int>(ranks.size());
+  return job;
+}
+
 }  // namespace ddl::runtime::test

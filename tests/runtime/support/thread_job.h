@@ -30,4 +30,7 @@ struct ThreadJob {
   void run(const std::function<void(ddl_context*& context)>& body) const;
 };
 
+/// A job of the hosts' ranks.
+ThreadJob job_on(const Hosts& hosts);
+
 }  // namespace ddl::runtime::test

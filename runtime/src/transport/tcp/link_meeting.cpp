@@ -156,7 +156,8 @@ LinkMeeting::Pending* LinkMeeting::expected_of(const LinkHello& caller) {
 
 bool LinkMeeting::belongs(const LinkHello& caller) const {
   return caller.to_rank == hello_.rank && caller.generation == hello_.generation &&
-         caller.size == hello_.size;
+         caller.size == hello_.size && caller.rank >= 0 && caller.rank < hello_.size &&
+         caller.rank != hello_.rank;
 }
 
 Status LinkMeeting::gone(const Pending& link, const Dialer& dialer) {
