@@ -13,12 +13,13 @@ namespace {
 
 /// What hosts say to each other when they compare what they called. The first slice follows if payload_bytes says so.
 struct AgreementFrame {
-  static constexpr std::uint32_t kMagic = 0x44444C41;  // "DDLA"
+  static constexpr std::uint32_t kMagic = kOrderedMagic;
   std::uint32_t magic = kMagic;
   std::uint32_t reserved = 0;
   std::uint64_t payload_bytes = 0;
   Verdict verdict;
 };
+static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slice's frame reads no further");
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& plain) {
@@ -221,6 +222,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
 void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
   HostRun& run = run_of(chunk);
   Route route = work.gather(chunk, run.buffers());
+  lane_->begin_chunk(channel_.call().number, chunk, areas_.area_bytes);
   run.begin(*lane_, std::move(route), layout_.host_count(), work.combine(), channel_.call().number, chunk);
   end_running_ = chunk + 1;
   // Off to the kernel now; the rest goes on whenever this rank waits for its lane.

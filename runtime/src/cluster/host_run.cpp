@@ -67,13 +67,11 @@ SliceFrame HostRun::frame(int host, ByteRange Transfer::*direction) const {
   // The two count alike what goes one way between them, but not the stages in which it does.
   SliceFrame frame;
   frame.call = call_;
-  frame.chunk = chunk_;
+  frame.chunk = static_cast<std::uint32_t>(chunk_);
   for (std::size_t stage = 0; stage <= stage_; ++stage) {
     for (const Transfer& transfer : route_[stage].transfers) {
       const std::size_t bytes = (transfer.*direction).count;
-      if (transfer.host != host || bytes == 0) continue;
-      if (stage < stage_) ++frame.turn;
-      frame.bytes = bytes;
+      if (transfer.host == host && bytes > 0 && stage < stage_) ++frame.turn;
     }
   }
   return frame;
@@ -81,9 +79,7 @@ SliceFrame HostRun::frame(int host, ByteRange Transfer::*direction) const {
 
 void HostRun::post() {
   const Stage& stage = route_[stage_];
-  frames_.assign(stage.transfers.size(), SliceFrame{});
-  for (std::size_t i = 0; i < stage.transfers.size(); ++i) {
-    const Transfer& transfer = stage.transfers[i];
+  for (const Transfer& transfer : stage.transfers) {
     if (transfer.recv.count > 0) {
       // A value that only takes the place of what was there goes there at once.
       std::vector<std::byte>& into = transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
@@ -91,10 +87,9 @@ void HostRun::post() {
                         std::span(into).subspan(transfer.recv.first, transfer.recv.count), pending_);
     }
     if (transfer.send.count > 0) {
-      frames_[i] = frame(transfer.host, &Transfer::send);
-      lane_->post_send(transfer.host, std::as_bytes(std::span(&frames_[i], 1)), pending_);
-      lane_->post_send(transfer.host,
-                       std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count), pending_);
+      lane_->post_slice_send(transfer.host, frame(transfer.host, &Transfer::send),
+                             std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count),
+                             pending_);
     }
   }
 }

@@ -60,7 +60,6 @@ class HostRun {
   Pending pending_ = 0;
   std::uint64_t call_ = 0;
   std::uint64_t chunk_ = 0;
-  std::vector<SliceFrame> frames_;  ///< before what the stage sends
 };
 
 }  // namespace ddl::runtime

@@ -26,11 +26,13 @@ struct LinkHello {
   /// A rank that calls on several addresses at once may be welcomed on more than one: control connections are numbered by
   /// the caller, and its data connection names the one that it has taken.
   std::uint32_t call = 0;
-  std::uint32_t reserved = 0;
+  /// A data connection's number, and how many the speaker wants to each partner; each names the control connection.
+  std::uint16_t socket = 0;
+  std::uint16_t sockets = 1;
   std::uint64_t agreed = 0;
   HostField host;
 
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
   static constexpr std::uint32_t kByteOrder = 0x01020304;
 
   Member member() const { return {rank, host.str(), pid}; }

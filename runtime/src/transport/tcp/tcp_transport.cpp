@@ -82,6 +82,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap, const 
   hello.size = membership.size;
   hello.pid = ::getpid();
   hello.agreed = agreed;
+  hello.sockets = static_cast<std::uint16_t>(settings_.sockets);
   hello.host = HostField::of(membership.host);
   LinkMeeting meeting(*offer.key, hello, offer.gate, offer.addresses);
   const auto lane = static_cast<std::size_t>(membership.local_rank());
