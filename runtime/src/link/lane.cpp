@@ -137,13 +137,17 @@ Lane::Wait::Wait(Lane& lane, const Call& call, const CallDeadline& deadline)
       call_(call),
       deadline_(deadline),
       give_up_(later_than(deadline)),
-      spin_until_(Deadline::after(std::min<std::chrono::nanoseconds>(lane.policy_.spin, kLongestSpin))) {}
+      spin_(std::min<std::chrono::nanoseconds>(lane.policy_.spin, kLongestSpin)) {}
 
 Outcome Lane::Wait::once() {
   if (lane_.abort_.is_raised()) return lane_.aborted(call_);
   if (Partner* ended = lane_.needed_and_broken()) return lane_.partner_ended(*ended, call_);
   for (const Partner& partner : lane_.partners_) {
     if (partner.sockets.is_out_of_step()) return lane_.out_of_step(partner.host, call_);
+  }
+  if (spins_anew_) {
+    spins_anew_ = false;
+    spin_until_ = Deadline::after(spin_);
   }
   if (!spin_until_.has_passed()) return {};
   return sleep();

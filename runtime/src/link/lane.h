@@ -55,6 +55,7 @@ class Lane {
     for (;;) {
       if (move()) {
         if (advance()) return {};
+        wait.start_over();
         continue;
       }
       if (auto waited = wait.once(); !waited) return waited;
@@ -73,12 +74,14 @@ class Lane {
     SocketBundle sockets;
   };
 
-  /// One wait: spins for a time, then sleeps.
+  /// One wait: whenever nothing has come for a time, in which it spins, it sleeps.
   class Wait {
    public:
     Wait(Lane& lane, const Call& call, const CallDeadline& deadline);
     /// Lets some time pass; fails if there is no use in waiting longer.
     Outcome once();
+    /// Something has come: more may follow at once.
+    void start_over() { spins_anew_ = true; }
 
    private:
     Outcome sleep();
@@ -87,7 +90,9 @@ class Lane {
     const Call& call_;
     const CallDeadline& deadline_;
     Deadline give_up_;
-    Deadline spin_until_;
+    std::chrono::nanoseconds spin_;
+    Deadline spin_until_ = Deadline::never();
+    bool spins_anew_ = true;
   };
 
   Partner& partner(int host);
