@@ -131,14 +131,14 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   const char* name = call_kind_name(call.kind);
   const std::uint64_t chunks = work.chunks();
   const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
-  if (first == 1) work.fill(0, areas_.input(channel_.own_slot()));
+  if (first == 1) work.fill_area(0);
   if (auto met = channel_.meet(); !met) return met;
   Verdict verdict = Verdict::of_host(channel_);
   fault_.pass(name, "before_hosts");
   if (lane_) {
     if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
     if (first == 1 && verdict.has_odd == 0) {
-      work.publish(0, runs_[0].buffers(), areas_.result(channel_.own_slot()));
+      work.publish_area(0, runs_[0].buffers());
     }
     std::memcpy(areas_.verdict(channel_.own_slot()), &verdict, sizeof verdict);
   }
@@ -155,9 +155,9 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
     const bool fills = round < count, publishes = round >= depth && round - depth < count;
     if (publishes && lane_) {
       if (auto finished = finish_run(published); !finished) return finished;
-      work.publish(published, run_of(published).buffers(), areas_.result(channel_.own_slot()));
+      work.publish_area(published, run_of(published).buffers());
     }
-    if (fills) work.fill(filled, areas_.input(channel_.own_slot()));
+    if (fills) work.fill_area(filled);
     if (auto met = channel_.meet(); !met) return met;
     if (round == 0) {
       // The first local rank always has a lane, and all lanes have come to the same verdict.
