@@ -36,6 +36,7 @@ inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< stagi
 inline constexpr char kAlgorithm[] = "DDL_ALGORITHM";         ///< algorithms instead of the chosen ones
 inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";  ///< modules, if not beside libddl.so
 inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
+inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks
 inline constexpr char kJobKeyFd[] =
     "DDL_JOB_KEY_FD";                              ///< inherited sealed memfd with the job's key, by number
 inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: say how the ranks are connected

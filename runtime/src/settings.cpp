@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
+#include "runtime/src/transport/link_transport.h"
 
 namespace ddl::runtime {
 namespace {
@@ -59,6 +60,12 @@ Result<Settings> Settings::read(const Environment& environment) {
       }
       settings.network_interfaces.emplace_back(trim(name));
     }
+  }
+  if (const auto text = environment(env::kSocketsPerPeer); text && !text->empty()) {
+    const auto sockets = parse_integer(*text);
+    if (!sockets || *sockets < 1 || *sockets > kMostSocketsPerPeer)
+      return bad_value(env::kSocketsPerPeer, *text, "expected a number from 1 to 8");
+    settings.sockets_per_peer = static_cast<int>(*sockets);
   }
   if (const auto text = environment(env::kJobKeyFd); text && !text->empty()) {
     const auto fd = parse_integer(*text);

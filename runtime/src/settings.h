@@ -37,6 +37,8 @@ struct Settings {
   bool allow_singleton = false;
   /// DDL_NETWORK_INTERFACES: what ranks of other hosts may use to reach this one; empty = all but loopback.
   std::vector<std::string> network_interfaces;
+  /// DDL_SOCKETS_PER_PEER: data connections between two ranks of different hosts; the same on all ranks.
+  int sockets_per_peer = 1;
   /// DDL_JOB_KEY_FD: inherited descriptor of the job's key.
   std::optional<int> job_key_fd;
   /// DDL_VERBOSE=1: say how the ranks are connected.

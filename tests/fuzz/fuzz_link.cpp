@@ -1,20 +1,74 @@
-// What ranks of other hosts say outside of collectives, on arbitrary bytes. The first byte chooses: a control frame, an
-// introduction, or a business card. What is accepted must be readable without leaving its fields.
+// What ranks of other hosts say, on arbitrary bytes. The first byte chooses: a control frame, an introduction, a business
+// card, or the frames of slices. What is accepted must be readable without leaving its fields, and what follows a slice's
+// frame must have a place of its own in what is awaited.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
+#include "runtime/src/link/awaited_slices.h"
 #include "runtime/src/link/control_frame.h"
 #include "runtime/src/transport/tcp/business_card.h"
 #include "runtime/src/transport/tcp/link_hello.h"
 
 using namespace ddl::runtime;
 
+namespace {
+
+/// A slice that goes in pieces and one that does not are awaited, and more chunks have been begun; each piece that fits
+/// arrives at once.
+void claim_frames(std::span<const std::byte> bytes) {
+  struct Awaited {
+    std::vector<std::byte> memory;
+    std::vector<bool> is_claimed;
+    Pending pending = 0;
+  };
+  std::vector<Awaited> all(2);
+  AwaitedSlices awaited;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].memory.resize(i == 0 ? 2 * kPieceBytes + 100 : 100);
+    all[i].is_claimed.resize(all[i].memory.size());
+    SliceFrame frame;
+    frame.call = 1;
+    frame.chunk = static_cast<std::uint32_t>(i);
+    awaited.await(frame, all[i].memory, all[i].pending);
+  }
+  constexpr std::size_t kLongest = 3 * kPieceBytes;
+  (void)awaited.begin_chunk(1, 3, kLongest);
+  for (; bytes.size() >= sizeof(SliceFrame); bytes = bytes.subspan(sizeof(SliceFrame))) {
+    SliceFrame head;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    const AwaitedSlices::Claim claim = awaited.claim(head);
+    if (claim.fit != AwaitedSlices::Fit::kHere) continue;
+    if (head.chunk > 1 || head.turn > 0) {
+      // Put aside.
+      if (head.bytes > kLongest || claim.to.size() != head.piece) std::abort();
+      std::memset(claim.to.data(), 1, claim.to.size());
+      awaited.note_arrived(claim.slice, claim.to.size());
+      continue;
+    }
+    Awaited& slice = all.at(head.chunk);
+    if (claim.to.data() != slice.memory.data() + head.first || claim.to.size() != head.piece) std::abort();
+    for (std::size_t i = head.first; i < head.first + claim.to.size(); ++i) {
+      if (slice.is_claimed.at(i)) std::abort();
+      slice.is_claimed[i] = true;
+    }
+    awaited.note_arrived(claim.slice, claim.to.size());
+    const bool is_whole =
+        std::find(slice.is_claimed.begin(), slice.is_claimed.end(), false) == slice.is_claimed.end();
+    if (is_whole != (slice.pending == 0)) std::abort();
+  }
+  const bool all_there = all[0].pending == 0 && all[1].pending == 0;
+  if (awaited.is_empty() != all_there || awaited.has_unclaimed() == all_there) std::abort();
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data + 1, size - 1));
-  if (data[0] % 3 == 0) {
+  if (data[0] % 4 == 0) {
     const auto frame = ControlFrame::parse(bytes);
     if (!frame) return 0;
     Call call;
@@ -22,11 +76,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Failure failure = frame->notice.describe(call, true);
     if (frame->kind == ControlFrame::Kind::kAbort && failure.status == DDL_OK) std::abort();
     if (failure.message.size() > 1000) std::abort();
-  } else if (data[0] % 3 == 1) {
+  } else if (data[0] % 4 == 1) {
     ddl::net::Introduction introduction{};
     std::memcpy(introduction.data(), bytes.data(), std::min(bytes.size(), introduction.size()));
     const auto hello = LinkHello::parse(introduction);
     if (hello && hello->member().host.size() > 64) std::abort();
+  } else if (data[0] % 4 == 3) {
+    claim_frames(bytes);
   } else {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto card = BusinessCard::parse(text);

@@ -139,19 +139,35 @@ TEST_CASE("hosts that cut buffers differently are told so") {
   }
 }
 
+TEST_CASE("hosts that want different numbers of data connections are told so") {
+  ProcessJob job = job_on({1, 1});
+  const int of_first = GENERATE(1, 2, 8);
+  const auto ends = job.run([of_first](RankPlace& place) {
+    place.settings().sockets_per_peer = place.rank() == 0 ? of_first : 3;
+    place.join();
+    return std::string("joined");
+  });
+  for (const RankEnd& end : ends) {
+    CAPTURE(end.report);
+    CHECK(end.exit_code == 1);
+    CHECK(contains(end.report, "the hosts want different numbers of data connections: rank "));
+    CHECK(contains(end.report, "DDL_SOCKETS_PER_PEER must be the same everywhere"));
+  }
+}
+
 #ifdef DDL_FAULT_INJECTION
 
 namespace {
 
 /// Runs two allreduces of five chunks, in the second of which the planned victim dies, and checks what all others say.
-void check_death(ProcessJob job, int victim, bool all_have_entered) {
-  job.settings.staging_bytes = 4096;
-  constexpr std::uint64_t kCount = 5 * 1024;
-  const auto ends = job.run([all_have_entered](RankPlace& place) {
+void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t staging_bytes = 4096) {
+  job.settings.staging_bytes = staging_bytes;
+  const std::uint64_t count = 5 * staging_bytes / sizeof(float);
+  const auto ends = job.run([all_have_entered, count](RankPlace& place) {
     ddl_context* context = place.join();
-    std::vector<float> values(kCount, 1.0f);
+    std::vector<float> values(count, 1.0f);
     const auto allreduce = [&] {
-      return ddl_allreduce(context, values.data(), values.data(), kCount, DDL_FLOAT32, DDL_SUM, nullptr);
+      return ddl_allreduce(context, values.data(), values.data(), count, DDL_FLOAT32, DDL_SUM, nullptr);
     };
     double begin = now();
     ddl_status status = allreduce();
@@ -177,7 +193,8 @@ void check_death(ProcessJob job, int victim, bool all_have_entered) {
     if (static_cast<int>(rank) == victim) continue;
     CAPTURE(rank, ends[rank].report);
     CHECK(ends[rank].exit_code == 0);
-    const std::string died = name_of(victim, dead.pid) + " died ", what = " (sum, float32, 5120 elements)";
+    const std::string died = name_of(victim, dead.pid) + " died ",
+                      what = " (sum, float32, " + std::to_string(count) + " elements)";
     if (all_have_entered) {
       CHECK(ends[rank].report == died + "during allreduce #2" + what);
     } else {
@@ -207,6 +224,17 @@ TEST_CASE("every rank of every host is told within a second who died") {
   check_death(job, victim, true);
 }
 
+TEST_CASE("every rank is told who died where slices go in pieces over several sockets") {
+  const auto sizes = GENERATE(std::vector{1, 1}, std::vector{1, 1, 1});
+  ProcessJob job = job_on(sizes);
+  job.settings.sockets_per_peer = 3;
+  const int victim = GENERATE_COPY(range(0, job.ranks));
+  // Five chunks by units: eight rounds in each allreduce, and there are chunks that the victim has not begun.
+  job.settings.fault = FaultPlan{"allreduce.in_round", victim, GENERATE(8 + 1, 8 + 3)};
+  CAPTURE(sizes, victim);
+  check_death(job, victim, true, std::size_t{1} << 20);
+}
+
 TEST_CASE("a rank that is stopped in a collective is waited for, and goes on where it was") {
   ProcessJob job = job_on({2, 1});
   job.settings.staging_bytes = 4096;
@@ -214,6 +242,7 @@ TEST_CASE("a rank that is stopped in a collective is waited for, and goes on whe
   job.goes_on = true;
   const std::string point = GENERATE("before_publish", "after_publish", "in_round");
   job.settings.fault = FaultPlan{"allreduce." + point, *job.stopped_rank, 3, true};
+  job.settings.sockets_per_peer = GENERATE(1, 2);
   CAPTURE(*job.stopped_rank, point);
   const auto ends = job.run([](RankPlace& place) {
     ddl_context* context = place.join();
@@ -342,6 +371,8 @@ TEST_CASE("a rank that finalizes while others of its own or another host wait fo
 
 TEST_CASE("ranks of several hosts may leave when they are needed no more") {
   ProcessJob job = job_on({2, 1, 1});
+  job.settings.sockets_per_peer = GENERATE(1, 2, 4);
+  job.settings.staging_bytes = std::size_t{1} << 20;
   check_all_succeeded(job.run([](RankPlace& place) {
     // Those that come out of the last call first are gone before the others have read what they sent.
     for (int round = 0; round < 5; ++round) {

@@ -1,4 +1,8 @@
 // Jobs on several hosts with ranks as threads: hosts that the test makes up, connected by TCP over loopback.
+#include <cstring>
+#include <mutex>
+
+#include "runtime/src/link/slice_frame.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
@@ -19,6 +23,81 @@ TEST_CASE("collectives conform on several hosts of equal and unequal size") {
   job.first_sequence = 0xFFFFFFF0u;
   const std::uint64_t area = std::max<std::uint64_t>(64, 64 * static_cast<std::uint64_t>(job.ranks));
   job.run([&](ddl_context*& context) { check_all(context, interesting_counts(area, job.ranks)); });
+}
+
+namespace {
+
+/// What every rank gets from collectives whose slices go in pieces, one after the other, as bytes.
+std::vector<std::vector<float>> results_with(ThreadJob job, int sockets, std::size_t count) {
+  job.sockets_per_peer = sockets;
+  std::mutex mutex;
+  std::vector<std::vector<float>> results(static_cast<std::size_t>(job.ranks));
+  job.run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context), ranks = ddl_size(context);
+    std::vector<float> own(count), all(count * static_cast<std::size_t>(ranks)), sum(count), from_root(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      own[i] = 1.0f / static_cast<float>(1 + (i * 31 + static_cast<std::size_t>(rank) * 17) % 1009);
+    }
+    std::vector<float>& mine = results[static_cast<std::size_t>(rank)];
+    const auto keep = [&](const std::vector<float>& values) {
+      mine.insert(mine.end(), values.begin(), values.end());
+    };
+    for (int round = 0; round < 3; ++round) {
+      expect_ok(ddl_allreduce(context, own.data(), sum.data(), count, DDL_FLOAT32, DDL_SUM, nullptr),
+                "allreduce");
+      keep(sum);
+      expect_ok(ddl_allgather(context, own.data(), all.data(), count, DDL_FLOAT32, nullptr), "allgather");
+      keep(all);
+      // Small calls between large ones.
+      expect_ok(ddl_allreduce(context, own.data(), sum.data(), 5, DDL_FLOAT32, DDL_SUM, nullptr),
+                "allreduce");
+      keep({sum.begin(), sum.begin() + 5});
+      from_root = own;
+      expect_ok(ddl_broadcast(context, from_root.data(), count, DDL_FLOAT32, ranks - 1, nullptr),
+                "broadcast");
+      keep(from_root);
+      std::vector<float> swapped(all.size());
+      expect_ok(ddl_alltoall(context, all.data(), swapped.data(), count, DDL_FLOAT32, nullptr), "alltoall");
+      keep(swapped);
+      expect_ok(ddl_barrier(context, nullptr), "barrier");
+    }
+  });
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("with any number of sockets the results have the same bits") {
+  const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 2}, std::vector{1, 1, 1});
+  CAPTURE(sizes);
+  ThreadJob job = job_on(hosts_of_sizes(sizes));
+  // Slices of several pieces, also where a chunk is one unit for each host and lane.
+  job.slot_bytes = 16 * ddl::runtime::kPieceBytes;
+  const std::size_t count = 3 * job.slot_bytes / sizeof(float) + 12345;
+  const auto with_one = results_with(job, 1, count);
+  for (const int sockets : {2, 4}) {
+    CAPTURE(sockets);
+    const auto with_several = results_with(job, sockets, count);
+    REQUIRE(with_several.size() == with_one.size());
+    for (std::size_t rank = 0; rank < with_one.size(); ++rank) {
+      CAPTURE(rank);
+      REQUIRE(with_several[rank].size() == with_one[rank].size());
+      CHECK(std::memcmp(with_several[rank].data(), with_one[rank].data(),
+                        with_one[rank].size() * sizeof(float)) == 0);
+    }
+  }
+}
+
+TEST_CASE("collectives conform with several sockets between hosts") {
+  ThreadJob job = job_on(hosts_of_sizes({2, 1, 1}));
+  job.sockets_per_peer = GENERATE(2, 4);
+  job.slot_bytes = 4 * ddl::runtime::kPieceBytes;
+  CAPTURE(job.sockets_per_peer);
+  job.run([&](ddl_context*& context) {
+    check_allreduce(context, {8192, 40'000});
+    check_broadcast(context, {8192, 40'000});
+    check_allgather(context, {8192, 40'000});
+  });
 }
 
 TEST_CASE("with many hosts, connections to all are made when a collective needs them") {

@@ -95,6 +95,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK_FALSE(defaults->staging_bytes);
   CHECK(defaults->network_interfaces.empty());
   CHECK_FALSE(defaults->job_key_fd);
+  CHECK(defaults->sockets_per_peer == 1);
   CHECK_FALSE(defaults->verbose);
   CHECK_FALSE(defaults->allow_singleton);
   CHECK_FALSE(defaults->pmix_promised);
@@ -107,12 +108,14 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
                                                     {"DDL_MODULE_DIR", "/x"},
                                                     {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
                                                     {"DDL_JOB_KEY_FD", "3"},
+                                                    {"DDL_SOCKETS_PER_PEER", "8"},
                                                     {"DDL_VERBOSE", "1"},
                                                     {"PMIX_NAMESPACE", "job"},
                                                     {"PMIX_RANK", "0"}}));
   REQUIRE(given);
   CHECK(given->network_interfaces == std::vector<std::string>{"eth0", "ib0"});
   CHECK(given->job_key_fd == 3);
+  CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);
   CHECK(given->timeout_seconds == 2.5);
   CHECK(given->spin.count() == 0);
@@ -126,6 +129,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
       {"DDL_SPIN_MICROSECONDS", "1e3"},  {"DDL_STAGING_BYTES", "0"},      {"DDL_STAGING_BYTES", "100"},
       {"DDL_STAGING_BYTES", "67108928"}, {"DDL_ALLOW_SINGLETON", "yes"},  {"DDL_NETWORK_INTERFACES", "a,,b"},
       {"DDL_JOB_KEY_FD", "-1"},          {"DDL_JOB_KEY_FD", "key"},       {"DDL_VERBOSE", "2"},
+      {"DDL_SOCKETS_PER_PEER", "0"},     {"DDL_SOCKETS_PER_PEER", "9"},   {"DDL_SOCKETS_PER_PEER", "two"},
   };
   for (const auto& [name, value] : bad) {
     CAPTURE(name, value);

@@ -79,12 +79,13 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 class WaitingRank {
  public:
   explicit WaitingRank(std::chrono::milliseconds patience = CallerGate::kPatience,
-                       const std::vector<net::InterfaceAddress>& addresses = loopback())
-      : addresses_(addresses),
+                       const std::vector<net::InterfaceAddress>& addresses = loopback(), int sockets = 1)
+      : sockets_(sockets),
+        addresses_(addresses),
         gate_(*CallerGate::open(addresses, patience)),
         address_(gate_.addresses().front()),
         links_(std::async(std::launch::async, [this] {
-          LinkMeeting meeting(key_, hello_of(0), gate_, addresses_);
+          LinkMeeting meeting(key_, hello(0), gate_, addresses_);
           meeting.expect(1, 1);
           return meeting.run(Deadline::after_seconds(30));
         })) {}
@@ -94,13 +95,21 @@ class WaitingRank {
   /// Rank 1 calls, and what comes out on both sides.
   Result<std::vector<PeerLink>> meet_rank_1(const std::vector<net::SocketAddress>& offered) {
     CallerGate own_gate = *CallerGate::open(loopback());
-    LinkMeeting meeting(key_, hello_of(1), own_gate, addresses_);
+    LinkMeeting meeting(key_, hello(1), own_gate, addresses_);
     meeting.dial(0, 0, offered);
     return meeting.run(Deadline::after_seconds(30));
   }
   Result<std::vector<PeerLink>> links() { return links_.get(); }
 
+  /// How each introduces itself.
+  LinkHello hello(int rank) const {
+    LinkHello hello = hello_of(rank);
+    hello.sockets = static_cast<std::uint16_t>(sockets_);
+    return hello;
+  }
+
  private:
+  int sockets_;
   net::JobKey key_ = *net::JobKey::random();
   std::vector<net::InterfaceAddress> addresses_;
   CallerGate gate_;
@@ -116,10 +125,13 @@ void check_met(const Result<std::vector<PeerLink>>& of_0, const Result<std::vect
   REQUIRE(of_1->size() == 1);
   CHECK(of_0->front().peer.describe() == "rank 1 on host1 (pid 4711)");
   CHECK(of_1->front().peer.describe() == "rank 0 on host0 (pid 4711)");
-  for (const bool control : {true, false}) {
-    const PeerLink &a = of_0->front(), &b = of_1->front();
-    const int from = control ? a.control.get() : a.data.get(), to = control ? b.control.get() : b.data.get();
-    const char sent = control ? 'c' : 'd';
+  const PeerLink &a = of_0->front(), &b = of_1->front();
+  REQUIRE(a.data.size() == b.data.size());
+  for (std::size_t i = 0; i <= a.data.size(); ++i) {
+    const bool is_control = i == a.data.size();
+    const int from = is_control ? a.control.get() : a.data[i].get();
+    const int to = is_control ? b.control.get() : b.data[i].get();
+    const char sent = is_control ? 'c' : static_cast<char>('0' + i);
     char got = 0;
     REQUIRE(::send(from, &sent, 1, 0) == 1);
     pollfd entry{to, POLLIN, 0};
@@ -137,6 +149,33 @@ TEST_CASE("two ranks meet, and their connections are what they should be") {
   check_met(rank_0.links(), of_1);
   CHECK(contains(of_1->front().how, "127.0.0.1:"));
   CHECK(contains(of_1->front().how, " from lo, in a network of this host"));
+}
+
+TEST_CASE("two ranks that want several data connections have them in the same order") {
+  const int sockets = GENERATE(2, 4, 8);
+  WaitingRank rank_0(CallerGate::kPatience, loopback(), sockets);
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  const auto of_0 = rank_0.links();
+  check_met(of_0, of_1);
+  CHECK(of_0->front().data.size() == static_cast<std::size_t>(sockets));
+}
+
+TEST_CASE("two ranks that want several data connections meet while strangers flood one of them") {
+  WaitingRank rank_0(CallerGate::kPatience, loopback(), 4);
+  std::atomic<bool> stop{false};
+  std::thread flood([&] {
+    std::vector<UniqueFd> sockets;
+    while (!stop) {
+      if (sockets.size() > 200) sockets.clear();
+      auto socket = net::begin_connect(rank_0.address());
+      if (socket) sockets.push_back(*std::move(socket));
+    }
+  });
+  const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
+  const auto of_0 = rank_0.links();
+  stop = true;
+  flood.join();
+  check_met(of_0, of_1);
 }
 
 TEST_CASE("two ranks meet over IPv6 where there is no IPv4") {
@@ -290,6 +329,49 @@ TEST_CASE(
   REQUIRE(::poll(&entry, 1, 10'000) == 1);
   std::array<char, 8> heard;
   CHECK(::recv(entry.fd, heard.data(), heard.size(), 0) == 5);
+}
+
+TEST_CASE(
+    "every data connection names the control connection that it belongs to, and a number that there is") {
+  WaitingRank rank_0(CallerGate::kPatience, loopback(), 2);
+  const auto call = [&](LinkPurpose purpose, std::uint32_t number, int index = 0) {
+    LinkHello hello = rank_0.hello(1);
+    hello.to_rank = 0;
+    hello.purpose = purpose;
+    hello.call = number;
+    hello.socket = static_cast<std::uint16_t>(index);
+    auto socket = *net::HandshakeSocket::connect(rank_0.address(), rank_0.key(), hello.to_introduction(),
+                                                 Deadline::after_seconds(30));
+    for (;;) {
+      const auto state = socket.advance();
+      REQUIRE(state);
+      if (*state == net::Handshake::State::kDone) return socket.release();
+      pollfd entry{socket.fd(), socket.events(), 0};
+      REQUIRE(::poll(&entry, 1, 10'000) == 1);
+    }
+  };
+  const UniqueFd control = call(LinkPurpose::kControl, 1), other = call(LinkPurpose::kControl, 2);
+  const UniqueFd first = call(LinkPurpose::kData, 1, 0);
+  CHECK(hung_up(other.get()));
+  CHECK(hung_up(call(LinkPurpose::kData, 2, 1).get()));
+  CHECK(hung_up(call(LinkPurpose::kData, 1, 2).get()));
+  CHECK(hung_up(call(LinkPurpose::kData, 1, 0xFFFF).get()));
+  // Again, because the caller has not heard that it was welcomed.
+  const UniqueFd again = call(LinkPurpose::kData, 1, 0);
+  CHECK(hung_up(first.get()));
+  const UniqueFd second = call(LinkPurpose::kData, 1, 1);
+  const auto links = rank_0.links();
+  REQUIRE(links);
+  REQUIRE(links->front().data.size() == 2);
+  say(second.get(), bytes_of("2"));
+  say(again.get(), bytes_of("1"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    pollfd entry{links->front().data[i].get(), POLLIN, 0};
+    REQUIRE(::poll(&entry, 1, 10'000) == 1);
+    char heard = 0;
+    CHECK(::recv(entry.fd, &heard, 1, 0) == 1);
+    CHECK(heard == (i == 0 ? '1' : '2'));
+  }
 }
 
 TEST_CASE("a rank that calls the wrong rank is not taken for another") {

@@ -34,6 +34,7 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   TcpSettings tcp_settings;
   tcp_settings.interfaces = settings->network_interfaces;
   tcp_settings.job_key_fd = settings->job_key_fd;
+  tcp_settings.sockets = settings->sockets_per_peer;
   TransportMaker transports;
   transports.within_host = [](const Membership&, FaultInjector& points) {
     return std::make_unique<SharedMemoryTransport>(points);

@@ -13,12 +13,13 @@ namespace {
 
 /// What hosts say to each other when they compare what they called. The first slice follows if payload_bytes says so.
 struct AgreementFrame {
-  static constexpr std::uint32_t kMagic = 0x44444C41;  // "DDLA"
+  static constexpr std::uint32_t kMagic = kOrderedMagic;
   std::uint32_t magic = kMagic;
   std::uint32_t reserved = 0;
   std::uint64_t payload_bytes = 0;
   Verdict verdict;
 };
+static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slice's frame reads no further");
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& plain) {
@@ -129,14 +130,14 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   if (auto begun = channel_.begin(call, deadline, areas_.slot_bytes()); !begun) return begun;
   const std::uint64_t chunks = work.chunks();
   const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
-  if (first == 1) work.fill(0, areas_.input(channel_.own_slot()));
+  if (first == 1) work.fill_area(0);
   if (auto met = channel_.meet(); !met) return met;
   Verdict verdict = Verdict::of_host(channel_);
   channel_.pass(FaultPoint::kBeforeHosts);
   if (lane_) {
     if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
     if (first == 1 && verdict.has_odd == 0) {
-      work.publish(0, runs_[0].buffers(), areas_.result(channel_.own_slot()));
+      work.publish_area(0, runs_[0].buffers());
     }
     std::memcpy(areas_.verdict(channel_.own_slot()), &verdict, sizeof verdict);
   }
@@ -153,9 +154,9 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
     const bool fills = round < count, publishes = round >= depth && round - depth < count;
     if (publishes && lane_) {
       if (auto finished = finish_run(published); !finished) return finished;
-      work.publish(published, run_of(published).buffers(), areas_.result(channel_.own_slot()));
+      work.publish_area(published, run_of(published).buffers());
     }
-    if (fills) work.fill(filled, areas_.input(channel_.own_slot()));
+    if (fills) work.fill_area(filled);
     if (auto met = channel_.meet(); !met) return met;
     if (round == 0) {
       // The first local rank always has a lane, and all lanes have come to the same verdict.
@@ -221,6 +222,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
 void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
   HostRun& run = run_of(chunk);
   Route route = work.gather(chunk, run.buffers());
+  lane_->begin_chunk(channel_.call().number, chunk, areas_.area_bytes);
   run.begin(*lane_, std::move(route), layout_.host_count(), work.combine(), channel_.call().number, chunk);
   end_running_ = chunk + 1;
   // Off to the kernel now; the rest goes on whenever this rank waits for its lane.

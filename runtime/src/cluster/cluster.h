@@ -14,7 +14,11 @@
 //
 // No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been carried and sent
 // completely. Of all slices that ranks wait for, consider one of the lowest chunk: the rank that it is awaited from either
-// drives its lane, or waits on its own host for a rank that would be waiting for a lower chunk.
+// drives its lane, or waits on its own host for a rank that would be waiting for a lower chunk. Nor does it stand for ever
+// behind others in a socket, however many sockets there are and in whatever order their slices come: the sender posts
+// no slice of chunk c + kDepth before all of chunk c is in the sockets, so what stands before it is of chunks that the
+// receiver, which waits for chunk c, has begun, and these are taken out of the sockets also before their turn
+// (link/awaited_slices.h).
 #pragma once
 
 #include <array>

@@ -44,6 +44,22 @@ class ClusterCall {
   /// Every rank, after the next exchange: takes the chunk's result from the result areas of the lanes.
   virtual void take(std::uint64_t chunk) = 0;
 
+  /// Where the chunk stands in the caller's buffers just as fill() and publish() would lay it out, if it does: a rank that is
+  /// alone on its host uses those instead of its areas, and the copies come to nothing.
+  virtual const std::byte* caller_input(std::uint64_t) const { return nullptr; }
+  virtual std::byte* caller_result(std::uint64_t) const { return nullptr; }
+
+  /// fill() and publish() where the chunk is to be for gather() and take().
+  void fill_area(std::uint64_t chunk) {
+    own_input_ = local_size() == 1 ? caller_input(chunk) : nullptr;
+    if (own_input_ == nullptr) fill(chunk, place_.areas.input(place_.channel.own_slot()));
+  }
+  void publish_area(std::uint64_t chunk, SliceBuffers& buffers) {
+    own_result_ = local_size() == 1 ? caller_result(chunk) : nullptr;
+    publish(chunk, buffers,
+            own_result_ == nullptr ? place_.areas.result(place_.channel.own_slot()) : own_result_);
+  }
+
  protected:
   const HostLayout& layout() const { return place_.layout; }
   const std::vector<int>& ranks_on(int host) const { return layout().hosts[static_cast<std::size_t>(host)]; }
@@ -54,13 +70,19 @@ class ClusterCall {
   int local_size() const { return place_.channel.size(); }
   /// What local rank i had put in at the last exchange.
   const std::byte* input_of(int local_rank) const {
+    if (own_input_ != nullptr) return own_input_;
     return place_.areas.input(place_.channel.slot(local_rank));
   }
-  const std::byte* result_of(int lane) const { return place_.areas.result(place_.channel.slot(lane)); }
+  const std::byte* result_of(int lane) const {
+    if (own_result_ != nullptr) return own_result_;
+    return place_.areas.result(place_.channel.slot(lane));
+  }
   std::size_t area_bytes() const { return place_.areas.area_bytes; }
 
  private:
   ClusterPlace place_;
+  const std::byte* own_input_ = nullptr;  ///< the chunk that was filled last, in the caller's buffer
+  std::byte* own_result_ = nullptr;       ///< the chunk that was published last, in the caller's buffer
 };
 
 /// Nothing but the comparison of the calls.

@@ -34,6 +34,12 @@ class ClusterReduce final : public ClusterCall {
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
   void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;
   void take(std::uint64_t chunk) override;
+  const std::byte* caller_input(std::uint64_t chunk) const override {
+    return request_.send + chunking_.chunk(chunk).first * element_;
+  }
+  std::byte* caller_result(std::uint64_t chunk) const override {
+    return takes_here() ? request_.recv + chunking_.chunk(chunk).first * element_ : nullptr;
+  }
 
  private:
   /// One unit a host: its bytes.

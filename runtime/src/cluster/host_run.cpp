@@ -74,13 +74,11 @@ SliceFrame HostRun::frame(std::size_t of_stage, int host, ByteRange Transfer::*d
   // The two count alike what goes one way between them, but not the stages in which it does.
   SliceFrame frame;
   frame.call = call_;
-  frame.chunk = chunk_;
+  frame.chunk = static_cast<std::uint32_t>(chunk_);
   for (std::size_t stage = 0; stage <= of_stage; ++stage) {
     for (const Transfer& transfer : route_[stage].transfers) {
       const std::size_t bytes = (transfer.*direction).count;
-      if (transfer.host != host || bytes == 0) continue;
-      if (stage < of_stage) ++frame.turn;
-      frame.bytes = bytes;
+      if (transfer.host == host && bytes > 0 && stage < of_stage) ++frame.turn;
     }
   }
   return frame;
@@ -115,16 +113,11 @@ void HostRun::post_receives() {
 }
 
 void HostRun::post_sends() {
-  const Stage& stage = route_[stage_];
-  frames_.assign(stage.transfers.size(), SliceFrame{});
-  for (std::size_t i = 0; i < stage.transfers.size(); ++i) {
-    const Transfer& transfer = stage.transfers[i];
+  for (const Transfer& transfer : route_[stage_].transfers) {
     if (transfer.send.count == 0) continue;
-    frames_[i] = frame(stage_, transfer.host, &Transfer::send);
-    lane_->post_send(transfer.host, std::as_bytes(std::span(&frames_[i], 1)), pending_[stage_]);
-    lane_->post_send(transfer.host,
-                     std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count),
-                     pending_[stage_]);
+    lane_->post_slice_send(transfer.host, frame(stage_, transfer.host, &Transfer::send),
+                           std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count),
+                           pending_[stage_]);
   }
 }
 

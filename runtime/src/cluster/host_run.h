@@ -72,7 +72,6 @@ class HostRun {
   std::vector<std::size_t> asides_;  ///< where what is merged is received, in the order of the route
   std::uint64_t call_ = 0;
   std::uint64_t chunk_ = 0;
-  std::vector<SliceFrame> frames_;  ///< before what the stage sends
 };
 
 }  // namespace ddl::runtime

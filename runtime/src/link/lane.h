@@ -1,12 +1,11 @@
-// The data connections of one rank to its partners on other hosts, as ordered byte streams in both directions.
+// The data connections of one rank to its partners on other hosts.
 //
-// What is to be sent and where what arrives is to be put is posted; posting does not wait. Each direction of each
-// connection handles what was posted in order, independently of all others: a partner that stops reading holds up nothing
-// but what goes to it. Whoever waits drives all of them.
+// What is to be sent and where what arrives is to be put is posted; posting does not wait. A partner that stops reading
+// holds up nothing but what goes to it, and with several sockets to a partner (link/socket_bundle.h) one that is slow holds
+// up nothing but the piece that it carries. Whoever waits drives all of them.
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -15,13 +14,12 @@
 #include "runtime/src/channel/wait_policy.h"
 #include "runtime/src/failure.h"
 #include "runtime/src/link/control_links.h"
+#include "runtime/src/link/pending.h"
 #include "runtime/src/link/slice_frame.h"
+#include "runtime/src/link/socket_bundle.h"
 #include "runtime/src/transport/link_transport.h"
 
 namespace ddl::runtime {
-
-/// Counts what was posted and has not been handled; lives until it is 0 again.
-using Pending = int;
 
 /// Not thread-safe: used by the rank that is inside a call.
 class Lane {
@@ -33,11 +31,16 @@ class Lane {
   /// Takes further ones, which control has taken as well.
   void add(std::vector<PeerLink>& links);
 
-  /// Bytes must stay as they are until pending is 0: then the kernel has them.
+  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. Bytes must stay as they
+  /// are until pending is 0: then the kernel has them.
   void post_send(int host, std::span<const std::byte> bytes, Pending& pending);
-  /// The next bytes that the partner sends. Bytes are being written until pending is 0.
+  /// The next bytes that the partner sends there. Bytes are being written until pending is 0.
   void post_receive(int host, std::span<std::byte> bytes, Pending& pending);
-  /// The bytes after this frame, whenever the partner sends it. Not while a post_receive() is pending.
+  /// A slice: of frame, its call, chunk and turn count.
+  void post_slice_send(int host, const SliceFrame& frame, std::span<const std::byte> bytes, Pending& pending);
+  /// Slices of this chunk, which are at most so long, may come in any order from now on. Chunks are begun in order.
+  void begin_chunk(std::uint64_t call, std::uint64_t chunk, std::size_t longest);
+  /// The slice of this call, chunk and turn, whenever the partner sends it. Not while a post_receive() is pending.
   void post_slice(int host, const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
 
   /// Moves what can be moved without waiting; true if anything was.
@@ -52,6 +55,7 @@ class Lane {
     for (;;) {
       if (move()) {
         if (advance()) return {};
+        wait.start_over();
         continue;
       }
       if (auto waited = wait.once(); !waited) return waited;
@@ -65,40 +69,19 @@ class Lane {
   std::vector<int> fds() const;
 
  private:
-  template <class Byte>
-  struct Posted {
-    Byte* data = nullptr;
-    std::size_t size = 0;
-    Pending* pending = nullptr;
-  };
-  /// A slice that has been announced to this rank by its own steps, but not by the partner yet.
-  struct Awaited {
-    SliceFrame frame;
-    Posted<std::byte> to;
-  };
   struct Partner {
     int host = 0;
-    UniqueFd socket;
-    std::deque<Posted<const std::byte>> sends;
-    std::deque<Posted<std::byte>> receives;
-    std::vector<Awaited> slices;
-    SliceFrame head;             ///< the frame that is arriving, or has arrived and ...
-    std::size_t head_bytes = 0;  ///< ... so much of it; whole: nobody has asked for its slice yet
-    bool is_broken = false;
-    std::string broken_why;
-    bool is_out_of_step = false;
-
-    bool wants_frame() const { return !slices.empty() && head_bytes < sizeof head; }
-    bool wants_bytes() const { return !receives.empty() || wants_frame(); }
-    bool receives_any() const { return !receives.empty() || !slices.empty(); }
+    SocketBundle sockets;
   };
 
-  /// One wait: spins for a time, then sleeps.
+  /// One wait: whenever nothing has come for a time, in which it spins, it sleeps.
   class Wait {
    public:
     Wait(Lane& lane, const Call& call, const CallDeadline& deadline);
     /// Lets some time pass; fails if there is no use in waiting longer.
     Outcome once();
+    /// Something has come: more may follow at once.
+    void start_over() { spins_anew_ = true; }
 
    private:
     Outcome sleep();
@@ -107,19 +90,13 @@ class Lane {
     const Call& call_;
     const CallDeadline& deadline_;
     Deadline give_up_;
-    Deadline spin_until_;
+    std::chrono::nanoseconds spin_;
+    Deadline spin_until_ = Deadline::never();
+    bool spins_anew_ = true;
   };
 
   Partner& partner(int host);
-  static bool move_sends(Partner& partner);
-  static bool move_receives(Partner& partner);
-  /// Reads on in the frame, and once it is whole begins to receive its slice.
-  static bool move_frame(Partner& partner);
-  /// Begins to receive the slice whose frame has arrived, if it has been asked for.
-  static void match_frame(Partner& partner);
-  /// Notes what a system call that received has done; true if it brought something.
-  static bool note_received(Partner& partner, ssize_t got);
-  /// The partner whose connection has ended although it is needed.
+  /// The partner without whose connections it cannot go on.
   Partner* needed_and_broken();
   const Member& member_of(const Partner& partner) const;
   Outcome aborted(const Call& call) const;

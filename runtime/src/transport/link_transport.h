@@ -12,14 +12,18 @@
 
 namespace ddl::runtime {
 
-/// Two byte streams to one rank of another host, authenticated. Non-blocking.
+/// A partner's processor, and ours, gain nothing from more; each is a descriptor on both sides.
+inline constexpr int kMostSocketsPerPeer = 8;
+
+/// Byte streams to one rank of another host, authenticated. Non-blocking.
 struct PeerLink {
   int host = 0;  ///< as LinkPartner names it
   Member peer;
   /// For abort and farewell: read by a sleeping thread, so that neither waits behind data.
   UniqueFd control;
-  /// For what collectives send: read and written by the rank that is inside a call.
-  UniqueFd data;
+  /// For what collectives send: read and written by the rank that is inside a call. At least one, in the same order on both
+  /// sides.
+  std::vector<UniqueFd> data;
   /// Which way was taken and why, for a person: "192.0.2.7:4711 from eth0, in the same network".
   std::string how;
 };

@@ -91,6 +91,7 @@ ddl_context* RankPlace::join() {
     TcpSettings tcp_settings;
     tcp_settings.interfaces = {"lo"};
     tcp_settings.job_key_fd = settings_.job_key_fd;
+    tcp_settings.sockets = settings_.sockets_per_peer;
     tcp_settings.seconds = wire_up_seconds_;
     return std::make_unique<TcpTransport>(tcp_settings, fault);
   };

@@ -32,9 +32,10 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
       transports.within_host = [&memory](const Membership&, FaultInjector&) {
         return std::make_unique<InProcessTransport>(memory);
       };
-      transports.between_hosts = [](const Membership&, FaultInjector& fault) {
+      transports.between_hosts = [this](const Membership&, FaultInjector& fault) {
         TcpSettings tcp_settings;
         tcp_settings.interfaces = {"lo"};
+        tcp_settings.sockets = sockets_per_peer;
         return std::make_unique<TcpTransport>(tcp_settings, fault);
       };
       auto joined = Context::join(settings, std::move(bootstrap), std::move(transports),

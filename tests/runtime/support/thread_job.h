@@ -20,6 +20,8 @@ struct ThreadJob {
   std::size_t slot_bytes = 32 << 10;
   std::uint32_t first_sequence = 0;
   AlgorithmOverrides algorithms;
+  /// Data connections between two ranks of different hosts.
+  int sockets_per_peer = 1;
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.

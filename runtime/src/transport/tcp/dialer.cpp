@@ -130,20 +130,28 @@ Status Dialer::take_connection(Candidate& candidate) {
     link_.control = candidate.attempt->release();
     link_.peer = *peer;
     link_.how = describe(candidate);
-    // The same way for data, and no other.
-    const net::SocketAddress address = candidate.address;
     hello_.call = candidate.call;
-    candidates_.clear();
-    candidates_.emplace_back().address = address;
     hello_.purpose = LinkPurpose::kData;
-    next_ = 0;
-    start_next();
+    go_on_at(candidate.address);
     return {};
   }
-  link_.data = candidate.attempt->release();
+  link_.data.push_back(candidate.attempt->release());
+  hello_.socket = static_cast<std::uint16_t>(link_.data.size());
+  if (!is_done()) {
+    go_on_at(candidate.address);
+    return {};
+  }
   candidates_.clear();
   start_next_at_ = Deadline::never();
   return {};
+}
+
+void Dialer::go_on_at(const net::SocketAddress& address) {
+  const net::SocketAddress same = address;  // of a candidate that ends here
+  candidates_.clear();
+  candidates_.emplace_back().address = same;
+  next_ = 0;
+  start_next();
 }
 
 std::string Dialer::describe(const Candidate& winner) const {

@@ -2,8 +2,8 @@
 //
 // The addresses are tried in order: first those in a network of our own, then as the rank offers them. Each gets a head
 // start before the next is tried beside it (as in RFC 8305), so an address that swallows packets costs little. The first
-// on which the rank proves itself is taken, for control and then for data. If all have failed, the round begins again
-// after a pause: the rank may have turned us away in a flood of strangers.
+// on which the rank proves itself is taken, for control and then for data, one connection after the other. If all have
+// failed, the round begins again after a pause: the rank may have turned us away in a flood of strangers.
 #pragma once
 
 #include <poll.h>
@@ -19,11 +19,11 @@
 
 namespace ddl::runtime {
 
-/// Both connections to a rank.
+/// The connections to a rank.
 struct DialedLink {
   LinkHello peer;
   UniqueFd control;
-  UniqueFd data;
+  std::vector<UniqueFd> data;
   std::string how;
 };
 
@@ -42,7 +42,10 @@ class Dialer {
   Deadline next_deadline() const;
   /// Does what can be done without waiting. An error is one that calling again would not mend.
   Status advance();
-  bool is_done() const { return static_cast<bool>(link_.data); }
+  /// A partner that wants another number of data connections gets one, and is told so by who checks.
+  bool is_done() const {
+    return link_.data.size() >= (link_.peer.sockets == hello_.sockets ? hello_.sockets : 1u);
+  }
   /// The rank listens no more: it has left, or its process has ended.
   bool is_gone() const { return is_gone_; }
   DialedLink take() { return std::move(link_); }
@@ -62,6 +65,8 @@ class Dialer {
   void start_next();
   /// All candidates have failed; by what they failed of, nobody is there.
   bool nobody_listens() const;
+  /// Goes on with a connection to this address, and no other.
+  void go_on_at(const net::SocketAddress& address);
   Status take_connection(Candidate& candidate);
   std::string describe(const Candidate& winner) const;
 

@@ -32,6 +32,10 @@ struct LinkHello {
   /// the caller, and its data connection names the one that it has taken.
   std::uint32_t call = 0;
   LinkUse use = LinkUse::kLane;
+  /// A data connection's number, and how many the speaker wants to each partner; each names the control connection.
+  std::uint16_t socket = 0;
+  std::uint16_t sockets = 1;
+  std::uint32_t reserved = 0;
   std::uint64_t agreed = 0;
   HostField host;
 

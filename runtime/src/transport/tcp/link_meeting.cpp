@@ -36,7 +36,7 @@ void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>
 
 Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int doorbell) {
   const auto all_done = [this] {
-    return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done(); });
+    return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done; });
   };
   for (;;) {
     DDL_TRY(advance());
@@ -51,7 +51,7 @@ Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int doorbell) 
 std::vector<PeerLink> LinkMeeting::take_standing() {
   std::vector<PeerLink> links;
   for (Pending& link : links_) {
-    if (!link.is_done()) continue;
+    if (!link.is_done) continue;
     links.push_back(
         {link.host, link.peer->member(), std::move(link.control), std::move(link.data), std::move(link.how)});
   }
@@ -81,7 +81,7 @@ Status LinkMeeting::wait(Deadline deadline, int doorbell) const {
 Status LinkMeeting::advance() {
   DDL_TRY(advance_callers());
   for (Pending& link : links_) {
-    if (link.is_done()) link.knock.reset();
+    if (link.is_done) link.knock.reset();
     if (link.knock) {
       DDL_TRY(link.knock->advance());
       if (link.knock->is_gone()) return gone(link, *link.knock);
@@ -96,6 +96,7 @@ Status LinkMeeting::advance() {
     link.control = std::move(dialed.control);
     link.data = std::move(dialed.data);
     link.how = std::move(dialed.how);
+    link.is_done = true;
   }
   return {};
 }
@@ -131,25 +132,33 @@ Status LinkMeeting::advance_callers() {
   return {};
 }
 
-void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) {
+void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const {
   if (peer.purpose == LinkPurpose::kControl) {
-    link.controls[peer.call] = std::move(socket);
+    if (!link.control) link.controls[peer.call] = std::move(socket);
     return;
   }
-  const auto taken = link.controls.find(peer.call);
-  if (taken == link.controls.end()) return;  // of a connection that it never had: no rank of ours says that
-  const auto from = net::peer_address(taken->second.get());
-  link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
-  link.peer = peer;
-  link.control = std::move(taken->second);
-  link.data = std::move(socket);
-  link.controls.clear();
+  if (!link.control) {
+    const auto taken = link.controls.find(peer.call);
+    if (taken == link.controls.end()) return;  // of a connection that it never had: no rank of ours says that
+    const auto from = net::peer_address(taken->second.get());
+    link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
+    link.peer = peer;
+    link.control = std::move(taken->second);
+    link.controls.clear();
+    link.data.resize(hello_.sockets);
+  }
+  if (peer.call != link.peer->call || peer.socket >= link.data.size()) return;
+  link.data[peer.socket] = std::move(socket);
+  // Who wants another number makes one, and both say so.
+  link.is_done = peer.sockets != hello_.sockets ||
+                 std::all_of(link.data.begin(), link.data.end(),
+                             [](const UniqueFd& data) { return static_cast<bool>(data); });
 }
 
 LinkMeeting::Pending* LinkMeeting::expected_of(const LinkHello& caller) {
   if (!belongs(caller) || caller.use != hello_.use || caller.purpose == LinkPurpose::kKnock) return nullptr;
   const auto found = std::find_if(links_.begin(), links_.end(), [&](const Pending& link) {
-    return link.rank == caller.rank && !link.dialer && (!link.peer || !link.is_done());
+    return link.rank == caller.rank && !link.dialer && !link.is_done;
   });
   return found == links_.end() ? nullptr : &*found;
 }
@@ -166,6 +175,13 @@ Status LinkMeeting::gone(const Pending& link, const Dialer& dialer) {
 }
 
 Status LinkMeeting::check(const Pending& link) const {
+  if (link.peer->sockets != hello_.sockets) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the hosts want different numbers of data connections: " + link.peer->member().place() + " " +
+                    std::to_string(link.peer->sockets) + ", " + hello_.member().place() + " " +
+                    std::to_string(hello_.sockets) + "; " + contract::env::kSocketsPerPeer +
+                    " must be the same everywhere");
+  }
   if (link.peer->agreed == hello_.agreed) return {};
   return fail(ErrorCode::kInvalidArgument,
               "the hosts cut buffers differently: " + link.peer->member().place() + " into " +
@@ -177,7 +193,7 @@ Status LinkMeeting::check(const Pending& link) const {
 std::string LinkMeeting::missing() const {
   std::string text;
   for (const Pending& link : links_) {
-    if (link.is_done()) continue;
+    if (link.is_done) continue;
     text += (text.empty() ? "rank " : ", rank ") + std::to_string(link.rank);
     if (link.dialer) text += " (" + link.dialer->failures() + ")";
   }

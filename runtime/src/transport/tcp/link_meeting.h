@@ -47,10 +47,9 @@ class LinkMeeting {
     std::map<std::uint32_t, UniqueFd>
         controls;  ///< expected: by LinkHello::call, until data says which one it is
     UniqueFd control;
-    UniqueFd data;
+    std::vector<UniqueFd> data;  ///< by LinkHello::socket
     std::string how;
-
-    bool is_done() const { return control && data; }
+    bool is_done = false;
   };
 
   Status advance();
@@ -59,7 +58,7 @@ class LinkMeeting {
   bool belongs(const LinkHello& caller) const;
   Status wait(Deadline deadline, int doorbell) const;
   static Status gone(const Pending& link, const Dialer& dialer);
-  static void take_connection(Pending& link, const LinkHello& peer, UniqueFd socket);
+  void take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const;
   Pending* expected_of(const LinkHello& caller);
   Status check(const Pending& link) const;
   std::string missing() const;

@@ -105,6 +105,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   hello.pid = ::getpid();
   hello.use = terms.use;
   hello.agreed = terms.agreed;
+  hello.sockets = static_cast<std::uint16_t>(settings_.sockets);
   hello.host = HostField::of(membership.host);
   LinkMeeting meeting(*offer.key, hello, offer.gate, offer.addresses);
   for (const LinkPartner& partner : partners) {

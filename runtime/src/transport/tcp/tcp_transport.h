@@ -22,6 +22,8 @@ struct TcpSettings {
   /// Inherited descriptor of the job's key. Without it rank 0 makes a key and sends it through the bootstrap, where other
   /// users of a host may be able to read it: that still keeps strangers on the network out.
   std::optional<int> job_key_fd;
+  /// Data connections to each partner, from 1 to kMostSocketsPerPeer; the same on all ranks.
+  int sockets = 1;
   /// How long connecting may take once all ranks have begun.
   double seconds = 60.0;
   /// How long a caller may take to prove itself; another than the default in tests only.
