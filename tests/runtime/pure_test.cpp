@@ -93,6 +93,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
   CHECK_FALSE(defaults->staging_bytes);
+  CHECK(defaults->exchange.way == ExchangeWish::Way::kAuto);
   CHECK(defaults->network_interfaces.empty());
   CHECK_FALSE(defaults->job_key_fd);
   CHECK_FALSE(defaults->verbose);
@@ -103,6 +104,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   const auto given = Settings::read(environment_of({{"DDL_TIMEOUT_SECONDS", "2.5"},
                                                     {"DDL_SPIN_MICROSECONDS", "0"},
                                                     {"DDL_STAGING_BYTES", "65536"},
+                                                    {"DDL_EXCHANGE", "8"},
                                                     {"DDL_ALLOW_SINGLETON", "1"},
                                                     {"DDL_MODULE_DIR", "/x"},
                                                     {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
@@ -117,6 +119,8 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK(given->timeout_seconds == 2.5);
   CHECK(given->spin.count() == 0);
   CHECK(given->staging_bytes == 65536);
+  CHECK(given->exchange.way == ExchangeWish::Way::kGroups);
+  CHECK(given->exchange.width == 8);
   CHECK(given->allow_singleton);
   CHECK(given->module_directory == "/x");
   CHECK(given->pmix_promised);
@@ -126,6 +130,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
       {"DDL_SPIN_MICROSECONDS", "1e3"},  {"DDL_STAGING_BYTES", "0"},      {"DDL_STAGING_BYTES", "100"},
       {"DDL_STAGING_BYTES", "67108928"}, {"DDL_ALLOW_SINGLETON", "yes"},  {"DDL_NETWORK_INTERFACES", "a,,b"},
       {"DDL_JOB_KEY_FD", "-1"},          {"DDL_JOB_KEY_FD", "key"},       {"DDL_VERBOSE", "2"},
+      {"DDL_EXCHANGE", "tree"},          {"DDL_EXCHANGE", "1"},           {"DDL_EXCHANGE", "1025"},
   };
   for (const auto& [name, value] : bad) {
     CAPTURE(name, value);
@@ -230,7 +235,10 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
   place(base, sizeof(SegmentHeader));
   place(&segment.abort_line(), sizeof(AbortLine));
   for (int i = 0; i < members; ++i) {
-    place(&segment.sleeper(i), sizeof(SleeperLine));
+    place(&segment.gathered(i), sizeof(MeetingLine));
+    place(&segment.released(i), sizeof(MeetingLine));
+    CHECK_FALSE(has_reached(segment.gathered(i).word.load(), 78));
+    CHECK_FALSE(has_reached(segment.released(i).word.load(), 78));
     place(&segment.presence(i), sizeof(PresenceLine));
     place(&segment.timeout_record(i), sizeof(TimeoutRecord));
     place(&segment.told_record(i), sizeof(ToldRecord));
@@ -250,6 +258,17 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
   CHECK(end <= bytes);
 
   CHECK(Segment::open({base, bytes}));
+  std::vector<int> leaders(static_cast<std::size_t>(members), 0);
+  segment.set_leaders(leaders);
+  CHECK(Segment::open({base, bytes})->leaders() == leaders);
+  leaders.back() = members;
+  segment.set_leaders(leaders);
+  CHECK_FALSE(Segment::open({base, bytes}));
+  leaders.back() = 0;
+  leaders.front() = members - 1;
+  segment.set_leaders(leaders);
+  CHECK(Segment::open({base, bytes}).has_value() == (members == 1));
+  segment.set_leaders(std::vector<int>(static_cast<std::size_t>(members), 0));
   CHECK_FALSE(Segment::open({base, bytes - 64}));
   CHECK_FALSE(Segment::open({base, 8}));
   base[0] ^= std::byte{1};

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "runtime/src/channel/exchange_groups.h"
 #include "runtime/src/channel/flag_protocol.h"
 #include "runtime/src/channel/futex.h"
 
@@ -31,8 +32,13 @@ void GroupAbort::raise(AbortCause cause) const {
   segment_.abort_line().cause.compare_exchange_strong(none, cause.encode());
   FutexPlatform platform;
   FlagProtocol protocol(platform);
+  const std::vector<int> leaders = segment_.leaders();
+  const bool in_groups = ExchangeRole::of(leaders, 0).in_groups;
   for (int i = 0; i < segment_.members(); ++i) {
     for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment_.flag(i, parity).word);
+    if (!in_groups || leaders[static_cast<std::size_t>(i)] != i) continue;
+    protocol.interrupt(segment_.gathered(i).word);
+    protocol.interrupt(segment_.released(i).word);
   }
   // Nobody reads it, so it wakes every poll() from now on. It is full only after 2^64 aborts.
   (void)::eventfd_write(doorbell_, 1);
@@ -99,11 +105,22 @@ AbortNotice GroupAbort::notice(const AbortCause& cause) const {
   return AbortNotice::of(AbortReason::kBroken, member, "an abort without a known cause");
 }
 
-void GroupAbort::leave(int own_index) const {
+void GroupAbort::leave(int own_index, std::uint32_t next) const {
   segment_.presence(own_index).presence.store(Presence::kLeft);
-  FutexPlatform platform;
-  FlagProtocol protocol(platform);
-  for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment_.flag(own_index, parity).word);
+  segment_.abort_line().departures.fetch_or(1);
+  if (is_raised()) return;
+  const auto word_of = [&](int i) -> SharedWord& { return segment_.flag(i, next & 1).word; };
+  if (FlagProtocol<FutexPlatform>::is_missed(next, segment_.members(), word_of))
+    raise({AbortCause::Where::kLeft, own_index});
+}
+
+std::optional<int> GroupAbort::first_departed(std::uint32_t sequence) const {
+  if (segment_.abort_line().departures.load() == 0) return std::nullopt;
+  for (int i = 0; i < segment_.members(); ++i) {
+    // In this order: what it has shown, it has shown before it left.
+    if (has_left(i) && !has_reached(segment_.flag(i, sequence & 1).word.load(), sequence)) return i;
+  }
+  return std::nullopt;
 }
 
 }  // namespace ddl::runtime

@@ -59,9 +59,12 @@ class GroupAbort {
     return notice(cause).describe(call, entered);
   }
 
-  /// Marks a member as having left and wakes whoever sleeps on its flags. Called by that member.
-  void leave(int own_index) const;
+  /// Marks a member as having left. Called by that member, when next would be its next sequence: aborts the group if
+  /// another member has shown that and so waits in vain.
+  void leave(int own_index, std::uint32_t next) const;
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
+  /// The first member that has left without having shown the sequence.
+  std::optional<int> first_departed(std::uint32_t sequence) const;
 
   int doorbell() const { return doorbell_; }
 

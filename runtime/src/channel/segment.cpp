@@ -9,7 +9,7 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 4;
+constexpr std::uint32_t kLayoutVersion = 5;
 constexpr std::size_t kPageBytes = 4096;
 /// The heap begins on the largest page that there may be.
 constexpr std::size_t kLargestPageBytes = std::size_t{64} << 10;
@@ -20,7 +20,8 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 std::size_t Segment::slots_offset() const {
   // On a page of its own, so that flags and data never share one.
-  return round_up(calls_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(CallLine), kPageBytes);
+  return round_up(meetings_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(MeetingLine),
+                  kPageBytes);
 }
 
 std::size_t Segment::heap_offset() const {
@@ -42,10 +43,11 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentW
                                     wish.slot_bytes, wish.heap_bytes, wish.first_sequence};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
-    new (&segment.sleeper(i)) SleeperLine{};
-    new (&segment.presence(i)) PresenceLine{Presence::kJoined};
+    new (&segment.presence(i)) PresenceLine{Presence::kJoined, static_cast<std::uint32_t>(i)};
     new (&segment.timeout_record(i)) TimeoutRecord{};
     new (&segment.told_record(i)) ToldRecord{};
+    for (MeetingLine* line : {&segment.gathered(i), &segment.released(i)})
+      new (line) MeetingLine{encode_sequence(wish.first_sequence)};
     for (const unsigned parity : {0u, 1u}) {
       // As if every member had published the sequences up to the first: nothing after it has been reached.
       new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, {}};
@@ -68,7 +70,27 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
       memory.size() != bytes_for(static_cast<int>(header.members), {header.slot_bytes, header.heap_bytes})) {
     return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
   }
-  return Segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes);
+  const Segment segment(memory.data(), static_cast<int>(header.members), header.slot_bytes,
+                        header.heap_bytes);
+  for (std::uint32_t i = 0; i < header.members; ++i) {
+    const std::uint32_t leader = segment.presence(static_cast<int>(i)).leader;
+    if (leader >= header.members || segment.presence(static_cast<int>(leader)).leader != leader) {
+      return fail(ErrorCode::kProtocol, "the shared segment has groups without leaders");
+    }
+  }
+  return segment;
+}
+
+void Segment::set_leaders(std::span<const int> leader_of) const {
+  DDL_CHECK(leader_of.size() == static_cast<std::size_t>(members_), std::to_string(leader_of.size()));
+  for (int i = 0; i < members_; ++i)
+    presence(i).leader = static_cast<std::uint32_t>(leader_of[static_cast<std::size_t>(i)]);
+}
+
+std::vector<int> Segment::leaders() const {
+  std::vector<int> leader_of;
+  for (int i = 0; i < members_; ++i) leader_of.push_back(static_cast<int>(presence(i).leader));
+  return leader_of;
 }
 
 }  // namespace ddl::runtime

@@ -40,6 +40,7 @@ class WireUpLeader {
   Status admit_all(Deadline deadline);
   Status welcome_all(Deadline deadline);
   Status confirm_all();
+  void plan_exchange();
   std::string not_arrived() const;
 
   Rendezvous rendezvous_;
@@ -52,7 +53,9 @@ class WireUpLeader {
   std::vector<UniqueFd> pidfds_;   ///< by index
   std::vector<UniqueFd> sockets_;  ///< by index; empty for the leader and for who has not come
   std::vector<Caller> callers_;
-  CpuSet cpus_;
+  std::vector<CpuSet> cpus_of_;  ///< by index
+  CpuSet cpus_;                  ///< of all
+  ExchangeWish exchange_;
   std::size_t arrived_ = 1;
 };
 

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "ddl/ddl.h"
+#include "runtime/src/channel/exchange_wish.h"
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/support/board_bootstrap.h"
 
@@ -20,6 +21,7 @@ struct ThreadJob {
   std::size_t slot_bytes = 32 << 10;
   std::uint32_t first_sequence = 0;
   AlgorithmOverrides algorithms;
+  ExchangeWish exchange;
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.
