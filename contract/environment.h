@@ -34,6 +34,7 @@ inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a 
 inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< a wait spins so long, then sleeps
 inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging of one rank and parity
 inline constexpr char kAlgorithm[] = "DDL_ALGORITHM";         ///< algorithms instead of the chosen ones
+inline constexpr char kExchange[] = "DDL_EXCHANGE";           ///< how the ranks of one host meet
 inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";  ///< modules, if not beside libddl.so
 inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
 inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks

@@ -49,6 +49,14 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (!algorithms) return bad_value(env::kAlgorithm, *text, algorithms.error().message());
     settings.algorithms = *algorithms;
   }
+  if (const auto text = environment(env::kExchange); text && !text->empty()) {
+    const auto exchange = ExchangeWish::parse(*text);
+    if (!exchange) {
+      return bad_value(env::kExchange, *text,
+                       "expected flat, groups, or how many ranks make a group, from 2 to 1024");
+    }
+    settings.exchange = *exchange;
+  }
   if (const auto text = environment(env::kAllowSingleton); text && !text->empty()) {
     if (*text != "0" && *text != "1") return bad_value(env::kAllowSingleton, *text, "expected 0 or 1");
     settings.allow_singleton = *text == "1";

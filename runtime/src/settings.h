@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "runtime/src/bootstrap/world_guard.h"
+#include "runtime/src/channel/exchange_wish.h"
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/environment.h"
 #include "runtime/src/fault.h"
@@ -31,6 +32,8 @@ struct Settings {
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
   /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
   AlgorithmOverrides algorithms;
+  /// DDL_EXCHANGE: how the ranks of a host meet. The local leader's value holds for its host.
+  ExchangeWish exchange;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is meant, although the environment speaks of several processes.

@@ -473,7 +473,8 @@ TEST_CASE("a rank that waits for another host sleeps, and an idle one uses no CP
              usage.ru_stime.tv_usec;
     };
     const long used = microseconds(after) - microseconds(before);
-    expect(used < 5000, "used " + std::to_string(used) + " microseconds in a second of waiting");
+    // Waking up after a second touches memory that a virtual machine may have to fetch first; who spun would use all of it.
+    expect(used < 50'000, "used " + std::to_string(used) + " microseconds in a second of waiting");
     expect(after.ru_nvcsw - before.ru_nvcsw <= 20, "woke up too often");
     expect_ok(ddl_finalize(context), "finalize");
     return std::string();

@@ -30,8 +30,8 @@ TEST_CASE("collectives conform with slots of the usual size") {
   ThreadJob job;
   job.ranks = GENERATE(2, 3);
   job.spin = std::chrono::microseconds(GENERATE(0, 50));
-  // The word that shows a sequence wraps twice as early as the sequence.
-  job.first_sequence = 0x7FFFFFF0u;
+  // The word that shows a sequence wraps four times as early as the sequence.
+  job.first_sequence = 0x3FFFFFF0u;
   CAPTURE(job.ranks, job.spin.count());
   job.run([&](ddl_context*& context) {
     ddl::conformance::check_allreduce(context, {1, 8192, 8193, 20000});

@@ -1,9 +1,14 @@
-// The handshake of sleeping, publishing and interrupting, walked in every order; and that the walk finds a broken one.
+// The handshakes of sleeping, publishing, interrupting, leaving and meeting in groups, walked in every order; and that the
+// walk finds broken ones.
 #include "runtime/src/channel/flag_protocol.h"
 
+#include <deque>
 #include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "runtime/src/channel/group_meeting.h"
 #include "runtime/support/interleavings.h"
 #include "support/catch.h"
 
@@ -34,9 +39,15 @@ class ModelPlatform {
       world_.step();
       value_ = value;
     }
-    void fetch_or(std::uint32_t bits) {
+    std::uint32_t exchange(std::uint32_t value) {
       world_.step();
-      value_ |= bits;
+      world_.observe(value_);
+      return std::exchange(value_, value);
+    }
+    std::uint32_t fetch_or(std::uint32_t bits) {
+      world_.step();
+      world_.observe(value_);
+      return std::exchange(value_, value_ | bits);
     }
 
    private:
@@ -71,32 +82,41 @@ class ModelPlatform {
 using Word = ModelPlatform::Word;
 constexpr std::uint32_t kBefore = 0xFFFFFFFEu, kAwaited = 0;  // the sequence wraps in between
 
-/// Shared state of one execution: member 0 waits for member 1, and somebody may abort.
+/// Shared state of one execution: member 0 waits for member 1, which may leave instead, and somebody may abort.
 struct State {
   explicit State(World& world)
       : platform(world),
         protocol(platform),
         word(world, ddl::runtime::encode_sequence(kBefore)),
-        sleeper(world, 0),
-        publisher_sleeper(world, 0),
+        waiters_word(world, ddl::runtime::encode_sequence(kBefore)),
+        departure(world, 0),
         reason(world, 0) {}
 
   ModelPlatform platform;
   FlagProtocol<ModelPlatform> protocol;
-  Word word, sleeper, publisher_sleeper, reason;
+  Word word, waiters_word, departure, reason;
 
-  void publish(std::uint32_t sequence) {
-    protocol.publish(word, 1, sequence, 2,
-                     [this](int i) -> Word& { return i == 0 ? sleeper : publisher_sleeper; });
-  }
+  void publish(std::uint32_t sequence) { protocol.publish(word, sequence); }
   void abort() {
     reason.store(1);
     protocol.interrupt(word);
   }
+  void leave() {
+    departure.store(1);
+    Word* const words[] = {&waiters_word, &word};
+    if (protocol.is_missed(kAwaited, 2, [&](int i) -> Word& { return *words[i]; })) abort();
+  }
   SleepEnd wait() {
     for (;;) {
+      const SleepEnd end = protocol.sleep(word, kAwaited, 0, [this] { return reason.load() != 0; });
+      if (end != SleepEnd::kLook) return end;
+    }
+  }
+  SleepEnd show_and_wait() {
+    protocol.publish(waiters_word, kAwaited);
+    for (;;) {
       const SleepEnd end =
-          protocol.sleep(word, 1, kAwaited, sleeper, 0, [this] { return reason.load() != 0; });
+          protocol.sleep(word, kAwaited, 0, [this] { return reason.load() != 0 || departure.load() != 0; });
       if (end != SleepEnd::kLook) return end;
     }
   }
@@ -123,7 +143,7 @@ TEST_CASE("a sleeper never misses a publication") {
       [](State& state) { state.publish(kAwaited); },
   });
   CHECK(found.deadlock.empty());
-  CHECK(found.executions > 20);
+  CHECK(found.executions > 5);
   CHECK(ends == std::set<SleepEnd>{SleepEnd::kReached});
 }
 
@@ -146,16 +166,57 @@ TEST_CASE("an interruption and a publication that overwrites its bit never leave
   });
   CAPTURE(found.deadlock);
   CHECK(found.deadlock.empty());
-  CHECK(found.executions > 500);
+  CHECK(found.executions > 50);
   CHECK(ends == std::set<SleepEnd>{SleepEnd::kStop});
+}
+
+TEST_CASE("two sleepers on one word are both woken") {
+  std::set<SleepEnd> ends;
+  const auto waits = [&ends](State& state) { ends.insert(state.wait()); };
+  const Exploration found = explore({waits, waits, [](State& state) { state.publish(kAwaited); }});
+  CHECK(found.deadlock.empty());
+  CHECK(ends == std::set<SleepEnd>{SleepEnd::kReached});
+}
+
+TEST_CASE("two sleepers on one word are both woken if its owner dies before it wakes them", "[.long]") {
+  std::set<SleepEnd> ends;
+  const auto waits = [&ends](State& state) { ends.insert(state.wait()); };
+  const Exploration found = explore({waits, waits, [](State& state) {
+                                       state.word.exchange(ddl::runtime::encode_sequence(0xFFFFFFFFu));
+                                       state.abort();
+                                     }});
+  CHECK(found.deadlock.empty());
+  CHECK(ends == std::set<SleepEnd>{SleepEnd::kStop});
+}
+
+TEST_CASE("who waits for a member that leaves is told, by one of the two") {
+  std::set<SleepEnd> ends;
+  const Exploration found = explore({
+      [&ends](State& state) { ends.insert(state.show_and_wait()); },
+      [](State& state) { state.leave(); },
+  });
+  CHECK(found.deadlock.empty());
+  CHECK(found.executions > 5);
+  CHECK(ends == std::set<SleepEnd>{SleepEnd::kStop});
+}
+
+TEST_CASE("the walk finds a member that looks who waits before it says that it leaves") {
+  const Exploration found = explore({
+      [](State& state) { (void)state.show_and_wait(); },
+      [](State& state) {
+        const bool is_missed = ddl::runtime::has_reached(state.waiters_word.load(), kAwaited);
+        state.departure.store(1);
+        if (is_missed) state.abort();
+      },
+  });
+  CHECK_FALSE(found.deadlock.empty());
 }
 
 TEST_CASE("the walk finds a sleeper that looks for a reason before it looks at the word") {
   const Exploration found = explore({
       [](State& state) {
-        state.sleeper.store(2);
         if (state.reason.load() != 0) return;
-        const std::uint32_t seen = state.word.load();
+        const std::uint32_t seen = state.word.fetch_or(ddl::runtime::kSleeperBit) | ddl::runtime::kSleeperBit;
         if (!ddl::runtime::has_reached(seen, kAwaited)) state.platform.wait(state.word, seen, 0);
       },
       [](State& state) { state.abort(); },
@@ -178,7 +239,7 @@ TEST_CASE("the walk finds a publisher that looks for sleepers before it publishe
   const Exploration found = explore({
       [](State& state) { (void)state.wait(); },
       [](State& state) {
-        const bool somebody_sleeps = state.sleeper.load() == 2;
+        const bool somebody_sleeps = (state.word.load() & ddl::runtime::kSleeperBit) != 0;
         state.word.store(ddl::runtime::encode_sequence(kAwaited));
         if (somebody_sleeps) state.platform.wake_all(state.word);
       },
@@ -186,15 +247,136 @@ TEST_CASE("the walk finds a publisher that looks for sleepers before it publishe
   CHECK_FALSE(found.deadlock.empty());
 }
 
+namespace {
+
+/// What a wait in a model gives: true if what was awaited came.
+struct Ended {
+  bool arrived = true;
+  explicit operator bool() const { return arrived; }
+  bool operator!() const { return !arrived; }
+};
+
+/// Members that meet in groups, each with its flag and the words of a leader.
+struct Meeting {
+  Meeting(World& world, std::vector<int> leaders)
+      : platform(world), protocol(platform), leader_of(std::move(leaders)), reason(world, 0) {
+    for (std::size_t i = 0; i < 3 * leader_of.size(); ++i)
+      words.emplace_back(world, ddl::runtime::encode_sequence(kBefore));
+  }
+
+  struct Words {
+    Meeting& meeting;
+    Word& flag(int i) const { return meeting.words[static_cast<std::size_t>(3 * i)]; }
+    Word& gathered(int i) const { return meeting.words[static_cast<std::size_t>(3 * i + 1)]; }
+    Word& released(int i) const { return meeting.words[static_cast<std::size_t>(3 * i + 2)]; }
+  };
+
+  /// Member i's exchange. True if everybody had shown the sequence by its end.
+  Ended meet(int i) {
+    const Words all{*this};
+    protocol.publish(all.flag(i), kAwaited);
+    return meet_in_groups(
+        ddl::runtime::ExchangeRole::of(leader_of, i), all,
+        [this](Word& word) { protocol.publish(word, kAwaited); }, [this](Word& word) { return wait(word); });
+  }
+  Ended wait(Word& word) {
+    for (;;) {
+      const SleepEnd end = protocol.sleep(word, kAwaited, 0, [this] { return reason.load() != 0; });
+      if (end != SleepEnd::kLook) return {end == SleepEnd::kReached};
+    }
+  }
+  bool everybody_has_shown() {
+    for (int i = 0; i < static_cast<int>(leader_of.size()); ++i) {
+      if (!ddl::runtime::has_reached(Words{*this}.flag(i).load(), kAwaited)) return false;
+    }
+    return true;
+  }
+  void abort() {
+    reason.store(1);
+    for (Word& word : words) protocol.interrupt(word);
+  }
+
+  ModelPlatform platform;
+  FlagProtocol<ModelPlatform> protocol;
+  std::vector<int> leader_of;
+  std::deque<Word> words;
+  Word reason;
+};
+
+}  // namespace
+
+namespace {
+
+/// All of them meet.
+void check_meeting(const std::vector<int>& leader_of) {
+  int ended = 0, early = 0;
+  const Exploration found = Explorer().explore([&](World& world) {
+    auto meeting = std::make_shared<Meeting>(world, leader_of);
+    std::vector<std::function<void()>> programs;
+    for (int i = 0; i < static_cast<int>(leader_of.size()); ++i) {
+      programs.emplace_back([&, meeting, i] {
+        if (!meeting->meet(i)) return;
+        ++ended;
+        if (!meeting->everybody_has_shown()) ++early;
+      });
+    }
+    return programs;
+  });
+  CAPTURE(found.executions, found.states, found.deadlock);
+  CHECK(found.deadlock.empty());
+  CHECK(ended > 0);
+  CHECK(early == 0);
+}
+
+/// One aborts instead.
+void check_aborted_meeting(const std::vector<int>& leader_of, int absent) {
+  int stopped = 0, arrived = 0;
+  const Exploration found = Explorer().explore([&](World& world) {
+    auto meeting = std::make_shared<Meeting>(world, leader_of);
+    std::vector<std::function<void()>> programs;
+    for (int i = 0; i < static_cast<int>(leader_of.size()); ++i) {
+      programs.emplace_back([&, meeting, i] {
+        if (i == absent) return meeting->abort();
+        ++(meeting->meet(i) ? arrived : stopped);
+      });
+    }
+    return programs;
+  });
+  CAPTURE(found.executions, found.states, found.deadlock);
+  CHECK(found.deadlock.empty());
+  CHECK(stopped > 0);
+  CHECK(arrived == 0);
+}
+
+}  // namespace
+
+TEST_CASE("members that meet in groups all arrive, and none before the last has shown its sequence") {
+  check_meeting(GENERATE(std::vector{0, 0}, std::vector{0, 1}));
+}
+
+TEST_CASE("three members that meet in groups all arrive, none too early", "[.long]") {
+  check_meeting(GENERATE(std::vector{0, 1, 0}, std::vector{0, 0, 2}));
+}
+
+TEST_CASE("an abort ends every wait of a meeting in groups to which somebody does not come") {
+  check_aborted_meeting(GENERATE(std::vector{0, 0}, std::vector{0, 1}), GENERATE(0, 1));
+}
+
+TEST_CASE("an abort ends every wait of three members that meet in groups", "[.long]") {
+  check_aborted_meeting({0, 0, 2}, GENERATE(0, 1, 2));
+}
+
 TEST_CASE("sequences are compared across their wrap") {
   using ddl::runtime::encode_sequence;
   using ddl::runtime::has_reached;
-  for (const std::uint32_t sequence : {0u, 1u, 0x3FFFFFFFu, 0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFFu}) {
+  for (const std::uint32_t sequence :
+       {0u, 1u, 0x1FFFFFFFu, 0x3FFFFFFFu, 0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFFu}) {
     CAPTURE(sequence);
     CHECK(has_reached(encode_sequence(sequence), sequence));
     CHECK(has_reached(encode_sequence(sequence) | ddl::runtime::kInterruptedBit, sequence));
+    CHECK(has_reached(encode_sequence(sequence) | ddl::runtime::kSleeperBit, sequence));
     CHECK(has_reached(encode_sequence(sequence + 2), sequence));
     CHECK_FALSE(has_reached(encode_sequence(sequence - 1), sequence));
-    CHECK_FALSE(has_reached(encode_sequence(sequence - 2) | ddl::runtime::kInterruptedBit, sequence));
+    CHECK_FALSE(has_reached(encode_sequence(sequence - 1) | 3, sequence));
   }
 }

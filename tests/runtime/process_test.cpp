@@ -40,6 +40,9 @@ void check_all_succeeded(const std::vector<RankEnd>& ends) {
   }
 }
 
+constexpr ExchangeWish kFlat{ExchangeWish::Way::kFlat, 0};
+constexpr ExchangeWish kInGroups{ExchangeWish::Way::kGroups, 0};
+
 std::string name_of(int rank) { return "rank " + std::to_string(rank) + " on host" + std::to_string(rank); }
 
 }  // namespace
@@ -48,7 +51,10 @@ TEST_CASE("collectives conform with ranks as processes") {
   ProcessJob job;
   job.ranks = GENERATE(1, 2, 3, 4, 5, 8);
   job.settings.staging_bytes = 256;
-  CAPTURE(job.ranks);
+  const bool in_groups = GENERATE(false, true);
+  if (in_groups && job.ranks < 4) return;
+  job.settings.exchange = in_groups ? kInGroups : kFlat;
+  CAPTURE(job.ranks, in_groups);
   check_all_succeeded(job.run([&](RankPlace& place) {
     ddl_context* context = place.join();
     expect(ddl_rank(context) == place.rank() && ddl_size(context) == job.ranks, "rank or size is wrong");
@@ -80,6 +86,8 @@ TEST_CASE("as many ranks wire up as need several messages for their descriptors"
   job.ranks = 260;
   job.deadline_seconds = 240;
   job.wire_up_seconds = 200;
+  // Groups by what /sys says.
+  job.settings.exchange = kInGroups;
   check_all_succeeded(job.run([](RankPlace& place) {
     ddl_context* context = place.join();
     std::int64_t value = place.rank();
@@ -104,7 +112,10 @@ TEST_CASE("everybody is told within a second who died inside a collective") {
   constexpr std::uint64_t kChunk = 8192, kCount = 4 * kChunk;
   job.settings.staging_bytes = kChunk * sizeof(float);
   job.settings.fault = FaultPlan{"allreduce." + point, victim, job.ranks == 2 ? 6 : 11};
-  CAPTURE(job.ranks, victim, point);
+  const bool in_groups = GENERATE(false, true);
+  if (in_groups && job.ranks < 5) return;
+  job.settings.exchange = in_groups ? kInGroups : kFlat;
+  CAPTURE(job.ranks, victim, point, in_groups);
 
   const auto ends = job.run([](RankPlace& place) {
     ddl_context* context = place.join();

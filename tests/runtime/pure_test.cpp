@@ -93,6 +93,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
   CHECK_FALSE(defaults->staging_bytes);
+  CHECK(defaults->exchange.way == ExchangeWish::Way::kAuto);
   CHECK(defaults->network_interfaces.empty());
   CHECK_FALSE(defaults->job_key_fd);
   CHECK(defaults->sockets_per_peer == 1);
@@ -104,6 +105,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   const auto given = Settings::read(environment_of({{"DDL_TIMEOUT_SECONDS", "2.5"},
                                                     {"DDL_SPIN_MICROSECONDS", "0"},
                                                     {"DDL_STAGING_BYTES", "65536"},
+                                                    {"DDL_EXCHANGE", "8"},
                                                     {"DDL_ALLOW_SINGLETON", "1"},
                                                     {"DDL_MODULE_DIR", "/x"},
                                                     {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
@@ -120,6 +122,8 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK(given->timeout_seconds == 2.5);
   CHECK(given->spin.count() == 0);
   CHECK(given->staging_bytes == 65536);
+  CHECK(given->exchange.way == ExchangeWish::Way::kGroups);
+  CHECK(given->exchange.width == 8);
   CHECK(given->allow_singleton);
   CHECK(given->module_directory == "/x");
   CHECK(given->pmix_promised);
@@ -130,6 +134,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
       {"DDL_STAGING_BYTES", "67108928"}, {"DDL_ALLOW_SINGLETON", "yes"},  {"DDL_NETWORK_INTERFACES", "a,,b"},
       {"DDL_JOB_KEY_FD", "-1"},          {"DDL_JOB_KEY_FD", "key"},       {"DDL_VERBOSE", "2"},
       {"DDL_SOCKETS_PER_PEER", "0"},     {"DDL_SOCKETS_PER_PEER", "9"},   {"DDL_SOCKETS_PER_PEER", "two"},
+      {"DDL_EXCHANGE", "tree"},          {"DDL_EXCHANGE", "1"},           {"DDL_EXCHANGE", "1025"},
   };
   for (const auto& [name, value] : bad) {
     CAPTURE(name, value);
@@ -234,10 +239,14 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
   place(base, sizeof(SegmentHeader));
   place(&segment.abort_line(), sizeof(AbortLine));
   for (int i = 0; i < members; ++i) {
-    place(&segment.sleeper(i), sizeof(SleeperLine));
+    place(&segment.gathered(i), sizeof(MeetingLine));
+    place(&segment.released(i), sizeof(MeetingLine));
+    CHECK_FALSE(has_reached(segment.gathered(i).word.load(), 78));
+    CHECK_FALSE(has_reached(segment.released(i).word.load(), 78));
     place(&segment.presence(i), sizeof(PresenceLine));
     place(&segment.timeout_record(i), sizeof(TimeoutRecord));
     place(&segment.told_record(i), sizeof(ToldRecord));
+    place(&segment.pairs_record(i), sizeof(PairsRecord));
     for (const unsigned parity : {0u, 1u}) {
       place(&segment.flag(i, parity), sizeof(FlagLine));
       place(&segment.call(i, parity), sizeof(CallLine));
@@ -254,10 +263,53 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
   CHECK(end <= bytes);
 
   CHECK(Segment::open({base, bytes}));
+  std::vector<int> leaders(static_cast<std::size_t>(members), 0);
+  segment.set_leaders(leaders);
+  CHECK(Segment::open({base, bytes})->leaders() == leaders);
+  // A leader that is none of the members, and one that has a leader itself.
+  std::uint32_t& behind = segment.presence(members - 1).behind_leader;
+  behind = static_cast<std::uint32_t>(members);
+  CHECK_FALSE(Segment::open({base, bytes}));
+  behind = 1;
+  CHECK(Segment::open({base, bytes}).has_value() == false);
+  behind = static_cast<std::uint32_t>(members - 1);
   CHECK_FALSE(Segment::open({base, bytes - 64}));
   CHECK_FALSE(Segment::open({base, 8}));
   base[0] ^= std::byte{1};
   CHECK_FALSE(Segment::open({base, bytes}));
+}
+
+TEST_CASE("every pair of members has a segment of its own in theirs") {
+  constexpr int kMembers = 5;
+  SegmentWish wish;
+  wish.slot_bytes = 64;
+  wish.pair_slot_bytes = 128;
+  const std::size_t bytes = Segment::bytes_for(kMembers, wish);
+  std::vector<std::byte> storage(bytes + kLineBytes);
+  const auto misalignment = reinterpret_cast<std::uintptr_t>(storage.data()) % kLineBytes;
+  std::byte* base = storage.data() + (misalignment == 0 ? 0 : kLineBytes - misalignment);
+  const Segment segment = Segment::create({base, bytes}, kMembers, wish);
+  CHECK(Segment::open({base, bytes})->has_pairs());
+  std::map<const std::byte*, const std::byte*> places;
+  for (int a = 0; a < kMembers; ++a) {
+    for (int b = 0; b < a; ++b) {
+      const Segment pair = segment.pair(a, b);
+      CHECK(pair.slot(0, 0) == segment.pair(b, a).slot(0, 0));
+      CHECK(pair.members() == 2);
+      CHECK(pair.slot_bytes() == 128);
+      CHECK(pair.leaders() == std::vector{0, 1});
+      CHECK(has_reached(pair.flag(1, 0).word.load(), 0));
+      CHECK_FALSE(has_reached(pair.flag(1, 1).word.load(), 1));
+      places.emplace(reinterpret_cast<const std::byte*>(&pair.abort_line()), pair.slot(1, 1) + 128);
+    }
+  }
+  CHECK(places.size() == kMembers * (kMembers - 1) / 2);
+  const std::byte* end = segment.slot(kMembers - 1, 1) + 64;
+  for (const auto& [first, last] : places) {
+    CHECK(first >= end);
+    end = last;
+  }
+  CHECK(end <= base + bytes);
 }
 
 TEST_CASE("a rendezvous survives its way as text, and nothing else is one") {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "runtime/src/channel/exchange_groups.h"
 #include "runtime/src/channel/flag_protocol.h"
 #include "runtime/src/channel/futex.h"
 
@@ -19,6 +20,24 @@ std::string seconds_text(double seconds) {
   return text.data();
 }
 
+/// Anybody's, also of a segment that the caller is not a member of; doorbell -1: it has none.
+void raise_in(Segment segment, AbortCause cause, int doorbell) {
+  std::uint64_t none = 0;
+  segment.abort_line().cause.compare_exchange_strong(none, cause.encode());
+  FutexPlatform platform;
+  FlagProtocol protocol(platform);
+  const std::vector<int> leaders = segment.leaders();
+  const bool in_groups = ExchangeRole::of(leaders, 0).in_groups;
+  for (int i = 0; i < segment.members(); ++i) {
+    for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment.flag(i, parity).word);
+    if (!in_groups || leaders[static_cast<std::size_t>(i)] != i) continue;
+    protocol.interrupt(segment.gathered(i).word);
+    protocol.interrupt(segment.released(i).word);
+  }
+  // Nobody reads it, so it wakes every poll() from now on. It is full only after 2^64 aborts.
+  if (doorbell >= 0) (void)::eventfd_write(doorbell, 1);
+}
+
 }  // namespace
 
 std::optional<AbortCause> AbortCause::decode(std::uint64_t word) {
@@ -26,17 +45,7 @@ std::optional<AbortCause> AbortCause::decode(std::uint64_t word) {
   return AbortCause{static_cast<Where>(word >> 32), static_cast<int>(word & 0xFFFF'FFFF)};
 }
 
-void GroupAbort::raise(AbortCause cause) const {
-  std::uint64_t none = 0;
-  segment_.abort_line().cause.compare_exchange_strong(none, cause.encode());
-  FutexPlatform platform;
-  FlagProtocol protocol(platform);
-  for (int i = 0; i < segment_.members(); ++i) {
-    for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment_.flag(i, parity).word);
-  }
-  // Nobody reads it, so it wakes every poll() from now on. It is full only after 2^64 aborts.
-  (void)::eventfd_write(doorbell_, 1);
-}
+void GroupAbort::raise(AbortCause cause) const { raise_in(segment_, cause, doorbell_); }
 
 void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call,
                                const std::array<std::uint64_t, kMaxMembers / 64>& missing) const {
@@ -99,11 +108,23 @@ AbortNotice GroupAbort::notice(const AbortCause& cause) const {
   return AbortNotice::of(AbortReason::kBroken, member, "an abort without a known cause");
 }
 
-void mark_left(Segment segment, int index) {
+void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell) {
   segment.presence(index).presence.store(Presence::kLeft);
-  FutexPlatform platform;
-  FlagProtocol protocol(platform);
-  for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment.flag(index, parity).word);
+  segment.abort_line().departures.fetch_or(1);
+  if (segment.abort_line().cause.load() != 0) return;
+  const auto word_of = [&](int i) -> SharedWord& { return segment.flag(i, next & 1).word; };
+  if (FlagProtocol<FutexPlatform>::is_missed(next, segment.members(), word_of)) {
+    raise_in(segment, {AbortCause::Where::kLeft, index}, doorbell);
+  }
+}
+
+std::optional<int> GroupAbort::first_departed(std::uint32_t sequence) const {
+  if (segment_.abort_line().departures.load() == 0) return std::nullopt;
+  for (int i = 0; i < segment_.members(); ++i) {
+    // In this order: what it has shown, it has shown before it left.
+    if (has_left(i) && !has_reached(segment_.flag(i, sequence & 1).word.load(), sequence)) return i;
+  }
+  return std::nullopt;
 }
 
 }  // namespace ddl::runtime

@@ -31,8 +31,9 @@ struct AbortCause {
   static std::optional<AbortCause> decode(std::uint64_t word);
 };
 
-/// Marks a member of a segment as having left and wakes whoever sleeps on its flags.
-void mark_left(Segment segment, int index);
+/// Marks a member of a segment as having left, when next would be its next sequence: aborts the group if another member
+/// has shown that and so waits in vain. doorbell: the group's, or -1.
+void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell);
 
 /// Aborts the group of a segment and reads its cause. All functions may be called from any thread of any member.
 class GroupAbort {
@@ -62,9 +63,11 @@ class GroupAbort {
     return notice(cause).describe(call, entered);
   }
 
-  /// Called by that member.
-  void leave(int own_index) const { mark_left(segment_, own_index); }
+  /// Called by that member, when next would be its next sequence.
+  void leave(int own_index, std::uint32_t next) const { leave_segment(segment_, own_index, next, doorbell_); }
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
+  /// The first member that has left without having shown the sequence.
+  std::optional<int> first_departed(std::uint32_t sequence) const;
 
   /// A member that sleeps until another host sends something knows better than those of its host who is missing.
   void set_waits_abroad(int own_index, bool waits) const {

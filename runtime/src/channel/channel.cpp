@@ -8,6 +8,7 @@
 
 #include "runtime/src/channel/flag_protocol.h"
 #include "runtime/src/channel/futex.h"
+#include "runtime/src/channel/group_meeting.h"
 
 namespace ddl::runtime {
 namespace {
@@ -26,6 +27,16 @@ inline void relax() {
   asm volatile("yield" ::: "memory");
 #endif
 }
+
+/// Where the words of a meeting of one parity stand.
+struct MeetingWords {
+  Segment segment;
+  unsigned parity;
+
+  SharedWord& flag(int index) const { return segment.flag(index, parity).word; }
+  SharedWord& gathered(int index) const { return segment.gathered(index).word; }
+  SharedWord& released(int index) const { return segment.released(index).word; }
+};
 
 /// Spins until the word shows the sequence, the policy's time or the deadline is over, or there is a reason to stop.
 template <class ShouldStop>
@@ -63,6 +74,7 @@ Channel::Channel(Segment segment, const Members& members, const GroupAbort& abor
       policy_(policy),
       heap_(heap),
       fault_(fault),
+      role_(ExchangeRole::of(segment.leaders(), index)),
       sequence_(segment.first_sequence()) {}
 
 Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
@@ -124,38 +136,41 @@ Outcome Channel::meet() {
   own.uses_heap = heap_.is_used() ? 1 : 0;
   segment_.call(index_, sequence & 1).call = call_;
   FutexPlatform platform;
-  FlagProtocol(platform).publish(own.word, index_, sequence, size(),
-                                 [this](int i) -> SharedWord& { return segment_.sleeper(i).sleeps_on; });
+  FlagProtocol protocol(platform);
+  protocol.publish(own.word, sequence);
   pass(FaultPoint::kAfterPublish);
+  if (role_.in_groups) {
+    return meet_in_groups(
+        role_, MeetingWords{segment_, sequence & 1},
+        [&](SharedWord& word) { protocol.publish(word, sequence); },
+        [this](SharedWord& word) { return wait_for(word); });
+  }
   for (int i = 0; i < size(); ++i) {
     if (i == index_) continue;
-    if (auto arrived = wait_for(i); !arrived) return arrived;
+    if (auto arrived = wait_for(segment_.flag(i, sequence & 1).word); !arrived) return arrived;
   }
   return {};
 }
 
-Outcome Channel::wait_for(int index) {
-  FlagLine& line = segment_.flag(index, sequence_ & 1);
-  if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
-  const auto stop = [this, index] { return should_stop(index); };
-  if (spin_until(line.word, sequence_, policy_, deadline_.deadline, stop)) return {};
+Outcome Channel::wait_for(SharedWord& word) {
+  if (has_reached(word.load(std::memory_order_acquire), sequence_)) return {};
+  if (spin_until(word, sequence_, policy_, deadline_.deadline, [this] { return should_stop(); })) return {};
+  return sleep_on(word);
+}
+
+Outcome Channel::sleep_on(SharedWord& word) {
   FutexPlatform platform;
   FlagProtocol protocol(platform);
-  SharedWord& own_sleeper = segment_.sleeper(index_).sleeps_on;
   Deadline deadline = deadline_.deadline;
   bool has_grace = false;
   for (;;) {
-    switch (protocol.sleep(line.word, index, sequence_, own_sleeper, deadline, stop)) {
+    switch (protocol.sleep(word, sequence_, deadline, [this] { return should_stop(); })) {
       case SleepEnd::kLook: break;
       case SleepEnd::kReached: return {};
-      case SleepEnd::kStop:
-        // The awaited rank may have shown its sequence just before the reason appeared.
-        if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
-        return stopped(index);
+      case SleepEnd::kStop: return give_up(false);
       case SleepEnd::kTimeout:
-        if (has_reached(line.word.load(std::memory_order_acquire), sequence_)) return {};
-        if (has_grace || !abort_.waits_abroad(index)) return timed_out();
-        // It gives up a little later (link/lane.cpp), and knows whom it waits for.
+        if (has_grace || !all_missing_wait_abroad()) return give_up(true);
+        // They give up a little later (link/lane.cpp), and know whom they wait for.
         has_grace = true;
         deadline = deadline_.later(2);
         break;
@@ -163,19 +178,30 @@ Outcome Channel::wait_for(int index) {
   }
 }
 
-Outcome Channel::stopped(int awaited) {
-  if (!abort_.is_raised()) abort_.raise({AbortCause::Where::kLeft, awaited});
-  return tl::unexpected(abort_.describe(*abort_.cause(), call_, true));
+bool Channel::all_missing_wait_abroad() const {
+  for (int i = 0; i < size(); ++i) {
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_) && !abort_.waits_abroad(i))
+      return false;
+  }
+  return true;
 }
 
-Outcome Channel::timed_out() {
+Outcome Channel::give_up(bool timed_out) {
   std::array<std::uint64_t, kMaxMembers / 64> missing{};
+  bool is_complete = true;
   for (int i = 0; i < size(); ++i) {
     if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) {
       missing[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
+      is_complete = false;
     }
   }
-  abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
+  // They may all have arrived just before the reason appeared, or the leader that was to say so cannot.
+  if (is_complete) return {};
+  if (timed_out) {
+    abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
+  } else if (!abort_.is_raised()) {
+    abort_.raise({AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
+  }
   return tl::unexpected(abort_.describe(*abort_.cause(), call_, true));
 }
 

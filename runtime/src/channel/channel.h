@@ -1,9 +1,13 @@
 // A channel: the flags, the staging and the sequence of one stream of collectives.
 //
 // The only step is the exchange. In it a rank has filled its staging slot, shows its sequence and what it calls, waits
-// until all others have shown the same sequence, and may then read all slots. There are two slots and two flag lines a
+// until all others have shown the same sequence, and may then read all slots. A few ranks look at each other's flags; many
+// meet in groups (channel/group_meeting.h), which changes who waits for whom and nothing else. There are two slots and two flag lines a
 // rank, used in turn: what belongs to sequence s is overwritten for s+2, which nobody begins before everybody has shown
 // s+1, and a rank shows s+1 only when it is done with s. So neither needs a lock or an acknowledgement.
+//
+// When there is a reason to give up, a rank looks at the flags of all: if everybody has shown the sequence, the exchange has
+// succeeded, whoever was to say so; otherwise those that have not are the ones that are missing.
 //
 // After a mismatch all ranks have shown the same sequence, so the channel stays usable.
 #pragma once
@@ -17,6 +21,7 @@
 #include "base/deadline.h"
 #include "runtime/src/channel/abort.h"
 #include "runtime/src/channel/call.h"
+#include "runtime/src/channel/exchange_groups.h"
 #include "runtime/src/channel/segment.h"
 #include "runtime/src/channel/wait_policy.h"
 #include "runtime/src/failure.h"
@@ -82,6 +87,8 @@ class Channel {
   void pass(FaultPoint point) { fault_.pass(call_.kind, point); }
   /// What a rank had in its slot at the last exchange; valid until the next.
   const std::byte* slot(int index) const { return slot_at(index, sequence_); }
+  /// This rank will exchange no more.
+  void leave() const { abort_.leave(index_, sequence_ + 1); }
 
  private:
   std::byte* slot_at(int index, std::uint32_t sequence) const {
@@ -89,10 +96,12 @@ class Channel {
     if (is_small_) return segment_.flag(index, parity).payload.data();
     return segment_.slot(index, parity) + sequence / 2 % places_ * place_bytes_;
   }
-  Outcome wait_for(int index);
-  bool should_stop(int awaited) const { return abort_.is_raised() || abort_.has_left(awaited); }
-  Outcome stopped(int awaited);
-  Outcome timed_out();
+  /// Until the word, a flag or one of a leader's, shows the sequence.
+  Outcome wait_for(SharedWord& word);
+  Outcome sleep_on(SharedWord& word);
+  bool should_stop() const { return abort_.is_raised() || abort_.first_departed(sequence_).has_value(); }
+  bool all_missing_wait_abroad() const;
+  Outcome give_up(bool timed_out);
 
   Segment segment_;
   const Members& members_;
@@ -101,6 +110,7 @@ class Channel {
   WaitPolicy policy_;
   const SharedHeap& heap_;
   FaultInjector& fault_;
+  ExchangeRole role_;
   std::uint32_t sequence_;
   std::uint64_t calls_ = 0;
   Call call_;

@@ -1,17 +1,23 @@
-// The flag protocol: how a member publishes a sequence, how another sleeps until it has, and how a sleeper is
-// interrupted. Nothing but words and a futex; templated on both, so that a test can walk every interleaving.
+// The flag protocol: how a member publishes a sequence, how another sleeps until it has, how a sleeper is interrupted,
+// and how a member leaves. Nothing but words and a futex; templated on both, so that a test can walk every interleaving.
 //
-// Publishing and sleeping. The publisher stores its word and then looks whether anybody sleeps on it; the sleeper says
-// that it sleeps and then looks at the word. All four are sequentially consistent, so at least one of them sees the
-// other (Dekker's handshake): either the sleeper finds the sequence reached, or the publisher wakes it. The sleeper's
-// note stands in its own cache line and the publisher only reads it, so a wake-up costs a system call only when
-// somebody sleeps, and nobody writes a line of another's.
+// Publishing and sleeping. A word has one owner, who publishes by exchanging its value. Who is about to sleep on it first
+// sets a bit in it, and sleeps only if the word is still what it then saw. The bit comes either before the owner's
+// exchange, which finds it and wakes, or after it, and then the sleeper has seen the sequence. So to publish costs the
+// same whoever waits, a system call only if somebody may sleep, and nobody but a sleeper writes a line of another's.
 //
-// Interrupting. A futex wait ends only if the word changes or is woken, and a reason to stop (an abort, a member that
-// left) stands elsewhere. So whoever interrupts first stores the reason, then sets a bit in the word, then wakes. A
-// sleeper looks at the word, then at the reason, then sleeps only if the word is still what it saw: if it missed the
-// reason, the bit comes later, and the sleep either does not begin or is woken. The owner may overwrite the bit with its
-// next sequence, but that changes the word as well and wakes as well. No fences: ThreadSanitizer does not know them.
+// Interrupting. A futex wait ends only if the word changes or is woken, and a reason to stop (an abort) stands elsewhere.
+// So whoever interrupts first stores the reason, then sets another bit in the word, then wakes. A sleeper looks at the
+// word, then at the reason, then sleeps only if the word is still what it saw: if it missed the reason, the bit comes
+// later, and the sleep either does not begin or is woken. The owner may overwrite the bit with its next sequence, but
+// that changes the word as well and wakes as well. The wake does not ask for the sleepers' bit: an owner may have been
+// killed after it took the bit away and before it woke anybody.
+//
+// Leaving. Who leaves shows no further sequence, so whoever has shown the next one waits in vain. The one that leaves
+// says so, then looks at the words of the others; one that waits has shown its sequence, then looks whether somebody has
+// left, before it sleeps. At least one of the two sees the other (Dekker's handshake), and interrupts everybody.
+//
+// All of these are sequentially consistent. No fences: ThreadSanitizer does not know them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +33,7 @@ enum class SleepEnd {
   kTimeout,  ///< the deadline passed
 };
 
-/// Platform has the type Word (load(), store(), fetch_or(), sequentially consistent unless told), the type Deadline,
+/// Platform has the type Word (load(), exchange(), fetch_or(), sequentially consistent unless told), the type Deadline,
 /// wait(word, seen, deadline), which sleeps while the word equals seen and returns false when the deadline passed, and
 /// wake_all(word).
 template <class Platform>
@@ -38,40 +44,38 @@ class FlagProtocol {
 
   explicit FlagProtocol(Platform& platform) : platform_(platform) {}
 
-  /// Shows sequence in the member's own word. sleeper_of(i) is the sleeper word of member i of members.
-  template <class SleeperOf>
-  void publish(Word& own, int own_index, std::uint32_t sequence, int members, SleeperOf sleeper_of) {
-    own.store(encode_sequence(sequence));
-    bool somebody_sleeps = false;
-    for (int i = 0; i < members; ++i) {
-      if (i != own_index && sleeper_of(i).load() == static_cast<std::uint32_t>(own_index) + 1)
-        somebody_sleeps = true;
-    }
-    if (somebody_sleeps) platform_.wake_all(own);
+  /// Shows sequence in a word of the caller's own.
+  void publish(Word& own, std::uint32_t sequence) {
+    if ((own.exchange(encode_sequence(sequence)) & kSleeperBit) != 0) platform_.wake_all(own);
   }
 
-  /// Sleeps once until member other_index may have published sequence in its word. should_stop() looks for a reason.
+  /// Sleeps once until another may have published sequence in its word. should_stop() looks for a reason.
   template <class ShouldStop>
-  SleepEnd sleep(Word& other, int other_index, std::uint32_t sequence, Word& own_sleeper, Deadline deadline,
-                 ShouldStop should_stop) {
-    own_sleeper.store(static_cast<std::uint32_t>(other_index) + 1);
-    const std::uint32_t seen = other.load();
-    SleepEnd end = SleepEnd::kLook;
-    if (has_reached(seen, sequence)) {
-      end = SleepEnd::kReached;
-    } else if (should_stop()) {
-      end = SleepEnd::kStop;
-    } else if (!platform_.wait(other, seen, deadline)) {
-      end = SleepEnd::kTimeout;
+  SleepEnd sleep(Word& other, std::uint32_t sequence, Deadline deadline, ShouldStop should_stop) {
+    std::uint32_t seen = other.load();
+    if (has_reached(seen, sequence)) return SleepEnd::kReached;
+    if ((seen & kSleeperBit) == 0) {
+      seen = other.fetch_or(kSleeperBit) | kSleeperBit;
+      if (has_reached(seen, sequence)) return SleepEnd::kReached;
     }
-    own_sleeper.store(0);
-    return end;
+    if (should_stop()) return SleepEnd::kStop;
+    return platform_.wait(other, seen, deadline) ? SleepEnd::kLook : SleepEnd::kTimeout;
   }
 
-  /// Ends every sleep on word. The reason has been stored before, sequentially consistent.
+  /// Ends every sleep on word. The reason has been stored before.
   void interrupt(Word& word) {
     word.fetch_or(kInterruptedBit);
     platform_.wake_all(word);
+  }
+
+  /// After the caller has said that it leaves, when next would be its next sequence: whether one of the members, whose
+  /// word for that sequence is word_of(i), waits for it in vain.
+  template <class WordOf>
+  static bool is_missed(std::uint32_t next, int members, WordOf word_of) {
+    for (int i = 0; i < members; ++i) {
+      if (has_reached(word_of(i).load(), next)) return true;
+    }
+    return false;
   }
 
  private:

@@ -21,7 +21,8 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 std::size_t Segment::slots_offset() const {
   // On a page of its own, so that flags and data never share one.
-  return round_up(calls_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(CallLine), kPageBytes);
+  return round_up(meetings_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(MeetingLine),
+                  kPageBytes);
 }
 
 std::size_t Segment::heap_offset() const {
@@ -67,11 +68,12 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentW
                                     wish.first_sequence};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
-    new (&segment.sleeper(i)) SleeperLine{};
-    new (&segment.presence(i)) PresenceLine{Presence::kJoined};
+    new (&segment.presence(i)) PresenceLine{Presence::kJoined, {}, 0};
     new (&segment.timeout_record(i)) TimeoutRecord{};
     new (&segment.told_record(i)) ToldRecord{};
     new (&segment.pairs_record(i)) PairsRecord{};
+    for (MeetingLine* line : {&segment.gathered(i), &segment.released(i)})
+      new (line) MeetingLine{encode_sequence(wish.first_sequence)};
     for (const unsigned parity : {0u, 1u}) {
       // As if every member had published the sequences up to the first: nothing after it has been reached.
       new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, {}};
@@ -96,8 +98,31 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
                                  {header.slot_bytes, header.heap_bytes, header.pair_slot_bytes})) {
     return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
   }
-  return Segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes,
-                 header.pair_slot_bytes);
+  const Segment segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes,
+                        header.pair_slot_bytes);
+  for (int i = 0; i < segment.members(); ++i) {
+    const std::uint32_t behind = segment.presence(i).behind_leader;
+    if (behind > static_cast<std::uint32_t>(i) ||
+        segment.presence(i - static_cast<int>(behind)).behind_leader != 0) {
+      return fail(ErrorCode::kProtocol, "the shared segment has groups without leaders");
+    }
+  }
+  return segment;
+}
+
+void Segment::set_leaders(std::span<const int> leader_of) const {
+  DDL_CHECK(leader_of.size() == static_cast<std::size_t>(members_), std::to_string(leader_of.size()));
+  for (int i = 0; i < members_; ++i) {
+    const int leader = leader_of[static_cast<std::size_t>(i)];
+    DDL_CHECK(leader >= 0 && leader <= i, std::to_string(leader));
+    presence(i).behind_leader = static_cast<std::uint32_t>(i - leader);
+  }
+}
+
+std::vector<int> Segment::leaders() const {
+  std::vector<int> leader_of;
+  for (int i = 0; i < members_; ++i) leader_of.push_back(i - static_cast<int>(presence(i).behind_leader));
+  return leader_of;
 }
 
 }  // namespace ddl::runtime

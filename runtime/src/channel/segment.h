@@ -2,16 +2,17 @@
 //
 //   header            one line, written by the member that makes the segment, before anybody else sees it
 //   abort line        the cause of an abort; the one line that several members may write, once
-//   per member        a sleeper line, a presence line, a timeout record and a record of what happened on another host,
-//                     each written by that member alone
+//   per member        a presence line, a timeout record and a record of what happened on another host, each written by
+//                     that member alone
 //   per member        two flags, for even and odd sequences, written by that member alone: a line with the word and a
 //                     few bytes of payload, and a line that others read only if the calls differ
+//   per member        two lines with the words that a leader shows where the members meet in groups
 //   per member        two staging slots, for even and odd sequences, written by that member alone
 //   per member        a part of the shared heap, given out by that member alone, written by whom a collective tells to
 //   per pair          a segment of two members for what they send to each other; nothing is written there before they do
 //
-// No two members write the same cache line, except once, when the group is aborted or a member leaves: see
-// channel/flag_protocol.h for how that wakes whoever sleeps. Pages of staging and heap stay untouched, and so cost no
+// No two members write the same cache line, except when the group is aborted, when a member leaves, and before one sleeps:
+// see channel/flag_protocol.h. Pages of staging and heap stay untouched, and so cost no
 // memory, until they are used.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "runtime/src/channel/abort_notice.h"
@@ -54,15 +56,21 @@ struct alignas(kLineBytes) CallLine {
 };
 static_assert(sizeof(CallLine) == kLineBytes);
 
-struct alignas(kLineBytes) SleeperLine {
-  SharedWord sleeps_on;  ///< index + 1 of the member whose flag this member sleeps on; 0 = awake
+/// What a leader shows of its group's meeting: see channel/group_meeting.h. The words of one leader stand apart, because
+/// others look at them.
+struct alignas(kLineBytes) MeetingLine {
+  SharedWord word;
 };
+static_assert(sizeof(MeetingLine) == kLineBytes);
 
 enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
 
 struct alignas(kLineBytes) PresenceLine {
   std::atomic<Presence> presence;
   std::atomic<std::uint32_t> waits_abroad;  ///< 1: this member sleeps until another host sends something
+  /// How far before it the member stands that leads its group, which is the group's first; 0: it leads itself. Written
+  /// before the others see the segment.
+  std::uint32_t behind_leader;
 };
 
 /// With whom this member has begun to exchange in the pair's segment: one bit per member.
@@ -89,6 +97,7 @@ struct alignas(kLineBytes) ToldRecord {
 
 struct alignas(kLineBytes) AbortLine {
   std::atomic<std::uint64_t> cause;  ///< 0 = none; see channel/abort.h
+  SharedWord departures;             ///< not 0: some member has left
 };
 
 struct alignas(kLineBytes) SegmentHeader {
@@ -118,20 +127,21 @@ class Segment {
   std::uint32_t first_sequence() const { return header().first_sequence; }
 
   AbortLine& abort_line() const { return at<AbortLine>(sizeof(SegmentHeader)); }
-  SleeperLine& sleeper(int index) const { return at<SleeperLine>(member_offset(index)); }
-  PresenceLine& presence(int index) const {
-    return at<PresenceLine>(member_offset(index) + sizeof(SleeperLine));
-  }
+  /// In which groups the members meet: for each of them its leader. Everybody leads itself until this is called, before
+  /// another member sees the segment.
+  void set_leaders(std::span<const int> leader_of) const;
+  std::vector<int> leaders() const;
+
+  PresenceLine& presence(int index) const { return at<PresenceLine>(member_offset(index)); }
   TimeoutRecord& timeout_record(int index) const {
-    return at<TimeoutRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine));
+    return at<TimeoutRecord>(member_offset(index) + sizeof(PresenceLine));
   }
   ToldRecord& told_record(int index) const {
-    return at<ToldRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine) +
-                          sizeof(TimeoutRecord));
+    return at<ToldRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord));
   }
   PairsRecord& pairs_record(int index) const {
-    return at<PairsRecord>(member_offset(index) + sizeof(SleeperLine) + sizeof(PresenceLine) +
-                           sizeof(TimeoutRecord) + sizeof(ToldRecord));
+    return at<PairsRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
+                           sizeof(ToldRecord));
   }
   bool has_pairs() const { return pair_slot_bytes_ > 0; }
   /// The segment of two members, of which the one with the lower index becomes 0 and the other one 1.
@@ -142,6 +152,14 @@ class Segment {
   }
   CallLine& call(int index, unsigned parity) const {
     return at<CallLine>(calls_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(CallLine));
+  }
+  /// Shown when the member's group has gathered, and when it may go on.
+  MeetingLine& gathered(int index) const {
+    return at<MeetingLine>(meetings_offset() + static_cast<std::size_t>(index) * 2 * sizeof(MeetingLine));
+  }
+  MeetingLine& released(int index) const {
+    return at<MeetingLine>(meetings_offset() +
+                           (static_cast<std::size_t>(index) * 2 + 1) * sizeof(MeetingLine));
   }
   /// The parts of all members, one after the other; empty if there is no heap.
   std::span<std::byte> heap() const {
@@ -155,9 +173,8 @@ class Segment {
   }
 
  private:
-  static constexpr std::size_t kMemberBytes = sizeof(SleeperLine) + sizeof(PresenceLine) +
-                                              sizeof(TimeoutRecord) + sizeof(ToldRecord) +
-                                              sizeof(PairsRecord);
+  static constexpr std::size_t kMemberBytes =
+      sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(ToldRecord) + sizeof(PairsRecord);
 
   Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes,
           std::size_t pair_slot_bytes)
@@ -178,6 +195,9 @@ class Segment {
   std::size_t flags_offset() const { return member_offset(members_); }
   std::size_t calls_offset() const {
     return flags_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(FlagLine);
+  }
+  std::size_t meetings_offset() const {
+    return calls_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(CallLine);
   }
   std::size_t slots_offset() const;
   std::size_t heap_offset() const;

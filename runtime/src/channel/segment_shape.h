@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/src/channel/exchange_wish.h"
+
 namespace ddl::runtime {
 
 /// As many members as a segment's records are laid out for.
@@ -16,6 +18,7 @@ struct SegmentWish {
   /// One staging slot of every pair of members; a multiple of 64, or 0 for no pairs.
   std::size_t pair_slot_bytes = 0;
   std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
+  ExchangeWish exchange;             ///< how the members meet
 };
 
 }  // namespace ddl::runtime

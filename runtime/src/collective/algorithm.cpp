@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "runtime/src/channel/exchange_groups.h"
 #include "runtime/src/collective/host_steps.h"
 
 namespace ddl::runtime {
@@ -120,6 +121,8 @@ std::string explain_choices() {
     }
     text << ": " << algorithm_name(rule.algorithm) << "\n";
   }
+  text << "every call, one host, " << kGroupsFrom
+       << " ranks or more with a CPU each: the ranks meet in groups\n";
   return text.str();
 }
 

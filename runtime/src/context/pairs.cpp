@@ -81,7 +81,8 @@ void Pairs::note_begun(int other) const {
   const auto word = static_cast<std::size_t>(other) / 64;
   // Who leaves says so first and looks here then; here it is the other way round, so at least one sees the other.
   segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
-  if (parent_.abort.has_left(other)) mark_left(segment.pair(own, other), index_in_pair(other, own));
+  if (parent_.abort.has_left(other))
+    leave_segment(segment.pair(own, other), index_in_pair(other, own), 1, -1);
 }
 
 Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadline deadline) const {
@@ -120,14 +121,20 @@ void Pairs::leave() {
     const std::lock_guard lock(mutex_);
     pairs.swap(pairs_);
   }
-  for (const auto& [rank, pair] : pairs) (void)pair->set->leave();
-  // Ranks of this host that this one has never sent to may wait for it.
   const SharedGroup& group = parent_.group;
+  std::vector<bool> has_begun(group.members.size(), false);
+  const HostLayout& layout = parent_.bootstrap.membership().layout;
+  for (const auto& [rank, pair] : pairs) {
+    (void)pair->set->leave();
+    if (layout.host_of(rank) == layout.own)
+      has_begun[static_cast<std::size_t>(layout.local_rank(rank))] = true;
+  }
+  // Ranks of this host that this one has never sent to may wait for its first call.
   const auto own = static_cast<std::size_t>(group.index);
   for (int other = 0; group.segment.has_pairs() && other < group.segment.members(); ++other) {
     const std::uint64_t begun = group.segment.pairs_record(other).begun[own / 64].load();
-    if ((begun >> (own % 64) & 1) == 0) continue;
-    mark_left(group.segment.pair(group.index, other), index_in_pair(group.index, other));
+    if ((begun >> (own % 64) & 1) == 0 || has_begun[static_cast<std::size_t>(other)]) continue;
+    leave_segment(group.segment.pair(group.index, other), index_in_pair(group.index, other), 1, -1);
   }
 }
 

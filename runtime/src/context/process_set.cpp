@@ -44,6 +44,7 @@ SegmentWish wish_of(const Settings& settings, const Membership& membership, bool
   const HostLayout& layout = membership.layout;
   SegmentWish wish;
   wish.first_sequence = first_sequence;
+  wish.exchange = settings.exchange;
   // A line for every rank's part, at least.
   wish.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
                              static_cast<std::size_t>(membership.size) * kLineBytes);
@@ -334,7 +335,7 @@ Outcome ProcessSet::leave() {
   if (left_) return {};
   left_ = true;
   around_.watcher.remove(ticket_);
-  abort_.leave(group_.index);
+  channel_.leave();
   if (pairs_) pairs_->leave();
   // Before the connections are closed: their numbers may be others' then.
   closed_in_child_.reset();

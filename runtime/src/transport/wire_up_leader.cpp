@@ -9,7 +9,9 @@
 
 #include "base/fd_passing.h"
 #include "base/pidfd.h"
+#include "runtime/src/channel/exchange_groups.h"
 #include "runtime/src/channel/segment.h"
+#include "runtime/src/transport/cpu_places.h"
 #include "runtime/src/transport/local_socket.h"
 #include "runtime/src/transport/sealed_memory.h"
 
@@ -43,6 +45,9 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   leader.pidfds_.resize(leader.members_.size());
   leader.sockets_.resize(leader.members_.size());
   leader.cpus_ = CpuSet::of_this_thread();
+  leader.cpus_of_.resize(leader.members_.size());
+  leader.cpus_of_.front() = leader.cpus_;
+  leader.exchange_ = wish.exchange;
   if (count == 1) return leader;  // nobody will come
 
   auto rendezvous = Rendezvous::random();
@@ -60,6 +65,7 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
 Result<SharedGroup> WireUpLeader::gather(const ConnectLimit& limit, FaultInjector& fault) {
   if (members_.size() > 1) {
     DDL_TRY(admit_all(limit));
+    plan_exchange();
     fault.pass(FaultPoint::kBeforeWelcome);
     DDL_TRY(welcome_all(limit.deadline));
     fault.pass(FaultPoint::kAfterWelcome);
@@ -158,10 +164,22 @@ Status WireUpLeader::admit(Caller caller) {
   if (!pidfd) return fail(std::move(pidfd.error()));
   members_[index] = Member{hello.rank, hello.host.str(), caller.pid};
   pidfds_[index] = *std::move(pidfd);
+  cpus_of_[index] = hello.cpus;
   cpus_ |= hello.cpus;
   sockets_[index] = std::move(caller.socket);
   ++arrived_;
   return {};
+}
+
+void WireUpLeader::plan_exchange() {
+  const int count = static_cast<int>(members_.size());
+  std::vector<CpuPlace> place_of;
+  if (asks_for_places(exchange_, count, cpus_.count())) {
+    const CpuPlaces places = CpuPlaces::read(cpus_);
+    for (const CpuSet& cpus : cpus_of_) place_of.push_back(places.of(cpus));
+  }
+  // Nobody else has seen the segment yet.
+  segment_.set_leaders(plan_groups(exchange_, count, cpus_.count(), place_of));
 }
 
 Status WireUpLeader::welcome_all(Deadline deadline) {

@@ -41,6 +41,7 @@ class WireUpLeader {
   Status admit_all(const ConnectLimit& limit);
   Status welcome_all(Deadline deadline);
   Status confirm_all(const ConnectLimit& limit);
+  void plan_exchange();
   std::string not_arrived() const;
 
   Rendezvous rendezvous_;
@@ -54,7 +55,9 @@ class WireUpLeader {
   std::vector<UniqueFd> pidfds_;   ///< by index
   std::vector<UniqueFd> sockets_;  ///< by index; empty for the leader and for who has not come
   std::vector<Caller> callers_;
-  CpuSet cpus_;
+  std::vector<CpuSet> cpus_of_;  ///< by index
+  CpuSet cpus_;                  ///< of all
+  ExchangeWish exchange_;
   std::size_t arrived_ = 1;
 };
 

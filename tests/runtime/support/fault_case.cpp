@@ -167,8 +167,10 @@ std::vector<Algorithm> algorithms_of(CallKind kind, int hosts) {
     Call call;
     call.kind = kind;
     call.algorithm = static_cast<std::uint8_t>(algorithm);
-    // One that is for another number of hosts is passed over.
-    if (algorithm_of(call, situation) == algorithm) ways.push_back(algorithm);
+    // One that is for another number of hosts, or another collective, is passed over.
+    const auto named = std::string(call_kind_name(kind)) + "=" + algorithm_name(algorithm);
+    if (algorithm_of(call, situation) == algorithm && AlgorithmOverrides::parse(named))
+      ways.push_back(algorithm);
   }
   return ways;
 }

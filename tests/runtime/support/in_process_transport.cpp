@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "runtime/src/channel/exchange_groups.h"
 #include "runtime/src/channel/segment.h"
 #include "runtime/src/transport/sealed_memory.h"
 
@@ -20,6 +21,7 @@ void InProcessMemory::add(const Membership& membership, const SegmentWish& wish)
   DDL_CHECK(memory.has_value(), memory.error().message());
   group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
   group.segment = Segment::create({group.memory->data(), bytes}, count, wish);
+  group.segment.set_leaders(plan_groups(wish.exchange, count, cpus_, {}));
   for (const int rank : membership.local_members())
     group.members.push_back(Member{rank, "host" + std::to_string(rank), ::getpid()});
   const std::lock_guard lock(mutex_);

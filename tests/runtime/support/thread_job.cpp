@@ -22,6 +22,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.spin = spin;
   settings.staging_bytes = slot_bytes;
   settings.algorithms = algorithms;
+  settings.exchange = exchange;
 
   std::mutex mutex;
   std::string failures;

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "ddl/ddl.h"
+#include "runtime/src/channel/exchange_wish.h"
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/support/board_bootstrap.h"
 
@@ -22,6 +23,7 @@ struct ThreadJob {
   AlgorithmOverrides algorithms;
   /// Data connections between two ranks of different hosts.
   int sockets_per_peer = 1;
+  ExchangeWish exchange;
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.
