@@ -64,9 +64,9 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   if (options.model.empty()) return job;
   const auto model = parse_model(options.model);
   if (!model) {
-    std::vector<std::string> names;
-    for (const Model known : all_models()) names.emplace_back(name_of(known));
-    return refuse(fmt::format("--model \"{}\" is not one of {}", options.model, join(names, ", ")));
+    std::vector<std::string> models;
+    for (const Model known : all_models()) models.emplace_back(name_of(known));
+    return refuse(fmt::format("--model \"{}\" is not one of {}", options.model, join(models, ", ")));
   }
   job.model = *model;
   return job;
