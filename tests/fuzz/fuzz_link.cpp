@@ -41,7 +41,9 @@ void claim_frames(std::span<const std::byte> bytes) {
     std::memcpy(&head, bytes.data(), sizeof head);
     const AwaitedSlices::Claim claim = awaited.claim(head);
     if (claim.fit != AwaitedSlices::Fit::kHere) continue;
-    if (head.chunk > 1 || head.turn > 0) {
+    // One that has come whole is over: announced again, it is early for a call that does not come.
+    const bool is_over = head.chunk <= 1 && all[head.chunk].pending == 0;
+    if (head.chunk > 1 || head.turn > 0 || is_over) {
       // Put aside.
       if (head.bytes > kLongest || claim.to.size() != head.piece) std::abort();
       std::memset(claim.to.data(), 1, claim.to.size());

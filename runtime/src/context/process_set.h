@@ -73,7 +73,7 @@ class ProcessSet {
   }
   /// One collective, inside run().
   Outcome collective(Request request, CallDeadline deadline) {
-    if (request.peer >= 0) return transfer(std::move(request), deadline);
+    if (request.peer >= 0) return transfer(request, deadline);
     request.call.algorithm = static_cast<std::uint8_t>(around_.settings.algorithms.of(request.call.kind));
     return cluster_ ? cluster_->run(request, deadline) : run_on_one_host(channel_, request, deadline);
   }

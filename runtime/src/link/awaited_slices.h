@@ -21,7 +21,9 @@ class AwaitedSlices {
   enum class Fit {
     kHere,   ///< the piece goes where the claim says
     kLater,  ///< of a chunk that has not been begun
-    kWrong,  ///< of another call, of another length than awaited, outside of its slice, or announced before
+    /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has come whole
+    /// is forgotten: announced again it is put aside, where begin_chunk() of the next call finds it.
+    kWrong,
   };
   struct Claim {
     Fit fit = Fit::kWrong;
