@@ -179,7 +179,7 @@ void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t 
     }
     const double seconds = now() - begin;
     expect_status(status, DDL_ERROR_PEER_LOST, "the allreduce in which a rank died");
-    const std::string sentence = ddl_last_error();
+    std::string sentence = ddl_last_error();
     expect(seconds < kToldWithinSeconds, "told after " + std::to_string(seconds) + " s");
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_ABORTED, "the next call");
     expect_contains(ddl_last_error(), sentence);
