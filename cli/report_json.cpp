@@ -52,7 +52,7 @@ Json rank_json(const RankOutcome& rank) {
   json["signal"] = signalled ? Json(rank.signal) : Json(nullptr);
   json["core_dumped"] = rank.core_dumped;
   json["ended_by_ddlrun"] = rank.ended_by_us;
-  json["run_seconds"] = rank.run_seconds;
+  json["run_seconds"] = rank.run_seconds.value;
   json["start_error"] = text_or_null(rank.start_error);
   json["kill_explanation"] = text_or_null(rank.kill_explanation);
   json["stderr_tail"] = rank.stderr_tail;

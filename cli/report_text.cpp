@@ -64,7 +64,8 @@ std::string how(const RankOutcome& rank) {
 }
 
 std::string headline(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
-  const std::string after = " after " + duration_text(culprit ? culprit->run_seconds : report.run_seconds);
+  const std::string after =
+      " after " + duration_text(culprit ? culprit->run_seconds.value : report.run_seconds);
   switch (report.reason) {
     case EndReason::kSuccess: return "";
     case EndReason::kRankFailed:

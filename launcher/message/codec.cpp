@@ -1,9 +1,23 @@
 #include "launcher/message/codec.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "launcher/message/cbor_shape.h"
+
+namespace ddl {
+
+void to_json(nlohmann::json& j, const Seconds& seconds) { j = seconds.value; }
+// Checked here and not among the bytes: there an integer may be seconds, or a count that needs all of its 64 bits.
+void from_json(const nlohmann::json& j, Seconds& seconds) {
+  seconds = j.get<double>();
+  if (!(std::fabs(seconds) <= kMaxSeconds)) {
+    throw std::out_of_range(std::to_string(seconds) + " is no length of time");
+  }
+}
+
+}  // namespace ddl
 
 namespace ddl::launcher {
 

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/seconds.h"
 #include "launcher/output/output_chunk.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"
@@ -39,7 +40,7 @@ struct StartAgents {
   std::vector<RemoteNode> nodes;
   int parallel = 1;
   int fan_out = 0;
-  double start_timeout_seconds = 0;
+  Seconds start_timeout_seconds;
   int ssh_port = 0;
   std::string identity_file;
   std::vector<std::string> ssh_args;
@@ -56,7 +57,7 @@ struct Signal {
 /// A later End with a shorter grace overrides: 0 kills now.
 struct End {
   int signal = 0;
-  double grace_seconds = 0;
+  Seconds grace_seconds;
   bool operator==(const End&) const = default;
 };
 /// Bytes for the standard input of the ranks that read it.
@@ -281,7 +282,7 @@ struct ChildFailed {
 struct ChildEnded {
   int rank = 0;
   int wait_status = 0;  ///< as from waitpid(2)
-  double run_seconds = 0;
+  Seconds run_seconds;
   bool operator==(const ChildEnded&) const = default;
 };
 struct Leftovers {

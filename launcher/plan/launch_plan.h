@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/seconds.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/plan/placement.h"
@@ -34,7 +35,7 @@ struct NodeLaunch {
   /// Variables that describe the login (HOME, USER, ...): a node's ranks get the node's own instead of the head's.
   std::vector<std::string> login_variables;
   std::vector<RankLaunch> ranks;  ///< those of this node, ascending
-  double kill_grace_seconds = 5;
+  Seconds kill_grace_seconds = 5;
   bool split_lines = true;        ///< false: output is passed on in raw pieces as it comes
   bool flush_idle_lines = false;  ///< a person is watching: show unfinished lines (prompts) after a moment
   int output_window = 0;          ///< bytes of one rank's stream that may be under way to the head

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/seconds.h"
+
 namespace ddl::launcher {
 
 /// How one rank ended.
@@ -26,7 +28,7 @@ struct RankOutcome {
   bool core_dumped = false;
   bool ended_by_us = false;  ///< the signal was ours: a consequence, never the first failure
   bool before_end = false;   ///< it ended before its agent was told to end any rank: no consequence of that
-  double run_seconds = 0;
+  Seconds run_seconds;
   std::string start_error;       ///< "cannot execute ./train: No such file or directory"
   std::string kill_explanation;  ///< for a SIGKILL that we did not send: what the cgroup's OOM events say
   std::vector<std::string> stderr_tail;  ///< its last lines on standard error, at most 20

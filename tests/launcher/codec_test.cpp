@@ -229,6 +229,19 @@ TEST_CASE("a value outside its enumeration is refused") {
   CHECK_THAT(refusal({type_of<RankEnded>(), with("kind", ended, 5)}), Catch::Contains("enumeration"));
 }
 
+TEST_CASE("seconds that no clock can add are refused, also as an integer") {
+  using std::string_literals::operator""s;
+  const std::string one_and_a_half = "\xfa\x3f\xc0\x00\x00"s;
+  const auto with = [&](const std::string& seconds) {
+    return refusal({type_of<End>(), altered(cbor(End{SIGTERM, 1.5}), one_and_a_half, seconds)});
+  };
+  CHECK(with(one_and_a_half) == "accepted");
+  CHECK(with("\x0f"s) == "accepted");
+  CHECK_THAT(with("\x3a\x3f\xc0\x00\x00"s), Catch::Contains("length of time"));  // -1069547521
+  CHECK_THAT(with("\x1b\xff\xff\xff\xff\xff\xff\xff\xff"s), Catch::Contains("length of time"));  // 2^64 - 1
+  CHECK_THAT(with("\xfa\x7f\x7f\xff\xff"s), Catch::Contains("too large"));
+}
+
 TEST_CASE("an output message needs its whole head and a stream and an end that exist") {
   const auto output = [](const std::string& payload) { return refusal({type_of<OutputChunk>(), payload}); };
   using std::string_literals::operator""s;
