@@ -201,7 +201,12 @@ int main(int argc, char** argv) {
   app.add_option("--model", job.model, "Whose gradients: resnet50, resnet101, vgg16, bert-base, gpt2-small");
   app.add_option("--entrants", job.entrants, "Only these take part: ddl,ddl-again,gloo; --list names them")
       ->delimiter(',');
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // CLI11 has a code for every kind of mistake; a script wants one for "called wrongly".
+    return app.exit(error) == 0 ? 0 : 2;
+  }
 
   if (wants_explanation) {
     fmt::print("Of these rules the last that applies holds; DDL_ALGORITHM names others.\n{}",

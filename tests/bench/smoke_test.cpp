@@ -101,5 +101,22 @@ TEST_CASE("a quick run over hosts with a rate runs every entrant", "[network]") 
 TEST_CASE("a quick run of hosts runs every entrant", "[hosts]") { check_quick_run("hosts"); }
 TEST_CASE("a quick run of large-job runs every entrant", "[large-job]") { check_quick_run("large-job"); }
 
+TEST_CASE("whatever is wrong about a call, it is answered with 2", "[usage]") {
+  REQUIRE(become_subreaper());
+  using Words = std::vector<std::string>;
+  for (const Words& words :
+       {Words{}, Words{"fast"}, Words{"allreduce", "--np", "0"}, Words{"allreduce", "--sizes", "3"},
+        Words{"allreduce", "--entrants", "nobody"}, Words{"launch", "--fast"}, Words{"model"}}) {
+    Command command{{DDL_BENCH_PROGRAM}, {}, {}};
+    command.argv.insert(command.argv.end(), words.begin(), words.end());
+    auto child = Child::start(command);
+    REQUIRE(child);
+    const auto cost = child->finish(Deadline::after_seconds(60));
+    INFO(child->output());
+    REQUIRE_FALSE(cost);
+    CHECK_THAT(cost.error().message(), Catch::Contains("exited with 2"));
+  }
+}
+
 }  // namespace
 }  // namespace ddl::bench

@@ -4,94 +4,26 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "ddl/call.hpp"
 #include "ddl/ddl.h"
+#include "ddl/error.hpp"
 #include "ddl/half.hpp"
+#include "ddl/process_set.hpp"
+#include "ddl/shared_buffer.hpp"
 
 namespace ddl {
 
-/// The one exception type: what() is the library's sentence, status() its code.
-class Error : public std::runtime_error {
- public:
-  Error(ddl_status status, const std::string& message) : std::runtime_error(message), status_(status) {}
-  ddl_status status() const noexcept { return status_; }
-
- private:
-  ddl_status status_;
-};
-
-enum class Op : ddl_op {
-  sum = DDL_SUM,
-  average = DDL_AVERAGE,
-  min = DDL_MIN,
-  max = DDL_MAX,
-  product = DDL_PRODUCT,
-  bit_and = DDL_BIT_AND,
-  bit_or = DDL_BIT_OR,
-  bit_xor = DDL_BIT_XOR,
-  logical_and = DDL_LOGICAL_AND,
-  logical_or = DDL_LOGICAL_OR,
-  logical_xor = DDL_LOGICAL_XOR
-};
-
-/// How one collective is to run; see ddl_call_options.
-struct CallOptions {
-  std::uint64_t process_set = DDL_WORLD;
-  double timeout_seconds = 0.0;
-  void* stream = nullptr;
-  double prescale = 1.0;
-  double postscale = 1.0;
+/// What Context::alltoallv() brings: all ranks' parts one after the other, and how many elements came from each.
+template <class T>
+struct Received {
+  std::vector<T> values;
+  std::vector<std::uint64_t> counts;
 };
 
 namespace detail {
-
-inline void check(ddl_status status) {
-  if (status != DDL_OK) throw Error(status, ddl_last_error());
-}
-
-template <class T>
-constexpr ddl_dtype dtype_of() {
-  if constexpr (std::is_same_v<T, float>) {
-    return DDL_FLOAT32;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return DDL_FLOAT64;
-  } else if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, ddl_float16>) {
-    return DDL_FLOAT16;
-  } else if constexpr (std::is_same_v<T, bfloat16> || std::is_same_v<T, ddl_bfloat16>) {
-    return DDL_BFLOAT16;
-  } else if constexpr (std::is_same_v<T, bool>) {
-    static_assert(sizeof(bool) == 1, "libddl's bool is a byte");
-    return DDL_BOOL;
-  } else {
-    static_assert(
-        std::is_integral_v<T> && sizeof(T) <= 8,
-        "libddl reduces float, double, ddl::float16, ddl::bfloat16, integers of 8 to 64 bits and bool");
-    constexpr ddl_dtype kSigned[] = {DDL_INT8, DDL_INT16, DDL_INT32, DDL_INT64};
-    constexpr ddl_dtype kUnsigned[] = {DDL_UINT8, DDL_UINT16, DDL_UINT32, DDL_UINT64};
-    constexpr int kIndex = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
-    return std::is_signed_v<T> ? kSigned[kIndex] : kUnsigned[kIndex];
-  }
-}
-
-inline ddl_call_options to_c(const CallOptions& options) {
-  ddl_call_options c = DDL_CALL_OPTIONS_INIT;
-  c.process_set = options.process_set;
-  c.timeout_seconds = options.timeout_seconds;
-  c.stream = options.stream;
-  c.prescale = options.prescale;
-  c.postscale = options.postscale;
-  return c;
-}
-
-/// Of containers whose size is part of a call: refused like the library's own arguments, before anything is called.
-inline void require(bool condition, const char* sentence) {
-  if (!condition) throw Error(DDL_ERROR_INVALID_ARGUMENT, sentence);
-}
 
 inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
   std::uint64_t sum = 0;
@@ -100,114 +32,6 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
 }
 
 }  // namespace detail
-
-/// A process set of the job, made by Context::process_set() or Context::split(). Movable, not copyable; its destructor
-/// leaves the set, and must run before the Context's does. On ranks that are not members there is an object all the same,
-/// whose is_member() is false.
-///
-/// It stands for options that name it: context.allreduce(values, ddl::Op::sum, set).
-class ProcessSet {
- public:
-  ProcessSet() = default;
-  ~ProcessSet() { free(); }
-  ProcessSet(ProcessSet&& other) noexcept
-      : context_(std::exchange(other.context_, nullptr)), id_(std::exchange(other.id_, DDL_NO_PROCESS_SET)) {}
-  ProcessSet& operator=(ProcessSet&& other) noexcept {
-    std::swap(context_, other.context_);
-    std::swap(id_, other.id_);
-    return *this;
-  }
-  ProcessSet(const ProcessSet&) = delete;
-  ProcessSet& operator=(const ProcessSet&) = delete;
-
-  /// For CallOptions::process_set; DDL_NO_PROCESS_SET if this rank is not a member.
-  std::uint64_t id() const noexcept { return id_; }
-  bool is_member() const noexcept { return id_ != DDL_NO_PROCESS_SET; }
-  /// This rank's rank in the set and the number of its ranks; -1 if this rank is not a member.
-  int rank() const { return is_member() ? ddl_process_set_rank(context_, id_) : -1; }
-  int size() const { return is_member() ? ddl_process_set_size(context_, id_) : -1; }
-  /// The job's ranks of the set's ranks; empty if this rank is not a member.
-  std::vector<std::int32_t> ranks() const {
-    std::vector<std::int32_t> ranks(static_cast<std::size_t>(is_member() ? size() : 0));
-    if (is_member()) detail::check(ddl_process_set_ranks(context_, id_, ranks.data()));
-    return ranks;
-  }
-  /// Leaves the set before the destructor does.
-  void free() noexcept {
-    if (context_ != nullptr) (void)ddl_process_set_free(context_, id_);
-    context_ = nullptr;
-    id_ = DDL_NO_PROCESS_SET;
-  }
-
-  CallOptions options() const {
-    CallOptions options;
-    options.process_set = id_;
-    return options;
-  }
-  operator CallOptions() const {
-    return options();
-  }  // NOLINT(google-explicit-constructor): that is what it is for
-
- private:
-  friend class Context;
-  ProcessSet(ddl_context* context, std::uint64_t id) : context_(context), id_(id) {}
-
-  ddl_context* context_ = nullptr;
-  std::uint64_t id_ = DDL_NO_PROCESS_SET;
-};
-
-/// count elements in memory that all ranks of the host can reach, made by Context::alloc(); zero at first. Movable, not
-/// copyable; must end before the Context does. Reduced and moved like any container, and faster where it is large.
-template <class T>
-class SharedBuffer {
-  static_assert(std::is_trivially_copyable_v<T>, "shared memory holds plain values");
-
- public:
-  SharedBuffer() = default;
-  ~SharedBuffer() { (void)ddl_free(context_, data_); }
-  SharedBuffer(SharedBuffer&& other) noexcept
-      : context_(std::exchange(other.context_, nullptr)),
-        data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)) {}
-  SharedBuffer& operator=(SharedBuffer&& other) noexcept {
-    std::swap(context_, other.context_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  SharedBuffer(const SharedBuffer&) = delete;
-  SharedBuffer& operator=(const SharedBuffer&) = delete;
-
-  T* data() noexcept { return data_; }
-  const T* data() const noexcept { return data_; }
-  std::size_t size() const noexcept { return size_; }
-  T* begin() noexcept { return data_; }
-  T* end() noexcept { return data_ + size_; }
-  const T* begin() const noexcept { return data_; }
-  const T* end() const noexcept { return data_ + size_; }
-  T& operator[](std::size_t at) { return data_[at]; }
-  const T& operator[](std::size_t at) const { return data_[at]; }
-
- private:
-  friend class Context;
-  SharedBuffer(ddl_context* context, std::size_t count) : context_(context), size_(count) {
-    detail::require(count <= SIZE_MAX / sizeof(T), "alloc: so many elements do not fit into memory");
-    void* memory = nullptr;
-    detail::check(ddl_alloc(context, count * sizeof(T), &memory));
-    data_ = static_cast<T*>(memory);
-  }
-
-  ddl_context* context_ = nullptr;
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-/// What Context::alltoallv() brings: all ranks' parts one after the other, and how many elements came from each.
-template <class T>
-struct Received {
-  std::vector<T> values;
-  std::vector<std::uint64_t> counts;
-};
 
 /// One membership in the job. Movable, not copyable; leaves the job when it is destroyed.
 /// Methods are named as in ddl.h and described there; ranks, roots and sizes are those of the call's process set.

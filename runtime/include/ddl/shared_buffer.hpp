@@ -1,0 +1,63 @@
+// Memory of the shared heap. Part of ddl.hpp.
+#ifndef DDL_SHARED_BUFFER_HPP
+#define DDL_SHARED_BUFFER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "ddl/ddl.h"
+#include "ddl/error.hpp"
+
+namespace ddl {
+
+/// count elements in memory that all ranks of the host can reach, made by Context::alloc(); zero at first. Movable, not
+/// copyable; must end before the Context does. Reduced and moved like any container, and faster where it is large.
+template <class T>
+class SharedBuffer {
+  static_assert(std::is_trivially_copyable_v<T>, "shared memory holds plain values");
+
+ public:
+  SharedBuffer() = default;
+  ~SharedBuffer() { (void)ddl_free(context_, data_); }
+  SharedBuffer(SharedBuffer&& other) noexcept
+      : context_(std::exchange(other.context_, nullptr)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  SharedBuffer& operator=(SharedBuffer&& other) noexcept {
+    std::swap(context_, other.context_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  SharedBuffer(const SharedBuffer&) = delete;
+  SharedBuffer& operator=(const SharedBuffer&) = delete;
+
+  T* data() noexcept { return data_; }
+  const T* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  T* begin() noexcept { return data_; }
+  T* end() noexcept { return data_ + size_; }
+  const T* begin() const noexcept { return data_; }
+  const T* end() const noexcept { return data_ + size_; }
+  T& operator[](std::size_t at) { return data_[at]; }
+  const T& operator[](std::size_t at) const { return data_[at]; }
+
+ private:
+  friend class Context;
+  SharedBuffer(ddl_context* context, std::size_t count) : context_(context), size_(count) {
+    detail::require(count <= SIZE_MAX / sizeof(T), "alloc: so many elements do not fit into memory");
+    void* memory = nullptr;
+    detail::check(ddl_alloc(context, count * sizeof(T), &memory));
+    data_ = static_cast<T*>(memory);
+  }
+
+  ddl_context* context_ = nullptr;
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace ddl
+
+#endif  // DDL_SHARED_BUFFER_HPP
