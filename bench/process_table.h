@@ -26,9 +26,9 @@ std::string program_of(pid_t pid);
 
 /// Memory of a process, in bytes, as smaps_rollup tells it.
 struct MemoryUse {
-  std::int64_t unique =
-      0;  ///< Private_*: what would be free again if it ended. The code of a library counts only
-          ///< while no other process of the machine has it mapped
+  /// Private_*: what would be free again if it ended. The code of a library counts only while no other process of the
+  /// machine has it mapped.
+  std::int64_t unique = 0;
   std::int64_t resident = 0;  ///< Rss: with everything it shares
 };
 Result<MemoryUse> memory_use(pid_t pid);

@@ -69,8 +69,8 @@ struct Report {
   std::string method;     ///< what one time is, in one or two sentences
   Settings settings;
   Machine machine;
-  double other_load =
-      0;  ///< share of the machine's CPU time that went to other programs during the measurement
+  /// Share of the machine's CPU time that went to other programs during the measurement.
+  double other_load = 0;
   std::vector<Entrant> entrants;
   std::vector<Case> cases;
   std::vector<Gauge> gauges;

@@ -22,8 +22,8 @@ std::vector<std::size_t> abba_order(std::size_t count, std::size_t block);
 
 /// How two entrants compare that ran in the same blocks.
 struct PairedRatio {
-  double ratio =
-      1;  ///< median over blocks of subject / peer, each taken within one block; below 1: subject is faster
+  /// Median over blocks of subject / peer, each taken within one block; below 1: subject is faster.
+  double ratio = 1;
   double low = 1;   ///< lower quartile of the blocks' ratios
   double high = 1;  ///< upper quartile
 };

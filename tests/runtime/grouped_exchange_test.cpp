@@ -66,21 +66,6 @@ TEST_CASE("whoever of a group calls something else is named by all") {
   job.run([&](ddl_context*& context) { check_mismatches(context, Extent::kFull); });
 }
 
-TEST_CASE("nobody leaves a barrier in groups before everybody has come") {
-  ThreadJob job;
-  job.ranks = GENERATE(4, 9);
-  job.exchange = groups(GENERATE(0, 2));
-  std::atomic<int> arrivals{0};
-  job.run([&](ddl_context*& context) {
-    for (int round = 1; round <= 200; ++round) {
-      ++arrivals;
-      expect_ok(ddl_barrier(context, nullptr), "barrier");
-      expect(arrivals >= round * job.ranks, "a rank left the barrier too early");
-      expect_ok(ddl_barrier(context, nullptr), "barrier");
-    }
-  });
-}
-
 TEST_CASE("the bits of a sum are the same in groups") {
   std::vector<std::vector<float>> results;
   for (const ExchangeWish exchange :

@@ -56,6 +56,28 @@ UniqueFd connect_to(const net::SocketAddress& address) {
   return *std::move(socket);
 }
 
+/// Connects to an address again and again, as long as it lives.
+class Flood {
+ public:
+  explicit Flood(const net::SocketAddress& address)
+      : caller_([this, address] {
+          std::vector<UniqueFd> sockets;
+          while (!stop_) {
+            if (sockets.size() > 200) sockets.clear();
+            auto socket = net::begin_connect(address);
+            if (socket) sockets.push_back(*std::move(socket));
+          }
+        }) {}
+  ~Flood() {
+    stop_ = true;
+    caller_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread caller_;
+};
+
 /// Waits until the other side has closed the connection, whatever it said before; false after ten seconds.
 bool hung_up(int socket) {
   for (;;) {
@@ -162,19 +184,9 @@ TEST_CASE("two ranks that want several data connections have them in the same or
 
 TEST_CASE("two ranks that want several data connections meet while strangers flood one of them") {
   WaitingRank rank_0(CallerGate::kPatience, loopback(), 4);
-  std::atomic<bool> stop{false};
-  std::thread flood([&] {
-    std::vector<UniqueFd> sockets;
-    while (!stop) {
-      if (sockets.size() > 200) sockets.clear();
-      auto socket = net::begin_connect(rank_0.address());
-      if (socket) sockets.push_back(*std::move(socket));
-    }
-  });
+  const Flood flood(rank_0.address());
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   const auto of_0 = rank_0.links();
-  stop = true;
-  flood.join();
   check_met(of_0, of_1);
 }
 
@@ -241,19 +253,9 @@ TEST_CASE("a flood of callers costs no more than the limit and keeps nobody out"
 
 TEST_CASE("a flood that goes on while the ranks meet delays them, no more") {
   WaitingRank rank_0;
-  std::atomic<bool> stop{false};
-  std::thread flood([&] {
-    std::vector<UniqueFd> sockets;
-    while (!stop) {
-      if (sockets.size() > 200) sockets.clear();
-      auto socket = net::begin_connect(rank_0.address());
-      if (socket) sockets.push_back(*std::move(socket));
-    }
-  });
+  const Flood flood(rank_0.address());
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   const auto of_0 = rank_0.links();
-  stop = true;
-  flood.join();
   check_met(of_0, of_1);
 }
 

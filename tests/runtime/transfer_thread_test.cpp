@@ -15,11 +15,8 @@ using ddl::runtime::test::ThreadJob;
 
 namespace {
 
-ThreadJob job_on(const Hosts& hosts) {
-  ThreadJob job;
-  job.hosts = hosts;
-  job.ranks = 0;
-  for (const auto& ranks : hosts) job.ranks += static_cast<int>(ranks.size());
+ThreadJob small_job_on(const Hosts& hosts) {
+  ThreadJob job = ddl::runtime::test::job_on(hosts);
   job.slot_bytes = 1024;
   return job;
 }
@@ -39,14 +36,14 @@ ddl_status exchange(ddl_context* context, bool sends, int other, std::int32_t& v
 TEST_CASE("transfers conform, on one host and on several") {
   const Hosts hosts = GENERATE(Hosts{{0}}, Hosts{{0, 1}}, Hosts{{0, 1, 2, 3, 4}}, Hosts{{0}, {1}},
                                Hosts{{0, 2, 4}, {1, 3}}, Hosts{{0}, {1, 2, 3}, {4}});
-  ThreadJob job = job_on(hosts);
+  ThreadJob job = small_job_on(hosts);
   job.spin = std::chrono::microseconds(GENERATE(0, 50));
   job.run([](ddl_context*& context) { check_transfers(context, {0, 1, 3, 255, 256, 257, 70'000}); });
 }
 
 TEST_CASE("a rank that leaves without having sent is an error for who waits for it") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
-  ThreadJob job = job_on(kLayouts[layout]);
+  ThreadJob job = small_job_on(kLayouts[layout]);
   // The first and the last rank; either may leave, before or after the two have met.
   const int last = job.ranks - 1;
   const int leaver = GENERATE(0, 1) == 0 ? 0 : last;
@@ -81,7 +78,7 @@ TEST_CASE("a rank that leaves without having sent is an error for who waits for 
 
 TEST_CASE("a rank that does not come to a transfer is named") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
-  ThreadJob job = job_on(kLayouts[layout]);
+  ThreadJob job = small_job_on(kLayouts[layout]);
   const int last = job.ranks - 1;
   const int absent = GENERATE(0, 1) == 0 ? 0 : last;
   const int waiter = absent == 0 ? last : 0;
@@ -115,7 +112,7 @@ TEST_CASE("a rank that does not come to a transfer is named") {
 
 TEST_CASE("a rank that waits in a transfer hears of an abort elsewhere") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
-  ThreadJob job = job_on(kLayouts[layout]);
+  ThreadJob job = small_job_on(kLayouts[layout]);
   const int last = job.ranks - 1;
   const int waiter = GENERATE(0, 1) == 0 ? 0 : last;
   const int other = waiter == 0 ? last : 0;
@@ -149,7 +146,7 @@ TEST_CASE("a rank that waits in a transfer hears of an abort elsewhere") {
 TEST_CASE("transfers of different process sets go on at the same time") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
   CAPTURE(layout);
-  const ThreadJob job = job_on(kLayouts[layout]);
+  const ThreadJob job = small_job_on(kLayouts[layout]);
   constexpr int kRounds = 50;
   job.run([&](ddl_context*& context) {
     const int own = ddl_rank(context), size = ddl_size(context);
@@ -186,7 +183,7 @@ TEST_CASE("a rank of another host may be early, with many others, and is not for
   Hosts hosts;
   const int receiver = GENERATE(0, 5, 11);
   for (int rank = 0; rank < 12; ++rank) hosts.push_back({rank});
-  const ThreadJob job = job_on(hosts);
+  const ThreadJob job = small_job_on(hosts);
   job.run([&](ddl_context*& context) {
     const int own = ddl_rank(context);
     std::int32_t value = own;
@@ -200,7 +197,7 @@ TEST_CASE("a rank of another host may be early, with many others, and is not for
 }
 
 TEST_CASE("memory of the shared heap is sent from where it lies") {
-  ThreadJob job = job_on({{0, 1}});
+  ThreadJob job = small_job_on({{0, 1}});
   job.run([&](ddl_context*& context) {
     constexpr std::uint64_t kCount = 100'000;
     void* memory = nullptr;

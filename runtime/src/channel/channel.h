@@ -1,13 +1,14 @@
 // A channel: the flags, the staging and the sequence of one stream of collectives.
 //
 // The only step is the exchange. In it a rank has filled its staging slot, shows its sequence and what it calls, waits
-// until all others have shown the same sequence, and may then read all slots. A few ranks look at each other's flags; many
-// meet in groups (channel/group_meeting.h), which changes who waits for whom and nothing else. There are two slots and two flag lines a
-// rank, used in turn: what belongs to sequence s is overwritten for s+2, which nobody begins before everybody has shown
-// s+1, and a rank shows s+1 only when it is done with s. So neither needs a lock or an acknowledgement.
+// until all others have shown the same sequence, and may then read all slots. A few ranks look at each other's flags;
+// many meet in groups (channel/group_meeting.h), which changes who waits for whom and nothing else. There are two slots
+// and two flag lines a rank, used in turn: what belongs to sequence s is overwritten for s+2, which nobody begins before
+// everybody has shown s+1, and a rank shows s+1 only when it is done with s. So neither needs a lock or an
+// acknowledgement.
 //
-// When there is a reason to give up, a rank looks at the flags of all: if everybody has shown the sequence, the exchange has
-// succeeded, whoever was to say so; otherwise those that have not are the ones that are missing.
+// When there is a reason to give up, a rank looks at the flags of all: if everybody has shown the sequence, the exchange
+// has succeeded, whoever was to say so; otherwise those that have not are the ones that are missing.
 //
 // After a mismatch all ranks have shown the same sequence, so the channel stays usable.
 #pragma once
@@ -58,8 +59,8 @@ class Channel {
   int size() const { return segment_.members(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
 
-  /// Begins a call: gives it its number, unless it has one because it goes on, and fails if the group has been aborted. chunk_bytes: how much of a slot it uses
-  /// at most, the same on all ranks that make this call.
+  /// Begins a call: gives it its number, unless it has one because it goes on, and fails if the group has been aborted.
+  /// chunk_bytes: how much of a slot it uses at most, the same on all ranks that make this call.
   Outcome begin(Call call, CallDeadline deadline, std::size_t chunk_bytes);
   /// This rank's staging slot for the next exchange, of chunk_bytes of the call; aligned for every type.
   std::byte* own_slot() const { return slot_at(index_, sequence_ + 1); }

@@ -45,6 +45,9 @@ Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, st
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.rank_count();
   const Call& call = request.call;
+  if (const auto blocks = BlockMove::of(request, ranks)) {
+    return move(request, *blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
+  }
   switch (call.kind) {
     case CallKind::kAllreduce:
     case CallKind::kReduce: {
@@ -56,16 +59,6 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
       return run(work, call, deadline);
     }
     case CallKind::kScan: return scan(request, deadline);
-    case CallKind::kTransfer:
-    case CallKind::kBroadcast:
-    case CallKind::kAllgather:
-    case CallKind::kAllgatherv:
-    case CallKind::kGather:
-    case CallKind::kScatter:
-    case CallKind::kAlltoall: {
-      const BlockMove blocks = BlockMove::of(request, ranks);
-      return move(request, blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
-    }
     case CallKind::kAlltoallv: {
       const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
       return alltoallv(
@@ -79,7 +72,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
       ClusterBarrier work(place());
       return run(work, call, deadline);
     }
-    case CallKind::kNone: break;
+    default: break;
   }
   DDL_CHECK(false, call.describe());
   return {};

@@ -44,8 +44,8 @@ class ClusterCall {
   /// Every rank, after the next exchange: takes the chunk's result from the result areas of the lanes.
   virtual void take(std::uint64_t chunk) = 0;
 
-  /// Where the chunk stands in the caller's buffers just as fill() and publish() would lay it out, if it does: a rank that is
-  /// alone on its host uses those instead of its areas, and the copies come to nothing.
+  /// Where the chunk stands in the caller's buffers just as fill() and publish() would lay it out, if it does: a rank that
+  /// is alone on its host uses those instead of its areas, and the copies come to nothing.
   virtual const std::byte* caller_input(std::uint64_t) const { return nullptr; }
   virtual std::byte* caller_result(std::uint64_t) const { return nullptr; }
 

@@ -1,8 +1,8 @@
 // The way of one chunk's slice between hosts: what this rank sends to its partners and receives from them, in bytes.
 //
 // A route is a row of stages. All transfers of a stage are under way at once; a stage begins when the one before has ended
-// and what it brought has been merged. What is sent comes from the slice's *value*; what is received goes over the value, or
-// beside it where it has to be merged or laid out anew.
+// and what it brought has been merged. What is sent comes from the slice's *value*; what is received goes over the value,
+// or beside it where it has to be merged or laid out anew.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Which algorithm a call takes: a table of measured crossovers, and what a user says instead.
 //
-// Every algorithm that the table chooses gives the same bits. Ranks must choose alike, so the choice depends on what they have all called, and an
-// algorithm that a user names is compared like the rest of a call.
+// Every algorithm that the table chooses gives the same bits. Ranks must choose alike, so the choice depends on what they
+// have all called, and an algorithm that a user names is compared like the rest of a call.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ enum class Algorithm : std::uint8_t {
   kTree = 3,     ///< hosts: values go whole along the canonical tree
   kUnits = 4,    ///< hosts: every host combines one unit of all hosts' values, and gives it to the others
   kHalving = 5,  ///< hosts: values go along the canonical tree, half as much in each step, and back
-  kRing =
-      6,  ///< hosts: units go around from neighbour to neighbour; only if named, and with an order of its own
+  /// Hosts: units go around from neighbour to neighbour; only if named, and with an order of its own.
+  kRing = 6,
 };
 
 /// "slices".

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-
 namespace ddl::runtime {
 
-BlockMove BlockMove::of(const Request& request, int ranks) {
+std::optional<BlockMove> BlockMove::of(const Request& request, int ranks) {
   const Call& call = request.call;
   switch (call.kind) {
     case CallKind::kTransfer: return broadcast(ranks, call.root == request.job_ranks[0] ? 0 : 1, call.count);
@@ -16,10 +14,8 @@ BlockMove BlockMove::of(const Request& request, int ranks) {
     case CallKind::kGather: return gather(ranks, call.root, call.count);
     case CallKind::kScatter: return scatter(ranks, call.root, call.count);
     case CallKind::kAlltoall: return alltoall(ranks, call.count);
-    default: break;
+    default: return std::nullopt;
   }
-  DDL_CHECK(false, call.describe());
-  return broadcast(ranks, 0, 0);
 }
 
 BlockMove BlockMove::broadcast(int ranks, int root, std::uint64_t count) {

@@ -1,7 +1,7 @@
 // Collectives that move elements and combine none, as one table: how many elements each rank has for each other.
 //
-// A *block* is what one rank has for another. It lies in one piece in the buffers of both, the blocks of a sender (receiver) one
-// after the other in rank order. Where all receivers get the same block of a sender, it lies there once.
+// A *block* is what one rank has for another. It lies in one piece in the buffers of both, the blocks of a sender
+// (receiver) one after the other in rank order. Where all receivers get the same block of a sender, it lies there once.
 //
 //   broadcast   root -> all, the same block      scatter     root -> all
 //   gather      all -> root, the same block      alltoall    all -> all
@@ -23,8 +23,8 @@ namespace ddl::runtime {
 
 class BlockMove {
  public:
-  /// What a call that combines nothing moves. Not of an alltoallv, whose counts no rank knows at first.
-  static BlockMove of(const Request& request, int ranks);
+  /// What a call moves; nothing for one that combines, and for an alltoallv, whose counts no rank knows at first.
+  static std::optional<BlockMove> of(const Request& request, int ranks);
 
   static BlockMove broadcast(int ranks, int root, std::uint64_t count);
   static BlockMove gather(int ranks, int root, std::uint64_t count);

@@ -73,8 +73,8 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Plac
     if (request.call.kind != CallKind::kReduce || static_cast<int>(rank) == request.call.root)
       targets.push_back(rank);
   }
-  // One target is combined into and the others are copied from it: the own one if possible, which is nearest. The result may
-  // be written over the first two inputs as they are read; in place, a later input must stay until it has been.
+  // One target is combined into and the others are copied from it: the own one if possible, which is nearest. The result
+  // may be written over the first two inputs as they are read; in place, a later input must stay until it has been.
   const auto can_take = [&](std::size_t rank) { return rank < 2 || places[rank].send != places[rank].recv; };
   std::stable_partition(targets.begin(), targets.end(), [own](std::size_t rank) { return rank == own; });
   std::stable_partition(targets.begin(), targets.end(), can_take);

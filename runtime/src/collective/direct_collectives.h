@@ -2,8 +2,8 @@
 //
 // The ranks show each other where their buffers are, which also says that their inputs are ready. Then each works on the
 // others' buffers: of an allreduce a rank reduces its own slice of all inputs, block by block, and pushes each block to
-// all outputs while it is still in the cache; what is moved, a rank copies from where the senders have it. At a last exchange
-// all have done so. Elements are combined in rank order, as everywhere: the same bits.
+// all outputs while it is still in the cache; what is moved, a rank copies from where the senders have it. At a last
+// exchange all have done so. Elements are combined in rank order, as everywhere: the same bits.
 #pragma once
 
 #include <optional>

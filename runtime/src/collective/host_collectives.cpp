@@ -212,6 +212,11 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
 Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline) {
   const int ranks = channel.size();
   const Call& call = request.call;
+  if (const auto blocks = BlockMove::of(request, ranks)) {
+    if (auto direct = try_direct(channel, request, &*blocks, deadline)) return *direct;
+    return move_blocks(channel, request, *blocks, known_element_size(request.dtype()), request.send,
+                       request.recv, deadline);
+  }
   switch (call.kind) {
     case CallKind::kScan: return combine(channel, request, deadline);
     case CallKind::kAllreduce:
@@ -222,18 +227,6 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
       const BlockMove blocks = BlockMove::reduce_scatter(request.counts);
       if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
       return reduce_scatter(channel, request, blocks, deadline);
-    }
-    case CallKind::kTransfer:
-    case CallKind::kBroadcast:
-    case CallKind::kAllgather:
-    case CallKind::kAllgatherv:
-    case CallKind::kGather:
-    case CallKind::kScatter:
-    case CallKind::kAlltoall: {
-      const BlockMove blocks = BlockMove::of(request, ranks);
-      if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
-      return move_blocks(channel, request, blocks, known_element_size(request.dtype()), request.send,
-                         request.recv, deadline);
     }
     case CallKind::kAlltoallv:
       return alltoallv(
@@ -246,7 +239,7 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
       if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
       return channel.exchange();
     }
-    case CallKind::kNone: break;
+    default: break;
   }
   DDL_CHECK(false, call.describe());
   return {};

@@ -32,8 +32,8 @@ enum class Merge {
   kAside,        ///< it is kept beside the value
 };
 
-/// With up to so many hosts every lane is connected with all others from the start, and algorithms that need it cost nothing
-/// more; with more hosts, only once a collective needs it.
+/// With up to so many hosts every lane is connected with all others from the start, and algorithms that need it cost
+/// nothing more; with more hosts, only once a collective needs it.
 inline constexpr int kMeshHosts = 16;
 
 /// One exchange with one other host; either direction may be empty.

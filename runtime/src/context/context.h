@@ -74,8 +74,8 @@ class Context {
   FaultInjector fault_;
   Watcher watcher_;
   std::shared_ptr<ProcessSet> world_;
-  bool tells_first_ =
-      false;  ///< the launcher waits to hear of the first collective; guarded by the world's lock
+  /// The launcher waits to hear of the first collective; guarded by the world's lock.
+  bool tells_first_ = false;
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< beside the world; guarded by mutex_
   std::uint64_t last_id_ = 0;                                  ///< guarded by mutex_

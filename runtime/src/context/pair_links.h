@@ -7,7 +7,8 @@ namespace ddl::runtime {
 
 class PairLinks final : public LinkTransport {
  public:
-  /// set and set_bootstrap outlive this. partner: the other rank, as the set counts hosts and ranks. terms: when to give up.
+  /// set and set_bootstrap outlive this. partner: the other rank, as the set counts hosts and ranks. terms: when to give
+  /// up.
   PairLinks(LinkTransport& set, Bootstrap& set_bootstrap, const LinkPartner& partner, const LinkTerms& terms)
       : set_(set), set_bootstrap_(set_bootstrap), partner_(partner), terms_(terms) {}
 

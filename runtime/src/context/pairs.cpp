@@ -37,22 +37,19 @@ tl::expected<ProcessSet*, Failure> Pairs::with(int rank, const Call& call, CallD
     const std::lock_guard lock(mutex_);
     if (const auto found = pairs_.find(rank); found != pairs_.end()) return found->second->set.get();
   }
-  Result<std::unique_ptr<ProcessSet>> joined;
-  std::unique_ptr<Pair> pair = make(rank, deadline, joined);
-  if (!joined) return tl::unexpected(give_up(rank, joined.error(), call, deadline));
-  pair->set = *std::move(joined);
-  ProcessSet* const set = pair->set.get();
+  auto pair = make(rank, deadline);
+  if (!pair) return tl::unexpected(give_up(rank, pair.error(), call, deadline));
+  ProcessSet* const set = (*pair)->set.get();
   {
     const std::lock_guard lock(mutex_);
-    pairs_.emplace(rank, std::move(pair));
+    pairs_.emplace(rank, *std::move(pair));
   }
   // Who told the pairs of an abort just before has not told this one.
   if (parent_.abort.is_raised()) set->tell(parent_.abort.notice(*parent_.abort.cause()));
   return set;
 }
 
-std::unique_ptr<Pairs::Pair> Pairs::make(int rank, CallDeadline deadline,
-                                         Result<std::unique_ptr<ProcessSet>>& joined) const {
+Result<std::unique_ptr<Pairs::Pair>> Pairs::make(int rank, CallDeadline deadline) const {
   const Membership& set = parent_.bootstrap.membership();
   const int other_host = set.layout.host_of(rank);
   const int other = other_host == set.layout.own ? set.layout.local_rank(rank) : -1;
@@ -68,10 +65,12 @@ std::unique_ptr<Pairs::Pair> Pairs::make(int rank, CallDeadline deadline,
   SetSurroundings around{parent_.around.settings, pair->transports, parent_.around.watcher,
                          parent_.around.fault,    &parent_.heap,    false};
   const auto job_rank = [this](int of) { return parent_.job_ranks[static_cast<std::size_t>(of)]; };
-  joined = ProcessSet::join(around, std::make_unique<PairBootstrap>(membership_of_pair(set, rank)),
-                            {job_rank(std::min(set.rank, rank)), job_rank(std::max(set.rank, rank))},
-                            parent_.fault, parent_.on_abort, ConnectLimit{});
-  if (joined && other >= 0) note_begun(other);
+  auto joined = ProcessSet::join(around, std::make_unique<PairBootstrap>(membership_of_pair(set, rank)),
+                                 {job_rank(std::min(set.rank, rank)), job_rank(std::max(set.rank, rank))},
+                                 parent_.fault, parent_.on_abort, ConnectLimit{});
+  if (!joined) return fail(std::move(joined.error()));
+  pair->set = *std::move(joined);
+  if (other >= 0) note_begun(other);
   return pair;
 }
 
@@ -87,8 +86,9 @@ void Pairs::note_begun(int other) const {
 
 Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadline deadline) const {
   const GroupAbort& abort = parent_.abort;
-  const bool is_here = parent_.links == nullptr || error.code() == ErrorCode::kUnavailable;
-  if (is_here && !abort.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
+  // Nobody waits in vain where no pair can be: the set goes on.
+  const bool has_none = parent_.links == nullptr || error.code() == ErrorCode::kUnavailable;
+  if (has_none && !abort.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
   pollfd doorbell{abort.doorbell(), POLLIN, 0};
   if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed) {
     const Deadline verdict = Deadline::after(kVerdict);

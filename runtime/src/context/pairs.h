@@ -1,10 +1,11 @@
 // The pairs of ranks of a process set that have sent to each other, as one rank has them.
 //
-// A pair is a process set of two, made when the two first meet, without anybody else. On one host it lies in a segment of its
-// own within the set's, of which every rank knows the place. A rank of another host is connected with at that moment.
+// A pair is a process set of two, made when the two first meet, without anybody else. On one host it lies in a segment
+// of its own within the set's, of which every rank knows the place. A rank of another host is connected with at that
+// moment.
 //
-// Who waits for the other one's first call notices that it leaves before that: on one host by a note that it has begun with
-// it, which the one who leaves looks for; between hosts because the other one listens no more.
+// Who waits for the other one's first call notices that it leaves before that: on one host by a note that it has begun
+// with it, which the one who leaves looks for; between hosts because the other one listens no more.
 #pragma once
 
 #include <functional>
@@ -44,8 +45,8 @@ class Pairs {
   Pairs(const Pairs&) = delete;
   Pairs& operator=(const Pairs&) = delete;
 
-  /// The pair with another rank of the set, which is made if need be: between hosts that waits for the other rank. Fails as
-  /// the call would. Inside a call of the set.
+  /// The pair with another rank of the set, which is made if need be: between hosts that waits for the other rank. Fails
+  /// as the call would. Inside a call of the set.
   tl::expected<ProcessSet*, Failure> with(int rank, const Call& call, CallDeadline deadline);
 
   /// The set has been aborted: so are its pairs. From any thread.
@@ -59,8 +60,7 @@ class Pairs {
     std::unique_ptr<ProcessSet> set;
   };
 
-  std::unique_ptr<Pair> make(int rank, CallDeadline deadline,
-                             Result<std::unique_ptr<ProcessSet>>& joined) const;
+  Result<std::unique_ptr<Pair>> make(int rank, CallDeadline deadline) const;
   /// Notes for the other rank of this host that this one has begun.
   void note_begun(int other) const;
   /// Why the pair with this rank could not be made, after which the set is of no more use.

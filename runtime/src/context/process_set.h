@@ -35,8 +35,8 @@ struct SetSurroundings {
   FaultInjector& fault;  ///< of what happens while ranks are connected
   /// Of the job's ranks on this host; null for the set whose memory it is part of.
   const SharedHeap* heap;
-  bool
-      watches_deaths;  ///< of the processes of its ranks on this host: one set of a context does, and tells the others
+  /// Of the processes of its ranks on this host: one set of a context does, and tells the others.
+  bool watches_deaths;
 };
 
 /// Owns everything that joining the set made. The identity may be read from any thread; run() and leave() may be called

@@ -1,8 +1,8 @@
 // The slices that come from one partner: where each goes, and which of its bytes have been announced.
 //
-// A slice may come before this rank's own steps ask for it. If its chunk has been begun it is put aside, because what stands
-// behind it in its socket may be what they wait for. A slice of a chunk that has not been begun waits in its socket: so
-// no more is put aside than what the chunks that are on their way at once can bring.
+// A slice may come before this rank's own steps ask for it. If its chunk has been begun it is put aside, because what
+// stands behind it in its socket may be what they wait for. A slice of a chunk that has not been begun waits in its
+// socket: so no more is put aside than what the chunks that are on their way at once can bring.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class AwaitedSlices {
   enum class Fit {
     kHere,   ///< the piece goes where the claim says
     kLater,  ///< of a chunk that has not been begun
-    /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has come whole
-    /// is forgotten: announced again it is put aside, where begin_chunk() of the next call finds it.
+    /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has come
+    /// whole is forgotten: announced again it is put aside, where begin_chunk() of the next call finds it.
     kWrong,
   };
   struct Claim {
@@ -31,8 +31,8 @@ class AwaitedSlices {
     std::span<std::byte> to;
   };
 
-  /// From now on slices of this chunk, which are at most so long, are put aside if they come before they are awaited. Chunks
-  /// are begun in order. False if something was put aside in the last call that nobody has asked for.
+  /// From now on slices of this chunk, which are at most so long, are put aside if they come before they are awaited.
+  /// Chunks are begun in order. False if something was put aside in the last call that nobody has asked for.
   bool begin_chunk(std::uint64_t call, std::uint32_t chunk, std::size_t longest);
   /// The slice of frame's call, chunk and turn goes here, however it is cut. False if it has come and is of another length.
   bool await(const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);

@@ -31,8 +31,8 @@ class Lane {
   /// Takes further ones, which control has taken as well.
   void add(std::vector<PeerLink>& links);
 
-  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. Bytes must stay as they
-  /// are until pending is 0: then the kernel has them.
+  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. Bytes must stay as
+  /// they are until pending is 0: then the kernel has them.
   void post_send(int host, std::span<const std::byte> bytes, Pending& pending);
   /// The next bytes that the partner sends there. Bytes are being written until pending is 0.
   void post_receive(int host, std::span<std::byte> bytes, Pending& pending);

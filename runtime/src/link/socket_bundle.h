@@ -1,9 +1,9 @@
 // The data sockets of one rank to one partner on another host.
 //
-// A slice that is longer than a piece goes in pieces, each over the socket that has room for it next: one that is slow holds
-// up the piece that it has taken, and nothing else. Shorter slices go over the first socket alone, where the receiver
-// looks for them. The first socket is also an ordered stream: bytes without a frame arrive on it in the order in which they were
-// posted, for who knows what comes next.
+// A slice that is longer than a piece goes in pieces, each over the socket that has room for it next: one that is slow
+// holds up the piece that it has taken, and nothing else. Shorter slices go over the first socket alone, where the
+// receiver looks for them. The first socket is also an ordered stream: bytes without a frame arrive on it in the order in
+// which they were posted, for who knows what comes next.
 //
 // On each socket, pieces stand in the order in which their slices were posted.
 #pragma once

@@ -67,8 +67,8 @@ class LinkTransport {
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap,
                                                 const std::vector<LinkPartner>& partners,
                                                 const LinkTerms& terms) = 0;
-  /// After a connect() that has failed: what it had connected. Its partners take the end of a connection for a death, unless
-  /// they are told otherwise over it.
+  /// After a connect() that has failed: what it had connected. Its partners take the end of a connection for a death,
+  /// unless they are told otherwise over it.
   virtual std::vector<PeerLink> take_standing() = 0;
   /// Who a rank is, for sentences about one that is not connected.
   virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;

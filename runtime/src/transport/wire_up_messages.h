@@ -3,7 +3,8 @@
 //
 //   member -> leader   Hello
 //   leader -> member   Welcome, one MemberEntry per member; the descriptors of the shared memory and of the doorbell and
-//                      one pidfd per member travel with it, in batches of kMaxPassedFds, each further batch with one more byte
+//                      one pidfd per member travel with it, in batches of kMaxPassedFds, each further batch with one
+//                      more byte
 //   member -> leader   one byte: mapped
 //   leader -> member   one byte: everybody has mapped
 #pragma once
