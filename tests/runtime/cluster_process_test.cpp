@@ -160,9 +160,9 @@ TEST_CASE("hosts that want different numbers of data connections are told so") {
 namespace {
 
 /// Runs two allreduces of five chunks, in the second of which the planned victim dies, and checks what all others say.
-void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t staging_bytes = 4096) {
-  job.settings.staging_bytes = staging_bytes;
-  const std::uint64_t count = 5 * staging_bytes / sizeof(float);
+void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t bytes = 5 * 4096) {
+  if (!job.settings.staging_bytes) job.settings.staging_bytes = 4096;
+  const std::uint64_t count = bytes / sizeof(float);
   const auto ends = job.run([all_have_entered, count](RankPlace& place) {
     ddl_context* context = place.join();
     std::vector<float> values(count, 1.0f);
@@ -216,8 +216,9 @@ TEST_CASE("every rank of every host is told within a second who died") {
   // With CPUs enough a wait spins first, without it sleeps at once.
   job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
   const std::string point = GENERATE("before_publish", "after_publish", "in_round");
-  // An allreduce of five chunks exchanges once, compares, and exchanges in 4 + 3 rounds. In the second one, all have
-  // compared, and chunks are on their way.
+  // An allreduce of five chunks along the tree exchanges once, compares, and exchanges in 4 + 3 rounds. In the second
+  // one, all have compared, and chunks are on their way.
+  job.settings.algorithms = *AlgorithmOverrides::parse("allreduce=tree");
   const int passage = point == "in_round" ? 7 + 2 : 8 + 3;
   job.settings.fault = FaultPlan{"allreduce." + point, victim, passage};
   CAPTURE(sizes, victim, point);
@@ -229,10 +230,12 @@ TEST_CASE("every rank is told who died where slices go in pieces over several so
   ProcessJob job = job_on(sizes);
   job.settings.sockets_per_peer = 3;
   const int victim = GENERATE_COPY(range(0, job.ranks));
-  // Five chunks by units: eight rounds in each allreduce, and there are chunks that the victim has not begun.
+  // Five chunks of eight times the staging: eight rounds in each allreduce, and there are chunks that the victim has not
+  // begun.
+  job.settings.staging_bytes = 32 << 10;
   job.settings.fault = FaultPlan{"allreduce.in_round", victim, GENERATE(8 + 1, 8 + 3)};
   CAPTURE(sizes, victim);
-  check_death(job, victim, true, std::size_t{1} << 20);
+  check_death(job, victim, true, 5 * 8 * (32 << 10));
 }
 
 TEST_CASE("a rank that is stopped in a collective is waited for, and goes on where it was") {

@@ -1,6 +1,5 @@
 // Jobs on several hosts with ranks as threads: hosts that the test makes up, connected by TCP over loopback.
 #include <cstring>
-#include <mutex>
 
 #include "runtime/src/link/slice_frame.h"
 #include "runtime/support/conformance.h"
@@ -30,7 +29,6 @@ namespace {
 /// What every rank gets from collectives whose slices go in pieces, one after the other, as bytes.
 std::vector<std::vector<float>> results_with(ThreadJob job, int sockets, std::size_t count) {
   job.sockets_per_peer = sockets;
-  std::mutex mutex;
   std::vector<std::vector<float>> results(static_cast<std::size_t>(job.ranks));
   job.run([&](ddl_context*& context) {
     const int rank = ddl_rank(context), ranks = ddl_size(context);

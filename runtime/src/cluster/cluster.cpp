@@ -172,7 +172,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
   SliceBuffers& buffers = runs_[0].buffers();
   if (rides) {
     (void)work.gather(0, buffers);
-    buffers.resize(buffers.value.size());
+    buffers.received.resize(std::max(buffers.received.size(), buffers.value.size()));
   }
   const std::size_t own_bytes = rides ? buffers.value.size() : 0;
   std::vector<std::byte> scrap;
@@ -215,7 +215,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
 void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
   HostRun& run = run_of(chunk);
   Route route = work.gather(chunk, run.buffers());
-  lane_->begin_chunk(channel_.call().number, chunk, areas_.area_bytes);
+  lane_->begin_chunk(channel_.call().number, chunk, work.longest_slice());
   run.begin(*lane_, std::move(route), layout_.host_count(), work.combine(), channel_.call().number, chunk);
   end_running_ = chunk + 1;
   // Off to the kernel now; the rest goes on whenever this rank waits for its lane.

@@ -32,6 +32,8 @@ class ClusterCall {
   /// Its routes lead to hosts that are not neighbours in the tree.
   virtual bool needs_mesh() const { return false; }
   virtual Combine combine() const { return {}; }
+  /// What a lane sends or receives of a chunk in one go is never longer.
+  virtual std::size_t longest_slice() const { return area_bytes(); }
 
   /// Every rank, before the exchange: puts its part of the chunk into its input area.
   virtual void fill(std::uint64_t chunk, std::byte* input) = 0;

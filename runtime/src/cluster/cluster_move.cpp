@@ -109,7 +109,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     const ElementRange piece = move_.piece(root, root, chunk, per_chunk_);
     const ElementRange slice = even_part(piece.count, own_lane(), layout().lanes());
     const std::size_t bytes = slice.count * element_;
-    buffers.value.resize(bytes);
+    buffers.keep_value(bytes);
     if (own_host() == root_host_) {
       copy_bytes(buffers.value.data(), input_of(local_of(root)) + slice.first * element_, bytes);
     }
@@ -117,13 +117,13 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   }
   Stage stage;
   std::size_t sent = 0, arriving = 0;
-  buffers.value.clear();
+  buffers.keep_value(0);
   for (int distance = 1; distance < host_count(); ++distance) {
     const int host = (own_host() + distance) % host_count();
     // The same for every host, if it is shared, and so there once.
     const std::size_t first = move_.is_shared() ? 0 : sent;
     const std::size_t end = for_parts(own_host(), host, chunk, own_lane(), first, [&](const Part& part) {
-      if (buffers.value.size() < part.at + part.bytes) buffers.value.resize(part.at + part.bytes);
+      if (buffers.value.size() < part.at + part.bytes) buffers.keep_value(part.at + part.bytes);
       copy_bytes(buffers.value.data() + part.at,
                  input_of(local_of(part.from)) + input_at(part.to) + part.slice.first * element_, part.bytes);
     });

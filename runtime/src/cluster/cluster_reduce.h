@@ -30,6 +30,7 @@ class ClusterReduce final : public ClusterCall {
     return algorithm_ == Algorithm::kUnits || algorithm_ == Algorithm::kRing;
   }
   Combine combine() const override;
+  std::size_t longest_slice() const override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
   void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;
@@ -44,6 +45,10 @@ class ClusterReduce final : public ClusterCall {
  private:
   /// One unit a host: its bytes.
   std::vector<std::size_t> units_of(const ElementRange& slice) const;
+  /// Where the chunk's result is to be, if its value may be made there of this rank's input alone: then it is sent from
+  /// there, and what comes is merged there. Every operation makes of two inputs what it would make of them when each has
+  /// been brought into its one form before (a NaN, a truth value). Otherwise null.
+  std::byte* partials_in_result(std::uint64_t chunk) const;
   bool takes_here() const { return root_host_ < 0 || root_host_ == own_host(); }
 
   const Request& request_;
@@ -51,8 +56,8 @@ class ClusterReduce final : public ClusterCall {
   std::size_t partial_;  ///< bytes of an element on its way between hosts
   int ranks_;
   int root_host_ = -1;  ///< -1: all hosts take the result
-  Chunking chunking_;
   Algorithm algorithm_;
+  Chunking chunking_;
 };
 
 class ClusterReduceScatter final : public ClusterCall {

@@ -20,7 +20,7 @@ bool merges(const Transfer& transfer) {
 
 void SliceBuffers::merge(Merge how, const Combine& combine) {
   if (how == Merge::kReplace) {
-    value.swap(received);
+    std::memcpy(value.data(), received.data(), value.size());
     return;
   }
   merge_range(how, {0, value.size()}, 0, combine);
@@ -104,10 +104,11 @@ void HostRun::post_receives() {
       if (transfer.recv.count == 0) continue;
       // A value that only takes the place of what was there goes there at once. What was there has been sent: who sends
       // the new value has it from those who had the old one.
-      std::vector<std::byte>& into = transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
+      const std::span<std::byte> into =
+          transfer.merge == Merge::kReplace ? buffers_.value : std::span(buffers_.received);
       const std::size_t first = merges(transfer) ? *aside++ : transfer.recv.first;
       lane_->post_slice(transfer.host, frame(stage, transfer.host, &Transfer::recv),
-                        std::span(into).subspan(first, transfer.recv.count), pending_[stage]);
+                        into.subspan(first, transfer.recv.count), pending_[stage]);
     }
   }
 }
@@ -116,7 +117,7 @@ void HostRun::post_sends() {
   for (const Transfer& transfer : route_[stage_].transfers) {
     if (transfer.send.count == 0) continue;
     lane_->post_slice_send(transfer.host, frame(stage_, transfer.host, &Transfer::send),
-                           std::span(buffers_.value).subspan(transfer.send.first, transfer.send.count),
+                           buffers_.value.subspan(transfer.send.first, transfer.send.count),
                            pending_[stage_]);
   }
 }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,21 +25,26 @@ struct Combine {
 };
 
 /// The bytes of one slice, and room to receive others beside it. Memory is kept for the next slice.
-struct SliceBuffers {
-  std::vector<std::byte> value;
+class SliceBuffers {
+ public:
+  std::span<std::byte> value;
   std::vector<std::byte> received;
 
-  /// For a value that is merged as a whole.
-  void resize(std::size_t bytes) {
-    value.resize(bytes);
-    received.resize(bytes);
+  /// The value is so long and stands in memory of its own, with what stood there before.
+  void keep_value(std::size_t bytes) {
+    if (own_.size() < bytes) own_.resize(bytes);
+    value = std::span(own_).first(bytes);
   }
+
   /// Makes one value of the own and the received one.
   void merge(Merge how, const Combine& combine);
   /// The same of a range of the value, not replaced, and as much of what was received from aside on.
   void merge_range(Merge how, ByteRange range, std::size_t aside, const Combine& combine);
   /// Makes one of every host's values, as Stage::combines_all says.
   void combine_all(const Stage& stage, int hosts, const Combine& combine);
+
+ private:
+  std::vector<std::byte> own_;
 };
 
 /// Not movable while it runs: its buffers are being sent and written.

@@ -33,11 +33,17 @@ constexpr Rule kRules[] = {
     // a step and 1 Gbit/s, 17 to 32 hosts are even from 19 to 28 KiB on, at 10 Gbit/s from ten times as much.
     {64 << 10, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHalving},
     {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
+    // Two hosts send each other as many bytes either way, and the tree takes half the steps; what is long gains from
+    // combining on both.
+    {0, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
+    {192 << 10, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
     {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kWhole},
     {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kSlices},
     {0, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
     {64 << 10, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHalving},
     {16 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
+    {0, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
+    {192 << 10, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
 };
 
 /// What a user may name.
