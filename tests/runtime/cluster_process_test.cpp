@@ -189,12 +189,14 @@ void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t 
   });
   const auto& dead = ends[static_cast<std::size_t>(victim)];
   CHECK(dead.signal == SIGKILL);
+  const bool by_tree = job.settings.algorithms.of(CallKind::kAllreduce) == Algorithm::kTree;
+  const std::string named = by_tree ? "by tree, " : "";
   for (std::size_t rank = 0; rank < ends.size(); ++rank) {
     if (static_cast<int>(rank) == victim) continue;
     CAPTURE(rank, ends[rank].report);
     CHECK(ends[rank].exit_code == 0);
     const std::string died = name_of(victim, dead.pid) + " died ",
-                      what = " (sum, float32, " + std::to_string(count) + " elements)";
+                      what = " (sum, " + named + "float32, " + std::to_string(count) + " elements)";
     if (all_have_entered) {
       CHECK(ends[rank].report == died + "during allreduce #2" + what);
     } else {

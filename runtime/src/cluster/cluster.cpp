@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
+#include "runtime/src/cluster/cluster_direct_move.h"
 #include "runtime/src/cluster/cluster_move.h"
 #include "runtime/src/cluster/cluster_reduce.h"
+#include "runtime/src/cluster/cluster_small_move.h"
 #include "runtime/src/collective/alltoallv.h"
 #include "runtime/src/collective/element.h"
 
@@ -80,8 +83,14 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
 
 Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element,
                       const std::byte* send, std::byte* recv, CallDeadline deadline) {
-  ClusterMove work(place(), blocks, element, send, recv);
-  return run(work, request.call, deadline);
+  const auto run_as = [&]<class Move>(std::type_identity<Move>) {
+    Move work(place(), blocks, element, send, recv);
+    return run(work, request.call, deadline);
+  };
+  if (ClusterSmallMove::serves(place(), blocks, element))
+    return run_as(std::type_identity<ClusterSmallMove>());
+  if (layout_.largest_host() == 1) return run_as(std::type_identity<ClusterDirectMove>());
+  return run_as(std::type_identity<ClusterMove>());
 }
 
 Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
@@ -172,7 +181,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
   SliceBuffers& buffers = runs_[0].buffers();
   if (rides) {
     (void)work.gather(0, buffers);
-    buffers.received.resize(std::max(buffers.received.size(), buffers.value.size()));
+    buffers.keep_received(buffers.value.size());
   }
   const std::size_t own_bytes = rides ? buffers.value.size() : 0;
   std::vector<std::byte> scrap;
@@ -199,8 +208,8 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
       if (is_usable && other.payload_bytes != own_bytes)
         return lane_->out_of_step(step.host, channel_.call());
       if (!is_usable) scrap.resize(other.payload_bytes);
-      lane_->post_receive(
-          step.host, is_usable ? std::span(buffers.received).first(own_bytes) : std::span(scrap), receiving);
+      lane_->post_receive(step.host, is_usable ? buffers.received.first(own_bytes) : std::span(scrap),
+                          receiving);
       if (auto driven = drive([&] { return receiving == 0 && sending == 0; }); !driven) return driven;
       if (is_usable && own_bytes > 0) buffers.merge(step.merge, work.combine());
       verdict = merged;
@@ -214,6 +223,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
 
 void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
   HostRun& run = run_of(chunk);
+  run.buffers().received = {};
   Route route = work.gather(chunk, run.buffers());
   lane_->begin_chunk(channel_.call().number, chunk, work.longest_slice());
   run.begin(*lane_, std::move(route), layout_.host_count(), work.combine(), channel_.call().number, chunk);

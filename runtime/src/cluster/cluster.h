@@ -9,8 +9,11 @@
 // The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are on their way at once.
 //
 // Before any of that, the ranks compare what they called: on each host by the first exchange, between hosts by frames that
-// go through the steps of an allreduce. The first chunk of a small allreduce rides on these frames, so it costs no more
-// than one trip along the tree. Nothing is written to a user's buffer before the comparison has ended.
+// go through the steps of an allreduce. The first chunk of a small allreduce rides on these frames, and so does all that a
+// collective moves if it is little, so it costs no more than one trip along the tree. Nothing is written to a user's
+// buffer before the comparison has ended.
+//
+// A rank that is alone on its host needs no slot: it works on the caller's buffers as far as it can.
 //
 // No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been carried and sent
 // completely. Of all slices that ranks wait for, consider one of the lowest chunk: the rank that it is awaited from either

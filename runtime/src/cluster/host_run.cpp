@@ -4,7 +4,9 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <string>
 
+#include "base/error.h"
 #include "runtime/src/collective/element.h"
 #include "runtime/src/collective/reduce_kernel.h"
 
@@ -92,12 +94,13 @@ void HostRun::post_receives() {
       if (merges(transfer)) {
         asides_.push_back(room);
         room += transfer.recv.count;
-      } else if (transfer.merge == Merge::kAside) {
+      } else if (transfer.merge == Merge::kAside && transfer.recv.count > 0) {
         room = std::max(room, transfer.recv.first + transfer.recv.count);
       }
     }
   }
-  if (buffers_.received.size() < room) buffers_.received.resize(room);
+  if (buffers_.received.empty()) buffers_.keep_received(room);
+  DDL_CHECK(buffers_.received.size() >= room, std::to_string(room) + " bytes");
   auto aside = asides_.cbegin();
   for (std::size_t stage = 0; stage < route_.size(); ++stage) {
     for (const Transfer& transfer : route_[stage].transfers) {
@@ -105,7 +108,7 @@ void HostRun::post_receives() {
       // A value that only takes the place of what was there goes there at once. What was there has been sent: who sends
       // the new value has it from those who had the old one.
       const std::span<std::byte> into =
-          transfer.merge == Merge::kReplace ? buffers_.value : std::span(buffers_.received);
+          transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
       const std::size_t first = merges(transfer) ? *aside++ : transfer.recv.first;
       lane_->post_slice(transfer.host, frame(stage, transfer.host, &Transfer::recv),
                         into.subspan(first, transfer.recv.count), pending_[stage]);

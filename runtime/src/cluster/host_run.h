@@ -24,17 +24,17 @@ struct Combine {
   ddl_op op = DDL_SUM;
 };
 
-/// The bytes of one slice, and room to receive others beside it. Memory is kept for the next slice.
+/// The bytes of one slice, and room to receive others beside it: in memory that is kept for the next slice, or in the
+/// caller's.
 class SliceBuffers {
  public:
   std::span<std::byte> value;
-  std::vector<std::byte> received;
+  std::span<std::byte> received;
 
   /// The value is so long and stands in memory of its own, with what stood there before.
-  void keep_value(std::size_t bytes) {
-    if (own_.size() < bytes) own_.resize(bytes);
-    value = std::span(own_).first(bytes);
-  }
+  void keep_value(std::size_t bytes) { value = first_of(own_value_, bytes); }
+  /// The same of what is received.
+  void keep_received(std::size_t bytes) { received = first_of(own_received_, bytes); }
 
   /// Makes one value of the own and the received one.
   void merge(Merge how, const Combine& combine);
@@ -44,7 +44,13 @@ class SliceBuffers {
   void combine_all(const Stage& stage, int hosts, const Combine& combine);
 
  private:
-  std::vector<std::byte> own_;
+  static std::span<std::byte> first_of(std::vector<std::byte>& memory, std::size_t bytes) {
+    if (memory.size() < bytes) memory.resize(bytes);
+    return std::span(memory).first(bytes);
+  }
+
+  std::vector<std::byte> own_value_;
+  std::vector<std::byte> own_received_;
 };
 
 /// Not movable while it runs: its buffers are being sent and written.

@@ -11,6 +11,9 @@
 namespace ddl::runtime {
 namespace {
 
+/// How long a call that fails waits until its rank's partners on other hosts have been told.
+constexpr std::chrono::seconds kForwarding{1};
+
 /// What a collective of the parent says when it fails while a set is made: the cause, if that is an abort.
 Failure failure_in(const ProcessSet& parent, const Error& error) {
   return parent.is_aborted() ? parent.notice().describe(parent.call(), true) : to_failure(error);
@@ -67,14 +70,22 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
       tells_first_ = false;
       set.bootstrap().tell_launcher(contract::kFirstCollectiveEvent);
     }
-  } else if (!outcome && set.is_aborted()) {
-    world_->wait_forwarded();
   }
+  return let_out(set, std::move(outcome));
+}
+
+Outcome Context::let_out(const ProcessSet& set, Outcome outcome) const {
+  if (outcome || !set.is_aborted()) return outcome;
+  world_->tell(set.notice());
+  tell_sets(set.notice());
+  const Deadline deadline = Deadline::after(kForwarding);
+  world_->wait_forwarded(deadline);
+  for (const auto& other : sets()) other->wait_forwarded(deadline);
   return outcome;
 }
 
 Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id) {
-  return parent.run(0.0, [&](CallDeadline deadline) -> Outcome {
+  const auto make = [&](CallDeadline deadline) -> Outcome {
     std::vector<std::uint64_t> names(list.begin(), list.end());
     Request compare;
     compare.call.kind = CallKind::kMakeSets;
@@ -82,11 +93,12 @@ Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list
     compare.call.counts = digest_of(names) | 1;
     if (auto same = parent.collective(compare, deadline); !same) return same;
     return join_set(parent, {list.begin(), list.end()}, deadline, id);
-  });
+  };
+  return let_out(parent, parent.run(0.0, make));
 }
 
 Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) {
-  return parent.run(0.0, [&](CallDeadline deadline) -> Outcome {
+  const auto split = [&](CallDeadline deadline) -> Outcome {
     Request compare;
     compare.call.kind = CallKind::kMakeSets;
     if (auto same = parent.collective(compare, deadline); !same) return same;
@@ -98,7 +110,8 @@ Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) 
     for (std::size_t rank = 0; rank < all.size(); ++rank)
       std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
     return join_set(parent, members_of_color(all, parent.rank()), deadline, id);
-  });
+  };
+  return let_out(parent, parent.run(0.0, split));
 }
 
 Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,

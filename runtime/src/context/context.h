@@ -68,6 +68,9 @@ class Context {
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
   /// The world has been aborted: so is everything.
   void tell_sets(const AbortNotice& notice) const;
+  /// What a call of the set came to. If that is an abort the program may end now, and with it the connections of all sets:
+  /// it is let out only when those at their other ends have been told the true cause.
+  Outcome let_out(const ProcessSet& set, Outcome outcome) const;
 
   Settings settings_;
   TransportMaker transports_;

@@ -49,11 +49,11 @@ tl::expected<ProcessSet*, Failure> Pairs::with(int rank, const Call& call, CallD
   return set;
 }
 
-Result<std::unique_ptr<Pairs::Pair>> Pairs::make(int rank, CallDeadline deadline) const {
+Result<std::shared_ptr<Pairs::Pair>> Pairs::make(int rank, CallDeadline deadline) const {
   const Membership& set = parent_.bootstrap.membership();
   const int other_host = set.layout.host_of(rank);
   const int other = other_host == set.layout.own ? set.layout.local_rank(rank) : -1;
-  auto pair = std::make_unique<Pair>();
+  auto pair = std::make_shared<Pair>();
   pair->transports.within_host = [this, other](const Membership&, FaultInjector&) {
     return std::make_unique<PairMemory>(parent_.group, other);
   };
@@ -115,8 +115,21 @@ void Pairs::tell(const AbortNotice& notice) const {
   for (const auto& [rank, pair] : pairs_) pair->set->tell(notice);
 }
 
+void Pairs::wait_forwarded(const AbortNotice& notice, Deadline deadline) const {
+  // What the watching thread tells them is what is waited for, so not under the lock.
+  std::map<int, std::shared_ptr<Pair>> pairs;
+  {
+    const std::lock_guard lock(mutex_);
+    pairs = pairs_;
+  }
+  for (const auto& [rank, pair] : pairs) {
+    pair->set->tell(notice);
+    pair->set->wait_forwarded(deadline);
+  }
+}
+
 void Pairs::leave() {
-  std::map<int, std::unique_ptr<Pair>> pairs;
+  std::map<int, std::shared_ptr<Pair>> pairs;
   {
     const std::lock_guard lock(mutex_);
     pairs.swap(pairs_);

@@ -51,6 +51,8 @@ class Pairs {
 
   /// The set has been aborted: so are its pairs. From any thread.
   void tell(const AbortNotice& notice) const;
+  /// The same, and waits until the other ranks have been told, or the deadline has passed. Not on the watching thread.
+  void wait_forwarded(const AbortNotice& notice, Deadline deadline) const;
   /// Leaves all pairs, when tell() is called no more and the set has been left on this host.
   void leave();
 
@@ -60,7 +62,7 @@ class Pairs {
     std::unique_ptr<ProcessSet> set;
   };
 
-  Result<std::unique_ptr<Pair>> make(int rank, CallDeadline deadline) const;
+  Result<std::shared_ptr<Pair>> make(int rank, CallDeadline deadline) const;
   /// Notes for the other rank of this host that this one has begun.
   void note_begun(int other) const;
   /// Why the pair with this rank could not be made, after which the set is of no more use.
@@ -68,7 +70,7 @@ class Pairs {
 
   PairsParent parent_;
   mutable std::mutex mutex_;
-  std::map<int, std::unique_ptr<Pair>> pairs_;  ///< by rank of the set; guarded by mutex_
+  std::map<int, std::shared_ptr<Pair>> pairs_;  ///< by rank of the set; guarded by mutex_
 };
 
 }  // namespace ddl::runtime

@@ -13,8 +13,6 @@
 namespace ddl::runtime {
 namespace {
 
-/// How long a call that fails waits until its partners on other hosts have been told.
-constexpr std::chrono::seconds kForwarding{1};
 /// How long a rank that leaves waits until its partners have heard it: they may be without a CPU for long, and what is
 /// closed before that looks like a death.
 constexpr std::chrono::seconds kFarewell{10};
@@ -280,17 +278,15 @@ Outcome ProcessSet::note(Outcome outcome) {
       outcome.error().status == DDL_ERROR_UNSUPPORTED || outcome.error().status == DDL_ERROR_BOOTSTRAP) {
     return outcome;
   }
-  if (abort_.is_raised()) {
-    // The program may end now. Before that, its partners must have heard the true cause.
-    on_abort_(notice());
-    wait_forwarded();
-  }
+  if (abort_.is_raised()) on_abort_(notice());
   ended_by_ = outcome.error().message;
   return outcome;
 }
 
-void ProcessSet::wait_forwarded() {
-  if (control_ && abort_.is_raised()) control_->wait_forwarded(Deadline::after(kForwarding));
+void ProcessSet::wait_forwarded(Deadline deadline) {
+  if (!abort_.is_raised()) return;
+  if (control_) control_->wait_forwarded(deadline);
+  pairs_->wait_forwarded(notice(), deadline);
 }
 
 Outcome ProcessSet::leave() {

@@ -93,8 +93,9 @@ class ProcessSet {
   void pass(CallKind during, FaultPoint point) { fault_.pass(during, point); }
   /// The last call that was begun; inside run().
   const Call& call() const { return channel_.call(); }
-  /// The partners on other hosts know of the abort, or the time for it is over. Not on the watching thread.
-  void wait_forwarded();
+  /// Of a set that has been aborted: waits until the partners on other hosts, those of its pairs as well, have been told,
+  /// or the deadline has passed. Not on the watching thread.
+  void wait_forwarded(Deadline deadline);
 
   /// The shared heap of the ranks of this host, if this set's memory holds it.
   SharedHeap& heap() { return heap_; }
@@ -147,7 +148,7 @@ class ProcessSet {
   std::vector<Watch> watches_of_links(std::size_t first);
   void tell_links(const std::vector<PeerLink>& links) const;
   Outcome check_usable(const CallLock& lock) const;
-  /// Remembers the first failure that ended the set, and lets it out only when the partners know of it.
+  /// Remembers the first failure that ended the set.
   Outcome note(Outcome outcome);
 
   SetSurroundings around_;
