@@ -108,10 +108,15 @@ make_networks() {
 # Hosts get new networks, which know of no earlier connection.
 connect_hosts() {
   local name
-  for name in "$@"; do ip netns add "$name"; done
+  for name in "$@"; do ip netns add "$name" && use_cubic "$name"; done
   for name in "$@"; do cable_commands "$name"; done | ip -batch -
   for name in "$@"; do host_commands "$name" | ip -n "$name" -batch -; done
   [[ " $* " != *" node1 "* ]] || connect_inner
+}
+# What clusters have, whatever this machine does: figures are compared over it. BBR, which paces itself by what it takes for
+# the network's rate, has two speeds between namespaces, for anybody's program.
+use_cubic() {
+  nsenter --net="/run/netns/$1" sh -c 'echo cubic >/proc/sys/net/ipv4/tcp_congestion_control' 2>/dev/null || true
 }
 disconnect_host() {
   # The namespace itself would take the links with it, but later.
