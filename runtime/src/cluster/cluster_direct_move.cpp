@@ -29,7 +29,7 @@ ClusterDirectMove::ClusterDirectMove(ClusterPlace place, const BlockMove& move, 
 
 std::size_t ClusterDirectMove::longest_slice() const {
   // A host that passes a broadcast on waits for the whole of a chunk first.
-  constexpr std::size_t kAreas = 8;
+  constexpr std::size_t kAreas = 4;
   return is_broadcast_ && host_count() > 2 ? area_bytes() : kAreas * area_bytes();
 }
 

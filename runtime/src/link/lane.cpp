@@ -1,6 +1,7 @@
 #include "runtime/src/link/lane.h"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 
@@ -11,6 +12,8 @@ namespace {
 /// woken costs about 10 us. Where ranks of several hosts or jobs share a CPU, unknown to each other, each would otherwise
 /// keep the one that it waits for from running.
 constexpr std::chrono::microseconds kLongestSpin{30};
+/// Looks at the sockets before a spinning wait gives its CPU to whoever else is there, at each further one.
+constexpr int kLooksAlone = 4;
 
 /// How long a rank whose data connection ended waits to hear over control what happened. A death closes both.
 constexpr std::chrono::seconds kVerdict{10};
@@ -148,8 +151,12 @@ Outcome Lane::Wait::once() {
   if (spins_anew_) {
     spins_anew_ = false;
     spin_until_ = Deadline::after(spin_);
+    looks_ = 0;
   }
-  if (!spin_until_.has_passed()) return {};
+  if (!spin_until_.has_passed()) {
+    if (++looks_ > kLooksAlone) ::sched_yield();
+    return {};
+  }
   return sleep();
 }
 
