@@ -65,7 +65,9 @@ class ClusterReduceScatter final : public ClusterCall {
   /// request outlives this.
   ClusterReduceScatter(ClusterPlace place, const Request& request);
   std::uint64_t chunks() const override;
-  bool needs_mesh() const override { return true; }
+  /// All of it, if it is little: every host then gets what the others are to have as well.
+  bool first_rides() const override { return rides_; }
+  bool needs_mesh() const override { return !rides_; }
   Combine combine() const override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
@@ -81,6 +83,7 @@ class ClusterReduceScatter final : public ClusterCall {
   std::size_t partial_;
   BlockMove move_;
   std::uint64_t per_chunk_;  ///< elements for each rank
+  bool rides_;
 };
 
 }  // namespace ddl::runtime

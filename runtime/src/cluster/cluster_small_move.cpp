@@ -7,9 +7,6 @@
 namespace ddl::runtime {
 namespace {
 
-/// A step more between hosts takes about as long as this.
-constexpr std::uint64_t kMostBytes = 8 << 10;
-
 std::uint64_t elements_of(const BlockMove& move, int sender) {
   if (move.is_shared()) return move.count(sender, move.a_receiver());
   return move.sends(sender) ? move.send_offset(sender, move.ranks()) : 0;
@@ -18,7 +15,7 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 }  // namespace
 
 bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, std::size_t element) {
-  const std::uint64_t most = std::min<std::uint64_t>(kMostBytes, place.areas.area_bytes) / element;
+  const std::uint64_t most = std::min(kMostRidingBytes, place.areas.area_bytes) / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.ranks() && sum <= most; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
