@@ -232,12 +232,12 @@ TEST_CASE("every rank is told who died where slices go in pieces over several so
   ProcessJob job = job_on(sizes);
   job.settings.sockets_per_peer = 3;
   const int victim = GENERATE_COPY(range(0, job.ranks));
-  // Five chunks of eight times the staging: eight rounds in each allreduce, and there are chunks that the victim has not
+  // Five chunks of four times the staging: eight rounds in each allreduce, and there are chunks that the victim has not
   // begun.
-  job.settings.staging_bytes = 32 << 10;
+  job.settings.staging_bytes = 64 << 10;
   job.settings.fault = FaultPlan{"allreduce.in_round", victim, GENERATE(8 + 1, 8 + 3)};
   CAPTURE(sizes, victim);
-  check_death(job, victim, true, 5 * 8 * (32 << 10));
+  check_death(job, victim, true, 5 * 4 * (64 << 10));
 }
 
 TEST_CASE("a rank that is stopped in a collective is waited for, and goes on where it was") {
