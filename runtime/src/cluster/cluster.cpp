@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "runtime/src/cluster/cluster_direct_move.h"
 #include "runtime/src/cluster/cluster_move.h"
@@ -83,14 +82,17 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
 
 Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element,
                       const std::byte* send, std::byte* recv, CallDeadline deadline) {
-  const auto run_as = [&]<class Move>(std::type_identity<Move>) {
-    Move work(place(), blocks, element, send, recv);
+  const MoveInBuffers here{blocks, element, send, recv};
+  if (ClusterSmallMove::serves(place(), blocks, element)) {
+    ClusterSmallMove work(place(), here);
     return run(work, request.call, deadline);
-  };
-  if (ClusterSmallMove::serves(place(), blocks, element))
-    return run_as(std::type_identity<ClusterSmallMove>());
-  if (layout_.largest_host() == 1) return run_as(std::type_identity<ClusterDirectMove>());
-  return run_as(std::type_identity<ClusterMove>());
+  }
+  if (layout_.largest_host() == 1) {
+    ClusterDirectMove work(place(), here);
+    return run(work, request.call, deadline);
+  }
+  ClusterMove work(place(), here);
+  return run(work, request.call, deadline);
 }
 
 Outcome Cluster::scan(const Request& request, CallDeadline deadline) {

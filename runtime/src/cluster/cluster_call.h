@@ -84,6 +84,9 @@ class ClusterCall {
     return place_.areas.result(place_.channel.slot(lane));
   }
   std::size_t area_bytes() const { return place_.areas.area_bytes; }
+  /// How long a slice is best where every rank is alone on its host, so that none lies in an area, and nobody waits for
+  /// the whole of it to pass it on.
+  std::size_t unstaged_bytes() const { return 4 * area_bytes(); }
 
  private:
   ClusterPlace place_;

@@ -8,29 +8,26 @@
 namespace ddl::runtime {
 namespace {
 
-/// A route sends from what it may also receive into.
+/// A route sends from what it may also receive into; here nothing is.
 std::span<std::byte> sent_from(const std::byte* bytes, std::size_t size) {
-  return {const_cast<std::byte*>(bytes),
-          size};  // NOLINT(cppcoreguidelines-pro-type-const-cast): nothing is received there
+  return {const_cast<std::byte*>(bytes), size};
 }
 
 }  // namespace
 
-ClusterDirectMove::ClusterDirectMove(ClusterPlace place, const BlockMove& move, std::size_t element,
-                                     const std::byte* send, std::byte* recv)
+ClusterDirectMove::ClusterDirectMove(ClusterPlace place, const MoveInBuffers& work)
     : ClusterCall(place),
-      move_(move),
-      element_(element),
-      send_(send),
-      recv_(recv),
-      is_broadcast_(move.is_shared() && move.only_sender().has_value()),
-      receives_aside_(send == recv && !move.is_shared() && !move.only_sender()),
-      per_chunk_(longest_slice() / element) {}
+      move_(work.move),
+      element_(work.element),
+      send_(work.send),
+      recv_(work.recv),
+      is_broadcast_(work.move.is_broadcast()),
+      receives_aside_(work.send == work.recv && !work.move.is_shared() && !work.move.only_sender()),
+      per_chunk_(longest_slice() / work.element) {}
 
 std::size_t ClusterDirectMove::longest_slice() const {
   // A host that passes a broadcast on waits for the whole of a chunk first.
-  constexpr std::size_t kAreas = 4;
-  return is_broadcast_ && host_count() > 2 ? area_bytes() : kAreas * area_bytes();
+  return is_broadcast_ && host_count() > 2 ? area_bytes() : unstaged_bytes();
 }
 
 ByteRange ClusterDirectMove::in_send(int from, int to, std::uint64_t chunk) const {

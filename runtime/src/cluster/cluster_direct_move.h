@@ -14,9 +14,8 @@ namespace ddl::runtime {
 
 class ClusterDirectMove final : public ClusterCall {
  public:
-  /// Every rank is alone on its host. send and recv are the caller's; move outlives this.
-  ClusterDirectMove(ClusterPlace place, const BlockMove& move, std::size_t element, const std::byte* send,
-                    std::byte* recv);
+  /// Every rank is alone on its host.
+  ClusterDirectMove(ClusterPlace place, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
   bool needs_mesh() const override { return !is_broadcast_; }
   std::size_t longest_slice() const override;

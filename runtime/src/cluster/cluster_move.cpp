@@ -34,16 +34,15 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
 
 }  // namespace
 
-ClusterMove::ClusterMove(ClusterPlace place, const BlockMove& move, std::size_t element,
-                         const std::byte* send, std::byte* recv)
+ClusterMove::ClusterMove(ClusterPlace place, const MoveInBuffers& work)
     : ClusterCall(place),
-      move_(move),
-      element_(element),
-      send_(send),
-      recv_(recv),
-      is_broadcast_(move.is_shared() && move.only_sender().has_value()),
-      root_host_(is_broadcast_ ? layout().host_of(*move.only_sender()) : 0),
-      per_chunk_(elements_per_chunk(move, layout(), area_bytes() / element)) {}
+      move_(work.move),
+      element_(work.element),
+      send_(work.send),
+      recv_(work.recv),
+      is_broadcast_(work.move.is_broadcast()),
+      root_host_(is_broadcast_ ? layout().host_of(*work.move.only_sender()) : 0),
+      per_chunk_(elements_per_chunk(work.move, layout(), area_bytes() / work.element)) {}
 
 template <class Each>
 std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chunk, int lane, std::size_t at,

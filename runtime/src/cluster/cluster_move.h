@@ -15,9 +15,7 @@ namespace ddl::runtime {
 
 class ClusterMove final : public ClusterCall {
  public:
-  /// send and recv are the caller's; move outlives this.
-  ClusterMove(ClusterPlace place, const BlockMove& move, std::size_t element, const std::byte* send,
-              std::byte* recv);
+  ClusterMove(ClusterPlace place, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
   bool needs_mesh() const override { return !is_broadcast_; }
   void fill(std::uint64_t chunk, std::byte* input) override;

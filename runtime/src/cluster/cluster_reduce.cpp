@@ -32,11 +32,7 @@ ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
 }
 
 std::size_t ClusterReduce::longest_slice() const {
-  // Where every rank is alone on its host nothing lies in the areas. Units go two ways only, however long they are;
-  // along a tree a host would have to wait for the whole of a longer chunk.
-  constexpr std::size_t kAreas = 4;
-  const bool goes_in_units = algorithm_ == Algorithm::kUnits && layout().largest_host() == 1;
-  return goes_in_units ? kAreas * area_bytes() : area_bytes();
+  return algorithm_ == Algorithm::kUnits && layout().largest_host() == 1 ? unstaged_bytes() : area_bytes();
 }
 
 Combine ClusterReduce::combine() const { return combine_of(request_); }

@@ -24,9 +24,8 @@ bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, 
   return sum > 0 && sum <= most;
 }
 
-ClusterSmallMove::ClusterSmallMove(ClusterPlace place, const BlockMove& move, std::size_t element,
-                                   const std::byte* send, std::byte* recv)
-    : ClusterCall(place), move_(move), element_(element), send_(send), recv_(recv) {}
+ClusterSmallMove::ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work)
+    : ClusterCall(place), move_(work.move), element_(work.element), send_(work.send), recv_(work.recv) {}
 
 std::size_t ClusterSmallMove::bytes_of(int sender) const {
   return static_cast<std::size_t>(elements_of(move_, sender)) * element_;

@@ -18,9 +18,8 @@ class ClusterSmallMove final : public ClusterCall {
   /// Whether it is little enough. Alike on all ranks.
   static bool serves(const ClusterPlace& place, const BlockMove& move, std::size_t element);
 
-  /// serves() it; send and recv are the caller's; move outlives this.
-  ClusterSmallMove(ClusterPlace place, const BlockMove& move, std::size_t element, const std::byte* send,
-                   std::byte* recv);
+  /// serves() it.
+  ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return 1; }
   bool first_rides() const override { return true; }
   Combine combine() const override { return {DDL_UINT8, DDL_BIT_OR}; }

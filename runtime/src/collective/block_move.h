@@ -11,6 +11,7 @@
 // Pure values, alike on every rank but for own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -46,6 +47,8 @@ class BlockMove {
   }
   bool sends(int rank) const { return only_sender_ < 0 || rank == only_sender_; }
   bool receives(int rank) const { return only_receiver_ < 0 || rank == only_receiver_; }
+  /// One rank has the same for all.
+  bool is_broadcast() const { return is_shared_ && only_sender_ >= 0 && only_receiver_ < 0; }
   /// One that receives.
   int a_receiver() const { return only_receiver_ < 0 ? 0 : only_receiver_; }
   /// How many different blocks a sender has at most.
@@ -76,6 +79,14 @@ class BlockMove {
   bool is_shared_ = false;
   int only_sender_ = -1;  ///< -1: all send
   int only_receiver_ = -1;
+};
+
+/// A move in one rank's buffers; move outlives it.
+struct MoveInBuffers {
+  const BlockMove& move;
+  std::size_t element;    ///< bytes of one
+  const std::byte* send;  ///< the blocks that this rank has for others
+  std::byte* recv;        ///< where it wants theirs
 };
 
 }  // namespace ddl::runtime
