@@ -162,8 +162,7 @@ int main(int argc, char** argv) {
       "  ddl-bench gradients --model bert-base\n"
       "  ddl-bench model --from allreduce.json\n"
       "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that one. Where there "
-      "can be none "
-      "they print why and exit with 77.\n"
+      "can be none they print why and exit with 77. A wrong call exits with 2.\n"
       "A lost comparison is printed as lost; an entrant that cannot run is printed with the reason.");
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) names.push_back(benchmark.name);

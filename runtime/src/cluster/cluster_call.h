@@ -1,6 +1,7 @@
 // What a collective does with a chunk when a job has several hosts: the part that differs between them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,9 +20,13 @@ struct ClusterPlace {
   Channel& channel;
 };
 
-/// What rides on the comparison of the calls instead of going on its own after it: sending so much to hosts that do not
-/// need it takes about as long as a step more.
-inline constexpr std::size_t kMostRidingBytes = 8 << 10;
+/// What rides on the comparison of the calls at most, instead of going on its own after it: sending so much to hosts that
+/// do not need it takes about as long as a step more. Two hosts send it each other once. More merge it on its way, and
+/// each passes on all of it.
+inline std::size_t most_riding_bytes(const ClusterPlace& place) {
+  const std::size_t measured = place.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
+  return std::min(measured, place.areas.area_bytes);
+}
 
 class ClusterCall {
  public:

@@ -116,8 +116,7 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& re
           std::min<std::uint64_t>(move_.longest(),
                                   area_bytes() / partial_ / static_cast<std::size_t>(move_.ranks())),
           1)),
-      rides_(chunks() == 1 &&
-             move_.send_offset(0, move_.ranks()) * partial_ <= std::min(kMostRidingBytes, area_bytes())) {}
+      rides_(chunks() == 1 && move_.send_offset(0, move_.ranks()) * partial_ <= most_riding_bytes(place)) {}
 
 std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 

@@ -15,7 +15,7 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 }  // namespace
 
 bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, std::size_t element) {
-  const std::uint64_t most = std::min(kMostRidingBytes, place.areas.area_bytes) / element;
+  const std::uint64_t most = most_riding_bytes(place) / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.ranks() && sum <= most; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
