@@ -142,3 +142,11 @@ void run(ThreadJob job, Memory memory) {
 TEST_CASE("more than 2^32 elements go between the ranks of a host") {
   run(job_on(hosts_of_sizes({2})), Memory::kPrivate);
 }
+
+TEST_CASE("more than 2^32 elements go between ranks in the shared heap") {
+  run(job_on(hosts_of_sizes({2})), Memory::kSharedHeap);
+}
+
+TEST_CASE("more than 2^32 elements go between hosts of one rank each") {
+  run(job_on(hosts_of_sizes({1, 1})), Memory::kPrivate);
+}
