@@ -17,4 +17,15 @@ Failure AbortNotice::describe(const Call& call, bool entered) const {
   return {DDL_ERROR_INTERNAL, "the group was aborted for an unknown reason"};
 }
 
+Failure with_awaited(Failure failure, const Call& call, const Members& awaited) {
+  if (failure.status != DDL_ERROR_TIMEOUT) return failure;
+  std::string names;
+  for (const Member& member : awaited) {
+    if (failure.message.find(member.place() + " ") != std::string::npos) continue;
+    names += (names.empty() ? "" : ", ") + member.describe();
+  }
+  if (!names.empty()) failure.message += "; this rank was in " + call.describe() + " and waited for " + names;
+  return failure;
+}
+
 }  // namespace ddl::runtime

@@ -38,4 +38,9 @@ struct AbortNotice {
 };
 static_assert(sizeof(AbortNotice) == 512);
 
+/// The failure of a rank that itself waited for these in the call when others gave up waiting: one of them may be whom in
+/// the end everybody waits for, as these may wait in another set's call. So the sentence goes on with those that it does
+/// not name. Other failures stay as they are.
+Failure with_awaited(Failure failure, const Call& call, const Members& awaited);
+
 }  // namespace ddl::runtime

@@ -16,6 +16,9 @@ namespace {
 /// Looks at memory between two looks at the clock, the abort word and the peer's presence.
 constexpr int kLooksPerRound = 64;
 
+/// Of the ranks that it waited for, a failing call names at most so many.
+constexpr std::size_t kMostNamed = 8;
+
 /// Smaller chunks stay where they are: so few lines pass between two cores faster than they come out of a farther cache.
 constexpr std::size_t kTurnsFrom = std::size_t{8} << 10;
 
@@ -188,21 +191,21 @@ bool Channel::all_missing_wait_abroad() const {
 
 Outcome Channel::give_up(bool timed_out) {
   std::array<std::uint64_t, kMaxMembers / 64> missing{};
-  bool is_complete = true;
+  Members awaited;
   for (int i = 0; i < size(); ++i) {
     if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) {
       missing[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
-      is_complete = false;
+      if (awaited.size() < kMostNamed) awaited.push_back(members_[static_cast<std::size_t>(i)]);
     }
   }
   // They may all have arrived just before the reason appeared, or the leader that was to say so cannot.
-  if (is_complete) return {};
+  if (awaited.empty()) return {};
   if (timed_out) {
     abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
   } else if (!abort_.is_raised()) {
     abort_.raise({AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
   }
-  return tl::unexpected(abort_.describe(*abort_.cause(), call_, true));
+  return tl::unexpected(with_awaited(abort_.describe(*abort_.cause(), call_, true), call_, awaited));
 }
 
 }  // namespace ddl::runtime

@@ -14,9 +14,14 @@ namespace {
 /// How long a call that fails waits until its rank's partners on other hosts have been told.
 constexpr std::chrono::seconds kForwarding{1};
 
-/// What a collective of the parent says when it fails while a set is made: the cause, if that is an abort.
+/// What a collective of the parent says when it fails while a set is made: the cause, if that is an abort, and for whom
+/// this rank waited, if others gave up waiting.
 Failure failure_in(const ProcessSet& parent, const Error& error) {
-  return parent.is_aborted() ? parent.notice().describe(parent.call(), true) : to_failure(error);
+  if (!parent.is_aborted()) return to_failure(error);
+  Failure failure = parent.notice().describe(parent.call(), true);
+  if (failure.status == DDL_ERROR_TIMEOUT && failure.message.find(error.message()) == std::string::npos)
+    failure.message += "; this rank was joining: " + error.message();
+  return failure;
 }
 
 }  // namespace

@@ -95,9 +95,13 @@ Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadl
     while (!abort.is_raised() && !verdict.has_passed())
       (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
   }
+  Members awaited;
+  if (parent_.links != nullptr) {
+    awaited.push_back(parent_.links->who_is(parent_.bootstrap, rank));
+    awaited.front().rank = parent_.job_ranks[static_cast<std::size_t>(rank)];
+  }
   if (!abort.is_raised()) {
-    Member other = parent_.links->who_is(parent_.bootstrap, rank);
-    other.rank = parent_.job_ranks[static_cast<std::size_t>(rank)];
+    const Member& other = awaited.front();
     const int own = parent_.group.index;
     switch (error.code()) {
       case ErrorCode::kTimeout: abort.raise_timeout(own, deadline.seconds, call, other); break;
@@ -107,7 +111,7 @@ Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadl
   }
   // If another thread was about to say something else, it rings now.
   while (!abort.is_raised()) (void)::poll(&doorbell, 1, -1);
-  return abort.describe(*abort.cause(), call, true);
+  return with_awaited(abort.describe(*abort.cause(), call, true), call, awaited);
 }
 
 void Pairs::tell(const AbortNotice& notice) const {

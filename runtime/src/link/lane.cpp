@@ -95,7 +95,11 @@ const Member& Lane::member_of(const Partner& partner) const {
 }
 
 Outcome Lane::aborted(const Call& call) const {
-  return tl::unexpected(abort_.describe(*abort_.cause(), call, true));
+  Members awaited;
+  for (const Partner& partner : partners_) {
+    if (partner.sockets.receives_any()) awaited.push_back(member_of(partner));
+  }
+  return tl::unexpected(with_awaited(abort_.describe(*abort_.cause(), call, true), call, awaited));
 }
 
 Outcome Lane::partner_ended(Partner& partner, const Call& call) {
