@@ -16,6 +16,7 @@
 #include "launcher/output/output_chunk.h"
 #include "launcher/output/sink.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 namespace ddl::test {
 
@@ -87,26 +88,6 @@ class PostQueue {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> functions_;
-};
-
-/// A directory that goes when the test does.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ddl-output-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 inline launcher::OutputChunk chunk(int rank, launcher::OutputStream stream, launcher::ChunkEnd end,

@@ -17,12 +17,15 @@ const std::map<std::string, std::set<std::string>, std::less<>> kMayInclude = {
     {"contract", {"contract"}},
     {"base", {"base", "contract"}},
     {"net", {"net", "base", "contract"}},
-    {"launcher", {"launcher", "net", "base", "contract"}},
-    {"cli", {"cli", "launcher", "net", "base", "contract"}},
+    {"affinity", {"affinity", "base", "contract"}},
+    {"launcher", {"launcher", "affinity", "net", "base", "contract"}},
+    {"cli", {"cli", "launcher", "affinity", "net", "base", "contract"}},
     {"runtime", {"runtime", "ddl", "net", "base", "contract"}},
     {"examples", {"examples", "ddl"}},
     {"bench", {"bench", "ddl", "base", "contract"}},
-    {"tests", {"tests", "bench", "examples", "cli", "launcher", "runtime", "ddl", "net", "base", "contract"}},
+    {"tests",
+     {"tests", "bench", "examples", "cli", "launcher", "affinity", "runtime", "ddl", "net", "base",
+      "contract"}},
 };
 
 // Slow to compile: only a .cpp includes them.

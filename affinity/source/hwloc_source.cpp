@@ -1,0 +1,350 @@
+// The one file that includes hwloc.
+#include <hwloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "affinity/source/pci_device.h"
+#include "affinity/source/topology_source.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
+
+namespace ddl::affinity {
+namespace {
+
+struct Destroy {
+  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using Handle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
+
+CpuSet cpus_of(hwloc_const_bitmap_t bitmap) {
+  CpuSet set;
+  if (bitmap == nullptr || hwloc_bitmap_weight(bitmap) < 0)
+    return set;  // without an end: all that there could be
+  for (int cpu = hwloc_bitmap_first(bitmap); cpu >= 0; cpu = hwloc_bitmap_next(bitmap, cpu)) set.add(cpu);
+  return set;
+}
+
+std::string info(hwloc_obj_t object, const char* name) {
+  const char* text = hwloc_obj_get_info_by_name(object, name);
+  return text == nullptr ? "" : text;
+}
+
+std::string bus_id_of(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", static_cast<unsigned>(pci.domain),
+                     static_cast<unsigned>(pci.bus), static_cast<unsigned>(pci.dev),
+                     static_cast<unsigned>(pci.func));
+}
+
+/// Reads one loaded hwloc topology.
+class Reader {
+ public:
+  Reader(hwloc_topology_t hwloc, CpuSet may_use) : hwloc_(hwloc), may_use_(std::move(may_use)) {}
+
+  Topology read(std::string source) {
+    topology_.source = std::move(source);
+    topology_.board = info(hwloc_get_root_obj(hwloc_), "DMIBoardName");
+    topology_.complete = cpus_of(hwloc_topology_get_complete_cpuset(hwloc_));
+    topology_.allowed = cpus_of(hwloc_topology_get_allowed_cpuset(hwloc_)) & may_use_;
+    read_domains();
+    read_cores();
+    read_devices();
+    return std::move(topology_);
+  }
+
+ private:
+  template <class Each>
+  void for_each(hwloc_obj_type_t type, Each each) const {
+    for (hwloc_obj_t object = hwloc_get_next_obj_by_type(hwloc_, type, nullptr); object != nullptr;
+         object = hwloc_get_next_obj_by_type(hwloc_, type, object)) {
+      each(object);
+    }
+  }
+
+  CpuDomain domain_of(hwloc_obj_t object) const {
+    return {static_cast<int>(object->os_index), cpus_of(object->cpuset) & topology_.allowed,
+            cpus_of(object->complete_cpuset)};
+  }
+
+  void read_domains() {
+    for_each(HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t object) { topology_.packages.push_back(domain_of(object)); });
+    if (topology_.packages.empty()) topology_.packages.push_back({0, topology_.allowed, topology_.complete});
+    for_each(HWLOC_OBJ_L3CACHE, [&](hwloc_obj_t object) { topology_.l3s.push_back(domain_of(object)); });
+    for (std::size_t l3 = 0; l3 < topology_.l3s.size(); ++l3)
+      topology_.l3s[l3].os_index = static_cast<int>(l3);
+    for_each(HWLOC_OBJ_NUMANODE, [&](hwloc_obj_t object) {
+      const CpuDomain domain = domain_of(object);
+      topology_.numa_nodes.push_back(
+          {domain.os_index, domain.cpus, domain.complete, object->attr->numanode.local_memory});
+    });
+    if (topology_.numa_nodes.empty())
+      topology_.numa_nodes.push_back({0, topology_.allowed, topology_.complete, 0});
+  }
+
+  /// The narrowest of domains that contains a CPU; -1 if none does.
+  template <class Domain>
+  static int narrowest(const std::vector<Domain>& domains, int cpu) {
+    int found = -1;
+    for (std::size_t i = 0; i < domains.size(); ++i) {
+      if (!domains[i].complete.contains(cpu)) continue;
+      if (found < 0 ||
+          domains[i].complete.count() < domains[static_cast<std::size_t>(found)].complete.count())
+        found = static_cast<int>(i);
+    }
+    return found;
+  }
+
+  void add_core(const CpuSet& all) {
+    Core core;
+    core.cpus = all & topology_.allowed;
+    if (core.cpus.is_empty()) return;
+    const int cpu = core.cpus.first();
+    core.package = std::max(narrowest(topology_.packages, cpu), 0);
+    core.numa = std::max(narrowest(topology_.numa_nodes, cpu), 0);
+    core.l3 = narrowest(topology_.l3s, cpu);
+    topology_.cores.push_back(std::move(core));
+  }
+
+  void read_cores() {
+    for_each(HWLOC_OBJ_CORE, [&](hwloc_obj_t object) { add_core(cpus_of(object->cpuset)); });
+    if (topology_.cores.empty()) {
+      // Some virtual machines do not tell of cores.
+      for (const int cpu : topology_.allowed.cpus()) add_core(CpuSet::of({cpu}));
+    }
+    std::sort(topology_.cores.begin(), topology_.cores.end(),
+              [](const Core& a, const Core& b) { return a.cpus.first() < b.cpus.first(); });
+  }
+
+  /// The CPUs that a device is nearest to.
+  struct Place {
+    CpuSet cpus;
+    CpuSet complete;
+    int numa = -1;
+  };
+  Place place_of(hwloc_obj_t device) const {
+    Place place;
+    const hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(hwloc_, device);
+    place.complete = cpus_of(near->complete_cpuset);
+    // The whole machine says nothing, unless it is small.
+    if (place.complete == topology_.complete && topology_.packages.size() + topology_.numa_nodes.size() > 2)
+      return {};
+    place.cpus = place.complete & topology_.allowed;
+    for (std::size_t node = 0; node < topology_.numa_nodes.size(); ++node) {
+      if (!place.complete.is_empty() && place.complete.is_subset_of(topology_.numa_nodes[node].complete))
+        place.numa = static_cast<int>(node);
+    }
+    return place;
+  }
+
+  /// The bus id of the nearest bridge above that has other devices below; that of the device's own port is no switch.
+  static std::string switch_of(hwloc_obj_t device) {
+    for (hwloc_obj_t above = device->parent; above != nullptr && above->type == HWLOC_OBJ_BRIDGE;
+         above = above->parent) {
+      const bool is_pci = above->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI;
+      if (is_pci && above->io_arity > 1) return bus_id_of(above->attr->bridge.upstream.pci);
+    }
+    return "";
+  }
+
+  /// The index of "rsmi4", "nvml0", "cuda1", "opencl0d2": -1 if no such name tells.
+  static int index_told(hwloc_obj_t device) {
+    for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
+      if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
+      for (const char* prefix : {"rsmi", "nvml", "cuda"}) {
+        const std::size_t length = std::strlen(prefix);
+        if (std::strncmp(child->name, prefix, length) != 0) continue;
+        if (const auto index = parse_integer(child->name + length)) return static_cast<int>(*index);
+      }
+    }
+    return -1;
+  }
+
+  static std::string uuid_of(hwloc_obj_t device) {
+    for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
+      for (const char* key : {"NVIDIAUUID", "AMDUUID"}) {
+        if (std::string text = info(child, key); !text.empty()) return text;
+      }
+    }
+    return "";
+  }
+
+  void read_gpu(hwloc_obj_t device, GpuVendor vendor) {
+    const Place place = place_of(device);
+    Gpu gpu;
+    gpu.index = index_told(device);
+    gpu.vendor = vendor;
+    gpu.bus_id = bus_id_of(device->attr->pcidev);
+    gpu.uuid = uuid_of(device);
+    gpu.model = info(device, "PCIDevice");
+    gpu.local_cpus = place.cpus;
+    gpu.complete_local_cpus = place.complete;
+    gpu.numa = place.numa;
+    gpu.pci_switch = switch_of(device);
+    gpu.locality_from = "PCI locality";
+    topology_.gpus.push_back(std::move(gpu));
+  }
+
+  void read_nic(hwloc_obj_t device) {
+    const Place place = place_of(device);
+    std::string name;
+    for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
+      if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
+      // The verbs device is what fabrics are told; the interface where there is none.
+      const bool is_fabric = child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+      if (name.empty() || is_fabric) name = child->name;
+    }
+    topology_.nics.push_back(Nic{std::move(name), device->attr->pcidev.linkspeed,
+                                 bus_id_of(device->attr->pcidev), place.complete, place.numa,
+                                 switch_of(device)});
+  }
+
+  void read_devices() {
+    for_each(HWLOC_OBJ_PCI_DEVICE, [&](hwloc_obj_t device) {
+      const auto& pci = device->attr->pcidev;
+      const PciIdentity identity{pci.vendor_id, pci.device_id, pci.class_id};
+      if (const auto vendor = gpu_vendor_of(identity)) read_gpu(device, *vendor);
+      if (is_nic(identity)) read_nic(device);
+    });
+    auto& gpus = topology_.gpus;
+    std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.bus_id < b.bus_id; });
+    const bool all_told =
+        std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.index >= 0; });
+    for (std::size_t i = 0; i < gpus.size() && !all_told; ++i) gpus[i].index = static_cast<int>(i);
+    std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
+    std::stable_sort(topology_.nics.begin(), topology_.nics.end(),
+                     [](const Nic& a, const Nic& b) { return a.name < b.name; });
+  }
+
+  hwloc_topology_t hwloc_;
+  CpuSet may_use_;
+  Topology topology_;
+};
+
+Result<Handle> new_topology() {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return fail_errno("start hwloc");
+  Handle handle(raw);
+  // Of devices only those that compute, draw, store or send: reading one takes milliseconds in a virtual machine.
+  hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  // These would connect to X displays and load GPU runtimes.
+  for (const char* component : {"gl", "opencl"})
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
+  return handle;
+}
+
+/// A number as sysfs writes it: "0x10de\n"; 0 if there is none.
+unsigned long sysfs_number(const std::filesystem::path& file) {
+  const auto text = read_file(file.string());
+  return text ? std::strtoul(text->c_str(), nullptr, 16) : 0;
+}
+
+/// Without asking the devices themselves.
+bool has_gpu() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/bus/pci/devices", error)) {
+    const PciIdentity identity{static_cast<std::uint16_t>(sysfs_number(entry.path() / "vendor")), 0,
+                               static_cast<std::uint16_t>(sysfs_number(entry.path() / "class") >> 8)};
+    if (gpu_vendor_of(identity)) return true;
+  }
+  return false;
+}
+
+class ThisMachine final : public TopologySource {
+ public:
+  explicit ThisMachine(Devices devices) : devices_(devices) {}
+  Result<Topology> load() const override {
+    auto handle = new_topology();
+    if (!handle) return fail(std::move(handle.error()));
+    if (devices_ == Devices::kBesideGpus && !has_gpu())
+      hwloc_topology_set_io_types_filter(handle->get(), HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (hwloc_topology_load(handle->get()) != 0) return fail_errno("read this machine's topology");
+    // What taskset or a launcher above has left to this process; the cgroup's limits are in the topology already.
+    CpuSet may_use = cpus_of(hwloc_topology_get_complete_cpuset(handle->get()));
+    const hwloc_bitmap_t bound = hwloc_bitmap_alloc();
+    if (bound != nullptr && hwloc_get_cpubind(handle->get(), bound, HWLOC_CPUBIND_PROCESS) == 0)
+      may_use = cpus_of(bound);
+    hwloc_bitmap_free(bound);
+    return Reader(handle->get(), may_use).read("this machine");
+  }
+
+ private:
+  Devices devices_;
+};
+
+constexpr std::size_t kMostXmlBytes = 64 << 20;
+
+/// hwloc 2.9 refuses files of hwloc 3 without a word.
+bool is_of_hwloc_3(const std::string& text) {
+  const std::size_t at = text.find("<topology version=\"3");
+  return at != std::string::npos && at < 4096;
+}
+
+class XmlFile final : public TopologySource {
+ public:
+  explicit XmlFile(std::string path) : path_(std::move(path)) {}
+  Result<Topology> load() const override {
+    auto text = read_file(path_, kMostXmlBytes);
+    if (!text) return fail(std::move(text.error()));
+    if (is_of_hwloc_3(*text)) {
+      return fail(ErrorCode::kUnavailable, path_ +
+                                               ": written by hwloc 3, which this ddlrun's hwloc cannot read; "
+                                               "`lstopo --export-xml-flags v2` writes what it can");
+    }
+    auto handle = new_topology();
+    if (!handle) return fail(std::move(handle.error()));
+    const auto size = static_cast<int>(text->size() + 1);
+    if (hwloc_topology_set_xmlbuffer(handle->get(), text->c_str(), size) != 0 ||
+        hwloc_topology_load(handle->get()) != 0) {
+      return fail(ErrorCode::kInvalidArgument, path_ + ": is no topology that hwloc has written");
+    }
+    return Reader(handle->get(), cpus_of(hwloc_topology_get_complete_cpuset(handle->get()))).read(path_);
+  }
+
+ private:
+  std::string path_;
+};
+
+class Synthetic final : public TopologySource {
+ public:
+  explicit Synthetic(std::string text) : text_(std::move(text)) {}
+  Result<Topology> load() const override {
+    auto handle = new_topology();
+    if (!handle) return fail(std::move(handle.error()));
+    if (hwloc_topology_set_synthetic(handle->get(), text_.c_str()) != 0 ||
+        hwloc_topology_load(handle->get()) != 0) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          "\"" + text_ +
+              "\" is neither a file nor a synthetic topology such as \"pack:2 numa:2 l3:2 core:8 pu:2\"");
+    }
+    return Reader(handle->get(), cpus_of(hwloc_topology_get_complete_cpuset(handle->get())))
+        .read("\"" + text_ + "\"");
+  }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::unique_ptr<TopologySource> this_machine(Devices devices) {
+  return std::make_unique<ThisMachine>(devices);
+}
+std::unique_ptr<TopologySource> hwloc_xml(std::string path) {
+  return std::make_unique<XmlFile>(std::move(path));
+}
+std::unique_ptr<TopologySource> hwloc_synthetic(std::string text) {
+  return std::make_unique<Synthetic>(std::move(text));
+}
+std::unique_ptr<TopologySource> topology_named(const std::string& text) {
+  const bool is_synthetic = text.find(':') != std::string::npos && ::access(text.c_str(), F_OK) != 0;
+  return is_synthetic ? hwloc_synthetic(text) : hwloc_xml(text);
+}
+
+}  // namespace ddl::affinity

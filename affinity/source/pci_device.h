@@ -1,0 +1,38 @@
+// What a PCI device is, by vendor and class.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "affinity/topology.h"
+
+namespace ddl::affinity {
+
+/// As the configuration space says it.
+struct PciIdentity {
+  std::uint16_t vendor = 0;
+  std::uint16_t device = 0;
+  std::uint16_t device_class = 0;  ///< base class and subclass: 0x0302
+};
+
+/// The vendor of a GPU that computes; nothing for what draws on a console (a BMC's VGA), accelerators of another kind
+/// (FPGAs), and everything else.
+constexpr std::optional<GpuVendor> gpu_vendor_of(const PciIdentity& pci) {
+  constexpr std::uint16_t kVga = 0x0300, k3d = 0x0302, kOtherDisplay = 0x0380, kProcessing = 0x1200;
+  const bool is_display =
+      pci.device_class == kVga || pci.device_class == k3d || pci.device_class == kOtherDisplay;
+  switch (pci.vendor) {
+    case 0x10de: return is_display ? std::optional(GpuVendor::kNvidia) : std::nullopt;
+    case 0x1002:
+      return is_display || pci.device_class == kProcessing ? std::optional(GpuVendor::kAmd) : std::nullopt;
+    case 0x8086: return pci.device_class == kOtherDisplay ? std::optional(GpuVendor::kIntel) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+/// Ethernet, InfiniBand, and fabrics.
+constexpr bool is_nic(const PciIdentity& pci) {
+  return pci.device_class == 0x0200 || pci.device_class == 0x0207 || pci.device_class == 0x0208;
+}
+
+}  // namespace ddl::affinity

@@ -1,0 +1,99 @@
+// A node as far as it matters to where ranks run: cores with their caches and memory, GPUs and network adapters.
+//
+// Pure values, wherever they come from (affinity/source/). Indices in here are positions in this struct's own vectors;
+// os_index is what the operating system calls a thing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "affinity/cpu_set.h"
+
+namespace ddl::affinity {
+
+/// One core, with those of its hardware threads that the job may use.
+struct Core {
+  CpuSet cpus;      ///< its hardware threads; never empty
+  int package = 0;  ///< of packages
+  int numa = 0;     ///< of numa_nodes: the nearest with memory of its own
+  int l3 = -1;      ///< of l3s; -1: it is not known which cores share one
+  bool operator==(const Core&) const = default;
+};
+
+/// A set of cores that share something.
+struct CpuDomain {
+  int os_index = 0;
+  CpuSet cpus;  ///< those that the job may use
+  /// All that the machine has there, so that it shows what a cgroup or a reservation has taken away.
+  CpuSet complete;
+  bool operator==(const CpuDomain&) const = default;
+};
+
+struct NumaNode {
+  int os_index = 0;
+  CpuSet cpus;  ///< those that the job may use; empty for memory without CPUs (HBM, CXL, that of a GPU)
+  CpuSet complete;
+  std::uint64_t memory_bytes = 0;  ///< 0: unknown
+  bool operator==(const NumaNode&) const = default;
+};
+
+enum class GpuVendor : std::uint8_t { kNvidia, kAmd, kIntel };
+
+constexpr const char* name_of(GpuVendor vendor) {
+  switch (vendor) {
+    case GpuVendor::kNvidia: return "nvidia";
+    case GpuVendor::kAmd: return "amd";
+    case GpuVendor::kIntel: return "intel";
+  }
+  return "unknown";
+}
+
+/// Something that a rank computes on. Several may share a bus id: partitions of one GPU.
+struct Gpu {
+  int index = 0;  ///< as the vendor's library counts, from 0; by bus id if that is not known
+  GpuVendor vendor = GpuVendor::kNvidia;
+  std::string bus_id;  ///< "0000:c1:00.0"; "" if unknown
+  std::string uuid;    ///< "GPU-..."; "" if unknown
+  std::string model;   ///< "MI250X"; "" if unknown
+  /// How the variable of visible devices that the user has set calls it; "" if the user has set none.
+  std::string visible_as;
+  CpuSet local_cpus;  ///< allowed CPUs nearest to it; empty: unknown, or none of them is allowed
+  CpuSet complete_local_cpus;
+  int numa = -1;  ///< of numa_nodes; -1: unknown
+  std::string
+      pci_switch;  ///< what tells which NICs hang on the same switch: bus id of the nearest one above; ""
+  std::string locality_from;  ///< where local_cpus come from, for a person: "PCI locality", "rocm-smi"
+  bool operator==(const Gpu&) const = default;
+};
+
+struct Nic {
+  std::string name;      ///< "hsn0", "mlx5_0"; "" if it has none here
+  double bus_speed = 0;  ///< of its PCI link, in GB/s; 0: unknown
+  std::string bus_id;
+  CpuSet local_cpus;
+  int numa = -1;
+  std::string pci_switch;
+  bool operator==(const Nic&) const = default;
+};
+
+struct Topology {
+  std::string source;       ///< for a person: "this machine", "node.xml"
+  std::string board;        ///< as the firmware names it: "HPE CRAY EX235A"; "" if unknown
+  CpuSet allowed;           ///< all CPUs that the job may use
+  CpuSet complete;          ///< all that the machine has
+  std::vector<Core> cores;  ///< those with an allowed CPU, by their first CPU
+  std::vector<CpuDomain> packages;
+  std::vector<NumaNode> numa_nodes;
+  std::vector<CpuDomain> l3s;
+  std::vector<Gpu> gpus;              ///< by index
+  std::vector<Nic> nics;              ///< by name
+  std::vector<std::string> warnings;  ///< what was guessed, or could not be found out
+  bool operator==(const Topology&) const = default;
+};
+
+/// Whether all positions in it are ones of its own vectors, and it has cores to run on: what plan_binding() relies on. For
+/// a topology that another process has sent.
+bool is_consistent(const Topology& topology);
+
+}  // namespace ddl::affinity

@@ -1,0 +1,121 @@
+// Plans and nodes in all their forms.
+#include <nlohmann/json.hpp>
+
+#include "affinity/output/binding_format.h"
+#include "affinity/output/topology_format.h"
+#include "affinity/plan/planner.h"
+#include "affinity/support/model.h"
+#include "support/catch.h"
+
+using namespace ddl::affinity;
+using namespace ddl::affinity::test;
+
+namespace {
+
+/// Four cores with two threads in two L3s, two GPUs the other way round, a NIC beside the first of them.
+Topology small_node() {
+  Topology node = Model{1, 2, 1, 2, 2, true}.topology();
+  node.source = "a <small> node";
+  add_gpus_on_l3(node, {1, 0});
+  Nic nic;
+  nic.name = "hsn0";
+  nic.numa = 1;
+  nic.local_cpus = node.numa_nodes[1].complete;
+  node.nics.push_back(nic);
+  return node;
+}
+
+BindingPlan plan_of(const Topology& node) {
+  auto plan = plan_binding(node, {}, 2);
+  REQUIRE(plan);
+  return *std::move(plan);
+}
+
+std::string printed(const char* form) {
+  const Topology node = small_node();
+  const auto format = parse_binding_format(form);
+  REQUIRE(format);
+  return format_binding(node, plan_of(node), *format);
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a plan in the forms that other programs take") {
+  CHECK(printed("map_cpu") == "map_cpu:2,0\n");
+  CHECK(printed("mask_cpu") == "mask_cpu:0xc,0x3\n");
+  CHECK(printed("srun") == "--cpu-bind=mask_cpu:0xc,0x3 --cpus-per-task=2\n");
+  CHECK(printed("taskset") == "taskset -c 2-3\ntaskset -c 0-1\n");
+  CHECK(printed("hwloc") ==
+        "hwloc-bind --cpubind 0xc --membind nodeset:0x2\nhwloc-bind --cpubind 0x3 --membind nodeset:0x1\n");
+  CHECK(printed("omp_places") == "{2},{3}\n{0},{1}\n");
+  CHECK(printed("rankfile") == "rank 0=localhost slot=2-3\nrank 1=localhost slot=0-1\n");
+  CHECK_FALSE(parse_binding_format("yaml"));
+}
+
+TEST_CASE("a plan as a table") {
+  CHECK(printed("table") ==
+        "a <small> node: 4 cores in 8 CPUs, 2 NUMA nodes, 2 L3s, 2 GPUs, 1 NIC\n"
+        "\n"
+        "rank  CPUs  cores  NUMA  GPU               NIC\n"
+        "0     2-3   2      1     0 (0000:c0:00.0)  hsn0\n"
+        "1     0-1   2      0     1 (0000:c1:00.0)  hsn0\n");
+}
+
+TEST_CASE("a plan with a sentence for each rank") {
+  const Topology node = small_node();
+  CHECK_THAT(format_binding(node, plan_of(node), BindingFormat::kExplanation),
+             Catch::Contains("rank 0: CPUs 2-3 and hsn0: GPU 0 (0000:c0:00.0) is near CPUs 2-3,6-7.\n"));
+}
+
+TEST_CASE("a plan as JSON") {
+  const auto json = nlohmann::json::parse(printed("json"));
+  CHECK(json.at("kind") == "binding");
+  REQUIRE(json.at("ranks").size() == 2);
+  const auto& rank = json.at("ranks").at(0);
+  CHECK(rank.at("cpus") == "2-3");
+  CHECK(rank.at("mask") == "0xc");
+  CHECK(rank.at("gpus").at(0).at("bus_id") == "0000:c0:00.0");
+  CHECK(rank.at("nic") == "hsn0");
+  CHECK(rank.at("numa_nodes") == std::vector<int>{1});
+}
+
+TEST_CASE("a node as text, with its ranks") {
+  const Topology node = small_node();
+  CHECK(format_topology(node, plan_of(node), TopologyFormat::kText) ==
+        "a <small> node: 4 cores in 8 CPUs, 2 NUMA nodes, 2 L3s, 2 GPUs, 1 NIC\n"
+        "  NUMA node 0, 69 GB\n"
+        "    L3\n"
+        "      2 cores with CPUs 0-1,4-5  rank 1\n"
+        "    GPU 1 (0000:c1:00.0)  rank 1\n"
+        "  NUMA node 1, 69 GB\n"
+        "    L3\n"
+        "      2 cores with CPUs 2-3,6-7  rank 0\n"
+        "    GPU 0 (0000:c0:00.0)  rank 0\n"
+        "    NIC hsn0  ranks 0-1\n");
+}
+
+TEST_CASE("a node as JSON can be read back") {
+  const Topology node = small_node();
+  const auto json = nlohmann::json::parse(format_topology(node, {}, TopologyFormat::kJson));
+  CHECK(json.at("kind") == "topology");
+  CHECK(json.at("cores").size() == 4);
+  CHECK(json.at("gpus").at(0).at("bus_id") == "0000:c0:00.0");
+}
+
+TEST_CASE("a picture has a cell for each core, a chip for each device, and nothing unescaped") {
+  const Topology node = small_node();
+  const std::string svg = printed("svg");
+  CHECK(count_of(svg, "<g><title>CPUs ") == 4);
+  CHECK(count_of(svg, "GPU ") == 2);
+  CHECK(count_of(svg, "hsn0") == 1);
+  CHECK(count_of(svg, "<small>") == 0);
+  CHECK(count_of(svg, "a &lt;small&gt; node") == 2);
+  CHECK(count_of(svg, "<g>") == count_of(svg, "</g>"));
+  CHECK(svg == format_topology(node, plan_of(node), TopologyFormat::kSvg));
+}
