@@ -22,7 +22,16 @@ inline constexpr char kMasterPort[] = "MASTER_PORT";
 
 // Defaults that ddlrun gives unless the user has set them.
 inline constexpr char kOmpNumThreads[] = "OMP_NUM_THREADS";
+inline constexpr char kOmpPlaces[] = "OMP_PLACES";
+inline constexpr char kOmpProcBind[] = "OMP_PROC_BIND";
 inline constexpr char kPythonUnbuffered[] = "PYTHONUNBUFFERED";
+
+// Which GPUs a rank sees, by vendor.
+inline constexpr char kCudaVisibleDevices[] = "CUDA_VISIBLE_DEVICES";
+inline constexpr char kCudaDeviceOrder[] = "CUDA_DEVICE_ORDER";
+inline constexpr char kRocrVisibleDevices[] = "ROCR_VISIBLE_DEVICES";
+inline constexpr char kHipVisibleDevices[] = "HIP_VISIBLE_DEVICES";
+inline constexpr char kZeAffinityMask[] = "ZE_AFFINITY_MASK";
 
 // What tells libddl that a launcher started it: PMIx clients find their server through these.
 inline constexpr char kPmixNamespace[] = "PMIX_NAMESPACE";

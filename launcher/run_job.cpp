@@ -14,6 +14,7 @@
 #include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/fleet/fleet.h"
+#include "launcher/head/binding_report.h"
 #include "launcher/head/fleet_progress.h"
 #include "launcher/head/node_starters.h"
 #include "launcher/head/output_router.h"
@@ -113,7 +114,12 @@ class JobRun : private SupervisorActions {
     ranks_ = RankMap(*placement, fleet_.size());
     std::vector<NodeFacts> placed_facts;
     for (const std::size_t place : ranks_.places()) placed_facts.push_back(facts[place]);
-    LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id());
+    const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_);
+    if (!bindings) return give_up(bindings.error());
+    tell_bindings(*placement, *bindings);
+    LaunchPlan plan =
+        make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id(), *bindings);
+    binding_report_ = BindingReport(plan);
 
     Supervisor::Job job;
     for (const RankPlacement& rank : placement->ranks)
@@ -205,6 +211,15 @@ class JobRun : private SupervisorActions {
                     fmt::format(", answered after {:.3f} s", fleet_.answer_seconds(node)));
   }
 
+  void tell_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {
+    for (std::size_t node = 0; node < bindings.size(); ++node) {
+      const std::string& name = placement.nodes[node].name;
+      if (!bindings[node].unbound_because.empty())
+        notices_.detail(name + ": ranks are not bound: " + bindings[node].unbound_because);
+      for (const std::string& warning : bindings[node].plan.warnings) notices_.detail(name + ": " + warning);
+    }
+  }
+
   // Hosts without a rank have nothing to do, unless others are reached through them.
   void finish_idle_agents() {
     for (std::size_t place = 0; place < fleet_.size(); ++place) {
@@ -238,6 +253,14 @@ class JobRun : private SupervisorActions {
                     allocation_.nodes[place].name);
     times_.on_rank_started();
     supervisor_->on_rank_started(m.rank, m.pid);
+  }
+  void on(std::size_t place, message::RankBound& m) {
+    if (!is_rank_at(place, m.rank)) return;
+    if (spec_.report_bindings) {
+      for (const std::string& line : binding_report_.add(m)) note(line);
+    }
+    if (const std::string difference = binding_report_.difference(m); !difference.empty())
+      note("warning: " + difference);
   }
   void on(std::size_t place, message::RankProgress& m) {
     if (!is_rank_at(place, m.rank)) return;
@@ -348,6 +371,7 @@ class JobRun : private SupervisorActions {
 
   void done() override {
     draining_ = true;
+    for (const std::string& line : binding_report_.take()) note(line);
     timeout_timer_.cancel();
     output_->when_idle([this] { loop_.stop(); });
   }
@@ -371,6 +395,7 @@ class JobRun : private SupervisorActions {
   std::optional<StdinReader> stdin_;
   StdinTakers stdin_takers_;                 ///< by place in the fleet
   std::map<int, EventLoop::Timer> stopped_;  ///< ranks that somebody has stopped
+  BindingReport binding_report_;
   StartTimes times_;
   EventLoop::Timer timeout_timer_;
   Clock::time_point began_ = Clock::now();

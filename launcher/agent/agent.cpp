@@ -224,6 +224,8 @@ class Agent {
     Rank& rank = ranks_[message.rank];
     rank.pid = message.pid;
     say(message::RankStarted{message.rank, message.pid});
+    if (!node_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
+    say(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
   }
 
   void on(const message::ChildFailed& message) {

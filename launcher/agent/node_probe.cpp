@@ -12,6 +12,7 @@
 #include <climits>
 #include <set>
 
+#include "affinity/source/topology_source.h"
 #include "base/unique_fd.h"
 #include "contract/version.h"
 #include "launcher/agent/node_addresses.h"
@@ -109,6 +110,11 @@ NodeFacts probe_node() {
   facts.wall_time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                            std::chrono::system_clock::now().time_since_epoch())
                            .count();
+  if (auto topology = affinity::this_machine(affinity::Devices::kBesideGpus)->load()) {
+    facts.topology = *std::move(topology);
+  } else {
+    facts.topology_failure = topology.error().message();
+  }
   return facts;
 }
 

@@ -8,7 +8,7 @@
 
 namespace ddl::launcher {
 
-/// Asks the kernel; takes well under a millisecond. Never fails: what cannot be read gets a safe value.
+/// Asks the kernel; takes a few milliseconds. Never fails: what cannot be read gets a safe value.
 NodeFacts probe_node();
 
 /// The name of this machine (gethostname).

@@ -34,6 +34,10 @@ ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Env
   ChildSpec child;
   child.rank = launch.rank;
   child.inherits_key = inherits_key;
+  child.cpus = launch.cpus;
+  child.memory_nodes = launch.memory_nodes;
+  child.reports_binding = node.reports_bindings;
+  child.strict_binding = node.strict_binding;
   child.argv = node.command;
   child.workdir = node.workdir;
   for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);

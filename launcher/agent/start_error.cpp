@@ -36,6 +36,15 @@ void describe_start_failure(const message::ChildFailed& failure, const std::stri
       outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "fork: " + reason + " (see ulimit -u and the pids limit of the cgroup)";
       return;
+    case Stage::kBindCpus:
+      outcome.exit_code = contract::kStartFailure;
+      outcome.start_error = "binding it to its CPUs: " + reason + "; without --strict-bind it runs on others";
+      return;
+    case Stage::kBindMemory:
+      outcome.exit_code = contract::kStartFailure;
+      outcome.start_error =
+          "binding its memory: " + reason + "; without --strict-bind it has any, with --mem-bind none, too";
+      return;
     case Stage::kRedirect:
       outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "redirecting its standard streams: " + reason;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "affinity/plan/binding_policy.h"
+
 namespace ddl::launcher {
 
 /// One -x: NAME=VALUE sets it for the ranks; a value of nullopt passes on the head's own.
@@ -39,6 +41,10 @@ struct JobSpec {
   MapBy map_by = MapBy::kSlot;
   int ranks_per_node = 0;      ///< 0: by slots; otherwise so many on each node, the last one maybe fewer
   bool oversubscribe = false;  ///< more ranks than slots are wanted
+
+  affinity::BindingPolicy binding;  ///< where on its node each rank runs
+  bool report_bindings = false;     ///< what the kernel says of each rank is shown
+  bool strict_bind = false;         ///< a rank that cannot be bound as planned is an error
 
   // How agents are started on them.
   LauncherChoice launcher = LauncherChoice::kAuto;

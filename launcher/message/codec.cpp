@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "launcher/message/cbor_shape.h"
+#include "affinity/output/topology_fields.h"
 
 namespace ddl {
 
@@ -43,16 +44,20 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAddress, interface, address, family)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, architecture, slots, allowed_cpus,
                                    allowed_cores, master_address, free_port, agent_pid, addresses,
                                    memory_bytes, memory_available_bytes, memlock_bytes, nofile,
-                                   shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, libddl)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, environment)
+                                   shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, topology,
+                                   topology_failure, libddl)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,
-                                   split_lines, flush_idle_lines, output_window)
+                                   strict_binding, reports_bindings, split_lines, flush_idle_lines,
+                                   output_window)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, run_seconds, start_error, kill_explanation,
                                    stderr_tail)
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, inherits_key)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
+                                   strict_binding, reports_binding, inherits_key)
 
 namespace message {
 
@@ -71,7 +76,7 @@ void from_json(const nlohmann::json& j, RankProgress::Step& step) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Spawn, child)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AskToEnd, signal)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStarted, rank, pid)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStarted, rank, pid, binding, cpu_error, memory_error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildFailed, rank, stage, error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildEnded, rank, wait_status, run_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Leftovers, count)
@@ -81,6 +86,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(End, signal, grace_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputCredit, rank, stream, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Facts, facts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStarted, rank, pid)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankBound, rank, binding, cpu_error, memory_error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnded, outcome)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AbortRequested, rank, exit_code, text)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentFailed, text, lost)

@@ -10,6 +10,7 @@
 #include "launcher/output/output_chunk.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"
+#include "launcher/process/kernel_binding.h"
 #include "launcher/spawner/child_spec.h"
 #include "launcher/supervise/job_report.h"
 
@@ -95,6 +96,14 @@ struct RankStarted {
   int rank = 0;
   std::int64_t pid = 0;
   bool operator==(const RankStarted&) const = default;
+};
+/// What the kernel says of a rank after its exec. Sent if NodeLaunch::reports_bindings, or if it could not be bound.
+struct RankBound {
+  int rank = 0;
+  KernelBinding binding;
+  int cpu_error = 0;     ///< errno of binding it to CPUs; 0: none
+  int memory_error = 0;  ///< the same of memory
+  bool operator==(const RankBound&) const = default;
 };
 /// How far a rank has come: for --verbose.
 struct RankProgress {
@@ -269,11 +278,14 @@ struct ReportGone {
 struct ChildStarted {
   int rank = 0;
   std::int64_t pid = 0;
+  KernelBinding binding;  ///< if ChildSpec::reports_binding
+  int cpu_error = 0;      ///< errno of binding it to CPUs; 0: none
+  int memory_error = 0;   ///< the same of memory
   bool operator==(const ChildStarted&) const = default;
 };
 /// What failed between fork and exec.
 struct ChildFailed {
-  enum class Stage { kFork, kRedirect, kWorkdir, kExec };
+  enum class Stage { kFork, kBindCpus, kBindMemory, kRedirect, kWorkdir, kExec };
   int rank = 0;
   Stage stage = Stage::kExec;
   int error = 0;  ///< errno
@@ -305,6 +317,6 @@ using Any =
                  Spawn, SignalChildren, AskToEnd, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded,
                  Leftovers, AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone,
                  PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent,
-                 JobKey, StartAgents, Routed, AgentDown, RankProgress>;
+                 JobKey, StartAgents, Routed, AgentDown, RankProgress, RankBound>;
 
 }  // namespace ddl::launcher::message

@@ -44,7 +44,9 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     facts.push_back(is_here.back() ? here : unknown_facts());
     plan.slots.push_back(node.slots || !is_here.back() ? node.slots : std::optional<int>(here.slots));
   }
-  plan.launch = make_launch_plan(spec, *placement, facts, head_environment, "ddlrun");
+  const auto bindings = bind_nodes(spec, *placement, facts, head_environment);
+  if (!bindings) return fail(bindings.error());
+  plan.launch = make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", *bindings);
   const bool master_is_known = placement->nodes.size() == 1 && is_here.front();
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {
     mark_unknown(plan.launch.nodes[i], is_here[i], master_is_known);

@@ -27,11 +27,18 @@ std::string master_address(const JobSpec& spec, const Placement& placement, cons
   return placement.nodes.front().name;
 }
 
+void bind_rank(RankLaunch& launch, const affinity::BindingPlan& plan, const Environment& common) {
+  const affinity::RankBinding& binding = plan.ranks.at(static_cast<std::size_t>(launch.local_rank));
+  launch.cpus = binding.cpus;
+  if (plan.binds_memory) launch.memory_nodes = binding.numa_nodes;
+  for (const auto& [name, value] : binding_environment(binding, common)) launch.environment[name] = value;
+}
+
 }  // namespace
 
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
-                            const std::string& job_id) {
+                            const std::string& job_id, const std::vector<NodeBinding>& bindings) {
   DDL_CHECK(facts.size() == placement.nodes.size() && !facts.empty(),
             std::to_string(facts.size()) + " facts");
   NodeLaunch common;
@@ -45,6 +52,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.workdir = spec.workdir;
   common.common_environment = common_environment(head_environment, spec.exports);
   common.login_variables = login_variables(spec.exports);
+  common.strict_binding = spec.strict_bind;
+  common.reports_bindings = spec.report_bindings;
   common.kill_grace_seconds = spec.kill_grace_seconds;
   if (!spec.network_interfaces.empty())
     common.common_environment[contract::env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
@@ -71,6 +80,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
       launch.environment = rank_environment(placed, common.size, facts[i], address, facts[0].free_port,
                                             node.common_environment);
+      if (i < bindings.size() && !bindings[i].plan.ranks.empty())
+        bind_rank(launch, bindings[i].plan, node.common_environment);
       node.ranks.push_back(std::move(launch));
     }
     plan.nodes.push_back(std::move(node));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/seconds.h"
 #include "launcher/job/job_spec.h"
+#include "launcher/plan/node_binding.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/plan/placement.h"
 #include "launcher/plan/rank_environment.h"
@@ -19,6 +20,8 @@ struct RankLaunch {
   bool reads_stdin = false;
   Environment
       environment;  ///< on top of NodeLaunch::common_environment; PMIx's own variables are added by the agent
+  affinity::CpuSet cpus{};          ///< that it may run on; empty: on all that its agent may
+  std::vector<int> memory_nodes{};  ///< NUMA nodes that it prefers memory of; empty: any
   bool operator==(const RankLaunch&) const = default;
 };
 
@@ -36,6 +39,8 @@ struct NodeLaunch {
   std::vector<std::string> login_variables;
   std::vector<RankLaunch> ranks;  ///< those of this node, ascending
   Seconds kill_grace_seconds = 5;
+  bool strict_binding = false;    ///< a rank that cannot be bound as told is not started
+  bool reports_bindings = false;  ///< message::RankBound of every rank
   bool split_lines = true;        ///< false: output is passed on in raw pieces as it comes
   bool flush_idle_lines = false;  ///< a person is watching: show unfinished lines (prompts) after a moment
   int output_window = 0;          ///< bytes of one rank's stream that may be under way to the head
@@ -46,9 +51,9 @@ struct LaunchPlan {
   std::vector<NodeLaunch> nodes;
 };
 
-/// Pure. facts[i] belongs to placement.nodes[i]. head_environment is what ranks inherit.
+/// Pure. facts[i] and bindings[i] belong to placement.nodes[i]; without bindings nothing is bound. head_environment is what ranks inherit.
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
-                            const std::string& job_id);
+                            const std::string& job_id, const std::vector<NodeBinding>& bindings = {});
 
 }  // namespace ddl::launcher

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "affinity/topology.h"
+
 namespace ddl::launcher {
 
 /// An address that other nodes may reach this one at.
@@ -37,6 +39,8 @@ struct NodeFacts {
   std::string tmp_directory;                ///< TMPDIR, or /tmp: where the agent keeps its files
   std::int64_t tmp_free_bytes = -1;         ///< there, for this user; -1: it cannot be read
   std::int64_t wall_time_ns = 0;            ///< its clock when it was asked, since 1970
+  affinity::Topology topology;              ///< without cores if it could not be read
+  std::string topology_failure;             ///< why; "" if it was read
   std::string libddl;                       ///< path of the libddl beside this ddlrun; "": there is none
   bool operator==(const NodeFacts&) const = default;
 };

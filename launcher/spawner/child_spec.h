@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "affinity/cpu_set.h"
+
 namespace ddl::launcher {
 
 /// What the spawner starts. Its standard input, output and error travel beside it as descriptors.
@@ -15,6 +17,10 @@ struct ChildSpec {
   std::vector<std::string> environment;  ///< "NAME=VALUE", complete
   std::string workdir;                   ///< absolute
   bool inherits_key = false;             ///< the job's key, a memfd, is its descriptor contract::kJobKeyFd
+  affinity::CpuSet cpus{};               ///< that it may run on; empty: as the spawner
+  std::vector<int> memory_nodes{};       ///< NUMA nodes that it prefers memory of; empty: as the spawner
+  bool reports_binding = false;          ///< ChildStarted says what the kernel says of it
+  bool strict_binding = false;           ///< it is not started if it cannot be bound so
   bool operator==(const ChildSpec&) const = default;
 };
 

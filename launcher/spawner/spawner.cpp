@@ -158,14 +158,19 @@ class Spawner {
   void on(const Other&) {}
 
   void on_started(std::size_t index) {
-    const StartingChild& child = starting_[index];
-    if (const auto failure = read_start_error(child)) {
+    StartingChild& child = starting_[index];
+    message::ChildFailed failure;
+    const StartState state = read_start_state(child, failure);
+    if (state == StartState::kGoesOn) return;
+    if (state == StartState::kFailed) {
       retry_eintr([&] { return ::waitpid(child.pid, nullptr, 0); });
       early_ends_.erase(child.pid);
-      say(*failure);
+      say(failure);
     } else {
       running_.emplace(child.pid, Running{child.rank, child.started});
-      say(message::ChildStarted{child.rank, child.pid});
+      // Before it is reaped, if it has ended already.
+      const KernelBinding binding = child.reports_binding ? read_kernel_binding(child.pid) : KernelBinding{};
+      say(message::ChildStarted{child.rank, child.pid, binding, child.cpu_error, child.memory_error});
       if (const auto status = early_ends_.find(child.pid); status != early_ends_.end()) {
         on_ended(status->first, status->second);
         early_ends_.erase(status);

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "contract/job_key.h"
+#include "launcher/spawner/bind_child.h"
 
 namespace ddl::launcher {
 namespace {
@@ -19,6 +20,7 @@ using Stage = message::ChildFailed::Stage;
 struct Failure {
   Stage stage;
   int error;
+  bool is_fatal;
 };
 
 std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
@@ -52,14 +54,22 @@ int exec_error(const char* command, int error) {
 // The child's half. Everything but 0, 1 and 2 is close-on-exec already.
 [[noreturn]] void become_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files,
                                int error_pipe, pid_t spawner, char* const* argv, char** environment) {
-  const auto give_up = [&](Stage stage) {
-    const Failure failure{stage, errno};
+  const auto tell = [&](Stage stage, int error, bool is_fatal) {
+    const Failure failure{stage, error, is_fatal};
     (void)retry_eintr([&] { return ::write(error_pipe, &failure, sizeof failure); });
-    ::_exit(127);
+    if (is_fatal) ::_exit(127);
   };
+  const auto give_up = [&](Stage stage) { tell(stage, errno, true); };
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
+  if (!spec.cpus.is_empty()) {
+    if (const int error = bind_to_cpus(spec.cpus)) tell(Stage::kBindCpus, error, spec.strict_binding);
+  }
+  if (!spec.memory_nodes.empty()) {
+    if (const int error = prefer_memory_of(spec.memory_nodes))
+      tell(Stage::kBindMemory, error, spec.strict_binding);
+  }
   for (int target = 0; target < 3; ++target) {
     if (::dup2(fds.standard[static_cast<std::size_t>(target)].get(), target) < 0) give_up(Stage::kRedirect);
   }
@@ -95,14 +105,19 @@ Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, co
     become_child(spec, fds, open_files, errors->second.get(), spawner, argv.data(), environment.data());
   }
   ::setpgid(pid, pid);  // the child does the same: whoever comes first, the group is there when this returns
-  return StartingChild{spec.rank, pid, started, std::move(errors->first)};
+  return StartingChild{spec.rank, pid, started, std::move(errors->first), spec.reports_binding, 0, 0};
 }
 
-std::optional<message::ChildFailed> read_start_error(const StartingChild& child) {
-  Failure failure{};
-  const ssize_t got = retry_eintr([&] { return ::read(child.error_pipe.get(), &failure, sizeof failure); });
-  if (got != sizeof failure) return std::nullopt;
-  return message::ChildFailed{child.rank, failure.stage, failure.error};
+StartState read_start_state(StartingChild& child, message::ChildFailed& failure) {
+  Failure said{};
+  const ssize_t got = retry_eintr([&] { return ::read(child.error_pipe.get(), &said, sizeof said); });
+  if (got != sizeof said) return StartState::kStarted;
+  if (said.is_fatal) {
+    failure = {child.rank, said.stage, said.error};
+    return StartState::kFailed;
+  }
+  (said.stage == Stage::kBindCpus ? child.cpu_error : child.memory_error) = said.error;
+  return StartState::kGoesOn;
 }
 
 }  // namespace ddl::launcher

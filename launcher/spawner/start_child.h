@@ -6,7 +6,7 @@
 
 #include <array>
 #include <chrono>
-#include <optional>
+#include <cstdint>
 
 #include "base/unique_fd.h"
 #include "launcher/message/message.h"
@@ -26,6 +26,9 @@ struct StartingChild {
   pid_t pid = 0;
   std::chrono::steady_clock::time_point started;
   UniqueFd error_pipe;  ///< at end of file once exec has succeeded; otherwise carries what failed
+  bool reports_binding = false;
+  int cpu_error = 0;     ///< errno of binding it to CPUs, where that does not keep it from starting; 0: none
+  int memory_error = 0;  ///< the same of memory
 };
 
 /// Forks; the child redirects, changes directory and execs by itself, so a slow file system does not hold the caller up.
@@ -33,7 +36,10 @@ struct StartingChild {
 /// The child gets the given limit of open files back.
 Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files);
 
-/// Reads an error pipe that is readable: nullopt means that exec has succeeded.
-std::optional<message::ChildFailed> read_start_error(const StartingChild& child);
+enum class StartState : std::uint8_t { kGoesOn, kStarted, kFailed };
+
+/// Reads an error pipe that is readable. kGoesOn: something failed that does not keep the child from starting, and is noted in
+/// it. failure is filled for kFailed.
+StartState read_start_state(StartingChild& child, message::ChildFailed& failure);
 
 }  // namespace ddl::launcher

@@ -7,6 +7,7 @@
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::message;
+using namespace ddl::affinity;
 using ddl::net::Frame;
 
 namespace {
@@ -36,6 +37,34 @@ RankOutcome outcome() {
   return outcome;
 }
 
+CpuSet cpus(const char* list) { return *CpuSet::parse_list(list); }
+
+/// A node with one of everything.
+NodeFacts facts() {
+  NodeFacts facts = test::facts_of("node0", 64);
+  Topology& node = facts.topology;
+  node.source = "this machine";
+  node.board = "EX235A";
+  node.allowed = cpus("1-3");
+  node.complete = cpus("0-3");
+  node.cores = {{cpus("1"), 0, 0, -1}, {cpus("2-3"), 0, 0, 0}};
+  node.packages = {{0, cpus("1-3"), cpus("0-3")}};
+  node.numa_nodes = {{4, cpus("1-3"), cpus("0-3"), 1u << 30}, {5, {}, {}, 0}};
+  node.l3s = {{0, cpus("2-3"), cpus("2-3")}};
+  Gpu gpu;
+  gpu.index = 1;
+  gpu.vendor = GpuVendor::kAmd;
+  gpu.bus_id = "0000:c1:00.0";
+  gpu.uuid = "GPU-1";
+  gpu.local_cpus = cpus("2-3");
+  gpu.numa = 0;
+  node.gpus = {gpu};
+  node.nics = {{"hsn0", 31.5, "0000:c2:00.0", cpus("2-3"), -1, "0000:c0:00.0"}};
+  node.warnings = {"guessed"};
+  facts.topology_failure = "none";
+  return facts;
+}
+
 NodeLaunch node_launch() {
   NodeLaunch node;
   node.job_id = "ddlrun-1-2";
@@ -46,8 +75,11 @@ NodeLaunch node_launch() {
   node.command = {"./train", "", "a b", every_byte()};
   node.workdir = "/data/\xe9t\xe9";
   node.common_environment = {{"LATIN1", "\xe9\xff"}, {"EMPTY", ""}, {"UTF8", "\xc3\xa9"}};
-  node.ranks = {{2, 0, true, {{"RANK", "2"}, {"BYTES", every_byte()}}}, {4, 1, false, {}}};
+  node.ranks = {{2, 0, true, {{"RANK", "2"}, {"BYTES", every_byte()}}, cpus("8-15,72-79"), {1, 3}},
+                {4, 1, false, {}}};
   node.kill_grace_seconds = 0.25;
+  node.strict_binding = true;
+  node.reports_bindings = true;
   node.split_lines = false;
   node.flush_idle_lines = true;
   node.output_window = 65536;
@@ -64,7 +96,7 @@ std::vector<Any> every_message() {
       StdinEof{},
       OutputCredit{2, OutputStream::kStderr, 1'000'000},
       Finish{},
-      Facts{test::facts_of("node0", 64)},
+      Facts{facts()},
       RankStarted{2, 4711},
       RankEnded{outcome()},
       AbortRequested{1, -3, "out of cheese: \xff"},
@@ -73,12 +105,12 @@ std::vector<Any> every_message() {
       StdinClosed{},
       Finished{2},
       OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
-      Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", true}},
+      Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", true, cpus("127"), {3}, true, true}},
       SignalChildren{SIGHUP},
       AskToEnd{SIGTERM},
       KillAll{},
       ReportGone{},
-      ChildStarted{1, 99},
+      ChildStarted{1, 99, {cpus("1"), "default", ""}, EPERM, EINVAL},
       ChildFailed{1, ChildFailed::Stage::kWorkdir, ENOENT},
       ChildEnded{1, 9, 0.125},
       Leftovers{5},
@@ -101,7 +133,8 @@ std::vector<Any> every_message() {
           {{7, "node7", "ada", 2222}, {8, "n8", "", 0}}, 32, 8, 30.5, 22, "/k", {"-v"}, {"sh", "%h"}, "/d"},
       Routed{7, 12, every_byte()},
       AgentDown{7, "its name was not found"},
-      RankProgress{3, RankProgress::Step::kFirstCollective}};
+      RankProgress{3, RankProgress::Step::kFirstCollective},
+      RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS}};
 }
 
 template <class Message>
@@ -184,7 +217,7 @@ TEST_CASE("a message that any one byte of is changed in is decoded or refused, a
 
 TEST_CASE("an unknown type is refused by its number") {
   CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 44");
+        "a message of unknown type 45");
   CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
 }
 
@@ -222,7 +255,7 @@ TEST_CASE("a value outside its enumeration is refused") {
   CHECK_THAT(refusal({type_of<OutputCredit>(), with("stream", credit, 0)}), Catch::Contains("enumeration"));
   CHECK_THAT(refusal({type_of<OutputCredit>(), with("stream", credit, 3)}), Catch::Contains("enumeration"));
   const std::string failed = cbor(ChildFailed{0, ChildFailed::Stage::kFork, 1});
-  CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, 4)}), Catch::Contains("enumeration"));
+  CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, 6)}), Catch::Contains("enumeration"));
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, '\x20')}),
              Catch::Contains("enumeration"));  // -1
   const std::string ended = cbor(RankEnded{});
@@ -259,4 +292,22 @@ TEST_CASE("bytes that would make a recursive reader overflow the stack are refus
   for (const char nesting : {'\x81', '\xa1', '\x9f', '\xbf', '\x5f', '\x7f', '\xc1'}) {
     CHECK_THAT(refusal({type_of<Launch>(), std::string(8 << 20, nesting)}), Catch::Contains("malformed"));
   }
+}
+
+TEST_CASE("a topology that contradicts itself is refused") {
+  const auto refusal_of = [](auto change) {
+    NodeFacts facts = ::facts();
+    change(facts.topology);
+    return refusal(encode(Facts{facts}));
+  };
+  CHECK(refusal_of([](Topology&) {}) == "accepted");
+  CHECK(refusal_of([](Topology& node) { node = {}; }) == "accepted");  // it could not be read
+  const std::string complaint = "contradicts itself";
+  CHECK_THAT(refusal_of([](Topology& node) { node.cores[0].numa = 2; }), Catch::Contains(complaint));
+  CHECK_THAT(refusal_of([](Topology& node) { node.cores[0].package = -1; }), Catch::Contains(complaint));
+  CHECK_THAT(refusal_of([](Topology& node) { node.cores[1].l3 = 1; }), Catch::Contains(complaint));
+  CHECK_THAT(refusal_of([](Topology& node) { node.cores[1].cpus = {}; }), Catch::Contains(complaint));
+  CHECK_THAT(refusal_of([](Topology& node) { node.cores[1].cpus = cpus("0"); }), Catch::Contains(complaint));
+  CHECK_THAT(refusal_of([](Topology& node) { node.gpus[0].numa = 7; }), Catch::Contains(complaint));
+  CHECK_THAT(refusal_of([](Topology& node) { node.cores.resize(5000); }), Catch::Contains("too many cores"));
 }

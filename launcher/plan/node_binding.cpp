@@ -1,0 +1,120 @@
+#include "launcher/plan/node_binding.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "affinity/plan/planner.h"
+#include "affinity/plan/visible_gpus.h"
+#include "base/text.h"
+#include "contract/environment.h"
+
+namespace ddl::launcher {
+namespace {
+
+namespace env = contract::env;
+using affinity::GpuVendor;
+
+/// Which variable leaves a vendor's GPUs visible: the first is ours to set, the others a user may have set instead. Several
+/// at once would be applied one after the other, each to what the one before has left and numbered anew.
+struct VisibilityVariables {
+  GpuVendor vendor;
+  std::array<const char*, 2> names;
+};
+constexpr std::array<VisibilityVariables, 3> kVisibility{{
+    {GpuVendor::kNvidia, {env::kCudaVisibleDevices, nullptr}},
+    {GpuVendor::kAmd, {env::kRocrVisibleDevices, env::kHipVisibleDevices}},
+    {GpuVendor::kIntel, {env::kZeAffinityMask, nullptr}},
+}};
+
+const char* variable_set_in(const Environment& environment, const VisibilityVariables& variables) {
+  for (const char* name : variables.names) {
+    if (name != nullptr && environment.contains(name)) return name;
+  }
+  return nullptr;
+}
+
+affinity::Topology as_visible(affinity::Topology topology, const Environment& common) {
+  for (const VisibilityVariables& one : kVisibility) {
+    const bool has_some = std::any_of(topology.gpus.begin(), topology.gpus.end(),
+                                      [&](const affinity::Gpu& gpu) { return gpu.vendor == one.vendor; });
+    const char* const name = variable_set_in(common, one);
+    if (!has_some || name == nullptr) continue;
+    affinity::keep_visible(topology, one.vendor, common.at(name));
+    break;
+  }
+  return topology;
+}
+
+Result<NodeBinding> bind_node(const JobSpec& spec, const affinity::Topology& topology, int local_ranks) {
+  NodeBinding binding;
+  if (spec.binding.bind_to == affinity::BindTo::kNone) return binding;
+  const bool must = spec.binding != affinity::BindingPolicy{.oversubscribe = spec.binding.oversubscribe};
+  if (topology.cores.empty()) {
+    if (must) return fail(ErrorCode::kUnavailable, "its topology is not known");
+    binding.unbound_because = "its topology is not known";
+    return binding;
+  }
+  auto plan = affinity::plan_binding(topology, spec.binding, local_ranks);
+  if (plan) {
+    binding.plan = *std::move(plan);
+  } else if (must) {
+    return fail(std::move(plan.error()));
+  } else {
+    binding.unbound_because = plan.error().message();
+  }
+  return binding;
+}
+
+}  // namespace
+
+Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
+                                            const std::vector<NodeFacts>& facts,
+                                            const Environment& head_environment) {
+  const Environment common = common_environment(head_environment, spec.exports);
+  std::vector<NodeBinding> bindings;
+  for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
+    const std::size_t ranks = placement.nodes[i].ranks.size();
+    const bool is_as_before =
+        i > 0 && ranks == placement.nodes[i - 1].ranks.size() && facts[i].topology == facts[i - 1].topology;
+    if (is_as_before) {
+      bindings.push_back(bindings.back());
+      continue;
+    }
+    auto binding = bind_node(spec, as_visible(facts[i].topology, common), static_cast<int>(ranks));
+    if (!binding) return fail(std::move(binding.error()).during(placement.nodes[i].name));
+    bindings.push_back(*std::move(binding));
+  }
+  return bindings;
+}
+
+Environment binding_environment(const affinity::RankBinding& rank, const Environment& common) {
+  Environment environment;
+  if (!common.contains(env::kOmpNumThreads)) environment[env::kOmpNumThreads] = std::to_string(rank.threads);
+  constexpr std::array kThreadBinding{env::kOmpPlaces, env::kOmpProcBind, "GOMP_CPU_AFFINITY",
+                                      "KMP_AFFINITY"};
+  const bool user_binds_threads = std::any_of(kThreadBinding.begin(), kThreadBinding.end(),
+                                              [&](const char* name) { return common.contains(name); });
+  if (!user_binds_threads) {
+    std::vector<std::string> cpus;
+    for (const int cpu : rank.cpus.cpus()) cpus.push_back(std::to_string(cpu));
+    environment[env::kOmpPlaces] = "{" + join(cpus, ",") + "}";
+    environment[env::kOmpProcBind] = "true";
+  }
+  if (!rank.gpus.empty()) {
+    std::vector<std::string> devices;
+    for (const affinity::AssignedGpu& gpu : rank.gpus)
+      devices.push_back(gpu.visible_as.empty() ? std::to_string(gpu.index) : gpu.visible_as);
+    const auto variables =
+        std::find_if(kVisibility.begin(), kVisibility.end(),
+                     [&](const VisibilityVariables& one) { return one.vendor == rank.gpus.front().vendor; });
+    const char* const set = variable_set_in(common, *variables);
+    environment[set != nullptr ? set : variables->names.front()] = join(devices, ",");
+    // The numbers are those of the bus; CUDA's own order begins with what it takes for the fastest.
+    if (variables->vendor == GpuVendor::kNvidia && set == nullptr)
+      environment[env::kCudaDeviceOrder] = "PCI_BUS_ID";
+  }
+  return environment;
+}
+
+}  // namespace ddl::launcher

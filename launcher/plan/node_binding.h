@@ -1,0 +1,33 @@
+// Where on its node each rank runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "affinity/plan/binding_plan.h"
+#include "base/error.h"
+#include "launcher/job/job_spec.h"
+#include "launcher/plan/node_facts.h"
+#include "launcher/plan/placement.h"
+#include "launcher/plan/rank_environment.h"
+
+namespace ddl::launcher {
+
+struct NodeBinding {
+  affinity::BindingPlan plan;   ///< without ranks where nothing is bound
+  std::string unbound_because;  ///< "" if it is bound, or was not to be
+};
+
+/// Of each node of the placement; nodes that look alike and have as many ranks are planned once. Pure. facts[i] belongs to
+/// placement.nodes[i]. head_environment may say which GPUs are visible, on all nodes alike.
+/// BindTo::kAuto binds nothing where it cannot, and says why. Error (kInvalidArgument): what else was asked for is not
+/// possible on a node, which the sentence names.
+Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
+                                            const std::vector<NodeFacts>& facts,
+                                            const Environment& head_environment);
+
+/// What a bound rank is told beside its CPUs: OMP_NUM_THREADS, OMP_PLACES and OMP_PROC_BIND, none of which replaces what
+/// common has, and the one variable that leaves it its GPUs visible.
+Environment binding_environment(const affinity::RankBinding& rank, const Environment& common);
+
+}  // namespace ddl::launcher

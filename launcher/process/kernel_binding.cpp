@@ -1,0 +1,54 @@
+#include "launcher/process/kernel_binding.h"
+
+#include <array>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "contract/environment.h"
+
+namespace ddl::launcher {
+
+affinity::CpuSet parse_allowed_cpus(std::string_view status) {
+  constexpr std::string_view kName = "Cpus_allowed_list:";
+  for (const std::string_view line : split(status, '\n')) {
+    if (line.starts_with(kName))
+      return affinity::CpuSet::parse_list(line.substr(kName.size())).value_or(affinity::CpuSet());
+  }
+  return {};
+}
+
+std::string parse_memory_policy(std::string_view numa_maps) {
+  // "55a1c0000000 prefer (many):0 file=/bin/true mapped=2": the policy's name may have a space in it.
+  const std::string_view line = numa_maps.substr(0, numa_maps.find('\n'));
+  const std::size_t begin = line.find(' ');
+  if (begin == std::string_view::npos) return "";
+  std::string_view policy = line.substr(begin + 1);
+  for (const std::string_view next : {" file=", " anon=", " heap", " stack", " mapped=", " huge"}) {
+    policy = policy.substr(0, policy.find(next));
+  }
+  return std::string(trim(policy));
+}
+
+std::string parse_visible_devices(std::string_view environ) {
+  namespace env = contract::env;
+  constexpr std::array kNames{env::kCudaVisibleDevices, env::kRocrVisibleDevices, env::kHipVisibleDevices,
+                              env::kZeAffinityMask};
+  const auto entries = split(environ, '\0');
+  for (const char* name : kNames) {
+    for (const std::string_view entry : entries) {
+      if (entry.starts_with(std::string(name) + "=")) return std::string(entry);
+    }
+  }
+  return "";
+}
+
+KernelBinding read_kernel_binding(pid_t pid) {
+  const std::string process = "/proc/" + std::to_string(pid) + "/";
+  const auto text = [&](const char* name) {
+    return read_file(process + name, std::size_t{16} << 20).value_or("");
+  };
+  return {parse_allowed_cpus(text("status")), parse_memory_policy(text("numa_maps")),
+          parse_visible_devices(text("environ"))};
+}
+
+}  // namespace ddl::launcher

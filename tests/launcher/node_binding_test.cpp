@@ -1,0 +1,136 @@
+// Ranks are bound node by node, by what each agent found.
+#include "launcher/plan/node_binding.h"
+
+#include "affinity/output/binding_text.h"
+#include "affinity/source/topology_source.h"
+#include "base/text.h"
+#include "launcher/facts.h"
+#include "launcher/plan/launch_plan.h"
+#include "support/catch.h"
+
+using namespace ddl::affinity;
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+
+namespace {
+
+Topology node_of(const std::string& synthetic, int gpus = 0, GpuVendor vendor = GpuVendor::kAmd) {
+  auto node = hwloc_synthetic(synthetic)->load();
+  REQUIRE(node);
+  for (int index = 0; index < gpus; ++index) {
+    Gpu gpu;
+    gpu.index = index;
+    gpu.vendor = vendor;
+    gpu.bus_id = "0000:0" + std::to_string(index) + ":00.0";
+    gpu.numa = gpus - 1 - index;  // the other way round
+    gpu.complete_local_cpus = node->numa_nodes[static_cast<std::size_t>(gpu.numa)].complete;
+    gpu.local_cpus = gpu.complete_local_cpus;
+    node->gpus.push_back(gpu);
+  }
+  return *node;
+}
+
+struct Job {
+  JobSpec spec;
+  Placement placement;
+  std::vector<NodeFacts> facts;
+
+  Job(int ranks, const std::vector<Topology>& nodes) : spec(job_of(ranks)) {
+    const std::vector<int> slots(nodes.size(), 4);
+    placement = *place(spec, allocation_of(nodes.size()), slots);
+    facts = facts_of(placement, 4);
+    for (std::size_t i = 0; i < facts.size(); ++i) facts[i].topology = nodes[i];
+  }
+  std::vector<NodeBinding> bound(const Environment& head = {}) const {
+    auto bindings = bind_nodes(spec, placement, facts, head);
+    REQUIRE(bindings);
+    return *std::move(bindings);
+  }
+  LaunchPlan plan(const Environment& head = {}) const {
+    return make_launch_plan(spec, placement, facts, head, "ddlrun-1-2", bound(head));
+  }
+  std::string refusal() const {
+    const auto bindings = bind_nodes(spec, placement, facts, {});
+    return bindings ? "bound" : bindings.error().message();
+  }
+};
+
+const char* const kFour = "pack:1 numa:2 l3:1 core:2 pu:1";
+
+}  // namespace
+
+TEST_CASE("nodes that differ are planned each for itself") {
+  const Job job(8, {node_of(kFour), node_of("pack:1 numa:4 l3:1 core:8 pu:2")});
+  const auto bindings = job.bound();
+  REQUIRE(bindings.size() == 2);
+  CHECK(as_map_cpu(bindings[0].plan) == "map_cpu:0,1,2,3");
+  CHECK(as_map_cpu(bindings[1].plan) == "map_cpu:0,16,32,48");
+  const LaunchPlan plan = job.plan();
+  CHECK(plan.nodes[1].ranks[1].cpus.list() == "16,18,20,22,24,26,28,30");
+  CHECK(plan.nodes[1].ranks[1].memory_nodes == std::vector{1});
+  CHECK(plan.nodes[1].ranks[1].environment.at("OMP_NUM_THREADS") == "8");
+  CHECK(plan.nodes[1].ranks[1].environment.at("OMP_PLACES") == "{16,18,20,22,24,26,28,30}");
+  CHECK(plan.nodes[1].ranks[1].environment.at("OMP_PROC_BIND") == "true");
+}
+
+TEST_CASE("what the user has set about threads stays") {
+  const Job job(4, {node_of(kFour)});
+  for (const char* name : {"OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY", "GOMP_CPU_AFFINITY"}) {
+    const LaunchPlan plan = job.plan({{name, "mine"}, {"OMP_NUM_THREADS", "3"}});
+    const Environment& own = plan.nodes[0].ranks[0].environment;
+    CHECK(plan.nodes[0].common_environment.at(name) == "mine");
+    CHECK_FALSE(own.contains("OMP_PLACES"));
+    CHECK_FALSE(own.contains("OMP_PROC_BIND"));
+    CHECK_FALSE(own.contains("OMP_NUM_THREADS"));
+  }
+}
+
+TEST_CASE("a rank sees its own GPUs by exactly one variable") {
+  const GpuVendor vendor = GENERATE(GpuVendor::kNvidia, GpuVendor::kAmd, GpuVendor::kIntel);
+  const Job job(2, {node_of(kFour, 2, vendor)});
+  const LaunchPlan plan = job.plan();
+  const Environment& second = plan.nodes[0].ranks[1].environment;
+  std::vector<std::string> set;
+  for (const auto& [name, value] : second) {
+    if (name.find("VISIBLE") != std::string::npos || name == "ZE_AFFINITY_MASK")
+      set.push_back(name + "=" + value);
+  }
+  const char* const wanted = vendor == GpuVendor::kNvidia ? "CUDA_VISIBLE_DEVICES=1"
+                             : vendor == GpuVendor::kAmd  ? "ROCR_VISIBLE_DEVICES=1"
+                                                          : "ZE_AFFINITY_MASK=1";
+  CHECK(set == std::vector<std::string>{wanted});
+  CHECK(second.contains("CUDA_DEVICE_ORDER") == (vendor == GpuVendor::kNvidia));
+  CHECK(plan.nodes[0].ranks[0].cpus.list() == "2-3");
+  CHECK(plan.nodes[0].ranks[1].cpus.list() == "0-1");
+}
+
+TEST_CASE("of GPUs only those are dealt that the user has left visible, by the user's own variable") {
+  const Job job(2, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 4)});
+  const auto devices = [&](const Environment& head, const char* name) {
+    const LaunchPlan plan = job.plan(head);
+    std::string text;
+    for (const RankLaunch& rank : plan.nodes[0].ranks) text += rank.environment.at(name) + " ";
+    return text;
+  };
+  CHECK(devices({{"ROCR_VISIBLE_DEVICES", "3,1"}}, "ROCR_VISIBLE_DEVICES") == "3 1 ");
+  CHECK(devices({{"HIP_VISIBLE_DEVICES", "2,0"}}, "HIP_VISIBLE_DEVICES") == "2 0 ");
+  const LaunchPlan plan = job.plan({{"HIP_VISIBLE_DEVICES", "2,0"}});
+  CHECK_FALSE(plan.nodes[0].ranks[0].environment.contains("ROCR_VISIBLE_DEVICES"));
+  // None: ranks are bound by CPU, and see none.
+  const LaunchPlan none = job.plan({{"ROCR_VISIBLE_DEVICES", ""}});
+  CHECK_FALSE(none.nodes[0].ranks[0].environment.contains("ROCR_VISIBLE_DEVICES"));
+  CHECK(none.nodes[0].common_environment.at("ROCR_VISIBLE_DEVICES").empty());
+}
+
+TEST_CASE("what cannot be bound is left alone with a reason, unless it was asked for") {
+  Job job(4, {node_of("pack:1 core:2 pu:1")});
+  CHECK(job.bound()[0].plan.ranks.empty());
+  CHECK_THAT(job.bound()[0].unbound_because, Catch::Contains("2 usable cores for 4 ranks"));
+  CHECK(job.plan().nodes[0].ranks[0].cpus.is_empty());
+  job.spec.binding.bind_to = BindTo::kCore;
+  CHECK_THAT(job.refusal(), Catch::Contains("node0") && Catch::Contains("2 usable cores for 4 ranks"));
+  job.facts[0].topology = {};
+  CHECK_THAT(job.refusal(), Catch::Contains("topology is not known"));
+  job.spec.binding.bind_to = BindTo::kNone;
+  CHECK(job.bound()[0].plan.ranks.empty());
+}

@@ -1,0 +1,85 @@
+// The spawner binds real processes, between fork and exec.
+#include <sched.h>
+
+#include <cerrno>
+
+#include "launcher/spawner_harness.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+using ddl::affinity::CpuSet;
+using message::ChildEnded;
+using message::ChildFailed;
+using message::ChildStarted;
+
+namespace {
+
+/// The last CPU that the test may use: not the first, where everything would be anyway.
+int last_cpu() {
+  cpu_set_t mine;
+  REQUIRE(::sched_getaffinity(0, sizeof mine, &mine) == 0);
+  int last = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mine)) last = cpu;
+  }
+  return last;
+}
+
+ChildSpec bound_child(const CpuSet& cpus) {
+  ChildSpec child{3, {"sleep", "100"}, {"PATH=/usr/bin:/bin", "ROCR_VISIBLE_DEVICES=5"}, "/"};
+  child.cpus = cpus;
+  child.reports_binding = true;
+  return child;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(SpawnerHarness, "a child runs where it was told to, and the kernel says so") {
+  spawn(bound_child(CpuSet::of({last_cpu()})));
+  const auto started = expect<ChildStarted>();
+  CHECK(started.cpu_error == 0);
+  CHECK(started.binding.cpus == CpuSet::of({last_cpu()}));
+  CHECK(started.binding.devices == "ROCR_VISIBLE_DEVICES=5");
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "a child prefers the memory that it was told to") {
+  ChildSpec child = bound_child({});
+  child.memory_nodes = {0};
+  spawn(child);
+  const auto started = expect<ChildStarted>();
+  // A container may forbid it, and a kernel may know no nodes: then that is said, and the child runs.
+  if (started.memory_error != 0) {
+    CHECK(started.memory_error == EPERM);
+  } else if (!started.binding.memory.empty()) {
+    CHECK_THAT(started.binding.memory, Catch::StartsWith("prefer"));
+  }
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "also of a child that ends at once it is known where it ran") {
+  ChildSpec child = bound_child(CpuSet::of({last_cpu()}));
+  child.argv = {"true"};
+  spawn(child);
+  CHECK(expect<ChildStarted>().binding.cpus == CpuSet::of({last_cpu()}));
+  CHECK(expect<ChildEnded>().wait_status == 0);
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "a child that cannot be bound runs all the same, and that is said") {
+  // No machine has this CPU and nothing else.
+  spawn(bound_child(CpuSet::of({8191})));
+  const auto started = expect<ChildStarted>();
+  CHECK(started.cpu_error == EINVAL);
+  CHECK(started.binding.cpus.contains(last_cpu()));
+  // One that it has and one that it has not: the kernel alone would take the one and say nothing.
+  spawn(bound_child(CpuSet::of({last_cpu(), 8191})));
+  CHECK(expect<ChildStarted>().cpu_error == EINVAL);
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "a child that must be bound and cannot be does not run") {
+  ChildSpec child = bound_child(CpuSet::of({8191}));
+  child.strict_binding = true;
+  spawn(child);
+  const auto failed = expect<ChildFailed>();
+  CHECK(failed.rank == 3);
+  CHECK(failed.stage == ChildFailed::Stage::kBindCpus);
+  CHECK(failed.error == EINVAL);
+}
