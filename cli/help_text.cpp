@@ -12,11 +12,9 @@ namespace ddl::cli {
 namespace {
 
 constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
-    {OptionGroup::kRanks, "Ranks"},
-    {OptionGroup::kPlaces, "Hosts"},
-    {OptionGroup::kInputOutput, "Input and output"},
-    {OptionGroup::kReports, "Reports"},
-    {OptionGroup::kAbout, "About"},
+    {OptionGroup::kRanks, "Ranks"},     {OptionGroup::kBinding, "Binding"},
+    {OptionGroup::kPlaces, "Hosts"},    {OptionGroup::kInputOutput, "Input and output"},
+    {OptionGroup::kReports, "Reports"}, {OptionGroup::kAbout, "About"},
 };
 
 constexpr std::size_t kHelpColumn = 34;
@@ -71,6 +69,8 @@ std::string help_text() {
       "  ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train\n"
       "  ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname\n"
       "  ddlrun --check-hosts --hostfile hosts.txt       what those hosts have, and how they differ\n"
+      "  ddlrun --show-bind -np 8                        which CPUs, GPU and NIC each rank would have\n"
+      "  ddlrun --show-bind -np 8 --topology node.xml --format map_cpu    for srun --cpu-bind=\n"
       "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
       "  ddlrun --check-build                            what works on this machine\n";
   return text;

@@ -39,6 +39,17 @@ Json addresses_json(const NodeFacts& facts) {
   return json;
 }
 
+Json gpus_json(const affinity::Topology& topology) {
+  Json json = Json::array();
+  for (const affinity::Gpu& gpu : topology.gpus) {
+    json.push_back(Json{{"index", gpu.index},
+                        {"vendor", affinity::name_of(gpu.vendor)},
+                        {"bus_id", text_or_null(gpu.bus_id)},
+                        {"cpus", text_or_null(gpu.local_cpus.list())}});
+  }
+  return json;
+}
+
 void add_facts(Json& json, const NodeFacts& facts) {
   json["hostname"] = facts.hostname;
   json["version"] = facts.version;
@@ -46,6 +57,10 @@ void add_facts(Json& json, const NodeFacts& facts) {
   json["architecture"] = facts.architecture;
   json["cores"] = facts.allowed_cores;
   json["cpus"] = facts.allowed_cpus;
+  json["allowed_cpus"] = text_or_null(facts.topology.allowed.list());
+  json["numa_nodes"] = facts.topology.numa_nodes.size();
+  json["l3s"] = facts.topology.l3s.size();
+  json["gpus"] = gpus_json(facts.topology);
   json["memory_bytes"] = facts.memory_bytes;
   json["memory_available_bytes"] = facts.memory_available_bytes;
   json["memlock_bytes"] = size_or_null(facts.memlock_bytes);

@@ -204,6 +204,16 @@ HostComparison compare_hosts(const std::vector<HostCheck>& hosts) {
   comparison.shared("cores", "cores/CPUs", [](const NodeFacts& facts) {
     return fmt::format("{}/{}", facts.allowed_cores, facts.allowed_cpus);
   });
+  comparison.shared("numa_nodes", "NUMA/L3", [](const NodeFacts& facts) {
+    return facts.topology.cores.empty()
+               ? std::string("unknown")
+               : fmt::format("{}/{}", facts.topology.numa_nodes.size(), facts.topology.l3s.size());
+  });
+  comparison.shared("gpus", "GPUs", [](const NodeFacts& facts) {
+    const auto& gpus = facts.topology.gpus;
+    return gpus.empty() ? std::string("none")
+                        : fmt::format("{} {}", gpus.size(), affinity::name_of(gpus.front().vendor));
+  });
   comparison.close(
       "memory_bytes", "memory", [](const NodeFacts& facts) { return facts.memory_bytes; }, kMemoryTolerance);
   comparison.shared("memlock_bytes", "memlock",

@@ -1,12 +1,13 @@
 #include "cli/job_reader.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/text.h"
+#include "cli/binding_reader.h"
 #include "cli/host_option_values.h"
 #include "cli/option_table.h"
 #include "cli/option_values.h"
+#include "cli/value_reader.h"
 
 namespace ddl::cli {
 
@@ -30,30 +31,28 @@ std::string command_excerpt(const std::vector<std::string>& command) {
   return text.empty() ? "command args..." : text;
 }
 
-std::string texts_of(const std::vector<GivenValue>& values) {
-  std::vector<std::string> texts;
-  for (const GivenValue& value : values) texts.push_back(value.text);
-  return join(texts, ", ");
-}
-
-/// Takes values one by one and remembers the first refusal.
+/// From given options to a job.
 class JobReader {
  public:
   JobReader(Request request, const GivenOptions& given, const CommandLineContext& context)
-      : request_(std::move(request)), given_(given), context_(context) {}
+      : request_(std::move(request)), given_(given), context_(context), values_(given) {}
 
   tl::expected<Request, CommandLineError> read(std::vector<std::string> command) {
     job().workdir = context_.current_directory;
     read_ranks();
+    read_binding(values_, job().binding);
+    job().binding.oversubscribe = job().oversubscribe;
+    job().report_bindings = has(OptionId::kReportBindings);
+    job().strict_bind = has(OptionId::kStrictBind);
     read_places();
     read_input_output();
-    for (const auto& [one, other] : contradictions()) exclude(one, other);
-    if (refusal_) return Refusal(*refusal_);
+    for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
+    if (values_.refusal()) return Refusal(*values_.refusal());
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun;
     if (has_job) check_command(command);
     find_hosts();
     if (has_job) settle_rank_count(command);
-    if (refusal_) return Refusal(*refusal_);
+    if (values_.refusal()) return Refusal(*values_.refusal());
     job().command = has_job ? std::move(command) : std::vector<std::string>();
     job().tag_output = has(OptionId::kTagOutput) || (job().num_proc > 1 && !has(OptionId::kNoTagOutput));
     return std::move(request_);
@@ -81,7 +80,7 @@ class JobReader {
     take(
         OptionId::kWorkdir, [this](const std::string& text) { return directory(text); }, job().workdir);
     for (const GivenValue& value : given_[OptionId::kExport]) {
-      job().exports.push_back(value_of(OptionId::kExport, value, parse_export(value.text)));
+      job().exports.push_back(values_.value_of(OptionId::kExport, value, parse_export(value.text)));
     }
     job().oversubscribe = has(OptionId::kOversubscribe);
   }
@@ -134,7 +133,7 @@ class JobReader {
   }
 
   void find_hosts() {
-    if (refusal_) return;
+    if (values_.refusal()) return;
     std::string text;
     if (!job().hostfile.empty()) {
       if (job().hostfile == "-") claim_standard_input();
@@ -182,7 +181,7 @@ class JobReader {
   }
 
   void settle_rank_count(const std::vector<std::string>& command) {
-    if (refusal_ || has(OptionId::kNumProc)) return;
+    if (values_.refusal() || has(OptionId::kNumProc)) return;
     const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
       const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
       return entry != nullptr && entry->id == OptionId::kNumProc;
@@ -207,45 +206,20 @@ class JobReader {
     job().num_proc = *implied;
   }
 
-  // ---- values ----
+  // ---- what is taken from the options ----
 
   void refuse_once(std::string message, std::string hint) {
-    if (!refusal_) refusal_ = CommandLineError{std::move(message), std::move(hint)};
+    values_.refuse_once(std::move(message), std::move(hint));
   }
-
-  template <class T>
-  T value_of(OptionId id, const GivenValue& value, Result<T> parsed) {
-    if (parsed) return std::move(*parsed);
-    const OptionEntry& entry = entry_of(id);
-    refuse_once((value.where.empty() ? "" : value.where + ": ") + display_name(entry) + ": " +
-                    parsed.error().message(),
-                usage_line(entry));
-    return T{};
-  }
-
   template <class Parse, class T>
   void take(OptionId id, Parse parse, T& target) {
-    const std::vector<GivenValue>& values = given_[id];
-    if (values.empty()) return;
-    if (values.size() > 1) {
-      refuse_once(given_.origin(id) + display_name(entry_of(id)) + " was given " +
-                      std::to_string(values.size()) + " times: " + texts_of(values),
-                  "give it once");
-    }
-    target = value_of(id, values.front(), parse(values.front().text));
-  }
-
-  void exclude(OptionId one, OptionId other) {
-    if (!has(one) || !has(other)) return;
-    refuse_once(given_.origin(other) + display_name(entry_of(one)) + " and " + display_name(entry_of(other)) +
-                    " contradict each other",
-                "leave one of them away");
+    values_.take(id, parse, target);
   }
 
   Request request_;
   const GivenOptions& given_;
   const CommandLineContext& context_;
-  std::optional<CommandLineError> refusal_;
+  ValueReader values_;
 };
 
 }  // namespace

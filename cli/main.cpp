@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/binding_report.h"
 #include "cli/build_box.h"
 #include "cli/build_probe.h"
 #include "cli/console.h"
@@ -50,6 +51,13 @@ int dry_run(const cli::Request& request, const launcher::Environment& environmen
   if (!plan) return finish(cli::error_report(plan.error()), request, console);
   return console.print(request.json ? cli::plan_json(*plan, request.job, environment)
                                     : cli::plan_text(*plan, request.job, environment));
+}
+
+int show_bind(const cli::Request& request, const cli::Console& console) {
+  const auto report = cli::binding_report(request.binding_view, request.job.binding, cli::read_user_file);
+  if (!report)
+    return console.refuse({report.error().message(), "ddlrun --help lists the options of binding"});
+  return console.print(*report);
 }
 
 int check_hosts(const cli::Request& request, const cli::Console& console,
@@ -100,6 +108,7 @@ int main(int argc, char** argv) {
     case cli::Action::kCheckBuild:
       return console.print(request->json ? cli::check_build_json(cli::probe_build())
                                          : cli::check_build_text(cli::probe_build()));
+    case cli::Action::kShowBind: return show_bind(*request, console);
     case cli::Action::kCheckHosts: return check_hosts(*request, console, environment);
     case cli::Action::kDryRun:
     case cli::Action::kRun: break;

@@ -30,8 +30,7 @@ constexpr std::string_view kNoController =
 constexpr std::string_view kNoMpi =
     "ddlrun does not call mpirun; leave it away, or pass Open MPI's own settings with -x OMPI_MCA_NAME=VALUE";
 constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
-constexpr std::string_view kNoBinding =
-    "this version binds no rank to CPUs; start ddlrun under taskset or numactl to keep the job on some";
+constexpr std::string_view kOwnBinding = "ddlrun binds ranks itself: --bind-to and the options with it";
 constexpr std::string_view kNumberOfRanks = "the number of ranks is given with -np";
 constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for so many ranks on each host";
 
@@ -47,6 +46,32 @@ constexpr OptionEntry kTable[] = {
     {kTimeout, kRanks, "--timeout", "SECONDS", "end the job after so long; the exit code is then 124"},
     {kKillGrace, kRanks, "--kill-grace", "SECONDS",
      "how long ranks may take to end before SIGKILL (default: 5)"},
+
+    {kBindTo, kBinding, "--bind-to,-bind-to", "WHAT",
+     "auto, gpu, numa, l3, socket, core, pu or none (default: auto)"},
+    {kCoresPerRank, kBinding, "--cores-per-rank", "N",
+     "so many cores for each rank (default: its whole share)"},
+    {kReserve, kBinding, "--reserve", "first-core-per-l3|LIST", "leave these cores to the system: 0,8,16-17"},
+    {kRankOrder, kBinding, "--rank-order", "gpu|cpu",
+     "local rank r has GPU r (default), or ranks ascend by CPU"},
+    {kSmt, kBinding, "--smt", "", "also the other hardware threads of a rank's cores"},
+    {kGpusPerRank, kBinding, "--gpus-per-rank", "N", "so many GPUs for each rank"},
+    {kRanksPerGpu, kBinding, "--ranks-per-gpu", "N", "so many ranks on each GPU (default: evenly)"},
+    {kMemBind, kBinding, "--mem-bind", "local|none", "memory from near a rank's CPUs (default), or anywhere"},
+    {kReportBindings, kBinding, "--report-bindings,-report-bindings", "",
+     "show what the kernel says of every started rank"},
+    {kStrictBind, kBinding, "--strict-bind", "", "start no rank that cannot be bound as planned"},
+    {kShowBind, kBinding, "--show-bind", "",
+     "print where -np N ranks of one node would run, and start nothing"},
+    {kExplainBind, kBinding, "--explain-bind", "", "the same, with a sentence why for each rank"},
+    {kShowTopology, kBinding, "--show-topology", "",
+     "print the node, with -np N with its ranks, and start nothing"},
+    {kFormat, kBinding, "--format", "FORM",
+     "map_cpu, mask_cpu, srun, taskset, svg, json, ... (default: table)"},
+    {kTopology, kBinding, "--topology", "NODE",
+     "of an hwloc XML file, or \"pack:2 numa:2 l3:2 core:8 pu:2\""},
+    {kTopologyText, kBinding, "--topology-text", "FILE",
+     "of what rocm-smi, nvidia-smi topo -m and lscpu print; repeatable"},
 
     {kHosts, kPlaces, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below"},
     {kHostfile, kPlaces, "-hostfile,--hostfile", "FILE",
@@ -121,7 +146,7 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--no-mpi-threads-disable", "", kNoMpi},
     {kUnavailable, kHidden, "--mpi-args", "ARGS", kNoMpi},
     {kUnavailable, kHidden, "--tcp", "", "ranks of different hosts use TCP anyway; leave it away"},
-    {kUnavailable, kHidden, "--binding-args", "ARGS", kNoBinding},
+    {kUnavailable, kHidden, "--binding-args", "ARGS", kOwnBinding},
     {kUnavailable, kHidden, "--num-nccl-streams", "N", "this version has no GPU backend; leave it away"},
     {kUnavailable, kHidden, "--thread-affinity", "N",
      "libddl's only thread sleeps while nothing is wrong; leave it away"},
@@ -141,7 +166,6 @@ constexpr OptionEntry kTable[] = {
     {kForeign, kHidden, "--nnodes,--nodes", "N", kHostsAreGiven},
     {kForeign, kHidden, "-host,--host,-machinefile,--machinefile", "HOSTS", kHostsAreGiven},
     {kForeign, kHidden, "-wdir,--wdir,--chdir", "DIR", "the working directory is given with --workdir"},
-    {kForeign, kHidden, "-bind-to,--bind-to", "WHAT", kNoBinding},
     {kForeign, kHidden, "-map-by,-ppr,--ppr", "WHAT",
      "use --map-by slot, --map-by node or --ranks-per-node N"},
     {kForeign, kHidden, "-bynode,--bynode", "", "use --map-by node: each host in turn gets a rank"},

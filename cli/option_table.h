@@ -17,6 +17,22 @@ enum class OptionId {
   kWorkdir,
   kTimeout,
   kKillGrace,
+  kBindTo,
+  kCoresPerRank,
+  kReserve,
+  kRankOrder,
+  kSmt,
+  kGpusPerRank,
+  kRanksPerGpu,
+  kMemBind,
+  kReportBindings,
+  kStrictBind,
+  kShowBind,
+  kExplainBind,
+  kShowTopology,
+  kFormat,
+  kTopology,
+  kTopologyText,
   kHosts,
   kHostfile,
   kHostsExclude,
@@ -50,7 +66,7 @@ enum class OptionId {
 };
 
 /// The headings of --help, in order.
-enum class OptionGroup { kRanks, kPlaces, kInputOutput, kReports, kAbout, kHidden };
+enum class OptionGroup { kRanks, kBinding, kPlaces, kInputOutput, kReports, kAbout, kHidden };
 
 struct OptionEntry {
   OptionId id;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/argv_prepass.h"
+#include "cli/binding_reader.h"
 #include "cli/config_file.h"
 #include "cli/given_options.h"
 #include "cli/job_reader.h"
@@ -41,6 +42,9 @@ Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kVersion)) return Action::kVersion;
   if (given.has(OptionId::kCheckBuild)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
+  if (given.has(OptionId::kShowBind) || given.has(OptionId::kExplainBind) ||
+      given.has(OptionId::kShowTopology))
+    return Action::kShowBind;
   return given.has(OptionId::kDryRun) ? Action::kDryRun : Action::kRun;
 }
 
@@ -62,6 +66,7 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   request.json = given->has(OptionId::kJson);
   request.job.verbose = given->has(OptionId::kVerbose);
   request.job.quiet = given->has(OptionId::kQuiet);
+  if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
   const bool has_hosts = request.action == Action::kRun || request.action == Action::kDryRun ||
                          request.action == Action::kCheckHosts;
   if (!has_hosts) return request;

@@ -8,18 +8,20 @@
 #include <tl/expected.hpp>
 
 #include "base/error.h"
+#include "cli/binding_view.h"
 #include "cli/command_line_error.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::cli {
 
-enum class Action { kRun, kDryRun, kCheckBuild, kCheckHosts, kHelp, kVersion };
+enum class Action { kRun, kDryRun, kShowBind, kCheckBuild, kCheckHosts, kHelp, kVersion };
 
 /// One valid command line.
 struct Request {
   Action action = Action::kRun;
-  bool json = false;  ///< reports as one line of JSON
+  bool json = false;         ///< reports as one line of JSON
+  BindingView binding_view;  ///< for kShowBind
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; for the
             ///< others only verbose and quiet

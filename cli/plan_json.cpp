@@ -61,6 +61,8 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
       ranks.push_back(Json{{"rank", rank.rank},
                            {"local_rank", rank.local_rank},
                            {"reads_stdin", rank.reads_stdin},
+                           {"cpus", rank.cpus.is_empty() ? Json(nullptr) : Json(rank.cpus.list())},
+                           {"memory_nodes", rank.memory_nodes},
                            {"environment", environment_json(*own++)}});
     }
     json["nodes"].push_back(Json{{"name", index < node.node_names.size() ? node.node_names[index] : ""},

@@ -94,6 +94,8 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
                         ranks_text(ranks));
     for (const RankLaunch& rank : node.ranks) {
       std::vector<std::string> assignments;
+      if (!rank.cpus.is_empty())
+        assignments.push_back((rank.cpus.count() == 1 ? "CPU " : "CPUs ") + rank.cpus.list() + ";");
       for (const auto& [name, value] : *own) assignments.push_back(assignment(name, value));
       ++own;
       if (!assignments.empty()) text += fmt::format("    rank {}: {}\n", rank.rank, join(assignments, " "));

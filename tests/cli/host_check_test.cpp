@@ -161,13 +161,16 @@ TEST_CASE("the table for a person") {
   checks[1].answer_seconds = 10;
   const HostComparison comparison = compare_hosts(checks);
   CHECK(check_hosts_text(checks, comparison, TerminalStyle(false)) ==
-        "host         answer   version  cores/CPUs  memory   memlock   nofile  /dev/shm  tmp     clock   "
+        "host         answer   version  cores/CPUs  NUMA/L3  GPUs  memory   memlock   nofile  /dev/shm  tmp  "
+        "   clock   "
         "kernel  arch  "
         "  interfaces  libddl\n"
-        "node1        0.25 s   0.1.0    8/8         64.0 GB  no limit  1024    32.0 GB   100 GB  +0.0 s  "
+        "node1        0.25 s   0.1.0    8/8         unknown  none  64.0 GB  no limit  1024    32.0 GB   100 "
+        "GB  +0.0 s  "
         "6.1.0   "
         "x86_64  eth0        0.1.0\n"
-        "node2        10.00 s  0.1.0    8/8         64.0 GB  no limit  1024    60 MB!    100 GB  +0.0 s  "
+        "node2        10.00 s  0.1.0    8/8         unknown  none  64.0 GB  no limit  1024    60 MB!    100 "
+        "GB  +0.0 s  "
         "6.1.0   "
         "x86_64  eth0        0.1.0\n"
         "a-long-name  failed: connection refused (port 22)\n"
@@ -179,6 +182,25 @@ TEST_CASE("the table for a person") {
   CHECK_THAT(coloured, Catch::Contains("32.0 GB   100 GB"));
   CHECK_THAT(coloured, Catch::Contains("\x1b[1;31m60 MB!\x1b[0m    100 GB"));
   CHECK_THAT(coloured, Catch::Contains("\x1b[1;31mfailed:\x1b[0m connection"));
+}
+
+TEST_CASE("hosts whose GPUs or memory differ are noticed") {
+  auto checks = hosts(3);
+  for (HostCheck& check : checks) {
+    check.facts->topology.cores.resize(8);
+    check.facts->topology.numa_nodes.resize(2);
+    check.facts->topology.l3s.resize(4);
+    check.facts->topology.gpus.resize(4);
+    check.facts->topology.allowed = ddl::affinity::CpuSet::range(0, 7);
+  }
+  checks[1].facts->topology.gpus.resize(3);
+  checks[2].facts->topology.numa_nodes.resize(1);
+  const HostComparison comparison = compare_hosts(checks);
+  const std::string text = check_hosts_text(checks, comparison, TerminalStyle(false));
+  CHECK_THAT(text, Catch::Contains("2/4      4 nvidia") && Catch::Contains("1/4!"));
+  CHECK_THAT(text, Catch::Contains("node2: GPUs is 3 nvidia; most hosts have 4 nvidia\n"));
+  CHECK_THAT(text, Catch::Contains("node3: NUMA/L3 is 1/4; most hosts have 2/4\n"));
+  CHECK_THAT(check_hosts_json(checks, comparison), Catch::Contains(R"("allowed_cpus":"0-7")"));
 }
 
 TEST_CASE("when all is well the table says so") {
@@ -199,6 +221,7 @@ TEST_CASE("the same for a program") {
     "hosts": [
       {"name": "node1", "reachable": true, "failure": null, "answer_seconds": 0.25, "clock_offset_seconds": 0.5,
        "hostname": "node1", "version": "0.1.0", "kernel": "6.1.0", "architecture": "x86_64", "cores": 8, "cpus": 8,
+       "allowed_cpus": null, "numa_nodes": 0, "l3s": 0, "gpus": [],
        "memory_bytes": 64000000000, "memory_available_bytes": 60000000000, "memlock_bytes": null, "nofile": 1024,
        "shm_free_bytes": 32000000000, "tmp_directory": "/tmp", "tmp_free_bytes": null,
        "libddl": "/usr/lib/libddl.so.0.1.0",

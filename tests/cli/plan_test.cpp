@@ -113,10 +113,13 @@ TEST_CASE("the plan for a program") {
     "environment_removed": ["PMIX_RANK"],
     "nodes": [
       {"name": "node1", "slots": 2, "ranks": [
-        {"rank": 0, "local_rank": 0, "reads_stdin": true, "environment": {"RANK": "0"}},
-        {"rank": 1, "local_rank": 1, "reads_stdin": false, "environment": {"RANK": "1"}}]},
+        {"rank": 0, "local_rank": 0, "reads_stdin": true, "cpus": null, "memory_nodes": [],
+         "environment": {"RANK": "0"}},
+        {"rank": 1, "local_rank": 1, "reads_stdin": false, "cpus": null, "memory_nodes": [],
+         "environment": {"RANK": "1"}}]},
       {"name": "node2", "slots": null, "ranks": [
-        {"rank": 2, "local_rank": 0, "reads_stdin": false, "environment": {"RANK": "2"}}]}]})"));
+        {"rank": 2, "local_rank": 0, "reads_stdin": false, "cpus": null, "memory_nodes": [],
+         "environment": {"RANK": "2"}}]}]})"));
 }
 
 TEST_CASE("what ranks inherit unchanged is not shown") {
