@@ -12,7 +12,9 @@ namespace ddl::affinity {
 namespace {
 
 using Row = std::array<std::string, 6>;
-constexpr Row kHeadings{"rank", "CPUs", "cores", "NUMA", "GPU", "NIC"};
+constexpr std::size_t kColumns = std::tuple_size_v<Row>;
+
+Row headings() { return {"rank", "CPUs", "cores", "NUMA", "GPU", "NIC"}; }
 
 std::string numbers(const std::vector<int>& all) { return CpuSet::of(all).list(); }
 
@@ -34,13 +36,13 @@ std::string warning_lines(const BindingPlan& plan) {
 std::string binding_table(const Topology& topology, const BindingPlan& plan) {
   std::string text = summary_line(topology);
   if (plan.ranks.empty()) return text + "ranks are bound to nothing\n" + warning_lines(plan);
-  std::vector<Row> rows{kHeadings};
+  std::vector<Row> rows{headings()};
   for (const RankBinding& rank : plan.ranks) {
     rows.push_back({std::to_string(rank.local_rank), rank.cpus.list(), std::to_string(rank.threads),
                     numbers(rank.numa_nodes), gpus_of(rank), rank.nic});
   }
   // A column that says nothing is left away.
-  for (std::size_t column = 0; column < kHeadings.size(); ++column) {
+  for (std::size_t column = 0; column < kColumns; ++column) {
     const bool is_empty =
         std::all_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return row[column].empty(); });
     if (is_empty) rows[0][column].clear();

@@ -139,10 +139,16 @@ std::vector<CpuSet> cores_of(const std::vector<CpuSet>& ranges) {
   return cores;
 }
 
-void add_cpus(Topology& topology, const Found& found) {
+Status add_cpus(Topology& topology, const Found& found) {
   for (const auto& [number, ranges] : found.numa) {
     CpuSet all;
-    for (const CpuSet& range : ranges) all |= range;
+    for (const CpuSet& range : ranges) {
+      if (const CpuSet twice = range & (all | topology.complete); !twice.is_empty()) {
+        return fail(ErrorCode::kInvalidArgument,
+                    fmt::format("CPU {} of NUMA node {} is named twice", twice.first(), number));
+      }
+      all |= range;
+    }
     const int index = static_cast<int>(topology.numa_nodes.size());
     topology.numa_nodes.push_back({number, all, all, 0});
     topology.complete |= all;
@@ -152,6 +158,7 @@ void add_cpus(Topology& topology, const Found& found) {
   topology.packages.push_back({0, topology.complete, topology.complete});
   std::sort(topology.cores.begin(), topology.cores.end(),
             [](const Core& a, const Core& b) { return a.cpus.first() < b.cpus.first(); });
+  return {};
 }
 
 void add_gpus(Topology& topology, const Found& found) {
@@ -183,7 +190,7 @@ Result<Topology> topology_of_text(std::string_view text, const std::string& sour
   }
   Topology topology;
   topology.source = source;
-  add_cpus(topology, *found);
+  if (auto added = add_cpus(topology, *found); !added) return fail(std::move(added.error()).during(source));
   add_gpus(topology, *found);
   topology.warnings.push_back(source +
                               ": tells neither packages nor caches, so cores are split by NUMA node alone");

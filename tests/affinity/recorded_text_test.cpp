@@ -78,6 +78,16 @@ TEST_CASE("a table of nvidia-smi is read by its head line") {
   CHECK(topology->gpus[1].numa == 0);
 }
 
+TEST_CASE("text in which a CPU is in two places is refused") {
+  for (const char* text :
+       {"NUMA node0 CPU(s): 0-3,6-11\nNUMA node1 CPU(s): 4-7\n", "NUMA node1 CPU(s): 4-7,6-11\n"}) {
+    const auto topology = topology_of_text(text, "ticket.txt");
+    REQUIRE_FALSE(topology);
+    CHECK_THAT(topology.error().message(),
+               Catch::Contains("ticket.txt") && Catch::Contains("CPU 6 of NUMA node 1 is named twice"));
+  }
+}
+
 TEST_CASE("text without CPUs is refused with the line that it lacks") {
   const auto topology = topology_of_text(rocm_smi("GPU[{}] : (Topology) Numa Node: {}\n"), "ticket.txt");
   REQUIRE_FALSE(topology);

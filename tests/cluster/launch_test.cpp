@@ -51,6 +51,24 @@ TEST_CASE("eight ranks say hello from four hosts", "[launch]") {
   CHECK(hello({"-np", "8", "-H", kFourHosts}) == "node1 node1 node2 node2 node3 node3 node4 node4");
 }
 
+TEST_CASE("ranks are bound on every host, and its kernel says so", "[launch]") {
+  HostJob job({"-np", "4", "-H", "node1:2,node2:2", "--report-bindings", "grep", "Cpus_allowed_list",
+               "/proc/self/status"});
+  CHECK(job.wait() == 0);
+  INFO(job.out() << job.err());
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string tag = "[" + std::to_string(rank) + "]<stdout>:Cpus_allowed_list:\t";
+    const std::size_t at = job.out().find(tag);
+    REQUIRE(at != std::string::npos);
+    const std::string cpus = job.out().substr(at + tag.size(), job.out().find('\n', at) - at - tag.size());
+    const std::string who =
+        "rank " + std::to_string(rank) + " on node" + std::to_string(1 + rank / 2) + ": CPU";
+    // "CPU 1", "CPUs 0-3".
+    CHECK_THAT(job.err(), Contains(who + " " + cpus + ",") || Contains(who + "s " + cpus + ",") ||
+                              Contains(who + " " + cpus + "\n") || Contains(who + "s " + cpus + "\n"));
+  }
+}
+
 TEST_CASE("ranks are placed slot by slot, host by host, or so many on each", "[launch]") {
   CHECK(hello({"-np", "5", "-H", kFourHosts}) == "node1 node1 node2 node2 node3");
   CHECK(hello({"-np", "5", "-H", kFourHosts, "--map-by", "node"}) == "node1 node2 node3 node4 node1");

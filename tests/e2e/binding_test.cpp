@@ -1,0 +1,102 @@
+// Ranks on this machine are bound as --show-bind says, and --report-bindings tells what the kernel says of them.
+#include <sched.h>
+
+#include <map>
+#include <regex>
+
+#include "base/text.h"
+#include "contract/exit_code.h"
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// What is found for each rank by a pattern with two groups: the rank, and what it is that is looked for.
+std::map<int, std::string> by_rank(const std::string& text, const std::string& pattern) {
+  std::map<int, std::string> found;
+  const std::regex regex(pattern);
+  for (std::sregex_iterator at(text.begin(), text.end(), regex), end; at != end; ++at)
+    found[static_cast<int>(parse_integer((*at)[1].str()).value())] = (*at)[2];
+  return found;
+}
+
+struct Run {
+  int status;
+  std::string out;
+  std::string err;
+  /// As the kernel told each rank itself, and as ddlrun reported.
+  std::map<int, std::string> seen() const {
+    return by_rank(out, R"(\[(\d+)\]<stdout>:Cpus_allowed_list:\s*(\S+))");
+  }
+  std::map<int, std::string> reported() const {
+    return by_rank(err, R"(rank (\d+) on \S+: CPUs? ([0-9]+(?:[,-][0-9]+)*))");
+  }
+};
+
+Run run(std::vector<std::string> options, const std::map<std::string, std::string>& environment = {}) {
+  const Scratch scratch;
+  options.insert(options.end(), {"--tag-output", "grep", "Cpus_allowed_list", "/proc/self/status"});
+  Command command = ddlrun(options);
+  command.environment = environment;
+  Job job(scratch, command);
+  const int status = job.wait_and_require_nothing_left();
+  return {status, job.out(), job.err()};
+}
+
+/// What --show-bind plans for this machine, by rank.
+std::map<int, std::string> planned(int ranks) {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"--show-bind", "-np", std::to_string(ranks)}));
+  INFO(job.err());
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  return by_rank(job.out(), R"(\n(\d+)\s+([0-9,-]+))");
+}
+
+int allowed_cpus() {
+  cpu_set_t set;
+  REQUIRE(::sched_getaffinity(0, sizeof set, &set) == 0);
+  return CPU_COUNT(&set);
+}
+
+TEST_CASE("two ranks run where --show-bind says, and the report tells the truth", "[binding]") {
+  if (allowed_cpus() < 2) DDL_SKIP("there is one CPU");
+  const Run two = run({"-np", "2", "--report-bindings"});
+  INFO(two.out << two.err);
+  CHECK(two.status == 0);
+  REQUIRE(two.seen().size() == 2);
+  CHECK(two.seen() == planned(2));
+  CHECK(two.reported() == two.seen());
+  CHECK(two.seen().at(0) != two.seen().at(1));
+  CHECK_THAT(two.err, !Contains("warning"));
+}
+
+TEST_CASE("ranks that cannot have CPUs of their own, or are not to be bound, run anywhere", "[binding]") {
+  const std::string many = std::to_string(allowed_cpus() + 1);
+  const Run oversubscribed = run({"-np", many, "--oversubscribe", "--report-bindings"});
+  const Run unbound = run({"-np", "1", "--bind-to", "none", "--report-bindings"});
+  CHECK(oversubscribed.status == 0);
+  CHECK(unbound.status == 0);
+  const std::string all = unbound.seen().at(0);
+  for (const auto& [rank, cpus] : oversubscribed.seen()) CHECK(cpus == all);
+  CHECK(oversubscribed.seen().size() == static_cast<std::size_t>(allowed_cpus()) + 1);
+  CHECK_THAT(unbound.err, Contains("(not bound)"));
+}
+
+TEST_CASE("what was asked for and is not there is refused, and nothing starts", "[binding]") {
+  const std::string many = std::to_string(allowed_cpus() + 1);
+  const Run too_many_cores = run({"-np", "1", "--cores-per-rank", many});
+  CHECK(too_many_cores.status == contract::kUsageError);
+  CHECK_THAT(too_many_cores.err, Contains("--cores-per-rank " + many + ": local rank 0 has "));
+  CHECK(too_many_cores.out.empty());
+  const Run no_gpu =
+      run({"-np", "1", "--bind-to", "gpu"}, {{"CUDA_VISIBLE_DEVICES", ""}, {"ROCR_VISIBLE_DEVICES", ""}});
+  CHECK(no_gpu.status == contract::kUsageError);
+  CHECK_THAT(no_gpu.err, Contains("this node has no GPU"));
+}
+
+}  // namespace
+}  // namespace ddl::e2e
