@@ -109,26 +109,25 @@ class Picture {
 
   // ---- L3 ----
 
-  static double columns_of(const L3Map& l3) {
+  static std::size_t columns_of(const L3Map& l3) {
     const std::size_t cores = l3.cores.size();
-    return static_cast<double>(cores <= 4 ? cores : cores <= 16 ? 4 : cores <= 32 ? 8 : 12);
+    return cores <= 4 ? cores : cores <= 16 ? 4 : cores <= 32 ? 8 : 12;
   }
   static double title_height(const L3Map& l3) { return l3.name.empty() ? 0 : 13; }
   static Size size_of(const L3Map& l3) {
-    const double columns = columns_of(l3);
-    const double rows = static_cast<double>((l3.cores.size() + static_cast<std::size_t>(columns) - 1) /
-                                            static_cast<std::size_t>(columns));
-    return {columns * (kCellWidth + kCellGap) - kCellGap + 10,
-            rows * (kCellHeight + kCellGap) - kCellGap + 10 + title_height(l3)};
+    const std::size_t columns = columns_of(l3), rows = (l3.cores.size() + columns - 1) / columns;
+    return {static_cast<double>(columns) * (kCellWidth + kCellGap) - kCellGap + 10,
+            static_cast<double>(rows) * (kCellHeight + kCellGap) - kCellGap + 10 + title_height(l3)};
   }
   void draw(const L3Map& l3, double x, double y) {
     const Size size = size_of(l3);
     canvas_.rectangle(x, y, size.width, size.height, {.fill = "#ffffff", .stroke = "#d0d7de"});
     canvas_.text(x + 5, y + 13, l3.name, {.size = 9, .fill = "#57606a"});
-    const auto columns = static_cast<std::size_t>(columns_of(l3));
+    const std::size_t columns = columns_of(l3);
     for (std::size_t i = 0; i < l3.cores.size(); ++i) {
-      draw(l3.cores[i], x + 5 + static_cast<double>(i % columns) * (kCellWidth + kCellGap),
-           y + 5 + title_height(l3) + static_cast<double>(i / columns) * (kCellHeight + kCellGap));
+      const std::size_t column = i % columns, row = i / columns;
+      draw(l3.cores[i], x + 5 + static_cast<double>(column) * (kCellWidth + kCellGap),
+           y + 5 + title_height(l3) + static_cast<double>(row) * (kCellHeight + kCellGap));
     }
   }
 

@@ -21,7 +21,7 @@ std::string failure_of(const TopologySource& source) {
 }
 
 std::string written(const TemporaryDirectory& folder, const std::string& text) {
-  const std::string path = folder.path() + "/node.xml";
+  std::string path = folder.path() + "/node.xml";
   std::ofstream(path) << text;
   return path;
 }
