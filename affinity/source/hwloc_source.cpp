@@ -255,10 +255,29 @@ bool has_gpu() {
   return false;
 }
 
+/// hwloc's plugins are for XML and for devices that Linux tells of itself; loading them takes longer than all the rest. Who
+/// has said where they are gets them. Changes the environment while it lives: for a process with one thread.
+class WithoutPlugins {
+ public:
+  WithoutPlugins() : is_users_(std::getenv(kName) != nullptr) {
+    if (!is_users_) ::setenv(kName, "", 1);
+  }
+  ~WithoutPlugins() {
+    if (!is_users_) ::unsetenv(kName);
+  }
+  WithoutPlugins(const WithoutPlugins&) = delete;
+  WithoutPlugins& operator=(const WithoutPlugins&) = delete;
+
+ private:
+  static constexpr const char* kName = "HWLOC_PLUGINS_PATH";
+  bool is_users_;
+};
+
 class ThisMachine final : public TopologySource {
  public:
   explicit ThisMachine(Devices devices) : devices_(devices) {}
   Result<Topology> load() const override {
+    const WithoutPlugins while_loading;
     auto handle = new_topology();
     if (!handle) return fail(std::move(handle.error()));
     if (devices_ == Devices::kBesideGpus && !has_gpu())

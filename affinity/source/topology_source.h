@@ -24,7 +24,8 @@ enum class Devices : std::uint8_t {
   kBesideGpus,
 };
 
-/// This machine, restricted to what this process may use (cgroup, Slurm's step, taskset).
+/// This machine, restricted to what this process may use (cgroup, Slurm's step, taskset). Only for a process that has one
+/// thread while it loads.
 std::unique_ptr<TopologySource> this_machine(Devices devices);
 /// A file that `lstopo` or `hwloc-ls` of hwloc 2 has written.
 std::unique_ptr<TopologySource> hwloc_xml(std::string path);
