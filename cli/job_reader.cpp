@@ -46,6 +46,12 @@ class JobReader {
     job().strict_bind = has(OptionId::kStrictBind);
     read_places();
     read_input_output();
+    for (const OptionId id : {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText}) {
+      if (!has(id)) continue;
+      refuse_once(given_.origin(id) + display_name(entry_of(id)) +
+                      " belongs to --show-bind, --explain-bind and --show-topology",
+                  "leave it away: each host of a job says itself what it has");
+    }
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     if (values_.refusal()) return Refusal(*values_.refusal());
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun;

@@ -320,7 +320,7 @@ class XmlFile final : public TopologySource {
     const auto size = static_cast<int>(text->size() + 1);
     if (hwloc_topology_set_xmlbuffer(handle->get(), text->c_str(), size) != 0 ||
         hwloc_topology_load(handle->get()) != 0) {
-      return fail(ErrorCode::kInvalidArgument, path_ + ": is no topology that hwloc has written");
+      return fail(ErrorCode::kInvalidArgument, path_ + " is no topology that hwloc has written");
     }
     return Reader(handle->get(), cpus_of(hwloc_topology_get_complete_cpuset(handle->get()))).read(path_);
   }
