@@ -46,13 +46,17 @@ affinity::Topology as_visible(affinity::Topology topology, const Environment& co
   return topology;
 }
 
-Result<NodeBinding> bind_node(const JobSpec& spec, const affinity::Topology& topology, int local_ranks) {
+/// topology: that of the facts, less the GPUs that are not visible.
+Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const affinity::Topology& topology,
+                              int local_ranks) {
   NodeBinding binding;
   if (spec.binding.bind_to == affinity::BindTo::kNone) return binding;
-  const bool must = spec.binding != affinity::BindingPolicy{.oversubscribe = spec.binding.oversubscribe};
+  // The default does what it can. Whatever else was asked for must be done.
+  const bool must = spec.strict_bind ||
+                    spec.binding != affinity::BindingPolicy{.oversubscribe = spec.binding.oversubscribe};
   if (topology.cores.empty()) {
-    if (must) return fail(ErrorCode::kUnavailable, "its topology is not known");
-    binding.unbound_because = "its topology is not known";
+    binding.unbound_because = "its topology is not known: " + facts.topology_failure;
+    if (must) return fail(ErrorCode::kUnavailable, binding.unbound_because);
     return binding;
   }
   auto plan = affinity::plan_binding(topology, spec.binding, local_ranks);
@@ -81,7 +85,7 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
       bindings.push_back(bindings.back());
       continue;
     }
-    auto binding = bind_node(spec, as_visible(facts[i].topology, common), static_cast<int>(ranks));
+    auto binding = bind_node(spec, facts[i], as_visible(facts[i].topology, common), static_cast<int>(ranks));
     if (!binding) return fail(std::move(binding.error()).during(placement.nodes[i].name));
     bindings.push_back(*std::move(binding));
   }

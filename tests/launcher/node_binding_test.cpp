@@ -130,7 +130,8 @@ TEST_CASE("what cannot be bound is left alone with a reason, unless it was asked
   job.spec.binding.bind_to = BindTo::kCore;
   CHECK_THAT(job.refusal(), Catch::Contains("node0") && Catch::Contains("2 usable cores for 4 ranks"));
   job.facts[0].topology = {};
-  CHECK_THAT(job.refusal(), Catch::Contains("topology is not known"));
+  job.facts[0].topology_failure = "no /sys here";
+  CHECK_THAT(job.refusal(), Catch::Contains("topology is not known: no /sys here"));
   job.spec.binding.bind_to = BindTo::kNone;
   CHECK(job.bound()[0].plan.ranks.empty());
 }
