@@ -12,7 +12,7 @@
 #include "base/pidfd.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
-#include "cli/shared_library.h"
+#include "base/shared_library.h"
 #include "cli/this_process.h"
 #include "contract/environment.h"
 #include "contract/version.h"

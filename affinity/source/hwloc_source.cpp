@@ -12,6 +12,7 @@
 
 #include "affinity/source/pci_device.h"
 #include "affinity/source/topology_source.h"
+#include "affinity/source/vendor_gpus.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -289,7 +290,9 @@ class ThisMachine final : public TopologySource {
     if (bound != nullptr && hwloc_get_cpubind(handle->get(), bound, HWLOC_CPUBIND_PROCESS) == 0)
       may_use = cpus_of(bound);
     hwloc_bitmap_free(bound);
-    return Reader(handle->get(), may_use).read("this machine");
+    Topology topology = Reader(handle->get(), may_use).read("this machine");
+    ask_vendors(topology);
+    return topology;
   }
 
  private:

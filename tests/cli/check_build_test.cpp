@@ -7,7 +7,7 @@
 
 #include "cli/build_box.h"
 #include "cli/build_probe.h"
-#include "cli/shared_library.h"
+#include "base/shared_library.h"
 #include "contract/version.h"
 #include "support/catch.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace ddl::cli {
+namespace ddl {
 
 /// A loaded library. It stays loaded until the process ends: what its constructors registered may be called until then.
 class SharedLibrary {
@@ -28,4 +28,4 @@ class SharedLibrary {
   std::string path_;
 };
 
-}  // namespace ddl::cli
+}  // namespace ddl

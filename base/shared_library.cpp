@@ -1,9 +1,9 @@
-#include "cli/shared_library.h"
+#include "base/shared_library.h"
 
 #include <dlfcn.h>
 #include <link.h>
 
-namespace ddl::cli {
+namespace ddl {
 
 Result<SharedLibrary> SharedLibrary::load(const std::string& name) {
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -19,4 +19,4 @@ Result<SharedLibrary> SharedLibrary::load(const std::string& name) {
 
 void* SharedLibrary::symbol(const char* name) const { return ::dlsym(handle_, name); }
 
-}  // namespace ddl::cli
+}  // namespace ddl

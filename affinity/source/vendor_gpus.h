@@ -1,0 +1,38 @@
+// What the vendors' own libraries know of GPUs: in which order they count them, and how they call them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "affinity/topology.h"
+#include "base/error.h"
+
+namespace ddl::affinity {
+
+struct VendorGpu {
+  int index = 0;
+  std::string bus_id;  ///< "0000:c1:00.0"
+  std::string uuid;    ///< "GPU-..."; "" if the library does not say
+  std::string model;
+  bool operator==(const VendorGpu&) const = default;
+};
+
+/// By index. Each loads the library, asks it, and leaves it loaded: it may start threads, hang or crash, so ask in a child
+/// (in_child.h). Errors name the library and say what it said.
+Result<std::vector<VendorGpu>> ask_nvml(const std::string& library = "libnvidia-ml.so.1");
+Result<std::vector<VendorGpu>> ask_rocm_smi(const std::string& library = "librocm_smi64.so");
+
+/// "00000000:C1:00.0", as NVML writes it, to "0000:c1:00.0".
+std::string canonical_bus_id(const std::string& text);
+
+/// Gives the topology's GPUs of a vendor the library's numbers, UUIDs and models, by bus id, and puts them into that order; one
+/// that the library does not count cannot be used, and goes. Pure.
+void number_gpus(Topology& topology, GpuVendor vendor, const std::vector<VendorGpu>& known);
+
+/// Asks the library of each vendor that has a GPU in the topology. Where it does not answer, bus order stays, and a warning says
+/// so. For a process with one thread.
+void ask_vendors(Topology& topology);
+
+}  // namespace ddl::affinity

@@ -1,0 +1,45 @@
+/* Stands in for libnvidia-ml.so.1: two GPUs, counted against their bus order. DDL_FAKE_GPUS says what goes wrong. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pci_info {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+
+static int is_told(const char* what) {
+  const char* told = getenv("DDL_FAKE_GPUS");
+  return told != NULL && strcmp(told, what) == 0;
+}
+
+int nvmlInit_v2(void) {
+  if (is_told("crash")) raise(SIGKILL);
+  if (is_told("hang")) pause();
+  if (is_told("leave")) _exit(3);
+  return is_told("error") ? 9 : 0;
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 2;
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = (void*)(size_t)(index + 1);
+  return is_told("lost") && index == 0 ? 15 : 0;
+}
+int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
+  strcpy(info->bus_id, (size_t)device == 1 ? "00000000:C3:00.0" : "00000000:C1:00.0");
+  return 0;
+}
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
+  strncpy(uuid, (size_t)device == 1 ? "GPU-aaaa" : "GPU-bbbb", length);
+  return 0;
+}
+int nvmlDeviceGetName(void* device, char* name, unsigned length) {
+  (void)device;
+  strncpy(name, "H200", length);
+  return 0;
+}
+const char* nvmlErrorString(int status) { return status == 9 ? "Driver Not Loaded" : "?"; }

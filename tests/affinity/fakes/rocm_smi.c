@@ -1,0 +1,28 @@
+/* Stands in for librocm_smi64.so: an MI300A in two parts, and one whole. */
+#include <stdint.h>
+#include <string.h>
+
+int rsmi_init(uint64_t flags) { return (int)flags; }
+int rsmi_num_monitor_devices(uint32_t* count) {
+  *count = 3;
+  return 0;
+}
+int rsmi_dev_pci_id_get(uint32_t index, uint64_t* place) {
+  const uint64_t bus = index < 2 ? 0xc1 : 0xd1;
+  *place = (uint64_t)1 << 32 | (uint64_t)(index == 1) << 28 | bus << 8;
+  return 0;
+}
+int rsmi_dev_unique_id_get(uint32_t index, uint64_t* id) {
+  *id = 0x1234 + index;
+  return index == 2 ? 2 : 0;
+}
+int rsmi_dev_name_get(uint32_t index, char* name, size_t length) {
+  (void)index;
+  strncpy(name, "MI300A", length);
+  return 0;
+}
+int rsmi_status_string(int status, const char** text) {
+  (void)status;
+  *text = "not supported";
+  return 0;
+}

@@ -1,0 +1,89 @@
+// The vendors' libraries are asked in a child, and what they say is taken over by bus id.
+#include "affinity/source/vendor_gpus.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "affinity/source/in_child.h"
+#include "support/catch.h"
+
+using namespace ddl::affinity;
+using namespace std::chrono_literals;
+
+namespace {
+
+ddl::Result<std::vector<VendorGpu>> nvml_told(const char* what) {
+  ::setenv("DDL_FAKE_GPUS", what, 1);
+  auto gpus = in_child([] { return ask_nvml(DDL_FAKE_NVML); }, std::string(what) == "hang" ? 100ms : 60s);
+  ::unsetenv("DDL_FAKE_GPUS");
+  return gpus;
+}
+
+std::string failure_of(const char* what) {
+  const auto gpus = nvml_told(what);
+  return gpus ? "answered" : gpus.error().message();
+}
+
+Gpu gpu_at(const char* bus_id, GpuVendor vendor) {
+  Gpu gpu;
+  gpu.bus_id = bus_id;
+  gpu.vendor = vendor;
+  gpu.index = 7;
+  return gpu;
+}
+
+}  // namespace
+
+TEST_CASE("NVML's numbers, UUIDs and models") {
+  const auto gpus = nvml_told("");
+  REQUIRE(gpus);
+  CHECK(*gpus == std::vector<VendorGpu>{{0, "0000:c3:00.0", "GPU-aaaa", "H200"},
+                                        {1, "0000:c1:00.0", "GPU-bbbb", "H200"}});
+  const auto rest = nvml_told("lost");
+  REQUIRE(rest);
+  CHECK(*rest == std::vector<VendorGpu>{{1, "0000:c1:00.0", "GPU-bbbb", "H200"}});
+}
+
+TEST_CASE("ROCm SMI's, with parts of one device and one without a number of its own") {
+  const auto gpus = in_child([] { return ask_rocm_smi(DDL_FAKE_ROCM_SMI); }, 60s);
+  REQUIRE(gpus);
+  CHECK(*gpus == std::vector<VendorGpu>{{0, "0001:c1:00.0", "GPU-0000000000001234", "MI300A"},
+                                        {1, "0001:c1:00.0", "GPU-0000000000001235", "MI300A"},
+                                        {2, "0001:d1:00.0", "", "MI300A"}});
+}
+
+TEST_CASE("a library that fails, crashes, hangs, leaves or is not there is a reason, not an end") {
+  CHECK_THAT(failure_of("error"), Catch::Contains("nvmlInit: Driver Not Loaded"));
+  CHECK_THAT(failure_of("crash"), Catch::Contains("it crashed: SIGKILL"));
+  CHECK(failure_of("hang") == "no answer within 100 ms");
+  CHECK(failure_of("leave") == "it ended without an answer");
+  const auto none = in_child([] { return ask_nvml("libno-such-library.so"); }, 60s);
+  REQUIRE_FALSE(none);
+  CHECK_THAT(none.error().message(), Catch::Contains("libno-such-library.so"));
+  const auto other = in_child([] { return ask_rocm_smi(DDL_FAKE_NVML); }, 60s);
+  REQUIRE_FALSE(other);
+  CHECK_THAT(other.error().message(), Catch::Contains("lacks a function of ROCm SMI"));
+}
+
+TEST_CASE("GPUs get the library's order, and those that it does not count go") {
+  Topology node;
+  node.gpus = {gpu_at("0000:c1:00.0", GpuVendor::kNvidia), gpu_at("0000:c3:00.0", GpuVendor::kNvidia),
+               gpu_at("0000:c5:00.0", GpuVendor::kNvidia), gpu_at("0000:41:00.0", GpuVendor::kAmd)};
+  number_gpus(node, GpuVendor::kNvidia,
+              {{0, "0000:c3:00.0", "GPU-a", "H200"}, {1, "0000:c1:00.0", "GPU-b", ""}});
+  REQUIRE(node.gpus.size() == 3);
+  CHECK(node.gpus[0].vendor == GpuVendor::kAmd);
+  CHECK(node.gpus[1].bus_id == "0000:c3:00.0");
+  CHECK(node.gpus[1].index == 0);
+  CHECK(node.gpus[1].uuid == "GPU-a");
+  CHECK(node.gpus[2].bus_id == "0000:c1:00.0");
+  // Parts of one device are several.
+  number_gpus(node, GpuVendor::kAmd, {{0, "0000:41:00.0", "", ""}, {1, "0000:41:00.0", "", ""}});
+  CHECK(node.gpus.size() == 4);
+}
+
+TEST_CASE("bus ids as NVML writes them") {
+  CHECK(canonical_bus_id("00000000:C1:00.0") == "0000:c1:00.0");
+  CHECK(canonical_bus_id("0000:c1:00.0") == "0000:c1:00.0");
+  CHECK(canonical_bus_id("00010000:01:00.0") == "00010000:01:00.0");
+}
