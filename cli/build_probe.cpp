@@ -10,9 +10,9 @@
 
 #include "base/mapped_memory.h"
 #include "base/pidfd.h"
+#include "base/shared_library.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
-#include "base/shared_library.h"
 #include "cli/this_process.h"
 #include "contract/environment.h"
 #include "contract/version.h"

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "launcher/message/cbor_shape.h"
 #include "affinity/output/topology_fields.h"
+#include "launcher/message/cbor_shape.h"
 
 namespace ddl {
 

@@ -1,13 +1,11 @@
 // --check-build: its look, what it knows of PMIx, and that its boxes are really tried.
 #include <algorithm>
 
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/build_box.h"
 #include "cli/build_probe.h"
-#include "base/shared_library.h"
 #include "contract/version.h"
 #include "support/catch.h"
 
@@ -44,17 +42,6 @@ TEST_CASE("boxes for programs") {
   CHECK(parsed["boxes"].size() == 4);
   CHECK(parsed["boxes"][1] == json::parse(R"({"heading": "Frameworks", "name": "PyTorch", "available": false,
                                               "detail": "no Python package"})"));
-}
-
-TEST_CASE("a library that is not there is an error with the loader's reason") {
-  const auto missing = SharedLibrary::load("libddl_no_such_library.so.7");
-  REQUIRE_FALSE(missing);
-  CHECK_THAT(missing.error().message(), Catch::Contains("libddl_no_such_library.so.7"));
-  const auto libc = SharedLibrary::load("libc.so.6");
-  REQUIRE(libc);
-  CHECK_THAT(libc->path(), Catch::EndsWith("libc.so.6") && Catch::StartsWith("/"));
-  CHECK(libc->function<int()>("getpid")() == ::getpid());
-  CHECK(libc->function<int()>("ddl_no_such_function") == nullptr);
 }
 
 TEST_CASE("the boxes of this machine are tried, and every one has its reason") {
