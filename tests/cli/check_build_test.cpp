@@ -1,7 +1,6 @@
 // --check-build: its look, what it knows of PMIx, and that its boxes are really tried.
 #include <algorithm>
 
-
 #include <nlohmann/json.hpp>
 
 #include "cli/build_box.h"
