@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/fd_passing.h"
 #include "base/pidfd.h"
@@ -20,6 +23,19 @@ namespace {
 
 /// Callers that have not said who they are, beyond one per member: more are turned away until these have spoken.
 constexpr std::size_t kSpareCallers = 16;
+/// Between two looks at whether descriptors have arrived.
+constexpr std::chrono::milliseconds kPause{1};
+
+/// The kernel lets a user have only as many descriptors under way between processes as one process may have open; root has no
+/// such limit. Those that are must arrive first, and nothing but another attempt tells that they have.
+Status send_when_there_is_room(int socket, std::span<const std::byte> data, std::span<const int> fds,
+                               Deadline deadline) {
+  for (;;) {
+    auto sent = send_with_fds(socket, data, fds);
+    if (sent || sent.error().system_errno() != ETOOMANYREFS || deadline.has_passed()) return sent;
+    std::this_thread::sleep_for(kPause);
+  }
+}
 
 }  // namespace
 
@@ -203,7 +219,7 @@ Status WireUpLeader::welcome_all(Deadline deadline) {
     const std::byte further{};
     while (!left.empty()) {
       const auto batch = left.first(std::min(left.size(), kMaxPassedFds));
-      if (auto sent = send_with_fds(socket, data, batch); !sent) {
+      if (auto sent = send_when_there_is_room(socket, data, batch, deadline); !sent) {
         return fail(std::move(sent.error().during("welcoming " + members_[i].describe())));
       }
       left = left.subspan(batch.size());
