@@ -95,13 +95,13 @@ Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadl
     while (!abort.is_raised() && !verdict.has_passed())
       (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
   }
-  Members awaited;
-  if (parent_.links != nullptr) {
-    awaited.push_back(parent_.links->who_is(parent_.bootstrap, rank));
-    awaited.front().rank = parent_.job_ranks[static_cast<std::size_t>(rank)];
-  }
+  const auto partner = [&] {
+    Member other = parent_.links->who_is(parent_.bootstrap, rank);
+    other.rank = parent_.job_ranks[static_cast<std::size_t>(rank)];
+    return other;
+  };
   if (!abort.is_raised()) {
-    const Member& other = awaited.front();
+    const Member other = partner();
     const int own = parent_.group.index;
     switch (error.code()) {
       case ErrorCode::kTimeout: abort.raise_timeout(own, deadline.seconds, call, other); break;
@@ -111,7 +111,10 @@ Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadl
   }
   // If another thread was about to say something else, it rings now.
   while (!abort.is_raised()) (void)::poll(&doorbell, 1, -1);
-  return with_awaited(abort.describe(*abort.cause(), call, true), call, awaited);
+  Failure failure = abort.describe(*abort.cause(), call, true);
+  // Who the partner is has to be asked for, which takes long where a host is dead: only where it is told.
+  const bool tells = failure.status == DDL_ERROR_TIMEOUT && parent_.links != nullptr;
+  return tells ? with_awaited(std::move(failure), call, {partner()}) : failure;
 }
 
 void Pairs::tell(const AbortNotice& notice) const {
