@@ -70,6 +70,20 @@ std::string shell_quote(std::string_view word) {
   return quoted + "'";
 }
 
+std::string xml_escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return out;
+}
+
 std::string counted(std::int64_t count, std::string_view noun) {
   const char* plural = noun.ends_with('s') ? "es" : "s";
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : plural);

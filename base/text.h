@@ -21,6 +21,8 @@ std::optional<double> parse_number(std::string_view text);
 
 /// The word as a POSIX shell would need it: quoted only if necessary.
 std::string shell_quote(std::string_view word);
+/// Text for between or inside the tags of XML; control characters, which it may not have, become spaces.
+std::string xml_escape(std::string_view text);
 /// "1 rank", "2 ranks", "2 processes".
 std::string counted(std::int64_t count, std::string_view noun);
 /// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.

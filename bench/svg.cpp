@@ -2,22 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace ddl::bench {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 std::string points_text(const std::vector<Point>& points) {
   std::string text;
@@ -71,7 +59,7 @@ void Svg::text(Point at, std::string_view text, const TextStyle& style) {
   body_ += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" fill=\"{}\" text-anchor=\"{}\"{}>{}</text>\n",
       at.x, at.y, style.size, style.color, anchor, style.is_bold ? " font-weight=\"bold\"" : "",
-      escaped(text));
+      xml_escape(text));
 }
 
 std::string Svg::document() const {

@@ -2,25 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace ddl::affinity {
-namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
 void SvgCanvas::rectangle(double x, double y, double width, double height, const Style& style) {
   body_ += fmt::format(
       R"(<rect x="{:g}" y="{:g}" width="{:g}" height="{:g}" rx="{:g}" fill="{}" stroke="{}" stroke-width="{:g}")",
@@ -32,12 +16,12 @@ void SvgCanvas::rectangle(double x, double y, double width, double height, const
 void SvgCanvas::text(double x, double baseline, std::string_view text, const SvgText& style) {
   body_ += fmt::format(R"(<text x="{:g}" y="{:g}" font-size="{:g}" fill="{}" text-anchor="{}"{}>{}</text>)",
                        x, baseline, style.size, style.fill, style.anchor,
-                       style.is_bold ? R"( font-weight="bold")" : "", escaped(text));
+                       style.is_bold ? R"( font-weight="bold")" : "", xml_escape(text));
   body_ += "\n";
 }
 
 void SvgCanvas::begin_titled(std::string_view title) {
-  body_ += "<g><title>" + escaped(title) + "</title>\n";
+  body_ += "<g><title>" + xml_escape(title) + "</title>\n";
 }
 void SvgCanvas::end_titled() { body_ += "</g>\n"; }
 
@@ -47,7 +31,7 @@ std::string SvgCanvas::finish(double width, double height, std::string_view titl
       "{1:g}\" "
       "font-family=\"Helvetica, Arial, sans-serif\" role=\"img\">\n<title>{2}</title>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{3}</svg>\n",
-      width, height, escaped(title), body_);
+      width, height, xml_escape(title), body_);
 }
 
 }  // namespace ddl::affinity

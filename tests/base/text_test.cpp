@@ -90,3 +90,8 @@ TEST_CASE("signals by name") {
   CHECK(ddl::signal_text(77) == "signal 77");
   CHECK(ddl::signal_text(-1) == "signal -1");
 }
+
+TEST_CASE("text for XML has no markup and no control characters") {
+  CHECK(ddl::xml_escape("a <b> & \"c\"\n\x1b[0m") == "a &lt;b&gt; &amp; &quot;c&quot;  [0m");
+  CHECK(ddl::xml_escape("\xc3\xa4 \xff") == "\xc3\xa4 \xff");
+}
