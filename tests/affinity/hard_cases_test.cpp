@@ -3,19 +3,13 @@
 #include "affinity/plan/planner.h"
 #include "affinity/source/pci_device.h"
 #include "affinity/support/model.h"
+#include "affinity/support/planned.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;
 using namespace ddl::affinity::test;
 
 namespace {
-
-BindingPlan planned(const Topology& topology, const BindingPolicy& policy, int ranks) {
-  auto plan = plan_binding(topology, policy, ranks);
-  INFO((plan ? std::string() : plan.error().message()));
-  REQUIRE(plan);
-  return *std::move(plan);
-}
 
 Nic nic_at(const char* name, const Topology& node, int numa, const char* pci_switch = "") {
   Nic nic;

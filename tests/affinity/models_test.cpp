@@ -2,9 +2,11 @@
 #include "affinity/output/binding_text.h"
 #include "affinity/plan/planner.h"
 #include "affinity/source/topology_source.h"
+#include "affinity/support/planned.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;
+using ddl::affinity::test::planned;
 
 namespace {
 
@@ -29,13 +31,6 @@ Topology model(const std::string& name) {
   REQUIRE(node);
   CHECK(is_consistent(*node));
   return *std::move(node);
-}
-
-BindingPlan planned(const Topology& node, const BindingPolicy& policy, int ranks) {
-  auto plan = plan_binding(node, policy, ranks);
-  INFO((plan ? std::string() : plan.error().message()));
-  REQUIRE(plan);
-  return *std::move(plan);
 }
 
 }  // namespace

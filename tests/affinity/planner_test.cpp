@@ -4,20 +4,13 @@
 #include "affinity/output/binding_text.h"
 #include "affinity/plan/visible_gpus.h"
 #include "affinity/support/model.h"
+#include "affinity/support/planned.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;
 using namespace ddl::affinity::test;
 
 namespace {
-
-BindingPlan planned(const Topology& topology, const BindingPolicy& policy, int ranks) {
-  auto plan = plan_binding(topology, policy, ranks);
-  INFO((plan ? std::string() : plan.error().message()));
-  REQUIRE(plan);
-  REQUIRE(plan->ranks.size() == static_cast<std::size_t>(ranks));
-  return *std::move(plan);
-}
 
 std::string refusal(const Topology& topology, const BindingPolicy& policy, int ranks) {
   const auto plan = plan_binding(topology, policy, ranks);
