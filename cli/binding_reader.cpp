@@ -52,19 +52,6 @@ Result<std::string> not_empty(const std::string& text) {
   return text;
 }
 
-struct Reserved {
-  bool first_core_per_l3 = false;
-  affinity::CpuSet cpus;
-};
-
-Result<Reserved> reserved(const std::string& text) {
-  if (text == "first-core-per-l3") return Reserved{true, {}};
-  auto cpus = affinity::CpuSet::parse_list(text);
-  if (!cpus || cpus->is_empty())
-    return refuse("'" + text + "' is neither first-core-per-l3 nor CPUs such as 0,8,16-17");
-  return Reserved{false, *std::move(cpus)};
-}
-
 auto up_to(int most) {
   return [most](const std::string& text) { return parse_count(text, 1, most); };
 }
@@ -79,10 +66,7 @@ void read_binding(ValueReader& values, BindingPolicy& policy) {
   values.take(OptionId::kRanksPerGpu, up_to(kMostCores), policy.ranks_per_gpu);
   values.take(OptionId::kMemBind, memory, policy.memory);
   policy.smt = values.has(OptionId::kSmt);
-  Reserved kept;
-  values.take(OptionId::kReserve, reserved, kept);
-  policy.reserves_first_core_per_l3 = kept.first_core_per_l3;
-  policy.reserved = std::move(kept.cpus);
+  values.take(OptionId::kReserve, affinity::parse_reserved, policy.reserved);
   if (policy.gpus_per_rank > 1 && policy.ranks_per_gpu > 1)
     values.exclude(OptionId::kGpusPerRank, OptionId::kRanksPerGpu);
 }
@@ -90,6 +74,7 @@ void read_binding(ValueReader& values, BindingPolicy& policy) {
 tl::expected<Request, CommandLineError> read_binding_view(Request request, const GivenOptions& given) {
   ValueReader values(given);
   BindingView& view = request.binding_view;
+  view.has_rank_order = given.has(OptionId::kRankOrder);
   read_binding(values, request.job.binding);
   request.job.binding.oversubscribe = given.has(OptionId::kOversubscribe);
   int per_node = 0;
@@ -97,6 +82,7 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   values.take(OptionId::kRanksPerNode, parse_rank_count, per_node);
   if (per_node > 0) view.local_ranks = view.local_ranks > 0 ? std::min(view.local_ranks, per_node) : per_node;
   values.take(OptionId::kTopology, not_empty, view.topology);
+  values.take(OptionId::kSite, not_empty, view.site);
   for (const GivenValue& value : given[OptionId::kTopologyText])
     view.text_files.push_back(values.value_of(OptionId::kTopologyText, value, not_empty(value.text)));
   if (given.has(OptionId::kShowTopology)) {
@@ -109,6 +95,8 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
     if (request.json) view.format = affinity::BindingFormat::kJson;
   }
   values.exclude(OptionId::kTopology, OptionId::kTopologyText);
+  values.exclude(OptionId::kSite, OptionId::kTopology);
+  values.exclude(OptionId::kSite, OptionId::kTopologyText);
   values.exclude(OptionId::kExplainBind, OptionId::kFormat);
   values.exclude(OptionId::kShowTopology, OptionId::kShowBind);
   values.exclude(OptionId::kShowTopology, OptionId::kExplainBind);

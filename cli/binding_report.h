@@ -10,9 +10,11 @@
 
 namespace ddl::cli {
 
-/// What is to be printed. read_file: as CommandLineContext::read_file. Errors name the file, or say what the node has too
-/// little of for the policy.
-Result<std::string> binding_report(const BindingView& view, const affinity::BindingPolicy& policy,
-                                   const std::function<Result<std::string>(const std::string&)>& read_file);
+using ReadFile = std::function<Result<std::string>(const std::string& path)>;
+
+/// What is to be printed. read_file: as CommandLineContext::read_file; sites_folder: as own_sites_folder() finds it. Errors
+/// name the file, or say what the node has too little of for the policy.
+Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
+                                   const ReadFile& read_file, const std::string& sites_folder);
 
 }  // namespace ddl::cli

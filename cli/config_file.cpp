@@ -6,13 +6,14 @@
 
 #include "base/text.h"
 #include "cli/suggestion.h"
-#include "cli/yaml_tree.h"
+#include "templates/yaml_tree.h"
 
 namespace ddl::cli {
 
 namespace {
 
 using Refusal = tl::unexpected<CommandLineError>;
+using templates::YamlNode;
 using Kind = YamlNode::Kind;
 
 struct GroupKey {
@@ -215,7 +216,7 @@ class ConfigReader {
 }  // namespace
 
 tl::expected<GivenOptions, CommandLineError> read_config(std::string_view text, std::string_view name) {
-  const auto root = parse_yaml(text, name);
+  const auto root = templates::parse_yaml(text, name);
   if (!root) return Refusal(CommandLineError{root.error().message(), "write one \"option: value\" a line"});
   ConfigReader reader(name);
   if (auto refused = reader.read(*root)) return Refusal(std::move(*refused));

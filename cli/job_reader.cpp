@@ -46,7 +46,8 @@ class JobReader {
     job().strict_bind = has(OptionId::kStrictBind);
     read_places();
     read_input_output();
-    for (const OptionId id : {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText}) {
+    for (const OptionId id :
+         {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText, OptionId::kSite}) {
       if (!has(id)) continue;
       refuse_once(given_.origin(id) + display_name(entry_of(id)) +
                       " belongs to --show-bind, --explain-bind and --show-topology",

@@ -53,8 +53,10 @@ int dry_run(const cli::Request& request, const launcher::Environment& environmen
                                     : cli::plan_text(*plan, request.job, environment));
 }
 
-int show_bind(const cli::Request& request, const cli::Console& console) {
-  const auto report = cli::binding_report(request.binding_view, request.job.binding, cli::read_user_file);
+int show_bind(const cli::Request& request, const launcher::Environment& environment,
+              const cli::Console& console) {
+  const auto report = cli::binding_report(request.binding_view, request.job.binding, cli::read_user_file,
+                                          cli::own_sites_folder(environment));
   if (!report)
     return console.refuse({report.error().message(), "ddlrun --help lists the options of binding"});
   return console.print(*report);
@@ -108,7 +110,7 @@ int main(int argc, char** argv) {
     case cli::Action::kCheckBuild:
       return console.print(request->json ? cli::check_build_json(cli::probe_build())
                                          : cli::check_build_text(cli::probe_build()));
-    case cli::Action::kShowBind: return show_bind(*request, console);
+    case cli::Action::kShowBind: return show_bind(*request, environment, console);
     case cli::Action::kCheckHosts: return check_hosts(*request, console, environment);
     case cli::Action::kDryRun:
     case cli::Action::kRun: break;

@@ -70,6 +70,7 @@ constexpr OptionEntry kTable[] = {
      "map_cpu, mask_cpu, srun, taskset, svg, json, ... (default: table)"},
     {kTopology, kBinding, "--topology", "NODE",
      "of an hwloc XML file, or \"pack:2 numa:2 l3:2 core:8 pu:2\""},
+    {kSite, kBinding, "--site", "NAME|FILE", "as this site has its nodes, and by its rules: lumi-g, ..."},
     {kTopologyText, kBinding, "--topology-text", "FILE",
      "of what rocm-smi, nvidia-smi topo -m and lscpu print; repeatable"},
 

@@ -32,6 +32,7 @@ enum class OptionId {
   kShowTopology,
   kFormat,
   kTopology,
+  kSite,
   kTopologyText,
   kHosts,
   kHostfile,

@@ -34,6 +34,18 @@ int allowed_cpus() {
   return count;
 }
 
+std::string own_sites_folder(const launcher::Environment& environment) {
+  const auto value_of = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  // The specification of XDG: one that is not absolute does not count.
+  if (const std::string config = value_of("XDG_CONFIG_HOME"); config.starts_with('/'))
+    return config + "/ddlrun/sites";
+  const std::string home = value_of("HOME");
+  return home.empty() ? "" : home + "/.config/ddlrun/sites";
+}
+
 Result<std::string> current_directory() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::current_path(error);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "affinity/cpu_set.h"
+#include "affinity/plan/reserved_cores.h"
 
 namespace ddl::affinity {
 
@@ -37,10 +37,7 @@ struct BindingPolicy {
   int ranks_per_gpu = 0;
   /// Also the other hardware threads of a rank's cores; otherwise one of each.
   bool smt = false;
-  /// The first core of each L3 is left to the system.
-  bool reserves_first_core_per_l3 = false;
-  /// CPUs that are left to the system, with their cores.
-  CpuSet reserved;
+  ReservedCores reserved;
   /// More ranks than cores: they share them instead of being refused.
   bool oversubscribe = false;
   bool operator==(const BindingPolicy&) const = default;

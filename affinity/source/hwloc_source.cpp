@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "affinity/source/board_quirks.h"
 #include "affinity/source/pci_device.h"
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
@@ -56,6 +57,7 @@ class Reader {
     read_domains();
     read_cores();
     read_devices();
+    apply_board_quirks(topology_);
     return std::move(topology_);
   }
 

@@ -53,7 +53,7 @@ TEST_CASE("LUMI-G's masks with a core of every L3 left to the system") {
   const Topology node = model("ex235a");
   CHECK(node.board == "HPE CRAY EX235A");
   BindingPolicy policy;
-  policy.reserves_first_core_per_l3 = true;
+  policy.reserved.first_core_per_l3 = true;
   CHECK(as_mask_cpu(planned(node, policy, 8)) ==
         "mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,"
         "0xfe0000000000");

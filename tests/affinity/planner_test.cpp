@@ -19,7 +19,7 @@ std::string refusal(const Topology& topology, const BindingPolicy& policy, int r
 
 BindingPolicy reserving() {
   BindingPolicy policy;
-  policy.reserves_first_core_per_l3 = true;
+  policy.reserved.first_core_per_l3 = true;
   return policy;
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("too little is refused with what there is") {
   many.cores_per_rank = 3;
   CHECK_THAT(refusal(node, many, 2), Catch::Contains("--cores-per-rank 3: local rank 0 has 2"));
   BindingPolicy all;
-  all.reserved = CpuSet::range(0, 3);
+  all.reserved.cpus = CpuSet::range(0, 3);
   CHECK_THAT(refusal(node, all, 1), Catch::Contains("no core is left"));
   BindingPolicy shared;
   shared.oversubscribe = true;
@@ -274,7 +274,7 @@ TEST_CASE("whatever the node, no rank gets what it may not, nothing, or what is 
                     for (const bool reserves : {false, true}) {
                       BindingPolicy policy;
                       policy.bind_to = kind;
-                      policy.reserves_first_core_per_l3 = reserves;
+                      policy.reserved.first_core_per_l3 = reserves;
                       policy.smt = ranks % 2 == 0;
                       const auto plan = plan_binding(node, policy, ranks);
                       if (!plan) continue;

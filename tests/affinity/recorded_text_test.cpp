@@ -34,7 +34,7 @@ BindingPlan planned(const std::string& text, bool reserves) {
   INFO((topology ? std::string() : topology.error().message()));
   REQUIRE(topology);
   BindingPolicy policy;
-  policy.reserves_first_core_per_l3 = reserves;
+  policy.reserved.first_core_per_l3 = reserves;
   auto plan = plan_binding(*topology, policy, 8);
   REQUIRE(plan);
   return *std::move(plan);

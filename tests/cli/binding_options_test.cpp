@@ -16,6 +16,7 @@ ddl::Result<std::string> read_file(const std::string& path) {
   if (path == "lscpu.txt") return std::string(kLscpu);
   if (path == "rocm.txt")
     return std::string("GPU[0] : (Topology) Numa Node: 1\nGPU[1] : (Topology) Numa Node: 0\n");
+  if (path == "./small.yaml") return std::string("name: small\n");
   return ddl::fail(ddl::ErrorCode::kNotFound, path + ": there is no such file");
 }
 
@@ -43,8 +44,8 @@ TEST_CASE("every option of binding reaches the job") {
   const BindingPolicy& policy = request.job.binding;
   CHECK(policy.bind_to == BindTo::kGpu);
   CHECK(policy.cores_per_rank == 6);
-  CHECK(policy.reserved.list() == "0,8-9");
-  CHECK_FALSE(policy.reserves_first_core_per_l3);
+  CHECK(policy.reserved.cpus.list() == "0,8-9");
+  CHECK_FALSE(policy.reserved.first_core_per_l3);
   CHECK(policy.rank_order == RankOrder::kCpu);
   CHECK(policy.smt);
   CHECK(policy.ranks_per_gpu == 2);
@@ -53,7 +54,7 @@ TEST_CASE("every option of binding reaches the job") {
   CHECK(request.job.report_bindings);
   CHECK(request.job.strict_bind);
   CHECK(
-      accepted({"-np", "1", "--reserve", "first-core-per-l3", "./a"}).job.binding.reserves_first_core_per_l3);
+      accepted({"-np", "1", "--reserve", "first-core-per-l3", "./a"}).job.binding.reserved.first_core_per_l3);
   CHECK(accepted({"-np", "1", "--gpus-per-rank", "2", "./a"}).job.binding.gpus_per_rank == 2);
   CHECK(accepted({"-np", "1", "./a"}).job.binding == BindingPolicy{});
 }
@@ -87,6 +88,10 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK_THAT(refusal({"--explain-bind", "-np", "2", "--format", "json"}), Contains("contradict each other"));
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "--topology", "a", "--topology-text", "b"}),
              Contains("contradict"));
+  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--site", "a", "--topology", "b"}), Contains("contradict"));
+  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--site", "a", "--topology-text", "b"}),
+             Contains("contradict"));
+  CHECK_THAT(refusal({"-np", "2", "--site", "lumi-g", "./a"}), Contains("--site belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--topology", "a", "./a"}), Contains("--topology belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--format", "json", "./a"}), Contains("--format belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--bind-to", "l4", "./a"}), Contains("'l4' is not auto"));
@@ -104,12 +109,28 @@ TEST_CASE("pasted text of several files is one node") {
   view.local_ranks = 2;
   view.text_files = {"rocm.txt", "lscpu.txt"};
   view.format = BindingFormat::kMapCpu;
-  CHECK(binding_report(view, {}, read_file).value() == "map_cpu:4,0\n");
+  CHECK(binding_report(view, {}, read_file, "").value() == "map_cpu:4,0\n");
   view.text_files = {"none.txt"};
-  CHECK_THAT(binding_report(view, {}, read_file).error().message(),
+  CHECK_THAT(binding_report(view, {}, read_file, "").error().message(),
              Catch::Contains("none.txt: there is no such file"));
   view.text_files = {"lscpu.txt"};
   view.topology_format = TopologyFormat::kText;
   view.local_ranks = 0;
-  CHECK_THAT(binding_report(view, {}, read_file).value(), Catch::Contains("2 NUMA nodes"));
+  CHECK_THAT(binding_report(view, {}, read_file, "").value(), Catch::Contains("2 NUMA nodes"));
+}
+
+TEST_CASE("a site's node, with the order that it advises unless the user has another") {
+  Request request = accepted({"--show-bind", "-np", "8", "--site", "frontier", "--format", "map_cpu"});
+  const auto report = [&] {
+    const auto text = binding_report(request.binding_view, request.job.binding, read_file, "");
+    return text ? *text : "error: " + text.error().message();
+  };
+  CHECK(report() == "map_cpu:1,9,17,25,33,41,49,57\n");
+  request = accepted(
+      {"--show-bind", "-np", "8", "--site", "frontier", "--rank-order", "gpu", "--format", "map_cpu"});
+  CHECK(report() == "map_cpu:49,57,17,25,1,9,33,41\n");
+  request = accepted({"--show-bind", "-np", "8", "--site", "nowhere"});
+  CHECK_THAT(report(), Catch::Contains("no profile of a site 'nowhere'"));
+  request = accepted({"--show-bind", "-np", "2", "--site", "./small.yaml"});
+  CHECK_THAT(report(), Catch::Contains("does not tell where ranks belong"));
 }

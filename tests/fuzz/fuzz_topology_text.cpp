@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (node->cores.empty() || node->cores.size() > 512) return 0;
   require(is_consistent(*node));
   BindingPolicy reserving;
-  reserving.reserves_first_core_per_l3 = true;
+  reserving.reserved.first_core_per_l3 = true;
   for (const int ranks : {1, 2, 7}) {
     check_plan(*node, {}, ranks);
     check_plan(*node, reserving, ranks);

@@ -18,14 +18,15 @@ const std::map<std::string, std::set<std::string>, std::less<>> kMayInclude = {
     {"base", {"base", "contract"}},
     {"net", {"net", "base", "contract"}},
     {"affinity", {"affinity", "base", "contract"}},
+    {"templates", {"templates", "affinity", "base", "contract"}},
     {"launcher", {"launcher", "affinity", "net", "base", "contract"}},
-    {"cli", {"cli", "launcher", "affinity", "net", "base", "contract"}},
+    {"cli", {"cli", "launcher", "templates", "affinity", "net", "base", "contract"}},
     {"runtime", {"runtime", "ddl", "net", "base", "contract"}},
     {"examples", {"examples", "ddl"}},
     {"bench", {"bench", "ddl", "base", "contract"}},
     {"tests",
-     {"tests", "bench", "examples", "cli", "launcher", "affinity", "runtime", "ddl", "net", "base",
-      "contract"}},
+     {"tests", "bench", "examples", "cli", "launcher", "templates", "affinity", "runtime", "ddl", "net",
+      "base", "contract"}},
 };
 
 // Slow to compile: only a .cpp includes them.

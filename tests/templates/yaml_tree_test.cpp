@@ -1,10 +1,10 @@
-#include "cli/yaml_tree.h"
+#include "templates/yaml_tree.h"
 
 #include "base/text.h"
 #include "support/catch.h"
 
-using ddl::cli::parse_yaml;
-using ddl::cli::YamlNode;
+using ddl::templates::parse_yaml;
+using ddl::templates::YamlNode;
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace ddl::cli {
+namespace ddl::templates {
 
 struct YamlNode {
   enum class Kind { kNull, kScalar, kSequence, kMap };
@@ -22,4 +22,4 @@ struct YamlNode {
 /// name: what errors call the text, as in "job.yaml:3: ...".
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view name);
 
-}  // namespace ddl::cli
+}  // namespace ddl::templates

@@ -1,4 +1,4 @@
-#include "cli/yaml_tree.h"
+#include "templates/yaml_tree.h"
 
 #include <sstream>
 #include <utility>
@@ -8,7 +8,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
-namespace ddl::cli {
+namespace ddl::templates {
 
 namespace {
 
@@ -96,4 +96,4 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view name) {
   return builder.take();
 }
 
-}  // namespace ddl::cli
+}  // namespace ddl::templates

@@ -1,0 +1,74 @@
+// Every shipped profile can be read, and gives the bindings that its site publishes.
+#include "affinity/output/binding_format.h"
+#include "affinity/plan/planner.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "support/catch.h"
+#include "templates/site_catalog.h"
+
+using namespace ddl::affinity;
+using ddl::templates::SiteCatalog;
+
+namespace {
+
+ddl::templates::SiteProfile site_named(const std::string& name) {
+  auto site = SiteCatalog("", [](const std::string& path) { return ddl::read_file(path); }).find(name);
+  INFO((site ? std::string() : site.error().message()));
+  REQUIRE(site);
+  return *std::move(site);
+}
+
+BindingPlan plan_of(const ddl::templates::SiteProfile& site, int ranks) {
+  REQUIRE(site.node);
+  const auto topology = topology_of_model(*site.node, site.name);
+  REQUIRE(topology);
+  CHECK(is_consistent(*topology));
+  BindingPolicy policy;
+  policy.rank_order = site.rank_order;
+  auto plan = plan_binding(*topology, policy, ranks);
+  REQUIRE(plan);
+  return *std::move(plan);
+}
+
+std::string map_cpu(const std::string& name, int ranks) {
+  const auto site = site_named(name);
+  const auto topology = topology_of_model(*site.node, site.name);
+  return std::string(ddl::trim(format_binding(*topology, plan_of(site, ranks), BindingFormat::kMapCpu)));
+}
+
+std::string gpus_of(const std::string& name, int ranks) {
+  std::vector<std::string> gpus;
+  for (const RankBinding& rank : plan_of(site_named(name), ranks).ranks)
+    gpus.push_back(std::to_string(rank.gpus.front().index));
+  return ddl::join(gpus, ",");
+}
+
+}  // namespace
+
+TEST_CASE("every shipped profile has the name of its file, a title, and a node that can be planned on") {
+  for (const std::string& name : ddl::templates::shipped_sites()) {
+    INFO(name);
+    const auto site = site_named(name);
+    CHECK(site.name == name);
+    CHECK_FALSE(site.title.empty());
+    if (!site.node) continue;
+    for (const RankBinding& rank : plan_of(site, static_cast<int>(site.node->gpu_numa.size())).ranks)
+      CHECK(rank.gpus.size() == 1);
+  }
+}
+
+TEST_CASE("the bindings that sites publish") {
+  CHECK(map_cpu("lumi-g", 8) == "map_cpu:49,57,17,25,1,9,33,41");
+  CHECK(map_cpu("frontier", 8) == "map_cpu:1,9,17,25,33,41,49,57");
+  CHECK(gpus_of("frontier", 8) == "4,5,2,3,6,7,0,1");
+  CHECK(map_cpu("juwels-booster", 4) == "map_cpu:18,6,42,30");
+  CHECK(map_cpu("perlmutter-gpu", 4) == "map_cpu:48,32,16,0");
+  CHECK(map_cpu("alps-gh200", 4) == "map_cpu:0,72,144,216");
+  CHECK(map_cpu("nris-olivia", 4) == "map_cpu:0,72,144,216");
+}
+
+TEST_CASE("the adapters of LUMI-G's GPUs") {
+  std::vector<std::string> nics;
+  for (const RankBinding& rank : plan_of(site_named("lumi-g"), 8).ranks) nics.push_back(rank.nic);
+  CHECK(ddl::join(nics, ",") == "hsn0,hsn0,hsn1,hsn1,hsn2,hsn2,hsn3,hsn3");
+}

@@ -1,0 +1,81 @@
+// Whose profile a name means.
+#include "templates/site_catalog.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/unique_fd.h"
+#include "support/catch.h"
+#include "templates/shipped_files.h"
+
+using namespace ddl::templates;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / "ddl-sites-XXXXXX") {
+    std::string name = path_.string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+ddl::Result<std::string> file_text(const std::string& path) { return ddl::read_file(path); }
+
+}  // namespace
+
+TEST_CASE("a name means the user's own profile first, then the shipped one; a path means a file") {
+  const Folder folder;
+  folder.write("lumi-g.yaml", "name: lumi-g\ntitle: mine\n");
+  const std::string file = folder.write("other.yaml", "name: other\n");
+  const SiteCatalog catalog(folder.path(), file_text);
+  REQUIRE(catalog.find("lumi-g"));
+  CHECK(catalog.find("lumi-g")->title == "mine");
+  REQUIRE(catalog.find("frontier"));
+  CHECK(catalog.find("frontier")->title.find("Frontier") == 0);
+  REQUIRE(catalog.find(file));
+  CHECK(catalog.find(file)->name == "other");
+  CHECK(SiteCatalog("", file_text).find("lumi-g")->title.find("LUMI-G") == 0);
+}
+
+TEST_CASE("a site that nobody has, and a file that cannot be read") {
+  const SiteCatalog catalog("", file_text);
+  const auto unknown = catalog.find("lumig");
+  REQUIRE_FALSE(unknown);
+  CHECK_THAT(unknown.error().message(), Catch::Contains("no profile of a site 'lumig'") &&
+                                            Catch::Contains("juwels-booster, lumi-g, nris-olivia"));
+  const auto missing = catalog.find("./none.yaml");
+  REQUIRE_FALSE(missing);
+  CHECK_THAT(missing.error().message(), Catch::Contains("./none.yaml"));
+  // A name does not lead out of the folder.
+  CHECK_FALSE(catalog.find("../sites/lumi-g"));
+}
+
+TEST_CASE("what the program carries is what the files say") {
+  for (const ShippedFile& file : shipped_files()) {
+    INFO(file.path);
+    const auto text = ddl::read_file(std::string(DDL_SOURCE_DIR) + "/templates/" + std::string(file.path));
+    REQUIRE(text);
+    CHECK(*text == file.text);
+  }
+  const std::vector<std::string> sites = shipped_sites();
+  CHECK(sites.size() >= 6);
+  CHECK(std::is_sorted(sites.begin(), sites.end()));
+}

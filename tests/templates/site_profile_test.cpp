@@ -1,0 +1,96 @@
+// A profile's text becomes a site, or a sentence with file and line.
+#include "templates/site_profile.h"
+
+#include "support/catch.h"
+
+using namespace ddl::templates;
+using ddl::affinity::NodeModel;
+
+namespace {
+
+std::string error_of(std::string_view text) {
+  const auto site = read_site_profile(text, "own.yaml");
+  return site ? "" : site.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("a profile with everything") {
+  const auto site = read_site_profile(R"(
+name: own
+title: Our cluster
+node:
+  board: B
+  packages: 2
+  numa-per-package: 2
+  l3s-per-numa: 2
+  cores-per-l3: 4
+  threads-per-core: 4
+  threads: adjacent
+  memory-per-numa-gb: 64
+  reserved: 0,12
+  gpus:
+    vendor: amd
+    model: MI250X
+    numa: [3, 0]
+  nics:
+    hsn0: 3
+binding:
+  rank-order: cpu
+)",
+                                      "own.yaml");
+  REQUIRE(site);
+  CHECK(site->name == "own");
+  CHECK(site->title == "Our cluster");
+  CHECK(site->rank_order == ddl::affinity::RankOrder::kCpu);
+  REQUIRE(site->node);
+  NodeModel node;
+  node.board = "B";
+  node.packages = 2;
+  node.numa_per_package = 2;
+  node.l3s_per_numa = 2;
+  node.cores_per_l3 = 4;
+  node.threads_per_core = 4;
+  node.threads = NodeModel::Threads::kAdjacent;
+  node.numa_memory_bytes = 64'000'000'000;
+  node.reserved.cpus = ddl::affinity::CpuSet::of({0, 12});
+  node.gpu_vendor = ddl::affinity::GpuVendor::kAmd;
+  node.gpu_model = "MI250X";
+  node.gpu_numa = {3, 0};
+  node.nics = {{"hsn0", 3}};
+  CHECK(*site->node == node);
+}
+
+TEST_CASE("a profile may say nothing of the nodes") {
+  const auto site = read_site_profile("name: small\n", "own.yaml");
+  REQUIRE(site);
+  CHECK_FALSE(site->node);
+  CHECK(site->rank_order == ddl::affinity::RankOrder::kGpu);
+}
+
+TEST_CASE("what a profile gets wrong is told with its line") {
+  CHECK(error_of("").find("own.yaml:") == 0);
+  CHECK(error_of("title: x\n") == "own.yaml: has no name");
+  CHECK(error_of("name: a\nnode:\n  numa: 4\n").find("own.yaml:3: unknown key numa; here stand board,") == 0);
+  CHECK(error_of("name: a\nnode:\n  gpus:\n    vendor: nvdia\n") ==
+        "own.yaml:4: vendor: 'nvdia' is not nvidia, amd or intel");
+  CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: 3\n") ==
+        "own.yaml:4: numa: it takes a list of NUMA nodes, one for each GPU");
+  CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: [-1]\n").find("own.yaml:4: numa: it takes a number") ==
+        0);
+  CHECK(error_of("name: a\nnode:\n  nics: [hsn0]\n") ==
+        "own.yaml:3: nics: it takes the NUMA node of each adapter, as in hsn0: 3");
+  CHECK(error_of("name: a\nnode:\n  threads: both\n") ==
+        "own.yaml:3: threads: 'both' is neither across nor adjacent");
+  CHECK(error_of("name: a\nnode:\n  reserved: first\n").find("own.yaml:3: reserved: 'first' is neither") ==
+        0);
+  CHECK(error_of("name: a\nbinding:\n  rank-order: gcd\n") ==
+        "own.yaml:3: rank-order: 'gcd' is neither gpu nor cpu");
+  // What each number allows and all of them together do not.
+  CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: [1]\n") ==
+        "own.yaml:3: GPU 0 is on NUMA node 1, and the node has 1");
+  CHECK(error_of("name: a\nnode:\n  packages: 100\n  cores-per-l3: 100\n") ==
+        "own.yaml:3: a node of more than 8192 CPUs");
+  CHECK(error_of("name: a\nnode:\n  cores-per-l3: 1\n  reserved: 0\n") ==
+        "own.yaml:3: every core is reserved");
+}

@@ -1,0 +1,60 @@
+// Keys that are not known, stand twice or hold what they cannot are named with their lines.
+#include "templates/yaml_fields.h"
+
+#include "support/catch.h"
+
+using namespace ddl::templates;
+
+namespace {
+
+struct Fields {
+  std::string name;
+  int count = 1;
+  bool flag = false;
+  int inner = 0;
+};
+
+/// The error's sentence, "" if there is none.
+std::string read(std::string_view text, Fields& fields) {
+  const auto root = parse_yaml(text, "f.yaml");
+  REQUIRE(root);
+  const auto status =
+      read_fields(*root, "f.yaml",
+                  {{"name", into(fields.name)},
+                   {"count", into(fields.count, 1, 9)},
+                   {"flag", into(fields.flag)},
+                   {"part", [&](const YamlNode& part) {
+                      return read_fields(part, "f.yaml", {{"inner", into(fields.inner, 0, 5)}});
+                    }}});
+  return status ? "" : status.error().message();
+}
+
+std::string error_of(std::string_view text) {
+  Fields fields;
+  return read(text, fields);
+}
+
+}  // namespace
+
+TEST_CASE("keys go to their fields, and those that are missing leave theirs alone") {
+  Fields fields;
+  CHECK(read("name: a b\nflag: true\npart:\n  inner: 3\n", fields).empty());
+  CHECK(fields.name == "a b");
+  CHECK(fields.count == 1);
+  CHECK(fields.flag);
+  CHECK(fields.inner == 3);
+}
+
+TEST_CASE("errors of fields come with file, line and key") {
+  CHECK(error_of("name: x\ncuont: 3\n") == "f.yaml:2: unknown key cuont; here stand name, count, flag, part");
+  CHECK(error_of("[1]: 3\n").find("f.yaml:1: unknown key") == 0);
+  CHECK(error_of("name: x\nname: y\n") == "f.yaml:2: name stands here twice");
+  CHECK(error_of("count: 10\n") == "f.yaml:1: count: it takes a number from 1 to 9");
+  CHECK(error_of("count: [1]\n") == "f.yaml:1: count: it takes a number from 1 to 9");
+  CHECK(error_of("name:\n") == "f.yaml:1: name: it takes one text");
+  CHECK(error_of("flag: yes\n") == "f.yaml:1: flag: it takes true or false");
+  CHECK(error_of("- a\n") == "f.yaml:1: here stand keys with values: name, count, flag, part");
+  // Within a map, the inner place is told, and once.
+  CHECK(error_of("part:\n  inner: 7\n") == "f.yaml:2: inner: it takes a number from 0 to 5");
+  CHECK(error_of("name: x\npart: 3\n") == "f.yaml:2: here stand keys with values: inner");
+}
