@@ -56,7 +56,8 @@ struct Gpu {
   std::string bus_id;  ///< "0000:c1:00.0"; "" if unknown
   std::string uuid;    ///< "GPU-..."; "" if unknown
   std::string model;   ///< "MI250X"; "" if unknown
-  /// How the variable of visible devices that the user has set calls it; "" if the user has set none.
+  /// How the variable of visible devices calls it: as the one that the user has set, or by UUID what has no number there;
+  /// "": by index.
   std::string visible_as;
   CpuSet local_cpus;  ///< allowed CPUs nearest to it; empty: unknown, or none of them is allowed
   CpuSet complete_local_cpus;

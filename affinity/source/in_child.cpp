@@ -19,7 +19,7 @@
 
 namespace ddl::affinity {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VendorGpu, index, bus_id, uuid, model)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VendorGpu, index, bus_id, uuid, model, by_uuid)
 
 namespace {
 

@@ -29,7 +29,10 @@ class Nvml {
         pci_(library.function<Return(Device, PciInfo*)>("nvmlDeviceGetPciInfo_v3")),
         uuid_(library.function<Return(Device, char*, unsigned)>("nvmlDeviceGetUUID")),
         name_(library.function<Return(Device, char*, unsigned)>("nvmlDeviceGetName")),
-        error_(library.function<const char*(Return)>("nvmlErrorString")) {}
+        error_(library.function<const char*(Return)>("nvmlErrorString")),
+        mig_mode_(library.function<Return(Device, unsigned*, unsigned*)>("nvmlDeviceGetMigMode")),
+        most_parts_(library.function<Return(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount")),
+        part_(library.function<Return(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex")) {}
 
   bool is_whole() const { return init_ && count_ && handle_ && pci_ && uuid_ && name_ && error_; }
 
@@ -38,23 +41,53 @@ class Nvml {
     if (const Return status = init_()) return failure("nvmlInit", status);
     if (const Return status = count_(&count)) return failure("nvmlDeviceGetCount", status);
     std::vector<VendorGpu> gpus;
+    bool has_parts = false;
     for (unsigned index = 0; index < count; ++index) {
       Device device = nullptr;
       // One that has fallen off the bus does not keep the others from being used.
       if (handle_(index, &device) != 0) continue;
       PciInfo pci{};
       if (const Return status = pci_(device, &pci)) return failure("nvmlDeviceGetPciInfo", status);
-      Text uuid{}, name{};
-      (void)uuid_(device, uuid.data(), kTextBytes);
-      (void)name_(device, name.data(), kTextBytes);
-      pci.bus_id.back() = uuid.back() = name.back() = '\0';
-      gpus.push_back(
-          {static_cast<int>(index), canonical_bus_id(pci.bus_id.data()), uuid.data(), name.data()});
+      pci.bus_id.back() = '\0';
+      const std::string bus_id = canonical_bus_id(pci.bus_id.data());
+      if (is_divided(device)) {
+        has_parts = true;
+        for (const Device part : parts_of(device)) gpus.push_back(described(part, index, bus_id));
+      } else {
+        gpus.push_back(described(device, index, bus_id));
+      }
+    }
+    // CUDA's own numbers count but one instance then, so there are only names.
+    for (std::size_t i = 0; i < gpus.size() && has_parts; ++i) {
+      gpus[i].index = static_cast<int>(i);
+      gpus[i].by_uuid = true;
     }
     return gpus;
   }
 
  private:
+  /// In MIG mode a GPU does not compute; its instances do, if there are any. Drivers before R450 know no such mode.
+  bool is_divided(Device device) const {
+    unsigned now = 0, next = 0;
+    return mig_mode_ && most_parts_ && part_ && mig_mode_(device, &now, &next) == 0 && now == 1;
+  }
+  std::vector<Device> parts_of(Device device) const {
+    unsigned most = 0;
+    std::vector<Device> parts;
+    if (most_parts_(device, &most) != 0) return parts;
+    for (unsigned slot = 0; slot < most; ++slot) {
+      Device part = nullptr;
+      if (part_(device, slot, &part) == 0) parts.push_back(part);  // slots may be free
+    }
+    return parts;
+  }
+  VendorGpu described(Device device, unsigned index, const std::string& bus_id) const {
+    Text uuid{}, name{};
+    (void)uuid_(device, uuid.data(), kTextBytes);
+    (void)name_(device, name.data(), kTextBytes);
+    uuid.back() = name.back() = '\0';
+    return {static_cast<int>(index), bus_id, uuid.data(), name.data()};
+  }
   tl::unexpected<Error> failure(const char* call, Return status) const {
     return fail(ErrorCode::kUnavailable, std::string(call) + ": " + error_(status));
   }
@@ -66,6 +99,9 @@ class Nvml {
   Return (*uuid_)(Device, char*, unsigned);
   Return (*name_)(Device, char*, unsigned);
   const char* (*error_)(Return);
+  Return (*mig_mode_)(Device, unsigned*, unsigned*);
+  Return (*most_parts_)(Device, unsigned*);
+  Return (*part_)(Device, unsigned, Device*);
 };
 
 }  // namespace

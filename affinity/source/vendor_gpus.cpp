@@ -47,6 +47,7 @@ void number_gpus(Topology& topology, GpuVendor vendor, const std::vector<VendorG
     Gpu gpu = *found;  // several may be of one device
     gpu.index = one.index;
     gpu.uuid = one.uuid;
+    if (one.by_uuid) gpu.visible_as = one.uuid;
     if (!one.model.empty()) gpu.model = one.model;
     numbered.push_back(std::move(gpu));
   }

@@ -12,10 +12,12 @@
 namespace ddl::affinity {
 
 struct VendorGpu {
-  int index = 0;
+  int index = 0;       ///< among what a rank can compute on
   std::string bus_id;  ///< "0000:c1:00.0"
   std::string uuid;    ///< "GPU-..."; "" if the library does not say
   std::string model;
+  bool by_uuid =
+      false;  ///< programs must name it so: an instance of a divided GPU (MIG), or a GPU beside one
   bool operator==(const VendorGpu&) const = default;
 };
 

@@ -44,6 +44,22 @@ TEST_CASE("NVML's numbers, UUIDs and models") {
   CHECK(*rest == std::vector<VendorGpu>{{1, "0000:c1:00.0", "GPU-bbbb", "H200"}});
 }
 
+TEST_CASE("a GPU in MIG mode is its instances, and ranks are told their UUIDs") {
+  const auto gpus = nvml_told("mig");
+  REQUIRE(gpus);
+  REQUIRE(gpus->size() == 3);
+  CHECK(gpus->at(0) == VendorGpu{0, "0000:c3:00.0", "MIG-aaaa-0", "H200", true});
+  CHECK(gpus->at(1) == VendorGpu{1, "0000:c3:00.0", "MIG-aaaa-2", "H200", true});
+  CHECK(gpus->at(2) == VendorGpu{2, "0000:c1:00.0", "GPU-bbbb", "H200", true});
+  Topology node;
+  node.gpus = {gpu_at("0000:c1:00.0", GpuVendor::kNvidia), gpu_at("0000:c3:00.0", GpuVendor::kNvidia)};
+  number_gpus(node, GpuVendor::kNvidia, *gpus);
+  REQUIRE(node.gpus.size() == 3);
+  CHECK(node.gpus[0].visible_as == "MIG-aaaa-0");
+  CHECK(node.gpus[1].visible_as == "MIG-aaaa-2");
+  CHECK(node.gpus[2].visible_as == "GPU-bbbb");
+}
+
 TEST_CASE("ROCm SMI's, with parts of one device and one without a number of its own") {
   const auto gpus = in_child([] { return ask_rocm_smi(DDL_FAKE_ROCM_SMI); }, 60s);
   REQUIRE(gpus);

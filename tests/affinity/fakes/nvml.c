@@ -1,4 +1,5 @@
-/* Stands in for libnvidia-ml.so.1: two GPUs, counted against their bus order. DDL_FAKE_GPUS says what goes wrong. */
+/* Stands in for libnvidia-ml.so.1: two GPUs, counted against their bus order. DDL_FAKE_GPUS says what goes wrong, or "mig":
+   the first is divided into two, in slots 0 and 2. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,24 @@ int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
   strcpy(info->bus_id, (size_t)device == 1 ? "00000000:C3:00.0" : "00000000:C1:00.0");
   return 0;
 }
+int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* next) {
+  *now = *next = is_told("mig") && (size_t)device == 1;
+  return is_told("mig") ? 0 : 3;
+}
+int nvmlDeviceGetMaxMigDeviceCount(void* device, unsigned* count) {
+  (void)device;
+  *count = 7;
+  return 0;
+}
+int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned slot, void** part) {
+  *part = (void*)(16 * (size_t)device + slot);
+  return slot == 0 || slot == 2 ? 0 : 6;
+}
 int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
+  if ((size_t)device >= 16) {
+    strncpy(uuid, (size_t)device == 16 ? "MIG-aaaa-0" : "MIG-aaaa-2", length);
+    return 0;
+  }
   strncpy(uuid, (size_t)device == 1 ? "GPU-aaaa" : "GPU-bbbb", length);
   return 0;
 }
