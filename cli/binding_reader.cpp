@@ -100,6 +100,13 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   values.exclude(OptionId::kExplainBind, OptionId::kFormat);
   values.exclude(OptionId::kShowTopology, OptionId::kShowBind);
   values.exclude(OptionId::kShowTopology, OptionId::kExplainBind);
+  for (const OptionId id : {OptionId::kDryRun, OptionId::kProbe}) {
+    if (!given.has(id)) continue;
+    values.refuse_once(
+        given.origin(id) + display_name(entry_of(id)) +
+            " is about a job, and --show-bind, --explain-bind and --show-topology about one node",
+        "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
+  }
   for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
     if (!given.has(id)) continue;
     values.refuse_once(given.origin(id) + "--show-bind is about one node, and " + display_name(entry_of(id)) +

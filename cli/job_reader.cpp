@@ -53,6 +53,10 @@ class JobReader {
                       " belongs to --show-bind, --explain-bind and --show-topology",
                   "leave it away: each host of a job says itself what it has");
     }
+    request_.probes_hosts = has(OptionId::kProbe);
+    if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
+      refuse_once(given_.origin(OptionId::kProbe) + "--probe belongs to --dry-run",
+                  "add --dry-run, or leave it away: a job asks its hosts anyway");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     if (values_.refusal()) return Refusal(*values_.refusal());
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun;

@@ -47,7 +47,8 @@ int finish(const launcher::JobReport& report, const cli::Request& request, const
 
 int dry_run(const cli::Request& request, const launcher::Environment& environment,
             const cli::Console& console) {
-  const auto plan = launcher::dry_run(request.job, request.allocation, environment);
+  const auto plan = launcher::dry_run(request.job, request.allocation, environment, request.probes_hosts,
+                                      request.job.quiet ? nullptr : console.progress());
   if (!plan) return finish(cli::error_report(plan.error()), request, console);
   return console.print(request.json ? cli::plan_json(*plan, request.job, environment)
                                     : cli::plan_text(*plan, request.job, environment));

@@ -102,6 +102,7 @@ constexpr OptionEntry kTable[] = {
      "put the time of writing before every line"},
 
     {kDryRun, kReports, "--dry-run", "", "print what would be started where, and start nothing"},
+    {kProbe, kReports, "--probe", "", "with --dry-run: ask the hosts where each rank would run, and why"},
     {kJson, kReports, "--json", "", "the report, or what --dry-run and --check-* print, as JSON"},
     {kVerbose, kReports, "--verbose", "", "say what is being done"},
     {kQuiet, kReports, "--quiet", "", "no notes; errors and the ranks' output stay"},

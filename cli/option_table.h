@@ -53,6 +53,7 @@ enum class OptionId {
   kNoTagOutput,
   kPrefixTimestamp,
   kDryRun,
+  kProbe,
   kJson,
   kVerbose,
   kQuiet,

@@ -20,8 +20,9 @@ enum class Action { kRun, kDryRun, kShowBind, kCheckBuild, kCheckHosts, kHelp, k
 /// One valid command line.
 struct Request {
   Action action = Action::kRun;
-  bool json = false;         ///< reports as one line of JSON
-  BindingView binding_view;  ///< for kShowBind
+  bool json = false;          ///< reports as one line of JSON
+  bool probes_hosts = false;  ///< for kDryRun: all hosts are asked
+  BindingView binding_view;   ///< for kShowBind
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; for the
             ///< others only verbose and quiet

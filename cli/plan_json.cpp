@@ -49,6 +49,7 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
   json["timeout_seconds"] = job.timeout_seconds > 0 ? Json(job.timeout_seconds) : Json(nullptr);
   json["kill_grace_seconds"] = job.kill_grace_seconds;
   json["hosts_from"] = plan.hosts_from;
+  json["hosts_asked"] = plan.asked_all;
   json["environment_set"] = environment_json(change.set);
   json["environment_removed"] = change.removed;
   json["nodes"] = Json::array();
@@ -57,15 +58,19 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
     const NodeLaunch& node = plan.launch.nodes[i];
     const auto index = static_cast<std::size_t>(node.node_index);
     Json ranks = Json::array();
+    const std::vector<affinity::RankBinding>& bindings = plan.bindings[i].plan.ranks;
     for (const RankLaunch& rank : node.ranks) {
+      const auto local = static_cast<std::size_t>(rank.local_rank);
       ranks.push_back(Json{{"rank", rank.rank},
                            {"local_rank", rank.local_rank},
                            {"reads_stdin", rank.reads_stdin},
                            {"cpus", rank.cpus.is_empty() ? Json(nullptr) : Json(rank.cpus.list())},
                            {"memory_nodes", rank.memory_nodes},
+                           {"why", local < bindings.size() ? Json(bindings[local].why) : Json(nullptr)},
                            {"environment", environment_json(*own++)}});
     }
     json["nodes"].push_back(Json{{"name", index < node.node_names.size() ? node.node_names[index] : ""},
+                                 {"warnings", plan.bindings[i].plan.warnings},
                                  {"slots", plan.slots[i] ? Json(*plan.slots[i]) : Json(nullptr)},
                                  {"ranks", std::move(ranks)}});
   }

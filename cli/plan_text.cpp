@@ -53,6 +53,19 @@ std::string hosts_text(const DryPlan& plan) {
                             counted(unknown, "host"), plan.assumed_slots);
 }
 
+std::string asked_text(const DryPlan& plan) {
+  return plan.asked_all ? "Nothing was started; every host was asked what it has."
+                        : "Nothing was started and no node was asked.";
+}
+
+/// What is to be known of how a node's ranks are bound: warnings, or why they are not.
+std::string binding_remarks(const launcher::NodeBinding& binding) {
+  std::string text;
+  for (const std::string& warning : binding.plan.warnings) text += "    warning: " + warning + "\n";
+  if (!binding.unbound_because.empty()) text += "    not bound: " + binding.unbound_because + "\n";
+  return text;
+}
+
 std::string assignment(const std::string& name, const std::string& value) {
   if (value == launcher::kUnknownUntilLaunch) return name + " " + value;
   return name + "=" + shell_quote(value);
@@ -64,10 +77,9 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   const auto rank_count =
       std::accumulate(plan.launch.nodes.begin(), plan.launch.nodes.end(), std::size_t{0},
                       [](std::size_t sum, const NodeLaunch& node) { return sum + node.ranks.size(); });
-  std::string text =
-      fmt::format("ddlrun would start {} on {}. Nothing was started and no node was asked.\n\n",
-                  counted(static_cast<std::int64_t>(rank_count), "rank"),
-                  counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"));
+  std::string text = fmt::format(
+      "ddlrun would start {} on {}. {}\n\n", counted(static_cast<std::int64_t>(rank_count), "rank"),
+      counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"), asked_text(plan));
   text += field("hosts", hosts_text(plan));
   text += field("command", command_line(job.command));
   text += field("workdir", job.workdir);
@@ -92,6 +104,8 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
                         index < node.node_names.size() ? node.node_names[index] : "?",
                         plan.slots[i] ? counted(*plan.slots[i], "slot") : "slots unknown until launch",
                         ranks_text(ranks));
+    const std::vector<affinity::RankBinding>& bindings = plan.bindings[i].plan.ranks;
+    text += binding_remarks(plan.bindings[i]);
     for (const RankLaunch& rank : node.ranks) {
       std::vector<std::string> assignments;
       if (!rank.cpus.is_empty())
@@ -99,6 +113,8 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
       for (const auto& [name, value] : *own) assignments.push_back(assignment(name, value));
       ++own;
       if (!assignments.empty()) text += fmt::format("    rank {}: {}\n", rank.rank, join(assignments, " "));
+      const auto local = static_cast<std::size_t>(rank.local_rank);
+      if (local < bindings.size()) text += "        why: " + bindings[local].why + "\n";
     }
   }
   return text;

@@ -40,6 +40,17 @@ const char* name_of(RankOutcome::Kind kind) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+Json binding_json(const launcher::BoundRank& rank) {
+  const auto list_or_null = [](const affinity::CpuSet& cpus) {
+    return cpus.is_empty() ? Json(nullptr) : Json(cpus.list());
+  };
+  return {{"planned_cpus", list_or_null(rank.planned)},
+          {"cpus", list_or_null(rank.kernel.cpus)},
+          {"memory", text_or_null(rank.kernel.memory)},
+          {"devices", text_or_null(rank.kernel.devices)},
+          {"difference", text_or_null(rank.difference)}};
+}
+
 Json rank_json(const RankOutcome& rank) {
   const bool exited = rank.kind == RankOutcome::Kind::kExited;
   const bool signalled = rank.kind == RankOutcome::Kind::kSignalled;
@@ -75,7 +86,11 @@ std::string report_json(const launcher::JobReport& report) {
   json["run_seconds"] = report.run_seconds;
   json["leftovers_ended"] = report.leftovers_ended;
   json["ranks"] = Json::array();
-  for (const RankOutcome& rank : report.ranks) json["ranks"].push_back(rank_json(rank));
+  for (const RankOutcome& rank : report.ranks) {
+    json["ranks"].push_back(rank_json(rank));
+    const auto bound = report.bindings.find(rank.rank);
+    if (bound != report.bindings.end()) json["ranks"].back()["binding"] = binding_json(bound->second);
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

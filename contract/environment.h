@@ -32,6 +32,8 @@ inline constexpr char kCudaDeviceOrder[] = "CUDA_DEVICE_ORDER";
 inline constexpr char kRocrVisibleDevices[] = "ROCR_VISIBLE_DEVICES";
 inline constexpr char kHipVisibleDevices[] = "HIP_VISIBLE_DEVICES";
 inline constexpr char kZeAffinityMask[] = "ZE_AFFINITY_MASK";
+/// Network adapters near a rank's GPUs, by comma: a hint, which nothing of ddlrun's own reads.
+inline constexpr char kNearNics[] = "DDL_NEAR_NICS";
 
 // What tells libddl that a launcher started it: PMIx clients find their server through these.
 inline constexpr char kPmixNamespace[] = "PMIX_NAMESPACE";

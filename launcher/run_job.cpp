@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
+#include "launcher/check/check_hosts.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/head/binding_report.h"
 #include "launcher/head/fleet_progress.h"
@@ -84,6 +85,7 @@ class JobRun : private SupervisorActions {
     if (early_end_) return *early_end_;
     JobReport report = supervisor_->report();
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    report.bindings = binding_report_.ranks();
     return report;
   }
 
@@ -413,8 +415,24 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
 }
 
 Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
-                        const Environment& head_environment) {
-  return make_dry_plan(spec, allocation, probe_node(), head_environment);
+                        const Environment& head_environment, bool asks_hosts,
+                        const std::function<void(const std::string&)>& progress) {
+  const NodeFacts here = probe_node();
+  std::vector<std::optional<NodeFacts>> known;
+  if (!asks_hosts) {
+    for (const AllocatedNode& node : allocation.nodes)
+      known.push_back(is_this_machine(node, here.hostname) ? std::optional(here) : std::nullopt);
+    return make_dry_plan(spec, allocation, known, here, head_environment);
+  }
+  auto hosts = check_hosts(spec, allocation, progress);
+  if (!hosts) return fail(std::move(hosts.error()));
+  std::vector<std::string> failures;
+  for (HostCheck& host : *hosts) {
+    if (!host.facts) failures.push_back(host.name + ": " + host.failure);
+    known.push_back(std::move(host.facts));
+  }
+  if (!failures.empty()) return fail(ErrorCode::kUnavailable, join(failures, "; "));
+  return make_dry_plan(spec, allocation, known, here, head_environment);
 }
 
 }  // namespace ddl::launcher

@@ -28,8 +28,10 @@ struct Notices {
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
                           const Environment& head_environment, const Notices& notices);
 
-/// The plan as far as it is known without contacting any node but this machine.
+/// The plan as far as it is known without contacting any node but this machine; with asks_hosts, all of them are asked as by
+/// check_hosts(). progress: as Notices::progress. Error: as run_job(), or every host that did not answer, and why.
 Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
-                        const Environment& head_environment);
+                        const Environment& head_environment, bool asks_hosts,
+                        const std::function<void(const std::string&)>& progress);
 
 }  // namespace ddl::launcher

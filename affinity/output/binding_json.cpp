@@ -23,10 +23,9 @@ Json gpus_json(const RankBinding& rank) {
 }
 
 Json rank_json(const RankBinding& rank) {
-  return Json{
-      {"local_rank", rank.local_rank}, {"cpus", rank.cpus.list()},      {"mask", rank.cpus.mask()},
-      {"first_cpu", rank.first_cpu},   {"threads", rank.threads},       {"numa_nodes", rank.numa_nodes},
-      {"gpus", gpus_json(rank)},       {"nic", text_or_null(rank.nic)}, {"why", rank.why}};
+  return Json{{"local_rank", rank.local_rank}, {"cpus", rank.cpus.list()}, {"mask", rank.cpus.mask()},
+              {"first_cpu", rank.first_cpu},   {"threads", rank.threads},  {"numa_nodes", rank.numa_nodes},
+              {"gpus", gpus_json(rank)},       {"nics", rank.nics},        {"why", rank.why}};
 }
 
 }  // namespace

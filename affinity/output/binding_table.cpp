@@ -39,7 +39,7 @@ std::string binding_table(const Topology& topology, const BindingPlan& plan) {
   std::vector<Row> rows{headings()};
   for (const RankBinding& rank : plan.ranks) {
     rows.push_back({std::to_string(rank.local_rank), rank.cpus.list(), std::to_string(rank.threads),
-                    numbers(rank.numa_nodes), gpus_of(rank), rank.nic});
+                    numbers(rank.numa_nodes), gpus_of(rank), join(rank.nics, ",")});
   }
   // A column that says nothing is left away.
   for (std::size_t column = 0; column < kColumns; ++column) {
@@ -68,7 +68,7 @@ std::string binding_explanation(const Topology& topology, const BindingPlan& pla
   for (const RankBinding& rank : plan.ranks) {
     const char* const what = rank.cpus.count() == 1 ? "CPU" : "CPUs";
     text += fmt::format("rank {}: {} {}{}: {}.\n", rank.local_rank, what, rank.cpus.list(),
-                        rank.nic.empty() ? "" : " and " + rank.nic, rank.why);
+                        rank.nics.empty() ? "" : " and " + join(rank.nics, ","), rank.why);
   }
   return text + warning_lines(plan);
 }

@@ -30,7 +30,8 @@ DeviceMark mark_of(const BindingPlan& plan, const Gpu& gpu) {
 DeviceMark mark_of(const BindingPlan& plan, const Nic& nic) {
   DeviceMark mark{nic.name.empty() ? "NIC (" + nic.bus_id + ")" : nic.name, {}, false};
   for (const RankBinding& rank : plan.ranks) {
-    if (!nic.name.empty() && rank.nic == nic.name) mark.ranks.push_back(rank.local_rank);
+    const bool has_it = std::find(rank.nics.begin(), rank.nics.end(), nic.name) != rank.nics.end();
+    if (has_it && !nic.name.empty()) mark.ranks.push_back(rank.local_rank);
   }
   return mark;
 }

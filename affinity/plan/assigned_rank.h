@@ -15,7 +15,7 @@ struct AssignedRank {
   std::vector<int> cores;  ///< positions in Topology::cores, by first CPU; not empty
   CpuSet cpus;             ///< of them only these; empty: as the policy says
   std::vector<AssignedGpu> gpus;
-  std::string nic;
+  std::vector<std::string> nics;
   std::string why;
 };
 

@@ -25,7 +25,8 @@ struct RankBinding {
   int first_cpu = 0;            ///< the lowest of them
   std::vector<int> numa_nodes;  ///< that its CPUs belong to, by the operating system's numbers
   std::vector<AssignedGpu> gpus;
-  std::string nic;  ///< "" if none is known to be nearer than the others
+  std::vector<std::string>
+      nics;         ///< each near to one of its GPUs, in their order; empty if none is known to be
   int threads = 1;  ///< for OMP_NUM_THREADS: its cores
   int package = 0;  ///< of Topology::packages
   int l3 = -1;      ///< of Topology::l3s, if all its CPUs share one

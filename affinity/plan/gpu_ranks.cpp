@@ -122,7 +122,8 @@ Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& 
       own.cores.insert(own.cores.end(), cores.begin(), cores.end());
       own.why += fmt::format("{}GPU {}{} is {}", own.why.empty() ? "" : "; ", gpu.index,
                              gpu.bus_id.empty() ? "" : " (" + gpu.bus_id + ")", split.gpus[index].why);
-      if (own.nic.empty()) own.nic = nics[index];
+      const bool is_new = std::find(own.nics.begin(), own.nics.end(), nics[index]) == own.nics.end();
+      if (is_new && !nics[index].empty()) own.nics.push_back(nics[index]);
     }
     std::sort(own.cores.begin(), own.cores.end());
     own.cores.erase(std::unique(own.cores.begin(), own.cores.end()), own.cores.end());

@@ -79,7 +79,7 @@ Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& 
     RankBinding& binding = plan.ranks.emplace_back();
     binding.local_rank = static_cast<int>(rank);
     binding.gpus = std::move(own.gpus);
-    binding.nic = std::move(own.nic);
+    binding.nics = std::move(own.nics);
     binding.why = std::move(own.why);
     complete(binding, topology, own, policy);
   }

@@ -39,6 +39,8 @@ const BindingReport::Planned* BindingReport::planned(int rank) const {
 }
 
 std::vector<std::string> BindingReport::add(const message::RankBound& bound) {
+  const Planned* const plan = planned(bound.rank);
+  bound_[bound.rank] = {plan == nullptr ? affinity::CpuSet() : plan->cpus, bound.binding, difference(bound)};
   lines_[bound.rank] = line(bound);
   return lines_.size() < ranks_.size() ? std::vector<std::string>() : take();
 }
@@ -55,7 +57,11 @@ std::string BindingReport::line(const message::RankBound& bound) const {
   std::string text = fmt::format("rank {} on {}: ", bound.rank, plan == nullptr ? "?" : plan->host);
   if (bound.binding.cpus.is_empty()) return text + "it ended before it could be looked at";
   text += cpus_text(bound.binding.cpus);
-  if (plan != nullptr && plan->cpus.is_empty()) text += " (not bound)";
+  if (plan != nullptr && plan->cpus.is_empty()) {
+    text += " (not bound)";
+  } else if (plan != nullptr) {
+    text += plan->cpus == bound.binding.cpus ? " as planned" : " (planned: " + plan->cpus.list() + ")";
+  }
   if (!bound.binding.memory.empty()) text += ", memory " + bound.binding.memory;
   if (!bound.binding.devices.empty()) text += ", " + bound.binding.devices;
   return text;

@@ -7,6 +7,7 @@
 
 #include "launcher/message/message.h"
 #include "launcher/plan/launch_plan.h"
+#include "launcher/supervise/job_report.h"
 
 namespace ddl::launcher {
 
@@ -15,11 +16,13 @@ class BindingReport {
   BindingReport() = default;
   explicit BindingReport(const LaunchPlan& plan);
 
-  /// Once all ranks are there, a line for each in their order: "rank 3 on node1: CPUs 8-15, memory prefer (many):1,
-  /// ROCR_VISIBLE_DEVICES=3". Until then nothing.
+  /// Once all ranks are there, a line for each in their order: "rank 3 on node1: CPUs 8-15 as planned, memory prefer
+  /// (many):1, ROCR_VISIBLE_DEVICES=3". Until then nothing.
   std::vector<std::string> add(const message::RankBound& bound);
   /// The lines of those that are there, where no more will come.
   std::vector<std::string> take();
+  /// Of all that were added.
+  const std::map<int, BoundRank>& ranks() const { return bound_; }
   /// How the rank differs from what was planned, for a warning; "" if it does not.
   std::string difference(const message::RankBound& bound) const;
 
@@ -34,6 +37,7 @@ class BindingReport {
 
   std::map<int, Planned> ranks_;
   std::map<int, std::string> lines_;  ///< of those that are there
+  std::map<int, BoundRank> bound_;
 };
 
 }  // namespace ddl::launcher

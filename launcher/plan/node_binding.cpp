@@ -105,6 +105,8 @@ Environment binding_environment(const affinity::RankBinding& rank, const Environ
     environment[env::kOmpPlaces] = "{" + join(cpus, ",") + "}";
     environment[env::kOmpProcBind] = "true";
   }
+  if (!rank.nics.empty() && !common.contains(env::kNearNics))
+    environment[env::kNearNics] = join(rank.nics, ",");
   if (!rank.gpus.empty()) {
     std::vector<std::string> devices;
     for (const affinity::AssignedGpu& gpu : rank.gpus)

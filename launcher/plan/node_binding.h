@@ -27,7 +27,8 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
                                             const Environment& head_environment);
 
 /// What a bound rank is told beside its CPUs: OMP_NUM_THREADS, OMP_PLACES and OMP_PROC_BIND, none of which replaces what
-/// common has, and the one variable that leaves it its GPUs visible.
+/// common has, the adapters near it in DDL_NEAR_NICS, and
+/// the one variable that leaves it its GPUs visible.
 Environment binding_environment(const affinity::RankBinding& rank, const Environment& common);
 
 }  // namespace ddl::launcher

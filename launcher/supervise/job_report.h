@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "affinity/cpu_set.h"
 #include "base/seconds.h"
+#include "launcher/process/kernel_binding.h"
 
 namespace ddl::launcher {
 
@@ -35,6 +38,13 @@ struct RankOutcome {
   bool operator==(const RankOutcome&) const = default;
 };
 
+/// What --report-bindings found out of a rank.
+struct BoundRank {
+  affinity::CpuSet planned;  ///< empty: it was not to be bound
+  KernelBinding kernel;      ///< without CPUs if it ended before it could be looked at
+  std::string difference;    ///< how it is not as planned, as a sentence; "" if it is
+};
+
 enum class EndReason {
   kSuccess,      ///< every rank exited with 0
   kRankFailed,   ///< first_failure is the culprit
@@ -57,6 +67,7 @@ struct JobReport {
   double run_seconds = 0;                  ///< from the first start to the last end
   int leftovers_ended = 0;                 ///< processes that outlived their rank and were ended
   std::vector<RankOutcome> ranks;          ///< by rank
+  std::map<int, BoundRank> bindings;       ///< by rank, of those that were looked at; empty unless asked for
 };
 
 }  // namespace ddl::launcher

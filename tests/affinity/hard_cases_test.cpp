@@ -4,6 +4,7 @@
 #include "affinity/source/pci_device.h"
 #include "affinity/support/model.h"
 #include "affinity/support/planned.h"
+#include "base/text.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;
@@ -54,11 +55,11 @@ TEST_CASE("a NIC is chosen by PCI switch, then NUMA node, then package") {
   node.nics = {nic_at("mlx5_0", node, 0, "0000:60:00.0"), nic_at("mlx5_1", node, 0, "0000:40:00.0"),
                nic_at("mlx5_2", node, 2)};
   std::string nics;
-  for (const RankBinding& rank : planned(node, {}, 4).ranks) nics += rank.nic + " ";
+  for (const RankBinding& rank : planned(node, {}, 4).ranks) nics += ddl::join(rank.nics, ",") + " ";
   // The third has none on its NUMA node, and two in its package: the first of those. The fourth has one in its package.
   CHECK(nics == "mlx5_1 mlx5_0 mlx5_0 mlx5_2 ");
   node.nics = {nic_at("eth0", node, -1)};
-  CHECK(planned(node, {}, 4).ranks[0].nic.empty());
+  CHECK(planned(node, {}, 4).ranks[0].nics.empty());
 }
 
 TEST_CASE("what is no GPU that computes is none") {

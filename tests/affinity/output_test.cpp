@@ -81,7 +81,7 @@ TEST_CASE("a plan as JSON") {
   CHECK(rank.at("cpus") == "2-3");
   CHECK(rank.at("mask") == "0xc");
   CHECK(rank.at("gpus").at(0).at("bus_id") == "0000:c0:00.0");
-  CHECK(rank.at("nic") == "hsn0");
+  CHECK(rank.at("nics") == nlohmann::json{"hsn0"});
   CHECK(rank.at("numa_nodes") == std::vector<int>{1});
 }
 

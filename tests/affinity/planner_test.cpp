@@ -5,6 +5,7 @@
 #include "affinity/plan/visible_gpus.h"
 #include "affinity/support/model.h"
 #include "affinity/support/planned.h"
+#include "base/text.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;
@@ -203,7 +204,7 @@ TEST_CASE("a management network does not stand for the fabric beside it") {
   add_nic("hsn2", 0, 31.5);
   add_nic("hsn3", 2, 31.5);
   std::string nics;
-  for (const RankBinding& rank : planned(node, {}, 8).ranks) nics += rank.nic + " ";
+  for (const RankBinding& rank : planned(node, {}, 8).ranks) nics += ddl::join(rank.nics, ",") + " ";
   CHECK(nics == "hsn0 hsn0 hsn1 hsn1 hsn2 hsn2 hsn3 hsn3 ");
 }
 

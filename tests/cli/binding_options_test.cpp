@@ -92,6 +92,8 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "--site", "a", "--topology-text", "b"}),
              Contains("contradict"));
   CHECK_THAT(refusal({"-np", "2", "--site", "lumi-g", "./a"}), Contains("--site belongs to --show-bind"));
+  CHECK_THAT(refusal({"--explain-bind", "--dry-run", "-np", "2"}), Contains("--dry-run is about a job"));
+  CHECK_THAT(refusal({"-np", "2", "--probe", "./a"}), Contains("--probe belongs to --dry-run"));
   CHECK_THAT(refusal({"-np", "2", "--topology", "a", "./a"}), Contains("--topology belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--format", "json", "./a"}), Contains("--format belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--bind-to", "l4", "./a"}), Contains("'l4' is not auto"));

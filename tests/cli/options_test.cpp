@@ -302,6 +302,8 @@ TEST_CASE("requests other than a job need no command, and help comes before any 
   CHECK(check.action == Action::kCheckBuild);
   CHECK(check.json);
   CHECK(accepted({"--dry-run", "-np", "2", "a"}).action == Action::kDryRun);
+  CHECK_FALSE(accepted({"--dry-run", "-np", "2", "a"}).probes_hosts);
+  CHECK(accepted({"--dry-run", "--probe", "-np", "2", "a"}).probes_hosts);
   // After the command they are the command's.
   const Request run = accepted({"-np", "1", "a", "--help", "-cb", "--dry-run", "--json"});
   CHECK(run.action == Action::kRun);

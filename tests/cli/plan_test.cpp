@@ -41,6 +41,7 @@ DryPlan plan() {
   result.hosts_from = "-H";
   result.launch.nodes = {node, node};
   result.launch.nodes[1].node_index = 1;
+  result.bindings.resize(2);
   const auto add = [&](std::size_t where, int rank, int local_rank) {
     RankLaunch launch;
     launch.rank = rank;
@@ -85,6 +86,29 @@ TEST_CASE("the plan for a person") {
         "    rank 2: RANK=2\n");
 }
 
+TEST_CASE("where a node was asked, the plan says why each rank is where it is") {
+  DryPlan asked = plan();
+  asked.asked_all = true;
+  asked.launch.nodes[0].ranks[1].cpus = ddl::affinity::CpuSet::range(8, 15);
+  asked.bindings[0].plan.ranks.resize(2);
+  asked.bindings[0].plan.ranks[0].why = "it is a share";
+  asked.bindings[0].plan.ranks[1].why = "GPU 1 is near CPUs 8-15";
+  asked.bindings[0].plan.warnings = {"GPUs are numbered by their bus ids"};
+  asked.bindings[1].unbound_because = "1 rank for no core";
+  const std::string text = ddl::cli::plan_text(asked, job(), kHead);
+  CHECK_THAT(text, Catch::Contains("on 2 nodes. Nothing was started; every host was asked what it has.\n"));
+  CHECK_THAT(text, Catch::Contains("    warning: GPUs are numbered by their bus ids\n"
+                                   "    rank 0: RANK=0\n"
+                                   "        why: it is a share\n"
+                                   "    rank 1: CPUs 8-15; RANK=1\n"
+                                   "        why: GPU 1 is near CPUs 8-15\n"));
+  CHECK_THAT(text, Catch::Contains("    not bound: 1 rank for no core\n    rank 2: RANK=2\n"));
+  const auto parsed = json::parse(ddl::cli::plan_json(asked, job(), kHead));
+  CHECK(parsed["hosts_asked"] == true);
+  CHECK(parsed["nodes"][0]["ranks"][1]["why"] == "GPU 1 is near CPUs 8-15");
+  CHECK(parsed["nodes"][0]["warnings"] == json::parse(R"(["GPUs are numbered by their bus ids"])"));
+}
+
 TEST_CASE("the other ways of input and output") {
   JobSpec spec = job();
   spec.stdin_target = StdinTarget::kAll;
@@ -108,18 +132,18 @@ TEST_CASE("the plan for a program") {
                                          R"(", "kind": "launch_plan", "size": 3,
     "command": ["python", "train.py", "--name", "my run"], "workdir": "/home/me", "stdin": "0",
     "tag_output": true, "timestamp_output": false, "output_directory": "/home/me/logs", "timeout_seconds": 90.0,
-    "kill_grace_seconds": 5.0, "hosts_from": "-H",
+    "kill_grace_seconds": 5.0, "hosts_from": "-H", "hosts_asked": false,
     "environment_set": {"ADDED": "a b", "LANG": "C.UTF-8", "MASTER_PORT": null, "WORLD_SIZE": "3"},
     "environment_removed": ["PMIX_RANK"],
     "nodes": [
-      {"name": "node1", "slots": 2, "ranks": [
+      {"name": "node1", "warnings": [], "slots": 2, "ranks": [
         {"rank": 0, "local_rank": 0, "reads_stdin": true, "cpus": null, "memory_nodes": [],
-         "environment": {"RANK": "0"}},
+         "why": null, "environment": {"RANK": "0"}},
         {"rank": 1, "local_rank": 1, "reads_stdin": false, "cpus": null, "memory_nodes": [],
-         "environment": {"RANK": "1"}}]},
-      {"name": "node2", "slots": null, "ranks": [
+         "why": null, "environment": {"RANK": "1"}}]},
+      {"name": "node2", "warnings": [], "slots": null, "ranks": [
         {"rank": 2, "local_rank": 0, "reads_stdin": false, "cpus": null, "memory_nodes": [],
-         "environment": {"RANK": "2"}}]}]})"));
+         "why": null, "environment": {"RANK": "2"}}]}]})"));
 }
 
 TEST_CASE("what ranks inherit unchanged is not shown") {

@@ -91,7 +91,7 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
       self(self, value);
     }
   };
-  for (const std::string& text : {report_json(report), plan_json({{{node}}, {std::nullopt}}, job, {}),
+  for (const std::string& text : {report_json(report), plan_json({{{node}}, {{}}, {std::nullopt}}, job, {}),
                                   check_build_json({{}}), check_hosts_json({host}, compare_hosts({host}))}) {
     collect(collect, nlohmann::json::parse(text));
   }

@@ -33,6 +33,19 @@ TEST_CASE("the report as JSON is one line with everything in it") {
        "kill_explanation": null, "stderr_tail": []}]})"));
 }
 
+TEST_CASE("bindings are reported with the ranks that were looked at") {
+  JobReport report = report_of(EndReason::kSuccess, 0, {exited(0, 0, 1), exited(1, 0, 1)});
+  using ddl::affinity::CpuSet;
+  report.bindings[1] = {CpuSet::range(8, 15),
+                        {CpuSet::range(0, 15), "default", "CUDA_VISIBLE_DEVICES=1"},
+                        "rank 1 on node3 may run on 0-15"};
+  const auto parsed = json::parse(ddl::cli::report_json(report));
+  CHECK_FALSE(parsed["ranks"][0].contains("binding"));
+  CHECK(parsed["ranks"][1]["binding"] == json::parse(R"({"planned_cpus": "8-15", "cpus": "0-15",
+    "memory": "default", "devices": "CUDA_VISIBLE_DEVICES=1",
+    "difference": "rank 1 on node3 may run on 0-15"})"));
+}
+
 TEST_CASE("every reason and outcome has its own name") {
   std::set<std::string> names;
   for (const auto reason :

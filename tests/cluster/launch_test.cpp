@@ -1,6 +1,8 @@
 // Jobs over several hosts: where ranks run, how hosts are named and reached, what passes in and out.
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
@@ -64,9 +66,31 @@ TEST_CASE("ranks are bound on every host, and its kernel says so", "[launch]") {
     const std::string who =
         "rank " + std::to_string(rank) + " on node" + std::to_string(1 + rank / 2) + ": CPU";
     // "CPU 1", "CPUs 0-3".
-    CHECK_THAT(job.err(), Contains(who + " " + cpus + ",") || Contains(who + "s " + cpus + ",") ||
-                              Contains(who + " " + cpus + "\n") || Contains(who + "s " + cpus + "\n"));
+    CHECK_THAT(job.err(),
+               Contains(who + " " + cpus + " as planned") || Contains(who + "s " + cpus + " as planned"));
   }
+}
+
+TEST_CASE("--dry-run --probe asks the hosts, and plans what a job then does", "[launch]") {
+  HostJob plan({"--dry-run", "--probe", "--json", "-np", "4", "-H", "node1:2,node2:2", "true"});
+  CHECK(plan.wait() == 0);
+  INFO(plan.out() << plan.err());
+  const auto asked = nlohmann::json::parse(plan.out());
+  CHECK(asked["hosts_asked"] == true);
+  HostJob job({"--report-bindings", "--json", "-np", "4", "-H", "node1:2,node2:2", "true"});
+  CHECK(job.wait() == 0);
+  const std::string report = job.err().substr(job.err().find('{'));
+  const auto ran = nlohmann::json::parse(report);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const auto& planned = asked["nodes"][rank / 2]["ranks"][rank % 2];
+    CHECK(planned["why"].get<std::string>().size() > 10);
+    CHECK(planned["cpus"] == ran["ranks"][rank]["binding"]["planned_cpus"]);
+    CHECK(ran["ranks"][rank]["binding"]["difference"].is_null());
+  }
+
+  HostJob missing({"--dry-run", "--probe", "-np", "2", "-H", "node1:1,nowhere:1", "true"});
+  CHECK(missing.wait() == 122);
+  CHECK_THAT(missing.err(), Contains("nowhere: "));
 }
 
 TEST_CASE("ranks are placed slot by slot, host by host, or so many on each", "[launch]") {

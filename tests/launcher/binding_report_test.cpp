@@ -31,9 +31,13 @@ TEST_CASE("ranks are reported in their order once all are there") {
   BindingReport report(plan_of_two());
   CHECK(report.add(bound(1, CpuSet::range(8, 15))).empty());
   CHECK(ddl::join(report.add({0, {CpuSet::of({3}), "", ""}, 0, 0}), "\n") ==
-        "rank 0 on node1: CPU 3\n"
-        "rank 1 on node1: CPUs 8-15, memory prefer (many):1, ROCR_VISIBLE_DEVICES=1");
+        "rank 0 on node1: CPU 3 (planned: 0-7)\n"
+        "rank 1 on node1: CPUs 8-15 as planned, memory prefer (many):1, ROCR_VISIBLE_DEVICES=1");
   CHECK(report.take().empty());
+  CHECK(report.ranks().at(1).planned == CpuSet::range(8, 15));
+  CHECK(report.ranks().at(1).kernel.devices == "ROCR_VISIBLE_DEVICES=1");
+  CHECK(report.ranks().at(1).difference.empty());
+  CHECK_THAT(report.ranks().at(0).difference, Catch::Contains("rank 0 on node1 may run on 3"));
   CHECK(report.add({0, {}, 0, 0}).empty());
   CHECK(ddl::join(report.take(), "\n") == "rank 0 on node1: it ended before it could be looked at");
 }

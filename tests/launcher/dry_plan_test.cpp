@@ -1,5 +1,6 @@
 #include "launcher/plan/dry_plan.h"
 
+#include "affinity/source/topology_source.h"
 #include "launcher/facts.h"
 #include "support/catch.h"
 
@@ -17,8 +18,16 @@ Allocation hosts(const std::string& list) {
   return make_allocation(spec, "", "head").value();
 }
 
+/// This machine alone is known.
+std::vector<std::optional<NodeFacts>> known_here(const Allocation& allocation) {
+  std::vector<std::optional<NodeFacts>> known;
+  for (const AllocatedNode& node : allocation.nodes)
+    known.push_back(is_this_machine(node, "head") ? std::optional(facts_of("head", 4)) : std::nullopt);
+  return known;
+}
+
 DryPlan plan_of(const JobSpec& spec, const Allocation& allocation) {
-  auto plan = make_dry_plan(spec, allocation, facts_of("head", 4), {});
+  auto plan = make_dry_plan(spec, allocation, known_here(allocation), facts_of("head", 4), {});
   INFO((plan ? "" : plan.error().message()));
   REQUIRE(plan);
   return *plan;
@@ -61,12 +70,44 @@ TEST_CASE("one other host has an address of its own") {
 }
 
 TEST_CASE("threads that the user has chosen are known") {
-  auto plan = make_dry_plan(job_of(1), hosts("a:1"), facts_of("head", 4), {{"OMP_NUM_THREADS", "3"}});
+  auto plan =
+      make_dry_plan(job_of(1), hosts("a:1"), {std::nullopt}, facts_of("head", 4), {{"OMP_NUM_THREADS", "3"}});
   REQUIRE(plan);
   CHECK_FALSE(plan->launch.nodes[0].ranks[0].environment.contains("OMP_NUM_THREADS"));
   CHECK(plan->launch.nodes[0].common_environment.at("OMP_NUM_THREADS") == "3");
 }
 
 TEST_CASE("more ranks than fit are refused as at launch") {
-  CHECK_FALSE(make_dry_plan(job_of(4), hosts("a:2,b:1"), facts_of("head", 4), {}));
+  CHECK_FALSE(
+      make_dry_plan(job_of(4), hosts("a:2,b:1"), {std::nullopt, std::nullopt}, facts_of("head", 4), {}));
+}
+
+TEST_CASE("hosts that were asked leave only the port unknown, and are bound by their own topologies") {
+  const Allocation allocation = hosts("a,b");
+  std::vector<std::optional<NodeFacts>> known = {facts_of("a.site", 2), facts_of("b.site", 3)};
+  for (std::optional<NodeFacts>& facts : known) {
+    auto topology = ddl::affinity::hwloc_synthetic("pack:2 core:2 pu:1")->load();
+    REQUIRE(topology);
+    facts->topology = *topology;
+  }
+  const auto plan = make_dry_plan(job_of(4), allocation, known, facts_of("head", 4), {});
+  REQUIRE(plan);
+  CHECK(plan->asked_all);
+  CHECK(plan->slots == std::vector<std::optional<int>>{2, 3});
+  CHECK(plan->launch.nodes.at(1).ranks.size() == 2);
+  CHECK(variable(*plan, 1, 0, "HOROVOD_HOSTNAME") == "b.site");
+  CHECK(variable(*plan, 1, 0, "MASTER_ADDR") == facts_of("a.site", 2).master_address);
+  CHECK(variable(*plan, 1, 0, "MASTER_PORT") == kUnknown);
+  CHECK(variable(*plan, 0, 1, "OMP_NUM_THREADS") == "2");
+  CHECK(plan->launch.nodes[0].ranks[1].cpus.list() == "2-3");
+  CHECK_FALSE(plan->bindings.at(1).plan.ranks.at(0).why.empty());
+  CHECK_FALSE(plan_of(job_of(2), allocation).asked_all);
+}
+
+TEST_CASE("binding that was asked for is not refused of hosts that nobody has asked") {
+  JobSpec spec = job_of(2);
+  spec.binding.bind_to = ddl::affinity::BindTo::kCore;
+  const DryPlan plan = plan_of(spec, hosts("a:2"));
+  CHECK(plan.bindings.at(0).plan.ranks.empty());
+  CHECK(plan.bindings.at(0).unbound_because.empty());
 }

@@ -104,6 +104,24 @@ TEST_CASE("a rank sees its own GPUs by exactly one variable") {
   CHECK(plan.nodes[0].ranks[1].cpus.list() == "0-1");
 }
 
+TEST_CASE("a rank is told the adapters near its GPUs, unless the user has named others") {
+  Topology node = node_of(kFour, 2);
+  for (const char* name : {"hsn0", "hsn1"}) {
+    Nic nic;
+    nic.name = name;
+    nic.numa = static_cast<int>(node.nics.size());
+    nic.local_cpus = node.numa_nodes[node.nics.size()].complete;
+    node.nics.push_back(nic);
+  }
+  Job job(2, {node});
+  CHECK(job.plan().nodes[0].ranks[0].environment.at("DDL_NEAR_NICS") == "hsn1");
+  CHECK(job.plan().nodes[0].ranks[1].environment.at("DDL_NEAR_NICS") == "hsn0");
+  CHECK_FALSE(job.plan({{"DDL_NEAR_NICS", "mine"}}).nodes[0].ranks[0].environment.contains("DDL_NEAR_NICS"));
+  job = Job(1, {node});
+  job.spec.binding.gpus_per_rank = 2;
+  CHECK(job.plan().nodes[0].ranks[0].environment.at("DDL_NEAR_NICS") == "hsn1,hsn0");
+}
+
 TEST_CASE("of GPUs only those are dealt that the user has left visible, by the user's own variable") {
   const Job job(2, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 4)});
   const auto devices = [&](const Environment& head, const char* name) {

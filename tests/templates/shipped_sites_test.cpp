@@ -18,13 +18,14 @@ ddl::templates::SiteProfile site_named(const std::string& name) {
   return *std::move(site);
 }
 
-BindingPlan plan_of(const ddl::templates::SiteProfile& site, int ranks) {
+BindingPlan plan_of(const ddl::templates::SiteProfile& site, int ranks, int gpus_per_rank = 0) {
   REQUIRE(site.node);
   const auto topology = topology_of_model(*site.node, site.name);
   REQUIRE(topology);
   CHECK(is_consistent(*topology));
   BindingPolicy policy;
   policy.rank_order = site.rank_order;
+  policy.gpus_per_rank = gpus_per_rank;
   auto plan = plan_binding(*topology, policy, ranks);
   REQUIRE(plan);
   return *std::move(plan);
@@ -69,6 +70,12 @@ TEST_CASE("the bindings that sites publish") {
 
 TEST_CASE("the adapters of LUMI-G's GPUs") {
   std::vector<std::string> nics;
-  for (const RankBinding& rank : plan_of(site_named("lumi-g"), 8).ranks) nics.push_back(rank.nic);
+  for (const RankBinding& rank : plan_of(site_named("lumi-g"), 8).ranks)
+    nics.push_back(ddl::join(rank.nics, "+"));
   CHECK(ddl::join(nics, ",") == "hsn0,hsn0,hsn1,hsn1,hsn2,hsn2,hsn3,hsn3");
+  // A rank with several GPUs has the adapters of all of them.
+  nics.clear();
+  for (const RankBinding& rank : plan_of(site_named("juwels-booster"), 2, 2).ranks)
+    nics.push_back(ddl::join(rank.nics, "+"));
+  CHECK(ddl::join(nics, ",") == "mlx5_0+mlx5_1,mlx5_2+mlx5_3");
 }
