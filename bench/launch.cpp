@@ -5,6 +5,7 @@
 #include "bench/child.h"
 #include "bench/idle_job.h"
 #include "bench/launchers.h"
+#include "bench/planning.h"
 
 namespace ddl::bench {
 namespace {
@@ -151,6 +152,7 @@ Report run_launch(const Site& site, const Settings& settings) {
     report.cases.push_back(std::move(one));
   }
   report.gauges = idle_job_gauges(site, settings);
+  report.gauges.push_back(planning_gauge(settings));
   report.other_load = watch.other_load();
   report.aims = {
       ratio_aim(report, "ddlrun starts /bin/true no slower than mpirun", {"true-ddlrun", "true-mpirun"}, 1),
@@ -159,7 +161,9 @@ Report run_launch(const Site& site, const Settings& settings) {
       gauge_aim(report, "agent and spawner have less than 15 MB of unique memory",
                 "ddlrun-agent-and-spawner-memory", 15e6, "MB", 1e-6),
       gauge_aim(report, "an idle job of 8 ranks uses less than 0.1% of a core", "ddl-idle-cpu", 0.001, "%",
-                100)};
+                100),
+      gauge_aim(report, "planning a node of 256 CPUs and 8 GPUs takes less than 10 ms", "ddlrun-planning",
+                0.01, "ms", 1000)};
   return report;
 }
 

@@ -51,7 +51,7 @@ struct Case {
 struct Gauge {
   std::string name;   ///< "agent-and-spawner-memory"
   std::string label;  ///< for people
-  std::string unit;   ///< "bytes" or "cores"
+  std::string unit;   ///< "bytes", "cores" or "seconds"
   std::optional<double> value;
   std::string note;  ///< how it was taken, or why there is no value
 };

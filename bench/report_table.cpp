@@ -103,6 +103,7 @@ bool shares_entrants(const Report& report) {
 std::string gauge_value(const Gauge& gauge) {
   if (!gauge.value) return "-";
   if (gauge.unit == "bytes") return fmt::format("{:.1f} MB", *gauge.value / 1e6);
+  if (gauge.unit == "seconds") return time_text(*gauge.value);
   return fmt::format("{:.3f}% of a core", *gauge.value * 100);
 }
 

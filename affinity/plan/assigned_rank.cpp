@@ -8,7 +8,7 @@
 
 namespace ddl::affinity {
 
-Status keep_cores(Assignment& assignment, const BindingPolicy& policy) {
+Status keep_cores(Assignment& assignment, const BindingPolicy& policy, const Topology& topology) {
   if (policy.cores_per_rank == 0) return {};
   for (std::size_t rank = 0; rank < assignment.ranks.size(); ++rank) {
     std::vector<int>& cores = assignment.ranks[rank].cores;
@@ -20,6 +20,9 @@ Status keep_cores(Assignment& assignment, const BindingPolicy& policy) {
                               assignment.ranks[rank].why));
     }
     cores.resize(wanted);
+    CpuSet kept;
+    for (const int core : cores) kept |= topology.cores[static_cast<std::size_t>(core)].cpus;
+    assignment.ranks[rank].cpus = assignment.ranks[rank].cpus & kept;
   }
   return {};
 }

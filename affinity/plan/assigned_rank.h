@@ -25,7 +25,7 @@ struct Assignment {
 };
 
 /// Leaves each rank the first policy.cores_per_rank of its cores; an error that names the rank that has fewer.
-Status keep_cores(Assignment& assignment, const BindingPolicy& policy);
+Status keep_cores(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);
 
 /// Where ranks have cores in common: a warning if policy.oversubscribe allows it, else an error that names two of them.
 Status allow_sharing(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);

@@ -165,11 +165,13 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
     return fail(ErrorCode::kUnavailable, "--bind-to l3: nothing tells which cores of this node share an L3");
   const auto cores = static_cast<int>(usable.cores.size());
   const bool fits_threads = local_ranks <= static_cast<int>(pus_of(topology, usable).size());
-  if (local_ranks > cores && fits_threads && (is_auto || kind == BindTo::kPu || policy.smt))
-    return shared_by_thread(topology, usable, local_ranks);
   if (local_ranks > cores) {
-    if (!policy.oversubscribe) return too_few(local_ranks, cores);
-    return wrapped(usable.cores, local_ranks);
+    const bool by_thread = fits_threads && (is_auto || kind == BindTo::kPu || policy.smt);
+    if (!by_thread && !policy.oversubscribe) return too_few(local_ranks, cores);
+    Assignment shared =
+        by_thread ? shared_by_thread(topology, usable, local_ranks) : wrapped(usable.cores, local_ranks);
+    DDL_TRY(keep_cores(shared, policy, topology));
+    return shared;
   }
   std::vector<Domain> domains = domains_of(topology, usable, kind);
   if (!is_auto && local_ranks < static_cast<int>(domains.size())) {
@@ -199,7 +201,7 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
     assignment.warnings.emplace_back("domains differ in size, so ranks are spread over cores instead");
     break;
   }
-  DDL_TRY(keep_cores(assignment, policy));
+  DDL_TRY(keep_cores(assignment, policy, topology));
   return assignment;
 }
 

@@ -136,7 +136,7 @@ Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& 
     }
     assignment.ranks.push_back(std::move(own));
   }
-  DDL_TRY(keep_cores(assignment, policy));
+  DDL_TRY(keep_cores(assignment, policy, topology));
   DDL_TRY(allow_sharing(assignment, policy, topology));
   return assignment;
 }

@@ -1,6 +1,11 @@
 // Plans of real nodes' models, as their sites publish them, and of whatever nodes there could be.
 #include "affinity/plan/planner.h"
 
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
 #include "affinity/output/binding_text.h"
 #include "affinity/plan/visible_gpus.h"
 #include "affinity/support/model.h"
@@ -236,6 +241,9 @@ TEST_CASE("too little is refused with what there is") {
   BindingPolicy many;
   many.cores_per_rank = 3;
   CHECK_THAT(refusal(node, many, 2), Catch::Contains("--cores-per-rank 3: local rank 0 has 2"));
+  BindingPolicy two;
+  two.cores_per_rank = 2;
+  CHECK_THAT(refusal(Model{1, 1, 1, 4, 2, true}.topology(), two, 8), Catch::Contains("--cores-per-rank 2"));
   BindingPolicy all;
   all.reserved.cpus = CpuSet::range(0, 3);
   CHECK_THAT(refusal(node, all, 1), Catch::Contains("no core is left"));
@@ -252,8 +260,11 @@ TEST_CASE("too little is refused with what there is") {
   CHECK_THAT(refusal(node, gpus, 1), Catch::Contains("no GPU"));
 }
 
-TEST_CASE("whatever the node, no rank gets what it may not, nothing, or what is another's") {
-  int plans = 0;
+namespace {
+
+/// Of every size and shape, whole and with holes, with and without GPUs.
+std::vector<Topology> all_nodes() {
+  std::vector<Topology> nodes;
   for (const int packages : {1, 2}) {
     for (const int numa : {1, 2, 4}) {
       for (const int l3s : {1, 2}) {
@@ -265,37 +276,13 @@ TEST_CASE("whatever the node, no rank gets what it may not, nothing, or what is 
               for (int cpu = 0; restricted && cpu < model.cores() * threads; cpu += 3) allowed.remove(cpu);
               if (allowed.is_empty()) continue;
               for (const int gpus : {0, 1, 3, 4}) {
-                Topology node = model.topology(allowed);
+                Topology& node = nodes.emplace_back(model.topology(allowed));
+                node.source =
+                    fmt::format("{} packages, {} NUMA nodes, {} L3s, {} cores, {} threads, {} GPUs{}",
+                                packages, numa, l3s, cores, threads, gpus, restricted ? ", with holes" : "");
                 std::vector<int> near;
                 for (int gpu = 0; gpu < gpus; ++gpu) near.push_back((gpu * 5 + 1) % (packages * numa));
                 add_gpus_on_numa(node, near);
-                for (const BindTo kind :
-                     {BindTo::kAuto, BindTo::kNuma, BindTo::kL3, BindTo::kSocket, BindTo::kCore}) {
-                  for (const int ranks : {1, 2, 3, 4, 7, 8}) {
-                    for (const bool reserves : {false, true}) {
-                      BindingPolicy policy;
-                      policy.bind_to = kind;
-                      policy.reserved.first_core_per_l3 = reserves;
-                      policy.smt = ranks % 2 == 0;
-                      const auto plan = plan_binding(node, policy, ranks);
-                      if (!plan) continue;
-                      ++plans;
-                      CpuSet taken;
-                      bool is_right = plan->ranks.size() == static_cast<std::size_t>(ranks);
-                      for (const RankBinding& rank : plan->ranks) {
-                        is_right = is_right && !rank.cpus.is_empty() &&
-                                   rank.cpus.is_subset_of(node.allowed) && !rank.cpus.intersects(taken) &&
-                                   !rank.why.empty() && rank.threads > 0;
-                        taken |= rank.cpus;
-                      }
-                      if (!is_right) {
-                        CAPTURE(packages, numa, l3s, cores, threads, restricted, gpus, name_of(kind), ranks,
-                                reserves);
-                        FAIL(as_mask_cpu(*plan));
-                      }
-                    }
-                  }
-                }
               }
             }
           }
@@ -303,5 +290,95 @@ TEST_CASE("whatever the node, no rank gets what it may not, nothing, or what is 
       }
     }
   }
-  CHECK(plans > 5000);
+  return nodes;
+}
+
+/// Every rank has CPUs that the job may use and no other rank has, as many cores as asked for, and a reason; a GPU is
+/// nobody's beyond what was asked for.
+bool is_right(const BindingPlan& plan, const Topology& node, const BindingPolicy& policy, int ranks) {
+  if (plan.ranks.size() != static_cast<std::size_t>(ranks)) return false;
+  CpuSet taken;
+  std::map<int, int> ranks_of_gpu;
+  for (const RankBinding& rank : plan.ranks) {
+    if (rank.cpus.is_empty() || !rank.cpus.is_subset_of(node.allowed) || rank.cpus.intersects(taken))
+      return false;
+    if (rank.why.empty() || rank.threads < 1 || rank.numa_nodes.empty()) return false;
+    if (policy.cores_per_rank > 0 && rank.threads != policy.cores_per_rank) return false;
+    if (policy.gpus_per_rank > 0 && rank.gpus.size() != static_cast<std::size_t>(policy.gpus_per_rank))
+      return false;
+    for (const AssignedGpu& gpu : rank.gpus) ++ranks_of_gpu[gpu.index];
+    taken |= rank.cpus;
+  }
+  const int most = policy.ranks_per_gpu > 0 ? policy.ranks_per_gpu : policy.gpus_per_rank > 0 ? 1 : ranks;
+  return std::all_of(ranks_of_gpu.begin(), ranks_of_gpu.end(),
+                     [&](const auto& one) { return one.second <= most; });
+}
+
+/// Plans on all nodes for 1 to 8 ranks, as far as there is a plan; how many there were.
+int plan_everywhere(const std::vector<BindingPolicy>& policies) {
+  static const std::vector<Topology> nodes = all_nodes();
+  int plans = 0;
+  for (const Topology& node : nodes) {
+    for (std::size_t policy = 0; policy < policies.size(); ++policy) {
+      for (const int ranks : {1, 2, 3, 4, 7, 8}) {
+        const auto plan = plan_binding(node, policies[policy], ranks);
+        if (!plan) continue;
+        ++plans;
+        if (is_right(*plan, node, policies[policy], ranks)) continue;
+        INFO(node.source << ", policy " << policy << ", " << ranks << " ranks");
+        FAIL_CHECK(as_mask_cpu(*plan));
+      }
+    }
+  }
+  return plans;
+}
+
+}  // namespace
+
+TEST_CASE("whatever the node, no rank gets what it may not, nothing, or what is another's") {
+  std::vector<BindingPolicy> policies;
+  for (const BindTo kind : {BindTo::kAuto, BindTo::kGpu, BindTo::kNuma, BindTo::kL3, BindTo::kSocket,
+                            BindTo::kCore, BindTo::kPu}) {
+    for (const bool reserves : {false, true}) {
+      for (const bool smt : {false, true}) {
+        BindingPolicy& policy = policies.emplace_back();
+        policy.bind_to = kind;
+        policy.reserved.first_core_per_l3 = reserves;
+        policy.smt = smt;
+      }
+    }
+  }
+  CHECK(plan_everywhere(policies) > 20000);
+}
+
+TEST_CASE("whatever the node, numbers of cores and GPUs are kept to") {
+  std::vector<BindingPolicy> policies;
+  for (const RankOrder order : {RankOrder::kGpu, RankOrder::kCpu}) {
+    for (const int cores : {0, 1, 2}) {
+      for (const auto& [gpus_per_rank, ranks_per_gpu] :
+           {std::pair{0, 0}, std::pair{1, 0}, std::pair{2, 0}, std::pair{0, 1}, std::pair{0, 3}}) {
+        BindingPolicy& policy = policies.emplace_back();
+        policy.rank_order = order;
+        policy.cores_per_rank = cores;
+        policy.gpus_per_rank = gpus_per_rank;
+        policy.ranks_per_gpu = ranks_per_gpu;
+      }
+    }
+  }
+  CHECK(plan_everywhere(policies) > 10000);
+}
+
+TEST_CASE("fast cores with two hardware threads and slow ones with one are all cores") {
+  // Four with CPUs 0,1 to 6,7, and eight with one CPU each, as a hybrid client processor counts them.
+  Topology node = Model{1, 1, 1, 16, 1, true}.topology();
+  node.cores.clear();
+  for (int cpu = 0; cpu < 8; cpu += 2) node.cores.push_back({CpuSet::of({cpu, cpu + 1}), 0, 0, 0});
+  for (int cpu = 8; cpu < 16; ++cpu) node.cores.push_back({CpuSet::of({cpu}), 0, 0, 0});
+  std::string cpus;
+  for (const RankBinding& rank : planned(node, {}, 3).ranks) cpus += rank.cpus.list() + " ";
+  CHECK(cpus == "0,2,4,6 8-11 12-15 ");
+  BindingPolicy smt;
+  smt.smt = true;
+  CHECK(planned(node, smt, 3).ranks[0].cpus.list() == "0-7");
+  CHECK(planned(node, {}, 12).ranks[4].cpus.list() == "8");
 }

@@ -23,7 +23,7 @@ const std::map<std::string, std::set<std::string>, std::less<>> kMayInclude = {
     {"cli", {"cli", "launcher", "templates", "affinity", "net", "base", "contract"}},
     {"runtime", {"runtime", "ddl", "net", "base", "contract"}},
     {"examples", {"examples", "ddl"}},
-    {"bench", {"bench", "ddl", "base", "contract"}},
+    {"bench", {"bench", "ddl", "affinity", "base", "contract"}},
     {"tests",
      {"tests", "bench", "examples", "cli", "launcher", "templates", "affinity", "runtime", "ddl", "net",
       "base", "contract"}},
