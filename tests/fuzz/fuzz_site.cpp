@@ -1,0 +1,34 @@
+// Site profiles of arbitrary text. What is accepted can be planned on; a refusal names the file.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "affinity/plan/planner.h"
+#include "templates/site_profile.h"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const auto site = ddl::templates::read_site_profile(text, "f.yaml");
+  if (!site) {
+    require(site.error().message().starts_with("f.yaml:"));
+    return 0;
+  }
+  if (!site->node) return 0;
+  const auto topology = ddl::affinity::topology_of_model(*site->node, site->name);
+  require(topology.has_value() && ddl::affinity::is_consistent(*topology));
+  for (const int ranks : {1, 3}) {
+    const auto plan = ddl::affinity::plan_binding(*topology, {}, ranks);
+    if (!plan) continue;
+    for (const auto& rank : plan->ranks)
+      require(!rank.cpus.is_empty() && rank.cpus.is_subset_of(topology->allowed));
+  }
+  return 0;
+}
