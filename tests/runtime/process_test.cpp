@@ -345,7 +345,8 @@ TEST_CASE("an idle rank uses no CPU") {
              usage.ru_stime.tv_usec;
     };
     const long used = microseconds(after) - microseconds(before);
-    expect(used < 1000, "used " + std::to_string(used) + " microseconds in an idle second");
+    // A loaded machine's kernel charges some to whoever is there; who spins or polls uses many times as much.
+    expect(used < 20000, "used " + std::to_string(used) + " microseconds in an idle second");
     // One for the nanosleep of this thread; the watching thread does not wake up.
     const long switches = after.ru_nvcsw - before.ru_nvcsw;
     expect(switches <= 2, "woke up " + std::to_string(switches) + " times in an idle second");
