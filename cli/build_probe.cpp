@@ -126,13 +126,20 @@ Result<std::string> probe_tcp(const Result<SharedLibrary>& libddl) {
 }
 
 /// What "ssh" is when ddlrun starts it.
-Result<std::string> probe_ssh() {
+Result<std::string> probe_command(const std::string& name, const std::string& remedy) {
   const char* path = std::getenv("PATH");
   for (const auto directory : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-    const std::string file = std::string(directory.empty() ? "." : directory) + "/ssh";
+    const std::string file = std::string(directory.empty() ? "." : directory) + "/" + name;
     if (::access(file.c_str(), X_OK) == 0) return file;
   }
-  return fail(ErrorCode::kNotFound, "there is no ssh in PATH; install openssh-client");
+  return fail(ErrorCode::kNotFound, "there is no " + name + " in PATH; " + remedy);
+}
+
+/// Where srun is; whether there is a job to use it in is another question.
+Result<std::string> probe_srun() {
+  auto srun = probe_command("srun", "Slurm's commands are where its jobs are submitted");
+  if (!srun) return srun;
+  return *srun + ", for one node of a Slurm job";
 }
 
 /// "this version has no NCCL backend (libnccl.so.2 is not installed either)".
@@ -174,10 +181,8 @@ std::vector<BuildBox> probe_build() {
       empty_box(kOperations, "MPI", no_backend("MPI backend", {"libmpi.so.40", "libmpi.so.12"})),
       empty_box(kOperations, "Gloo", "this version has no Gloo backend; shared memory takes its place"),
       box_of(kLaunchers, "this machine", this_machine),
-      box_of(kLaunchers, "ssh", probe_ssh()),
-      empty_box(kLaunchers, "Slurm",
-                "this version does not start agents through srun; inside an allocation use -H with its "
-                "nodes, where ssh reaches them"),
+      box_of(kLaunchers, "ssh", probe_command("ssh", "install openssh-client")),
+      box_of(kLaunchers, "Slurm", probe_srun()),
       empty_box(kLaunchers, "mpirun", "ddlrun starts ranks itself and never calls mpirun"),
       box_of(kKernel, "sealed memory", sealed),
       box_of(kKernel, "pidfd", pidfd),

@@ -8,6 +8,7 @@
 #include "cli/option_table.h"
 #include "cli/option_values.h"
 #include "cli/value_reader.h"
+#include "launcher/job/slurm/slurm_allocation.h"
 
 namespace ddl::cli {
 
@@ -170,6 +171,7 @@ class JobReader {
       return;
     }
     request_.allocation = std::move(*allocation);
+    use_slurm_job();
     if (job().launcher == launcher::LauncherChoice::kLocal) check_local();
   }
 
@@ -191,6 +193,30 @@ class JobReader {
     }
   }
 
+  /// Inside a Slurm job its nodes are meant, all of them or those that were chosen.
+  void use_slurm_job() {
+    if (values_.refusal() || job().launcher != launcher::LauncherChoice::kAuto || !job().launch_agent.empty())
+      return;
+    const auto slurm = launcher::slurm_job(context_.environment);
+    if (!slurm) return refuse_once(slurm.error().message(), "outside of Slurm: --launcher local or ssh");
+    if (!*slurm) return;
+    const bool chooses = !job().hosts.empty() || !job().hostfile.empty();
+    auto allocation = chooses ? launcher::allocation_of(**slurm, request_.allocation)
+                              : Result<launcher::Allocation>(launcher::allocation_of(**slurm));
+    if (!allocation)
+      return refuse_once(allocation.error().message(), "to go beyond the Slurm job over ssh: --launcher ssh");
+    if (allocation->nodes.size() > 1) {
+      return refuse_once(allocation->origin + ": this version starts ranks on one node of a Slurm job",
+                         "choose it with -H " + allocation->nodes.front().name +
+                             ", or reach several over ssh: --launcher ssh -H " + names_of(*allocation));
+    }
+    request_.allocation = *std::move(allocation);
+  }
+  static std::string names_of(const launcher::Allocation& allocation) {
+    std::vector<std::string> names;
+    for (const launcher::AllocatedNode& node : allocation.nodes) names.push_back(node.name);
+    return join(names, ",");
+  }
   void settle_rank_count(const std::vector<std::string>& command) {
     if (values_.refusal() || has(OptionId::kNumProc)) return;
     const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
@@ -202,7 +228,12 @@ class JobReader {
           "-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
           "options of ddlrun come before the command");
     }
-    if (!has(OptionId::kHosts) && !has(OptionId::kHostfile) && !has(OptionId::kRanksPerNode)) {
+    const bool chooses = has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
+    if (!chooses && request_.allocation.slurm) {
+      job().num_proc = launcher::implied_num_proc(*request_.allocation.slurm);
+      return;
+    }
+    if (!chooses) {
       const std::string cpus = std::to_string(context_.allowed_cpus);
       return refuse_once(
           "-np is missing: how many ranks?",

@@ -66,7 +66,7 @@ int show_bind(const cli::Request& request, const launcher::Environment& environm
 int check_hosts(const cli::Request& request, const cli::Console& console,
                 const launcher::Environment& environment) {
   if (const auto error = cli::check_identity_file(request.job)) return console.refuse(*error);
-  const auto hosts = launcher::check_hosts(request.job, request.allocation,
+  const auto hosts = launcher::check_hosts(request.job, request.allocation, environment,
                                            request.job.quiet ? nullptr : console.progress());
   if (!hosts) return finish(cli::error_report(hosts.error()), request, console);
   const cli::HostComparison comparison = cli::compare_hosts(*hosts);
@@ -102,7 +102,8 @@ int main(int argc, char** argv) {
   // Another host's ddlrun speaks: there is no user here.
   if (words.size() == 2 && words[0] == contract::kAgentOption) ::_exit(launcher::run_remote_agent(words[1]));
   const auto request = cli::parse_command_line(
-      words, {directory.value_or(""), cli::allowed_cpus(), launcher::hostname(), cli::read_user_file});
+      words,
+      {directory.value_or(""), cli::allowed_cpus(), launcher::hostname(), cli::read_user_file, environment});
   if (!request) return console.refuse(request.error());
 
   switch (request->action) {

@@ -11,6 +11,7 @@
 #include "cli/binding_view.h"
 #include "cli/command_line_error.h"
 #include "launcher/job/allocation.h"
+#include "launcher/job/environment.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::cli {
@@ -36,6 +37,7 @@ struct CommandLineContext {
   std::string hostname = "localhost";  ///< of this machine
   /// A file of the user's, as it was named; "-" is standard input, to its end. Empty: no file can be read.
   std::function<Result<std::string>(const std::string& path)> read_file;
+  launcher::Environment environment{};  ///< of this process: whether it runs in a Slurm job
 };
 
 /// Reads the words after argv[0], then the configuration file and the hostfile that they name. Pure but for

@@ -1,4 +1,4 @@
-// What ddlrun says when it finds itself in a Slurm allocation.
+// What ddlrun says when srun has started several of it.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,7 @@
 
 namespace ddl::cli {
 
-/// One sentence about the allocation that the environment describes, and that this version does not use it by itself;
-/// nullopt outside of Slurm. When srun started several ddlruns, it says that each of them is a job of its own. Pure.
+/// That each of them is a job of its own; nullopt where it runs alone. Pure.
 std::optional<std::string> slurm_notice(const launcher::Environment& environment);
 
 }  // namespace ddl::cli

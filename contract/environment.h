@@ -32,6 +32,7 @@ inline constexpr char kCudaDeviceOrder[] = "CUDA_DEVICE_ORDER";
 inline constexpr char kRocrVisibleDevices[] = "ROCR_VISIBLE_DEVICES";
 inline constexpr char kHipVisibleDevices[] = "HIP_VISIBLE_DEVICES";
 inline constexpr char kZeAffinityMask[] = "ZE_AFFINITY_MASK";
+inline constexpr char kGpuDeviceOrdinal[] = "GPU_DEVICE_ORDINAL";  ///< OpenCL's on AMD; Slurm sets it
 /// Network adapters near a rank's GPUs, by comma: a hint, which nothing of ddlrun's own reads.
 inline constexpr char kNearNics[] = "DDL_NEAR_NICS";
 

@@ -59,7 +59,7 @@ class JobRun : private SupervisorActions {
         head_environment_(head_environment),
         notices_(notices),
         allocation_(std::move(allocation)),
-        starters_(spec, allocation_),
+        starters_(spec, allocation_, head_environment),
         fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters_.ssh()}),
         progress_(loop_, fleet_, allocation_, notices.progress) {}
 
@@ -116,11 +116,12 @@ class JobRun : private SupervisorActions {
     ranks_ = RankMap(*placement, fleet_.size());
     std::vector<NodeFacts> placed_facts;
     for (const std::size_t place : ranks_.places()) placed_facts.push_back(facts[place]);
-    const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_);
+    const bool in_slurm = allocation_.slurm.has_value();
+    const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_, in_slurm);
     if (!bindings) return give_up(bindings.error());
     tell_bindings(*placement, *bindings);
-    LaunchPlan plan =
-        make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id(), *bindings);
+    LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id(),
+                                       *bindings, in_slurm);
     binding_report_ = BindingReport(plan);
 
     Supervisor::Job job;
@@ -424,7 +425,7 @@ Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
       known.push_back(is_this_machine(node, here.hostname) ? std::optional(here) : std::nullopt);
     return make_dry_plan(spec, allocation, known, here, head_environment);
   }
-  auto hosts = check_hosts(spec, allocation, progress);
+  auto hosts = check_hosts(spec, allocation, head_environment, progress);
   if (!hosts) return fail(std::move(hosts.error()));
   std::vector<std::string> failures;
   for (HostCheck& host : *hosts) {

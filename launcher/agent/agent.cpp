@@ -1,14 +1,18 @@
 #include "launcher/agent/agent.h"
 
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/text.h"
@@ -42,6 +46,8 @@ constexpr double kHeadSilentGraceSeconds = 0.5;
 // Agents that were started from here end when their links close; one whose host is dead does not.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
+// Between a rank's death by SIGTERM and the same signal here, if it was for both.
+constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
 
 struct Rank {
   int rank = 0;
@@ -81,6 +87,7 @@ class Agent {
         {[this](const net::Frame& frame) { on_frame(frame); },
          [this](const std::string&) { on_head_gone("ddlrun itself has gone", kHeadGoneGraceSeconds); }});
     head_heartbeat_.start();
+    loop_.watch_signals({SIGTERM}, [this](int) { on_told_to_end(); });
     look_at_spawner();
     start_pmix();
     loop_.run();
@@ -201,6 +208,15 @@ class Agent {
     on_head_gone("nothing has been heard from ddlrun for " + silence_text(), kHeadSilentGraceSeconds);
   }
 
+  /// A resource manager ends all processes of a job so, ranks too: the head shall hear of it before it sees them gone.
+  void on_told_to_end() {
+    told_to_end_ = gave_up_ = true;
+    say(message::AgentFailed{
+        "its agent was told to end (SIGTERM), as scancel and a time limit do; the ranks there were ended",
+        true});
+    report_held_ends();
+  }
+
   void on_head_gone(const std::string& how, double grace_seconds) {
     if (head_gone_) return;
     head_gone_ = true;
@@ -238,6 +254,22 @@ class Agent {
   }
 
   void on(const message::ChildEnded& message) {
+    // Slurm sends SIGTERM to all processes of a job in any order. That the agent got it is the reason why ranks did, and is
+    // to be told before their ends.
+    const bool may_be_slurms = in_slurm_ && !told_to_end_ && ending_.asked_signal == 0 &&
+                               WIFSIGNALED(message.wait_status) && WTERMSIG(message.wait_status) == SIGTERM;
+    if (!may_be_slurms) return report_end(message);
+    if (held_ends_.empty()) hold_timer_ = loop_.after(kOwnSignalDeadline, [this] { report_held_ends(); });
+    held_ends_.push_back(message);
+  }
+
+  void report_held_ends() {
+    hold_timer_.cancel();
+    for (const message::ChildEnded& end : std::exchange(held_ends_, {})) report_end(end);
+    if (std::exchange(gone_behind_held_, false)) on(message::AllGone{});
+  }
+
+  void report_end(const message::ChildEnded& message) {
     Rank& rank = ranks_[message.rank];
     rank.ended = true;
     rank.out->drain();
@@ -256,6 +288,10 @@ class Agent {
   }
 
   void on(const message::AllGone&) {
+    if (!held_ends_.empty()) {
+      gone_behind_held_ = true;
+      return;
+    }
     terminator_.all_gone();
     all_gone_ = true;
     if (head_gone_) return loop_.stop();
@@ -334,6 +370,11 @@ class Agent {
   bool finishing_ = false;
   bool all_gone_ = false;
   bool finished_ = false;
+  bool told_to_end_ = false;  // by SIGTERM
+  const bool in_slurm_ = std::getenv("SLURM_JOB_ID") != nullptr;
+  std::vector<message::ChildEnded> held_ends_;
+  bool gone_behind_held_ = false;
+  EventLoop::Timer hold_timer_;
 };
 
 }  // namespace

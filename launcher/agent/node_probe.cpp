@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <cstdlib>
 #include <set>
 
 #include "affinity/source/topology_source.h"
@@ -17,6 +18,7 @@
 #include "contract/version.h"
 #include "launcher/agent/node_addresses.h"
 #include "launcher/agent/node_resources.h"
+#include "launcher/plan/node_binding.h"
 
 namespace ddl::launcher {
 namespace {
@@ -114,6 +116,9 @@ NodeFacts probe_node() {
     facts.topology = *std::move(topology);
   } else {
     facts.topology_failure = topology.error().message();
+  }
+  for (const std::string& name : visible_device_variables()) {
+    if (const char* const value = std::getenv(name.c_str())) facts.visible_devices[name] = value;
   }
   return facts;
 }

@@ -16,10 +16,11 @@ constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 }  // namespace
 
 Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation& allocation,
+                                           const Environment& own,
                                            const std::function<void(const std::string&)>& progress) {
   std::signal(SIGPIPE, SIG_IGN);  // an agent that has gone is an error of write()
   EventLoop loop;
-  NodeStarters starters(spec, allocation);
+  NodeStarters starters(spec, allocation, own);
   Fleet fleet(loop, {spec.ssh_parallel, spec.start_timeout_seconds});
   FleetProgress shown(loop, fleet, allocation, progress);
   DDL_TRY(fleet.start(allocation, starters.by_node()));

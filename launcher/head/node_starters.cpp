@@ -4,6 +4,7 @@
 
 #include "launcher/agent/node_probe.h"
 #include "launcher/fleet/local/local_starter.h"
+#include "launcher/fleet/srun/srun_starter.h"
 #include "launcher/fleet/ssh/ssh_starter.h"
 
 namespace ddl::launcher {
@@ -26,13 +27,15 @@ bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string
 
 }  // namespace
 
-NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation)
+NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, const Environment& own)
     : settings_(ssh_settings(spec, own_path())),
       local_(make_local_starter()),
       ssh_(make_ssh_starter(settings_)) {
+  if (allocation.slurm) srun_ = make_srun_starter(*allocation.slurm, settings_.remote_path, own);
+  NodeStarter* const elsewhere = srun_ ? srun_.get() : ssh_.get();
   const std::string own_name = hostname();
   for (const AllocatedNode& node : allocation.nodes)
-    by_node_.push_back(is_forked(spec, node, own_name) ? local_.get() : ssh_.get());
+    by_node_.push_back(is_forked(spec, node, own_name) ? local_.get() : elsewhere);
 }
 
 }  // namespace ddl::launcher

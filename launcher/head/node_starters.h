@@ -7,14 +7,16 @@
 #include "launcher/fleet/node_starter.h"
 #include "launcher/fleet/ssh/ssh_command.h"
 #include "launcher/job/allocation.h"
+#include "launcher/job/environment.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::launcher {
 
-/// The starters that a job needs, chosen by --launcher: forked on this machine, over ssh elsewhere.
+/// The starters that a job needs, chosen by --launcher: forked on this machine; elsewhere by srun in a Slurm job, else over ssh.
 class NodeStarters {
  public:
-  NodeStarters(const JobSpec& spec, const Allocation& allocation);
+  /// own: the environment of this process, which srun learns of the job from.
+  NodeStarters(const JobSpec& spec, const Allocation& allocation, const Environment& own);
 
   /// How hosts are reached over ssh: for agents that start others.
   const SshSettings& ssh() const { return settings_; }
@@ -25,6 +27,7 @@ class NodeStarters {
   SshSettings settings_;
   std::unique_ptr<NodeStarter> local_;
   std::unique_ptr<NodeStarter> ssh_;
+  std::unique_ptr<NodeStarter> srun_;  ///< only in a Slurm job
   std::vector<NodeStarter*> by_node_;
 };
 

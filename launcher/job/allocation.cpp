@@ -34,7 +34,10 @@ Result<Allocation> all_hosts(const JobSpec& spec, const std::string& hostfile_te
 Allocation local_allocation(const std::string& hostname) {
   AllocatedNode node;
   node.name = hostname;
-  return {{std::move(node)}, "this machine"};
+  Allocation allocation;
+  allocation.nodes.push_back(std::move(node));
+  allocation.origin = "this machine";
+  return allocation;
 }
 
 Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostfile_text,

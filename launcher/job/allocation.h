@@ -7,14 +7,18 @@
 
 #include "base/error.h"
 #include "launcher/job/job_spec.h"
+#include "launcher/job/slurm/slurm_job.h"
 
 namespace ddl::launcher {
 
 /// One node. Whatever comes from a person has passed the checks of host_name.h, so that it can be a word of ssh's.
 struct AllocatedNode {
   std::string name;  ///< as the user or the resource manager calls it; an IPv6 address without brackets
-  std::optional<int> slots;         ///< ranks it takes; nullopt: as many as its agent finds
-  std::optional<int> max_slots;     ///< never more ranks than this, also with --oversubscribe; at least slots
+  std::optional<int> slots;      ///< ranks it takes; nullopt: as many as its agent finds
+  std::optional<int> max_slots;  ///< never more ranks than this, also with --oversubscribe; at least slots
+  /// So many ranks beyond its slots, all in all, are fine without --oversubscribe: its CPUs, where slots are what somebody
+  /// else would start there; nullopt: none.
+  std::optional<int> spare_slots;
   std::optional<std::string> user;  ///< to log in as; nullopt: whom ssh's configuration says
   std::optional<int> port;  ///< of its sshd; nullopt: JobSpec::ssh_port, else what ssh's configuration says
   bool operator==(const AllocatedNode&) const = default;
@@ -25,6 +29,7 @@ inline constexpr int kMaxRanks = 1'000'000;
 
 struct Allocation {
   std::vector<AllocatedNode> nodes;  ///< in the order in which they were named; no name twice; never empty
+  std::optional<SlurmJob> slurm;     ///< whose nodes they are, if they are Slurm's
   std::string origin;                ///< for messages: "this machine", "-H", "hosts.txt", "standard input"
 };
 

@@ -45,7 +45,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    allowed_cores, master_address, free_port, agent_pid, addresses,
                                    memory_bytes, memory_available_bytes, memlock_bytes, nofile,
                                    shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, topology,
-                                   topology_failure, libddl)
+                                   topology_failure, visible_devices, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,

@@ -30,7 +30,7 @@ void mark_unknown(NodeLaunch& node, bool is_known, bool master_is_known) {
 Result<std::vector<NodeBinding>> bind_known(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
                                             const std::vector<bool>& is_known,
-                                            const Environment& head_environment) {
+                                            const Environment& head_environment, bool in_slurm) {
   Placement known;
   std::vector<NodeFacts> known_facts;
   for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -38,7 +38,7 @@ Result<std::vector<NodeBinding>> bind_known(const JobSpec& spec, const Placement
     known.nodes.push_back(placement.nodes[i]);
     known_facts.push_back(facts[i]);
   }
-  auto bound = bind_nodes(spec, known, known_facts, head_environment);
+  auto bound = bind_nodes(spec, known, known_facts, head_environment, in_slurm);
   if (!bound) return fail(std::move(bound.error()));
   std::vector<NodeBinding> bindings(facts.size());
   auto next = bound->begin();
@@ -71,10 +71,12 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     const bool has_slots = allocation.nodes[placed.allocated].slots || own;
     plan.slots.push_back(has_slots ? std::optional<int>(slots[placed.allocated]) : std::nullopt);
   }
-  auto bindings = bind_known(spec, *placement, facts, is_known, head_environment);
+  const bool in_slurm = allocation.slurm.has_value();
+  auto bindings = bind_known(spec, *placement, facts, is_known, head_environment, in_slurm);
   if (!bindings) return fail(bindings.error());
   plan.bindings = *std::move(bindings);
-  plan.launch = make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", plan.bindings);
+  plan.launch =
+      make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", plan.bindings, in_slurm);
   // Rank 0's host has its address from all of them.
   const bool master_is_known = std::find(is_known.begin(), is_known.end(), false) == is_known.end();
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i)

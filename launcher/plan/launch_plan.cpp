@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "launcher/output/credit.h"
+#include "launcher/plan/slurm_environment.h"
 
 namespace ddl::launcher {
 namespace {
@@ -34,11 +35,31 @@ void bind_rank(RankLaunch& launch, const affinity::BindingPlan& plan, const Envi
   for (const auto& [name, value] : binding_environment(binding, common)) launch.environment[name] = value;
 }
 
+/// What ranks would find in a step of srun's, instead of what is said about the step that ddlrun runs in.
+void tell_of_slurm(NodeLaunch& common, const Placement& placement) {
+  std::erase_if(common.common_environment, [](const auto& one) { return is_denied_in_slurm(one.first); });
+  for (auto& [name, value] : slurm_job_environment(placement)) common.common_environment[name] = value;
+  for (std::string& name : slurm_node_variables()) common.login_variables.push_back(std::move(name));
+}
+
+/// Slurm sets a variable for every vendor. Where ranks are given GPUs by one, another would hide some of them again.
+void leave_one_visibility(NodeLaunch& node) {
+  const std::vector<std::string> names = visible_device_variables();
+  const bool has_gpus =
+      !node.ranks.empty() && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+        return node.ranks.front().environment.contains(name);
+      });
+  for (const std::string& name : names) {
+    if (has_gpus) node.common_environment.erase(name);
+  }
+}
+
 }  // namespace
 
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
-                            const std::string& job_id, const std::vector<NodeBinding>& bindings) {
+                            const std::string& job_id, const std::vector<NodeBinding>& bindings,
+                            bool in_slurm) {
   DDL_CHECK(facts.size() == placement.nodes.size() && !facts.empty(),
             std::to_string(facts.size()) + " facts");
   NodeLaunch common;
@@ -61,6 +82,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
     common.common_environment[contract::env::kReportStart] = "1";
     common.common_environment.try_emplace(contract::env::kVerbose, "1");
   }
+  if (in_slurm) tell_of_slurm(common, placement);
   common.common_environment["PWD"] = spec.workdir;  // not where ddlrun was typed
   // One rank without a tag needs no line of its own kept whole: its bytes are passed on as they come.
   common.split_lines = common.size > 1 || spec.tag_output || spec.timestamp_output;
@@ -71,6 +93,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     NodeLaunch node = common;
     node.node_index = static_cast<int>(i);
+    node.common_environment =
+        with_visible_devices(std::move(node.common_environment), facts[i], spec, in_slurm);
     for (const int rank : placement.nodes[i].ranks) {
       const RankPlacement& placed = placement.ranks[static_cast<std::size_t>(rank)];
       RankLaunch launch;
@@ -82,8 +106,10 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                                             node.common_environment);
       if (i < bindings.size() && !bindings[i].plan.ranks.empty())
         bind_rank(launch, bindings[i].plan, node.common_environment);
+      if (in_slurm) launch.environment.merge(slurm_rank_environment(placement, placed));
       node.ranks.push_back(std::move(launch));
     }
+    if (in_slurm) leave_one_visibility(node);
     plan.nodes.push_back(std::move(node));
   }
   return plan;

@@ -51,9 +51,11 @@ struct LaunchPlan {
   std::vector<NodeLaunch> nodes;
 };
 
-/// Pure. facts[i] and bindings[i] belong to placement.nodes[i]; without bindings nothing is bound. head_environment is what ranks inherit.
+/// Pure. facts[i] and bindings[i] belong to placement.nodes[i]; without bindings nothing is bound. head_environment is what
+/// ranks inherit. in_slurm: the nodes are a Slurm job's, and ranks find what srun would have told them.
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
-                            const std::string& job_id, const std::vector<NodeBinding>& bindings = {});
+                            const std::string& job_id, const std::vector<NodeBinding>& bindings = {},
+                            bool in_slurm = false);
 
 }  // namespace ddl::launcher

@@ -74,22 +74,43 @@ Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const
 
 Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
-                                            const Environment& head_environment) {
+                                            const Environment& head_environment, bool in_slurm) {
   const Environment common = common_environment(head_environment, spec.exports);
   std::vector<NodeBinding> bindings;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     const std::size_t ranks = placement.nodes[i].ranks.size();
-    const bool is_as_before =
-        i > 0 && ranks == placement.nodes[i - 1].ranks.size() && facts[i].topology == facts[i - 1].topology;
+    const bool is_as_before = i > 0 && ranks == placement.nodes[i - 1].ranks.size() &&
+                              facts[i].topology == facts[i - 1].topology &&
+                              facts[i].visible_devices == facts[i - 1].visible_devices;
     if (is_as_before) {
       bindings.push_back(bindings.back());
       continue;
     }
-    auto binding = bind_node(spec, facts[i], as_visible(facts[i].topology, common), static_cast<int>(ranks));
+    auto binding = bind_node(
+        spec, facts[i], as_visible(facts[i].topology, with_visible_devices(common, facts[i], spec, in_slurm)),
+        static_cast<int>(ranks));
     if (!binding) return fail(std::move(binding.error()).during(placement.nodes[i].name));
     bindings.push_back(*std::move(binding));
   }
   return bindings;
+}
+
+std::vector<std::string> visible_device_variables() {
+  return {env::kCudaVisibleDevices, env::kRocrVisibleDevices, env::kHipVisibleDevices, env::kZeAffinityMask,
+          env::kGpuDeviceOrdinal};
+}
+
+Environment with_visible_devices(Environment common, const NodeFacts& facts, const JobSpec& spec,
+                                 bool in_slurm) {
+  const std::vector<std::string> names = visible_device_variables();
+  const bool user_says =
+      std::any_of(spec.exports.begin(), spec.exports.end(), [&](const EnvironmentExport& one) {
+        return std::find(names.begin(), names.end(), one.name) != names.end();
+      });
+  if (!in_slurm || user_says) return common;
+  for (const std::string& name : names) common.erase(name);
+  for (const auto& [name, value] : facts.visible_devices) common[name] = value;
+  return common;
 }
 
 Environment binding_environment(const affinity::RankBinding& rank, const Environment& common) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,9 @@ struct NodeFacts {
   std::int64_t wall_time_ns = 0;            ///< its clock when it was asked, since 1970
   affinity::Topology topology;              ///< without cores if it could not be read
   std::string topology_failure;             ///< why; "" if it was read
-  std::string libddl;                       ///< path of the libddl beside this ddlrun; "": there is none
+  /// Variables that leave an agent its GPUs (visible_device_variables()), as it was started with them: Slurm sets some.
+  std::map<std::string, std::string> visible_devices;
+  std::string libddl;  ///< path of the libddl beside this ddlrun; "": there is none
   bool operator==(const NodeFacts&) const = default;
 };
 

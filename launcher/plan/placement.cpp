@@ -14,7 +14,8 @@ std::int64_t sum_of(const std::vector<int>& counts) {
 
 /// What every node takes, in the allocation's order.
 struct Room {
-  std::vector<int> slots;  // without oversubscribing it
+  std::vector<int> slots;  // first of all
+  std::vector<int> spare;  // without oversubscribing it
   std::vector<int> most;   // at all
 };
 
@@ -27,6 +28,7 @@ Room room_of(const JobSpec& spec, const Allocation& allocation, const std::vecto
     room.most.push_back(most);
     // More than there are ranks is never needed, and keeps sums small.
     room.slots.push_back(std::clamp(slots[i], 0, most));
+    room.spare.push_back(std::clamp(allocation.nodes[i].spare_slots.value_or(0), room.slots.back(), most));
   }
   return room;
 }
@@ -56,7 +58,8 @@ std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Room& room) {
   nodes.reserve(static_cast<std::size_t>(spec.num_proc));
   if (spec.map_by == MapBy::kNode) {
     const auto give = [&nodes](std::size_t node) { nodes.push_back(node); };
-    const int left = deal(room.slots, counts, spec.num_proc, give);
+    int left = deal(room.slots, counts, spec.num_proc, give);
+    left = deal(room.spare, counts, left, give);
     deal(room.most, counts, left, give);
     return nodes;
   }
@@ -65,6 +68,7 @@ std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Room& room) {
     counts[i] = std::min(room.slots[i], left);
     left -= counts[i];
   }
+  left = deal(room.spare, counts, left, [](std::size_t) {});
   deal(room.most, counts, left, [](std::size_t) {});
   for (std::size_t i = 0; i < counts.size(); ++i)
     nodes.insert(nodes.end(), static_cast<std::size_t>(counts[i]), i);
@@ -97,8 +101,8 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const st
     text += "; ask for -np " + std::to_string(most) + ", or give more hosts";
     return {ErrorCode::kInvalidArgument, std::move(text)};
   }
-  const std::int64_t total = sum_of(room.slots);
-  std::string detail = slots_by_host(allocation, room.slots);
+  const std::int64_t total = sum_of(room.spare);
+  std::string detail = slots_by_host(allocation, room.spare);
   const bool found = std::none_of(allocation.nodes.begin(), allocation.nodes.end(),
                                   [](const AllocatedNode& node) { return node.slots.has_value(); });
   if (found) {
@@ -134,7 +138,7 @@ void number_across_nodes(Placement& placement) {
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
   const Room room = room_of(spec, allocation, slots);
-  if (sum_of(spec.oversubscribe ? room.most : room.slots) < spec.num_proc) {
+  if (sum_of(spec.oversubscribe ? room.most : room.spare) < spec.num_proc) {
     return fail(too_many_ranks(spec, allocation, slots, room));
   }
 

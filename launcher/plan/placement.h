@@ -33,7 +33,7 @@ struct Placement {
 };
 
 /// Deals the ranks over the nodes, in their order: all slots of a node before the next node's (MapBy::kSlot), or one
-/// rank to each node in turn (kNode). With --oversubscribe, ranks beyond the slots are dealt to each node in turn.
+/// rank to each node in turn (kNode); ranks beyond the slots to each node with spare ones in turn. With --oversubscribe, ranks beyond those are dealt to each node in turn.
 /// No node gets more than its max_slots or than --ranks-per-node. Pure; linear in ranks and nodes.
 /// slots[i]: what node i of the allocation takes; what was given with it, or what its agent found.
 /// Error (kInvalidArgument): more ranks than fit; one sentence with the numbers and what to do.

@@ -1,18 +1,16 @@
 // The environment that a rank is started with. Pure: text in, text out.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "launcher/job/environment.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/plan/placement.h"
 
 namespace ddl::launcher {
-
-using Environment = std::map<std::string, std::string>;
 
 /// "NAME=VALUE" strings, as in environ(7), to a map; entries without '=' are dropped.
 Environment parse_environment(const std::vector<std::string>& entries);

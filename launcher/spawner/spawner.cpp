@@ -260,6 +260,8 @@ class Spawner {
 [[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
                               const rlimit& open_files) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
+  // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the default back.
+  std::signal(SIGTERM, SIG_IGN);
   become_subreaper();
   const pid_t agent = ::getppid();
   bool agent_is_stopped = false;

@@ -64,7 +64,9 @@ TEST_CASE("the boxes of this machine are tried, and every one has its reason") {
   CHECK(box("Tensor Operations", "Shared memory").available);
   CHECK(box("Launchers", "this machine").available);
   CHECK(box("Kernel Features", "pidfd").available);
-  CHECK_FALSE(box("Launchers", "Slurm").available);
+  CHECK_THAT(box("Launchers", "Slurm").detail, box("Launchers", "Slurm").available
+                                                   ? Catch::Contains("/srun, for one node")
+                                                   : Catch::Contains("there is no srun in PATH"));
   // Whether ssh is here, and what for, is this machine's affair.
   CHECK_THAT(box("Launchers", "ssh").detail,
              box("Launchers", "ssh").available ? Catch::EndsWith("/ssh") : Catch::EndsWith("openssh-client"));

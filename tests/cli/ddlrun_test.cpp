@@ -215,14 +215,24 @@ TEST_CASE("a job that succeeds says nothing of its own, unless it is asked to") 
   CHECK(parsed["exit_code"] == 0);
 }
 
-TEST_CASE("inside a Slurm allocation it says what it sees, unless it is to be quiet") {
-  ProgramSetup setup = ddlrun({"-np", "1", "--dry-run", "/bin/true"});
-  setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node[1-3]", "SLURM_NTASKS=6"};
-  CHECK(run_program(setup).err ==
-        "ddlrun: inside Slurm job 4711 (nodes node[1-3], 6 tasks): this version of ddlrun "
-        "does not use it; it starts ranks on this node, or over ssh where -H says\n");
-  setup.argv.insert(setup.argv.begin() + 1, "--quiet");
-  CHECK(run_program(setup).err.empty());
+TEST_CASE("inside a Slurm job its nodes are meant, unless another launcher is") {
+  ProgramSetup setup = ddlrun({"--dry-run", "/bin/true"});
+  setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node3", "SLURM_TASKS_PER_NODE=1",
+                       "SLURM_JOB_CPUS_PER_NODE=128", "SLURM_GPUS=8"};
+  CHECK_THAT(run_program(setup).out, Catch::Contains("Slurm job 4711 (1 node, 8 GPUs, 128 CPUs)") &&
+                                         Catch::Contains("Node 0, node3 (8 slots): ranks 0-7"));
+  setup.argv.insert(setup.argv.begin() + 1, {"-np", "129"});
+  ProgramRun refused = run_program(setup);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err,
+             Catch::Contains("129 ranks asked for, and Slurm job 4711 (1 node, 8 GPUs, 128 CPUs)"));
+  setup.argv.insert(setup.argv.begin() + 1, {"--launcher", "local", "--oversubscribe"});
+  CHECK_THAT(run_program(setup).out, Catch::Contains("this machine"));
+  setup = ddlrun({"--dry-run", "-np", "1", "-H", "node9", "/bin/true"});
+  setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node3"};
+  refused = run_program(setup);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("node9 is not a node of Slurm job 4711 (1 node)"));
 }
 
 TEST_CASE("standard output that cannot be written to is an error") {

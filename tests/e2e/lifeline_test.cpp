@@ -85,7 +85,7 @@ TEST_CASE("a rank that is killed takes the others and all their descendants with
 
 TEST_CASE("when the spawner dies, the agent ends everything and says so", "[lifeline]") {
   for (const auto& [temper, signal] :
-       {std::pair<std::string, int>("", SIGKILL), {"", SIGTERM}, {"stubborn", SIGKILL}}) {
+       {std::pair<std::string, int>("", SIGKILL), {"", SIGSEGV}, {"stubborn", SIGKILL}}) {
     CAPTURE(temper, signal);
     Family family(temper);
     kill_now({family.spawner}, signal);
@@ -97,13 +97,25 @@ TEST_CASE("when the spawner dies, the agent ends everything and says so", "[life
 
 TEST_CASE("when the agent dies, the spawner ends everything and ddlrun says so", "[lifeline]") {
   for (const auto& [temper, signal] :
-       {std::pair<std::string, int>("", SIGKILL), {"", SIGTERM}, {"stubborn", SIGKILL}}) {
+       {std::pair<std::string, int>("", SIGKILL), {"", SIGSEGV}, {"stubborn", SIGKILL}}) {
     CAPTURE(temper, signal);
     Family family(temper);
     kill_now({family.agent}, signal);
     CHECK(family.job.wait_and_require_nothing_left() == contract::kLostHost);
     CHECK_THAT(family.job.err(), Contains("the agent (process " + std::to_string(family.agent) +
                                           ") was killed by " + signal_text(signal)));
+  }
+}
+
+TEST_CASE("agent and spawner that are told to end, as a resource manager does, end everything and say so",
+          "[lifeline]") {
+  for (const std::string& temper : kTempers) {
+    CAPTURE(temper);
+    Family family(temper);
+    kill_now({family.spawner, family.agent}, SIGTERM);
+    CHECK(family.job.wait_and_require_nothing_left() == contract::kLostHost);
+    CHECK_THAT(family.job.err(), Contains("its agent was told to end (SIGTERM)"));
+    CHECK_THAT(family.job.err(), !Contains("ddlrun itself has gone"));
   }
 }
 

@@ -62,6 +62,7 @@ NodeFacts facts() {
   node.nics = {{"hsn0", 31.5, "0000:c2:00.0", cpus("2-3"), -1, "0000:c0:00.0"}};
   node.warnings = {"guessed"};
   facts.topology_failure = "none";
+  facts.visible_devices = {{"ROCR_VISIBLE_DEVICES", "2,3"}};
   return facts;
 }
 

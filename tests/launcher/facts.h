@@ -12,7 +12,8 @@
 namespace ddl::launcher::test {
 
 inline Allocation allocation_of(std::size_t num_nodes) {
-  Allocation allocation{{}, "the test"};
+  Allocation allocation;
+  allocation.origin = "the test";
   for (std::size_t i = 0; i < num_nodes; ++i) {
     AllocatedNode node;
     node.name = "node" + std::to_string(i);

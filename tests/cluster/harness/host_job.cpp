@@ -23,7 +23,8 @@ e2e::Command command_of(const e2e::Scratch& scratch, std::vector<std::string> ar
   }
   // Ranks start where ddlrun was started, so it must be a folder that all hosts have.
   if (settings.directory.empty()) settings.directory = "/home/shared";
-  settings.argv = as_login(login, e2e::ddlrun(std::move(arguments)).argv).argv;
+  for (std::string& word : e2e::ddlrun(std::move(arguments)).argv) settings.argv.push_back(std::move(word));
+  settings.argv = as_login(login, std::move(settings.argv)).argv;
   return settings;
 }
 

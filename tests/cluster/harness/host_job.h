@@ -15,7 +15,7 @@ class HostJob {
  public:
   /// ddlrun's arguments.
   explicit HostJob(std::vector<std::string> arguments);
-  /// The same, and its environment, input or terminal.
+  /// The same, and its environment, input or terminal; settings.argv is what ddlrun is started by: salloc and its options.
   HostJob(std::vector<std::string> arguments, e2e::Command settings);
 
   e2e::Job& job() { return job_; }

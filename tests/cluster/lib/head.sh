@@ -45,10 +45,10 @@ enter_head() {
   nsenter --target "$pid" --mount --uts --ipc --net --pid --root --wd -- "$self" --at "$PWD" "$@"
 }
 
-# furnish_head SIZE TREE...: everything that a head has; then starts the hosts.
+# furnish_head SIZE SLURM TREE...: everything that a head has, with Slurm if SLURM is not ''; then starts the hosts.
 furnish_head() {
-  local size=$1 folder
-  shift
+  local size=$1 slurm=$2 folder
+  shift 2
   hold_trees "$@"
   own_name head
   cover /run mode=755,size=64m
@@ -70,6 +70,7 @@ furnish_head() {
   write_names "$size"
   make_networks "$size"
   start_head_daemons
+  [ -z "$slurm" ] || make_slurm "$size"
   seq -f 'node%g' "$size" >"$kInside/hosts"
   # shellcheck disable=SC2046  # One word for each.
   start_hosts $(all_hosts) inner

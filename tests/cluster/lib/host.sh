@@ -24,6 +24,7 @@ start_hosts() {
     i=$((i + 1))
   done
   for name in "$@"; do until_listening "$name" "$(host_process "$name")"; done
+  ! has_slurm || start_slurmd "$@"
 }
 
 # until_listening NAME PROCESS: until port 22 of NAME is open. Looks into the /proc/net/tcp of the process's network, for

@@ -1,0 +1,35 @@
+// The Slurm job that ddlrun finds itself in, as its environment tells it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "launcher/job/environment.h"
+
+namespace ddl::launcher {
+
+struct SlurmNode {
+  std::string name;
+  int cpus = 0;   ///< that the job has there; 0: unknown
+  int tasks = 0;  ///< as Slurm would start there; without a number asked for, as many as CPUs or one
+  int gpus = 0;   ///< that the job has there; 0: none, or the environment does not tell
+  bool operator==(const SlurmNode&) const = default;
+};
+
+struct SlurmJob {
+  std::string id;
+  std::vector<SlurmNode> nodes;  ///< never empty
+  std::optional<int> num_tasks;  ///< if the user asked for a number
+  std::string partition;         ///< "" if unknown
+};
+
+/// "Slurm job 4711 (2 nodes, 8 tasks, 16 GPUs, 256 CPUs)": what it has.
+std::string described(const SlurmJob& job);
+
+/// Nothing outside of Slurm, and in a step of several tasks, each of which would take the whole job for its own. Pure.
+/// Error (kInvalidArgument): a variable that Slurm has set cannot be read, with its name.
+Result<std::optional<SlurmJob>> slurm_job(const Environment& environment);
+
+}  // namespace ddl::launcher

@@ -1,0 +1,152 @@
+// ddlrun inside a real Slurm: salloc and sbatch, on nodes that are namespaces.
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/host_job.h"
+#include "contract/exit_code.h"
+#include "launcher/job/host_list.h"
+#include "support/catch.h"
+
+namespace ddl::cluster {
+namespace {
+
+using Catch::Matchers::Contains;
+using Words = std::vector<std::string>;
+
+/// ddlrun as the command of salloc.
+e2e::Command in_salloc(const Words& options) {
+  e2e::Command settings;
+  settings.argv = {"salloc", "-Q"};
+  settings.argv.insert(settings.argv.end(), options.begin(), options.end());
+  return settings;
+}
+
+/// What a command of the login under test prints.
+std::string said_by(const Words& words) {
+  const e2e::Scratch scratch;
+  e2e::Command command = as_login(tested_login(), words);
+  command.directory = "/home/shared";
+  e2e::Job job(scratch, command);
+  const int status = job.wait();
+  INFO(job.err());
+  REQUIRE(status == 0);
+  return job.out();
+}
+
+/// The lines of ranks, without their tags, sorted.
+std::vector<std::string> lines_of(const std::string& out) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(trim(out), '\n')) {
+    const std::size_t tag = line.find("<stdout>:");
+    lines.emplace_back(tag == std::string_view::npos ? line : line.substr(tag + 9));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+const Words kGpuNode = {"-p", "gpu", "-N", "1", "--exclusive", "--gpus", "8"};
+
+}  // namespace
+
+TEST_CASE("one node with 8 GPUs takes 8 ranks, which find what srun would tell them", "[slurm]") {
+  HostJob job(
+      {"-np", "8", "sh", "-c",
+       "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_NTASKS $SLURM_STEP_NUM_TASKS $(hostname) "
+       "$CUDA_VISIBLE_DEVICES ${SLURM_CPU_BIND:-unbound}"},
+      in_salloc(kGpuNode));
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  std::vector<std::string> wanted;
+  for (int rank = 0; rank < 8; ++rank) {
+    const std::string number = std::to_string(rank);
+    wanted.push_back(number + " " + number + " 0 8 8 node3 0,1,2,3,4,5,6,7 unbound");
+  }
+  CHECK(lines_of(job.out()) == wanted);
+}
+
+TEST_CASE("without -np there are as many ranks as tasks, GPUs or nodes", "[slurm]") {
+  const auto ranks = [](const Words& options) {
+    HostJob job({"hostname"}, in_salloc(options));
+    CHECK(job.wait() == 0);
+    INFO(job.err());
+    return lines_of(job.out()).size();
+  };
+  CHECK(ranks({"-N", "1", "-n", "3"}) == 3);
+  CHECK(ranks(kGpuNode) == 8);
+  CHECK(ranks({"-N", "1"}) == 1);
+}
+
+TEST_CASE("what the job does not have is refused, with what it has", "[slurm]") {
+  HostJob many({"-np", "4", "hostname"}, in_salloc({"-N", "1", "-n", "2"}));
+  CHECK(many.wait() == contract::kUsageError);
+  CHECK_THAT(many.err(),
+             Contains("4 ranks asked for, and Slurm job ") && Contains("(1 node, 2 tasks, 2 CPUs)"));
+  HostJob other({"-np", "1", "-H", "node2", "hostname"}, in_salloc({"-w", "node1"}));
+  CHECK(other.wait() == contract::kUsageError);
+  CHECK_THAT(other.err(), Contains("node2 is not a node of Slurm job "));
+  HostJob two({"-np", "2", "hostname"}, in_salloc({"-N", "2"}));
+  CHECK(two.wait() == contract::kUsageError);
+  CHECK_THAT(two.err(), Contains("this version starts ranks on one node of a Slurm job"));
+  HostJob chosen({"-np", "2", "-H", "node2", "hostname"},
+                 in_salloc({"-w", "node[1-2]", "-N", "2", "--exclusive"}));
+  CHECK(chosen.wait() == 0);
+  CHECK(lines_of(chosen.out()) == Words{"node2", "node2"});
+}
+
+TEST_CASE("the first failure is told, and its exit code is salloc's", "[slurm]") {
+  HostJob job({"-np", "2", "sh", "-c", "if [ $RANK = 1 ]; then echo no data >&2; exit 5; fi; sleep 100"},
+              in_salloc({"-N", "1", "-n", "2"}));
+  CHECK(job.wait() == 5);
+  CHECK_THAT(job.err(), Contains("rank 1 on node1") && Contains("exited with 5") && Contains("no data"));
+}
+
+TEST_CASE("libddl and Open MPI programs run unchanged", "[slurm]") {
+  HostJob ddl({"-np", "2", DDL_CLUSTER_EXAMPLE, "--epochs", "50"}, in_salloc({"-N", "1", "-n", "2"}));
+  CHECK(ddl.wait() == 0);
+  CHECK_THAT(ddl.out(), Contains("2 ranks, "));
+#ifdef DDL_CLUSTER_OPEN_MPI
+  HostJob mpi({"-np", "2", e2e::program("mpi_program"), "sum"}, in_salloc({"-N", "1", "-n", "2"}));
+  CHECK(mpi.wait() == 0);
+#endif
+}
+
+TEST_CASE("scancel ends the job, and nothing is left", "[slurm]") {
+  HostJob job({"-np", "2", "sh", "-c", "echo running in $SLURM_JOB_ID; exec sleep 1000"},
+              in_salloc({"-N", "1", "-n", "2"}));
+  job.job().wait_for("running in ", 2);
+  const std::string word = "running in ";
+  const std::size_t at = job.out().find(word) + word.size();
+  said_by({"scancel", job.out().substr(at, job.out().find('\n', at) - at)});
+  CHECK(job.wait() != 0);
+  CHECK_THAT(job.err(), Contains("as scancel and a time limit do"));
+}
+
+TEST_CASE("a batch script on one node needs no srun: its ranks are the batch step's", "[slurm]") {
+  const SharedScratch scratch;
+  const std::string output = scratch.write("output", "");
+  REQUIRE(::chmod(output.c_str(), 0666) == 0);
+  const std::string script = scratch.write(
+      "job.sh", "#!/bin/sh\n" + e2e::ddlrun({}).argv.front() +
+                    " sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS in $(cat /proc/$PPID/comm)'\n");
+  const Before before;
+  // sbatch would take the test's own TMPDIR along, to where it is not.
+  said_by({"env", "-u", "TMPDIR", "sbatch", "--wait", "-N", "1", "-n", "2", "-o", output, script});
+  before.require_nothing_left();
+  CHECK(lines_of(e2e::bytes_of(output)) == Words{"0 of 2 in ddl-spawner", "1 of 2 in ddl-spawner"});
+}
+
+TEST_CASE("lists of nodes mean what Slurm means by them", "[slurm]") {
+  for (const std::string list : {"node[1-4]", "n[08-11,3]", "a[1-2]b[3-4]", "login,gpu[001-003],x7"}) {
+    std::vector<std::string> wanted;
+    const std::string said = said_by({"scontrol", "show", "hostnames", list});
+    for (const std::string_view name : split(trim(said), '\n')) wanted.emplace_back(name);
+    const auto names = launcher::parse_host_names(list);
+    REQUIRE(names);
+    CHECK(*names == wanted);
+  }
+}
+
+}  // namespace ddl::cluster

@@ -1,0 +1,85 @@
+// Ranks in a Slurm job find what srun would have told them, and the GPUs of their own node.
+#include "launcher/plan/slurm_environment.h"
+
+#include "launcher/facts.h"
+#include "launcher/plan/launch_plan.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+
+namespace {
+
+struct Planned {
+  JobSpec spec = job_of(5);
+  Placement placement = *place(spec, allocation_of(2), {3, 2});
+  std::vector<NodeFacts> facts = facts_of(placement, 4);
+  LaunchPlan plan(const Environment& head) const {
+    return make_launch_plan(spec, placement, facts, head, "ddlrun-1-2", {}, true);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("size, nodes and places are the job's of ours") {
+  const LaunchPlan plan =
+      Planned().plan({{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "9"}});
+  const Environment& common = plan.nodes[1].common_environment;
+  CHECK(common.at("SLURM_JOB_ID") == "9");
+  CHECK(common.at("SLURM_NTASKS") == "5");
+  CHECK(common.at("SLURM_NPROCS") == "5");
+  CHECK(common.at("SLURM_STEP_NUM_TASKS") == "5");
+  CHECK(common.at("SLURM_STEP_NUM_NODES") == "2");
+  CHECK(common.at("SLURM_NODELIST") == "node0,node1");
+  CHECK(common.at("SLURM_TASKS_PER_NODE") == "3,2");
+  const Environment& last = plan.nodes[1].ranks[1].environment;
+  CHECK(last.at("SLURM_PROCID") == "4");
+  CHECK(last.at("SLURM_LOCALID") == "1");
+  CHECK(last.at("SLURM_NODEID") == "1");
+  CHECK(last.at("SLURM_GTIDS") == "3,4");
+}
+
+TEST_CASE("what is said about another process stays away, and each node says its own") {
+  const LaunchPlan plan = Planned().plan({{"SLURM_CPU_BIND", "mask_cpu:0x1"},
+                                          {"SLURM_CPU_BIND_TYPE", "mask_cpu:"},
+                                          {"SLURM_MEM_BIND", "local"},
+                                          {"SLURM_PMIX_MAPPING_SERV", "x"},
+                                          {"SLURM_TASK_PID", "77"},
+                                          {"PMIX_RANK", "0"}});
+  for (const char* name : {"SLURM_CPU_BIND", "SLURM_CPU_BIND_TYPE", "SLURM_MEM_BIND",
+                           "SLURM_PMIX_MAPPING_SERV", "SLURM_TASK_PID", "PMIX_RANK"})
+    CHECK_FALSE(plan.nodes[0].common_environment.contains(name));
+  const auto& own = plan.nodes[0].login_variables;
+  CHECK(std::find(own.begin(), own.end(), "SLURM_STEP_ID") != own.end());
+}
+
+TEST_CASE("GPUs are those that Slurm has left each node's agent, unless -x says otherwise") {
+  Planned job;
+  job.facts[0].visible_devices = {{"ROCR_VISIBLE_DEVICES", "0,1"}, {"GPU_DEVICE_ORDINAL", "0,1"}};
+  job.facts[1].visible_devices = {{"ROCR_VISIBLE_DEVICES", "2,3"}};
+  const Environment head = {{"ROCR_VISIBLE_DEVICES", "0,1,2,3"}, {"CUDA_VISIBLE_DEVICES", "7"}};
+  const LaunchPlan plan = job.plan(head);
+  CHECK(plan.nodes[0].common_environment.at("ROCR_VISIBLE_DEVICES") == "0,1");
+  CHECK(plan.nodes[1].common_environment.at("ROCR_VISIBLE_DEVICES") == "2,3");
+  CHECK_FALSE(plan.nodes[1].common_environment.contains("CUDA_VISIBLE_DEVICES"));
+  job.spec.exports = {{"ROCR_VISIBLE_DEVICES", "5"}};
+  CHECK(job.plan(head).nodes[1].common_environment.at("ROCR_VISIBLE_DEVICES") == "5");
+}
+
+TEST_CASE("ranks that are given GPUs find them by one variable alone") {
+  Planned job;
+  job.facts[0].visible_devices = {
+      {"ROCR_VISIBLE_DEVICES", "2,3,4"}, {"CUDA_VISIBLE_DEVICES", "2,3,4"}, {"GPU_DEVICE_ORDINAL", "2,3,4"}};
+  std::vector<NodeBinding> bindings(2);
+  for (int rank = 0; rank < 3; ++rank) {
+    ddl::affinity::RankBinding& binding = bindings[0].plan.ranks.emplace_back();
+    binding.local_rank = rank;
+    binding.cpus = ddl::affinity::CpuSet::of({rank});
+    binding.gpus = {{rank + 2, ddl::affinity::GpuVendor::kAmd, "", "", std::to_string(rank + 2)}};
+  }
+  const LaunchPlan plan =
+      make_launch_plan(job.spec, job.placement, job.facts, {}, "ddlrun-1-2", bindings, true);
+  CHECK(plan.nodes[0].ranks[1].environment.at("ROCR_VISIBLE_DEVICES") == "3");
+  for (const char* name : {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"})
+    CHECK_FALSE(plan.nodes[0].common_environment.contains(name));
+}

@@ -1,0 +1,145 @@
+// What Slurm's variables say, as recorded from a real Slurm 22.05 for the options in the names of the cases.
+#include "launcher/job/slurm/slurm_job.h"
+
+#include "base/text.h"
+#include "launcher/job/slurm/slurm_allocation.h"
+#include "launcher/job/slurm/slurm_counts.h"
+#include "launcher/plan/placement.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+
+namespace {
+
+Environment job_on(const std::string& nodes, const std::string& cpus, const std::string& tasks) {
+  return {{"SLURM_JOB_ID", "7"},
+          {"SLURM_JOBID", "7"},
+          {"SLURM_JOB_NODELIST", nodes},
+          {"SLURM_JOB_CPUS_PER_NODE", cpus},
+          {"SLURM_TASKS_PER_NODE", tasks}};
+}
+
+Environment with(Environment environment, const Environment& more) {
+  for (const auto& [name, value] : more) environment[name] = value;
+  return environment;
+}
+
+SlurmJob job_of(const Environment& environment) {
+  const auto job = slurm_job(environment);
+  INFO((job ? std::string() : job.error().message()));
+  REQUIRE(job);
+  REQUIRE(*job);
+  return **job;
+}
+
+std::string error_of(const Environment& environment) {
+  const auto job = slurm_job(environment);
+  return job ? "" : job.error().message();
+}
+
+/// Ranks of each node: "8 8".
+std::string placed(const SlurmJob& job, int ranks) {
+  const Allocation allocation = allocation_of(job);
+  std::vector<int> slots;
+  for (const AllocatedNode& node : allocation.nodes) slots.push_back(node.slots.value_or(0));
+  JobSpec spec;
+  spec.num_proc = ranks;
+  const auto placement = place(spec, allocation, slots);
+  if (!placement) return placement.error().message();
+  std::vector<std::string> counts;
+  for (const PlacedNode& node : placement->nodes) counts.push_back(std::to_string(node.ranks.size()));
+  return ddl::join(counts, " ");
+}
+
+}  // namespace
+
+TEST_CASE("a number for each node") {
+  CHECK(parse_slurm_counts("2(x3),1", 4).value() == std::vector<int>{2, 2, 2, 1});
+  CHECK(parse_slurm_counts("128", 1).value() == std::vector<int>{128});
+  CHECK(parse_slurm_counts("8(x2),128(x2)", 4).value() == std::vector<int>{8, 8, 128, 128});
+  for (const char* wrong :
+       {"", "x", "2(x", "2(x)", "2(x3", "2x3", "0", "-1", "2(x0)", "2,", "2(x3)1", "99999999999"})
+    CHECK_FALSE(parse_slurm_counts(wrong, 10));
+  CHECK_THAT(parse_slurm_counts("2(x2000000000)", 4).error().message(), Catch::Contains("more than 4 nodes"));
+}
+
+TEST_CASE("salloc -N 1 --gpus 8 on a node that is taken whole") {
+  const SlurmJob job = job_of(with(job_on("node3", "128", "128"), {{"SLURM_GPUS", "8"}}));
+  CHECK(job.nodes == std::vector<SlurmNode>{{"node3", 128, 128, 8}});
+  CHECK(implied_num_proc(job) == 8);
+  CHECK(placed(job, 8) == "8");
+  CHECK(placed(job, 128) == "128");
+  CHECK(placed(job, 129) ==
+        "129 ranks asked for, and Slurm job 7 (1 node, 8 GPUs, 128 CPUs) has 128 slots; ask for -np 128, or "
+        "add "
+        "--oversubscribe to go beyond them");
+}
+
+TEST_CASE("salloc -N 2 --gpus 16: ranks go by GPU before they go by CPU") {
+  const SlurmJob job = job_of(with(job_on("node[3-4]", "128(x2)", "128(x2)"), {{"SLURM_GPUS", "16"}}));
+  CHECK(implied_num_proc(job) == 16);
+  CHECK(placed(job, 16) == "8 8");
+  CHECK(placed(job, 20) == "10 10");
+}
+
+TEST_CASE("salloc -N 2 -n 5 -c 2: the tasks that were asked for are the ranks") {
+  const SlurmJob job =
+      job_of(with(job_on("node[1-2]", "8,2", "4,1"),
+                  {{"SLURM_NTASKS", "5"}, {"SLURM_NPROCS", "5"}, {"SLURM_CPUS_PER_TASK", "2"}}));
+  CHECK(implied_num_proc(job) == 5);
+  CHECK(placed(job, 5) == "4 1");
+  CHECK(placed(job, 10) == "8 2");
+  CHECK_THAT(placed(job, 11), Catch::Contains("Slurm job 7 (2 nodes, 5 tasks, 10 CPUs) has 10 slots"));
+}
+
+TEST_CASE("-N 2 --ntasks-per-node=2 --gpus-per-node=4: tasks first, then as many as GPUs") {
+  const SlurmJob job = job_of(with(job_on("node[3-4]", "2(x2)", "2(x2)"),
+                                   {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_NODE", "mi250:4"}}));
+  CHECK(implied_num_proc(job) == 4);
+  CHECK(placed(job, 4) == "2 2");
+  CHECK(placed(job, 8) == "4 4");
+}
+
+TEST_CASE("GPUs by task, of several types, and ones that nothing tells") {
+  CHECK(job_of(with(job_on("n1", "4", "4"), {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_TASK", "2"}}))
+            .nodes[0]
+            .gpus == 8);
+  CHECK(job_of(with(job_on("n1", "4", "4"), {{"SLURM_GPUS_PER_NODE", "a100:2,v100:1"}})).nodes[0].gpus == 3);
+  CHECK(job_of(with(job_on("n[1-2]", "4(x2)", "1(x2)"), {{"SLURM_GPUS", "5"}})).nodes[0].gpus == 0);
+  CHECK(job_of(with(job_on("n1", "4", "1"), {{"SLURM_GPUS", "many"}})).nodes[0].gpus == 0);
+  CHECK(implied_num_proc(job_of(job_on("n[1-3]", "4(x3)", "4(x3)"))) == 3);
+}
+
+TEST_CASE("outside of Slurm, and where srun has started several, there is no job to use") {
+  CHECK_FALSE(slurm_job({}).value());
+  CHECK_FALSE(slurm_job({{"SLURM_CONF", "/etc/slurm.conf"}, {"SLURM_JOB_ID", ""}}).value());
+  CHECK_FALSE(slurm_job(with(job_on("n1", "1", "1"), {{"SLURM_STEP_NUM_TASKS", "2"}})).value());
+  CHECK(slurm_job(with(job_on("n1", "1", "1"), {{"SLURM_STEP_NUM_TASKS", "1"}})).value());
+}
+
+TEST_CASE("variables that contradict each other are named") {
+  CHECK_THAT(error_of(job_on("n[1-3]", "4(x2)", "1(x3)")),
+             Catch::Contains("SLURM_JOB_CPUS_PER_NODE") && Catch::Contains("2 nodes, and the job has 3"));
+  CHECK_THAT(error_of(job_on("n[1-3]", "4(x3)", "1(x4)")), Catch::Contains("SLURM_TASKS_PER_NODE"));
+  CHECK_THAT(error_of(job_on("n[3-1]", "4", "1")), Catch::Contains("SLURM_JOB_NODELIST"));
+  CHECK_THAT(error_of(job_on("n1 -oProxyCommand=x", "4", "1")), Catch::Contains("SLURM_JOB_NODELIST"));
+}
+
+TEST_CASE("-H chooses among the job's nodes") {
+  const SlurmJob job = job_of(with(job_on("node[1-4]", "8(x4)", "2(x4)"), {{"SLURM_NTASKS", "8"}}));
+  const auto chosen = [&](const std::string& hosts) {
+    JobSpec spec;
+    spec.hosts = hosts;
+    return allocation_of(job, make_allocation(spec, "", "head").value());
+  };
+  const auto two = chosen("node3:4,NODE1");
+  REQUIRE(two);
+  CHECK(two->nodes.size() == 2);
+  CHECK(two->nodes[0].name == "node3");
+  CHECK(two->nodes[0].slots == 4);
+  CHECK(two->nodes[1].name == "node1");
+  CHECK(two->nodes[1].slots == 2);
+  CHECK_THAT(chosen("node9").error().message(),
+             Catch::Contains("node9 is not a node of Slurm job 7 (4 nodes, 8 tasks"));
+  CHECK_THAT(chosen("me@node1:2").error().message(), Catch::Contains("without a login"));
+}
