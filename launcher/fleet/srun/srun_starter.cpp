@@ -42,7 +42,7 @@ class SrunProcess : public AgentProcess {
 
 class SrunStarter : public NodeStarter {
  public:
-  SrunStarter(SlurmJob job, std::string path, Environment own)
+  SrunStarter(SlurmJob job, std::string path, const Environment& own)
       : job_(std::move(job)), path_(std::move(path)), environment_(srun_environment(own)) {}
 
   bool forks() const override { return false; }
@@ -69,8 +69,8 @@ class SrunStarter : public NodeStarter {
 
 }  // namespace
 
-std::unique_ptr<NodeStarter> make_srun_starter(SlurmJob job, std::string path, Environment own) {
-  return std::make_unique<SrunStarter>(std::move(job), std::move(path), std::move(own));
+std::unique_ptr<NodeStarter> make_srun_starter(SlurmJob job, std::string path, const Environment& own) {
+  return std::make_unique<SrunStarter>(std::move(job), std::move(path), own);
 }
 
 }  // namespace ddl::launcher

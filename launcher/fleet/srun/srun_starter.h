@@ -11,6 +11,6 @@ namespace ddl::launcher {
 
 /// Each agent's link is the standard input and output of an srun process of ours. path: of ddlrun on the nodes; own: the
 /// environment that tells of the job.
-std::unique_ptr<NodeStarter> make_srun_starter(SlurmJob job, std::string path, Environment own);
+std::unique_ptr<NodeStarter> make_srun_starter(SlurmJob job, std::string path, const Environment& own);
 
 }  // namespace ddl::launcher
