@@ -139,7 +139,7 @@ Result<std::string> probe_command(const std::string& name, const std::string& re
 Result<std::string> probe_srun() {
   auto srun = probe_command("srun", "Slurm's commands are where its jobs are submitted");
   if (!srun) return srun;
-  return *srun + ", for one node of a Slurm job";
+  return *srun + ", inside a Slurm job";
 }
 
 /// "this version has no NCCL backend (libnccl.so.2 is not installed either)".

@@ -160,7 +160,12 @@ class JobReader {
       }
       text = std::move(*read);
     }
-    auto allocation = launcher::make_allocation(job(), text, context_.hostname);
+    const auto slurm = slurm_job_to_use();
+    if (values_.refusal()) return;
+    const bool chooses = !job().hosts.empty() || !job().hostfile.empty();
+    auto allocation = slurm && !chooses
+                          ? launcher::without_hosts(launcher::allocation_of(*slurm), job().hosts_exclude)
+                          : launcher::make_allocation(job(), text, context_.hostname);
     if (!allocation) {
       const OptionId id = has(OptionId::kHosts)      ? OptionId::kHosts
                           : has(OptionId::kHostfile) ? OptionId::kHostfile
@@ -170,8 +175,15 @@ class JobReader {
                   "[2001:db8::1]:4 or node[01-16]:4");
       return;
     }
+    if (slurm && job().fan_out > 0) {
+      return refuse_once(given_.origin(OptionId::kFanOut) +
+                             "--fan-out is for hosts over ssh; in a Slurm job each has an srun",
+                         "leave it away, or add --launcher ssh");
+    }
+    if (slurm && chooses) allocation = launcher::allocation_of(*slurm, *allocation, context_.hostname);
+    if (!allocation)
+      return refuse_once(allocation.error().message(), "to go beyond the Slurm job over ssh: --launcher ssh");
     request_.allocation = std::move(*allocation);
-    use_slurm_job();
     if (job().launcher == launcher::LauncherChoice::kLocal) check_local();
   }
 
@@ -193,29 +205,13 @@ class JobReader {
     }
   }
 
-  /// Inside a Slurm job its nodes are meant, all of them or those that were chosen.
-  void use_slurm_job() {
-    if (values_.refusal() || job().launcher != launcher::LauncherChoice::kAuto || !job().launch_agent.empty())
-      return;
+  /// The Slurm job that ddlrun runs in, unless another way of reaching hosts was asked for.
+  std::optional<launcher::SlurmJob> slurm_job_to_use() {
+    if (job().launcher != launcher::LauncherChoice::kAuto || !job().launch_agent.empty()) return std::nullopt;
     const auto slurm = launcher::slurm_job(context_.environment);
-    if (!slurm) return refuse_once(slurm.error().message(), "outside of Slurm: --launcher local or ssh");
-    if (!*slurm) return;
-    const bool chooses = !job().hosts.empty() || !job().hostfile.empty();
-    auto allocation = chooses ? launcher::allocation_of(**slurm, request_.allocation)
-                              : Result<launcher::Allocation>(launcher::allocation_of(**slurm));
-    if (!allocation)
-      return refuse_once(allocation.error().message(), "to go beyond the Slurm job over ssh: --launcher ssh");
-    if (allocation->nodes.size() > 1) {
-      return refuse_once(allocation->origin + ": this version starts ranks on one node of a Slurm job",
-                         "choose it with -H " + allocation->nodes.front().name +
-                             ", or reach several over ssh: --launcher ssh -H " + names_of(*allocation));
-    }
-    request_.allocation = *std::move(allocation);
-  }
-  static std::string names_of(const launcher::Allocation& allocation) {
-    std::vector<std::string> names;
-    for (const launcher::AllocatedNode& node : allocation.nodes) names.push_back(node.name);
-    return join(names, ",");
+    if (slurm) return *slurm;
+    refuse_once(slurm.error().message(), "to take no notice of Slurm: --launcher local or ssh");
+    return std::nullopt;
   }
   void settle_rank_count(const std::vector<std::string>& command) {
     if (values_.refusal() || has(OptionId::kNumProc)) return;

@@ -43,15 +43,19 @@ Allocation local_allocation(const std::string& hostname) {
 Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostfile_text,
                                    const std::string& hostname) {
   auto allocation = all_hosts(spec, hostfile_text, hostname);
-  if (!allocation || spec.hosts_exclude.empty()) return allocation;
-  const auto excluded = parse_host_names(spec.hosts_exclude);
-  if (!excluded) return fail(Error(excluded.error()).during("--hosts-exclude"));
+  return allocation ? without_hosts(*std::move(allocation), spec.hosts_exclude) : allocation;
+}
+
+Result<Allocation> without_hosts(Allocation allocation, const std::string& excluded) {
+  if (excluded.empty()) return allocation;
+  const auto names = parse_host_names(excluded);
+  if (!names) return fail(Error(names.error()).during("--hosts-exclude"));
   std::unordered_set<std::string> keys;
-  for (const std::string& name : *excluded) keys.insert(host_key(name));
-  std::erase_if(allocation->nodes,
+  for (const std::string& name : *names) keys.insert(host_key(name));
+  std::erase_if(allocation.nodes,
                 [&keys](const AllocatedNode& node) { return keys.contains(host_key(node.name)); });
-  if (allocation->nodes.empty()) {
-    return fail(ErrorCode::kInvalidArgument, "--hosts-exclude leaves no host of " + allocation->origin);
+  if (allocation.nodes.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "--hosts-exclude leaves no host of " + allocation.origin);
   }
   return allocation;
 }

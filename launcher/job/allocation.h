@@ -42,6 +42,10 @@ Allocation local_allocation(const std::string& hostname);
 Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostfile_text,
                                    const std::string& hostname);
 
+/// Leaves out the nodes that the list names (--hosts-exclude), "" for none. Pure. Error (kInvalidArgument): what cannot be meant,
+/// or that no node is left.
+Result<Allocation> without_hosts(Allocation allocation, const std::string& excluded);
+
 /// How many ranks are meant where -np is missing: --ranks-per-node on every node, or the sum of the slots that were
 /// given. Error (kInvalidArgument): some node has none given; it is named. Pure.
 Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation);

@@ -65,7 +65,7 @@ TEST_CASE("the boxes of this machine are tried, and every one has its reason") {
   CHECK(box("Launchers", "this machine").available);
   CHECK(box("Kernel Features", "pidfd").available);
   CHECK_THAT(box("Launchers", "Slurm").detail, box("Launchers", "Slurm").available
-                                                   ? Catch::Contains("/srun, for one node")
+                                                   ? Catch::Contains("/srun, inside a Slurm job")
                                                    : Catch::Contains("there is no srun in PATH"));
   // Whether ssh is here, and what for, is this machine's affair.
   CHECK_THAT(box("Launchers", "ssh").detail,

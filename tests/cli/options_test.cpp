@@ -452,3 +452,41 @@ TEST_CASE("values that CLI11 would take apart arrive whole") {
   CHECK(job.workdir == "/home/me/[a,b]");
   CHECK(job.output_directory == "/home/me/{}");
 }
+
+TEST_CASE("inside a Slurm job its nodes are the hosts") {
+  CommandLineContext context = kContext;
+  context.hostname = "node3";
+  context.environment = {{"SLURM_JOB_ID", "7"},
+                         {"SLURM_JOB_NODELIST", "node[3-4]"},
+                         {"SLURM_TASKS_PER_NODE", "2(x2)"},
+                         {"SLURM_NTASKS", "4"}};
+  const auto parsed = [&](const Words& words) { return parse_command_line(words, context); };
+  const auto message = [&](const Words& words) {
+    const auto request = parsed(words);
+    return request ? "accepted" : request.error().message;
+  };
+  const auto both = parsed({"./a"});
+  REQUIRE(both);
+  CHECK(both->job.num_proc == 4);
+  CHECK(both->allocation.nodes.size() == 2);
+  CHECK_THAT(message({"--fan-out", "2", "./a"}), Catch::Contains("--fan-out is for hosts over ssh"));
+  // The machine that ddlrun runs on is no reason to refuse.
+  const auto other = parsed({"--hosts-exclude", "node3", "-np", "2", "./a"});
+  REQUIRE(other);
+  CHECK(other->allocation.nodes.at(0).name == "node4");
+  CHECK(other->allocation.slurm);
+  const auto here = parsed({"-H", "localhost", "./a"});
+  REQUIRE(here);
+  CHECK(here->allocation.nodes.at(0).name == "node3");
+  CHECK(here->job.num_proc == 2);
+  CHECK_THAT(message({"-H", "node5", "-np", "1", "./a"}),
+             Catch::Contains("node5 is not a node of Slurm job 7"));
+  const auto ssh = parsed({"--launcher", "ssh", "-H", "node5", "-np", "1", "./a"});
+  REQUIRE(ssh);
+  CHECK_FALSE(ssh->allocation.slurm);
+  const auto local = parsed({"--launcher", "local", "-np", "1", "./a"});
+  REQUIRE(local);
+  CHECK(local->allocation.origin == "this machine");
+  context.environment["SLURM_TASKS_PER_NODE"] = "2(x3)";
+  CHECK_THAT(message({"-np", "1", "./a"}), Catch::Contains("SLURM_TASKS_PER_NODE"));
+}

@@ -79,6 +79,26 @@ TEST_CASE("without -np there are as many ranks as tasks, GPUs or nodes", "[slurm
   CHECK(ranks({"-N", "1"}) == 1);
 }
 
+TEST_CASE("several nodes take their tasks or GPUs each, and ranks know their places", "[slurm]") {
+  const Words place = {"sh", "-c",
+                       "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_TASKS_PER_NODE $(hostname)"};
+  const auto lines = [&](const Words& options) {
+    HostJob job(place, in_salloc(options));
+    CHECK(job.wait() == 0);
+    INFO(job.err());
+    return lines_of(job.out());
+  };
+  CHECK(lines({"-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"}) ==
+        Words{"0 0 0 2,2 node1", "1 1 0 2,2 node1", "2 0 1 2,2 node2", "3 1 1 2,2 node2"});
+  CHECK(lines({"-N", "2", "-n", "3", "-w", "node[1-2]"}) ==
+        Words{"0 0 0 2,1 node1", "1 1 0 2,1 node1", "2 0 1 2,1 node2"});
+  const auto gpus = lines({"-p", "gpu", "-N", "2", "--exclusive", "--gpus", "16"});
+  REQUIRE(gpus.size() == 16);
+  CHECK(std::count_if(gpus.begin(), gpus.end(),
+                      [](const std::string& line) { return line.ends_with("8,8 node4"); }) == 8);
+  CHECK(lines({"-N", "4"}).size() == 4);
+}
+
 TEST_CASE("what the job does not have is refused, with what it has", "[slurm]") {
   HostJob many({"-np", "4", "hostname"}, in_salloc({"-N", "1", "-n", "2"}));
   CHECK(many.wait() == contract::kUsageError);
@@ -87,9 +107,6 @@ TEST_CASE("what the job does not have is refused, with what it has", "[slurm]") 
   HostJob other({"-np", "1", "-H", "node2", "hostname"}, in_salloc({"-w", "node1"}));
   CHECK(other.wait() == contract::kUsageError);
   CHECK_THAT(other.err(), Contains("node2 is not a node of Slurm job "));
-  HostJob two({"-np", "2", "hostname"}, in_salloc({"-N", "2"}));
-  CHECK(two.wait() == contract::kUsageError);
-  CHECK_THAT(two.err(), Contains("this version starts ranks on one node of a Slurm job"));
   HostJob chosen({"-np", "2", "-H", "node2", "hostname"},
                  in_salloc({"-w", "node[1-2]", "-N", "2", "--exclusive"}));
   CHECK(chosen.wait() == 0);
@@ -107,7 +124,14 @@ TEST_CASE("libddl and Open MPI programs run unchanged", "[slurm]") {
   HostJob ddl({"-np", "2", DDL_CLUSTER_EXAMPLE, "--epochs", "50"}, in_salloc({"-N", "1", "-n", "2"}));
   CHECK(ddl.wait() == 0);
   CHECK_THAT(ddl.out(), Contains("2 ranks, "));
+  HostJob four({"-np", "4", DDL_CLUSTER_EXAMPLE, "--epochs", "50"},
+               in_salloc({"-N", "4", "--ntasks-per-node", "1"}));
+  CHECK(four.wait() == 0);
+  CHECK_THAT(four.out(), Contains("4 ranks, "));
 #ifdef DDL_CLUSTER_OPEN_MPI
+  HostJob two({"-np", "4", e2e::program("mpi_program"), "sum"},
+              in_salloc({"-N", "2", "--ntasks-per-node", "2"}));
+  CHECK(two.wait() == 0);
   HostJob mpi({"-np", "2", e2e::program("mpi_program"), "sum"}, in_salloc({"-N", "1", "-n", "2"}));
   CHECK(mpi.wait() == 0);
 #endif

@@ -130,7 +130,7 @@ TEST_CASE("-H chooses among the job's nodes") {
   const auto chosen = [&](const std::string& hosts) {
     JobSpec spec;
     spec.hosts = hosts;
-    return allocation_of(job, make_allocation(spec, "", "head").value());
+    return allocation_of(job, make_allocation(spec, "", "node2.site").value(), "node2.site");
   };
   const auto two = chosen("node3:4,NODE1");
   REQUIRE(two);
@@ -139,6 +139,11 @@ TEST_CASE("-H chooses among the job's nodes") {
   CHECK(two->nodes[0].slots == 4);
   CHECK(two->nodes[1].name == "node1");
   CHECK(two->nodes[1].slots == 2);
+  REQUIRE(chosen("localhost:3"));
+  CHECK(chosen("localhost:3")->nodes.at(0).name == "node2");
+  CHECK(without_hosts(allocation_of(job), "node[1-3]").value().nodes.at(0).name == "node4");
+  CHECK_THAT(without_hosts(allocation_of(job), "node[1-9]").error().message(),
+             Catch::Contains("leaves no host"));
   CHECK_THAT(chosen("node9").error().message(),
              Catch::Contains("node9 is not a node of Slurm job 7 (4 nodes, 8 tasks"));
   CHECK_THAT(chosen("me@node1:2").error().message(), Catch::Contains("without a login"));

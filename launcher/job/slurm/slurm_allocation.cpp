@@ -26,11 +26,14 @@ Allocation allocation_of(const SlurmJob& job) {
   return allocation;
 }
 
-Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen) {
+Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen, const std::string& hostname) {
   Allocation allocation;
   for (const AllocatedNode& wanted : chosen.nodes) {
+    const bool is_here = is_this_machine(wanted, hostname);
     const auto node = std::find_if(job.nodes.begin(), job.nodes.end(), [&](const SlurmNode& one) {
-      return host_key(one.name) == host_key(wanted.name);
+      AllocatedNode named;
+      named.name = one.name;
+      return host_key(one.name) == host_key(wanted.name) || (is_here && is_this_machine(named, hostname));
     });
     if (node == job.nodes.end())
       return fail(ErrorCode::kInvalidArgument, wanted.name + " is not a node of " + described(job));
