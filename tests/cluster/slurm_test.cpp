@@ -148,6 +148,16 @@ TEST_CASE("scancel ends the job, and nothing is left", "[slurm]") {
   CHECK_THAT(job.err(), Contains("as scancel and a time limit do"));
 }
 
+TEST_CASE("^C in the terminal of an interactive job ends the ranks", "[slurm]") {
+  e2e::Command settings = in_salloc({"-N", "2", "--ntasks-per-node", "1"});
+  settings.terminal = true;
+  HostJob job({"sh", "-c", "echo running; exec sleep 1000"}, settings);
+  job.job().wait_for("running", 2);
+  job.job().write("\x03");
+  CHECK(job.wait() != 0);
+  CHECK_THAT(job.out(), Contains("ended by SIGINT"));
+}
+
 TEST_CASE("a batch script on one node needs no srun: its ranks are the batch step's", "[slurm]") {
   const SharedScratch scratch;
   const std::string output = scratch.write("output", "");
