@@ -1,6 +1,8 @@
 #include "launcher/process/kernel_binding.h"
 
 #include <array>
+#include <ctime>
+#include <utility>
 
 #include "base/text.h"
 #include "base/unique_fd.h"
@@ -42,13 +44,32 @@ std::string parse_visible_devices(std::string_view environ) {
   return "";
 }
 
+namespace {
+
+std::string read_of_process(pid_t pid, const char* name) {
+  return read_file("/proc/" + std::to_string(pid) + "/" + name, std::size_t{16} << 20).value_or("");
+}
+
+// exec closes what is close-on-exec before the new program's memory is laid out, and until then its environment reads as
+// empty. Nothing tells of that moment, so it is looked for again, for as long as a file system may take to give the program.
+std::string environ_after_exec(pid_t pid) {
+  constexpr int kLooks = 100;
+  constexpr timespec kPause{0, 1'000'000};
+  for (int look = 0; look < kLooks; ++look) {
+    std::string environ = read_of_process(pid, "environ");
+    if (!environ.empty() || read_of_process(pid, "status").find("\nVmSize:") == std::string::npos)
+      return environ;
+    ::nanosleep(&kPause, nullptr);
+  }
+  return "";
+}
+
+}  // namespace
+
 KernelBinding read_kernel_binding(pid_t pid) {
-  const std::string process = "/proc/" + std::to_string(pid) + "/";
-  const auto text = [&](const char* name) {
-    return read_file(process + name, std::size_t{16} << 20).value_or("");
-  };
-  return {parse_allowed_cpus(text("status")), parse_memory_policy(text("numa_maps")),
-          parse_visible_devices(text("environ"))};
+  std::string devices = parse_visible_devices(environ_after_exec(pid));
+  return {parse_allowed_cpus(read_of_process(pid, "status")),
+          parse_memory_policy(read_of_process(pid, "numa_maps")), std::move(devices)};
 }
 
 }  // namespace ddl::launcher

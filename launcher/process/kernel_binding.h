@@ -18,7 +18,8 @@ struct KernelBinding {
   bool operator==(const KernelBinding&) const = default;
 };
 
-/// Reads /proc. Of a process that has ended and is not reaped only its CPUs. Works for any program.
+/// Reads /proc of a process that has an environment; of one in the last steps of its exec it waits for them, 0.1 s at most.
+/// Of a process that has ended and is not reaped only its CPUs. Works for any program.
 KernelBinding read_kernel_binding(pid_t pid);
 
 /// The CPUs in the text of /proc/PID/status; empty if there are none in it. Pure.
