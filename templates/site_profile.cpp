@@ -104,9 +104,13 @@ Result<SiteProfile> read_site_profile(std::string_view text, std::string_view fi
                   {{"name", into(site.name)},
                    {"title", into(site.title)},
                    {"node", [&](const YamlNode& node) { return read_node(node, file, site.node.emplace()); }},
-                   {"binding", [&](const YamlNode& binding) {
+                   {"binding",
+                    [&](const YamlNode& binding) {
                       return read_fields(binding, file, {{"rank-order", into(site.rank_order, rank_order)}});
-                    }}}));
+                    }},
+                   {"slurm", [&](const YamlNode& slurm) { return read_site_slurm(slurm, file, site.slurm); }},
+                   {"setup", [&](const YamlNode& setup) { return read_site_setup(setup, file, site.setup); }},
+                   {"notes", into(site.notes)}}));
   if (site.name.empty()) return refuse(std::string(file) + ": has no name");
   return site;
 }

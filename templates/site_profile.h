@@ -1,13 +1,15 @@
-// What is known of a site: its nodes, and how ranks are bound there.
+// What is known of a site: its nodes, how ranks are bound there, and how its Slurm is asked.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "affinity/plan/binding_policy.h"
 #include "affinity/source/node_model.h"
 #include "base/error.h"
+#include "templates/site_slurm.h"
 
 namespace ddl::templates {
 
@@ -18,6 +20,9 @@ struct SiteProfile {
   std::optional<affinity::NodeModel> node;
   /// What the site advises; options of the user's win.
   affinity::RankOrder rank_order = affinity::RankOrder::kGpu;
+  SiteSlurm slurm;
+  SiteSetup setup;
+  std::vector<std::string> notes;  ///< sentences: what is not known, and what a user should know
 };
 
 /// From YAML as docs/reference/site-schema.md has it. Pure. file: what errors call the text. Error kInvalidArgument, with

@@ -65,4 +65,16 @@ Result<bool> yaml_bool(const YamlNode& value) {
   return refuse("it takes true or false");
 }
 
+Result<std::vector<std::string>> yaml_texts(const YamlNode& value) {
+  if (value.kind != Kind::kSequence) return refuse("it takes a list of texts");
+  std::vector<std::string> texts;
+  for (const YamlNode& item : value.items) {
+    auto text = yaml_text(item);
+    if (!text || text->find('\n') != std::string::npos)
+      return refuse("each item of its list is a text on one line");
+    texts.push_back(*std::move(text));
+  }
+  return texts;
+}
+
 }  // namespace ddl::templates

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -30,12 +31,23 @@ Result<std::string> yaml_text(const YamlNode& value);
 /// An integer within both ends.
 Result<std::int64_t> yaml_integer(const YamlNode& value, std::int64_t least, std::int64_t most);
 Result<bool> yaml_bool(const YamlNode& value);
+/// Of a list each text, which has one line.
+Result<std::vector<std::string>> yaml_texts(const YamlNode& value);
 
 inline auto into(std::string& target) {
   return [&target](const YamlNode& value) -> Status {
     auto text = yaml_text(value);
     if (!text) return fail(std::move(text.error()));
     target = *std::move(text);
+    return {};
+  };
+}
+
+inline auto into(std::vector<std::string>& target) {
+  return [&target](const YamlNode& value) -> Status {
+    auto texts = yaml_texts(value);
+    if (!texts) return fail(std::move(texts.error()));
+    target = *std::move(texts);
     return {};
   };
 }

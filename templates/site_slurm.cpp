@@ -1,0 +1,110 @@
+#include "templates/site_slurm.h"
+
+#include <algorithm>
+
+#include "templates/yaml_fields.h"
+
+namespace ddl::templates {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+constexpr int kMostGpus = 1024;
+constexpr int kMostCpus = 8192;
+constexpr std::size_t kMostItems = 1024;
+
+tl::unexpected<Error> refuse(std::string sentence) {
+  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
+}
+
+bool is_variable_name(std::string_view name) {
+  return !name.empty() && (name[0] < '0' || name[0] > '9') &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+/// {NAME: value}, in the order of the file.
+auto into_variables(std::vector<SiteVariable>& target) {
+  return [&target](const YamlNode& map) -> Status {
+    if (map.kind != Kind::kMap || map.items.size() > 2 * kMostItems)
+      return refuse("it takes variables and their values, as in NAME: value");
+    for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+      const auto name = yaml_text(map.items[i]);
+      const auto value = yaml_text(map.items[i + 1]);
+      if (!name) return fail(name.error());
+      if (!value) return fail(value.error());
+      if (!is_variable_name(*name)) return refuse("'" + *name + "' is no name of a variable");
+      target.push_back({*name, *value});
+    }
+    return {};
+  };
+}
+
+/// One of the words, each with what it means.
+template <class T>
+auto into_choice(T& target, std::initializer_list<std::pair<std::string_view, T>> choices) {
+  return [&target, choices = std::vector(choices)](const YamlNode& value) -> Status {
+    const auto text = yaml_text(value);
+    if (!text) return fail(text.error());
+    std::string words;
+    for (const auto& [word, meaning] : choices) {
+      if (word == *text) {
+        target = meaning;
+        return {};
+      }
+      words += (words.empty() ? "" : ", ") + std::string(word);
+    }
+    return refuse("'" + *text + "' is none of " + words);
+  };
+}
+
+}  // namespace
+
+Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& slurm) {
+  DDL_TRY(read_fields(
+      map, file,
+      {{"account-required", into(slurm.account_required)},
+       {"partition", into(slurm.partition)},
+       {"whole-nodes", into(slurm.whole_nodes)},
+       {"gpu-request", into_choice(slurm.gpu_request, {{"gpus-per-node", GpuRequest::kGpusPerNode},
+                                                       {"gres", GpuRequest::kGres},
+                                                       {"none", GpuRequest::kNone}})},
+       {"gpu-type", into(slurm.gpu_type)},
+       {"gpus-per-node", into(slurm.gpus_per_node, 1, kMostGpus)},
+       {"task-request", into_choice(slurm.task_request, {{"ntasks-per-node", TaskRequest::kPerNode},
+                                                         {"ntasks", TaskRequest::kTotal}})},
+       {"cpus-per-task", into(slurm.cpus_per_task, 1, kMostCpus)},
+       {"memory", into(slurm.memory)},
+       {"memory-per-cpu", into(slurm.memory_per_cpu)},
+       {"distribution", into(slurm.distribution)},
+       {"mpi-types", into(slurm.mpi_types)},
+       {"gpu-choice", into_choice(slurm.gpu_choice, {{"visible-devices", GpuChoice::kVisibleDevices},
+                                                     {"gpu-bind", GpuChoice::kGpuBind}})},
+       {"gpu-bind-closest", into(slurm.gpu_bind_closest)},
+       {"directives", into(slurm.directives)}}));
+  if (!slurm.memory.empty() && !slurm.memory_per_cpu.empty())
+    return refuse(std::string(file) + ":" + std::to_string(map.line) +
+                  ": memory and memory-per-cpu: Slurm takes one of them");
+  return {};
+}
+
+Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& setup) {
+  return read_fields(map, file,
+                     {{"modules", into(setup.modules)},
+                      {"variables", into_variables(setup.variables)},
+                      {"lines", into(setup.lines)},
+                      {"container-runtime",
+                       into_choice<std::string>(setup.container_runtime, {{"apptainer", "apptainer"},
+                                                                          {"singularity", "singularity"}})},
+                      {"container-binds", into(setup.container_binds)},
+                      {"needed", [&](const YamlNode& needed) {
+                         SiteSetup::Needed& target = setup.needed.emplace();
+                         return read_fields(needed, file,
+                                            {{"variables", into_variables(target.variables)},
+                                             {"or-module", into(target.module)},
+                                             {"reason", into(target.reason)}});
+                       }}});
+}
+
+}  // namespace ddl::templates

@@ -1,0 +1,79 @@
+// How a site's Slurm is to be asked, and what its job scripts hold.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "templates/yaml_tree.h"
+
+namespace ddl::templates {
+
+/// Which option asks for GPUs.
+enum class GpuRequest {
+  kGpusPerNode,  ///< --gpus-per-node=TYPE:N
+  kGres,         ///< --gres=gpu:TYPE:N
+  kNone,         ///< nodes of the partition come with all of theirs
+};
+
+/// How many tasks a node has is said so.
+enum class TaskRequest {
+  kPerNode,  ///< --ntasks-per-node
+  kTotal,    ///< --ntasks, with --mincpus for the CPUs of a node
+};
+
+/// How a rank that srun starts gets its GPUs.
+enum class GpuChoice {
+  kVisibleDevices,  ///< the vendor's variable, set by the rank's local id; all GPUs of the node stay in reach
+  kGpuBind,  ///< --gpu-bind=map:..., with --gres-flags=allow-task-sharing so that ranks reach each other's
+};
+
+struct SiteVariable {
+  std::string name;
+  std::string value;
+  bool operator==(const SiteVariable&) const = default;
+};
+
+struct SiteSlurm {
+  bool account_required = false;
+  std::string partition;     ///< for jobs that name none; "" for Slurm's own default
+  bool whole_nodes = false;  ///< the partition's jobs have their nodes to themselves
+  GpuRequest gpu_request = GpuRequest::kGpusPerNode;
+  std::string gpu_type;   ///< "a100", as --gres wants it; "" if it wants none
+  int gpus_per_node = 0;  ///< where no node model tells; 0: none, or unknown
+  TaskRequest task_request = TaskRequest::kPerNode;
+  int cpus_per_task = 0;  ///< with a rank for each GPU; 0: not published
+  std::string memory;     ///< for --mem; "" to ask for none
+  std::string memory_per_cpu;
+  std::string distribution;            ///< for srun's --distribution; "" for its own
+  std::vector<std::string> mpi_types;  ///< that its srun --mpi=list names; empty: unknown
+  GpuChoice gpu_choice = GpuChoice::kVisibleDevices;
+  bool gpu_bind_closest = true;         ///< false: --gpu-bind=closest chooses wrongly there
+  std::vector<std::string> directives;  ///< more of them: "--hint=nomultithread"
+};
+
+/// What a job script sets up before it starts the ranks.
+struct SiteSetup {
+  std::vector<std::string> modules;     ///< for module load, in this order
+  std::vector<SiteVariable> variables;  ///< exported as they are, in this order
+  std::vector<std::string> lines;       ///< of shell, as they are
+  std::string container_runtime;        ///< "apptainer" or "singularity"; "" for whichever is there
+  std::vector<std::string> container_binds;
+  /// Variables of which one must be set or a module of the name's beginning loaded, and why: data may be wrong without.
+  struct Needed {
+    std::vector<SiteVariable> variables;
+    std::string module;  ///< "NCCL": a module whose name begins so sets them
+    std::string reason;
+  };
+  std::optional<Needed> needed;
+};
+
+/// The sections "slurm" and "setup" of a profile, as docs/reference/site-schema.md has them. Pure. Error kInvalidArgument
+/// with file and line.
+Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& slurm);
+Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& setup);
+
+}  // namespace ddl::templates
