@@ -53,13 +53,13 @@ Result<std::string> report_on(const affinity::Topology& topology, const affinity
 }  // namespace
 
 Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
-                                   const ReadFile& read_file, const std::string& sites_folder) {
+                                   const ReadFile& read_file, const std::vector<std::string>& sites_folders) {
   if (view.site.empty()) {
     const auto topology = topology_of(view, read_file);
     if (!topology) return fail(topology.error());
     return report_on(*topology, policy, view);
   }
-  const auto site = templates::SiteCatalog(sites_folder, read_file).find(view.site);
+  const auto site = templates::SiteCatalog(sites_folders, read_file).find(view.site);
   if (!site) return fail(site.error());
   if (!view.has_rank_order) policy.rank_order = site->rank_order;
   const auto topology = topology_of_site(*site);

@@ -12,9 +12,9 @@ namespace ddl::cli {
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
-/// What is to be printed. read_file: as CommandLineContext::read_file; sites_folder: as own_sites_folder() finds it. Errors
+/// What is to be printed. read_file: as CommandLineContext::read_file; sites_folders: as config_folders() finds them. Errors
 /// name the file, or say what the node has too little of for the policy.
 Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
-                                   const ReadFile& read_file, const std::string& sites_folder);
+                                   const ReadFile& read_file, const std::vector<std::string>& sites_folders);
 
 }  // namespace ddl::cli

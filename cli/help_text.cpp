@@ -12,9 +12,10 @@ namespace ddl::cli {
 namespace {
 
 constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
-    {OptionGroup::kRanks, "Ranks"},     {OptionGroup::kBinding, "Binding"},
-    {OptionGroup::kPlaces, "Hosts"},    {OptionGroup::kInputOutput, "Input and output"},
-    {OptionGroup::kReports, "Reports"}, {OptionGroup::kAbout, "About"},
+    {OptionGroup::kRanks, "Ranks"},         {OptionGroup::kBinding, "Binding"},
+    {OptionGroup::kPlaces, "Hosts"},        {OptionGroup::kInputOutput, "Input and output"},
+    {OptionGroup::kScripts, "Job scripts"}, {OptionGroup::kReports, "Reports"},
+    {OptionGroup::kAbout, "About"},
 };
 
 constexpr std::size_t kHelpColumn = 34;
@@ -71,6 +72,8 @@ std::string help_text() {
       "  ddlrun --check-hosts --hostfile hosts.txt       what those hosts have, and how they differ\n"
       "  ddlrun --show-bind -np 8                        which CPUs, GPU and NIC each rank would have\n"
       "  ddlrun --show-bind -np 8 --topology node.xml --format map_cpu    for srun --cpu-bind=\n"
+      "  ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh\n"
+      "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write it, check it, sbatch it\n"
       "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
       "  ddlrun --check-build                            what works on this machine\n";
   return text;

@@ -35,7 +35,8 @@ Result<LauncherChoice> parse_launcher(std::string_view text) {
   if (text == "auto") return LauncherChoice::kAuto;
   if (text == "local") return LauncherChoice::kLocal;
   if (text == "ssh") return LauncherChoice::kSsh;
-  return refuse(quoted(text) + " is none of auto, local, ssh");
+  if (text == "srun") return LauncherChoice::kSrun;
+  return refuse(quoted(text) + " is none of auto, local, ssh, srun");
 }
 
 Result<int> parse_port(std::string_view text) {

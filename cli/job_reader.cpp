@@ -47,11 +47,13 @@ class JobReader {
     job().strict_bind = has(OptionId::kStrictBind);
     read_places();
     read_input_output();
+    const bool is_script = request_.action == Action::kScript;
     for (const OptionId id :
          {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText, OptionId::kSite}) {
-      if (!has(id)) continue;
+      if (!has(id) || (is_script && id == OptionId::kSite)) continue;
       refuse_once(given_.origin(id) + display_name(entry_of(id)) +
-                      " belongs to --show-bind, --explain-bind and --show-topology",
+                      (id == OptionId::kSite ? " belongs to --show-bind, --show-topology, --slurm and --lint"
+                                             : " belongs to --show-bind, --explain-bind and --show-topology"),
                   "leave it away: each host of a job says itself what it has");
     }
     request_.probes_hosts = has(OptionId::kProbe);
@@ -60,10 +62,12 @@ class JobReader {
                   "add --dry-run, or leave it away: a job asks its hosts anyway");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     if (values_.refusal()) return Refusal(*values_.refusal());
-    const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun;
+    const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
     if (has_job) check_command(command);
-    find_hosts();
-    if (has_job) settle_rank_count(command);
+    if (!is_script) {
+      find_hosts();
+      if (has_job) settle_rank_count(command);
+    }
     if (values_.refusal()) return Refusal(*values_.refusal());
     job().command = has_job ? std::move(command) : std::vector<std::string>();
     job().tag_output = has(OptionId::kTagOutput) || (job().num_proc > 1 && !has(OptionId::kNoTagOutput));

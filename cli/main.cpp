@@ -19,6 +19,7 @@
 #include "cli/plan_text.h"
 #include "cli/report_json.h"
 #include "cli/report_text.h"
+#include "cli/script_command.h"
 #include "cli/start_notes.h"
 #include "cli/this_process.h"
 #include "cli/user_file.h"
@@ -57,7 +58,7 @@ int dry_run(const cli::Request& request, const launcher::Environment& environmen
 int show_bind(const cli::Request& request, const launcher::Environment& environment,
               const cli::Console& console) {
   const auto report = cli::binding_report(request.binding_view, request.job.binding, cli::read_user_file,
-                                          cli::own_sites_folder(environment));
+                                          cli::config_folders(environment, "sites"));
   if (!report)
     return console.refuse({report.error().message(), "ddlrun --help lists the options of binding"});
   return console.print(*report);
@@ -113,6 +114,10 @@ int main(int argc, char** argv) {
       return console.print(request->json ? cli::check_build_json(cli::probe_build())
                                          : cli::check_build_text(cli::probe_build()));
     case cli::Action::kShowBind: return show_bind(*request, environment, console);
+    case cli::Action::kScript: return cli::write_script(*request, environment, console);
+    case cli::Action::kLint: return cli::lint_script_file(*request, environment, console);
+    case cli::Action::kListSites: return cli::list_sites(*request, environment, console);
+    case cli::Action::kShowSite: return cli::show_site(*request, environment, console);
     case cli::Action::kCheckHosts: return check_hosts(*request, console, environment);
     case cli::Action::kDryRun:
     case cli::Action::kRun: break;

@@ -8,6 +8,7 @@
 #include "cli/given_options.h"
 #include "cli/job_reader.h"
 #include "cli/option_table.h"
+#include "cli/script_reader.h"
 
 namespace ddl::cli {
 
@@ -42,9 +43,13 @@ Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kVersion)) return Action::kVersion;
   if (given.has(OptionId::kCheckBuild)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
+  if (given.has(OptionId::kLint)) return Action::kLint;
+  if (given.has(OptionId::kListSites)) return Action::kListSites;
+  if (given.has(OptionId::kShowSite)) return Action::kShowSite;
   if (given.has(OptionId::kShowBind) || given.has(OptionId::kExplainBind) ||
       given.has(OptionId::kShowTopology))
     return Action::kShowBind;
+  if (given.has(OptionId::kSlurm)) return Action::kScript;
   return given.has(OptionId::kDryRun) ? Action::kDryRun : Action::kRun;
 }
 
@@ -67,6 +72,15 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   request.job.verbose = given->has(OptionId::kVerbose);
   request.job.quiet = given->has(OptionId::kQuiet);
   if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
+  const bool views_scripts = request.action == Action::kLint || request.action == Action::kListSites ||
+                             request.action == Action::kShowSite;
+  if (views_scripts) return read_script_view(std::move(request), *given);
+  if (request.action == Action::kScript) {
+    auto job = read_job(std::move(request), *given, std::move(split.command), context);
+    if (!job) return job;
+    return read_script(*std::move(job), *given);
+  }
+  if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
   const bool has_hosts = request.action == Action::kRun || request.action == Action::kDryRun ||
                          request.action == Action::kCheckHosts;
   if (!has_hosts) return request;

@@ -10,13 +10,26 @@
 #include "base/error.h"
 #include "cli/binding_view.h"
 #include "cli/command_line_error.h"
+#include "cli/script_task.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/environment.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::cli {
 
-enum class Action { kRun, kDryRun, kShowBind, kCheckBuild, kCheckHosts, kHelp, kVersion };
+enum class Action {
+  kRun,
+  kDryRun,
+  kShowBind,
+  kCheckBuild,
+  kCheckHosts,
+  kScript,
+  kLint,
+  kListSites,
+  kShowSite,
+  kHelp,
+  kVersion,
+};
 
 /// One valid command line.
 struct Request {
@@ -24,9 +37,10 @@ struct Request {
   bool json = false;          ///< reports as one line of JSON
   bool probes_hosts = false;  ///< for kDryRun: all hosts are asked
   BindingView binding_view;   ///< for kShowBind
+  ScriptTask script;          ///< for kScript, kLint, kListSites and kShowSite
   launcher::JobSpec
-      job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; for the
-            ///< others only verbose and quiet
+      job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
+            ///< for kScript; for the others only verbose and quiet
   launcher::Allocation allocation;  ///< the job's hosts; empty where there is no job
 };
 

@@ -1,5 +1,7 @@
 #include "cli/this_process.h"
 
+#include "base/text.h"
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -34,16 +36,31 @@ int allowed_cpus() {
   return count;
 }
 
-std::string own_sites_folder(const launcher::Environment& environment) {
+std::vector<std::string> config_folders(const launcher::Environment& environment, std::string_view kind) {
   const auto value_of = [&](const char* name) {
     const auto found = environment.find(name);
     return found == environment.end() ? std::string() : found->second;
   };
+  std::vector<std::string> folders;
+  const std::string below = "/ddlrun/" + std::string(kind);
   // The specification of XDG: one that is not absolute does not count.
-  if (const std::string config = value_of("XDG_CONFIG_HOME"); config.starts_with('/'))
-    return config + "/ddlrun/sites";
-  const std::string home = value_of("HOME");
-  return home.empty() ? "" : home + "/.config/ddlrun/sites";
+  if (const std::string config = value_of("XDG_CONFIG_HOME"); config.starts_with('/')) {
+    folders.push_back(config + below);
+  } else if (const std::string home = value_of("HOME"); !home.empty()) {
+    folders.push_back(home + "/.config" + below);
+  }
+  folders.push_back("/etc" + below);
+  return folders;
+}
+
+std::optional<std::string> find_in_path(const std::string& name, const launcher::Environment& environment) {
+  const auto path = environment.find("PATH");
+  for (const std::string_view folder :
+       split(path == environment.end() ? "/usr/bin:/bin" : path->second, ':')) {
+    std::string file = std::string(folder.empty() ? "." : folder) + "/" + name;
+    if (::access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file)) return file;
+  }
+  return std::nullopt;
 }
 
 Result<std::string> current_directory() {

@@ -1,7 +1,10 @@
 // What the process was given when it was started.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "launcher/plan/rank_environment.h"
@@ -18,8 +21,12 @@ launcher::Environment process_environment();
 /// CPUs that this process may run on; at least 1.
 int allowed_cpus();
 
-/// Where the user keeps own profiles of sites: ~/.config/ddlrun/sites, or below $XDG_CONFIG_HOME; "" without a home.
-std::string own_sites_folder(const launcher::Environment& environment);
+/// Where profiles ("sites") and templates ("slurm") of their own are kept: the user's, ~/.config/ddlrun/KIND or below
+/// $XDG_CONFIG_HOME, then the admin's, /etc/ddlrun/KIND. Whether they are there or not.
+std::vector<std::string> config_folders(const launcher::Environment& environment, std::string_view kind);
+
+/// What a shell would start for this name.
+std::optional<std::string> find_in_path(const std::string& name, const launcher::Environment& environment);
 
 /// Absolute; an error where the directory has been removed.
 Result<std::string> current_directory();

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -15,23 +17,54 @@ constexpr std::string_view kSuffix = ".yaml";
 
 }  // namespace
 
-SiteCatalog::SiteCatalog(std::string own_folder, ReadFile read_file)
-    : own_folder_(std::move(own_folder)), read_file_(std::move(read_file)) {}
+SiteCatalog::SiteCatalog(std::vector<std::string> folders, ReadFile read_file)
+    : folders_(std::move(folders)), read_file_(std::move(read_file)) {}
 
-Result<SiteProfile> SiteCatalog::find(const std::string& site) const {
-  const bool is_file = site.find('/') != std::string::npos || site.ends_with(kSuffix);
-  const std::string own = is_file ? site : own_folder_ + "/" + site + std::string(kSuffix);
-  if (is_file || (!own_folder_.empty() && ::access(own.c_str(), F_OK) == 0)) {
-    const auto text = read_file_(own);
-    if (!text) return fail(text.error());
-    return read_site_profile(*text, own);
+Result<SiteText> SiteCatalog::text_of(const std::string& site) const {
+  std::string own;
+  if (site.find('/') != std::string::npos || site.ends_with(kSuffix)) own = site;
+  for (const std::string& folder : folders_) {
+    const std::string file = folder + "/" + site + std::string(kSuffix);
+    if (own.empty() && ::access(file.c_str(), F_OK) == 0) own = file;
+  }
+  if (!own.empty()) {
+    auto text = read_file_(own);
+    if (!text) return fail(std::move(text.error()));
+    return SiteText{own, *std::move(text)};
   }
   for (const ShippedFile& file : shipped_files()) {
     if (file.path == std::string(kFolder) + site + std::string(kSuffix))
-      return read_site_profile(file.text, file.path);
+      return SiteText{std::string(file.path), std::string(file.text)};
   }
+  std::vector<std::string> names;
+  for (const SiteName& known : list()) names.push_back(known.name);
   return fail(ErrorCode::kInvalidArgument,
-              "there is no profile of a site '" + site + "'; there are " + join(shipped_sites(), ", "));
+              "there is no profile of a site '" + site + "'; there are " + join(names, ", "));
+}
+
+Result<SiteProfile> SiteCatalog::find(const std::string& site) const {
+  const auto text = text_of(site);
+  if (!text) return fail(text.error());
+  return read_site_profile(text->text, text->file);
+}
+
+std::vector<SiteName> SiteCatalog::list() const {
+  std::map<std::string, SiteName> known;
+  for (const std::string& folder : folders_) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      const std::filesystem::path& path = entry.path();
+      if (path.extension() == kSuffix) known.try_emplace(path.stem(), SiteName{path.stem(), "", path});
+    }
+  }
+  for (const std::string& name : shipped_sites())
+    known.try_emplace(name, SiteName{name, "", std::string(kFolder) + name + std::string(kSuffix)});
+  std::vector<SiteName> sites;
+  for (auto& [name, site] : known) {
+    if (const auto profile = find(name)) site.title = profile->title;
+    sites.push_back(std::move(site));
+  }
+  return sites;
 }
 
 std::vector<std::string> shipped_sites() {

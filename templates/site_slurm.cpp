@@ -11,6 +11,7 @@ using Kind = YamlNode::Kind;
 
 constexpr int kMostGpus = 1024;
 constexpr int kMostCpus = 8192;
+constexpr int kMostGigabytes = 1 << 20;
 constexpr std::size_t kMostItems = 1024;
 
 tl::unexpected<Error> refuse(std::string sentence) {
@@ -62,31 +63,29 @@ auto into_choice(T& target, std::initializer_list<std::pair<std::string_view, T>
 }  // namespace
 
 Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& slurm) {
-  DDL_TRY(read_fields(
-      map, file,
-      {{"account-required", into(slurm.account_required)},
-       {"partition", into(slurm.partition)},
-       {"whole-nodes", into(slurm.whole_nodes)},
-       {"gpu-request", into_choice(slurm.gpu_request, {{"gpus-per-node", GpuRequest::kGpusPerNode},
-                                                       {"gres", GpuRequest::kGres},
-                                                       {"none", GpuRequest::kNone}})},
-       {"gpu-type", into(slurm.gpu_type)},
-       {"gpus-per-node", into(slurm.gpus_per_node, 1, kMostGpus)},
-       {"task-request", into_choice(slurm.task_request, {{"ntasks-per-node", TaskRequest::kPerNode},
-                                                         {"ntasks", TaskRequest::kTotal}})},
-       {"cpus-per-task", into(slurm.cpus_per_task, 1, kMostCpus)},
-       {"memory", into(slurm.memory)},
-       {"memory-per-cpu", into(slurm.memory_per_cpu)},
-       {"distribution", into(slurm.distribution)},
-       {"mpi-types", into(slurm.mpi_types)},
-       {"gpu-choice", into_choice(slurm.gpu_choice, {{"visible-devices", GpuChoice::kVisibleDevices},
-                                                     {"gpu-bind", GpuChoice::kGpuBind}})},
-       {"gpu-bind-closest", into(slurm.gpu_bind_closest)},
-       {"directives", into(slurm.directives)}}));
-  if (!slurm.memory.empty() && !slurm.memory_per_cpu.empty())
-    return refuse(std::string(file) + ":" + std::to_string(map.line) +
-                  ": memory and memory-per-cpu: Slurm takes one of them");
-  return {};
+  const auto gpu_request = into_choice(slurm.gpu_request, {{"gpus-per-node", GpuRequest::kGpusPerNode},
+                                                           {"gres", GpuRequest::kGres},
+                                                           {"none", GpuRequest::kNone}});
+  const auto task_request = into_choice(
+      slurm.task_request, {{"ntasks-per-node", TaskRequest::kPerNode}, {"ntasks", TaskRequest::kTotal}});
+  const auto gpu_choice = into_choice(
+      slurm.gpu_choice, {{"visible-devices", GpuChoice::kVisibleDevices}, {"gpu-bind", GpuChoice::kGpuBind}});
+  return read_fields(map, file,
+                     {{"account-required", into(slurm.account_required)},
+                      {"partition", into(slurm.partition)},
+                      {"whole-nodes", into(slurm.whole_nodes)},
+                      {"gpu-request", gpu_request},
+                      {"gpu-type", into(slurm.gpu_type)},
+                      {"gpus-per-node", into(slurm.gpus_per_node, 1, kMostGpus)},
+                      {"task-request", task_request},
+                      {"cpus-per-task", into(slurm.cpus_per_task, 1, kMostCpus)},
+                      {"memory-required", into(slurm.memory_required)},
+                      {"memory-gb", into(slurm.memory_gb, 1, kMostGigabytes)},
+                      {"distribution", into(slurm.distribution)},
+                      {"mpi-types", into(slurm.mpi_types)},
+                      {"gpu-choice", gpu_choice},
+                      {"gpu-bind-closest", into(slurm.gpu_bind_closest)},
+                      {"directives", into(slurm.directives)}});
 }
 
 Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& setup) {

@@ -46,8 +46,9 @@ struct SiteSlurm {
   int gpus_per_node = 0;  ///< where no node model tells; 0: none, or unknown
   TaskRequest task_request = TaskRequest::kPerNode;
   int cpus_per_task = 0;  ///< with a rank for each GPU; 0: not published
-  std::string memory;     ///< for --mem; "" to ask for none
-  std::string memory_per_cpu;
+  bool memory_required = false;
+  int memory_gb =
+      0;  ///< of a whole node, for --mem; a job with some of its GPUs asks for their share. 0: ask for none
   std::string distribution;            ///< for srun's --distribution; "" for its own
   std::vector<std::string> mpi_types;  ///< that its srun --mpi=list names; empty: unknown
   GpuChoice gpu_choice = GpuChoice::kVisibleDevices;

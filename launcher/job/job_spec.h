@@ -21,8 +21,9 @@ enum class StdinTarget { kRank0, kAll, kNone };
 /// In which order ranks take the slots: all of a node before the next one's, or one of each node in turn.
 enum class MapBy { kSlot, kNode };
 
-/// How agents are started: this machine's forked and the others over ssh; all forked; all over ssh.
-enum class LauncherChoice { kAuto, kLocal, kSsh };
+/// How agents are started: this machine's forked and the others over ssh, or by srun in a Slurm job; all forked; all over
+/// ssh. kSrun: without agents, by one srun that starts the ranks.
+enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun };
 
 /// One job, as the user asked for it. Made by cli/ from argv, read by everybody, changed by nobody.
 struct JobSpec {

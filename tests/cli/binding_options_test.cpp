@@ -111,20 +111,20 @@ TEST_CASE("pasted text of several files is one node") {
   view.local_ranks = 2;
   view.text_files = {"rocm.txt", "lscpu.txt"};
   view.format = BindingFormat::kMapCpu;
-  CHECK(binding_report(view, {}, read_file, "").value() == "map_cpu:4,0\n");
+  CHECK(binding_report(view, {}, read_file, {}).value() == "map_cpu:4,0\n");
   view.text_files = {"none.txt"};
-  CHECK_THAT(binding_report(view, {}, read_file, "").error().message(),
+  CHECK_THAT(binding_report(view, {}, read_file, {}).error().message(),
              Catch::Contains("none.txt: there is no such file"));
   view.text_files = {"lscpu.txt"};
   view.topology_format = TopologyFormat::kText;
   view.local_ranks = 0;
-  CHECK_THAT(binding_report(view, {}, read_file, "").value(), Catch::Contains("2 NUMA nodes"));
+  CHECK_THAT(binding_report(view, {}, read_file, {}).value(), Catch::Contains("2 NUMA nodes"));
 }
 
 TEST_CASE("a site's node, with the order that it advises unless the user has another") {
   Request request = accepted({"--show-bind", "-np", "8", "--site", "frontier", "--format", "map_cpu"});
   const auto report = [&] {
-    const auto text = binding_report(request.binding_view, request.job.binding, read_file, "");
+    const auto text = binding_report(request.binding_view, request.job.binding, read_file, {});
     return text ? *text : "error: " + text.error().message();
   };
   CHECK(report() == "map_cpu:1,9,17,25,33,41,49,57\n");

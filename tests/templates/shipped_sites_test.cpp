@@ -12,7 +12,7 @@ using ddl::templates::SiteCatalog;
 namespace {
 
 ddl::templates::SiteProfile site_named(const std::string& name) {
-  auto site = SiteCatalog("", [](const std::string& path) { return ddl::read_file(path); }).find(name);
+  auto site = SiteCatalog({}, [](const std::string& path) { return ddl::read_file(path); }).find(name);
   INFO((site ? std::string() : site.error().message()));
   REQUIRE(site);
   return *std::move(site);

@@ -45,18 +45,18 @@ TEST_CASE("a name means the user's own profile first, then the shipped one; a pa
   const Folder folder;
   folder.write("lumi-g.yaml", "name: lumi-g\ntitle: mine\n");
   const std::string file = folder.write("other.yaml", "name: other\n");
-  const SiteCatalog catalog(folder.path(), file_text);
+  const SiteCatalog catalog({folder.path()}, file_text);
   REQUIRE(catalog.find("lumi-g"));
   CHECK(catalog.find("lumi-g")->title == "mine");
   REQUIRE(catalog.find("frontier"));
   CHECK(catalog.find("frontier")->title.find("Frontier") == 0);
   REQUIRE(catalog.find(file));
   CHECK(catalog.find(file)->name == "other");
-  CHECK(SiteCatalog("", file_text).find("lumi-g")->title.find("LUMI-G") == 0);
+  CHECK(SiteCatalog({}, file_text).find("lumi-g")->title.find("LUMI-G") == 0);
 }
 
 TEST_CASE("a site that nobody has, and a file that cannot be read") {
-  const SiteCatalog catalog("", file_text);
+  const SiteCatalog catalog({}, file_text);
   const auto unknown = catalog.find("lumig");
   REQUIRE_FALSE(unknown);
   CHECK_THAT(unknown.error().message(), Catch::Contains("no profile of a site 'lumig'") &&

@@ -1,0 +1,170 @@
+#include "cli/script_command.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/command_output.h"
+#include "cli/new_file.h"
+#include "cli/script_check.h"
+#include "cli/this_process.h"
+#include "cli/user_file.h"
+#include "templates/script/batch_job.h"
+#include "templates/script/script_renderer.h"
+#include "templates/script/script_templates.h"
+#include "templates/site_catalog.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using templates::SiteProfile;
+
+/// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
+constexpr std::chrono::seconds kSbatchPatience{60};
+
+templates::SiteCatalog catalog(const launcher::Environment& environment) {
+  return {config_folders(environment, "sites"), read_user_file};
+}
+
+/// As the script is to call ddlrun: by name where that finds this program, and where a site of its own will.
+std::string ddlrun_of(const ScriptTask& task, const launcher::Environment& environment) {
+  if (!task.request.ddlrun.empty()) return task.request.ddlrun;
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto named = find_in_path("ddlrun", environment);
+  if (error || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
+  return task.site.empty() || task.submits ? self.string() : "ddlrun";
+}
+
+struct Script {
+  std::string text;
+  ScriptObjections objections;
+  std::vector<std::string> notes;
+};
+
+/// The script with its warnings in it.
+Result<Script> script_of(const ScriptTask& task, const SiteProfile* site,
+                         const launcher::Environment& environment) {
+  templates::ScriptRequest request = task.request;
+  request.ddlrun = ddlrun_of(task, environment);
+  if (site != nullptr && site->rank_order != affinity::RankOrder::kGpu && !request.has_rank_order)
+    request.ddlrun_options.push_back({"--rank-order", "cpu"});
+  const auto job = templates::make_batch_job(request, site);
+  if (!job) return fail(job.error());
+  const auto found =
+      templates::find_templates(task.template_file, config_folders(environment, "slurm"), read_user_file);
+  if (!found) return fail(found.error());
+  auto text = templates::render_script(*found, request, *job, site, {});
+  if (!text) return fail(text.error());
+  Script script{*text, check_script(*text, site), job->notes};
+  if (!script.objections.warnings.empty()) {
+    text = templates::render_script(*found, request, *job, site, script.objections.warnings);
+    if (!text) return fail(text.error());
+    script.text = *text;
+  }
+  return script;
+}
+
+int hand_to_sbatch(const Script& script, const Request& request, const Console& console) {
+  const ScriptTask& task = request.script;
+  std::vector<std::string> argv = {"sbatch", task.tests_only ? "--test-only" : "--parsable"};
+  const auto said = command_output(argv, script.text, kSbatchPatience);
+  if (!said) {
+    return console.refuse({"sbatch: " + said.error().message(),
+                           "run it where Slurm's commands are, or leave " +
+                               std::string(task.tests_only ? "--test-only" : "--submit") + " away",
+                           contract::kStartFailure});
+  }
+  const std::string complaint(trim(said->err));
+  if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
+    return console.refuse({complaint.empty() ? "sbatch failed and did not say why" : complaint,
+                           "ask Slurm's staff there, or try --test-only", contract::kStartFailure});
+  }
+  if (task.tests_only) return console.print(complaint + "\n");
+  if (!complaint.empty()) console.note(complaint);
+  const std::string number(trim(said->out).substr(0, trim(said->out).find(';')));
+  if (!request.json) return console.print(number + "\n");
+  return console.print(nlohmann::json{{"job", parse_integer(number).value_or(0)}}.dump() + "\n");
+}
+
+}  // namespace
+
+int write_script(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const ScriptTask& task = request.script;
+  std::optional<SiteProfile> site;
+  if (!task.site.empty()) {
+    auto found = catalog(environment).find(task.site);
+    if (!found) return console.refuse({found.error().message(), "ddlrun --list-sites lists them"});
+    site = *std::move(found);
+  }
+  const auto script = script_of(task, site ? &*site : nullptr, environment);
+  if (!script)
+    return console.refuse({script.error().message(), "ddlrun --help lists the options of job scripts"});
+  if (!request.job.quiet) {
+    for (const std::string& note : script->notes) console.note(note);
+    for (const std::string& warning : script->objections.warnings) console.note(warning);
+  }
+  if (!script->objections.errors.empty()) {
+    const auto& errors = script->objections.errors;
+    for (std::size_t i = 0; i + 1 < errors.size(); ++i) console.note(errors[i]);
+    return console.refuse(
+        {errors.back(), "docs/reference/lint.md explains each rule; no script was written"});
+  }
+  if (!task.script_file.empty()) {
+    constexpr unsigned kExecutable = 0755;
+    const auto written = write_new_file(task.script_file, script->text, kExecutable, task.overwrites);
+    if (!written)
+      return console.refuse(
+          {written.error().message(),
+           written.error().system_errno() == EEXIST ? "--force writes over it" : "name another file with -o",
+           contract::kUsageError});
+    if (!request.job.quiet && !task.submits)
+      console.note("wrote " + task.script_file + "; submit it with: sbatch " + shell_quote(task.script_file));
+  }
+  if (task.submits || task.tests_only) return hand_to_sbatch(*script, request, console);
+  return task.script_file.empty() ? console.print(script->text) : contract::kSuccess;
+}
+
+int lint_script_file(const Request& request, const launcher::Environment& environment,
+                     const Console& console) {
+  std::optional<SiteProfile> site;
+  if (!request.script.site.empty()) {
+    auto found = catalog(environment).find(request.script.site);
+    if (!found) return console.refuse({found.error().message(), "ddlrun --list-sites lists them"});
+    site = *std::move(found);
+  }
+  const auto text = read_user_file(request.script.lint_file);
+  if (!text)
+    return console.refuse({text.error().message(), "name a script that is there", contract::kNotFound});
+  const ScriptObjections objections = check_script(*text, site ? &*site : nullptr);
+  return console.print(objections.errors.empty() ? "" : "") ? 1 : 0;
+}
+
+int list_sites(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const auto sites = catalog(environment).list();
+  nlohmann::json rows = nlohmann::json::array();
+  std::string text;
+  std::size_t width = 0;
+  for (const auto& site : sites) width = std::max(width, site.name.size());
+  for (const auto& site : sites) {
+    rows.push_back({{"name", site.name}, {"title", site.title}, {"file", site.file}});
+    text += site.name + std::string(width + 2 - site.name.size(), ' ') + site.title + "\n";
+  }
+  return console.print(request.json ? rows.dump() + "\n" : text);
+}
+
+int show_site(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const auto text = catalog(environment).text_of(request.script.site);
+  if (!text) return console.refuse({text.error().message(), "ddlrun --list-sites lists them"});
+  return console.print(text->text);
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,237 @@
+#include "templates/script/script_renderer.h"
+
+#include <algorithm>
+
+#include <kainjow/mustache.hpp>
+
+#include "base/text.h"
+#include "contract/environment.h"
+#include "contract/version.h"
+#include "templates/script/directives.h"
+
+namespace ddl::templates {
+namespace {
+
+using kainjow::mustache::data;
+using kainjow::mustache::mustache;
+using kainjow::mustache::partial;
+
+tl::unexpected<Error> refuse(std::string sentence) {
+  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
+}
+
+/// As one word of bash on one line, so that what a person reads line by line is what bash does.
+std::string bash_quote(std::string_view word) {
+  std::string quoted;
+  for (const char c : shell_quote(word)) quoted += c == '\n' ? "'$'\\n''" : std::string(1, c);
+  return quoted;
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  for (const std::string& word : words) all.push_back(bash_quote(word));
+  return join(all, " ");
+}
+
+/// [{key: text}, ...]
+data items(const char* key, const std::vector<std::string>& texts) {
+  data list{data::type::list};
+  for (const std::string& text : texts) list.push_back(data{key, text});
+  return list;
+}
+
+const char* visible_variable(affinity::GpuVendor vendor) {
+  switch (vendor) {
+    case affinity::GpuVendor::kNvidia: return contract::env::kCudaVisibleDevices;
+    case affinity::GpuVendor::kAmd: return contract::env::kRocrVisibleDevices;
+    case affinity::GpuVendor::kIntel: return contract::env::kZeAffinityMask;
+  }
+  return "";
+}
+
+/// What the templates are rendered over.
+class ScriptData {
+ public:
+  ScriptData(const ScriptRequest& request, const BatchJob& job, const SiteProfile* site)
+      : request_(request), job_(job), site_(site) {}
+
+  Result<data> make(const std::vector<std::string>& warnings) {
+    auto directives = directives_of(request_, job_, site_);
+    if (!directives) return fail(std::move(directives.error()));
+    set("ddlrun-version", std::string(contract::kVersion));
+    if (site_ != nullptr) set("site-title", site_->title.empty() ? site_->name : site_->title);
+    if (site_ != nullptr) set("site-name", site_->name);
+    set("warning", items("sentence", warnings));
+    set("directive", items("option", *directives));
+    set("num-proc", std::to_string(job_.num_proc));
+    if (job_.nodes > 0) set("nodes", std::to_string(job_.nodes));
+    if (job_.tasks_per_node > 0) set("tasks-per-node", std::to_string(job_.tasks_per_node));
+    if (job_.gpus_per_node > 0) set("gpus-per-node", std::to_string(job_.gpus_per_node));
+    if (job_.cpus_per_task > 0) set("cpus-per-task", std::to_string(job_.cpus_per_task));
+    modules();
+    environment();
+    container();
+    binding();
+    launch();
+    return std::move(data_);
+  }
+
+ private:
+  bool by_srun() const { return request_.launcher == ScriptLauncher::kSrun; }
+
+  void set(const char* key, data value) { data_.set(key, std::move(value)); }
+  void set(const char* key, const std::string& text) {
+    if (!text.empty()) data_.set(key, text);
+  }
+  void set(const char* key, bool value) {
+    data_.set(key, value ? data::type::bool_true : data::type::bool_false);
+  }
+
+  void modules() {
+    std::vector<std::string> names = site_ != nullptr ? site_->setup.modules : std::vector<std::string>();
+    names.insert(names.end(), request_.modules.begin(), request_.modules.end());
+    for (std::string& name : names) name = bash_quote(name);
+    set("has-modules", !names.empty());
+    set("module", items("name", names));
+    set("easybuild-prefix", quote_if_any(request_.easybuild_prefix));
+    set("eessi-version", quote_if_any(request_.eessi_version));
+    set("conda", quote_if_any(request_.conda));
+    set("venv", quote_if_any(request_.venv));
+    // The function that loads modules comes from the files that a login shell reads.
+    set("login-shell", !names.empty() || !request_.conda.empty());
+  }
+
+  static std::string quote_if_any(const std::string& text) { return text.empty() ? "" : bash_quote(text); }
+
+  void environment() {
+    std::vector<SiteVariable> variables =
+        site_ != nullptr ? site_->setup.variables : std::vector<SiteVariable>();
+    const auto sets = [&variables](std::string_view name) {
+      return std::any_of(variables.begin(), variables.end(),
+                         [&](const SiteVariable& v) { return v.name == name; });
+    };
+    for (const SiteVariable& own : request_.variables) {
+      std::erase_if(variables, [&](const SiteVariable& v) { return v.name == own.name; });
+      variables.push_back(own);
+    }
+    if (by_srun() && job_.cpus_per_task > 0 && !sets(contract::env::kOmpNumThreads))
+      variables.push_back({contract::env::kOmpNumThreads, std::to_string(job_.cpus_per_task)});
+    data list{data::type::list};
+    for (const auto& [name, value] : variables) {
+      data one;
+      one.set("name", name);
+      one.set("value", bash_quote(value));
+      list.push_back(one);
+    }
+    std::vector<std::string> lines = site_ != nullptr ? site_->setup.lines : std::vector<std::string>();
+    lines.insert(lines.end(), request_.setup_lines.begin(), request_.setup_lines.end());
+    set("has-environment", !variables.empty() || !lines.empty());
+    set("variable", list);
+    set("setup-line", items("line", lines));
+  }
+
+  void container() {
+    if (request_.container.empty()) return;
+    set("image", bash_quote(request_.container));
+    std::string runtime = request_.container_runtime;
+    if (runtime.empty() && site_ != nullptr) runtime = site_->setup.container_runtime;
+    set("container-runtime",
+        runtime.empty() ? std::string("\"$(command -v apptainer || command -v singularity)\"") : runtime);
+    std::vector<std::string> options;
+    if (job_.gpus_per_node > 0 && job_.gpu_vendor)
+      options.emplace_back(*job_.gpu_vendor == affinity::GpuVendor::kAmd ? "--rocm" : "--nv");
+    std::vector<std::string> binds =
+        site_ != nullptr ? site_->setup.container_binds : std::vector<std::string>();
+    binds.insert(binds.end(), request_.container_binds.begin(), request_.container_binds.end());
+    for (const std::string& bind : binds) {
+      options.emplace_back("--bind");
+      options.push_back(bash_quote(bind));
+    }
+    set("container-option", items("word", options));
+  }
+
+  bool chooses_gpus() const { return by_srun() && job_.gpus_per_node > 0 && !job_.gpus_of_ranks.empty(); }
+
+  void binding() {
+    if (job_.binding) {
+      data binding;
+      binding.set("map-cpu", job_.binding->map_cpu);
+      binding.set("mask-cpu", job_.binding->mask_cpu);
+      set("node-binding", binding);
+    }
+    const bool by_variable =
+        chooses_gpus() && job_.gpu_choice == GpuChoice::kVisibleDevices && job_.gpu_vendor;
+    set("choose-gpu", by_variable);
+    if (!by_variable) return;
+    set("visible-variable", std::string(visible_variable(*job_.gpu_vendor)));
+    set("gpus-of-ranks", join(job_.gpus_of_ranks, " "));
+  }
+
+  void launch() {
+    set("by-ddlrun", !by_srun());
+    set("by-srun", by_srun());
+    set("ddlrun", bash_quote(request_.ddlrun));
+    set("command", quoted(request_.command));
+    std::vector<std::string> groups;
+    const auto& options = by_srun() ? srun_options() : request_.ddlrun_options;
+    for (const auto& words : options) groups.push_back(quoted(words));
+    set("has-launch-options", !groups.empty());
+    set("launch-option", items("words", groups));
+  }
+
+  std::vector<std::vector<std::string>> srun_options() const {
+    std::vector<std::vector<std::string>> options;
+    options.push_back({"--mpi=" + job_.mpi_type});
+    if (job_.cpus_per_task > 0) options.push_back({"--cpus-per-task=" + std::to_string(job_.cpus_per_task)});
+    options.push_back({"--cpu-bind=" + (job_.binding ? job_.binding->mask_cpu : "cores")});
+    if (site_ != nullptr && !site_->slurm.distribution.empty())
+      options.push_back({"--distribution=" + site_->slurm.distribution});
+    if (chooses_gpus() && job_.gpu_choice == GpuChoice::kGpuBind)
+      options.push_back({"--gpu-bind=" + job_.gpu_bind, "--gres-flags=allow-task-sharing"});
+    for (const std::string& option : request_.srun_options) options.push_back({option});
+    return options;
+  }
+
+  const ScriptRequest& request_;
+  const BatchJob& job_;
+  const SiteProfile* site_;
+  data data_;
+};
+
+/// Sections and partials that hold nothing leave empty lines, two of which in a row nobody wants.
+std::string with_single_blanks(const std::string& text) {
+  std::string kept;
+  bool was_blank = false;
+  for (const std::string_view line : split(trim(text), '\n')) {
+    if (!(line.empty() && was_blank)) kept += std::string(line) + "\n";
+    was_blank = line.empty();
+  }
+  return kept;
+}
+
+Status check_template(const TemplateText& one) {
+  const mustache parsed{one.text};
+  if (!parsed.is_valid()) return refuse(one.file + ": " + parsed.error_message());
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> render_script(const ScriptTemplates& templates, const ScriptRequest& request,
+                                  const BatchJob& job, const SiteProfile* site,
+                                  const std::vector<std::string>& warnings) {
+  DDL_TRY(check_template(templates.frame));
+  for (const auto& [name, text] : templates.partials) DDL_TRY(check_template(text));
+  auto values = ScriptData(request, job, site).make(warnings);
+  if (!values) return fail(std::move(values.error()));
+  for (const auto& [name, text] : templates.partials)
+    values->set(name, partial{[&text = text.text] { return text; }});
+  mustache frame{templates.frame.text};
+  // A shell's quotes are made by us, and nothing here is HTML.
+  frame.set_custom_escape([](const std::string& text) { return text; });
+  std::string text = frame.render(*values);
+  if (!frame.is_valid()) return refuse(templates.frame.file + ": " + frame.error_message());
+  return with_single_blanks(text);
+}
+
+}  // namespace ddl::templates
