@@ -137,7 +137,7 @@ constexpr OptionEntry kTable[] = {
     {kContainerRuntime, kScripts, "--container-runtime", "NAME", "apptainer or singularity"},
     {kGpuChoice, kScripts, "--gpu-choice", "WAY",
      "with --launcher srun: visible-devices or gpu-bind (default: the site's)"},
-    {kMpiType, kScripts, "--mpi-type", "TYPE", "for srun's --mpi= (default: pmix, or what the site has)"},
+    {kMpiType, kScripts, "--mpi-type", "TYPE", "for srun's --mpi= (default: what the site has)"},
     {kTemplate, kScripts, "--template", "FILE", "a frame of your own for the script"},
     {kScriptFile, kScripts, "-o,--script-file", "FILE", "write the script there"},
     {kForce, kScripts, "--force", "", "also over a file that is there"},

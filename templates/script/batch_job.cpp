@@ -104,35 +104,44 @@ class JobMaker {
   int ranks_per_gpu() const { return std::max(request_.binding.ranks_per_gpu, 1); }
   int gpus_per_rank() const { return std::max(request_.binding.gpus_per_rank, 1); }
 
+  bool has_whole_nodes() const {
+    return request_.exclusive || (site_ != nullptr && site_->slurm.whole_nodes);
+  }
+
   void gpus() {
     if (request_.gpus_per_node) {
-      job_.gpus_per_node = *request_.gpus_per_node;
+      job_.gpus_per_node = used_gpus_ = *request_.gpus_per_node;
       return;
     }
     const bool has_gpus = site_ != nullptr && site_->slurm.gpu_request != GpuRequest::kNone;
     if (!has_gpus || job_.tasks_per_node == 0) return;
-    const int wanted = divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
-    job_.gpus_per_node = site_gpus() > 0 ? std::min(wanted, site_gpus()) : wanted;
+    used_gpus_ = divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
+    if (site_gpus() > 0) used_gpus_ = std::min(used_gpus_, site_gpus());
+    // Of a whole node all, so that the plan's are among them.
+    job_.gpus_per_node = has_whole_nodes() && site_gpus() > 0 ? site_gpus() : used_gpus_;
   }
 
+  /// What is published is a rank's or the node's; ranks that share GPUs part what belongs to these.
   void cpus() {
+    const int ranks = job_.tasks_per_node;
     int& cpus = job_.cpus_per_task;
-    if (request_.binding.cores_per_rank > 0) {
-      cpus = request_.binding.cores_per_rank;
+    cpus = request_.binding.cores_per_rank;
+    if (cpus > 0 || site_ == nullptr || ranks == 0) return;
+    if (site_->slurm.cpus_per_task > 0) {
+      cpus = site_->slurm.cpus_per_task * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks;
+    } else if (const auto topology = node_topology()) {
+      const int cores = static_cast<int>(affinity::usable_cores(*topology, request_.binding).cores.size());
+      cpus = (used_gpus_ > 0 && site_gpus() > 0 ? cores / site_gpus() * used_gpus_ : cores) / ranks;
+    } else {
       return;
     }
-    if (site_ == nullptr || job_.tasks_per_node == 0) return;
-    // What is known is a GPU's share of the node; the ranks of a node part the shares of their GPUs.
-    int share = site_->slurm.cpus_per_task;
-    const int node_gpus = site_gpus();
-    if (share == 0 && site_->node) {
-      const auto topology = affinity::topology_of_model(*site_->node, site_->name);
-      if (topology)
-        share = static_cast<int>(affinity::usable_cores(*topology, request_.binding).cores.size()) /
-                std::max(node_gpus, 1);
-    }
-    const int shares = node_gpus > 0 ? std::max(job_.gpus_per_node, 1) : 1;
-    cpus = std::max(share * shares / job_.tasks_per_node, share > 0 ? 1 : 0);
+    cpus = std::max(cpus, 1);
+  }
+
+  std::optional<affinity::Topology> node_topology() const {
+    if (site_ == nullptr || !site_->node) return std::nullopt;
+    auto topology = affinity::topology_of_model(*site_->node, site_->name);
+    return topology ? std::optional(*std::move(topology)) : std::nullopt;
   }
 
   Status memory() {
@@ -151,15 +160,21 @@ class JobMaker {
 
   void mpi_type() {
     job_.mpi_type = request_.mpi_type;
-    if (!job_.mpi_type.empty()) return;
+    if (!by_srun() || !job_.mpi_type.empty()) return;
     const auto known = site_ != nullptr ? site_->slurm.mpi_types : std::vector<std::string>();
-    const bool has_pmix = known.empty() || std::find(known.begin(), known.end(), "pmix") != known.end();
+    if (known.empty()) {
+      job_.notes.emplace_back(
+          "which kinds of MPI the srun there knows is not known here, so the script leaves it to the site's "
+          "default; if "
+          "srun --mpi=list shows pmix: --mpi-type pmix");
+      return;
+    }
+    const bool has_pmix = std::find(known.begin(), known.end(), "pmix") != known.end();
     job_.mpi_type = has_pmix ? "pmix" : known.front();
-    if (!has_pmix && by_srun())
+    if (!has_pmix)
       job_.notes.push_back("srun of " + site_->name +
-                           " has no PMIx, so ranks of libddl find each other there only "
-                           "under ddlrun; the script says --mpi=" +
-                           job_.mpi_type);
+                           " has no PMIx, so ranks of libddl find each other there only " +
+                           "under ddlrun; the script says --mpi=" + job_.mpi_type);
   }
 
   Status binding() {
@@ -205,13 +220,11 @@ class JobMaker {
   }
 
   Status bind(std::vector<std::vector<int>>& gpus_by_rank) {
-    if (site_ == nullptr || !site_->node || job_.tasks_per_node == 0) return {};
-    if (!site_->slurm.whole_nodes && !request_.exclusive) return {};
+    const auto topology = node_topology();
+    if (!topology || job_.tasks_per_node == 0 || !has_whole_nodes()) return {};
     if (request_.binding.bind_to == affinity::BindTo::kNone) return {};
     affinity::BindingPolicy policy = request_.binding;
     if (!request_.has_rank_order) policy.rank_order = site_->rank_order;
-    const auto topology = affinity::topology_of_model(*site_->node, site_->name);
-    if (!topology) return fail(topology.error());
     const auto plan = affinity::plan_binding(*topology, policy, job_.tasks_per_node);
     if (!plan) return refuse("on the nodes of " + site_->name + ": " + plan.error().message());
     BatchBinding& binding = job_.binding.emplace();
@@ -237,6 +250,7 @@ class JobMaker {
   const ScriptRequest& request_;
   const SiteProfile* site_;
   BatchJob job_;
+  int used_gpus_ = 0;  // of each node, by its ranks
 };
 
 }  // namespace

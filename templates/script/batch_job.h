@@ -27,7 +27,7 @@ struct BatchJob {
   std::string partition;
   std::string job_name;
   std::string output;
-  std::string mpi_type;  ///< for srun
+  std::string mpi_type;  ///< for srun; "" for its own default
   GpuChoice gpu_choice = GpuChoice::kVisibleDevices;
   std::optional<affinity::GpuVendor> gpu_vendor;
   std::vector<std::string> gpus_of_ranks;  ///< by local rank: "3", "0,1"; empty without GPUs

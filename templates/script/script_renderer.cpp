@@ -181,7 +181,7 @@ class ScriptData {
 
   std::vector<std::vector<std::string>> srun_options() const {
     std::vector<std::vector<std::string>> options;
-    options.push_back({"--mpi=" + job_.mpi_type});
+    if (!job_.mpi_type.empty()) options.push_back({"--mpi=" + job_.mpi_type});
     if (job_.cpus_per_task > 0) options.push_back({"--cpus-per-task=" + std::to_string(job_.cpus_per_task)});
     options.push_back({"--cpu-bind=" + (job_.binding ? job_.binding->mask_cpu : "cores")});
     if (site_ != nullptr && !site_->slurm.distribution.empty())

@@ -1,0 +1,398 @@
+// ddlrun --slurm: the scripts that it writes.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "cli/program_run.h"
+#include "contract/version.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using Catch::Matchers::Contains;
+using ddl::test::ProgramRun;
+using ddl::test::ProgramSetup;
+using ddl::test::run_program;
+using ddl::test::TemporaryDirectory;
+using Words = std::vector<std::string>;
+
+namespace {
+
+ProgramRun slurm(Words words, const std::string& directory = "") {
+  ProgramSetup setup;
+  setup.argv = {DDLRUN_PATH, "--slurm"};
+  setup.argv.insert(setup.argv.end(), words.begin(), words.end());
+  setup.environment = {"HOME=/nonexistent", "XDG_CONFIG_HOME="};
+  setup.directory = directory;
+  return run_program(setup);
+}
+
+ProgramRun run_here(Words argv, const std::string& directory = "") {
+  ProgramSetup setup;
+  setup.argv = std::move(argv);
+  setup.directory = directory;
+  return run_program(setup);
+}
+
+std::string script(Words words) {
+  const ProgramRun written = slurm(std::move(words));
+  INFO(written.err);
+  REQUIRE(written.exit_code == 0);
+  return written.out;
+}
+
+struct Golden {
+  std::string name;
+  Words words;
+};
+
+/// A script for every site, by ddlrun and by srun, and one that uses everything else.
+std::vector<Golden> goldens() {
+  const Words usual = {"-np", "8", "--nodes", "2", "--time", "30:00"};
+  const std::vector<std::pair<std::string, Words>> sites = {
+      {"alps-gh200", {"--account", "a123"}},
+      {"brown-oscar", {"--partition", "gpu"}},
+      {"frontier", {"--account", "ABC123"}},
+      {"generic-cpu", {}},
+      {"generic-gpu", {}},
+      {"juwels-booster", {"--account", "budget"}},
+      {"lumi-g", {"--account", "project_465000485"}},
+      {"nris-olivia", {"--account", "NN1234K", "--module", "NCCL/2.26.6-GCCcore-14.2.0-CUDA-12.8.0"}},
+      {"nris-saga",
+       {"--account", "NN1234K", "--mem-per-cpu", "8G", "--easybuild-prefix",
+        "/cluster/projects/NN1234K/EasyBuild", "--module",
+        "Horovod/0.28.1-foss-2022a-CUDA-11.7.0-TensorFlow-2.11.0"}},
+      {"perlmutter-gpu", {"--account", "m1234_g"}},
+      {"zih-alpha",
+       {"--module", "release/23.04", "--module", "Horovod/0.28.1-CUDA-11.7.0-TensorFlow-2.11.0"}},
+      {"zih-power9", {"--mem", "250G"}},
+  };
+  std::vector<Golden> all;
+  for (const auto& [site, own] : sites) {
+    for (const std::string launcher : {"ddlrun", "srun"}) {
+      Golden one{site + "-" + launcher, {"--site", site}};
+      one.words.insert(one.words.end(), usual.begin(), usual.end());
+      one.words.insert(one.words.end(), own.begin(), own.end());
+      if (launcher == "srun") {
+        one.words.insert(one.words.end(), {"--launcher", "srun"});
+      } else {
+        one.words.insert(one.words.end(), {"--remote-path", "ddlrun"});
+      }
+      one.words.insert(one.words.end(), {"--", "python", "train.py", "--epochs", "3"});
+      all.push_back(std::move(one));
+    }
+  }
+  all.push_back({"lumi-g-whole-node",
+                 {"--site", "lumi-g", "-np", "16", "--account", "project_465", "--time", "30:00",
+                  "--remote-path", "ddlrun", "--", "python", "train.py"}});
+  all.push_back({"lumi-g-whole-node-srun",
+                 {"--site", "lumi-g", "-np", "16", "--account", "project_465", "--time", "30:00",
+                  "--launcher", "srun", "--", "python", "train.py"}});
+  all.push_back(
+      {"lumi-g-whole-node-srun-variable",
+       {"--site", "lumi-g", "-np", "16", "--account", "project_465", "--time", "30:00", "--launcher", "srun",
+        "--gpu-choice", "visible-devices", "--container", "/appl/pytorch.sif", "--", "python", "train.py"}});
+  all.push_back({"everything",
+                 {"-np",
+                  "4",
+                  "--job-name",
+                  "a long name",
+                  "--account",
+                  "p",
+                  "--partition",
+                  "q",
+                  "--qos",
+                  "high",
+                  "--nodes",
+                  "2",
+                  "--gpus-per-node",
+                  "2",
+                  "--mem-per-gpu",
+                  "32G",
+                  "--time",
+                  "1-12:00:00",
+                  "--exclusive",
+                  "--constraint",
+                  "a100&nvlink",
+                  "--dependency",
+                  "afterok:4711",
+                  "--array",
+                  "0-9%4",
+                  "--requeue",
+                  "--signal",
+                  "USR2@120",
+                  "--error",
+                  "%x-%j.err",
+                  "--mail-user",
+                  "me@example.org",
+                  "--mail-type",
+                  "END,FAIL",
+                  "--sbatch=--licenses=matlab:1",
+                  "--module",
+                  "GCC/12.3.0",
+                  "--easybuild-prefix",
+                  "/projects/my modules",
+                  "--eessi",
+                  "2023.06",
+                  "--conda",
+                  "torch",
+                  "--setup",
+                  "ulimit -c 0",
+                  "--container",
+                  "image.sif",
+                  "--container-bind",
+                  "/scratch",
+                  "--container-bind",
+                  "/my data:/data",
+                  "-x",
+                  "LR=0.1",
+                  "-x",
+                  "TOKEN",
+                  "--bind-to",
+                  "numa",
+                  "--cores-per-rank",
+                  "4",
+                  "--timeout",
+                  "3600",
+                  "--output-filename",
+                  "logs",
+                  "--tag-output",
+                  "--remote-path",
+                  "/opt/ddl/bin/ddlrun",
+                  "--",
+                  "python",
+                  "train.py",
+                  "--name",
+                  "it's \"me\" & more",
+                  "two\nlines"}});
+  return all;
+}
+
+std::string golden_file(const std::string& name) {
+  return std::string(DDL_SOURCE_DIR) + "/tests/cli/scripts/" + name + ".sh";
+}
+
+/// The version changes with every release, and no golden script shall.
+std::string without_version(std::string text) {
+  const std::string version = "ddlrun " + std::string(ddl::contract::kVersion);
+  const std::size_t at = text.find(version);
+  if (at != std::string::npos) text.replace(at, version.size(), "ddlrun VERSION");
+  return text;
+}
+
+bool has_command(const std::string& name) {
+  for (const auto folder : ddl::split(std::getenv("PATH"), ':')) {
+    if (::access((std::string(folder) + "/" + name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("scripts are as they were when somebody last looked at them") {
+  // To take new ones over: DDL_WRITE_GOLDEN=1, and look at the difference.
+  const bool writes = std::getenv("DDL_WRITE_GOLDEN") != nullptr;
+  for (const Golden& golden : goldens()) {
+    INFO(golden.name);
+    const std::string text = without_version(script(golden.words));
+    if (writes) std::ofstream(golden_file(golden.name)) << text;
+    const auto kept = ddl::read_file(golden_file(golden.name));
+    REQUIRE(kept);
+    CHECK(text == *kept);
+  }
+}
+
+TEST_CASE("no golden script is there that nobody writes") {
+  const auto all = goldens();
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(DDL_SOURCE_DIR) + "/tests/cli/scripts")) {
+    INFO(entry.path());
+    CHECK(std::any_of(all.begin(), all.end(),
+                      [&](const Golden& one) { return one.name == entry.path().stem(); }));
+  }
+}
+
+TEST_CASE("bash and shellcheck find nothing in them") {
+  Words files;
+  for (const Golden& golden : goldens()) files.push_back(golden_file(golden.name));
+  for (const std::string& file : files) {
+    const ProgramRun parsed = run_here({"/bin/bash", "-n", file});
+    INFO(file << ": " << parsed.err);
+    CHECK(parsed.exit_code == 0);
+  }
+  if (!has_command("shellcheck")) {
+    WARN("shellcheck is not installed: nothing was checked by it");
+    CHECK(std::getenv("CI") == nullptr);
+    return;
+  }
+  // SC1091: what a script sources is on the cluster.
+  Words words = {"/usr/bin/env", "shellcheck", "-e", "SC1091"};
+  words.insert(words.end(), files.begin(), files.end());
+  const ProgramRun checked = run_here(words);
+  INFO(checked.out);
+  CHECK(checked.exit_code == 0);
+}
+
+TEST_CASE("LUMI-G's script carries the site's masks, and both ways of giving GPUs") {
+  const std::string kMasks =
+      "mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,"
+      "0xfe0000000000";
+  const Words lumi = {"--site", "lumi-g", "-np", "8", "--account", "p"};
+  const auto with = [&](Words more) {
+    Words words = lumi;
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", "./train"});
+    return script(words);
+  };
+  CHECK_THAT(with({}), Contains("map_cpu:49,57,17,25,1,9,33,41") && Contains(kMasks));
+  const std::string bound = with({"--launcher", "srun"});
+  CHECK_THAT(bound, Contains("--cpu-bind=" + kMasks) && Contains("--gpu-bind=map:0,1,2,3,4,5,6,7") &&
+                        Contains("--gres-flags=allow-task-sharing") && !Contains("ROCR_VISIBLE_DEVICES"));
+  const std::string chosen = with({"--launcher", "srun", "--gpu-choice", "visible-devices"});
+  CHECK_THAT(chosen, Contains("--cpu-bind=" + kMasks) && Contains("ROCR_VISIBLE_DEVICES") &&
+                         Contains("exec \"$@\"") && !Contains("--gpu-bind"));
+}
+
+TEST_CASE("every word of the command survives the script") {
+  const TemporaryDirectory folder;
+  const std::string echo = folder.path() + "/echo_words";
+  std::ofstream(echo) << "#!/bin/sh\nprintf '%s\\0' \"$@\"\n";
+  REQUIRE(::chmod(echo.c_str(), 0755) == 0);
+  const std::string alphabet = "ab \t\n'\"\\$`!*?[]{}()<>|&;#~%=,-\x01\xc3\xa9";
+  std::mt19937 random(20261122);
+  for (int round = 0; round < 60; ++round) {
+    Words words;
+    for (std::size_t i = 0; i <= random() % 5; ++i) {
+      std::string word;
+      for (std::size_t c = 0; c < random() % 12; ++c) word += alphabet[random() % alphabet.size()];
+      words.push_back(word);
+    }
+    Words asked = {"-np", "3", "--remote-path", echo, "--", "./a"};
+    asked.insert(asked.end(), words.begin(), words.end());
+    const std::string file = folder.path() + "/job.sh";
+    std::ofstream(file, std::ios::trunc) << script(asked);
+    const ProgramRun ran = run_here({"/bin/bash", file}, folder.path());
+    std::string expected;
+    Words passed = {"-np", "3", "--", "./a"};
+    passed.insert(passed.end(), words.begin(), words.end());
+    for (const std::string& word : passed) expected += word + '\0';
+    INFO(*ddl::read_file(file));
+    REQUIRE(ran.exit_code == 0);
+    REQUIRE(ran.out == expected);
+  }
+}
+
+TEST_CASE("what ddlrun was told by a configuration file ends up in the script") {
+  const TemporaryDirectory folder;
+  std::ofstream(folder.path() + "/job.yaml")
+      << "num-proc: 4\ntimeout: 90\nbind-to: none\naccount: p1\nx: [A=1]\n";
+  const std::string text = script(
+      {"--config-file", folder.path() + "/job.yaml", "--account", "p2", "--remote-path", "ddlrun", "./a"});
+  CHECK_THAT(text, Contains("#SBATCH --account=p2\n") && Contains("-np 4") && Contains("--timeout 90") &&
+                       Contains("--bind-to none") && Contains("-x A=1"));
+}
+
+TEST_CASE("-o writes an executable file, and never over one that is there unless told to") {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() + "/job.sh";
+  ProgramRun written = slurm({"-np", "2", "-o", file, "./a"});
+  CHECK(written.exit_code == 0);
+  CHECK(written.out.empty());
+  CHECK_THAT(written.err, Contains("sbatch " + file));
+  struct stat status {};
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0111) != 0);
+  const std::string first = *ddl::read_file(file);
+  written = slurm({"-np", "3", "-o", file, "./a"});
+  CHECK(written.exit_code == 2);
+  CHECK_THAT(written.err, Contains("File exists") && Contains("--force"));
+  CHECK(*ddl::read_file(file) == first);
+  CHECK(slurm({"-np", "3", "-o", file, "--force", "./a"}).exit_code == 0);
+  CHECK_THAT(*ddl::read_file(file), Contains("--ntasks=3"));
+  CHECK(slurm({"-np", "2", "-o", "/nonexistent/job.sh", "./a"}).exit_code == 2);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a template of one's own, a partial of one's own, and what is wrong in them") {
+  const TemporaryDirectory folder;
+  const std::string frame = folder.path() + "/frame.sh";
+  std::ofstream(frame) << "#!/bin/sh\n# {{num-proc}} ranks\n{{> directives}}\n{{> launch}}\n";
+  CHECK_THAT(script({"-np", "2", "--template", frame, "--remote-path", "ddlrun", "./a"}),
+             Catch::StartsWith("#!/bin/sh\n# 2 ranks\n#SBATCH") && Contains("exec ddlrun -np 2 -- ./a\n"));
+  std::ofstream(frame) << "#!/bin/sh\n{{#directive}}\n";
+  const ProgramRun broken = slurm({"-np", "2", "--template", frame, "./a"});
+  CHECK(broken.exit_code == 2);
+  CHECK_THAT(broken.err, Contains(frame));
+
+  std::filesystem::create_directories(folder.path() + "/ddlrun/slurm");
+  std::ofstream(folder.path() + "/ddlrun/slurm/modules.mustache") << "\nmodule purge\n";
+  ProgramSetup setup;
+  setup.argv = {DDLRUN_PATH, "--slurm", "-np", "2", "./a"};
+  setup.environment = {"XDG_CONFIG_HOME=" + folder.path()};
+  CHECK_THAT(run_program(setup).out, Contains("\nmodule purge\n"));
+}
+
+TEST_CASE("what a script cannot have is refused, with what to do") {
+  const std::vector<std::pair<Words, std::string>> kRefused = {
+      {{"./a"}, "how many ranks is not known"},
+      {{"-np", "2"}, "no command was given"},
+      {{"-np", "9", "--nodes", "2", "--ranks-per-node", "4", "./a"},
+       "-np 9 is more than 2 nodes of 4 ranks hold"},
+      {{"-np", "1", "--nodes", "2", "./a"}, "--nodes 2 is more than the 1 rank"},
+      {{"-np", "9", "--nodes", "2", "--launcher", "srun", "./a"}, "do not part evenly"},
+      {{"-np", "2", "-H", "a:2", "./a"}, "-H/--hosts has no place in a job script"},
+      {{"-np", "2", "--dry-run", "./a"}, "--dry-run has no place in a job script"},
+      {{"-np", "2", "--launcher", "ssh", "./a"}, "no place in a job script"},
+      {{"-np", "2", "--launcher", "srun", "--timeout", "3", "./a"},
+       "--timeout is what ddlrun does, and srun cannot"},
+      {{"-np", "2", "--mpi-type", "pmix", "./a"}, "--mpi-type belongs to --launcher srun"},
+      {{"-np", "2", "--mem", "1G", "--mem-per-cpu", "1G", "./a"}, "--mem-per-cpu"},
+      {{"-np", "2", "--site", "atlantis", "./a"}, "there is no profile of a site 'atlantis'"},
+      {{"-np", "2", "--site", "lumi-g", "./a"}, "--account PROJECT"},
+      {{"-np", "2", "--site", "nris-saga", "--account", "p", "./a"}, "--mem-per-cpu 4G"},
+      {{"-np", "2", "--job-name", "a\nb", "./a"}, "several lines"},
+      {{"-np", "2", "--sbatch", "licenses=x", "./a"}, "--sbatch=--licenses=x"},
+      {{"-np", "2", "--container-bind", "/x", "./a"}, "--container-bind belongs to --container"},
+      {{"-np", "2", "--force", "./a"}, "--force belongs to -o"},
+      {{"-np", "2", "--template", "/nonexistent", "./a"}, "/nonexistent"},
+  };
+  for (const auto& [words, said] : kRefused) {
+    const ProgramRun refused = slurm(words);
+    INFO(said);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.out.empty());
+    CHECK_THAT(refused.err, Contains(said));
+  }
+}
+
+TEST_CASE("an option of job scripts without --slurm is refused, and kept for later in a configuration file") {
+  const ProgramRun refused = run_here({DDLRUN_PATH, "-np", "1", "--account", "p", "/bin/true"});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("-A/--account belongs to --slurm"));
+  const TemporaryDirectory folder;
+  std::ofstream(folder.path() + "/job.yaml") << "account: p\nnum-proc: 1\n";
+  CHECK(run_here({DDLRUN_PATH, "--config-file", folder.path() + "/job.yaml", "/bin/true"}).exit_code == 0);
+}
+
+TEST_CASE("sites can be listed and shown, one's own among them") {
+  const TemporaryDirectory folder;
+  std::filesystem::create_directories(folder.path() + "/ddlrun/sites");
+  std::ofstream(folder.path() + "/ddlrun/sites/ours.yaml") << "name: ours\ntitle: Our own\n";
+  ProgramSetup setup;
+  setup.environment = {"XDG_CONFIG_HOME=" + folder.path()};
+  setup.argv = {DDLRUN_PATH, "--list-sites"};
+  const ProgramRun listed = run_program(setup);
+  CHECK_THAT(listed.out, Contains("lumi-g ") && Contains("ours ") && Contains("Our own"));
+  setup.argv = {DDLRUN_PATH, "--show-site", "ours"};
+  CHECK(run_program(setup).out == "name: ours\ntitle: Our own\n");
+  setup.argv = {DDLRUN_PATH, "--show-site", "lumi-g"};
+  CHECK_THAT(run_program(setup).out, Contains("standard-g"));
+  setup.argv = {DDLRUN_PATH, "--show-site", "atlantis"};
+  CHECK(run_program(setup).exit_code == 2);
+}

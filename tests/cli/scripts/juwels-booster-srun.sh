@@ -1,0 +1,29 @@
+#!/bin/bash
+# Written by ddlrun VERSION for JUWELS Booster at JSC, nodes with four A100.
+
+#SBATCH --job-name=train
+#SBATCH --account=budget
+#SBATCH --partition=booster
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --gres=gpu:4
+#SBATCH --cpus-per-task=12
+#SBATCH --time=30:00
+#SBATCH --output=%x-%j.out
+
+set -o errexit
+
+export OMP_NUM_THREADS=12
+
+# Where local rank 0, 1, ... of each node run:
+#   map_cpu:18,6,42,30
+#   mask_cpu:0xfc0000,0xfc0,0xfc0000000000,0xfc0000000
+
+# Local rank 0, 1, ... sees these GPUs. All of the node stay in its cgroup, so that ranks reach each other's memory.
+# shellcheck disable=SC2016 # each rank expands it
+choose_gpu='gpus=(0 1 2 3); export CUDA_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
+
+exec srun \
+  --cpus-per-task=12 \
+  --cpu-bind=mask_cpu:0xfc0000,0xfc0,0xfc0000000000,0xfc0000000 \
+  bash -c "$choose_gpu" bash python train.py --epochs 3

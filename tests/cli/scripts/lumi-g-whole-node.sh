@@ -1,0 +1,27 @@
+#!/bin/bash
+# Written by ddlrun VERSION for LUMI-G at CSC, HPE Cray EX235A.
+
+#SBATCH --job-name=train
+#SBATCH --account=project_465
+#SBATCH --partition=standard-g
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=8
+#SBATCH --gpus-per-node=8
+#SBATCH --cpus-per-task=7
+#SBATCH --time=30:00
+#SBATCH --output=%x-%j.out
+
+set -o errexit
+
+export MPICH_GPU_SUPPORT_ENABLED=1
+export MPICH_OFI_NIC_POLICY=GPU
+export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3
+export NCCL_NET_GDR_LEVEL=3
+export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
+export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
+
+# Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
+#   map_cpu:49,57,17,25,1,9,33,41
+#   mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000
+
+exec ddlrun -np 16 -- python train.py

@@ -1,0 +1,17 @@
+#!/bin/bash -l
+# Written by ddlrun VERSION for Olivia at NRIS, nodes with four Grace-Hopper.
+
+#SBATCH --job-name=train
+#SBATCH --account=NN1234K
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --gpus-per-node=4
+#SBATCH --cpus-per-task=72
+#SBATCH --time=30:00
+#SBATCH --output=%x-%j.out
+
+set -o errexit
+
+module load NCCL/2.26.6-GCCcore-14.2.0-CUDA-12.8.0
+
+exec ddlrun -np 8 -- python train.py --epochs 3

@@ -1,0 +1,26 @@
+#!/bin/bash -l
+# Written by ddlrun VERSION for Olivia at NRIS, nodes with four Grace-Hopper.
+
+#SBATCH --job-name=train
+#SBATCH --account=NN1234K
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --gpus-per-node=4
+#SBATCH --cpus-per-task=72
+#SBATCH --time=30:00
+#SBATCH --output=%x-%j.out
+
+set -o errexit
+
+module load NCCL/2.26.6-GCCcore-14.2.0-CUDA-12.8.0
+
+export OMP_NUM_THREADS=72
+
+# Local rank 0, 1, ... sees these GPUs. All of the node stay in its cgroup, so that ranks reach each other's memory.
+# shellcheck disable=SC2016 # each rank expands it
+choose_gpu='gpus=(0 1 2 3); export CUDA_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
+
+exec srun \
+  --cpus-per-task=72 \
+  --cpu-bind=cores \
+  bash -c "$choose_gpu" bash python train.py --epochs 3

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Written by ddlrun VERSION for Perlmutter at NERSC, nodes with four A100.
+
+#SBATCH --job-name=train
+#SBATCH --account=m1234_g
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --gpus-per-node=4
+#SBATCH --cpus-per-task=16
+#SBATCH --time=30:00
+#SBATCH --output=%x-%j.out
+#SBATCH --constraint=gpu
+
+set -o errexit
+
+# Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
+#   map_cpu:48,32,16,0
+#   mask_cpu:0xffff000000000000,0xffff00000000,0xffff0000,0xffff
+
+exec ddlrun -np 8 -- python train.py --epochs 3
