@@ -119,6 +119,7 @@ constexpr OptionEntry kTable[] = {
     {kDependency, kScripts, "--dependency", "JOBS", "start after others: afterok:4711"},
     {kArray, kScripts, "--array", "TASKS", "an ensemble, each member a job of its own: 0-9%4"},
     {kRequeue, kScripts, "--requeue", "", "start again after a lost node or a preemption"},
+    {kRequeueOn, kScripts, "--requeue-on", "CODE", "start again when the ranks end with this exit code"},
     {kSignal, kScripts, "--signal", "SIGNAL@SECONDS", "tell the ranks before the time is over: USR2@120"},
     {kOutput, kScripts, "--output", "PATTERN", "where the job's output goes (default: %x-%j.out)"},
     {kError, kScripts, "--error", "PATTERN", "and its errors (default: with the output)"},

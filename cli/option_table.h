@@ -63,6 +63,7 @@ enum class OptionId {
   kDependency,
   kArray,
   kRequeue,
+  kRequeueOn,
   kSignal,
   kOutput,
   kError,

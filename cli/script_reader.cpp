@@ -151,6 +151,11 @@ class ScriptReader {
     take_text(OptionId::kDependency, script().dependency);
     take_text(OptionId::kArray, script().array);
     script().requeue = has(OptionId::kRequeue);
+    constexpr int kMostCode = 255;
+    values_.take(
+        OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMostCode); },
+        script().requeue_on);
+    script().requeue = script().requeue || script().requeue_on > 0;
     take_text(OptionId::kSignal, script().signal);
     take_text(OptionId::kOutput, script().output);
     take_text(OptionId::kError, script().error);

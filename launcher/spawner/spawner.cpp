@@ -262,6 +262,8 @@ class Spawner {
   ::prctl(PR_SET_NAME, "ddl-spawner");
   // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the default back.
   std::signal(SIGTERM, SIG_IGN);
+  // A resource manager that warns a job warns every process of it: this is for the ranks.
+  for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   become_subreaper();
   const pid_t agent = ::getppid();
   bool agent_is_stopped = false;

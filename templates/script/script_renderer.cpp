@@ -168,6 +168,7 @@ class ScriptData {
   }
 
   void launch() {
+    if (request_.requeue_on > 0) set("requeue-on", std::to_string(request_.requeue_on));
     set("by-ddlrun", !by_srun());
     set("by-srun", by_srun());
     set("ddlrun", bash_quote(request_.ddlrun));

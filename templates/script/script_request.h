@@ -37,6 +37,7 @@ struct ScriptRequest {
   std::string dependency;
   std::string array;
   bool requeue = false;
+  int requeue_on = 0;  ///< the exit code with which the ranks ask to be started again; 0: none
   std::string signal;
   std::string output;
   std::string error;
