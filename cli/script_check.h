@@ -1,20 +1,18 @@
-// What speaks against a job script before anybody waits in a queue for it.
+// What speaks against a job script, for a person or a script to read.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "templates/site_profile.h"
+#include "templates/lint/lint.h"
 
 namespace ddl::cli {
 
-struct ScriptObjections {
-  std::vector<std::string> errors;  ///< sentences
-  std::vector<std::string> warnings;
-};
+/// "job.sh:7: warning: [signal-usr1] ... (sbatch(1), --signal)"; without a line: "job.sh: warning: ...".
+std::string finding_line(const templates::LintFinding& finding, const std::string& file);
+/// One line of JSON: {"file", "findings": [{"rule", "severity", "line", "sentence", "reference"}]}.
+std::string findings_json(const std::vector<templates::LintFinding>& findings, const std::string& file);
 
-/// What the rules say of the script's text. Pure. site: null where none is named.
-ScriptObjections check_script(std::string_view script, const templates::SiteProfile* site);
+bool has_error(const std::vector<templates::LintFinding>& findings);
 
 }  // namespace ddl::cli

@@ -1,0 +1,54 @@
+#include "templates/lint/lint.h"
+
+#include <algorithm>
+#include <array>
+
+#include "templates/lint/rules.h"
+
+namespace ddl::templates {
+namespace {
+
+using enum LintSeverity;
+
+constexpr std::array kRules = {
+    LintRule{"no-interpreter", kError, "sbatch(1), which refuses such a script"},
+    LintRule{"dos-line-ends", kError, "sbatch(1), which refuses such a script"},
+    LintRule{"directive-misspelt", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"directive-not-read", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"variable-in-directive", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"mem-twice", kError, "sbatch(1), --mem"},
+    LintRule{"signal-usr1", kWarning, "sbatch(1), --signal"},
+    LintRule{"requeue-open-mode", kWarning, "sbatch(1), --open-mode"},
+    LintRule{"ntasks-and-per-node", kWarning, "srun(1), --ntasks-per-node"},
+    LintRule{"cpus-per-task-on-srun", kWarning, "srun(1), --cpus-per-task"},
+    LintRule{"gpus-per-task", kWarning, "srun(1), --gpus-per-task and --gpu-bind"},
+    LintRule{"masks-on-shared-node", kWarning, "srun(1), --cpu-bind"},
+    LintRule{"exec-star", kError, "bash(1), Special Parameters"},
+    LintRule{"wrapper-file-race", kWarning,
+             "LUMI's documentation, Distribution and binding, has such a file"},
+    LintRule{"two-visible-variables", kWarning, "AMD's documentation of ROCm, GPU isolation techniques"},
+    LintRule{"too-many-cpus", kError, "sbatch(1), --cpus-per-task, and the site's profile"},
+    LintRule{"tasks-by-total", kWarning, "the site's profile, task-request"},
+    LintRule{"mpi-type", kError, "srun(1), --mpi, and the site's profile, mpi-types"},
+    LintRule{"gpu-bind-closest", kWarning, "the site's profile, gpu-bind-closest"},
+    LintRule{"needed-environment", kWarning, "the site's profile, needed; NVIDIA/nccl issue 2001"},
+};
+
+}  // namespace
+
+std::span<const LintRule> lint_rules() { return kRules; }
+
+std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site) {
+  LintContext context(script, site);
+  check_form(context);
+  check_directives(context);
+  check_steps(context);
+  check_wrappers(context);
+  if (site != nullptr) check_site(context, *site);
+  std::vector<LintFinding> findings = context.take_findings();
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const LintFinding& a, const LintFinding& b) { return a.line < b.line; });
+  return findings;
+}
+
+}  // namespace ddl::templates

@@ -1,0 +1,39 @@
+// What is likely to go wrong with a Slurm job script.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "templates/site_profile.h"
+
+namespace ddl::templates {
+
+enum class LintSeverity {
+  kWarning,  ///< it may do what was meant
+  kError,    ///< it does not start, or does something else
+};
+
+struct LintRule {
+  std::string_view name;  ///< "mem-twice"
+  LintSeverity severity = LintSeverity::kWarning;
+  std::string_view reference;  ///< who says so: "sbatch(1), --mem"
+};
+
+struct LintFinding {
+  std::string rule;
+  LintSeverity severity = LintSeverity::kWarning;
+  int line = 0;          ///< counted from 1; 0: the script as a whole
+  std::string sentence;  ///< what is wrong, and what to write instead
+  std::string reference;
+};
+
+/// All of them; docs/reference/lint.md says what each finds. Static.
+std::span<const LintRule> lint_rules();
+
+/// In the order of lines. Pure. A rule that cannot be sure of what the script does finds nothing.
+/// site: null where none is named; its rules then do not apply.
+std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site);
+
+}  // namespace ddl::templates

@@ -1,0 +1,46 @@
+// A job script taken apart: what sbatch reads of it, its commands, and those of them that are srun's.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "templates/lint/shell_commands.h"
+#include "templates/lint/slurm_options.h"
+
+namespace ddl::templates {
+
+/// One srun.
+struct ScriptStep {
+  int line = 0;
+  std::vector<ShellAssignment> environment;  ///< in front of it
+  std::vector<SlurmOption> options;
+  std::vector<std::string> program;  ///< what it starts, with arguments
+};
+
+/// A line that sbatch reads as a directive.
+struct ScriptDirectiveLine {
+  int line = 0;
+  std::string text;                      ///< what follows #SBATCH, as it stands
+  std::vector<std::string> not_options;  ///< its words that are neither options nor values
+};
+
+struct ScriptText {
+  std::string shebang;  ///< the first line if it begins with #!, without that
+  std::vector<SlurmOption> directives;
+  std::vector<ScriptDirectiveLine> directive_lines;
+  int first_command_line = 0;          ///< where sbatch stops to read directives; 0: nowhere
+  std::vector<ShellComment> comments;  ///< all of them, directives too
+  std::vector<ShellCommand> commands;
+  /// Of the shell scripts that it writes by here-documents, or feeds to a shell.
+  std::vector<ShellCommand> written_commands;
+  std::vector<ScriptStep> steps;  ///< its own, also within if and for; none from $(...)
+  std::vector<ShellAssignment>
+      assignments;                ///< its own and the written ones': NAME=, export, env and --export
+  bool is_heterogeneous = false;  ///< directives are of several components
+};
+
+/// Pure. Lines may end with "\r\n". Whatever the text is: what cannot be understood is left out.
+ScriptText read_script(std::string_view text);
+
+}  // namespace ddl::templates

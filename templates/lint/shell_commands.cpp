@@ -1,0 +1,355 @@
+#include "templates/lint/shell_commands.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ddl::templates {
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+
+// Words behind which another command begins.
+constexpr std::array<std::string_view, 10> kKeywords = {"if",    "then",  "else", "elif", "do",
+                                                        "while", "until", "!",    "{",    "time"};
+
+bool is_name_part(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && (text[0] < '0' || text[0] > '9') &&
+         std::all_of(text.begin(), text.end(), is_name_part);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, int first_line) : text_(text), line_(first_line) {}
+
+  // What begins with a word or a redirection is a command; what closes it is searched once only, so that the time
+  // stays in proportion to the text.
+  ShellText read() {
+    while (at_ < text_.size()) read_one();
+    end_command();
+    return std::move(result_);
+  }
+
+ private:
+  struct Word {
+    ShellWord word;
+    std::size_t equals = kNone;  ///< of the first unquoted one, where nothing quoted is in front of it
+  };
+  struct HereDocument {
+    std::size_t command = 0;
+    std::string end;
+    bool literal = false;
+    bool strips_tabs = false;
+  };
+
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  bool is_at(std::string_view what) const { return text_.substr(at_, what.size()) == what; }
+
+  void read_one() {
+    const char c = peek();
+    if (c == '\n') {
+      end_line();
+    } else if (c == ' ' || c == '\t' || c == '\r') {
+      ++at_;
+    } else if (is_at("\\\n")) {
+      at_ += 2;
+      ++line_;
+    } else if (c == '#') {
+      read_comment();
+    } else if (is_at("((") && command_.words.empty()) {
+      skip_arithmetic();
+    } else if (is_at("&>")) {
+      ++at_;
+      read_redirection();
+    } else if (c == '<' || c == '>') {
+      read_redirection();
+    } else if (is_operator(c)) {
+      ++at_;
+      end_command();
+    } else {
+      begin_command();
+      const int line = line_;
+      add_word(read_word(), line);
+    }
+  }
+
+  static bool is_operator(char c) { return c == ';' || c == '&' || c == '|' || c == '(' || c == ')'; }
+  static bool ends_word(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '<' || c == '>' || is_operator(c);
+  }
+
+  void end_line() {
+    end_command();
+    ++at_;
+    ++line_;
+    for (const HereDocument& document : std::exchange(here_documents_, {})) read_here_document(document);
+    line_start_ = at_;
+  }
+
+  void end_command() {
+    // Also an empty one that a here-document points to: its index has been given away.
+    const bool has_here_document =
+        !here_documents_.empty() && here_documents_.back().command == result_.commands.size();
+    if (!command_.words.empty() || !command_.assignments.empty() || !command_.outputs.empty() ||
+        has_here_document)
+      result_.commands.push_back(std::move(command_));
+    command_ = {};
+  }
+
+  void begin_command() {
+    if (command_.line == 0) command_.line = line_;
+  }
+
+  void read_comment() {
+    const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+    const std::string_view before = text_.substr(line_start_, at_ - line_start_);
+    // Behind a continued line the shell takes a comment too, but it has no line to itself that sbatch would read.
+    if (before.find_first_not_of(" \t") == kNone && command_.line == 0)
+      result_.comments.push_back({line_, !before.empty(), std::string(text_.substr(at_, end - at_))});
+    at_ = end;
+  }
+
+  /// ((i << 2)) redirects nothing.
+  void skip_arithmetic() {
+    const std::size_t line_end = std::min(text_.find('\n', at_), text_.size());
+    const std::size_t end = text_.substr(0, line_end).find("))", at_);
+    at_ = end != kNone ? end + 2 : line_end;
+  }
+
+  void read_redirection() {
+    begin_command();
+    if (is_at("<(") || is_at(">(")) {  // a process, whose name is a word
+      std::string text;
+      const std::size_t start = at_++;
+      take_parentheses();
+      text = text_.substr(start, at_ - start);
+      add_word({{std::move(text), true}, kNone}, line_);
+      return;
+    }
+    if (is_at("<<") && !is_at("<<<")) {
+      at_ += 2;
+      HereDocument document;
+      document.strips_tabs = peek() == '-';
+      if (document.strips_tabs) ++at_;
+      skip_blanks();
+      Word end = read_word();
+      document.command = result_.commands.size();
+      document.end = std::move(end.word.text);
+      document.literal = end.word.quoted;
+      here_documents_.push_back(std::move(document));
+      return;
+    }
+    const bool writes = peek() == '>';
+    while (peek() == '<' || peek() == '>' || peek() == '|') ++at_;
+    const bool to_descriptor = peek() == '&';
+    if (to_descriptor) ++at_;
+    skip_blanks();
+    Word target = read_word();
+    if (writes && !to_descriptor && !target.word.text.empty())
+      command_.outputs.push_back(std::move(target.word.text));
+  }
+
+  void skip_blanks() {
+    while (peek() == ' ' || peek() == '\t') ++at_;
+  }
+
+  void read_here_document(const HereDocument& document) {
+    ShellCommand& command = result_.commands[document.command];
+    command.here_document.clear();
+    command.here_document_line = line_;
+    while (at_ < text_.size()) {
+      const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+      std::string_view line = text_.substr(at_, end - at_);
+      at_ = std::min(end + 1, text_.size());
+      ++line_;
+      if (document.strips_tabs) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (line == document.end) return;
+      for (std::size_t i = 0; i < line.size(); ++i) {
+        const bool escapes = !document.literal && line[i] == '\\' && i + 1 < line.size() &&
+                             (line[i + 1] == '$' || line[i + 1] == '\\' || line[i + 1] == '`');
+        if (escapes) ++i;
+        command.here_document += line[i];
+      }
+      command.here_document += '\n';
+    }
+  }
+
+  void add_word(Word read, int line) {
+    std::string& text = read.word.text;
+    const bool descriptor = !read.word.quoted && (peek() == '<' || peek() == '>') && is_number(text);
+    if (descriptor) return;
+    if (command_.words.empty()) {
+      const bool keyword = !read.word.quoted && command_.assignments.empty() &&
+                           std::find(kKeywords.begin(), kKeywords.end(), text) != kKeywords.end();
+      if (keyword) return;
+      std::string_view name = std::string_view(text).substr(0, read.equals);
+      if (name.ends_with('+')) name.remove_suffix(1);
+      if (read.equals != kNone && is_name(name)) {
+        command_.assignments.push_back({std::string(name), text.substr(read.equals + 1), line});
+        return;
+      }
+    }
+    command_.words.push_back(std::move(read.word));
+  }
+
+  Word read_word() {
+    Word word;
+    std::string& text = word.word.text;
+    while (at_ < text_.size()) {
+      const char c = peek();
+      const bool array = c == '(' && word.equals != kNone && word.equals + 1 == text.size();
+      if (ends_word(c) && !array) break;
+      const std::size_t start = at_;
+      if (array) {
+        take_parentheses();
+        text += text_.substr(start, at_ - start);
+      } else if (c == '\\') {
+        ++at_;
+        if (peek() == '\n') {
+          ++at_;
+          ++line_;
+        } else if (at_ < text_.size()) {
+          text += text_[at_++];
+          word.word.quoted = true;
+        }
+      } else if (c == '\'' || is_at("$'")) {
+        at_ += c == '$' ? 2 : 1;
+        word.word.quoted = true;
+        take_single_quotes(text);
+      } else if (c == '"') {
+        ++at_;
+        word.word.quoted = true;
+        take_double_quotes(text);
+      } else if (is_at("$(")) {
+        ++at_;
+        take_parentheses();
+        text += text_.substr(start, at_ - start);
+      } else if (is_at("${") || c == '`') {
+        at_ += c == '`' ? 1 : 2;
+        take_until(c == '`' ? '`' : '}');
+        text += text_.substr(start, at_ - start);
+      } else {
+        if (c == '=' && word.equals == kNone && !word.word.quoted) word.equals = text.size();
+        text += c;
+        ++at_;
+      }
+    }
+    return word;
+  }
+
+  /// From at_ to end, with the lines in between counted.
+  void move_to(std::size_t end) {
+    line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
+                                         text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+    at_ = end;
+  }
+  /// Where the search for what closes something may end: one that has failed once is not repeated over the whole text.
+  bool is_beyond(std::size_t i) const { return i >= text_.size() || (!across_lines_ && text_[i] == '\n'); }
+  void take_rest_of_line() {
+    across_lines_ = false;
+    at_ = std::min(text_.find('\n', at_), text_.size());
+  }
+
+  void take_until(char end) {
+    std::size_t i = at_;
+    while (!is_beyond(i) && text_[i] != end) ++i;
+    if (is_beyond(i)) return take_rest_of_line();
+    move_to(i + 1);
+  }
+
+  void take_single_quotes(std::string& text) {
+    const std::size_t start = at_;
+    take_until('\'');
+    text += text_.substr(start, at_ - start);
+    if (text.ends_with('\'')) text.pop_back();
+  }
+
+  void take_double_quotes(std::string& text) {
+    std::size_t end = end_of_double_quotes(at_, nests_);
+    if (end == kNone && nests_) {
+      nests_ = false;
+      end = end_of_double_quotes(at_, false);
+    }
+    const std::size_t start = at_;
+    if (end == kNone) {
+      take_rest_of_line();
+      end = at_;
+    } else {
+      move_to(end + 1);
+    }
+    for (std::size_t i = start; i < end; ++i) {
+      if (text_[i] == '\\' && i + 1 < end) {
+        const char next = text_[i + 1];
+        if (next == '"' || next == '\\' || next == '$' || next == '`') ++i;
+      }
+      text += text_[i];
+    }
+  }
+
+  /// nests: a quote inside $(...) is of the command there.
+  std::size_t end_of_double_quotes(std::size_t i, bool nests) const {
+    int depth = 0;
+    for (; !is_beyond(i); ++i) {
+      const char c = text_[i];
+      if (c == '\\') {
+        ++i;
+      } else if (nests && c == '$' && i + 1 < text_.size() && text_[i + 1] == '(') {
+        ++depth;
+        ++i;
+      } else if (depth > 0 && c == '(') {
+        ++depth;
+      } else if (depth > 0 && c == ')') {
+        --depth;
+      } else if (depth == 0 && c == '"') {
+        return i;
+      }
+    }
+    return kNone;
+  }
+
+  /// at_ stands at the first.
+  void take_parentheses() {
+    int depth = 0;
+    char quote = '\0';
+    for (std::size_t i = at_; !is_beyond(i); ++i) {
+      const char c = text_[i];
+      if (c == '\\' && quote != '\'') {
+        ++i;
+      } else if (quote != '\0') {
+        if (c == quote) quote = '\0';
+      } else if (c == '\'' || c == '"') {
+        quote = c;
+      } else if (c == '(') {
+        ++depth;
+      } else if (c == ')' && --depth == 0) {
+        return move_to(i + 1);
+      }
+    }
+    take_rest_of_line();
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t line_start_ = 0;
+  int line_;
+  bool across_lines_ = true;
+  bool nests_ = true;
+  ShellCommand command_;
+  std::vector<HereDocument> here_documents_;  ///< whose bodies begin with the next line
+  ShellText result_;
+};
+
+}  // namespace
+
+ShellText read_shell(std::string_view text, int first_line) { return Reader(text, first_line).read(); }
+
+}  // namespace ddl::templates

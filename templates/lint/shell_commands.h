@@ -1,0 +1,50 @@
+// The simple commands of a shell script, as far as one can tell without running it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl::templates {
+
+struct ShellWord {
+  std::string text;  ///< without its quotes and backslashes; expansions such as $NAME or $(...) as they stand
+  bool quoted = false;  ///< at least a part of it
+};
+
+struct ShellAssignment {
+  std::string name;
+  std::string value;
+  int line = 0;
+};
+
+/// What stands between two of ; & | ( ) and the ends of lines, less words such as if, then and do.
+struct ShellCommand {
+  int line = 0;  ///< where it begins
+  std::vector<ShellAssignment> assignments;
+  std::vector<ShellWord> words;      ///< without redirections
+  std::vector<std::string> outputs;  ///< files that > and >> write
+  std::string here_document;         ///< its body, without the backslashes that keep $ from being expanded
+  int here_document_line = 0;        ///< the body's first; 0: there is none
+
+  bool is_named(std::string_view name) const { return !words.empty() && words.front().text == name; }
+};
+
+/// One that has its line to itself.
+struct ShellComment {
+  int line = 0;
+  bool indented = false;
+  std::string text;  ///< from its # on
+};
+
+struct ShellText {
+  std::vector<ShellCommand> commands;
+  std::vector<ShellComment> comments;
+};
+
+/// Pure, and takes time in proportion to the text's length. Not a shell: what stands in $(...) is a part of its word, and
+/// the bodies of here-documents are kept, not read. A quote or parenthesis that nothing closes ends with its line.
+/// first_line: the number of the text's first.
+ShellText read_shell(std::string_view text, int first_line = 1);
+
+}  // namespace ddl::templates

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "templates/lint/rules.h"
+
+namespace ddl::templates {
+namespace {
+
+/// Cores that jobs get times the hardware threads of each that a job can ask for.
+std::int64_t cpus_for_jobs(const LintContext& context, const affinity::NodeModel& node) {
+  const auto topology = affinity::topology_of_model(node, "the node");
+  if (!topology) return 0;
+  const auto cores = static_cast<std::int64_t>(topology->cores.size());
+  const SlurmOption* hint = context.directive("--hint");
+  const SlurmOption* threads = context.directive("--threads-per-core");
+  if (const auto asked = count_of(threads))
+    return cores * std::min<std::int64_t>(*asked, node.threads_per_core);
+  if (hint != nullptr && hint->value == "multithread") return cores * node.threads_per_core;
+  if (hint != nullptr && hint->value == "nomultithread") return cores;
+  // Sites that keep cores from jobs (Frontier, LUMI) also count a core as one CPU unless a job asks for its threads. On
+  // others Slurm's CPUs are usually the hardware threads; so many are certainly too many.
+  const bool reserves = node.reserved.first_core_per_l3 || !node.reserved.cpus.is_empty();
+  return reserves ? cores : cores * node.threads_per_core;
+}
+
+/// The fewest that some node has to run.
+std::int64_t tasks_of_a_node(const LintContext& context) {
+  const auto total = count_of(context.directive("--ntasks"));
+  if (total) {
+    // --ntasks-per-node is then only the most, and without a number of nodes Slurm takes as many as are needed.
+    const auto nodes = count_of(context.directive("--nodes"));
+    return nodes ? (*total + *nodes - 1) / *nodes : 1;
+  }
+  // It may come as "*", or as a variable: then one.
+  return context.directive("--ntasks") != nullptr
+             ? 1
+             : count_of(context.directive("--ntasks-per-node")).value_or(1);
+}
+
+void check_cpus(LintContext& context, const affinity::NodeModel& node) {
+  if (context.script().is_heterogeneous || context.directive("--overcommit") != nullptr) return;
+  const std::int64_t there = cpus_for_jobs(context, node);
+  if (there == 0) return;
+  const SlurmOption* per_task = context.directive("--cpus-per-task");
+  const SlurmOption* per_node = context.directive("--ntasks-per-node");
+  const std::int64_t tasks = tasks_of_a_node(context);
+  const std::int64_t each = count_of(per_task).value_or(1);
+  if (tasks * each > there) {
+    const SlurmOption* total = context.directive("--ntasks");
+    const SlurmOption* place = per_task != nullptr ? per_task : total != nullptr ? total : per_node;
+    context.report("too-many-cpus", place->line,
+                   counted(tasks, "task") + " with " + counted(each, "CPU") + " each need " +
+                       std::to_string(tasks * each) + " CPUs of a node, and jobs get " +
+                       std::to_string(there) + " there, so that this one never starts; ask for at most " +
+                       std::to_string(tasks > there ? there : there / tasks) +
+                       (tasks > there ? " tasks on a node" : " CPUs for each task"));
+  }
+  const SlurmOption* least = context.directive("--mincpus");
+  const auto mincpus = count_of(least);
+  if (mincpus && *mincpus > there)
+    context.report("too-many-cpus", least->line,
+                   "jobs get " + std::to_string(there) +
+                       " CPUs of a node there, so that one with --mincpus=" + least->value +
+                       " never starts; ask for at most " + std::to_string(there));
+}
+
+void check_task_request(LintContext& context, TaskRequest request) {
+  const SlurmOption* per_node = context.directive("--ntasks-per-node");
+  if (request != TaskRequest::kTotal || per_node == nullptr || context.script().is_heterogeneous) return;
+  context.report(
+      "tasks-by-total", per_node->line,
+      "this site wants the number of all tasks; write --ntasks, with --mincpus for the CPUs of a node, "
+      "instead of --ntasks-per-node");
+}
+
+void check_mpi(LintContext& context, const std::vector<std::string>& types, const std::string& value,
+               int line) {
+  const std::string type = context.resolved(value);
+  const bool is_known = std::any_of(types.begin(), types.end(), [&](const std::string& one) {
+    // pmix stands for the newest of pmix_v3 and its like.
+    return one == type || (type == "pmix" && one.starts_with("pmix_"));
+  });
+  if (is_known || type.empty() || type == "none" || type == "list" || type.find('$') != std::string::npos)
+    return;
+  context.report("mpi-type", line,
+                 "srun of this site has no MPI type " + type + "; it has " + join(types, ", "));
+}
+
+void check_mpi_types(LintContext& context, const std::vector<std::string>& types) {
+  if (types.empty()) return;
+  for (const ScriptStep& step : context.script().steps) {
+    if (const SlurmOption* mpi = find_option(step.options, "--mpi"))
+      check_mpi(context, types, mpi->value, step.line);
+  }
+  if (const ShellAssignment* mpi = context.assignment("SLURM_MPI_TYPE"))
+    check_mpi(context, types, mpi->value, mpi->line);
+}
+
+void check_closest(LintContext& context, const SiteSlurm& slurm) {
+  if (slurm.gpu_bind_closest) return;
+  const auto check = [&](std::string_view value, int line) {
+    if (value.find("closest") == std::string_view::npos) return;
+    context.report(
+        "gpu-bind-closest", line,
+        "--gpu-bind=closest gives ranks the wrong GPUs at this site; write what ddlrun --show-bind --site "
+        "prints for --cpu-bind, and choose GPUs by the rank's local id");
+  };
+  const auto check_option = [&](const SlurmOption* option) {
+    if (option != nullptr) check(option->value, option->line);
+  };
+  check_option(context.directive("--gpu-bind"));
+  for (const ScriptStep& step : context.script().steps) check_option(find_option(step.options, "--gpu-bind"));
+  if (const ShellAssignment* bind = context.assignment("SLURM_GPU_BIND")) check(bind->value, bind->line);
+}
+
+bool begins_alike(std::string_view text, std::string_view beginning) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return text.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), text.begin(),
+                                                       [&](char a, char b) { return lower(a) == lower(b); });
+}
+
+bool loads_module(const ScriptText& script, const std::string& beginning) {
+  if (beginning.empty()) return false;
+  return std::any_of(script.commands.begin(), script.commands.end(), [&](const ShellCommand& command) {
+    return (command.is_named("module") || command.is_named("ml")) &&
+           std::any_of(command.words.begin() + 1, command.words.end(),
+                       [&](const ShellWord& word) { return begins_alike(word.text, beginning); });
+  });
+}
+
+void check_needed(LintContext& context, const SiteSetup::Needed& needed) {
+  if (needed.variables.empty() || loads_module(context.script(), needed.module)) return;
+  std::vector<std::string> exports;
+  for (const SiteVariable& variable : needed.variables) {
+    if (context.assignment(variable.name) != nullptr) return;
+    exports.push_back(variable.name + "=" + shell_quote(variable.value));
+  }
+  std::string sentence =
+      needed.reason + (needed.reason.ends_with('.') ? " Write" : "; write") + " export " + join(exports, " ");
+  if (!needed.module.empty()) sentence += ", or load a module whose name begins with " + needed.module;
+  context.report("needed-environment", 0, std::move(sentence));
+}
+
+}  // namespace
+
+void check_site(LintContext& context, const SiteProfile& site) {
+  if (site.node) check_cpus(context, *site.node);
+  check_task_request(context, site.slurm.task_request);
+  check_mpi_types(context, site.slurm.mpi_types);
+  check_closest(context, site.slurm);
+  if (site.setup.needed) check_needed(context, *site.setup.needed);
+}
+
+}  // namespace ddl::templates

@@ -1,0 +1,32 @@
+// Options of sbatch and srun, with their names in the long spelling.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl::templates {
+
+struct SlurmOption {
+  std::string name;   ///< "--cpus-per-task", also for -c; a short one that neither program has stays as it is
+  std::string value;  ///< "" where there is none
+  int line = 0;       ///< that it stands on
+};
+
+enum class SlurmProgram { kSbatch, kSrun };
+
+struct SlurmOptions {
+  std::vector<SlurmOption> options;
+  std::size_t used = 0;  ///< how many of the words are options and their values
+};
+
+/// Up to the first word that is neither an option nor the value of one, or behind "--". Pure.
+SlurmOptions read_slurm_options(std::span<const std::string> words, SlurmProgram program, int line);
+
+/// The words of a line that begins with #SBATCH, which sbatch parts by rules of its own: quotes and backslashes as in a
+/// shell, and an unquoted # ends the line wherever it stands. Pure. text: what follows #SBATCH.
+std::vector<std::string> split_directive(std::string_view text);
+
+}  // namespace ddl::templates

@@ -1,0 +1,52 @@
+// Job scripts of arbitrary text. Every finding is one of a rule's, with a line that the script has, in order.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "templates/lint/lint.h"
+#include "templates/site_catalog.h"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// A shipped one, with everything that a rule looks at.
+ddl::templates::SiteProfile make_site() {
+  const ddl::templates::SiteCatalog catalog("", [](const std::string&) -> ddl::Result<std::string> {
+    return ddl::fail(ddl::ErrorCode::kNotFound, "no file");
+  });
+  auto site = catalog.find("lumi-g");
+  require(site.has_value());
+  site->slurm.mpi_types = {"cray_shasta", "pmi2"};
+  site->slurm.gpu_bind_closest = false;
+  site->slurm.task_request = ddl::templates::TaskRequest::kTotal;
+  site->setup.needed = {{{"NAME", "1"}}, "NCCL", "why"};
+  return *std::move(site);
+}
+
+void check(std::string_view text, const ddl::templates::SiteProfile* site) {
+  const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
+  const auto rules = ddl::templates::lint_rules();
+  int last = 0;
+  for (const auto& finding : ddl::templates::lint_script(text, site)) {
+    require(finding.line >= last && finding.line <= lines);
+    last = finding.line;
+    require(!finding.sentence.empty() && std::any_of(rules.begin(), rules.end(), [&](const auto& rule) {
+      return rule.name == finding.rule && rule.severity == finding.severity;
+    }));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const ddl::templates::SiteProfile kSite = make_site();
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  check(text, nullptr);
+  check(text, &kSite);
+  return 0;
+}

@@ -1,0 +1,325 @@
+// Each rule finds what it is for, on its line and in its words, and not what only looks like it.
+#include "templates/lint/lint.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/unique_fd.h"
+#include "support/catch.h"
+#include "templates/site_catalog.h"
+
+using namespace ddl::templates;
+
+namespace {
+
+SiteProfile shipped(const std::string& name) {
+  auto site = SiteCatalog("", [](const std::string& path) { return ddl::read_file(path); }).find(name);
+  REQUIRE(site);
+  return *std::move(site);
+}
+
+/// LUMI-G's node, and a Slurm of which something is to be known.
+SiteProfile strict_site() {
+  SiteProfile site = shipped("lumi-g");
+  site.slurm.mpi_types = {"cray_shasta", "pmi2", "pmix_v4"};
+  site.slurm.gpu_bind_closest = false;
+  site.slurm.task_request = TaskRequest::kTotal;
+  site.setup.needed = {{{"FI_MR_CACHE_MONITOR", "userfaultfd"}, {"NCCL_CROSS_NIC", "1"}},
+                       "NCCL",
+                       "data may be wrong without."};
+  return site;
+}
+
+/// A site of which nothing is known.
+SiteProfile plain_site() { return {}; }
+
+struct Case {
+  std::string rule;
+  int line = 0;
+  std::string sentence;  ///< a part of it
+  std::string script;    ///< that has it
+  std::string near_miss;
+  bool with_site = false;
+};
+
+const std::string kHead = "#!/bin/bash\n";
+
+std::vector<Case> cases() {
+  return {
+      {"no-interpreter", 1, "write #!/bin/bash as its first line", "#SBATCH -n 1\nsrun app\n",
+       "#! /bin/bash\nsrun app\n"},
+      {"dos-line-ends", 2, "convert it with dos2unix", "#!/bin/bash\nsrun app\r\n",
+       "#!/bin/bash\nsrun \\r app\n"},
+
+      {"directive-misspelt", 2, "takes this line for a comment", kHead + "# SBATCH --mem=5\n",
+       kHead + "# SBATCH options follow\n##SBATCH --mem=5\n"},
+      {"directive-misspelt", 2, "takes this line for a comment", kHead + "#sbatch -n 5\n",
+       kHead + "#batch -n 5\n"},
+      {"directive-misspelt", 2, "takes this line for a comment", kHead + "#SBTACH --mem=5\n",
+       kHead + "#SBATCH --mem=5\n"},
+      {"directive-misspelt", 2, "at the beginning of the line", kHead + "  #SBATCH --mem=5\n",
+       kHead + "  # --mem=5\n"},
+      {"directive-misspelt", 2, "write #SBATCH --mem=5", kHead + "#SBATCH--mem=5\n",
+       kHead + "#SBATCH\t--mem=5\n"},
+      {"directive-misspelt", 2, "comes from a document", kHead + "#SBATCH \\--job-name=hvd\n",
+       kHead + "#SBATCH --job-name=\\\"hvd\n"},
+      {"directive-misspelt", 2, "'\xe2\x80\x93mem=5' is no option", kHead + "#SBATCH \xe2\x80\x93mem=5\n",
+       kHead + "#SBATCH -n1 # \xe2\x80\x93mem=5\n#SBATCH hetjob\n"},
+      {"directive-not-read", 4, "at the first command, on line 3",
+       kHead + "#SBATCH -n 1\nmodule purge\n#SBATCH --time=5\n",
+       kHead + "#SBATCH -n 1\n\n# text\n#SBATCH --time=5\ncat > job <<EOF\n#SBATCH --time=5\nEOF\n"},
+      {"variable-in-directive", 2, "takes '$HOME/%j.out' of --output as it stands",
+       kHead + "#SBATCH -o $HOME/%j.out\n", kHead + "#SBATCH -o %x-%j.out\nexport A=$HOME\n"},
+      {"variable-in-directive", 3, "takes '~/out' of --output", kHead + "\n#SBATCH --output ~/out\n",
+       kHead + "#SBATCH --output=a~b\n"},
+
+      {"mem-twice", 3, "--mem-per-cpu stands beside --mem on line 2",
+       kHead + "#SBATCH --mem=60G\n#SBATCH --mem-per-cpu=2G\n",
+       kHead + "#SBATCH --mem=60G\n#SBATCH --mem=50G\nsrun --mem-per-cpu=2G app\n"},
+      {"mem-twice", 2, "--mem-per-gpu stands beside --mem, and", kHead + "srun --mem=5 --mem-per-gpu 5 app\n",
+       kHead + "srun --mem=5 app --mem-per-gpu 5\n"},
+      {"signal-usr1", 2, "let the program wait for SIGUSR2", kHead + "#SBATCH --signal=SIGUSR1@90\n",
+       kHead + "#SBATCH --signal=USR2@90\n"},
+      {"signal-usr1", 2, "write USR2 here", kHead + "#SBATCH --signal=R:10\n",
+       kHead + "#SBATCH --signal=B:USR1@60\n"},
+      {"requeue-open-mode", 3, "add #SBATCH --open-mode=append", kHead + "#SBATCH -n 1\n#SBATCH --requeue\n",
+       kHead + "#SBATCH --requeue\n#SBATCH --open-mode=append\n"},
+
+      {"ntasks-and-per-node", 4,
+       "--ntasks=4 of this srun wins over --ntasks-per-node=8 on line 3, which is then only the most",
+       kHead + "#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\nsrun -n 4 app\n",
+       kHead + "#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\nsrun -n 16 app\nsrun -N1 -n1 hostname\nsrun app "
+               "-n 4\n"},
+      {"ntasks-and-per-node", 2, "wins over --ntasks-per-node=2, which",
+       kHead + "if true; then srun --ntasks 3 --ntasks-per-node=2 app; fi\n",
+       kHead + "srun --ntasks 3 app\n"},
+      {"cpus-per-task-on-srun", 3, "srun does not inherit --cpus-per-task on line 2",
+       kHead + "#SBATCH -c 7\nVAR=x srun app\n",
+       kHead + "#SBATCH -c 7\nsrun -c 7 app\nsrun --cpus-per-task=$SLURM_CPUS_PER_TASK app\n"},
+      {"cpus-per-task-on-srun", 5, "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK before",
+       kHead + "#SBATCH --cpus-per-task=7\nexport OMP_NUM_THREADS=7\n\nexec srun \\\n  app -c 7\n",
+       kHead + "#SBATCH -c 7\nexport SRUN_CPUS_PER_TASK=7\nsrun app\n"},
+      {"gpus-per-task", 2, "ask for --gpus-per-node", kHead + "#SBATCH --gpus-per-task=1\nsrun app\n",
+       kHead + "#SBATCH --gpus-per-task=1\nsrun --gres-flags=allow-task-sharing app\n"},
+      {"gpus-per-task", 2, "add --gres-flags=allow-task-sharing",
+       kHead + "srun --gpus-per-task=1 --gpu-bind=closest app\n",
+       kHead + "#SBATCH --gpus-per-node=4\nsrun --gpus-per-task=1 --gpu-bind=none app\n"},
+      {"masks-on-shared-node", 3, "add #SBATCH --exclusive",
+       kHead + "CPU_BIND=\"map_cpu:49,57,17,25\"\nsrun --cpu-bind=${CPU_BIND} app\n",
+       kHead + "#SBATCH --exclusive\nsrun --cpu-bind=map_cpu:49,57 app\n"},
+      {"masks-on-shared-node", 2, "name CPUs of the whole node",
+       kHead + "export SLURM_CPU_BIND=v,mask_cpu:0xfe\n", kHead + "srun --cpu-bind=cores app map_cpu\n"},
+
+      {"exec-star", 5, "write exec \"$@\"",
+       kHead + "cat << EOF > select_gpu\n#!/bin/bash\nexport ROCR_VISIBLE_DEVICES=\\$SLURM_LOCALID\nexec "
+               "\\$*\nEOF\n",
+       kHead + "cat << EOF > select_gpu\n#!/bin/bash\nexec \"\\$@\"\nEOF\n"},
+      {"exec-star", 2, "loses their quotes", kHead + "exec nice $@\n",
+       kHead + "echo exec $*; exec bash -c \"$*\"\n"},
+      {"exec-star", 2, "loses their quotes", kHead + "echo 'exec $*' >> wrapper\n",
+       kHead + "echo 'exec \"$@\"' >> wrapper\n"},
+      {"wrapper-file-race", 2, "writes select_gpu to the same place",
+       kHead + "cat << EOF > select_gpu\n#!/bin/bash\nEOF\nchmod +x ./select_gpu\n",
+       kHead +
+           "cat << EOF > select_gpu_$SLURM_JOB_ID\n#!/bin/bash\nEOF\nchmod +x ./select_gpu_$SLURM_JOB_ID\n"},
+      {"wrapper-file-race", 3, "put $SLURM_JOB_ID into its name",
+       kHead + "cd $SLURM_SUBMIT_DIR\necho '#!/bin/bash' > $PWD/run.sh\nsrun bash run.sh app\n",
+       kHead + "cd $TMPDIR\necho '#!/bin/bash' > run.sh\nsrun bash run.sh app\n"},
+      {"two-visible-variables", 3, "HIP_VISIBLE_DEVICES is set beside ROCR_VISIBLE_DEVICES on line 2",
+       kHead + "export ROCR_VISIBLE_DEVICES=0\nHIP_VISIBLE_DEVICES=0 srun app\n",
+       kHead + "export ROCR_VISIBLE_DEVICES=0\necho HIP_VISIBLE_DEVICES=0\n"},
+
+      {"too-many-cpus", 3,
+       "8 tasks with 8 CPUs each need 64 CPUs of a node, and jobs get 56 there, so that this one never "
+       "starts; ask "
+       "for at most 7 CPUs for each task",
+       kHead + "#SBATCH --ntasks-per-node=8\n#SBATCH -c 8\n",
+       kHead + "#SBATCH --ntasks-per-node=8\n#SBATCH -c 7\n", true},
+      {"too-many-cpus", 2, "ask for at most 56 tasks on a node", kHead + "#SBATCH -N 2 -n 128\n",
+       kHead + "#SBATCH -N 2 --ntasks 112\n", true},
+      {"too-many-cpus", 2, "need 128 CPUs of a node, and jobs get 112",
+       kHead + "#SBATCH --ntasks-per-node=8 -c 16 --hint=multithread\n",
+       kHead + "#SBATCH --ntasks-per-node=8 -c 14 --threads-per-core=2\n", true},
+      {"too-many-cpus", 2, "one with --mincpus=64 never starts", kHead + "#SBATCH --mincpus=64\n",
+       kHead + "#SBATCH -n 64 -c 56\n#SBATCH --mincpus=56\n", true},
+      {"tasks-by-total", 2, "write --ntasks, with --mincpus", kHead + "#SBATCH --ntasks-per-node=4\n",
+       kHead + "#SBATCH --ntasks=4 --mincpus=8\n", true},
+      {"mpi-type", 2, "has no MPI type openmpi; it has cray_shasta, pmi2, pmix_v4",
+       kHead + "srun --mpi=openmpi app\n",
+       kHead + "srun --mpi=pmix app\nsrun --mpi pmi2 app\nsrun --mpi=none app\nsrun --mpi=$MPI app\n", true},
+      {"gpu-bind-closest", 2, "gives ranks the wrong GPUs", kHead + "srun --gpu-bind=v,closest app\n",
+       kHead + "srun --gpu-bind=map:0,1 app closest\n", true},
+      {"needed-environment", 0,
+       "data may be wrong without. Write export FI_MR_CACHE_MONITOR=userfaultfd NCCL_CROSS_NIC=1, or load a "
+       "module "
+       "whose name begins with NCCL",
+       kHead + "module load cuda\n", kHead + "module load cuda nccl/2.20\n", true},
+      {"needed-environment", 0, "data may be wrong", kHead + "echo NCCL_CROSS_NIC=1\n",
+       kHead + "export NCCL_CROSS_NIC=1\n", true},
+  };
+}
+
+std::vector<LintFinding> of_rule(std::vector<LintFinding> findings, const std::string& rule) {
+  findings.erase(std::remove_if(findings.begin(), findings.end(),
+                                [&](const LintFinding& finding) { return finding.rule != rule; }),
+                 findings.end());
+  return findings;
+}
+
+std::vector<std::string> found(std::string_view script, const SiteProfile* site) {
+  std::vector<std::string> result;
+  for (const LintFinding& finding : lint_script(script, site))
+    result.push_back(std::to_string(finding.line) + " " + finding.rule);
+  return result;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("every rule finds what it is for, and not its near miss") {
+  const SiteProfile site = strict_site();
+  for (const Case& one : cases()) {
+    INFO(one.rule << "\n" << one.script);
+    const SiteProfile* named = one.with_site ? &site : nullptr;
+    const auto findings = of_rule(lint_script(one.script, named), one.rule);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].line == one.line);
+    INFO(findings[0].sentence);
+    CHECK(findings[0].sentence.find(one.sentence) != std::string::npos);
+    const auto rules = lint_rules();
+    const auto rule =
+        std::find_if(rules.begin(), rules.end(), [&](const LintRule& r) { return r.name == one.rule; });
+    REQUIRE(rule != rules.end());
+    CHECK(findings[0].severity == rule->severity);
+    CHECK(findings[0].reference == rule->reference);
+    INFO(one.near_miss);
+    CHECK(of_rule(lint_script(one.near_miss, named), one.rule).empty());
+  }
+}
+
+TEST_CASE("every rule has a script that it finds, and a line in the reference") {
+  std::set<std::string, std::less<>> covered;
+  for (const Case& one : cases()) covered.insert(one.rule);
+  const auto reference = ddl::read_file(DDL_SOURCE_DIR "/docs/reference/lint.md");
+  REQUIRE(reference);
+  for (const LintRule& rule : lint_rules()) {
+    INFO(rule.name);
+    CHECK(covered.contains(rule.name));
+    const std::string severity = rule.severity == LintSeverity::kError ? "error" : "warning";
+    const std::size_t row = reference->find("| `" + std::string(rule.name) + "` | " + severity + " |");
+    REQUIRE(row != std::string::npos);
+    const std::string_view line = std::string_view(*reference).substr(row, reference->find('\n', row) - row);
+    CHECK(line.find(rule.reference) != std::string_view::npos);
+  }
+}
+
+TEST_CASE("rules of a site need one, and data on it") {
+  const SiteProfile plain = plain_site();
+  for (const Case& one : cases()) {
+    if (!one.with_site) continue;
+    INFO(one.script);
+    CHECK(of_rule(lint_script(one.script, nullptr), one.rule).empty());
+    CHECK(of_rule(lint_script(one.script, &plain), one.rule).empty());
+  }
+}
+
+TEST_CASE("masks are fine where jobs have their nodes to themselves") {
+  SiteProfile site = plain_site();
+  const std::string script = kHead + "srun --cpu-bind=map_cpu:1,9 app\n";
+  CHECK(found(script, &site) == Lines{"2 masks-on-shared-node"});
+  site.slurm.whole_nodes = true;
+  CHECK(found(script, &site).empty());
+}
+
+TEST_CASE(
+    "CPUs of a node that keeps none for itself are its hardware threads, unless the script says otherwise") {
+  const SiteProfile site = shipped("perlmutter-gpu");
+  const auto ask = [&](const std::string& options) {
+    return found(kHead + "#SBATCH --ntasks-per-node=4 " + options + "\n", &site);
+  };
+  CHECK(ask("-c 32").empty());
+  CHECK(ask("-c 33") == Lines{"2 too-many-cpus"});
+  CHECK(ask("-c 17 --hint=nomultithread") == Lines{"2 too-many-cpus"});
+  CHECK(ask("-c 16 --hint=nomultithread").empty());
+  CHECK(ask("-c 33 --overcommit").empty());
+}
+
+TEST_CASE("a wrapper for one GPU a rank, written in the job's directory") {
+  const std::string script = R"(#!/bin/bash -l
+#SBATCH --partition=standard-g
+#SBATCH --nodes=2
+#SBATCH --gpus-per-node=8
+#SBATCH --ntasks-per-node=8
+#SBATCH --exclusive
+
+cat << EOF > select_gpu
+#!/bin/bash
+
+export ROCR_VISIBLE_DEVICES=\$SLURM_LOCALID
+exec \$*
+EOF
+
+chmod +x ./select_gpu
+
+CPU_BIND="map_cpu:49,57,17,25,1,9,33,41"
+srun --cpu-bind=${CPU_BIND} ./select_gpu python train.py
+rm -rf ./select_gpu
+)";
+  const SiteProfile site = shipped("lumi-g");
+  const Lines expected = {"8 wrapper-file-race", "12 exec-star"};
+  const auto findings = found(script, nullptr);
+  CHECK(findings == expected);
+}
+
+TEST_CASE("a script that went through a document") {
+  const std::string script = R"(#!/bin/bash -e
+#SBATCH \--job-name=hvd
+#SBATCH \--nodes=2
+#SBATCH \--ntasks-per-node=4
+#SBATCH -o %x-%j.out
+
+N=\$SLURM_JOB_NUM_NODES
+module load Horovod/0.28.1
+srun \--mpi=pmix python train.py
+)";
+  CHECK(found(script, nullptr) ==
+        Lines{"2 directive-misspelt", "3 directive-misspelt", "4 directive-misspelt"});
+  SiteProfile site = plain_site();
+  site.slurm.mpi_types = {"cray_shasta"};
+  CHECK(of_rule(lint_script(script, &site), "mpi-type").front().line == 9);
+}
+
+TEST_CASE("a script of two steps, each of one task, whose brackets are not closed") {
+  const std::string script = R"(#!/bin/bash
+#SBATCH --mem=64000
+#SBATCH --nodes=2
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=14
+#SBATCH --gres=gpu:1
+
+function list_nodes {
+  scontrol show hostname $SLURM_NODELIST
+}
+NODE_1=$(list_nodes | awk '{print $1}' | head -n 1)
+IP_1=$(dig +short ${NODE_1}
+CONFIG='{"task": {"index": 0}, "worker": ["'"${NODE_1}"':33562"]}' srun -w ${NODE_1} -N 1 -n 1 --gres=gpu:1 python a.py &
+CONFIG='{"task": {"index": 1}}' srun --nodes=1 --ntasks=1 --gres=gpu:1 python a.py &
+wait
+)";
+  CHECK(found(script, nullptr) == Lines{"14 cpus-per-task-on-srun", "15 cpus-per-task-on-srun"});
+  SiteProfile site = plain_site();
+  site.slurm.task_request = TaskRequest::kTotal;
+  CHECK(found(script, &site) ==
+        Lines{"5 tasks-by-total", "14 cpus-per-task-on-srun", "15 cpus-per-task-on-srun"});
+}
+
+TEST_CASE("a script with nothing wrong, and no script at all") {
+  CHECK(
+      found(
+          "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=8 -c 7 --exclusive\nsrun -c 7 --mpi=cray_shasta app\n",
+          nullptr)
+          .empty());
+  CHECK(found("", nullptr) == Lines{"1 no-interpreter"});
+}

@@ -1,0 +1,84 @@
+// A shell script's commands are found, and what is no command is left alone.
+#include "templates/lint/shell_commands.h"
+
+#include "support/catch.h"
+
+using namespace ddl::templates;
+
+namespace {
+
+/// Each command as "line: word|word", with assignments in front and outputs behind.
+std::vector<std::string> commands_of(std::string_view text) {
+  std::vector<std::string> result;
+  for (const ShellCommand& command : read_shell(text).commands) {
+    std::string line = std::to_string(command.line) + ":";
+    for (const ShellAssignment& one : command.assignments) line += " " + one.name + "=" + one.value;
+    for (const ShellWord& word : command.words) line += "|" + word.text;
+    for (const std::string& file : command.outputs) line += ">" + file;
+    result.push_back(line);
+  }
+  return result;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("words are parted as a shell does") {
+  CHECK(commands_of("a 'b c' \"d \\\"e\\\"\" f\\ g") == Lines{"1:|a|b c|d \"e\"|f g"});
+  CHECK(commands_of("a x\\\n  b\nc") == Lines{"1:|a|x|b", "3:|c"});
+  CHECK(commands_of("a $(b ')' \"c)\" $(d)) ${E:-f g} `h i`") ==
+        Lines{"1:|a|$(b ')' \"c)\" $(d))|${E:-f g}|`h i`"});
+  CHECK(commands_of("a \"$(dirname \"$0\")/b\"") == Lines{"1:|a|$(dirname \"$0\")/b"});
+  CHECK(commands_of("a 'b\nc'\nd") == Lines{"1:|a|b\nc", "3:|d"});
+  const auto words = read_shell("exec \"$@\" $@").commands.front().words;
+  REQUIRE(words.size() == 3);
+  CHECK(words[1].quoted);
+  CHECK_FALSE(words[2].quoted);
+}
+
+TEST_CASE("commands end at operators, and keywords are none") {
+  CHECK(commands_of("if a; then b && c; fi; for i in 1 2; do d & done | e") ==
+        Lines{"1:|a", "1:|b", "1:|c", "1:|fi", "1:|for|i|in|1|2", "1:|d", "1:|done", "1:|e"});
+  CHECK(commands_of("f() {\n  a\n}") == Lines{"1:|f", "2:|a", "3:|}"});
+  CHECK(commands_of("((i << 2))\na $((1 << 2)) b") == Lines{"2:|a|$((1 << 2))|b"});
+}
+
+TEST_CASE("assignments stand in front of commands") {
+  CHECK(commands_of("A=1 B='2 3' c D=4\nE=(x y) F+=5") == Lines{"1: A=1 B=2 3|c|D=4", "2: E=(x y) F=5"});
+  CHECK(commands_of("'A'=1 2=3") == Lines{"1:|A=1|2=3"});
+}
+
+TEST_CASE("redirections are no words") {
+  CHECK(commands_of("a > b 2>&1 < c >> d 2> e &> f <<< g h") == Lines{"1:|a|h>b>d>e>f"});
+  CHECK(commands_of("a <(b c) d") == Lines{"1:|a|<(b c)|d"});
+}
+
+TEST_CASE("the body of a here-document is kept with its command") {
+  const ShellText text = read_shell("cat << EOF > f | b\n#!/bin/sh\nexec \\$* it's\nEOF\nc\n");
+  REQUIRE(text.commands.size() == 3);
+  CHECK(text.commands[0].here_document == "#!/bin/sh\nexec $* it's\n");
+  CHECK(text.commands[0].here_document_line == 2);
+  CHECK(text.commands[0].outputs == Lines{"f"});
+  CHECK(text.commands[2].line == 5);
+  CHECK(read_shell("a <<'E'\n\\$x\nE\n").commands[0].here_document == "\\$x\n");
+  CHECK(read_shell("a <<-E\n\tx\n\tE\n").commands[0].here_document == "x\n");
+  // Nothing ends it: it has the rest.
+  CHECK(read_shell("a <<E\nx\ny").commands[0].here_document == "x\ny\n");
+}
+
+TEST_CASE("comments that have a line to themselves") {
+  const ShellText text = read_shell("#!/bin/sh\n  # a\nb # c\nd#e\ncat <<E\n# f\nE\n# g", 10);
+  REQUIRE(text.comments.size() == 3);
+  CHECK(text.comments[0].line == 10);
+  CHECK(text.comments[1].text == "# a");
+  CHECK(text.comments[1].indented);
+  CHECK(text.comments[2].line == 17);
+  CHECK(text.commands[1].words[0].text == "d#e");
+}
+
+TEST_CASE("what nothing closes ends with its line") {
+  CHECK(commands_of("A=$(b\nsrun c") == Lines{"1: A=$(b", "2:|srun|c"});
+  CHECK(commands_of("a \"b\nsrun c") == Lines{"1:|a|b", "2:|srun|c"});
+  CHECK(commands_of("a ${b\nsrun 'c") == Lines{"1:|a|${b", "2:|srun|c"});
+}
