@@ -25,6 +25,7 @@ namespace ddl::cli {
 
 namespace {
 
+using templates::LintFinding;
 using templates::SiteProfile;
 
 /// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
@@ -46,7 +47,7 @@ std::string ddlrun_of(const ScriptTask& task, const launcher::Environment& envir
 
 struct Script {
   std::string text;
-  ScriptObjections objections;
+  std::vector<LintFinding> findings;
   std::vector<std::string> notes;
 };
 
@@ -64,13 +65,22 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site,
   if (!found) return fail(found.error());
   auto text = templates::render_script(*found, request, *job, site, {});
   if (!text) return fail(text.error());
-  Script script{*text, check_script(*text, site), job->notes};
-  if (!script.objections.warnings.empty()) {
-    text = templates::render_script(*found, request, *job, site, script.objections.warnings);
+  Script script{*text, templates::lint_script(*text, site), job->notes};
+  std::vector<std::string> warnings;
+  for (const LintFinding& finding : script.findings)
+    warnings.push_back("[" + finding.rule + "] " + finding.sentence);
+  if (!warnings.empty()) {
+    text = templates::render_script(*found, request, *job, site, warnings);
     if (!text) return fail(text.error());
     script.text = *text;
   }
   return script;
+}
+
+/// A script that is not written yet has no lines to speak of.
+std::string sentence_of(const LintFinding& finding) {
+  const bool is_error = finding.severity == templates::LintSeverity::kError;
+  return std::string(is_error ? "error" : "warning") + ": [" + finding.rule + "] " + finding.sentence;
 }
 
 int hand_to_sbatch(const Script& script, const Request& request, const Console& console) {
@@ -110,13 +120,12 @@ int write_script(const Request& request, const launcher::Environment& environmen
     return console.refuse({script.error().message(), "ddlrun --help lists the options of job scripts"});
   if (!request.job.quiet) {
     for (const std::string& note : script->notes) console.note(note);
-    for (const std::string& warning : script->objections.warnings) console.note(warning);
+    for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));
   }
-  if (!script->objections.errors.empty()) {
-    const auto& errors = script->objections.errors;
-    for (std::size_t i = 0; i + 1 < errors.size(); ++i) console.note(errors[i]);
+  if (has_error(script->findings)) {
     return console.refuse(
-        {errors.back(), "docs/reference/lint.md explains each rule; no script was written"});
+        {"no script was written, for its errors" + std::string(request.job.quiet ? "" : " above"),
+         "docs/reference/lint.md explains each rule"});
   }
   if (!task.script_file.empty()) {
     constexpr unsigned kExecutable = 0755;
@@ -144,8 +153,14 @@ int lint_script_file(const Request& request, const launcher::Environment& enviro
   const auto text = read_user_file(request.script.lint_file);
   if (!text)
     return console.refuse({text.error().message(), "name a script that is there", contract::kNotFound});
-  const ScriptObjections objections = check_script(*text, site ? &*site : nullptr);
-  return console.print(objections.errors.empty() ? "" : "") ? 1 : 0;
+  const auto findings = templates::lint_script(*text, site ? &*site : nullptr);
+  const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
+  std::string report = request.json ? findings_json(findings, file) : "";
+  for (const LintFinding& finding : findings) {
+    if (!request.json) report += finding_line(finding, file) + "\n";
+  }
+  const int printed = console.print(report);
+  return printed != contract::kSuccess ? printed : has_error(findings) ? 1 : 0;
 }
 
 int list_sites(const Request& request, const launcher::Environment& environment, const Console& console) {

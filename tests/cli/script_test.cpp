@@ -8,6 +8,8 @@
 #include <fstream>
 #include <random>
 
+#include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "cli/program_run.h"
@@ -395,4 +397,40 @@ TEST_CASE("sites can be listed and shown, one's own among them") {
   CHECK_THAT(run_program(setup).out, Contains("standard-g"));
   setup.argv = {DDLRUN_PATH, "--show-site", "atlantis"};
   CHECK(run_program(setup).exit_code == 2);
+}
+
+TEST_CASE("--lint says what is wrong in a script that somebody wrote, line by line") {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() + "/job.sh";
+  std::ofstream(file)
+      << "#!/bin/bash\n#SBATCH --mem=1G --mem-per-cpu=1G\n#SBATCH --signal=USR1@60\nsrun ./a\n";
+  const ProgramRun found = run_here({DDLRUN_PATH, "--lint", file});
+  CHECK(found.exit_code == 1);
+  CHECK_THAT(found.out, Contains(file + ":2: error: [mem-twice]") &&
+                            Contains(file + ":3: warning: [signal-usr1]") && Contains("(sbatch(1), --mem)"));
+  const ProgramRun as_json = run_here({DDLRUN_PATH, "--lint", file, "--json"});
+  CHECK(as_json.exit_code == 1);
+  const auto report = nlohmann::json::parse(as_json.out);
+  CHECK(report["findings"].size() == 2);
+  CHECK(report["findings"][0]["rule"] == "mem-twice");
+  CHECK(report["findings"][0]["line"] == 2);
+  std::ofstream(file, std::ios::trunc) << "#!/bin/bash\nsrun --mpi=pmix ./a\n";
+  CHECK(run_here({DDLRUN_PATH, "--lint", file}).exit_code == 0);
+  CHECK_THAT(run_here({DDLRUN_PATH, "--lint", file, "--site", "lumi-g"}).out, Contains("[mpi-type]"));
+  const ProgramRun missing = run_here({DDLRUN_PATH, "--lint", folder.path() + "/none.sh"});
+  CHECK(missing.exit_code == 127);
+  CHECK_THAT(missing.err, Contains("none.sh: No such file or directory"));
+}
+
+TEST_CASE("an error keeps a script from being written, and a warning stands in it") {
+  const ProgramRun refused = slurm({"--site", "lumi-g", "--account", "p", "-np", "8", "--cores-per-rank", "8",
+                                    "--bind-to", "none", "--remote-path", "ddlrun", "./a"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.out.empty());
+  CHECK_THAT(refused.err, Contains("error: [too-many-cpus]"));
+  const ProgramRun warned = slurm({"-np", "8", "--signal", "USR1@60", "--remote-path", "ddlrun", "./a"});
+  CHECK(warned.exit_code == 0);
+  CHECK_THAT(warned.err, Contains("warning: [signal-usr1]"));
+  CHECK_THAT(warned.out, Contains("# Warning: [signal-usr1]"));
+  CHECK(slurm({"--quiet", "-np", "8", "--signal", "USR1@60", "./a"}).err.empty());
 }

@@ -16,7 +16,7 @@ void require(bool condition) {
 
 /// A shipped one, with everything that a rule looks at.
 ddl::templates::SiteProfile make_site() {
-  const ddl::templates::SiteCatalog catalog("", [](const std::string&) -> ddl::Result<std::string> {
+  const ddl::templates::SiteCatalog catalog({}, [](const std::string&) -> ddl::Result<std::string> {
     return ddl::fail(ddl::ErrorCode::kNotFound, "no file");
   });
   auto site = catalog.find("lumi-g");

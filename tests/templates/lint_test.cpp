@@ -13,7 +13,7 @@ using namespace ddl::templates;
 namespace {
 
 SiteProfile shipped(const std::string& name) {
-  auto site = SiteCatalog("", [](const std::string& path) { return ddl::read_file(path); }).find(name);
+  auto site = SiteCatalog({}, [](const std::string& path) { return ddl::read_file(path); }).find(name);
   REQUIRE(site);
   return *std::move(site);
 }
