@@ -51,13 +51,13 @@ class FakeSlurm {
         path_("PATH", folder_.path() + ":" + std::getenv("PATH")) {}
 
   std::string write(const std::string& name, std::string_view text) {
-    const std::string path = folder_.path() + "/" + name;
+    std::string path = folder_.path() + "/" + name;
     std::ofstream(path) << text;
     return path;
   }
   /// A program of that name, with this as its shell script.
   std::string program(const std::string& name, const std::string& script) {
-    const std::string path = write(name, "#!/bin/sh\n" + script + "\n");
+    std::string path = write(name, "#!/bin/sh\n" + script + "\n");
     REQUIRE(::chmod(path.c_str(), 0755) == 0);
     return path;
   }
