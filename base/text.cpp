@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -87,6 +88,24 @@ std::string xml_escape(std::string_view text) {
 std::string counted(std::int64_t count, std::string_view noun) {
   const char* plural = noun.ends_with('s') ? "es" : "s";
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : plural);
+}
+
+int edit_distance(std::string_view a, std::string_view b) {
+  // Optimal string alignment: three rows of the dynamic programme, rows by a, columns by b.
+  std::vector<int> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    std::swap(before_last, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
 }
 
 std::string signal_text(int signal) {

@@ -25,6 +25,8 @@ std::string shell_quote(std::string_view word);
 std::string xml_escape(std::string_view text);
 /// "1 rank", "2 ranks", "2 processes".
 std::string counted(std::int64_t count, std::string_view noun);
+/// Edits (insert, remove, replace, swap neighbours) between two words.
+int edit_distance(std::string_view a, std::string_view b);
 /// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.
 std::string signal_text(int signal);
 

@@ -7,9 +7,6 @@
 
 namespace ddl::cli {
 
-/// Edits (insert, remove, replace, swap neighbours) between two words.
-int edit_distance(std::string_view a, std::string_view b);
-
 /// The available option whose spelling is closest to word, as it is spelt; nullopt if none is close.
 std::optional<std::string> suggest_option(std::string_view word);
 

@@ -91,6 +91,17 @@ TEST_CASE("signals by name") {
   CHECK(ddl::signal_text(-1) == "signal -1");
 }
 
+TEST_CASE("the edit distance counts inserted, removed, replaced and swapped characters") {
+  CHECK(ddl::edit_distance("", "") == 0);
+  CHECK(ddl::edit_distance("abc", "abc") == 0);
+  CHECK(ddl::edit_distance("", "abc") == 3);
+  CHECK(ddl::edit_distance("abc", "") == 3);
+  CHECK(ddl::edit_distance("verbos", "verbose") == 1);
+  CHECK(ddl::edit_distance("vrebose", "verbose") == 1);
+  CHECK(ddl::edit_distance("work-dir", "workdir") == 1);
+  CHECK(ddl::edit_distance("kitten", "sitting") == 3);
+}
+
 TEST_CASE("text for XML has no markup and no control characters") {
   CHECK(ddl::xml_escape("a <b> & \"c\"\n\x1b[0m") == "a &lt;b&gt; &amp; &quot;c&quot;  [0m");
   CHECK(ddl::xml_escape("\xc3\xa4 \xff") == "\xc3\xa4 \xff");

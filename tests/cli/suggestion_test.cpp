@@ -2,19 +2,7 @@
 
 #include "support/catch.h"
 
-using ddl::cli::edit_distance;
 using ddl::cli::suggest_option;
-
-TEST_CASE("the edit distance counts inserted, removed, replaced and swapped characters") {
-  CHECK(edit_distance("", "") == 0);
-  CHECK(edit_distance("abc", "abc") == 0);
-  CHECK(edit_distance("", "abc") == 3);
-  CHECK(edit_distance("abc", "") == 3);
-  CHECK(edit_distance("verbos", "verbose") == 1);
-  CHECK(edit_distance("vrebose", "verbose") == 1);
-  CHECK(edit_distance("work-dir", "workdir") == 1);
-  CHECK(edit_distance("kitten", "sitting") == 3);
-}
 
 TEST_CASE("a near miss is suggested as it is spelt, a far one is not") {
   CHECK(suggest_option("--verbos") == "--verbose");

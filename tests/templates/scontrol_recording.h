@@ -1,0 +1,20 @@
+// What the scontrol of Slurm 22.05.8 printed, of four nodes of which two have GPUs.
+#pragma once
+
+#include <string_view>
+
+namespace ddl::test {
+
+inline constexpr std::string_view kScontrolPartitions =
+    R"text(PartitionName=gpu AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=NO QoS=N/A DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO MaxNodes=UNLIMITED MaxTime=01:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED Nodes=node[3-4] PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO OverTimeLimit=NONE PreemptMode=OFF State=UP TotalCPUs=256 TotalNodes=2 SelectTypeParameters=NONE JobDefaults=(null) DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED TRES=cpu=256,mem=937.50G,node=2,billing=256
+PartitionName=main AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=YES QoS=N/A DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO MaxNodes=UNLIMITED MaxTime=01:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED Nodes=node[1-4] PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO OverTimeLimit=NONE PreemptMode=OFF State=UP TotalCPUs=272 TotalNodes=4 SelectTypeParameters=NONE JobDefaults=(null) DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED TRES=cpu=272,mem=992000M,node=4,billing=272
+)text";
+
+inline constexpr std::string_view kScontrolNodes =
+    R"text(NodeName=node1 Arch=x86_64 CoresPerSocket=8  CPUAlloc=0 CPUEfctv=8 CPUTot=8 CPULoad=7.87 AvailableFeatures=(null) ActiveFeatures=(null) Gres=(null) NodeAddr=node1 NodeHostName=node1 Version=22.05.8 OS=Linux 6.1.0-18-amd64 #1 SMP PREEMPT_DYNAMIC @0  RealMemory=16000 AllocMem=0 FreeMem=21913 Sockets=1 Boards=1 State=IDLE ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A Partitions=main  BootTime=2026-11-21T16:30:29 SlurmdStartTime=2026-11-22T08:08:19 LastBusyTime=2026-11-22T08:08:19 CfgTRES=cpu=8,mem=16000M,billing=8 AllocTRES= CapWatts=n/a CurrentWatts=0 AveWatts=0 ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s
+NodeName=node2 Arch=x86_64 CoresPerSocket=8  CPUAlloc=0 CPUEfctv=8 CPUTot=8 CPULoad=7.87 AvailableFeatures=(null) ActiveFeatures=(null) Gres=(null) NodeAddr=node2 NodeHostName=node2 Version=22.05.8 OS=Linux 6.1.0-18-amd64 #1 SMP PREEMPT_DYNAMIC @0  RealMemory=16000 AllocMem=0 FreeMem=21913 Sockets=1 Boards=1 State=IDLE ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A Partitions=main  BootTime=2026-11-21T16:30:29 SlurmdStartTime=2026-11-22T08:08:19 LastBusyTime=2026-11-22T08:08:19 CfgTRES=cpu=8,mem=16000M,billing=8 AllocTRES= CapWatts=n/a CurrentWatts=0 AveWatts=0 ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s
+NodeName=node3 Arch=x86_64 CoresPerSocket=64  CPUAlloc=0 CPUEfctv=128 CPUTot=128 CPULoad=7.87 AvailableFeatures=(null) ActiveFeatures=(null) Gres=gpu:mi250:8(S:0) NodeAddr=node3 NodeHostName=node3 Version=22.05.8 OS=Linux 6.1.0-18-amd64 #1 SMP PREEMPT_DYNAMIC @0  RealMemory=480000 AllocMem=0 FreeMem=21911 Sockets=1 Boards=1 State=IDLE ThreadsPerCore=2 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A Partitions=gpu,main  BootTime=2026-11-21T16:30:28 SlurmdStartTime=2026-11-22T08:08:19 LastBusyTime=2026-11-22T08:08:19 CfgTRES=cpu=128,mem=480000M,billing=128 AllocTRES= CapWatts=n/a CurrentWatts=0 AveWatts=0 ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s
+NodeName=node4 Arch=x86_64 CoresPerSocket=64  CPUAlloc=0 CPUEfctv=128 CPUTot=128 CPULoad=7.87 AvailableFeatures=(null) ActiveFeatures=(null) Gres=gpu:mi250:8(S:0) NodeAddr=node4 NodeHostName=node4 Version=22.05.8 OS=Linux 6.1.0-18-amd64 #1 SMP PREEMPT_DYNAMIC @0  RealMemory=480000 AllocMem=0 FreeMem=21906 Sockets=1 Boards=1 State=IDLE ThreadsPerCore=2 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A Partitions=gpu,main  BootTime=2026-11-21T16:30:28 SlurmdStartTime=2026-11-22T08:08:19 LastBusyTime=2026-11-22T08:08:19 CfgTRES=cpu=128,mem=480000M,billing=128 AllocTRES= CapWatts=n/a CurrentWatts=0 AveWatts=0 ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s
+)text";
+
+}  // namespace ddl::test

@@ -1,0 +1,30 @@
+#include "templates/cluster/slurm_time.h"
+
+#include "support/catch.h"
+
+using ddl::templates::slurm_minutes;
+
+TEST_CASE("Slurm's ways to write a time") {
+  CHECK(slurm_minutes("90") == 90);
+  CHECK(slurm_minutes("90:00") == 90);
+  CHECK(slurm_minutes("01:30:00") == 90);
+  CHECK(slurm_minutes("1-2") == 26 * 60);
+  CHECK(slurm_minutes("1-02:03") == 26 * 60 + 3);
+  CHECK(slurm_minutes("1-02:03:00") == 26 * 60 + 3);
+  CHECK(slurm_minutes("0") == 0);
+  CHECK(slurm_minutes("00:00:00") == 0);
+}
+
+TEST_CASE("seconds are rounded up to a minute") {
+  CHECK(slurm_minutes("0:01") == 1);
+  CHECK(slurm_minutes("5:30") == 6);
+  CHECK(slurm_minutes("1:00:01") == 61);
+  CHECK(slurm_minutes("1-00:00:59") == 24 * 60 + 1);
+  CHECK(slurm_minutes("0:120") == 2);
+}
+
+TEST_CASE("what is no time of Slurm's") {
+  for (const char* text : {"", "-", "-1", "1-", "-1-2", ":", "1:", ":30", "1:2:3:4", "1-2:3:4:5", "1h", "1.5",
+                           " 5", "+5", "UNLIMITED", "1--2", "1-2-3", "99999999999", "9999999999-00"})
+    CHECK_FALSE(slurm_minutes(text));
+}
