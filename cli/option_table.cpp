@@ -137,7 +137,7 @@ constexpr OptionEntry kTable[] = {
     {kContainerBind, kScripts, "--container-bind", "DIR[:DIR]", "a folder that it shall see; repeatable"},
     {kContainerRuntime, kScripts, "--container-runtime", "NAME", "apptainer or singularity"},
     {kGpuChoice, kScripts, "--gpu-choice", "WAY",
-     "with --launcher srun: visible-devices or gpu-bind (default: the site's)"},
+     "for srun: visible-devices or gpu-bind (default: the site's)"},
     {kMpiType, kScripts, "--mpi-type", "TYPE", "for srun's --mpi= (default: what the site has)"},
     {kTemplate, kScripts, "--template", "FILE", "a frame of your own for the script"},
     {kScriptFile, kScripts, "-o,--script-file", "FILE", "write the script there"},

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/cluster_findings.h"
+#include "cli/cluster_query.h"
 #include "cli/command_output.h"
 #include "cli/new_file.h"
 #include "cli/script_check.h"
@@ -30,6 +32,9 @@ using templates::SiteProfile;
 
 /// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
 constexpr std::chrono::seconds kSbatchPatience{60};
+constexpr std::chrono::seconds kClusterPatience{20};
+/// Where the script may be for another cluster.
+constexpr std::chrono::seconds kShortPatience{1};
 
 templates::SiteCatalog catalog(const launcher::Environment& environment) {
   return {config_folders(environment, "sites"), read_user_file};
@@ -51,9 +56,24 @@ struct Script {
   std::vector<std::string> notes;
 };
 
+/// Adds what a cluster that is at hand objects to.
+void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
+               const templates::BatchJob& job, bool is_verbose) {
+  const bool is_for_it = task.submits || task.tests_only;
+  const auto facts = ask_cluster(slurm_probe_path(), is_for_it ? kClusterPatience : kShortPatience);
+  if (!facts) {
+    // Slurm's commands without a Slurm behind them are no news, unless the script is to go there.
+    if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
+      script.notes.push_back("the cluster was not asked whether it can run this: " + facts.error().message());
+    return;
+  }
+  const auto findings = cluster_findings(*facts, request, job, is_for_it);
+  script.findings.insert(script.findings.end(), findings.begin(), findings.end());
+}
+
 /// The script with its warnings in it.
 Result<Script> script_of(const ScriptTask& task, const SiteProfile* site,
-                         const launcher::Environment& environment) {
+                         const launcher::Environment& environment, bool is_verbose) {
   templates::ScriptRequest request = task.request;
   request.ddlrun = ddlrun_of(task, environment);
   if (site != nullptr && site->rank_order != affinity::RankOrder::kGpu && !request.has_rank_order)
@@ -66,6 +86,7 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site,
   auto text = templates::render_script(*found, request, *job, site, {});
   if (!text) return fail(text.error());
   Script script{*text, templates::lint_script(*text, site), job->notes};
+  ask_about(script, task, request, *job, is_verbose);
   std::vector<std::string> warnings;
   for (const LintFinding& finding : script.findings)
     warnings.push_back("[" + finding.rule + "] " + finding.sentence);
@@ -115,7 +136,7 @@ int write_script(const Request& request, const launcher::Environment& environmen
     if (!found) return console.refuse({found.error().message(), "ddlrun --list-sites lists them"});
     site = *std::move(found);
   }
-  const auto script = script_of(task, site ? &*site : nullptr, environment);
+  const auto script = script_of(task, site ? &*site : nullptr, environment, request.job.verbose);
   if (!script)
     return console.refuse({script.error().message(), "ddlrun --help lists the options of job scripts"});
   if (!request.job.quiet) {

@@ -253,8 +253,10 @@ std::optional<CommandLineError> refuse_script_options(const GivenOptions& given)
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))
       continue;
+    const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError;
     return CommandLineError{display_name(entry) + " belongs to --slurm, which writes a job script",
-                            "add --slurm, or leave it away"};
+                            is_output ? "the ranks' output goes to files with --output-filename DIR"
+                                      : "add --slurm, or leave it away"};
   }
   return std::nullopt;
 }

@@ -47,7 +47,7 @@ TEST_CASE("every example of --help is a command line that ddlrun accepts") {
     CHECK(request);
     ++count;
   }
-  CHECK(count == 14);
+  CHECK(count == 16);
 }
 
 TEST_CASE("--version") { CHECK(version_text() == "ddlrun " + std::string(ddl::contract::kVersion) + "\n"); }

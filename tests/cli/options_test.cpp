@@ -111,7 +111,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--verbose", "--quiet", "a"}, "--verbose and --quiet contradict each other", "leave one"},
     {{"-np", "2", "--verbose=3", "a"}, "--verbose takes no value, but --verbose=3 gives one", "write --verbose"},
     {{"-np", "2", "--verbos", "a"}, "unknown option --verbos", "did you mean --verbose?"},
-    {{"-np", "2", "--output", "d", "a"}, "unknown option --output", "did you mean --output-filename?"},
+    {{"-np", "2", "--output", "d", "a"}, "--output belongs to --slurm", "--output-filename DIR"},
     {{"-np", "2", "--work-dir", "d", "a"}, "unknown option --work-dir", "did you mean --workdir?"},
     {{"-np", "2", "--num_proc", "2", "a"}, "unknown option --num_proc", "did you mean --num-proc?"},
     {{"-np", "2", "-timeout", "3", "a"}, "unknown option -timeout", "did you mean --timeout?"},
