@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mapped_memory.h"
+#include "base/path_search.h"
 #include "base/pidfd.h"
 #include "base/shared_library.h"
 #include "base/text.h"
@@ -128,10 +129,7 @@ Result<std::string> probe_tcp(const Result<SharedLibrary>& libddl) {
 /// What "ssh" is when ddlrun starts it.
 Result<std::string> probe_command(const std::string& name, const std::string& remedy) {
   const char* path = std::getenv("PATH");
-  for (const auto directory : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-    const std::string file = std::string(directory.empty() ? "." : directory) + "/" + name;
-    if (::access(file.c_str(), X_OK) == 0) return file;
-  }
+  if (const auto file = find_in_path(name, path != nullptr ? path : "/usr/bin:/bin")) return *file;
   return fail(ErrorCode::kNotFound, "there is no " + name + " in PATH; " + remedy);
 }
 

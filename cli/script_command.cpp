@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/path_search.h"
 #include "base/text.h"
 #include "cli/cluster_findings.h"
 #include "cli/cluster_query.h"
@@ -32,6 +33,7 @@ using templates::SiteProfile;
 
 /// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
 constexpr std::chrono::seconds kSbatchPatience{60};
+constexpr std::chrono::hours kForever{24 * 365};
 constexpr std::chrono::seconds kClusterPatience{20};
 /// Where the script may be for another cluster.
 constexpr std::chrono::seconds kShortPatience{1};
@@ -45,7 +47,8 @@ std::string ddlrun_of(const ScriptTask& task, const launcher::Environment& envir
   if (!task.request.ddlrun.empty()) return task.request.ddlrun;
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto named = find_in_path("ddlrun", environment);
+  const auto path = environment.find("PATH");
+  const auto named = find_in_path("ddlrun", path == environment.end() ? "" : path->second);
   if (error || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
   return task.site.empty() || task.submits ? self.string() : "ddlrun";
 }
@@ -104,10 +107,16 @@ std::string sentence_of(const LintFinding& finding) {
   return std::string(is_error ? "error" : "warning") + ": [" + finding.rule + "] " + finding.sentence;
 }
 
+bool waits_for_job(const ScriptTask& task) {
+  const auto& directives = task.request.directives;
+  return std::any_of(directives.begin(), directives.end(),
+                     [](const std::string& one) { return one == "--wait" || one == "-W"; });
+}
+
 int hand_to_sbatch(const Script& script, const Request& request, const Console& console) {
   const ScriptTask& task = request.script;
   std::vector<std::string> argv = {"sbatch", task.tests_only ? "--test-only" : "--parsable"};
-  const auto said = command_output(argv, script.text, kSbatchPatience);
+  const auto said = command_output(argv, script.text, waits_for_job(task) ? kForever : kSbatchPatience);
   if (!said) {
     return console.refuse({"sbatch: " + said.error().message(),
                            "run it where Slurm's commands are, or leave " +
@@ -115,15 +124,19 @@ int hand_to_sbatch(const Script& script, const Request& request, const Console& 
                            contract::kStartFailure});
   }
   const std::string complaint(trim(said->err));
-  if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
+  const int status = WIFEXITED(said->wait_status) ? WEXITSTATUS(said->wait_status) : contract::kStartFailure;
+  // With --wait sbatch prints the number of a job that it started, and then ends as the job did.
+  if (status != 0 && trim(said->out).empty()) {
     return console.refuse({complaint.empty() ? "sbatch failed and did not say why" : complaint,
                            "ask Slurm's staff there, or try --test-only", contract::kStartFailure});
   }
   if (task.tests_only) return console.print(complaint + "\n");
   if (!complaint.empty()) console.note(complaint);
   const std::string number(trim(said->out).substr(0, trim(said->out).find(';')));
-  if (!request.json) return console.print(number + "\n");
-  return console.print(nlohmann::json{{"job", parse_integer(number).value_or(0)}}.dump() + "\n");
+  const int printed =
+      console.print(request.json ? nlohmann::json{{"job", parse_integer(number).value_or(0)}}.dump() + "\n"
+                                 : number + "\n");
+  return printed != contract::kSuccess ? printed : status;
 }
 
 }  // namespace

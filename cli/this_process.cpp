@@ -1,7 +1,5 @@
 #include "cli/this_process.h"
 
-#include "base/text.h"
-
 #include <cstdlib>
 #include <filesystem>
 
@@ -51,16 +49,6 @@ std::vector<std::string> config_folders(const launcher::Environment& environment
   }
   folders.push_back("/etc" + below);
   return folders;
-}
-
-std::optional<std::string> find_in_path(const std::string& name, const launcher::Environment& environment) {
-  const auto path = environment.find("PATH");
-  for (const std::string_view folder :
-       split(path == environment.end() ? "/usr/bin:/bin" : path->second, ':')) {
-    std::string file = std::string(folder.empty() ? "." : folder) + "/" + name;
-    if (::access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file)) return file;
-  }
-  return std::nullopt;
 }
 
 Result<std::string> current_directory() {

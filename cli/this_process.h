@@ -1,7 +1,6 @@
 // What the process was given when it was started.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,9 +23,6 @@ int allowed_cpus();
 /// Where profiles ("sites") and templates ("slurm") of their own are kept: the user's, ~/.config/ddlrun/KIND or below
 /// $XDG_CONFIG_HOME, then the admin's, /etc/ddlrun/KIND. Whether they are there or not.
 std::vector<std::string> config_folders(const launcher::Environment& environment, std::string_view kind);
-
-/// What a shell would start for this name.
-std::optional<std::string> find_in_path(const std::string& name, const launcher::Environment& environment);
 
 /// Absolute; an error where the directory has been removed.
 Result<std::string> current_directory();

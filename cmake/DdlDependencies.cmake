@@ -11,6 +11,11 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.4)
 
+# A header alone, in /usr/include.
+find_path(MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)
+add_library(ddl_mustache INTERFACE)
+target_include_directories(ddl_mustache SYSTEM INTERFACE "${MUSTACHE_INCLUDE_DIR}")
+
 # Debian ships Asio as headers alone, without a CMake or pkg-config file.
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 add_library(ddl_asio INTERFACE)

@@ -15,8 +15,15 @@ std::string own_path() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
 }
 
+/// In a Slurm job an agent here is a step's, too, as all the others: what Slurm tells steps, limits and accounts for them
+/// holds for every rank. A container without Slurm's commands still has its own node.
+bool is_steps(const Allocation& allocation, const Environment& own) {
+  return allocation.slurm && has_srun(own);
+}
+
 bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string& own_name) {
   switch (spec.launcher) {
+    case LauncherChoice::kSrun:
     case LauncherChoice::kLocal: return true;
     case LauncherChoice::kSsh: return false;
     // A command of the user's own is meant for every host.
@@ -34,8 +41,9 @@ NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, co
   if (allocation.slurm) srun_ = make_srun_starter(*allocation.slurm, settings_.remote_path, own);
   NodeStarter* const elsewhere = srun_ ? srun_.get() : ssh_.get();
   const std::string own_name = hostname();
+  const bool all_are_steps = is_steps(allocation, own);
   for (const AllocatedNode& node : allocation.nodes)
-    by_node_.push_back(is_forked(spec, node, own_name) ? local_.get() : elsewhere);
+    by_node_.push_back(!all_are_steps && is_forked(spec, node, own_name) ? local_.get() : elsewhere);
 }
 
 }  // namespace ddl::launcher

@@ -54,7 +54,7 @@ TEST_CASE("slurm-probe and scontrol tell the same facts", "[slurm]") {
   CHECK(probed->partitions == told->partitions);
   CHECK(probed->nodes == told->nodes);
   REQUIRE(probed->nodes.size() == 2);
-  CHECK(probed->nodes[1] == templates::NodeKind{"node3", 2, {"gpu", "main"}, 128, 8, 480000, {}});
+  CHECK(probed->nodes[1] == templates::NodeKind{"node3", 2, {"gpu", "main"}, 128, 8, 480000, {"gpu"}});
 }
 
 TEST_CASE("changes that Slurm is told of are seen by both", "[slurm]") {

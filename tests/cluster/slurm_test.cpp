@@ -158,18 +158,20 @@ TEST_CASE("^C in the terminal of an interactive job ends the ranks", "[slurm]") 
   CHECK_THAT(job.out(), Contains("ended by SIGINT"));
 }
 
-TEST_CASE("a batch script on one node needs no srun: its ranks are the batch step's", "[slurm]") {
+TEST_CASE("a batch script's ranks are a step of their own, on its own node, too", "[slurm]") {
   const SharedScratch scratch;
   const std::string output = scratch.write("output", "");
   REQUIRE(::chmod(output.c_str(), 0666) == 0);
   const std::string script = scratch.write(
-      "job.sh", "#!/bin/sh\n" + e2e::ddlrun({}).argv.front() +
-                    " sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS in $(cat /proc/$PPID/comm)'\n");
+      "job.sh",
+      "#!/bin/sh\n" + e2e::ddlrun({}).argv.front() +
+          " sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS in step $SLURM_STEP_ID of $(cat /proc/$PPID/comm)'\n");
   const Before before;
   // sbatch would take the test's own TMPDIR along, to where it is not.
   said_by({"env", "-u", "TMPDIR", "sbatch", "--wait", "-N", "1", "-n", "2", "-o", output, script});
   before.require_nothing_left();
-  CHECK(lines_of(e2e::bytes_of(output)) == Words{"0 of 2 in ddl-spawner", "1 of 2 in ddl-spawner"});
+  CHECK(lines_of(e2e::bytes_of(output)) ==
+        Words{"0 of 2 in step 0 of ddl-spawner", "1 of 2 in step 0 of ddl-spawner"});
 }
 
 TEST_CASE("lists of nodes mean what Slurm means by them", "[slurm]") {

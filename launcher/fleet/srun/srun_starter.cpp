@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/path_search.h"
 #include "base/text.h"
 #include "launcher/fleet/greeting.h"
 #include "launcher/fleet/piped_child.h"
@@ -68,6 +69,11 @@ class SrunStarter : public NodeStarter {
 };
 
 }  // namespace
+
+bool has_srun(const Environment& own) {
+  const auto path = own.find("PATH");
+  return path != own.end() && find_in_path("srun", path->second).has_value();
+}
 
 std::unique_ptr<NodeStarter> make_srun_starter(SlurmJob job, std::string path, const Environment& own) {
   return std::make_unique<SrunStarter>(std::move(job), std::move(path), own);

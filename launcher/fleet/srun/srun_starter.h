@@ -13,4 +13,7 @@ namespace ddl::launcher {
 /// environment that tells of the job.
 std::unique_ptr<NodeStarter> make_srun_starter(SlurmJob job, std::string path, const Environment& own);
 
+/// Whether srun is in the PATH of this environment.
+bool has_srun(const Environment& own);
+
 }  // namespace ddl::launcher

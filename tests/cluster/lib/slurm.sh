@@ -44,6 +44,7 @@ write_slurm_conf() {
 	JobAcctGatherType=jobacct_gather/none
 	MpiDefault=none
 	SelectType=select/cons_tres
+	SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 	SelectTypeParameters=CR_Core_Memory
 	SlurmdParameters=config_overrides
 	PropagateResourceLimits=NONE
@@ -56,7 +57,7 @@ write_slurm_conf() {
 	END
   if [ "$size" -ge 4 ]; then
     cat >>"$kSlurm/slurm.conf" <<-END
-	NodeName=node[3-4] Sockets=1 CoresPerSocket=64 ThreadsPerCore=2 RealMemory=480000 Gres=gpu:mi250:8
+	NodeName=node[3-4] Sockets=1 CoresPerSocket=64 ThreadsPerCore=2 RealMemory=480000 Gres=gpu:mi250:8 Features=gpu
 	PartitionName=gpu Nodes=node[3-4] MaxTime=60 State=UP
 	END
     cat >"$kSlurm/gres.conf" <<-END

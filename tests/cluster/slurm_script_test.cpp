@@ -1,0 +1,281 @@
+// ddlrun --slurm on a real Slurm: its scripts are submitted, and do what they say.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/host_job.h"
+#include "contract/exit_code.h"
+#include "support/catch.h"
+
+namespace ddl::cluster {
+namespace {
+
+using Catch::Matchers::Contains;
+using Words = std::vector<std::string>;
+
+/// A folder where the login under test submits jobs, which write there.
+class JobFolder : public SharedScratch {
+ public:
+  JobFolder() { REQUIRE(::chmod(path().c_str(), 0777) == 0); }
+
+  struct Said {
+    int status = 0;
+    std::string out;
+    std::string err;
+  };
+  /// Runs a command here as the login under test.
+  Said run(const Words& words) const {
+    const e2e::Scratch scratch;
+    Words argv = {"env", "-u", "TMPDIR"};  // the test's own is not where the job runs
+    argv.insert(argv.end(), words.begin(), words.end());
+    e2e::Command command = as_login(tested_login(), argv);
+    command.directory = path();
+    e2e::Job job(scratch, command);
+    const int status = job.wait();
+    return {status, job.out(), job.err()};
+  }
+  Said slurm(const Words& options, const Words& command) const {
+    Words words = {e2e::ddlrun({}).argv.front(), "--slurm", "--time", "5"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("--");
+    words.insert(words.end(), command.begin(), command.end());
+    return run(words);
+  }
+  /// The number of a job whose output goes to the file here.
+  std::string submit(const std::string& output, Words options, const Words& command) const {
+    options.insert(options.end(), {"--quiet", "--output", output, "--submit"});
+    const Said said = slurm(options, command);
+    INFO(said.err);
+    REQUIRE(said.status == 0);
+    return std::string(trim(said.out));
+  }
+  std::string must_say(const Words& words) const {
+    const Said said = run(words);
+    INFO(said.err);
+    REQUIRE(said.status == 0);
+    return said.out;
+  }
+  /// Until all of them have ended, however they did.
+  void await(const Words& jobs) const {
+    // sbatch --wait looks again after ever longer pauses, of 10 s in the end.
+    must_say({"timeout", "60", "bash", "-c",
+              "until [ -z \"$(squeue -h -j " + join(jobs, ",") + " 2>/dev/null)\" ]; do sleep 0.1; done"});
+  }
+  std::string output(const std::string& name) const { return e2e::bytes_of(path() + "/" + name); }
+  /// Until the file has so many lines with the word.
+  void await_lines(const std::string& name, const std::string& word, int count) const {
+    must_say({"timeout", "60", "bash", "-c",
+              "until [ \"$(grep -c " + word + " " + name + " 2>/dev/null)\" = " + std::to_string(count) +
+                  " ]; do sleep 0.05; done"});
+  }
+};
+
+int lines_with(const std::string& text, const std::string& part) {
+  const auto lines = split(text, '\n');
+  return static_cast<int>(std::count_if(lines.begin(), lines.end(), [&](std::string_view line) {
+    return line.find(part) != std::string_view::npos;
+  }));
+}
+
+const Words kSayPlace = {"sh", "-c",
+                         "echo \"rank $SLURM_PROCID of $SLURM_NTASKS on $(hostname) ${SLURM_CPU_BIND:-}\""};
+
+/// A rank that waits for USR2, then saves and asks to be started again; or ends, if it was. It has no children, which the
+/// signal would end.
+std::string write_trainer(const JobFolder& folder) {
+  folder.must_say({"mkfifo", "never"});
+  const std::string script = folder.write("train.sh", R"sh(#!/bin/bash
+exec 3<>never
+save() {
+  echo "got USR2"
+  if [ "$SLURM_PROCID" = 0 ]; then echo 7 >checkpoint; fi
+  until [ -e checkpoint ]; do read -rt 0.01 -u 3; done
+  exit 85
+}
+trap save USR2
+echo "begins with restart ${SLURM_RESTART_COUNT:-0} and checkpoint $(cat checkpoint 2>/dev/null)"
+[ ! -e checkpoint ] || exit 0
+read -rt 100 -u 3
+)sh");
+  REQUIRE(::chmod(script.c_str(), 0755) == 0);
+  return script;
+}
+
+}  // namespace
+
+TEST_CASE("the scripts of sites run where there is what they ask for", "[slurm_script]") {
+  const std::string kLumi = "mask_cpu:fe000000000000,fe00000000000000,fe0000,fe000000";
+  struct Site {
+    std::string name;
+    Words options;
+    std::string cpu_bind;  // of srun
+  };
+  const std::vector<Site> sites = {
+      {"brown-oscar", {}, "cores"},
+      {"frontier", {}, "mask_cpu:fe,fe00,fe0000,fe000000"},
+      {"generic-cpu", {}, "cores"},
+      {"generic-gpu", {}, "cores"},
+      {"juwels-booster", {}, "mask_cpu:fc0000,fc0,fc0000000000,fc0000000"},
+      {"lumi-g", {}, kLumi},
+      {"nris-saga", {"--mem-per-cpu", "100M"}, "cores"},
+      {"perlmutter-gpu", {}, "mask_cpu:ffff000000000000,ffff00000000,ffff0000,ffff"},
+      {"zih-alpha", {}, "cores"},
+      {"zih-power9", {}, "cores"},
+  };
+  const JobFolder folder;
+  for (const std::string launcher : {"ddlrun", "srun"}) {
+    Words jobs;
+    for (const Site& site : sites) {
+      Words options = {"--site", site.name, "--account", "p",       "--partition",
+                       "gpu",    "-np",     "8",         "--nodes", "2"};
+      options.insert(options.end(), site.options.begin(), site.options.end());
+      // Slurm 22.05 knows no --gpu-bind=map:, and the site's kinds of MPI are not this cluster's.
+      const Words by_srun = {"--launcher", "srun", "--gpu-choice", "visible-devices", "--mpi-type", "none"};
+      // Planned for the site's cores, of which the machine under the cluster has fewer.
+      const Words by_ddlrun = {"--oversubscribe"};
+      const Words& more = launcher == "srun" ? by_srun : by_ddlrun;
+      options.insert(options.end(), more.begin(), more.end());
+      jobs.push_back(folder.submit(site.name + "." + launcher, options, kSayPlace));
+    }
+    folder.await(jobs);
+  }
+  for (const Site& site : sites) {
+    for (const std::string launcher : {"ddlrun", "srun"}) {
+      const std::string out = folder.output(site.name + "." + launcher);
+      INFO(site.name << ", " << launcher << ":\n" << out);
+      for (int rank = 0; rank < 8; ++rank) {
+        const std::string node = rank < 4 ? "node3" : "node4";
+        CHECK(lines_with(out, "rank " + std::to_string(rank) + " of 8 on " + node) == 1);
+      }
+      if (launcher == "srun") CHECK(lines_with(out, site.cpu_bind) == 8);
+    }
+  }
+}
+
+TEST_CASE("members of an ensemble know which they are", "[slurm_script]") {
+  const JobFolder folder;
+  const std::string job = folder.submit("member-%a", {"-np", "2", "--array", "1-2"},
+                                        {"sh", "-c", "echo member $SLURM_ARRAY_TASK_ID rank $SLURM_PROCID"});
+  folder.await({job});
+  for (const std::string member : {"1", "2"}) {
+    const std::string out = folder.output("member-" + member);
+    INFO(out);
+    for (const std::string rank : {"0", "1"})
+      CHECK(lines_with(out, "member " + member + " rank " + rank) == 1);
+  }
+}
+
+TEST_CASE("the warning reaches every rank, and the job begins again where it was", "[slurm_script]") {
+  const JobFolder folder;
+  const std::string trainer = write_trainer(folder);
+  const std::string job = folder.submit(
+      "out", {"-np", "4", "--nodes", "2", "--signal", "USR2@120", "--requeue-on", "85"}, {trainer});
+  folder.await_lines("out", "begins", 4);
+  // As Slurm does it when the time is nearly over: every process of the steps, and not the script.
+  folder.must_say({"scancel", "--signal=USR2", job});
+  // Slurm waits two minutes before it starts the job again, so that no node takes it for the run that has ended: its
+  // credentials tell them apart by the second.
+  folder.must_say({"timeout", "60", "bash", "-c",
+                   "until squeue -h -j " + job +
+                       " -o %r | grep -q BeginTime; do sleep 0.05; done; "
+                       "scontrol update JobId=" +
+                       job + " StartTime=now+3"});
+  folder.await({job});
+  const std::string out = folder.output("out");
+  INFO(out);
+  CHECK(lines_with(out, "begins with restart 0 and checkpoint") == 4);
+  CHECK(lines_with(out, "got USR2") >= 1);
+  CHECK(lines_with(out, "begins with restart 1 and checkpoint 7") == 4);
+}
+
+TEST_CASE("a warning to the script is passed on to every rank once", "[slurm_script]") {
+  const JobFolder folder;
+  const std::string trainer = write_trainer(folder);
+  const std::string job = folder.submit("out", {"-np", "4", "--nodes", "2", "--kill-grace", "30"},
+                                        {"bash", "-c", "trap '' TERM; . " + trainer});
+  folder.await_lines("out", "begins", 4);
+  folder.must_say({"scancel", "--batch", "--signal=USR2", job});
+  folder.await({job});
+  const std::string out = folder.output("out");
+  INFO(out);
+  CHECK(lines_with(out, "got USR2") == 4);
+}
+
+TEST_CASE("a job that is requeued ends as a whole, and runs again", "[slurm_script]") {
+  const JobFolder folder;
+  const std::string trainer = write_trainer(folder);
+  const std::string job = folder.submit("out", {"-np", "4", "--nodes", "2", "--requeue"}, {trainer});
+  folder.await_lines("out", "begins", 4);
+  folder.must_say({"bash", "-c", "echo 8 >checkpoint; scontrol requeue " + job});
+  folder.must_say({"timeout", "60", "bash", "-c",
+                   "until squeue -h -j " + job +
+                       " -o %r | grep -q BeginTime; do sleep 0.05; done; "
+                       "scontrol update JobId=" +
+                       job + " StartTime=now+3"});
+  folder.await({job});
+  const std::string out = folder.output("out");
+  INFO(out);
+  CHECK(lines_with(out, "begins with restart 1 and checkpoint 8") == 4);
+}
+
+TEST_CASE("what the cluster does not have is said before anything is submitted", "[slurm_script]") {
+  const JobFolder folder;
+  const std::vector<std::pair<Words, std::string>> kRefused = {
+      {{"--partition", "gpuu"}, "[no-such-partition] cluster ddl has no partition gpuu; did you mean gpu?"},
+      {{"--partition", "gpu", "--nodes", "2", "--gpus-per-node", "9"}, "[no-node-with-so-many-gpus]"},
+      {{"--partition", "gpu", "--nodes", "3"}, "[too-many-nodes]"},
+      {{"--partition", "gpu", "--time", "2-0"}, "[above-the-time-limit]"},
+  };
+  for (const auto& [options, said] : kRefused) {
+    Words words = {e2e::ddlrun({}).argv.front(), "--slurm", "-np", "3", "--submit"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("hostname");
+    const auto refused = folder.run(words);
+    INFO(refused.err);
+    CHECK(refused.status == contract::kUsageError);
+    CHECK_THAT(refused.err, Contains("error: ") && Contains(said));
+    CHECK(refused.out.empty());
+  }
+  CHECK(folder.must_say({"squeue", "--noheader"}).empty());
+  // The script may be for another cluster.
+  const auto printed = folder.slurm({"-np", "2", "--partition", "gpuu"}, {"hostname"});
+  CHECK(printed.status == 0);
+  CHECK_THAT(printed.err, Contains("warning: [no-such-partition]"));
+}
+
+TEST_CASE("Slurm is asked when a job would start, and what it refuses comes back", "[slurm_script]") {
+  const JobFolder folder;
+  const auto asked = folder.slurm({"-np", "2", "--test-only"}, {"hostname"});
+  CHECK(asked.status == 0);
+  CHECK_THAT(asked.out, Contains("to start at"));
+  const auto refused = folder.slurm({"-np", "2", "--constraint", "unheard-of", "--submit"}, {"hostname"});
+  CHECK(refused.status == contract::kStartFailure);
+  CHECK_THAT(refused.err, Contains("Invalid feature specification"));
+}
+
+TEST_CASE("the time limit ends a job with its reason", "[slurm_time_limit]") {
+  const JobFolder folder;
+  Words words = {e2e::ddlrun({}).argv.front(),
+                 "--slurm",
+                 "-np",
+                 "2",
+                 "--nodes",
+                 "2",
+                 "--time",
+                 "1",
+                 "--quiet",
+                 "--output",
+                 "out",
+                 "--submit",
+                 "sleep",
+                 "1000"};
+  const std::string job(trim(folder.must_say(words)));
+  folder.await({job});
+  CHECK_THAT(folder.output("out"),
+             Contains("as scancel and a time limit do") && Contains("DUE TO TIME LIMIT"));
+}
+
+}  // namespace ddl::cluster
