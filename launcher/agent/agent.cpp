@@ -383,8 +383,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   ::prctl(PR_SET_NAME, "ddl-agent");
   ::setsid();  // the terminal's ^C and ^Z are the head's to hear
   // SIGUSR1 and SIGUSR2: a resource manager that warns a job warns every process of it, and it is the ranks that care.
-  for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2})
-    std::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   become_subreaper();
   const rlimit ranks_open_files = open_files_limit();
   raise_open_files_limit();

@@ -30,7 +30,8 @@ const std::map<std::string, std::set<std::string>, std::less<>> kMayInclude = {
 };
 
 // Slow to compile: only a .cpp includes them.
-const std::vector<std::string_view> kHeavy = {"nlohmann/json.hpp", "CLI/", "asio", "Eigen/", "kainjow/", "mpi.h"};
+const std::vector<std::string_view> kHeavy = {"nlohmann/json.hpp", "CLI/", "asio", "Eigen/",
+                                              "kainjow/",          "mpi.h"};
 
 struct Tree {
   std::vector<SourceFile> files = project_files(DDL_SOURCE_DIR);
