@@ -7,6 +7,7 @@
 #include "cli/host_option_values.h"
 #include "cli/option_table.h"
 #include "cli/option_values.h"
+#include "cli/srun_options.h"
 #include "cli/value_reader.h"
 #include "launcher/job/slurm/slurm_allocation.h"
 
@@ -116,6 +117,7 @@ class JobReader {
     take(OptionId::kHostfile, as_it_is, job().hostfile);
     take(OptionId::kHostsExclude, as_it_is, job().hosts_exclude);
     take(OptionId::kLauncher, parse_launcher, job().launcher);
+    if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
     take(OptionId::kSshPort, parse_port, job().ssh_port);
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
     take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
@@ -127,6 +129,21 @@ class JobReader {
         job().start_timeout_seconds);
     take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
     take(OptionId::kNetworkInterfaces, parse_interfaces, job().network_interfaces);
+  }
+
+  void read_srun() {
+    if (request_.action == Action::kScript) return;
+    take(
+        OptionId::kMpiType,
+        [](const std::string& text) -> Result<std::string> {
+          if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
+          return text;
+        },
+        request_.script.request.mpi_type);
+    if (const auto refused = refuse_beyond_srun(given_)) refuse_once(refused->message, refused->hint);
+    if (has(OptionId::kJson))
+      refuse_once("--json reports what ddlrun has started, and with --launcher srun it is srun that starts",
+                  "leave one of them away");
   }
 
   void read_input_output() {
@@ -211,8 +228,14 @@ class JobReader {
 
   /// The Slurm job that ddlrun runs in, unless another way of reaching hosts was asked for.
   std::optional<launcher::SlurmJob> slurm_job_to_use() {
-    if (job().launcher != launcher::LauncherChoice::kAuto || !job().launch_agent.empty()) return std::nullopt;
+    const bool by_srun = job().launcher == launcher::LauncherChoice::kSrun;
+    const bool may_be_slurms =
+        job().launcher == launcher::LauncherChoice::kAuto && job().launch_agent.empty();
+    if (!by_srun && !may_be_slurms) return std::nullopt;
     const auto slurm = launcher::slurm_job(context_.environment);
+    if (slurm && by_srun && !*slurm)
+      refuse_once("--launcher srun starts ranks in a Slurm job, and this is none",
+                  "take one with salloc first, or write a job script with --slurm");
     if (slurm) return *slurm;
     refuse_once(slurm.error().message(), "to take no notice of Slurm: --launcher local or ssh");
     return std::nullopt;

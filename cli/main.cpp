@@ -20,6 +20,7 @@
 #include "cli/report_json.h"
 #include "cli/report_text.h"
 #include "cli/script_command.h"
+#include "cli/srun_run.h"
 #include "cli/start_notes.h"
 #include "cli/this_process.h"
 #include "cli/user_file.h"
@@ -131,6 +132,8 @@ int main(int argc, char** argv) {
   if (!request->job.quiet) {
     for (const std::string& note : cli::start_notes(request->job, environment)) console.note(note);
   }
+  if (request->job.launcher == launcher::LauncherChoice::kSrun)
+    return cli::run_by_srun(*request, environment, console);
   return request->action == cli::Action::kDryRun ? dry_run(*request, environment, console)
                                                  : run(*request, environment, console);
 }

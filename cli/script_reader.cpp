@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cli/host_option_values.h"
+#include "cli/srun_options.h"
 #include "cli/value_reader.h"
 
 namespace ddl::cli {
@@ -60,24 +61,12 @@ constexpr OptionId kPassedOn[] = {
     OptionId::kVerbose,           OptionId::kQuiet,
 };
 
-/// What a script whose ranks srun starts takes care of in another way.
-constexpr OptionId kKnownToSrun[] = {
-    OptionId::kRanksPerNode, OptionId::kExport,      OptionId::kWorkdir,   OptionId::kBindTo,
-    OptionId::kCoresPerRank, OptionId::kReserve,     OptionId::kRankOrder, OptionId::kSmt,
-    OptionId::kGpusPerRank,  OptionId::kRanksPerGpu, OptionId::kTagOutput, OptionId::kNoTagOutput,
-    OptionId::kVerbose,      OptionId::kQuiet,
-};
-
 /// What is about hosts that Slurm chooses, or about something else than a script.
 constexpr OptionId kOutOfPlace[] = {
     OptionId::kHosts,           OptionId::kHostfile, OptionId::kHostsExclude, OptionId::kSshPort,
     OptionId::kSshIdentityFile, OptionId::kSshArgs,  OptionId::kLaunchAgent,  OptionId::kSshParallel,
     OptionId::kFanOut,          OptionId::kDryRun,   OptionId::kProbe,
 };
-
-bool contains(std::span<const OptionId> ids, OptionId id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
 
 class ScriptReader {
  public:
@@ -210,11 +199,12 @@ class ScriptReader {
 
   void read_srun() {
     script().launcher = ScriptLauncher::kSrun;
-    for (const OptionId id : kPassedOn) {
-      if (!has(id) || contains(kKnownToSrun, id)) continue;
-      values_.refuse_once(
-          given_.origin(id) + display_name(entry_of(id)) + " is what ddlrun does, and srun cannot",
-          "leave it away, or leave --launcher srun away");
+    if (const auto refused = refuse_beyond_srun(given_)) values_.refuse_once(refused->message, refused->hint);
+    for (const OptionId id : {OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin}) {
+      if (has(id))
+        values_.refuse_once(
+            given_.origin(id) + display_name(entry_of(id)) + " is not for a script with --launcher srun",
+            "leave it away, or leave --launcher srun away");
     }
     for (const launcher::EnvironmentExport& one : job().exports) {
       // Without a value it is sbatch that hands the submitter's on.
@@ -249,6 +239,7 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
 std::optional<CommandLineError> refuse_script_options(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
+    if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) continue;
     const auto& values = given[entry.id];
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))

@@ -174,6 +174,46 @@ TEST_CASE("a batch script's ranks are a step of their own, on its own node, too"
         Words{"0 of 2 in step 0 of ddl-spawner", "1 of 2 in step 0 of ddl-spawner"});
 }
 
+TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "[slurm]") {
+  const Words two_nodes = {"-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
+  HostJob job({"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "-x", "A=b c", "sh", "-c",
+               "echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; [ $SLURM_PROCID != 3 ] || exit 7"},
+              in_salloc(two_nodes));
+  CHECK(job.wait() == 7);
+  INFO(job.err());
+  const auto lines = lines_of(job.out());
+  REQUIRE(lines.size() == 4);
+  CHECK_THAT(lines[0], Catch::StartsWith("0 node1 b c quiet,mask_cpu:"));
+  CHECK_THAT(lines[3], Catch::StartsWith("3 node2 b c quiet,mask_cpu:"));
+
+  HostJob dry({"--launcher", "srun", "--dry-run", "--probe", "./train", "a b"}, in_salloc(two_nodes));
+  CHECK(dry.wait() == 0);
+  CHECK_THAT(dry.out(), Catch::StartsWith("srun --mpi=pmix --nodes=2 --nodelist=node1,node2 --ntasks=4 ") &&
+                            Contains(" --cpu-bind=") && Contains(" ./train 'a b'\n"));
+
+  HostJob uneven({"--launcher", "srun", "hostname"}, in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"}));
+  CHECK(uneven.wait() == contract::kUsageError);
+  CHECK_THAT(uneven.err(), Contains("srun places as many ranks on each node"));
+}
+
+TEST_CASE("a program of libddl computes the same bits whoever starts it", "[slurm]") {
+  const Words program = {DDL_CLUSTER_EXAMPLE, "--epochs", "40"};
+  const auto fitted = [&](const Words& launcher) {
+    Words words = {"salloc", "-Q", "-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
+    words.insert(words.end(), launcher.begin(), launcher.end());
+    words.insert(words.end(), program.begin(), program.end());
+    std::string out = said_by(words);
+    CHECK_THAT(out, Contains("rmse"));
+    return out;
+  };
+  const std::string ours = fitted({e2e::ddlrun({}).argv.front(), "--no-tag-output"});
+  CHECK(fitted({"srun", "--mpi=pmix"}) == ours);
+  CHECK(fitted({e2e::ddlrun({}).argv.front(), "--launcher", "srun", "--no-tag-output"}) == ours);
+#ifdef DDL_CLUSTER_OPEN_MPI
+  CHECK(fitted({"mpirun", "--mca", "btl", "tcp,self"}) == ours);
+#endif
+}
+
 TEST_CASE("lists of nodes mean what Slurm means by them", "[slurm]") {
   for (const std::string list : {"node[1-4]", "n[08-11,3]", "a[1-2]b[3-4]", "login,gpu[001-003],x7"}) {
     std::vector<std::string> wanted;

@@ -1,0 +1,81 @@
+#include "cli/srun_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.h"
+#include "cli/mpi_types.h"
+#include "launcher/plan/srun_line.h"
+#include "launcher/run_job.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using launcher::SrunLine;
+
+/// The one that was asked for, or PMIx.
+Result<std::string> mpi_type(const std::string& asked) {
+  if (!asked.empty()) return asked;
+  const auto types = ask_mpi_types();
+  if (!types) return fail(types.error());
+  if (std::find(types->begin(), types->end(), "pmix") != types->end()) return std::string("pmix");
+  return fail(ErrorCode::kUnavailable,
+              "the srun here has no PMIx, with which ranks find each other; it has " + join(*types, ", "));
+}
+
+std::string shell_line(const SrunLine& line) {
+  std::vector<std::string> words;
+  for (const std::string& word : line.words) words.push_back(shell_quote(word));
+  return join(words, " ");
+}
+
+[[nodiscard]] int become(const SrunLine& line, const Console& console) {
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : line.environment) settings.push_back(name + "=" + value);
+  const auto pointers = [](const std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+    all.push_back(nullptr);
+    return all;
+  };
+  const auto argv = pointers(line.words);
+  const auto envp = pointers(settings);
+  ::execvpe(argv.front(), argv.data(), envp.data());
+  return console.refuse({errno_error("srun", errno).message(), "Slurm's own commands must be in PATH",
+                         contract::kStartFailure});
+}
+
+}  // namespace
+
+int run_by_srun(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const bool is_dry = request.action == Action::kDryRun;
+  const auto type = mpi_type(request.script.request.mpi_type);
+  if (!type)
+    return console.refuse(
+        {type.error().message(),
+         "leave --launcher srun away, for ddlrun brings its own PMIx; or --mpi-type TYPE for a "
+         "program of that MPI",
+         contract::kStartFailure});
+  const auto plan =
+      launcher::dry_run(request.job, request.allocation, environment, !is_dry || request.probes_hosts,
+                        request.job.quiet ? nullptr : console.progress());
+  if (!plan)
+    return console.refuse(
+        {plan.error().message(), "ddlrun --dry-run shows the plan", contract::kStartFailure});
+  const auto line =
+      launcher::make_srun_line(request.job, *request.allocation.slurm, *plan, environment, *type);
+  if (!line)
+    return console.refuse({line.error().message(), "without --launcher srun each node has its own plan"});
+  if (is_dry) {
+    if (!plan->asked_all && !request.job.quiet)
+      console.note("the nodes were not asked, so nothing is bound here; --probe asks them");
+    return console.print(shell_line(*line) + "\n");
+  }
+  if (request.job.verbose) console.note(shell_line(*line));
+  return become(*line, console);
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,89 @@
+// The srun that starts ranks itself.
+#include "launcher/plan/srun_line.h"
+
+#include <algorithm>
+
+#include "affinity/source/node_model.h"
+#include "base/text.h"
+#include "launcher/facts.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// A node with two NUMA nodes of 4 cores and a GPU each.
+NodeFacts gpu_node(const std::string& name, int cores_per_l3 = 4) {
+  ddl::affinity::NodeModel model;
+  model.numa_per_package = 2;
+  model.cores_per_l3 = cores_per_l3;
+  model.gpu_numa = {1, 0};
+  NodeFacts facts = facts_of(name, 2 * cores_per_l3);
+  facts.topology = ddl::affinity::topology_of_model(model, "the test").value();
+  return facts;
+}
+
+struct Case {
+  JobSpec spec = job_of(4);
+  Allocation allocation = allocation_of(2);
+  std::vector<std::optional<NodeFacts>> known = {gpu_node("node0"), gpu_node("node1")};
+
+  Case() {
+    for (AllocatedNode& node : allocation.nodes) node.slots = 2;
+    allocation.slurm = SlurmJob{"1", {{"node0", 8, 2, 2}, {"node1", 8, 2, 2}}, std::nullopt, ""};
+  }
+  ddl::Result<SrunLine> line(const Environment& environment = {}, const std::string& mpi = "pmix") const {
+    const auto plan = make_dry_plan(spec, allocation, known, facts_of("head", 4), environment);
+    REQUIRE(plan);
+    return make_srun_line(spec, *allocation.slurm, *plan, environment, mpi);
+  }
+  std::string text() const {
+    const auto made = line();
+    return made ? ddl::join(made->words, " ") : made.error().message();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("srun is told what our plan says") {
+  const Case one;
+  CHECK(
+      one.text() ==
+      "srun --mpi=pmix --nodes=2 --nodelist=node0,node1 --ntasks=4 --ntasks-per-node=2 --distribution=block "
+      "--gpus-per-node=2 --cpus-per-task=4 --cpu-bind=mask_cpu:0xf0,0xf --input=0 --label --chdir=/data/run "
+      "1 "
+      "--kill-on-bad-exit=1 --gpu-bind=none bash -c gpus=(0 1); export CUDA_VISIBLE_DEVICES="
+      "\"${gpus[SLURM_LOCALID]}\"; exec \"$@\" bash ./train --fast");
+}
+
+TEST_CASE("what a job says goes into srun's words and its environment") {
+  Case one;
+  one.spec.map_by = MapBy::kNode;
+  one.spec.stdin_target = StdinTarget::kNone;
+  one.spec.tag_output = false;
+  one.spec.oversubscribe = true;
+  one.spec.exports = {{"LR", "0.1"}, {"HOME", std::nullopt}};
+  const auto made = one.line({{"HOME", "/home/me"}, {"SLURM_NTASKS", "7"}}, "");
+  REQUIRE(made);
+  const std::string text = ddl::join(made->words, " ");
+  CHECK_THAT(text, Catch::StartsWith("srun --nodes=2") && Contains("--distribution=cyclic") &&
+                       Contains("--overcommit") && Contains("--input=none") && !Contains("--label"));
+  CHECK(made->environment == Environment{{"HOME", "/home/me"}, {"LR", "0.1"}});
+}
+
+TEST_CASE("nodes that were not asked are not bound") {
+  Case one;
+  one.known = {std::nullopt, std::nullopt};
+  CHECK_THAT(one.text(), Contains("--cpu-bind=none") && !Contains("--cpus-per-task") && !Contains("bash -c"));
+}
+
+TEST_CASE("what one srun cannot do is refused") {
+  Case uneven;
+  uneven.spec.num_proc = 3;
+  CHECK_THAT(uneven.text(), Contains("node1 would have 1 rank and node0 2"));
+  Case different;
+  different.known[1] = gpu_node("node1", 6);
+  CHECK_THAT(different.text(), Contains("these nodes differ"));
+}
