@@ -12,6 +12,14 @@ std::vector<Benchmark> make_benchmarks() {
   all.push_back({"hosts",
                  "starting and ending jobs over ssh on 4 and on 32 hosts, on a cluster of its own; as root",
                  8, hosts_entrants, run_hosts, hosts_needed});
+  all.push_back(
+      {.name = "slurm",
+       .what = "salloc and a job in it, by ddlrun, srun and mpirun, on a cluster of its own; as root",
+       .blocks = 8,
+       .entrants = slurm_entrants,
+       .run = run_slurm,
+       .hosts_needed = slurm_hosts_needed,
+       .needs_slurm = true});
   all.push_back({"large-job", "one job of 64 hosts x 16 ranks, on a cluster of its own; as root", 1,
                  large_job_entrants, run_large_job, large_job_hosts_needed});
   return all;

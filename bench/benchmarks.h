@@ -18,7 +18,8 @@ struct Benchmark {
   std::function<Report(const Site&, const Settings&)> run;
   /// Of the cluster on whose head it runs; 0, or null: it needs none.
   std::function<int(const Settings&)> hosts_needed = nullptr;
-  bool has_job = false;  ///< whether it takes a JobShape from its user
+  bool has_job = false;      ///< whether it takes a JobShape from its user
+  bool needs_slurm = false;  ///< on those hosts
 };
 
 /// Whole-process time of starting two ranks, memory of what ddlrun keeps running, idle CPU.
@@ -40,6 +41,11 @@ int hosts_needed(const Settings& settings);
 std::vector<Entrant> large_job_entrants(const Site& site, const Settings& settings);
 Report run_large_job(const Site& site, const Settings& settings);
 int large_job_hosts_needed(const Settings& settings);
+
+/// Whole-process time of starting jobs in an allocation of Slurm's.
+std::vector<Entrant> slurm_entrants(const Site& site, const Settings& settings);
+Report run_slurm(const Site& site, const Settings& settings);
+int slurm_hosts_needed(const Settings& settings);
 
 /// All of them.
 const std::vector<Benchmark>& benchmarks();

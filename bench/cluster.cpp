@@ -70,11 +70,12 @@ pid_t first_process(const std::string& host) {
 
 bool is_on_cluster_head() { return ::access(kInside, F_OK) == 0; }
 
-Result<int> run_on_new_cluster(int hosts, const std::vector<std::string>& trees,
+Result<int> run_on_new_cluster(int hosts, bool with_slurm, const std::vector<std::string>& trees,
                                const std::vector<std::string>& command) {
   const auto state = StateFolder::make();
   if (!state) return fail(state.error());
   auto up = state->script({"up", std::to_string(hosts), "--with-parent"});
+  if (with_slurm) up.emplace_back("--slurm");
   for (const std::string& tree : trees) up.insert(up.end(), {"--tree", tree});
   auto started = run_command(std::move(up));
   if (!started || *started != 0) return started;

@@ -14,11 +14,11 @@ namespace ddl::bench {
 /// Whether this process runs on the head of a cluster already.
 bool is_on_cluster_head();
 
-/// Starts a cluster of so many hosts, runs a command on its head, with this process's own streams, and ends the cluster.
+/// Starts a cluster of so many hosts, where asked for with Slurm on them, runs a command on its head, with this process's own streams, and ends the cluster.
 /// trees: folders that all hosts see under their own paths, besides the repository.
 /// Returns the command's exit status. Where there can be no cluster it is the script's own, 77, after the reason has been
 /// printed (or 1, if the environment says that a cluster is required).
-Result<int> run_on_new_cluster(int hosts, const std::vector<std::string>& trees,
+Result<int> run_on_new_cluster(int hosts, bool with_slurm, const std::vector<std::string>& trees,
                                const std::vector<std::string>& command);
 
 /// On a cluster's head: lets a host send at most rate over its first network, "1gbit" as tc(8) writes it; "": as fast as

@@ -5,15 +5,13 @@
 
 #include "bench/aims.h"
 #include "bench/benchmarks.h"
-#include "bench/blocks.h"
-#include "bench/child.h"
 #include "bench/cluster.h"
 #include "bench/host_launchers.h"
+#include "bench/host_plan.h"
 
 namespace ddl::bench {
 namespace {
 
-constexpr double kRunTimeout = 300;
 constexpr int kFewHosts = 4;
 constexpr int kRanksPerHost = 2;
 
@@ -35,16 +33,15 @@ const std::vector<std::string> kTcpOnly = {"--mca",
 const std::vector<std::string> kFromHeadOnly = {"--mca", "oob_tcp_if_include",    "10.77.0.0/24",
                                                 "--mca", "plm_rsh_no_tree_spawn", "1"};
 
-struct Row {
-  const char* of;  // the case
-  Entrant entrant;
-  HostJob job;
-};
-
-struct Plan {
-  std::vector<Row> rows;  // within a case in the order of the table and the chart
-  std::vector<std::pair<std::string, std::string>> cases;
-  std::vector<Pairing> pairings;
+/// A plan whose commands are made of jobs over ssh.
+struct Plan : HostPlan {
+  explicit Plan(const Site& where) : site(where) {}
+  void add(const char* of, Entrant entrant, const HostJob& job) {
+    entrant.command = launch_on_hosts(job, site);
+    entrant.absent = why_absent(job, site);
+    rows.push_back({of, std::move(entrant)});
+  }
+  const Site& site;
 };
 
 std::vector<std::string> first(const std::vector<std::string>& names, int count) {
@@ -62,8 +59,7 @@ void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& 
                        const char* program = "/bin/hostname") {
     entrant.name = prefix + entrant.name;
     if (!entrant.again_of.empty()) entrant.again_of = prefix + entrant.again_of;
-    plan.rows.push_back(
-        {name, std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program}});
+    plan.add(name, std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
   };
   add({.name = "-ssh-floor",
        .label = "parallel ssh of true",
@@ -102,8 +98,7 @@ void add_init(Plan& plan, const std::vector<std::string>& hosts) {
   using enum HostLauncher;
   const auto add = [&](Entrant entrant, HostLauncher launcher, const char* program,
                        std::vector<std::string> options = {}) {
-    plan.rows.push_back(
-        {"init", std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program}});
+    plan.add("init", std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
   };
   add({.name = "init-ddl-ddlrun", .label = "libddl, ddlrun", .why = "ours", .is_ours = true}, kDdlrun,
       "init_ddl");
@@ -130,77 +125,27 @@ void add_init(Plan& plan, const std::vector<std::string>& hosts) {
   plan.cases.emplace_back("init", "init + finalize, " + size_of(hosts.size(), kRanksPerHost));
 }
 
-Plan hosts_plan(const std::vector<std::string>& names) {
-  Plan plan;
+Plan hosts_plan(const std::vector<std::string>& names, const Site& site) {
+  Plan plan(site);
   add_hostname(plan, "few", first(names, kFewHosts), "");
   add_hostname(plan, "many", names, names.size() > 16 ? "6" : "2");
   add_init(plan, first(names, kFewHosts));
   return plan;
 }
 
-Plan large_plan(const std::vector<std::string>& names, const Settings& settings) {
+Plan large_plan(const std::vector<std::string>& names, const Site& site, const Settings& settings) {
   const int ranks = settings.quick ? 4 : 16;
   const std::vector<std::string> oversubscribe{"--oversubscribe"};
-  Plan plan;
-  plan.rows.push_back({"large",
-                       {.name = "large-ssh-floor",
-                        .label = "parallel ssh of true",
-                        .why = "one ssh for each host: the part that is not ours"},
-                       {HostLauncher::kSsh, names, 1, {}, "/bin/true"}});
-  plan.rows.push_back({"large",
-                       {.name = "large-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true},
-                       {HostLauncher::kDdlrun, names, ranks, oversubscribe, "one_allreduce"}});
+  Plan plan(site);
+  plan.add("large",
+           {.name = "large-ssh-floor",
+            .label = "parallel ssh of true",
+            .why = "one ssh for each host: the part that is not ours"},
+           {HostLauncher::kSsh, names, 1, {}, "/bin/true"});
+  plan.add("large", {.name = "large-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true},
+           {HostLauncher::kDdlrun, names, ranks, oversubscribe, "one_allreduce"});
   plan.cases.emplace_back("large", "start, one allreduce, end: " + size_of(names.size(), ranks));
   return plan;
-}
-
-std::vector<Entrant> entrants_of(const Plan& plan, const Site& site) {
-  std::vector<Entrant> entrants;
-  for (const Row& row : plan.rows) {
-    entrants.push_back(row.entrant);
-    entrants.back().command = launch_on_hosts(row.job, site);
-    entrants.back().absent = why_absent(row.job, site);
-  }
-  return entrants;
-}
-
-// The CPU time is that of all hosts; a process left behind on any of them is a failure.
-Result<RunTimes> run_once(const Entrant& entrant, const ClusterHosts& hosts) {
-  const double cpu_before = hosts.cpu_seconds();
-  auto child = Child::start(entrant.command);
-  if (!child) return fail(std::move(child.error()));
-  const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
-  const auto idle = hosts.wait_until_idle();  // also after a failure: the next entrant begins on empty hosts
-  if (!cost) return fail(cost.error());
-  if (!idle) return fail(idle.error());
-  return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds + hosts.cpu_seconds() - cpu_before};
-}
-
-void run_plan(Report& report, const Plan& plan, const ClusterHosts& hosts, const Site& site,
-              Settings settings) {
-  settings.cpus = allowed_cpus();  // hosts share the machine: nobody is pinned
-  report.settings = settings;
-  report.method =
-      "Wall time of the whole command on the head; CPU time on all hosts. Hosts are namespaces of one "
-      "machine, with "
-      "sshd.";
-  report.machine = describe_machine(site.mpirun);
-  report.entrants = entrants_of(plan, site);
-  const LoadWatch watch([&] { return hosts.cpu_seconds(); });
-  for (const auto& [name, label] : plan.cases) {
-    Case one{.name = name, .label = label};
-    std::vector<Entrant*> entrants;
-    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-      if (plan.rows[i].of != one.name) continue;
-      one.entrants.push_back(report.entrants[i].name);
-      entrants.push_back(&report.entrants[i]);
-    }
-    const auto run = [&](const Entrant& entrant) { return run_once(entrant, hosts); };
-    run_blocks(report.benchmark + ": " + one.label, entrants, settings.blocks, run, {&one});
-    compare(one, report.entrants, plan.pairings);
-    report.cases.push_back(std::move(one));
-  }
-  report.other_load = watch.other_load();
 }
 
 }  // namespace
@@ -208,16 +153,16 @@ void run_plan(Report& report, const Plan& plan, const ClusterHosts& hosts, const
 int hosts_needed(const Settings& settings) { return settings.quick ? 6 : 32; }
 
 std::vector<Entrant> hosts_entrants(const Site& site, const Settings& settings) {
-  return entrants_of(hosts_plan(ClusterHosts(hosts_needed(settings)).names()), site);
+  return entrants_of(hosts_plan(ClusterHosts(hosts_needed(settings)).names(), site));
 }
 
 Report run_hosts(const Site& site, const Settings& settings) {
   const ClusterHosts hosts(hosts_needed(settings));
-  const Plan plan = hosts_plan(hosts.names());
+  const Plan plan = hosts_plan(hosts.names(), site);
   Report report;
   report.benchmark = "hosts";
   report.title = "hosts: starting and ending jobs over ssh";
-  run_plan(report, plan, hosts, site, settings);
+  run_host_plan(report, plan, hosts, site, settings);
   const auto many = hosts.names().size();
   report.aims = {
       ratio_aim(report,
@@ -233,7 +178,7 @@ Report run_hosts(const Site& site, const Settings& settings) {
 int large_job_hosts_needed(const Settings& settings) { return settings.quick ? 6 : 64; }
 
 std::vector<Entrant> large_job_entrants(const Site& site, const Settings& settings) {
-  return entrants_of(large_plan(ClusterHosts(large_job_hosts_needed(settings)).names(), settings), site);
+  return entrants_of(large_plan(ClusterHosts(large_job_hosts_needed(settings)).names(), site, settings));
 }
 
 Report run_large_job(const Site& site, const Settings& settings) {
@@ -241,7 +186,7 @@ Report run_large_job(const Site& site, const Settings& settings) {
   Report report;
   report.benchmark = "large-job";
   report.title = "large-job: a job of many hosts and ranks";
-  run_plan(report, large_plan(hosts.names(), settings), hosts, site, settings);
+  run_host_plan(report, large_plan(hosts.names(), site, settings), hosts, site, settings);
   return report;
 }
 

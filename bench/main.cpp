@@ -106,7 +106,8 @@ int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outp
     command.insert(command.end(), {option, fs::absolute(file)});
     trees.push_back(fs::absolute(file).parent_path());
   }
-  const auto exit_status = run_on_new_cluster(benchmark.hosts_needed(settings), trees, command);
+  const auto exit_status =
+      run_on_new_cluster(benchmark.hosts_needed(settings), benchmark.needs_slurm, trees, command);
   if (exit_status) return *exit_status;
   fmt::print(stderr, "ddl-bench: {}\n", exit_status.error().message());
   return 1;

@@ -99,6 +99,7 @@ TEST_CASE("a quick run over hosts with a rate runs every entrant", "[network]") 
   check_quick_run("allreduce", {"--hosts", "2", "--rate", "10gbit", "--sizes", "4,64K"});
 }
 TEST_CASE("a quick run of hosts runs every entrant", "[hosts]") { check_quick_run("hosts"); }
+TEST_CASE("a quick run of slurm runs every entrant", "[slurm]") { check_quick_run("slurm"); }
 TEST_CASE("a quick run of large-job runs every entrant", "[large-job]") { check_quick_run("large-job"); }
 
 TEST_CASE("whatever is wrong about a call, it is answered with 2", "[usage]") {
