@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
@@ -146,6 +147,28 @@ TEST_CASE("scancel ends the job, and nothing is left", "[slurm]") {
   said_by({"scancel", job.out().substr(at, job.out().find('\n', at) - at)});
   CHECK(job.wait() != 0);
   CHECK_THAT(job.err(), Contains("as scancel and a time limit do"));
+}
+
+TEST_CASE("ddlrun listens nowhere: nodes of a job need not reach the head", "[slurm]") {
+  HostJob job({"sh", "-c", "echo running; exec sleep 1000"},
+              in_salloc({"-N", "2", "--ntasks-per-node", "1"}));
+  job.job().wait_for("running", 2);
+  // As root, to see whose sockets they are.
+  const e2e::Scratch scratch;
+  e2e::Command command;
+  command.argv = {"ss", "--tcp", "--listening", "--numeric", "--processes", "--no-header"};
+  e2e::Job listing(scratch, command);
+  REQUIRE(listing.wait() == 0);
+  INFO(listing.out());
+  CHECK_THAT(listing.out(), Contains("\"srun\""));
+  for (const std::string_view line : split(listing.out(), '\n')) {
+    const bool is_ours =
+        line.find("\"ddlrun\"") != std::string_view::npos || line.find("\"ddl-") != std::string_view::npos;
+    // salloc leaves its own socket open in whatever it starts.
+    CHECK((!is_ours || line.find("\"salloc\"") != std::string_view::npos));
+  }
+  job.job().send(SIGTERM);
+  CHECK(job.wait() != 0);
 }
 
 TEST_CASE("^C in the terminal of an interactive job ends the ranks", "[slurm]") {
