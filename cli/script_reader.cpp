@@ -6,6 +6,7 @@
 #include "cli/host_option_values.h"
 #include "cli/srun_options.h"
 #include "cli/value_reader.h"
+#include "templates/cluster/slurm_time.h"
 
 namespace ddl::cli {
 
@@ -42,6 +43,11 @@ Result<std::string> directive(const std::string& text) {
   auto line = one_line(text);
   if (line && !line->starts_with("-")) return refuse("'" + text + "' is no option: --sbatch=--licenses=x");
   return line;
+}
+
+Result<std::string> time_limit(const std::string& text) {
+  if (templates::slurm_minutes(text) || text == "UNLIMITED") return text;
+  return refuse("'" + text + "' is no time as Slurm has it: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
 }
 
 /// What the script's ddlrun is told as this one was.
@@ -127,7 +133,7 @@ class ScriptReader {
     values_.exclude(OptionId::kMem, OptionId::kMemPerCpu);
     values_.exclude(OptionId::kMem, OptionId::kMemPerGpu);
     values_.exclude(OptionId::kMemPerCpu, OptionId::kMemPerGpu);
-    take_text(OptionId::kTime, script().time_limit);
+    values_.take(OptionId::kTime, time_limit, script().time_limit);
     script().exclusive = has(OptionId::kExclusive);
   }
 

@@ -359,6 +359,7 @@ TEST_CASE("what a script cannot have is refused, with what to do") {
       {{"-np", "2", "--site", "lumi-g", "./a"}, "--account PROJECT"},
       {{"-np", "2", "--site", "nris-saga", "--account", "p", "./a"}, "--mem-per-cpu 4G"},
       {{"-np", "2", "--job-name", "a\nb", "./a"}, "several lines"},
+      {{"-np", "2", "--time", "2h", "./a"}, "'2h' is no time as Slurm has it"},
       {{"-np", "2", "--sbatch", "licenses=x", "./a"}, "--sbatch=--licenses=x"},
       {{"-np", "2", "--container-bind", "/x", "./a"}, "--container-bind belongs to --container"},
       {{"-np", "2", "--force", "./a"}, "--force belongs to -o"},

@@ -246,6 +246,17 @@ TEST_CASE("what the cluster does not have is said before anything is submitted",
   CHECK_THAT(printed.err, Contains("warning: [no-such-partition]"));
 }
 
+TEST_CASE("sbatch reads directives as they were meant", "[slurm_script]") {
+  const JobFolder folder;
+  for (const std::string name : {"a long name", "it's", "say \"x\"", "a#b", "back\\slash", "a,b", "$HOME"}) {
+    const std::string job =
+        folder.submit("/dev/null", {"-np", "1", "--job-name", name, "--sbatch=--hold"}, {"true"});
+    const std::string shown = folder.must_say({"scontrol", "show", "job", job});
+    CHECK_THAT(shown, Contains("JobName=" + name + "\n"));
+    folder.must_say({"scancel", job});
+  }
+}
+
 TEST_CASE("Slurm is asked when a job would start, and what it refuses comes back", "[slurm_script]") {
   const JobFolder folder;
   const auto asked = folder.slurm({"-np", "2", "--test-only"}, {"hostname"});
