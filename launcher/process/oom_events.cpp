@@ -73,14 +73,17 @@ OomEvents OomEvents::watch() {
     const std::string file =
         mount->point + (below == "/" ? "" : below) + (v2 ? "/memory.events" : "/memory.oom_control");
     const auto text = read_file(file);
-    if (!text) continue;
-    events.before_ = parse_oom_kills(*text);
-    if (!events.before_) continue;
+    events.before_ = text ? parse_oom_kills(*text) : std::nullopt;
+    if (!events.before_) {
+      events.problem_ = text ? file + " counts none" : text.error().message();
+      continue;
+    }
     events.file_ = file;
     events.cgroup_ = below;
     return events;
   }
-  events.problem_ = "no memory cgroup with a counter of out-of-memory kills is visible here";
+  constexpr std::string_view kNone = "no memory cgroup with a counter of out-of-memory kills is visible here";
+  events.problem_ = std::string(kNone) + (events.problem_.empty() ? "" : " (" + events.problem_ + ")");
   return events;
 }
 
