@@ -103,6 +103,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   // Another host's ddlrun speaks: there is no user here.
   if (words.size() == 2 && words[0] == contract::kAgentOption) ::_exit(launcher::run_remote_agent(words[1]));
+  if (words.size() == 2 && words[0] == contract::kJoiningAgentOption)
+    ::_exit(launcher::run_joining_agent(words[1]));
   const auto request = cli::parse_command_line(
       words,
       {directory.value_or(""), cli::allowed_cpus(), launcher::hostname(), cli::read_user_file, environment});

@@ -60,7 +60,8 @@ class JobRun : private SupervisorActions {
         notices_(notices),
         allocation_(std::move(allocation)),
         starters_(spec, allocation_, head_environment),
-        fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters_.ssh()}),
+        fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters_.ssh(),
+                       starters_.crew()}),
         progress_(loop_, fleet_, allocation_, notices.progress) {}
 
   Result<JobReport> run() {

@@ -379,7 +379,8 @@ class Agent {
 
 }  // namespace
 
-int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write) {
+int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write,
+              const std::function<void()>& after_fork) {
   ::prctl(PR_SET_NAME, "ddl-agent");
   ::setsid();  // the terminal's ^C and ^Z are the head's to hear
   // SIGUSR1 and SIGUSR2: a resource manager that warns a job warns every process of it, and it is the ranks that care.
@@ -395,6 +396,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
     last_words->flush();
     return 1;
   }
+  if (after_fork) after_fork();
   int status = 0;
   {
     Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory);

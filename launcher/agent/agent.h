@@ -1,6 +1,7 @@
 // The node's part of a job: the link to the head, the PMIx server, output, reports.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/unique_fd.h"
@@ -12,10 +13,16 @@ namespace ddl::launcher {
 /// session_directory (session_directory.h) is removed at the end, by the spawner if the agent is killed.
 /// link is a connected socket to the head; or the reading half if link_write is given. The calling process must have
 /// one thread, and must leave by _exit() afterwards.
-int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write = {});
+/// after_fork: called once the spawner has been forked; from there on it may start threads.
+int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write = {},
+              const std::function<void()>& after_fork = {});
 
 /// The same for a process that another host's ddlrun has started with contract::kAgentOption: greets with the nonce on
 /// standard output, makes a session directory, and takes standard input and output as its link.
 int run_remote_agent(const std::string& nonce);
+
+/// The same with contract::kJoiningAgentOption, in a Slurm job: reads on standard input whom to join, and its link is the connection
+/// to that agent.
+int run_joining_agent(const std::string& nonce);
 
 }  // namespace ddl::launcher

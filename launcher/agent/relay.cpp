@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "launcher/fleet/gather/gather_starter.h"
 #include "launcher/fleet/ssh/ssh_starter.h"
 #include "launcher/message/codec.h"
 
@@ -25,7 +26,12 @@ void Relay::start(const message::StartAgents& branch) {
   ssh.launch_agent = branch.launch_agent;
   ssh.remote_path = branch.remote_path;
   ssh.start_timeout_seconds = branch.start_timeout_seconds;
-  starter_ = make_ssh_starter(ssh);
+  if (branch.key.empty()) {
+    starter_ = make_ssh_starter(ssh);
+  } else if (auto status = gather(branch); !status) {
+    for (const int number : numbers_) say_(message::AgentDown{number, status.error().message()});
+    return;
+  }
   fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});
   // Nothing forks, so nothing can fail here.
   (void)fleet_->start(allocation, std::vector<NodeStarter*>(allocation.nodes.size(), starter_.get()));
@@ -39,6 +45,17 @@ void Relay::start(const message::StartAgents& branch) {
     say_(message::AgentDown{numbers_[node], how});
   };
   fleet_->listen(std::move(handlers));
+}
+
+Status Relay::gather(const message::StartAgents& branch) {
+  auto key = net::JobKey::from_hex(branch.key);
+  if (!key) return fail(key.error());
+  auto gatherer = GatherStarter::listen(*std::move(key), branch.nonce);
+  if (!gatherer) return fail(gatherer.error());
+  const int port = (*gatherer)->port();
+  starter_ = *std::move(gatherer);
+  say_(message::Gathering{port});
+  return {};
 }
 
 void Relay::pass_up(std::size_t node, const message::Any& message) {

@@ -18,7 +18,7 @@ class Relay {
   /// say: to whoever started this agent.
   Relay(EventLoop& loop, std::function<void(const message::Any&)> say) : loop_(loop), say_(std::move(say)) {}
 
-  /// Starts the agents of a branch over ssh. Called once.
+  /// Starts the agents of a branch over ssh, or expects them. Called once.
   void start(const message::StartAgents& branch);
   /// Hands a message to the node of the branch that it is for.
   void pass_down(const message::Routed& routed);
@@ -26,6 +26,7 @@ class Relay {
   void shut_down(Deadline deadline);
 
  private:
+  Status gather(const message::StartAgents& branch);
   void pass_up(std::size_t node, const message::Any& message);
 
   EventLoop& loop_;

@@ -1,9 +1,18 @@
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <span>
 
 #include "contract/version.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/node_probe.h"
 #include "launcher/agent/session_directory.h"
+#include "launcher/fleet/gather/join.h"
+#include "launcher/fleet/gather/tls_pump.h"
 #include "launcher/fleet/greeting.h"
 #include "launcher/fleet/stream_link.h"
 #include "launcher/message/codec.h"
@@ -20,6 +29,33 @@ UniqueFd take_over(int standard_fd) {
 }
 
 }  // namespace
+
+int run_joining_agent(const std::string& nonce) {
+  constexpr std::chrono::seconds kConnectPatience{20};
+  const auto give_up = [](const std::string& why) {
+    std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), why.c_str());
+    return 1;
+  };
+  auto join = read_join(take_over(STDIN_FILENO).get());
+  if (!join) return give_up(join.error().message());
+  const char* slurms = std::getenv("SLURMD_NODENAME");
+  auto stream = connect_to_gatherer(*join, slurms != nullptr ? slurms : hostname(), kConnectPatience);
+  net::wipe(std::as_writable_bytes(std::span(join->key)));
+  if (!stream) return give_up(stream.error().message());
+  auto directory = make_session_directory();
+  if (!directory) return give_up(directory.error().message());
+  auto ends = make_socket_pair(SOCK_STREAM);
+  if (!ends) return give_up(ends.error().message());
+  const std::string hello = greeting(contract::kVersion, nonce);
+  if (!write_all(ends->first.get(), hello.data(), hello.size())) return 1;
+  std::unique_ptr<TlsPump> pump;
+  const int status = run_agent(*directory, std::move(ends->first), {}, [&] {
+    pump = std::make_unique<TlsPump>();
+    pump->carry(*std::move(stream), std::move(ends->second));
+  });
+  pump.reset();  // its last words
+  return status;
+}
 
 int run_remote_agent(const std::string& nonce) {
   UniqueFd read = take_over(STDIN_FILENO);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launcher/fleet/agent_connection.h"
+#include "launcher/fleet/crew.h"
 #include "launcher/fleet/node_starter.h"
 #include "launcher/fleet/ssh/ssh_command.h"
 #include "launcher/loop/event_loop.h"
@@ -20,7 +21,8 @@ namespace ddl::launcher {
 /// One agent a node of the allocation, by index. Handlers run on the loop's thread.
 ///
 /// With a fan-out, agents that need no fork are started in a tree: only so many from here, each of which starts its share
-/// of the others and passes messages on. Who uses the fleet sees no difference.
+/// of the others and passes messages on. With a crew, the first of several does the same with those that the crew's
+/// processes have started. Who uses the fleet sees no difference.
 class Fleet {
  public:
   struct Handlers {
@@ -37,6 +39,7 @@ class Fleet {
     double start_timeout_seconds = 0;  ///< for each, until its facts are here
     int fan_out = 0;                   ///< agents that are started from one; 0: all from here
     SshSettings ssh;                   ///< for agents that start others
+    CrewStarter* crew = nullptr;       ///< starts the agents of several nodes at once; outlives the fleet
   };
   /// Why a node's agent did not come up: one sentence without the node's name.
   struct Failure {
@@ -99,6 +102,9 @@ class Fleet {
   void on_routed(std::size_t via, message::Routed&& routed);
   void on_lost(std::size_t node, const std::string& how);
   void start_branch(std::size_t node);
+  Status make_crew_secrets();
+  void start_crews(std::size_t node);
+  void on_gathering(std::size_t node, const message::Gathering& gathering);
   bool is_unsettled(std::size_t node) const {
     return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
   }
@@ -107,6 +113,10 @@ class Fleet {
 
   EventLoop& loop_;
   Settings settings_;
+  bool has_crews_ = false;
+  std::vector<std::unique_ptr<Crew>> crews_;
+  std::string crew_key_;    // of their links, in hexadecimal digits
+  std::string crew_nonce_;  // of their greetings
   Handlers handlers_;
   std::vector<Agent> agents_;
   std::vector<NodeFacts> facts_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/unique_fd.h"
@@ -47,6 +48,23 @@ class NodeStarter {
   virtual bool forks() const = 0;
   /// Begins; the agent answers over the link later. Error: one sentence about this node.
   virtual Result<StartedAgent> start(const AllocatedNode& node) = 0;
+};
+
+/// What runs the agents of several nodes, which come to another agent by themselves once they are told whom to join.
+struct StartedCrew {
+  std::vector<std::size_t> nodes;  ///< positions in what CrewStarter::start() was given
+  UniqueFd in;                     ///< where they are told
+  UniqueFd out;                    ///< ends when the crew does
+  UniqueFd errors;
+  std::unique_ptr<AgentProcess> process;
+};
+
+class CrewStarter {
+ public:
+  virtual ~CrewStarter() = default;
+  /// Begins, with as few crews as these nodes take. nonce: of the agents' greeting. Error: one sentence.
+  virtual Result<std::vector<StartedCrew>> start(const std::vector<AllocatedNode>& nodes,
+                                                 const std::string& nonce) = 0;
 };
 
 }  // namespace ddl::launcher

@@ -4,6 +4,7 @@
 
 #include "launcher/agent/node_probe.h"
 #include "launcher/fleet/local/local_starter.h"
+#include "launcher/fleet/srun/srun_crew.h"
 #include "launcher/fleet/srun/srun_starter.h"
 #include "launcher/fleet/ssh/ssh_starter.h"
 
@@ -38,10 +39,11 @@ NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, co
     : settings_(ssh_settings(spec, own_path())),
       local_(make_local_starter()),
       ssh_(make_ssh_starter(settings_)) {
+  const bool all_are_steps = is_steps(allocation, own);
   if (allocation.slurm) srun_ = make_srun_starter(*allocation.slurm, settings_.remote_path, own);
+  if (all_are_steps) crew_ = make_srun_crew_starter(*allocation.slurm, settings_.remote_path, own);
   NodeStarter* const elsewhere = srun_ ? srun_.get() : ssh_.get();
   const std::string own_name = hostname();
-  const bool all_are_steps = is_steps(allocation, own);
   for (const AllocatedNode& node : allocation.nodes)
     by_node_.push_back(!all_are_steps && is_forked(spec, node, own_name) ? local_.get() : elsewhere);
 }

@@ -20,6 +20,8 @@ class NodeStarters {
 
   /// How hosts are reached over ssh: for agents that start others.
   const SshSettings& ssh() const { return settings_; }
+  /// What starts the agents of many of Slurm's nodes at once; null elsewhere.
+  CrewStarter* crew() const { return crew_.get(); }
   /// One for each node of the allocation; they live as long as this.
   const std::vector<NodeStarter*>& by_node() const { return by_node_; }
 
@@ -28,6 +30,7 @@ class NodeStarters {
   std::unique_ptr<NodeStarter> local_;
   std::unique_ptr<NodeStarter> ssh_;
   std::unique_ptr<NodeStarter> srun_;  ///< only in a Slurm job
+  std::unique_ptr<CrewStarter> crew_;  ///< the same
   std::vector<NodeStarter*> by_node_;
 };
 

@@ -106,8 +106,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixNames, id, status, found)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixEvent, status, source, range, infos)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankProgress, rank, step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RemoteNode, number, name, user, port)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartAgents, nodes, parallel, fan_out, start_timeout_seconds, ssh_port,
-                                   identity_file, ssh_args, launch_agent, remote_path)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Gathering, port)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Join, addresses, port, key)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartAgents, nodes, key, nonce, parallel, fan_out, start_timeout_seconds,
+                                   ssh_port, identity_file, ssh_args, launch_agent, remote_path)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Routed, node, type, payload)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentDown, node, why)
 

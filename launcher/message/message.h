@@ -36,7 +36,7 @@ struct RemoteNode {
   int port = 0;
   bool operator==(const RemoteNode&) const = default;
 };
-/// Start the agents of these nodes over ssh and pass messages on, up and down: --fan-out.
+/// Start the agents of these nodes over ssh, or expect them if there is a key to prove, and pass messages on, up and down.
 struct StartAgents {
   std::vector<RemoteNode> nodes;
   int parallel = 1;
@@ -47,7 +47,21 @@ struct StartAgents {
   std::vector<std::string> ssh_args;
   std::vector<std::string> launch_agent;
   std::string remote_path;
+  std::string key;    ///< of the links, as net::JobKey::to_hex() has it; "": they are started over ssh
+  std::string nonce;  ///< of those that are expected
   bool operator==(const StartAgents&) const = default;
+};
+/// The expected ones may come, to this port.
+struct Gathering {
+  int port = 0;
+  bool operator==(const Gathering&) const = default;
+};
+/// To an agent on its standard input: whom to join.
+struct Join {
+  std::vector<std::string> addresses;
+  int port = 0;
+  std::string key;  ///< of the links, as net::JobKey::to_hex() has it
+  bool operator==(const Join&) const = default;
 };
 /// Pass a signal on to every rank's process group, and nothing else.
 struct Signal {
@@ -317,6 +331,6 @@ using Any =
                  Spawn, SignalChildren, AskToEnd, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded,
                  Leftovers, AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone,
                  PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent,
-                 JobKey, StartAgents, Routed, AgentDown, RankProgress, RankBound>;
+                 JobKey, StartAgents, Gathering, Join, Routed, AgentDown, RankProgress, RankBound>;
 
 }  // namespace ddl::launcher::message

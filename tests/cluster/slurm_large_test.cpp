@@ -52,18 +52,23 @@ TEST_CASE("a node that dies ends the job, which says which it was", "[slurm_lost
   const std::string said =
       said_by({"sinfo", "--noheader", "--partition", "main", "--states", "idle", "-N", "-o", "%N"});
   for (const std::string_view name : split(trim(said), '\n')) idle.emplace_back(name);
-  REQUIRE(idle.size() >= 2);
-  const std::string kept = idle[0];
-  const std::string lost = idle[1];
-  HostJob job({"sh", "-c", "echo running; exec sleep 1000"},
-              in_salloc({"-N", "2", "--ntasks-per-node", "1", "--no-kill", "-w", kept + "," + lost}));
-  job.job().wait_for("running", 2);
+  REQUIRE(idle.size() >= 4);
   Cluster cluster;
-  cluster.kill(lost);
-  const int status = job.job().wait();
-  INFO(job.err());
-  CHECK(status == contract::kLostHost);
-  CHECK_THAT(job.err(), Contains("ddlrun: " + lost + ": "));
+  // One that is reached through the first one, and then a first one.
+  for (const std::size_t victim : {std::size_t{2}, std::size_t{0}}) {
+    const std::vector<std::string> nodes(idle.end() - 4, idle.end());
+    const std::string lost = nodes[victim];
+    CAPTURE(lost);
+    HostJob job({"sh", "-c", "echo running; exec sleep 1000"},
+                in_salloc({"-N", "4", "--ntasks-per-node", "1", "--no-kill", "-w", join(nodes, ",")}));
+    job.job().wait_for("running", 4);
+    cluster.kill(lost);
+    const int status = job.job().wait();
+    INFO(job.err());
+    CHECK(status == contract::kLostHost);
+    CHECK_THAT(job.err(), Contains("ddlrun: " + lost + ": "));
+    idle.erase(idle.end() - 4, idle.end());
+  }
 }
 
 }  // namespace ddl::cluster

@@ -130,8 +130,19 @@ std::vector<Any> every_message() {
       PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
       PmixEvent{-25, 2, 3, every_byte()},
       JobKey{every_byte()},
-      StartAgents{
-          {{7, "node7", "ada", 2222}, {8, "n8", "", 0}}, 32, 8, 30.5, 22, "/k", {"-v"}, {"sh", "%h"}, "/d"},
+      StartAgents{{{7, "node7", "ada", 2222}, {8, "n8", "", 0}},
+                  32,
+                  8,
+                  30.5,
+                  22,
+                  "/k",
+                  {"-v"},
+                  {"sh", "%h"},
+                  "/d",
+                  "0a",
+                  "abc"},
+      Gathering{4711},
+      Join{{"10.0.0.1", "10.0.0.2"}, 4711, "0a"},
       Routed{7, 12, every_byte()},
       AgentDown{7, "its name was not found"},
       RankProgress{3, RankProgress::Step::kFirstCollective},
@@ -218,7 +229,7 @@ TEST_CASE("a message that any one byte of is changed in is decoded or refused, a
 
 TEST_CASE("an unknown type is refused by its number") {
   CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 45");
+        "a message of unknown type 47");
   CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
 }
 

@@ -4,24 +4,46 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "contract/agent_option.h"
 
 namespace ddl::launcher {
 
-std::vector<std::string> srun_command(const SlurmJob& job, const AllocatedNode& node, const std::string& path,
-                                      const std::string& nonce) {
-  std::vector<std::string> words = {"srun", "--jobid=" + job.id, "--nodelist=" + node.name, "-N", "1", "-n",
-                                    "1"};
+namespace {
+
+/// A step with one task on each of these nodes, which have the same of the job; takes all that it has there, and binds
+/// nothing.
+std::vector<std::string> step_on(const SlurmJob& job, const std::vector<std::string>& names) {
+  const std::string count = std::to_string(names.size());
+  std::vector<std::string> words = {
+      "srun", "--jobid=" + job.id, "--nodelist=" + join(names, ","), "-N", count, "-n", count};
   const auto own = std::find_if(job.nodes.begin(), job.nodes.end(),
-                                [&](const SlurmNode& one) { return one.name == node.name; });
+                                [&](const SlurmNode& one) { return one.name == names.front(); });
   if (own != job.nodes.end() && own->cpus > 0)
     words.push_back("--cpus-per-task=" + std::to_string(own->cpus));
   // Without a number, Slurm 22.05 may leave a step without some of the job's GPUs, or refuse it.
   if (own != job.nodes.end() && own->gpus > 0)
     words.push_back("--gpus-per-node=" + std::to_string(own->gpus));
-  words.insert(words.end(),
-               {"--cpu-bind=none", "--gpu-bind=none", "--mpi=none", "--overlap", "--no-kill", "--input=0",
-                "--unbuffered", "--job-name=ddlrun", path, std::string(contract::kAgentOption), nonce});
+  words.insert(words.end(), {"--cpu-bind=none", "--gpu-bind=none", "--mpi=none", "--overlap", "--no-kill"});
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> srun_command(const SlurmJob& job, const AllocatedNode& node, const std::string& path,
+                                      const std::string& nonce) {
+  std::vector<std::string> words = step_on(job, {node.name});
+  words.insert(words.end(), {"--input=0", "--unbuffered", "--job-name=ddlrun", path,
+                             std::string(contract::kAgentOption), nonce});
+  return words;
+}
+
+std::vector<std::string> srun_crew_command(const SlurmJob& job, const std::vector<std::string>& names,
+                                           const std::string& path, const std::string& nonce) {
+  std::vector<std::string> words = step_on(job, names);
+  // An agent that ends, ends alone: it is the head that says what becomes of the others.
+  words.insert(words.end(), {"--ntasks-per-node=1", "--input=all", "--kill-on-bad-exit=0", "--wait=0",
+                             "--job-name=ddlrun", path, std::string(contract::kJoiningAgentOption), nonce});
   return words;
 }
 

@@ -1,7 +1,5 @@
 #include "launcher/fleet/srun/srun_starter.h"
 
-#include <sys/wait.h>
-
 #include <utility>
 
 #include "base/path_search.h"
@@ -9,37 +7,10 @@
 #include "launcher/fleet/greeting.h"
 #include "launcher/fleet/piped_child.h"
 #include "launcher/fleet/srun/srun_command.h"
-#include "launcher/fleet/srun/srun_failure.h"
+#include "launcher/fleet/srun/srun_process.h"
 
 namespace ddl::launcher {
 namespace {
-
-constexpr auto kEndDeadline = std::chrono::seconds(2);  // srun asks its controller before it ends
-
-class SrunProcess : public AgentProcess {
- public:
-  SrunProcess(PipedChild child, std::string path) : child_(std::move(child)), path_(std::move(path)) {}
-
-  std::string how_it_ended() override {
-    if (!child_.wait(Deadline::after(kEndDeadline))) return "its connection closed, and srun goes on";
-    if (WIFSIGNALED(child_.status())) return "srun was killed by " + signal_text(WTERMSIG(child_.status()));
-    const int code = WEXITSTATUS(child_.status());
-    if (code > 128) return "Slurm or somebody else has ended the agent with " + signal_text(code - 128);
-    return "srun ended with " + std::to_string(code) + ": the job, its node or the agent has ended";
-  }
-
-  StartFailure why_not_started(std::string_view noise, std::string_view errors) override {
-    const bool ended = child_.wait(Deadline::after(kEndDeadline));
-    return describe_srun_failure(
-        {path_, ended ? std::optional(child_.status()) : std::nullopt, noise, errors});
-  }
-
-  void clean_up(Deadline deadline) override { child_.end(deadline); }
-
- private:
-  PipedChild child_;
-  std::string path_;
-};
 
 class SrunStarter : public NodeStarter {
  public:

@@ -1,0 +1,221 @@
+#include "launcher/fleet/gather/tls_pump.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "net/tcp.h"
+
+namespace ddl::launcher {
+
+namespace {
+
+using Step = net::TlsStream::Step;
+
+constexpr std::size_t kPiece = std::size_t{16} << 10;  // a TLS record's worth
+constexpr std::chrono::seconds kHandshakeDeadline{10};
+constexpr std::chrono::seconds kLastWordsDeadline{1};
+// Who has not proved anything yet costs memory: more of them at a time wait in the kernel's queue.
+constexpr std::size_t kMostUnproved = 256;
+
+}  // namespace
+
+/// One pair of ends; lives on the pump's thread.
+class TlsPump::Connection {
+ public:
+  Connection(EventLoop& loop, net::TlsStream stream, FindEnd find_end,
+             std::function<void(Connection*)> on_over)
+      : loop_(loop),
+        stream_(std::move(stream)),
+        find_end_(std::move(find_end)),
+        on_over_(std::move(on_over)) {
+    remote_watch_ = loop.watch(
+        stream_.fd(), [this] { step(); }, [this] { step(); });
+    deadline_ = loop.after(kHandshakeDeadline, [this] { over(); });
+  }
+
+  bool is_proved() const { return is_proved_; }
+
+  void step() {
+    if (is_over_) return;
+    if (!is_proved_ && !shake_hands()) return;
+    // Until neither side moves: TLS may hold bytes that no event will tell of.
+    while (move_up() || move_down()) {
+    }
+    if (is_over_) return;
+    remote_watch_.want_read(from_remote_.empty());
+    remote_watch_.want_write(!from_local_.empty());
+    local_watch_.want_read(from_local_.empty() && !local_has_ended_);
+    local_watch_.want_write(!from_remote_.empty());
+  }
+
+ private:
+  bool shake_hands() {
+    switch (stream_.handshake()) {
+      case Step::kDone: break;
+      case Step::kWantRead: remote_watch_.want_write(false); return false;
+      case Step::kWantWrite: remote_watch_.want_write(true); return false;
+      default: over(); return false;
+    }
+    is_proved_ = true;
+    deadline_.cancel();
+    local_ = find_end_(stream_.peer_identity());
+    if (!local_) {
+      over();
+      return false;
+    }
+    (void)set_nonblocking(local_.get(), true);
+    local_watch_ = loop_.watch(
+        local_.get(), [this] { step(); }, [this] { step(); });
+    return true;
+  }
+
+  /// From the local end to the peer. True if something moved.
+  bool move_up() {
+    if (is_over_) return false;
+    bool moved = false;
+    if (from_local_.empty() && !local_has_ended_) {
+      const ssize_t got = retry_eintr([&] { return ::read(local_.get(), buffer_.data(), buffer_.size()); });
+      if (got > 0) from_local_.assign(buffer_.data(), static_cast<std::size_t>(got));
+      if (got == 0 || (got < 0 && errno != EAGAIN)) local_has_ended_ = true;
+      moved = got > 0;
+    }
+    if (!from_local_.empty()) {
+      std::size_t put = 0;
+      const Step done = stream_.write(from_local_, put);
+      if (done == Step::kDone) {
+        from_local_.erase(0, put);
+        moved = true;
+      } else if (done == Step::kClosed || done == Step::kFailed) {
+        over();
+        return false;
+      }
+    }
+    if (local_has_ended_ && from_local_.empty()) over();
+    return moved && !is_over_;
+  }
+
+  /// From the peer to the local end. True if something moved.
+  bool move_down() {
+    if (is_over_) return false;
+    bool moved = false;
+    if (from_remote_.empty() && !remote_has_ended_) {
+      std::size_t got = 0;
+      const Step done = stream_.read(buffer_, got);
+      if (done == Step::kDone) {
+        from_remote_.assign(buffer_.data(), got);
+        moved = true;
+      } else if (done == Step::kClosed || done == Step::kFailed) {
+        remote_has_ended_ = true;
+      }
+    }
+    if (!from_remote_.empty()) {
+      const ssize_t put = retry_eintr(
+          [&] { return ::send(local_.get(), from_remote_.data(), from_remote_.size(), MSG_NOSIGNAL); });
+      if (put > 0) {
+        from_remote_.erase(0, static_cast<std::size_t>(put));
+        moved = true;
+      } else if (errno != EAGAIN) {
+        over();
+        return false;
+      }
+    }
+    if (remote_has_ended_ && from_remote_.empty()) over();
+    return moved && !is_over_;
+  }
+
+  void over() {
+    if (is_over_) return;
+    is_over_ = true;
+    if (is_proved_) stream_.close_notify();
+    deadline_.cancel();
+    remote_watch_.reset();
+    local_watch_.reset();
+    on_over_(this);
+  }
+
+  EventLoop& loop_;
+  net::TlsStream stream_;
+  UniqueFd local_;
+  FindEnd find_end_;
+  std::function<void(Connection*)> on_over_;
+  std::array<char, kPiece> buffer_;
+  std::string from_local_;
+  std::string from_remote_;
+  EventLoop::FdWatch remote_watch_;
+  EventLoop::FdWatch local_watch_;
+  EventLoop::Timer deadline_;
+  bool is_proved_ = false;
+  bool local_has_ended_ = false;
+  bool remote_has_ended_ = false;
+  bool is_over_ = false;
+};
+
+TlsPump::TlsPump()
+    : thread_([this] {
+        // Signals are for the thread that watches them.
+        sigset_t all;
+        sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+        // Keeps the loop running while there is nothing to carry.
+        EventLoop::Timer forever = loop_.after(std::chrono::hours(24 * 365), [] {});
+        loop_.run();
+      }) {}
+
+TlsPump::~TlsPump() {
+  loop_.post([this] {
+    is_ending_ = true;
+    listener_watch_.reset();
+    for (auto& [connection, owner] : connections_) connection->step();
+    last_words_ = loop_.after(kLastWordsDeadline, [this] { loop_.stop(); });
+    if (connections_.empty()) loop_.stop();
+  });
+  thread_.join();
+}
+
+void TlsPump::carry(net::TlsStream stream, UniqueFd far_end) {
+  auto shared = std::make_shared<net::TlsStream>(std::move(stream));
+  auto far = std::make_shared<UniqueFd>(std::move(far_end));
+  loop_.post([this, shared, far] {
+    open(std::move(*shared), [far](const std::string&) { return std::move(*far); });
+  });
+}
+
+void TlsPump::open(net::TlsStream stream, FindEnd find_end) {
+  auto connection =
+      std::make_unique<Connection>(loop_, std::move(stream), std::move(find_end), [this](Connection* over) {
+        // Not from within its own step.
+        loop_.post([this, over] {
+          connections_.erase(over);
+          if (is_ending_ && connections_.empty()) loop_.stop();
+        });
+      });
+  Connection* const raw = connection.get();
+  connections_.emplace(raw, std::move(connection));
+  raw->step();
+}
+
+void TlsPump::accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEnd find_end) {
+  auto owned = std::make_shared<UniqueFd>(std::move(listener));
+  loop_.post([this, owned, find_key = std::move(find_key), find_end = std::move(find_end)] {
+    listener_ = std::move(*owned);
+    find_key_ = find_key;
+    find_end_ = find_end;
+    (void)set_nonblocking(listener_.get(), true);
+    listener_watch_ = loop_.watch(listener_.get(), [this] { on_connection(); });
+  });
+}
+
+void TlsPump::on_connection() {
+  auto socket = net::accept_tcp(listener_.get());
+  if (!socket || !*socket) return;
+  std::size_t unproved = 0;
+  for (const auto& [connection, owner] : connections_) unproved += connection->is_proved() ? 0 : 1;
+  if (unproved >= kMostUnproved) return;
+  if (auto stream = net::TlsStream::accepted(std::move(*socket), find_key_))
+    open(*std::move(stream), find_end_);
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,52 @@
+// Carries bytes between local sockets and TLS connections, on a thread of its own.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/unique_fd.h"
+#include "launcher/loop/event_loop.h"
+#include "net/tls_stream.h"
+
+namespace ddl::launcher {
+
+/// A link is a descriptor, whatever lies between its ends: whoever holds the local end need not know of TLS. Where one side of
+/// a pair closes, so does the other, after what was on its way. Costs nothing while nothing is said.
+class TlsPump {
+ public:
+  TlsPump();
+  /// Lets go of connections whose local end has been closed already, and cuts the others.
+  ~TlsPump();
+  TlsPump(const TlsPump&) = delete;
+  TlsPump& operator=(const TlsPump&) = delete;
+
+  /// From the side that has connected: what the other end of far_end says goes to the peer, and back. It closes if the
+  /// handshake fails or is not done in time.
+  void carry(net::TlsStream stream, UniqueFd far_end);
+
+  /// The end to which a peer's bytes go that has proved to be who it says; empty: it is one too many.
+  using FindEnd = std::function<UniqueFd(const std::string& identity)>;
+  /// Takes connections on the listener from now on. Both functions are called on the pump's thread.
+  void accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEnd find_end);
+
+ private:
+  class Connection;
+  void open(net::TlsStream stream, FindEnd find_end);
+  void on_connection();
+
+  EventLoop loop_;
+  std::map<Connection*, std::unique_ptr<Connection>> connections_;
+  UniqueFd listener_;
+  EventLoop::FdWatch listener_watch_;
+  net::TlsStream::FindKey find_key_;
+  FindEnd find_end_;
+  bool is_ending_ = false;
+  EventLoop::Timer last_words_;
+  std::thread thread_;
+};
+
+}  // namespace ddl::launcher

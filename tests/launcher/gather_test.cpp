@@ -1,0 +1,154 @@
+// Agents that come by themselves: over real sockets, in this process.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "launcher/fleet/gather/gather_starter.h"
+#include "launcher/fleet/gather/join.h"
+#include "launcher/message/codec.h"
+#include "net/tcp.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using ddl::UniqueFd;
+using ddl::net::JobKey;
+
+namespace {
+
+const auto kIgnored = std::signal(SIGPIPE, SIG_IGN);
+
+/// What comes within ten seconds; "" at the end.
+std::string read_some(int fd) {
+  pollfd waited{fd, POLLIN, 0};
+  REQUIRE(::poll(&waited, 1, 10'000) == 1);
+  std::array<char, 1000> buffer;
+  const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+  return got > 0 ? std::string(buffer.data(), static_cast<std::size_t>(got)) : "";
+}
+
+void say(int fd, const std::string& text) { REQUIRE(ddl::write_all(fd, text.data(), text.size())); }
+
+struct Gathering {
+  JobKey key = JobKey::random().value();
+  std::unique_ptr<GatherStarter> starter =
+      GatherStarter::listen(JobKey::from_hex(key.to_hex()).value(), "nonce").value();
+
+  StartedAgent expect(const std::string& name) {
+    AllocatedNode node;
+    node.name = name;
+    auto started = starter->start(node);
+    REQUIRE(started);
+    return *std::move(started);
+  }
+  message::Join join() const { return {{"127.0.0.1"}, starter->port(), key.to_hex()}; }
+};
+
+/// An agent's side.
+struct Comer {
+  Comer(const message::Join& join, const std::string& name) {
+    auto stream = connect_to_gatherer(join, name, std::chrono::seconds(10));
+    REQUIRE(stream);
+    auto ends = ddl::make_socket_pair(SOCK_STREAM);
+    REQUIRE(ends);
+    link = std::move(ends->first);
+    pump.carry(*std::move(stream), std::move(ends->second));
+  }
+  UniqueFd link;
+  TlsPump pump;
+};
+
+}  // namespace
+
+TEST_CASE("who is expected comes, and what is said arrives on both sides, the last words too") {
+  Gathering gathering;
+  const StartedAgent one = gathering.expect("node2");
+  const StartedAgent other = gathering.expect("node3");
+  auto comer = std::make_unique<Comer>(gathering.join(), "node2");
+  say(comer->link.get(), "hello");
+  CHECK(read_some(one.read.get()) == "hello");
+  say(one.read.get(), "and hello to you");
+  CHECK(read_some(comer->link.get()) == "and hello to you");
+  say(comer->link.get(), "goodbye");
+  comer->link.reset();
+  comer.reset();
+  CHECK(read_some(one.read.get()) == "goodbye");
+  CHECK(read_some(one.read.get()).empty());
+  const Comer third(gathering.join(), "node3");
+  say(third.link.get(), "here");
+  CHECK(read_some(other.read.get()) == "here");
+}
+
+TEST_CASE("much that is said arrives whole") {
+  Gathering gathering;
+  const StartedAgent one = gathering.expect("node2");
+  Comer comer(gathering.join(), "node2");
+  const std::string sent(std::size_t{8} << 20, 'x');
+  std::thread writer([&] { (void)ddl::write_all(comer.link.get(), sent.data(), sent.size()); });
+  std::size_t received = 0;
+  while (received < sent.size()) {
+    const std::string piece = read_some(one.read.get());
+    if (piece.empty()) break;
+    received += piece.size();
+  }
+  writer.join();
+  CHECK(received == sent.size());
+}
+
+TEST_CASE("who is not expected, comes twice, or does not know the key, hears nothing") {
+  Gathering gathering;
+  const StartedAgent one = gathering.expect("node2");
+  const Comer stranger(gathering.join(), "node9");
+  CHECK(read_some(stranger.link.get()).empty());
+  message::Join guess = gathering.join();
+  guess.key = JobKey::random()->to_hex();
+  const Comer guesser(guess, "node2");
+  CHECK(read_some(guesser.link.get()).empty());
+  const Comer right(gathering.join(), "node2");
+  say(right.link.get(), "it is me");
+  CHECK(read_some(one.read.get()) == "it is me");
+  const Comer again(gathering.join(), "node2");
+  CHECK(read_some(again.link.get()).empty());
+  say(right.link.get(), "still me");
+  CHECK(read_some(one.read.get()) == "still me");
+}
+
+TEST_CASE("when the one that is joined has gone, the joined link ends") {
+  auto gathering = std::make_unique<Gathering>();
+  StartedAgent one = gathering->expect("node2");
+  const Comer comer(gathering->join(), "node2");
+  say(comer.link.get(), "here");
+  CHECK(read_some(one.read.get()) == "here");
+  one.read.reset();
+  CHECK(read_some(comer.link.get()).empty());
+}
+
+TEST_CASE("nobody there is an error that says where") {
+  message::Join join{{"127.0.0.1"}, 1, JobKey::random()->to_hex()};
+  const auto none = connect_to_gatherer(join, "node2", std::chrono::seconds(10));
+  REQUIRE_FALSE(none);
+  CHECK_THAT(none.error().message(), Catch::Contains("127.0.0.1:1") && Catch::Contains("refused"));
+}
+
+TEST_CASE("whom to join is read from the bytes before the end, and anything else is refused") {
+  const auto read_bytes = [](const std::string& bytes) {
+    auto pipe = ddl::make_pipe();
+    REQUIRE(pipe);
+    say(pipe->second.get(), bytes);
+    pipe->second.reset();
+    return read_join(pipe->first.get());
+  };
+  const auto framed = [](const message::Any& message) {
+    const ddl::net::Frame frame = message::encode(message);
+    std::string bytes;
+    ddl::net::append_frame(bytes, frame.type, frame.payload);
+    return bytes;
+  };
+  const message::Join join{{"10.0.0.1", "10.0.0.2"}, 4711, JobKey::random()->to_hex()};
+  CHECK(read_bytes(framed(join)).value() == join);
+  CHECK_FALSE(read_bytes(""));
+  CHECK_FALSE(read_bytes(framed(join).substr(0, 20)));
+  CHECK_FALSE(read_bytes(framed(message::Heartbeat{})));
+  CHECK_FALSE(read_bytes("GET / HTTP/1.0\r\n\r\n"));
+}
