@@ -7,6 +7,15 @@
 #include "launcher/message/codec.h"
 
 namespace ddl::launcher {
+namespace {
+
+Result<std::unique_ptr<GatherStarter>> listen_for(const message::StartAgents& branch) {
+  auto key = net::JobKey::from_hex(branch.key);
+  if (!key) return fail(key.error());
+  return GatherStarter::listen(*std::move(key), branch.nonce);
+}
+
+}  // namespace
 
 void Relay::start(const message::StartAgents& branch) {
   if (fleet_ || branch.nodes.empty()) return;
@@ -26,10 +35,14 @@ void Relay::start(const message::StartAgents& branch) {
   ssh.launch_agent = branch.launch_agent;
   ssh.remote_path = branch.remote_path;
   ssh.start_timeout_seconds = branch.start_timeout_seconds;
+  int port = 0;
   if (branch.key.empty()) {
     starter_ = make_ssh_starter(ssh);
-  } else if (auto status = gather(branch); !status) {
-    for (const int number : numbers_) say_(message::AgentDown{number, status.error().message()});
+  } else if (auto gatherer = listen_for(branch)) {
+    port = (*gatherer)->port();
+    starter_ = *std::move(gatherer);
+  } else {
+    for (const int number : numbers_) say_(message::AgentDown{number, gatherer.error().message()});
     return;
   }
   fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});
@@ -45,17 +58,8 @@ void Relay::start(const message::StartAgents& branch) {
     say_(message::AgentDown{numbers_[node], how});
   };
   fleet_->listen(std::move(handlers));
-}
-
-Status Relay::gather(const message::StartAgents& branch) {
-  auto key = net::JobKey::from_hex(branch.key);
-  if (!key) return fail(key.error());
-  auto gatherer = GatherStarter::listen(*std::move(key), branch.nonce);
-  if (!gatherer) return fail(gatherer.error());
-  const int port = (*gatherer)->port();
-  starter_ = *std::move(gatherer);
-  say_(message::Gathering{port});
-  return {};
+  // Not before all of them are expected.
+  if (port != 0) say_(message::Gathering{port});
 }
 
 void Relay::pass_up(std::size_t node, const message::Any& message) {

@@ -26,7 +26,6 @@ class Relay {
   void shut_down(Deadline deadline);
 
  private:
-  Status gather(const message::StartAgents& branch);
   void pass_up(std::size_t node, const message::Any& message);
 
   EventLoop& loop_;

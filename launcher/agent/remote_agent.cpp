@@ -32,14 +32,15 @@ UniqueFd take_over(int standard_fd) {
 
 int run_joining_agent(const std::string& nonce) {
   constexpr std::chrono::seconds kConnectPatience{20};
-  const auto give_up = [](const std::string& why) {
-    std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), why.c_str());
+  const char* slurms = std::getenv("SLURMD_NODENAME");
+  const std::string name = slurms != nullptr ? slurms : hostname();
+  const auto give_up = [&name](const std::string& why) {
+    std::fprintf(stderr, "ddlrun agent on %s: %s\n", name.c_str(), why.c_str());
     return 1;
   };
   auto join = read_join(take_over(STDIN_FILENO).get());
   if (!join) return give_up(join.error().message());
-  const char* slurms = std::getenv("SLURMD_NODENAME");
-  auto stream = connect_to_gatherer(*join, slurms != nullptr ? slurms : hostname(), kConnectPatience);
+  auto stream = connect_to_gatherer(*join, name, kConnectPatience);
   net::wipe(std::as_writable_bytes(std::span(join->key)));
   if (!stream) return give_up(stream.error().message());
   auto directory = make_session_directory();

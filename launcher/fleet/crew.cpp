@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <span>
 #include <utility>
 
+#include "base/text.h"
 #include "launcher/message/codec.h"
 #include "net/job_key.h"
 
@@ -46,7 +48,21 @@ void Crew::tell(const message::Join& join) {
   (void)write_all(started_.in.get(), bytes.data(), bytes.size());
   net::wipe(std::as_writable_bytes(std::span(bytes)));
   net::wipe(std::as_writable_bytes(std::span(frame.payload)));
-  started_.in.reset();
+  // It stays open: of a task that comes late srun may drop what it has for it when the input ends.
+}
+
+std::string Crew::said_by(const std::string& node) const {
+  const std::string beginning = "ddlrun agent on " + node + ": ";
+  std::string about_it;
+  for (const std::string_view line : split(errors_text_, '\n')) {
+    if (const std::size_t at = line.find(beginning); at != std::string_view::npos)
+      return std::string(line.substr(at + beginning.size()));
+    const std::size_t at = line.find(node);
+    const bool is_name = at != std::string_view::npos &&
+                         (at + node.size() == line.size() || std::isalnum(line[at + node.size()]) == 0);
+    if (is_name && line.find("error") != std::string_view::npos) about_it = trim(line);
+  }
+  return about_it;
 }
 
 void Crew::on_errors() {

@@ -17,6 +17,8 @@ class Crew {
   Crew(EventLoop& loop, StartedCrew started, std::function<void(StartFailure)> on_over);
 
   const std::vector<std::size_t>& nodes() const { return started_.nodes; }
+  /// Why the agent of this node gave up, if it has said so; else "".
+  std::string said_by(const std::string& node) const;
   /// Tells all of them whom to join. Once.
   void tell(const message::Join& join);
   /// on_over is not called from here on.

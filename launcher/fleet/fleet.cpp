@@ -16,8 +16,8 @@ namespace {
 // A bastion or an sshd with MaxStartups drops connections while it is busy: the next attempt waits longer each time.
 constexpr int kMostAttempts = 6;
 constexpr auto kFirstPause = std::chrono::milliseconds(250);
-// Two processes that start agents are two anyway.
-constexpr std::size_t kLeastForCrew = 3;
+// A crew comes after the one that it joins: with few nodes a process for each is there sooner (decision 23).
+constexpr std::size_t kLeastForCrew = 9;
 
 }  // namespace
 
@@ -250,6 +250,10 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
       }
     });
     return;
+  }
+  for (const auto& crew : crews_) {
+    const std::string said = agent.via ? crew->said_by(agent.node.name) : "";
+    if (!said.empty()) failure.sentence += ": " + said;
   }
   failures_.push_back({node, failure.sentence});
   if (handlers_.on_failed) handlers_.on_failed(node, failure.sentence);
