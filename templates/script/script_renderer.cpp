@@ -79,7 +79,7 @@ class ScriptData {
  private:
   bool by_srun() const { return request_.launcher == ScriptLauncher::kSrun; }
 
-  void set(const char* key, data value) { data_.set(key, std::move(value)); }
+  void set(const char* key, const data& value) { data_.set(key, value); }
   void set(const char* key, const std::string& text) {
     if (!text.empty()) data_.set(key, text);
   }
