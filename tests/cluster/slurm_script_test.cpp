@@ -267,26 +267,4 @@ TEST_CASE("Slurm is asked when a job would start, and what it refuses comes back
   CHECK_THAT(refused.err, Contains("Invalid feature specification"));
 }
 
-TEST_CASE("the time limit ends a job with its reason", "[slurm_time_limit]") {
-  const JobFolder folder;
-  Words words = {e2e::ddlrun({}).argv.front(),
-                 "--slurm",
-                 "-np",
-                 "2",
-                 "--nodes",
-                 "2",
-                 "--time",
-                 "1",
-                 "--quiet",
-                 "--output",
-                 "out",
-                 "--submit",
-                 "sleep",
-                 "1000"};
-  const std::string job(trim(folder.must_say(words)));
-  folder.await({job});
-  CHECK_THAT(folder.output("out"),
-             Contains("as scancel and a time limit do") && Contains("DUE TO TIME LIMIT"));
-}
-
 }  // namespace ddl::cluster
