@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/c_strings.h"
 #include "base/pidfd.h"
 #include "base/text.h"
 #include "bench/process_table.h"
@@ -72,13 +73,6 @@ class ScopedAffinity {
   bool changed_ = false;
   int errno_ = 0;
 };
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::vector<std::string> environment_with(const Command& command) {
   std::map<std::string, std::string> variables;
@@ -191,8 +185,8 @@ Result<Child> Child::start(const Command& command) {
 
   std::vector<std::string> argv_words = command.argv;
   std::vector<std::string> environment_words = environment_with(command);
-  const std::vector<char*> argv = pointers_to(argv_words);
-  const std::vector<char*> environment = pointers_to(environment_words);
+  const std::vector<char*> argv = c_strings(argv_words);
+  const std::vector<char*> environment = c_strings(environment_words);
 
   const double cpu_before = cpu_of_reaped_children();
   const ScopedAffinity affinity(command.cpus);

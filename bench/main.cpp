@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/path_search.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"
 #include "bench/chart.h"
@@ -23,21 +24,12 @@ using namespace ddl::bench;
 
 constexpr const char* kModel = "model";
 
-// Where mpirun is: as a shell would find it.
-std::string find_in_path(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  for (const std::string_view folder : ddl::split(path == nullptr ? "" : path, ':')) {
-    std::string candidate = std::string(folder) + "/" + name;
-    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return {};
-}
-
 Site find_site() {
+  const char* path = std::getenv("PATH");
   Site site;
   site.programs = std::filesystem::read_symlink("/proc/self/exe").parent_path().native();
   site.ddlrun = site.programs + "/ddlrun";
-  site.mpirun = find_in_path("mpirun");
+  site.mpirun = ddl::find_in_path("mpirun", path != nullptr ? path : "").value_or("");
   site.mpi_absent = DDL_BENCH_MPI_ABSENT;
   site.gloo_absent = DDL_BENCH_GLOO_ABSENT;
   site.is_root = ::geteuid() == 0;

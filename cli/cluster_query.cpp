@@ -1,6 +1,5 @@
 #include "cli/cluster_query.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/deadline.h"
+#include "base/path_search.h"
 #include "base/text.h"
 #include "cli/command_output.h"
 
@@ -27,15 +27,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool is_in_path(const std::string& command) {
-  const std::string path = environment("PATH");
-  const auto folders = split(path, ':');
-  return std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) {
-    const std::string file = std::string(folder.empty() ? "." : folder) + "/" + command;
-    return ::access(file.c_str(), X_OK) == 0;
-  });
-}
-
 /// That there is a Slurm to ask, as far as files tell.
 Status look_for_slurm() {
   const std::string configured = environment("SLURM_CONF");
@@ -44,7 +35,7 @@ Status look_for_slurm() {
     if (::access(configured.c_str(), R_OK) == 0) return {};
     return fail(ErrorCode::kUnavailable, "SLURM_CONF names " + configured + ", which cannot be read");
   }
-  if (::access(kDefaultConfiguration, R_OK) == 0 || is_in_path("scontrol")) return {};
+  if (::access(kDefaultConfiguration, R_OK) == 0 || find_in_path("scontrol", environment("PATH"))) return {};
   return fail(ErrorCode::kNotFound, "there is no Slurm here: SLURM_CONF is not set, there is no " +
                                         std::string(kDefaultConfiguration) + ", and scontrol is not in PATH");
 }

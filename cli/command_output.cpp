@@ -6,13 +6,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/deadline.h"
 #include "base/pidfd.h"
+#include "base/spawn.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -28,39 +28,6 @@ Result<UniqueFd> input_file(std::string_view input) {
   if (::lseek(fd.get(), 0, SEEK_SET) != 0) return fail_errno("lseek");
   return fd;
 }
-
-/// What posix_spawn is told: three descriptors, default signals, a process group of its own.
-class SpawnSettings {
- public:
-  SpawnSettings(int in, int out, int err) {
-    sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_adddup2(&actions_, in, STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, out, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, err, STDERR_FILENO);
-  }
-  ~SpawnSettings() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&actions_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-
- private:
-  posix_spawnattr_t attributes_;
-  posix_spawn_file_actions_t actions_;
-};
 
 /// A started command. Whoever lets go of it before it is reaped has it killed, with its process group.
 class RunningCommand {
@@ -141,18 +108,12 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
   DDL_TRY(set_nonblocking(out->first.get(), true));
   DDL_TRY(set_nonblocking(err->first.get(), true));
 
-  std::vector<char*> words;
-  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  const SpawnSettings settings(in->get(), out->second.get(), err->second.get());
-  pid_t pid = -1;
-  const int refused =
-      ::posix_spawnp(&pid, words[0], settings.actions(), settings.attributes(), words.data(), environ);
-  if (refused != 0) return fail(errno_error("it cannot be started", refused));
-  RunningCommand command(pid);
+  const auto pid = spawn(argv, {in->get(), out->second.get(), err->second.get()});
+  if (!pid) return fail(pid.error());
+  RunningCommand command(*pid);
   out->second.reset();
   err->second.reset();
-  const auto pidfd = open_pidfd(pid);
+  const auto pidfd = open_pidfd(*pid);
   if (!pidfd) return fail(pidfd.error());
 
   CommandOutput output;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/c_strings.h"
 #include "base/text.h"
 #include "cli/mpi_types.h"
 #include "launcher/plan/srun_line.h"
@@ -33,16 +34,9 @@ std::string shell_line(const SrunLine& line) {
 }
 
 [[nodiscard]] int become(const SrunLine& line, const Console& console) {
-  std::vector<std::string> settings;
-  for (const auto& [name, value] : line.environment) settings.push_back(name + "=" + value);
-  const auto pointers = [](const std::vector<std::string>& texts) {
-    std::vector<char*> all;
-    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-    all.push_back(nullptr);
-    return all;
-  };
-  const auto argv = pointers(line.words);
-  const auto envp = pointers(settings);
+  const auto entries = launcher::environment_entries(line.environment);
+  const auto argv = c_strings(line.words);
+  const auto envp = c_strings(entries);
   ::execvpe(argv.front(), argv.data(), envp.data());
   return console.refuse({errno_error("srun", errno).message(), "Slurm's own commands must be in PATH",
                          contract::kStartFailure});

@@ -20,17 +20,35 @@ Result<UniqueFd> open_socket(const SocketAddress& address) {
 
 }  // namespace
 
-Result<UniqueFd> listen_tcp(const SocketAddress& address, int backlog) {
+namespace {
+
+Result<UniqueFd> listen_on(const SocketAddress& address, int backlog, bool is_v6_only) {
   auto socket = open_socket(address);
   if (!socket) return socket;
-  // Or it would also take the port of the IPv4 wildcard, which may be somebody else's.
   if (address.family() == AF_INET6) {
-    DDL_TRY(set_option(socket->get(), IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY"));
+    DDL_TRY(set_option(socket->get(), IPPROTO_IPV6, IPV6_V6ONLY, is_v6_only ? 1 : 0, "IPV6_V6ONLY"));
   }
   if (::bind(socket->get(), address.data(), address.size()) != 0)
     return fail_errno("bind to " + address.to_text());
   if (::listen(socket->get(), backlog) != 0) return fail_errno("listen");
   return socket;
+}
+
+}  // namespace
+
+Result<UniqueFd> listen_tcp(const SocketAddress& address, int backlog) {
+  // IPv6 alone: or it would also take the port of the IPv4 wildcard, which may be somebody else's.
+  return listen_on(address, backlog, true);
+}
+
+Result<UniqueFd> listen_tcp_everywhere(int backlog) {
+  const auto any = SocketAddress::parse("[::]:0");
+  if (!any) return fail(any.error());
+  auto both = listen_on(*any, backlog, false);
+  if (both) return both;
+  const auto v4 = SocketAddress::parse("0.0.0.0:0");  // a kernel without IPv6
+  if (!v4) return fail(v4.error());
+  return listen_on(*v4, backlog, false);
 }
 
 Result<SocketAddress> local_address(int socket) {

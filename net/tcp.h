@@ -13,6 +13,8 @@ inline constexpr std::chrono::seconds kPeerSilence{10};
 
 /// A listener on exactly this address; port 0 takes a free one.
 Result<UniqueFd> listen_tcp(const SocketAddress& address, int backlog);
+/// A listener on all addresses of this host, of both families as far as it has them, on a free port.
+Result<UniqueFd> listen_tcp_everywhere(int backlog);
 /// What a socket is bound to.
 Result<SocketAddress> local_address(int socket);
 Result<SocketAddress> peer_address(int socket);

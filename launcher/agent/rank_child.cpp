@@ -40,7 +40,7 @@ ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Env
   child.strict_binding = node.strict_binding;
   child.argv = node.command;
   child.workdir = node.workdir;
-  for (const auto& [name, value] : environment) child.environment.push_back(name + "=" + value);
+  child.environment = environment_entries(environment);
   return child;
 }
 

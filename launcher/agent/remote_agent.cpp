@@ -34,15 +34,18 @@ int run_joining_agent(const std::string& nonce) {
   constexpr std::chrono::seconds kConnectPatience{20};
   const char* slurms = std::getenv("SLURMD_NODENAME");
   const std::string name = slurms != nullptr ? slurms : hostname();
-  const auto give_up = [&name](const std::string& why) {
-    std::fprintf(stderr, "ddlrun agent on %s: %s\n", name.c_str(), why.c_str());
+  const auto give_up = [&name](std::string_view why) {
+    std::fprintf(stderr, "ddlrun agent on %s: %s\n", name.c_str(), std::string(why).c_str());
     return 1;
   };
   auto join = read_join(take_over(STDIN_FILENO).get());
   if (!join) return give_up(join.error().message());
-  auto stream = connect_to_gatherer(*join, name, kConnectPatience);
+  // On a page that the spawner and the ranks, forked from here, read as zeroes.
+  const auto key = net::JobKey::from_hex(join->key);
   net::wipe(std::as_writable_bytes(std::span(join->key)));
-  if (!stream) return give_up(stream.error().message());
+  if (!key) return give_up(key.error().message());
+  auto socket = connect_to_gatherer(*join, kConnectPatience);
+  if (!socket) return give_up(socket.error().message());
   auto directory = make_session_directory();
   if (!directory) return give_up(directory.error().message());
   auto ends = make_socket_pair(SOCK_STREAM);
@@ -51,8 +54,15 @@ int run_joining_agent(const std::string& nonce) {
   if (!write_all(ends->first.get(), hello.data(), hello.size())) return 1;
   std::unique_ptr<TlsPump> pump;
   const int status = run_agent(*directory, std::move(ends->first), {}, [&] {
+    auto stream = net::TlsStream::connected(*std::move(socket), name, net::preshared_key(*key, name));
+    if (!stream) {
+      give_up(stream.error().message());
+      return ends->second.reset();  // which ends the agent
+    }
     pump = std::make_unique<TlsPump>();
-    pump->carry(*std::move(stream), std::move(ends->second));
+    pump->carry(*std::move(stream), std::move(ends->second), [&give_up] {
+      give_up("the first node of the job did not take it: it is not expected there, or the key is another's");
+    });
   });
   pump.reset();  // its last words
   return status;

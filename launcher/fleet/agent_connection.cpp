@@ -5,18 +5,11 @@
 #include <array>
 
 #include "contract/version.h"
-#include "launcher/fleet/ssh/ssh_failure.h"
 #include "launcher/fleet/stream_link.h"
+#include "launcher/fleet/telling_lines.h"
 #include "launcher/message/codec.h"
 
 namespace ddl::launcher {
-namespace {
-
-// Enough for ssh's own words and a shell's; of more, the end is what matters.
-constexpr std::size_t kMostErrors = std::size_t{8} << 10;
-
-}  // namespace
-
 AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
     : loop_(loop),
       process_(std::move(started.process)),
@@ -35,10 +28,7 @@ AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
 
 void AgentConnection::begin(Handlers handlers) {
   handlers_ = std::move(handlers);
-  if (errors_) {
-    (void)set_nonblocking(errors_.get(), true);
-    errors_watch_ = loop_.watch(errors_.get(), [this] { on_errors(); });
-  }
+  errors_.begin(loop_);
   if (!greeting_) return open_link({});
   (void)set_nonblocking(read_.get(), true);
   greeting_watch_ = loop_.watch(read_.get(), [this] { on_greeting_bytes(); });
@@ -49,8 +39,8 @@ void AgentConnection::on_greeting_bytes() {
   const ssize_t got = retry_eintr([&] { return ::read(read_.get(), buffer.data(), buffer.size()); });
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) {
-    on_errors();
-    return fail(process_->why_not_started(greeting_->noise(), errors_text_));
+    errors_.catch_up();
+    return fail(process_->why_not_started(greeting_->noise(), errors_.text()));
   }
   switch (greeting_->take({buffer.data(), static_cast<std::size_t>(got)})) {
     case GreetingScanner::State::kLooking: return;
@@ -95,27 +85,12 @@ void AgentConnection::on_frame(const net::Frame& frame) {
 void AgentConnection::on_closed(const std::string& reason) {
   if (over_) return;
   if (expects_end_) return stop_listening();
-  on_errors();
-  if (!has_spoken_) return fail(process_->why_not_started({}, errors_text_));
+  errors_.catch_up();
+  if (!has_spoken_) return fail(process_->why_not_started({}, errors_.text()));
   const std::string how = process_->how_it_ended() + " (its link: " + reason + ")";
-  on_errors();  // its spawner's last words
-  const std::string said = telling_lines(errors_text_);
+  errors_.catch_up();  // its spawner's last words
+  const std::string said = telling_lines(errors_.text());
   lose(how + (said.empty() ? "" : "; it wrote: " + said));
-}
-
-void AgentConnection::on_errors() {
-  std::array<char, 4096> buffer;
-  while (errors_) {
-    const ssize_t got = retry_eintr([&] { return ::read(errors_.get(), buffer.data(), buffer.size()); });
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) {
-      errors_watch_.reset();
-      errors_.reset();
-      return;
-    }
-    errors_text_.append(buffer.data(), static_cast<std::size_t>(got));
-    if (errors_text_.size() > kMostErrors) errors_text_.erase(0, errors_text_.size() - kMostErrors);
-  }
 }
 
 void AgentConnection::send(const message::Any& message) {
@@ -157,7 +132,7 @@ void AgentConnection::stop_listening() {
 
 void AgentConnection::close() {
   stop_listening();
-  errors_watch_.reset();
+  errors_.stop();
   link_.reset();
   read_.reset();
   write_.reset();

@@ -10,6 +10,7 @@
 #include "launcher/fleet/heartbeat.h"
 #include "launcher/fleet/link.h"
 #include "launcher/fleet/node_starter.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/message/message.h"
 
@@ -44,7 +45,7 @@ class AgentConnection {
   /// When its greeting was read; nullopt until then, and where none is expected.
   std::optional<std::chrono::steady_clock::time_point> greeted_at() const { return greeted_at_; }
   /// What it wrote on standard error, the last of it; "" if that is the head's own.
-  const std::string& errors() const { return errors_text_; }
+  const std::string& errors() const { return errors_.text(); }
 
  private:
   void on_greeting_bytes();
@@ -52,7 +53,6 @@ class AgentConnection {
   void open_link(std::string_view first_bytes);
   void on_frame(const net::Frame& frame);
   void on_closed(const std::string& reason);
-  void on_errors();
   void fail(StartFailure failure);
   void lose(const std::string& how);
 
@@ -61,13 +61,11 @@ class AgentConnection {
   std::unique_ptr<AgentProcess> process_;
   UniqueFd read_;  // until the greeting has come; then the link's
   UniqueFd write_;
-  UniqueFd errors_;
+  StreamTail errors_;
   std::optional<GreetingScanner> greeting_;
-  std::string errors_text_;
   std::unique_ptr<Link> link_;
   Heartbeat heartbeat_;
   EventLoop::FdWatch greeting_watch_;
-  EventLoop::FdWatch errors_watch_;
   std::optional<std::chrono::steady_clock::time_point> greeted_at_;
   bool is_silent_ = false;
   bool has_spoken_ = false;

@@ -5,10 +5,8 @@
 #include <algorithm>
 
 #include "launcher/fleet/branches.h"
-#include "launcher/fleet/greeting.h"
-#include "launcher/fleet/ssh/ssh_failure.h"
+#include "launcher/fleet/telling_lines.h"
 #include "launcher/message/codec.h"
-#include "net/job_key.h"
 
 namespace ddl::launcher {
 namespace {
@@ -36,9 +34,12 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
       elsewhere.push_back(node);
     }
   }
-  has_crews_ = settings_.crew != nullptr && elsewhere.size() >= kLeastForCrew;
-  if (has_crews_) DDL_TRY(make_crew_secrets());
-  for (Branch& branch : divide(elsewhere, has_crews_ ? 1 : settings_.fan_out)) {
+  if (settings_.crew != nullptr && elsewhere.size() >= kLeastForCrew) {
+    auto crews = Crews::make(loop_, *settings_.crew);
+    if (!crews) return fail(std::move(crews.error()));
+    crews_ = *std::move(crews);
+  }
+  for (Branch& branch : divide(elsewhere, crews_ ? 1 : settings_.fan_out)) {
     waiting_.push_back(branch.first);
     for (const std::size_t node : branch.rest) agents_[node].via = branch.first;
     agents_[branch.first].branch = std::move(branch.rest);
@@ -63,51 +64,18 @@ void Fleet::listen(Handlers handlers) {
     if (agents_[node].state == State::kStarting) listen_to(node);
   }
   start_waiting();
-  for (std::size_t node = 0; has_crews_ && node < agents_.size(); ++node) {
+  for (std::size_t node = 0; crews_ && node < agents_.size(); ++node) {
     if (!agents_[node].branch.empty()) start_crews(node);
   }
-}
-
-Status Fleet::make_crew_secrets() {
-  const auto key = net::JobKey::random();
-  if (!key) return fail(key.error());
-  auto nonce = make_nonce();
-  if (!nonce) return fail(nonce.error());
-  crew_key_ = key->to_hex();
-  crew_nonce_ = *std::move(nonce);
-  return {};
 }
 
 /// At the same time as the one that they are reached through, of which they are told when it is there.
 void Fleet::start_crews(std::size_t node) {
   std::vector<AllocatedNode> nodes;
   for (const std::size_t other : agents_[node].branch) nodes.push_back(agents_[other].node);
-  auto started = settings_.crew->start(nodes, crew_nonce_);
-  if (!started) {
-    loop_.post([this, node, error = started.error()] {
-      for (const std::size_t other : agents_[node].branch) on_failed(other, {error.message()});
-    });
-    return;
-  }
-  for (StartedCrew& crew : *started) {
-    std::vector<std::size_t> members;
-    for (const std::size_t position : crew.nodes) members.push_back(agents_[node].branch[position]);
-    crews_.push_back(
-        std::make_unique<Crew>(loop_, std::move(crew), [this, members](const StartFailure& failure) {
-          for (const std::size_t other : members) on_failed(other, {failure.sentence});
-        }));
-  }
-}
-
-void Fleet::on_gathering(std::size_t node, const message::Gathering& gathering) {
-  message::Join join{{}, gathering.port, crew_key_};
-  const NodeFacts& facts = facts_[node];
-  if (!facts.master_address.empty()) join.addresses.push_back(facts.master_address);
-  for (const NodeAddress& address : facts.addresses) {
-    if (address.family == 4 && address.address != facts.master_address)
-      join.addresses.push_back(address.address);
-  }
-  for (auto& crew : crews_) crew->tell(join);
+  crews_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const StartFailure& why) {
+    for (const std::size_t position : positions) on_failed(agents_[node].branch[position], {why.sentence});
+  });
 }
 
 void Fleet::listen_to(std::size_t node) {
@@ -161,7 +129,10 @@ void Fleet::on_message(std::size_t node, message::Any&& message) {
   Agent& agent = agents_[node];
   if (auto* facts = std::get_if<message::Facts>(&message)) return on_facts(node, std::move(facts->facts));
   if (auto* routed = std::get_if<message::Routed>(&message)) return on_routed(node, std::move(*routed));
-  if (auto* gathering = std::get_if<message::Gathering>(&message)) return on_gathering(node, *gathering);
+  if (auto* gathering = std::get_if<message::Gathering>(&message)) {
+    if (crews_) crews_->join(*gathering, facts_[node]);
+    return;
+  }
   if (auto* down = std::get_if<message::AgentDown>(&message)) {
     const auto other = static_cast<std::size_t>(down->node);
     if (down->node >= 0 && other < agents_.size() && agents_[other].via == node) on_lost(other, down->why);
@@ -198,13 +169,14 @@ void Fleet::start_branch(std::size_t node) {
     branch.nodes.push_back(
         {static_cast<int>(other), allocated.name, allocated.user.value_or(""), allocated.port.value_or(0)});
   }
-  if (has_crews_) {
-    branch.key = crew_key_;
-    branch.nonce = crew_nonce_;
+  branch.parallel = settings_.parallel;
+  branch.fan_out = settings_.fan_out;
+  if (crews_) {
+    crews_->tell_gatherer(branch);
+    // They come by themselves and are all expected at once.
+    branch.parallel = static_cast<int>(branch.nodes.size());
+    branch.fan_out = 0;
   }
-  // Those that come by themselves are all expected at once.
-  branch.parallel = has_crews_ ? static_cast<int>(branch.nodes.size()) : settings_.parallel;
-  branch.fan_out = has_crews_ ? 0 : settings_.fan_out;
   branch.start_timeout_seconds = settings_.start_timeout_seconds;
   branch.ssh_port = settings_.ssh.port.value_or(0);
   branch.identity_file = settings_.ssh.identity_file;
@@ -251,9 +223,9 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
     });
     return;
   }
-  for (const auto& crew : crews_) {
-    const std::string said = agent.via ? crew->said_by(agent.node.name) : "";
-    if (!said.empty()) failure.sentence += ": " + said;
+  if (crews_ && agent.via) {
+    if (const std::string said = crews_->said_by(agent.node.name); !said.empty())
+      failure.sentence += ": " + said;
   }
   failures_.push_back({node, failure.sentence});
   if (handlers_.on_failed) handlers_.on_failed(node, failure.sentence);
@@ -312,8 +284,7 @@ void Fleet::shut_down(Deadline deadline) {
     if (agent.connection) agent.connection->close();
     for (auto& attempt : agent.given_up) attempt->close();
   }
-  for (auto& crew : crews_) crew->close();
-  for (auto& crew : crews_) crew->clean_up(deadline);
+  if (crews_) crews_->shut_down(deadline);
   // What was forked from here last: its clean-up takes every child of this process, and the others have theirs.
   for (const bool forked : {false, true}) {
     for (Agent& agent : agents_) {

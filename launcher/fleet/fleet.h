@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "launcher/fleet/agent_connection.h"
-#include "launcher/fleet/crew.h"
+#include "launcher/fleet/crews.h"
 #include "launcher/fleet/node_starter.h"
 #include "launcher/fleet/ssh/ssh_command.h"
 #include "launcher/loop/event_loop.h"
@@ -102,9 +102,7 @@ class Fleet {
   void on_routed(std::size_t via, message::Routed&& routed);
   void on_lost(std::size_t node, const std::string& how);
   void start_branch(std::size_t node);
-  Status make_crew_secrets();
   void start_crews(std::size_t node);
-  void on_gathering(std::size_t node, const message::Gathering& gathering);
   bool is_unsettled(std::size_t node) const {
     return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
   }
@@ -113,10 +111,7 @@ class Fleet {
 
   EventLoop& loop_;
   Settings settings_;
-  bool has_crews_ = false;
-  std::vector<std::unique_ptr<Crew>> crews_;
-  std::string crew_key_;    // of their links, in hexadecimal digits
-  std::string crew_nonce_;  // of their greetings
+  std::unique_ptr<Crews> crews_;  // none: agents are started one by one
   Handlers handlers_;
   std::vector<Agent> agents_;
   std::vector<NodeFacts> facts_;

@@ -3,9 +3,17 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace ddl::launcher {
 
 using Environment = std::map<std::string, std::string>;
+
+/// NAME=VALUE each, as programs are given it.
+inline std::vector<std::string> environment_entries(const Environment& environment) {
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
+  return entries;
+}
 
 }  // namespace ddl::launcher

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/c_strings.h"
 #include "base/text.h"
 #include "contract/job_key.h"
 #include "launcher/spawner/bind_child.h"
@@ -22,13 +23,6 @@ struct Failure {
   int error;
   bool is_fatal;
 };
-
-std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (const auto& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 void restore_default_signals() {
   struct sigaction action {};
@@ -95,8 +89,8 @@ int exec_error(const char* command, int error) {
 Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files) {
   auto errors = make_pipe();
   if (!errors) return fail(errors.error());
-  const auto argv = pointers_to(spec.argv);
-  auto environment = pointers_to(spec.environment);
+  const auto argv = c_strings(spec.argv);
+  auto environment = c_strings(spec.environment);
   const pid_t spawner = ::getpid();
   const auto started = std::chrono::steady_clock::now();
   const pid_t pid = ::fork();

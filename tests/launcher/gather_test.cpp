@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 
 #include "launcher/fleet/gather/gather_starter.h"
@@ -48,13 +49,19 @@ struct Gathering {
 /// An agent's side.
 struct Comer {
   Comer(const message::Join& join, const std::string& name) {
-    auto stream = connect_to_gatherer(join, name, std::chrono::seconds(10));
+    auto socket = connect_to_gatherer(join, std::chrono::seconds(10));
+    REQUIRE(socket);
+    const auto key = JobKey::from_hex(join.key);
+    REQUIRE(key);
+    auto stream =
+        ddl::net::TlsStream::connected(*std::move(socket), name, ddl::net::preshared_key(*key, name));
     REQUIRE(stream);
     auto ends = ddl::make_socket_pair(SOCK_STREAM);
     REQUIRE(ends);
     link = std::move(ends->first);
-    pump.carry(*std::move(stream), std::move(ends->second));
+    pump.carry(*std::move(stream), std::move(ends->second), [this] { is_refused = true; });
   }
+  std::atomic<bool> is_refused{false};
   UniqueFd link;
   TlsPump pump;
 };
@@ -101,10 +108,12 @@ TEST_CASE("who is not expected, comes twice, or does not know the key, hears not
   const StartedAgent one = gathering.expect("node2");
   const Comer stranger(gathering.join(), "node9");
   CHECK(read_some(stranger.link.get()).empty());
+  CHECK(stranger.is_refused);
   message::Join guess = gathering.join();
   guess.key = JobKey::random()->to_hex();
   const Comer guesser(guess, "node2");
   CHECK(read_some(guesser.link.get()).empty());
+  CHECK(guesser.is_refused);
   const Comer right(gathering.join(), "node2");
   say(right.link.get(), "it is me");
   CHECK(read_some(one.read.get()) == "it is me");
@@ -112,6 +121,16 @@ TEST_CASE("who is not expected, comes twice, or does not know the key, hears not
   CHECK(read_some(again.link.get()).empty());
   say(right.link.get(), "still me");
   CHECK(read_some(one.read.get()) == "still me");
+}
+
+TEST_CASE("an agent comes by IPv6 where that is what there is") {
+  Gathering gathering;
+  const StartedAgent one = gathering.expect("node2");
+  message::Join join = gathering.join();
+  join.addresses = {"2001:db8::1", "::1"};  // the first is nobody's, anywhere
+  const Comer comer(join, "node2");
+  say(comer.link.get(), "here");
+  CHECK(read_some(one.read.get()) == "here");
 }
 
 TEST_CASE("when the one that is joined has gone, the joined link ends") {
@@ -126,7 +145,7 @@ TEST_CASE("when the one that is joined has gone, the joined link ends") {
 
 TEST_CASE("nobody there is an error that says where") {
   message::Join join{{"127.0.0.1"}, 1, JobKey::random()->to_hex()};
-  const auto none = connect_to_gatherer(join, "node2", std::chrono::seconds(10));
+  const auto none = connect_to_gatherer(join, std::chrono::seconds(10));
   REQUIRE_FALSE(none);
   CHECK_THAT(none.error().message(), Catch::Contains("127.0.0.1:1") && Catch::Contains("refused"));
 }

@@ -1,4 +1,5 @@
 #include "launcher/fleet/ssh/ssh_failure.h"
+#include "launcher/fleet/telling_lines.h"
 
 #include "support/catch.h"
 

@@ -76,6 +76,25 @@ TEST_CASE("nobody listening is an error that is told") {
   CHECK(result.error().system_errno() == ECONNREFUSED);
 }
 
+TEST_CASE("a listener everywhere takes callers of both families") {
+  const auto listener = listen_tcp_everywhere(4);
+  REQUIRE(listener);
+  const auto address = local_address(listener->get());
+  REQUIRE(address);
+  std::vector<std::string> hosts = {"127.0.0.1"};
+  if (address->family() == AF_INET6) hosts.push_back("[::1]");
+  for (const std::string& host : hosts) {
+    INFO(host);
+    const auto caller = begin_connect(*SocketAddress::parse(host + ":" + std::to_string(address->port())));
+    REQUIRE(caller);
+    pollfd waited{listener->get(), POLLIN, 0};
+    REQUIRE(::poll(&waited, 1, 10'000) == 1);
+    const auto accepted = accept_tcp(listener->get());
+    REQUIRE(accepted);
+    CHECK(*accepted);
+  }
+}
+
 TEST_CASE("listeners of both families can have one port") {
   const auto v4 = listen_tcp(*SocketAddress::parse("0.0.0.0:0"), 1);
   REQUIRE(v4);

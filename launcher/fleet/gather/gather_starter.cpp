@@ -25,9 +25,7 @@ class GatheredProcess : public AgentProcess {
 }  // namespace
 
 Result<std::unique_ptr<GatherStarter>> GatherStarter::listen(net::JobKey key, std::string nonce) {
-  const auto any = net::SocketAddress::parse("0.0.0.0:0");
-  if (!any) return fail(any.error());
-  auto listener = net::listen_tcp(*any, kBacklog);
+  auto listener = net::listen_tcp_everywhere(kBacklog);
   if (!listener) return fail(std::move(listener.error()));
   const auto address = net::local_address(listener->get());
   if (!address) return fail(address.error());

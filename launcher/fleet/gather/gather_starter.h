@@ -17,7 +17,7 @@ namespace ddl::launcher {
 /// "Starting" an agent is to expect it. Each proves that it knows the key under its node's name, and comes once.
 class GatherStarter : public NodeStarter {
  public:
-  /// Listens on all addresses of this host, on a port that the system chooses. nonce: of the agents' greeting.
+  /// Listens on all addresses of this host, on a free port. nonce: of the agents' greeting.
   static Result<std::unique_ptr<GatherStarter>> listen(net::JobKey key, std::string nonce);
 
   std::uint16_t port() const { return port_; }

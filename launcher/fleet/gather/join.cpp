@@ -50,10 +50,7 @@ Result<message::Join> read_join(int fd) {
   }
 }
 
-Result<net::TlsStream> connect_to_gatherer(const message::Join& join, const std::string& name,
-                                           std::chrono::milliseconds patience) {
-  const auto key = net::JobKey::from_hex(join.key);
-  if (!key) return fail(key.error());
+Result<UniqueFd> connect_to_gatherer(const message::Join& join, std::chrono::milliseconds patience) {
   const Deadline deadline = Deadline::after(patience);
   std::string said = "no address was given";
   for (const std::string& text : join.addresses) {
@@ -62,7 +59,7 @@ Result<net::TlsStream> connect_to_gatherer(const message::Join& join, const std:
         net::SocketAddress::parse((is_v6 ? "[" + text + "]:" : text + ":") + std::to_string(join.port));
     if (!address) continue;
     auto socket = connect_within(*address, sooner(deadline, Deadline::after(kEachAddress)));
-    if (socket) return net::TlsStream::connected(std::move(*socket), name, net::preshared_key(*key, name));
+    if (socket) return socket;
     said = socket.error().message();
   }
   return fail(ErrorCode::kUnavailable, "the first node of the job cannot be reached: " + said);

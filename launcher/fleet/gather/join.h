@@ -2,21 +2,18 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "launcher/message/message.h"
-#include "net/tls_stream.h"
 
 namespace ddl::launcher {
 
 /// Where and how to join, from a descriptor that ends behind it. Blocks until then. Error: it ended before, or is something else.
 Result<message::Join> read_join(int fd);
 
-/// Connects to the first of the addresses that answers, under this name. Blocks, for as long as the deadline at most. Error: none
-/// does, with what each said.
-Result<net::TlsStream> connect_to_gatherer(const message::Join& join, const std::string& name,
-                                           std::chrono::milliseconds patience);
+/// Connects to the first of the addresses that answers. Blocks, for as long as patience at most. Error: none does, with what the
+/// last one said.
+Result<UniqueFd> connect_to_gatherer(const message::Join& join, std::chrono::milliseconds patience);
 
 }  // namespace ddl::launcher

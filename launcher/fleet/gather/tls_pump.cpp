@@ -25,11 +25,12 @@ constexpr std::size_t kMostUnproved = 256;
 /// One pair of ends; lives on the pump's thread.
 class TlsPump::Connection {
  public:
-  Connection(EventLoop& loop, net::TlsStream stream, FindEnd find_end,
+  Connection(EventLoop& loop, net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused,
              std::function<void(Connection*)> on_over)
       : loop_(loop),
         stream_(std::move(stream)),
         find_end_(std::move(find_end)),
+        on_refused_(std::move(on_refused)),
         on_over_(std::move(on_over)) {
     remote_watch_ = loop.watch(
         stream_.fd(), [this] { step(); }, [this] { step(); });
@@ -129,7 +130,11 @@ class TlsPump::Connection {
   void over() {
     if (is_over_) return;
     is_over_ = true;
-    if (is_proved_) stream_.close_notify();
+    if (is_proved_) {
+      stream_.close_notify();
+    } else if (on_refused_) {
+      on_refused_();
+    }
     deadline_.cancel();
     remote_watch_.reset();
     local_watch_.reset();
@@ -140,6 +145,7 @@ class TlsPump::Connection {
   net::TlsStream stream_;
   UniqueFd local_;
   FindEnd find_end_;
+  std::function<void()> on_refused_;
   std::function<void(Connection*)> on_over_;
   std::array<char, kPiece> buffer_;
   std::string from_local_;
@@ -175,23 +181,24 @@ TlsPump::~TlsPump() {
   thread_.join();
 }
 
-void TlsPump::carry(net::TlsStream stream, UniqueFd far_end) {
+void TlsPump::carry(net::TlsStream stream, UniqueFd far_end, std::function<void()> on_refused) {
   auto shared = std::make_shared<net::TlsStream>(std::move(stream));
   auto far = std::make_shared<UniqueFd>(std::move(far_end));
-  loop_.post([this, shared, far] {
-    open(std::move(*shared), [far](const std::string&) { return std::move(*far); });
+  loop_.post([this, shared, far, on_refused = std::move(on_refused)] {
+    open(
+        std::move(*shared), [far](const std::string&) { return std::move(*far); }, on_refused);
   });
 }
 
-void TlsPump::open(net::TlsStream stream, FindEnd find_end) {
-  auto connection =
-      std::make_unique<Connection>(loop_, std::move(stream), std::move(find_end), [this](Connection* over) {
-        // Not from within its own step.
-        loop_.post([this, over] {
-          connections_.erase(over);
-          if (is_ending_ && connections_.empty()) loop_.stop();
-        });
-      });
+void TlsPump::open(net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused) {
+  auto connection = std::make_unique<Connection>(loop_, std::move(stream), std::move(find_end),
+                                                 std::move(on_refused), [this](Connection* over) {
+                                                   // Not from within its own step.
+                                                   loop_.post([this, over] {
+                                                     connections_.erase(over);
+                                                     if (is_ending_ && connections_.empty()) loop_.stop();
+                                                   });
+                                                 });
   Connection* const raw = connection.get();
   connections_.emplace(raw, std::move(connection));
   raw->step();
@@ -215,7 +222,7 @@ void TlsPump::on_connection() {
   for (const auto& [connection, owner] : connections_) unproved += connection->is_proved() ? 0 : 1;
   if (unproved >= kMostUnproved) return;
   if (auto stream = net::TlsStream::accepted(std::move(*socket), find_key_))
-    open(*std::move(stream), find_end_);
+    open(*std::move(stream), find_end_, {});
 }
 
 }  // namespace ddl::launcher

@@ -24,9 +24,9 @@ class TlsPump {
   TlsPump(const TlsPump&) = delete;
   TlsPump& operator=(const TlsPump&) = delete;
 
-  /// From the side that has connected: what the other end of far_end says goes to the peer, and back. It closes if the
-  /// handshake fails or is not done in time.
-  void carry(net::TlsStream stream, UniqueFd far_end);
+  /// From the side that has connected: what the other end of far_end says goes to the peer, and back. If the handshake fails or
+  /// is not done in time, on_refused is called, on the pump's thread, and far_end closes.
+  void carry(net::TlsStream stream, UniqueFd far_end, std::function<void()> on_refused);
 
   /// The end to which a peer's bytes go that has proved to be who it says; empty: it is one too many.
   using FindEnd = std::function<UniqueFd(const std::string& identity)>;
@@ -35,7 +35,7 @@ class TlsPump {
 
  private:
   class Connection;
-  void open(net::TlsStream stream, FindEnd find_end);
+  void open(net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused);
   void on_connection();
 
   EventLoop loop_;

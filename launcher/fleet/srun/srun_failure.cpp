@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "launcher/fleet/ssh/ssh_failure.h"
+#include "launcher/fleet/telling_lines.h"
 
 namespace ddl::launcher {
 namespace {

@@ -20,7 +20,4 @@ struct SshAttempt {
 /// The reason without the host's name, ssh's own words quoted, and what to do next. Pure.
 StartFailure describe_ssh_failure(const SshAttempt& attempt);
 
-/// The lines that say something, without ssh's routine notices; at most the last three, joined by " / ".
-std::string telling_lines(std::string_view text);
-
 }  // namespace ddl::launcher

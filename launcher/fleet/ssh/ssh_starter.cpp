@@ -6,6 +6,7 @@
 #include "launcher/fleet/greeting.h"
 #include "launcher/fleet/piped_child.h"
 #include "launcher/fleet/ssh/ssh_failure.h"
+#include "launcher/fleet/telling_lines.h"
 
 namespace ddl::launcher {
 namespace {

@@ -12,6 +12,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "base/c_strings.h"
 #include "base/pidfd.h"
 #include "base/text.h"
 #include "e2e/harness/fifo.h"
@@ -24,13 +25,6 @@ template <class T>
 T value_of(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message());
   return std::move(*result);
-}
-
-std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (const std::string& one : strings) pointers.push_back(const_cast<char*>(one.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 std::string new_mark() {
@@ -84,8 +78,8 @@ void Job::start(const Command& command) {
     if (!changes.contains(one.substr(0, one.find('=')))) environment.push_back(one);
   }
   for (const auto& [name, value] : changes) environment.push_back(name + "=" + value);
-  const auto argv = pointers_to(command.argv);
-  const auto envp = pointers_to(environment);
+  const auto argv = c_strings(command.argv);
+  const auto envp = c_strings(environment);
   const std::string directory = command.directory.empty() ? scratch_.path() : command.directory;
 
   std::array<UniqueFd, 3> child_fds;

@@ -1,0 +1,45 @@
+#include "launcher/fleet/stream_tail.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace ddl::launcher {
+namespace {
+
+constexpr std::size_t kMostText = std::size_t{8} << 10;
+
+}  // namespace
+
+void StreamTail::begin(EventLoop& loop, std::function<void()> on_end) {
+  if (!stream_) return;
+  on_end_ = std::move(on_end);
+  (void)set_nonblocking(stream_.get(), true);
+  watch_ = loop.watch(stream_.get(), [this] {
+    catch_up();
+    if (!stream_ && on_end_) std::exchange(on_end_, nullptr)();
+  });
+}
+
+void StreamTail::catch_up() {
+  std::array<char, 4096> buffer;
+  while (stream_) {
+    const ssize_t got = retry_eintr([&] { return ::read(stream_.get(), buffer.data(), buffer.size()); });
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) {
+      watch_.reset();
+      stream_.reset();
+      return;
+    }
+    text_.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text_.size() > kMostText) text_.erase(0, text_.size() - kMostText);
+  }
+}
+
+void StreamTail::stop() {
+  on_end_ = nullptr;
+  watch_.reset();
+}
+
+}  // namespace ddl::launcher
