@@ -13,6 +13,7 @@
 #include "cli/help_text.h"
 #include "cli/host_check_text.h"
 #include "cli/host_comparison.h"
+#include "cli/known_sites.h"
 #include "cli/options.h"
 #include "cli/path_check.h"
 #include "cli/plan_json.h"

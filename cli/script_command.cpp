@@ -1,28 +1,22 @@
 #include "cli/script_command.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
-
-#include <nlohmann/json.hpp>
 
 #include "base/path_search.h"
 #include "base/text.h"
 #include "cli/cluster_findings.h"
 #include "cli/cluster_query.h"
-#include "cli/command_output.h"
+#include "cli/known_sites.h"
 #include "cli/new_file.h"
+#include "cli/sbatch.h"
 #include "cli/script_check.h"
 #include "cli/this_process.h"
 #include "cli/user_file.h"
 #include "templates/script/batch_job.h"
 #include "templates/script/script_renderer.h"
 #include "templates/script/script_templates.h"
-#include "templates/site_catalog.h"
 
 namespace ddl::cli {
 
@@ -31,16 +25,9 @@ namespace {
 using templates::LintFinding;
 using templates::SiteProfile;
 
-/// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
-constexpr std::chrono::seconds kSbatchPatience{60};
-constexpr std::chrono::hours kForever{24 * 365};
 constexpr std::chrono::seconds kClusterPatience{20};
 /// Where the script may be for another cluster.
 constexpr std::chrono::seconds kShortPatience{1};
-
-templates::SiteCatalog catalog(const launcher::Environment& environment) {
-  return {config_folders(environment, "sites"), read_user_file};
-}
 
 /// As the script is to call ddlrun: by name where that finds this program, and where a site of its own will.
 std::string ddlrun_of(const ScriptTask& task, const launcher::Environment& environment) {
@@ -107,49 +94,13 @@ std::string sentence_of(const LintFinding& finding) {
   return std::string(is_error ? "error" : "warning") + ": [" + finding.rule + "] " + finding.sentence;
 }
 
-bool waits_for_job(const ScriptTask& task) {
-  const auto& directives = task.request.directives;
-  return std::any_of(directives.begin(), directives.end(),
-                     [](const std::string& one) { return one == "--wait" || one == "-W"; });
-}
-
-int hand_to_sbatch(const Script& script, const Request& request, const Console& console) {
-  const ScriptTask& task = request.script;
-  std::vector<std::string> argv = {"sbatch", task.tests_only ? "--test-only" : "--parsable"};
-  const auto said = command_output(argv, script.text, waits_for_job(task) ? kForever : kSbatchPatience);
-  if (!said) {
-    return console.refuse({"sbatch: " + said.error().message(),
-                           "run it where Slurm's commands are, or leave " +
-                               std::string(task.tests_only ? "--test-only" : "--submit") + " away",
-                           contract::kStartFailure});
-  }
-  const std::string complaint(trim(said->err));
-  const int status = WIFEXITED(said->wait_status) ? WEXITSTATUS(said->wait_status) : contract::kStartFailure;
-  // With --wait sbatch prints the number of a job that it started, and then ends as the job did.
-  if (status != 0 && trim(said->out).empty()) {
-    return console.refuse({complaint.empty() ? "sbatch failed and did not say why" : complaint,
-                           "ask Slurm's staff there, or try --test-only", contract::kStartFailure});
-  }
-  if (task.tests_only) return console.print(complaint + "\n");
-  if (!complaint.empty()) console.note(complaint);
-  const std::string number(trim(said->out).substr(0, trim(said->out).find(';')));
-  const int printed =
-      console.print(request.json ? nlohmann::json{{"job", parse_integer(number).value_or(0)}}.dump() + "\n"
-                                 : number + "\n");
-  return printed != contract::kSuccess ? printed : status;
-}
-
 }  // namespace
 
 int write_script(const Request& request, const launcher::Environment& environment, const Console& console) {
   const ScriptTask& task = request.script;
-  std::optional<SiteProfile> site;
-  if (!task.site.empty()) {
-    auto found = catalog(environment).find(task.site);
-    if (!found) return console.refuse({found.error().message(), "ddlrun --list-sites lists them"});
-    site = *std::move(found);
-  }
-  const auto script = script_of(task, site ? &*site : nullptr, environment, request.job.verbose);
+  const auto site = known_site(task.site, environment);
+  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  const auto script = script_of(task, *site ? &**site : nullptr, environment, request.job.verbose);
   if (!script)
     return console.refuse({script.error().message(), "ddlrun --help lists the options of job scripts"});
   if (!request.job.quiet) {
@@ -172,22 +123,19 @@ int write_script(const Request& request, const launcher::Environment& environmen
     if (!request.job.quiet && !task.submits)
       console.note("wrote " + task.script_file + "; submit it with: sbatch " + shell_quote(task.script_file));
   }
-  if (task.submits || task.tests_only) return hand_to_sbatch(*script, request, console);
+  if (task.submits) return submit(script->text, request.json, console);
+  if (task.tests_only) return test_submission(script->text, console);
   return task.script_file.empty() ? console.print(script->text) : contract::kSuccess;
 }
 
 int lint_script_file(const Request& request, const launcher::Environment& environment,
                      const Console& console) {
-  std::optional<SiteProfile> site;
-  if (!request.script.site.empty()) {
-    auto found = catalog(environment).find(request.script.site);
-    if (!found) return console.refuse({found.error().message(), "ddlrun --list-sites lists them"});
-    site = *std::move(found);
-  }
+  const auto site = known_site(request.script.site, environment);
+  if (!site) return console.refuse({site.error().message(), kSitesHint});
   const auto text = read_user_file(request.script.lint_file);
   if (!text)
     return console.refuse({text.error().message(), "name a script that is there", contract::kNotFound});
-  const auto findings = templates::lint_script(*text, site ? &*site : nullptr);
+  const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
   const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
   std::string report = request.json ? findings_json(findings, file) : "";
   for (const LintFinding& finding : findings) {
@@ -195,25 +143,6 @@ int lint_script_file(const Request& request, const launcher::Environment& enviro
   }
   const int printed = console.print(report);
   return printed != contract::kSuccess ? printed : has_error(findings) ? 1 : 0;
-}
-
-int list_sites(const Request& request, const launcher::Environment& environment, const Console& console) {
-  const auto sites = catalog(environment).list();
-  nlohmann::json rows = nlohmann::json::array();
-  std::string text;
-  std::size_t width = 0;
-  for (const auto& site : sites) width = std::max(width, site.name.size());
-  for (const auto& site : sites) {
-    rows.push_back({{"name", site.name}, {"title", site.title}, {"file", site.file}});
-    text += site.name + std::string(width + 2 - site.name.size(), ' ') + site.title + "\n";
-  }
-  return console.print(request.json ? rows.dump() + "\n" : text);
-}
-
-int show_site(const Request& request, const launcher::Environment& environment, const Console& console) {
-  const auto text = catalog(environment).text_of(request.script.site);
-  if (!text) return console.refuse({text.error().message(), "ddlrun --list-sites lists them"});
-  return console.print(text->text);
 }
 
 }  // namespace ddl::cli

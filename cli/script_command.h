@@ -13,9 +13,4 @@ int write_script(const Request& request, const launcher::Environment& environmen
 /// What the rules say of a script that a person wrote. Returns 1 if one of its errors was found.
 int lint_script_file(const Request& request, const launcher::Environment& environment,
                      const Console& console);
-/// The names and titles of the sites that are known.
-int list_sites(const Request& request, const launcher::Environment& environment, const Console& console);
-/// A site's profile, as its file has it.
-int show_site(const Request& request, const launcher::Environment& environment, const Console& console);
-
 }  // namespace ddl::cli

@@ -158,6 +158,11 @@ class ScriptReader {
     take_text(OptionId::kMailType, script().mail_type);
     for (const GivenValue& value : given_[OptionId::kSbatch])
       script().directives.push_back(values_.value_of(OptionId::kSbatch, value, directive(value.text)));
+    for (const std::string& one : script().directives) {
+      if (has(OptionId::kSubmit) && (one == "--wait" || one == "-W"))
+        values_.refuse_once("--submit does not wait for the job, as --sbatch=" + one + " would have it",
+                            "write the script with -o FILE, then: sbatch --wait FILE");
+    }
   }
 
   void read_setup() {

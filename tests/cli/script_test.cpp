@@ -350,6 +350,7 @@ TEST_CASE("what a script cannot have is refused, with what to do") {
       {{"-np", "9", "--nodes", "2", "--launcher", "srun", "./a"}, "do not part evenly"},
       {{"-np", "2", "-H", "a:2", "./a"}, "-H/--hosts has no place in a job script"},
       {{"-np", "2", "--dry-run", "./a"}, "--dry-run has no place in a job script"},
+      {{"-np", "2", "--submit", "--sbatch=--wait", "./a"}, "--submit does not wait for the job"},
       {{"-np", "2", "--launcher", "ssh", "./a"}, "no place in a job script"},
       {{"-np", "2", "--launcher", "srun", "--timeout", "3", "./a"},
        "--timeout is what ddlrun does, and srun cannot"},

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
+#include "cluster/harness/salloc.h"
 #include "contract/exit_code.h"
 #include "support/catch.h"
 
@@ -13,24 +14,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
-
-e2e::Command in_salloc(const Words& options) {
-  e2e::Command settings;
-  settings.argv = {"salloc", "-Q"};
-  settings.argv.insert(settings.argv.end(), options.begin(), options.end());
-  return settings;
-}
-
-std::string said_by(const Words& words) {
-  const e2e::Scratch scratch;
-  e2e::Command command = as_login(tested_login(), words);
-  command.directory = "/home/shared";
-  e2e::Job job(scratch, command);
-  REQUIRE(job.wait() == 0);
-  return job.out();
-}
-
-}  // namespace
 
 TEST_CASE("16 nodes have their ranks each", "[slurm_large]") {
   HostJob job({"--no-tag-output", "hostname"}, in_salloc({"-N", "16", "--ntasks-per-node", "2"}));
@@ -96,4 +79,5 @@ TEST_CASE("a node that dies ends the job, which says which it was", "[slurm_lost
   }
 }
 
+}  // namespace
 }  // namespace ddl::cluster

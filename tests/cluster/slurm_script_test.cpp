@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
-#include "cluster/harness/host_job.h"
+#include "cluster/harness/job_folder.h"
 #include "contract/exit_code.h"
 #include "support/catch.h"
 
@@ -15,63 +15,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
-
-/// A folder where the login under test submits jobs, which write there.
-class JobFolder : public SharedScratch {
- public:
-  JobFolder() { REQUIRE(::chmod(path().c_str(), 0777) == 0); }
-
-  struct Said {
-    int status = 0;
-    std::string out;
-    std::string err;
-  };
-  /// Runs a command here as the login under test.
-  Said run(const Words& words) const {
-    const e2e::Scratch scratch;
-    Words argv = {"env", "-u", "TMPDIR"};  // the test's own is not where the job runs
-    argv.insert(argv.end(), words.begin(), words.end());
-    e2e::Command command = as_login(tested_login(), argv);
-    command.directory = path();
-    e2e::Job job(scratch, command);
-    const int status = job.wait();
-    return {status, job.out(), job.err()};
-  }
-  Said slurm(const Words& options, const Words& command) const {
-    Words words = {e2e::ddlrun({}).argv.front(), "--slurm", "--time", "5"};
-    words.insert(words.end(), options.begin(), options.end());
-    words.emplace_back("--");
-    words.insert(words.end(), command.begin(), command.end());
-    return run(words);
-  }
-  /// The number of a job whose output goes to the file here.
-  std::string submit(const std::string& output, Words options, const Words& command) const {
-    options.insert(options.end(), {"--quiet", "--output", output, "--submit"});
-    const Said said = slurm(options, command);
-    INFO(said.err);
-    REQUIRE(said.status == 0);
-    return std::string(trim(said.out));
-  }
-  std::string must_say(const Words& words) const {
-    const Said said = run(words);
-    INFO(said.err);
-    REQUIRE(said.status == 0);
-    return said.out;
-  }
-  /// Until all of them have ended, however they did.
-  void await(const Words& jobs) const {
-    // sbatch --wait looks again after ever longer pauses, of 10 s in the end.
-    must_say({"timeout", "60", "bash", "-c",
-              "until [ -z \"$(squeue -h -j " + join(jobs, ",") + " 2>/dev/null)\" ]; do sleep 0.1; done"});
-  }
-  std::string output(const std::string& name) const { return e2e::bytes_of(path() + "/" + name); }
-  /// Until the file has so many lines with the word.
-  void await_lines(const std::string& name, const std::string& word, int count) const {
-    must_say({"timeout", "60", "bash", "-c",
-              "until [ \"$(grep -c " + word + " " + name + " 2>/dev/null)\" = " + std::to_string(count) +
-                  " ]; do sleep 0.05; done"});
-  }
-};
 
 int lines_with(const std::string& text, const std::string& part) {
   const auto lines = split(text, '\n');
@@ -176,14 +119,7 @@ TEST_CASE("the warning reaches every rank, and the job begins again where it was
   folder.await_lines("out", "begins", 4);
   // As Slurm does it when the time is nearly over: every process of the steps, and not the script.
   folder.must_say({"scancel", "--signal=USR2", job});
-  // Slurm waits two minutes before it starts the job again, so that no node takes it for the run that has ended: its
-  // credentials tell them apart by the second.
-  folder.must_say({"timeout", "60", "bash", "-c",
-                   "until squeue -h -j " + job +
-                       " -o %r | grep -q BeginTime; do sleep 0.05; done; "
-                       "scontrol update JobId=" +
-                       job + " StartTime=now+3"});
-  folder.await({job});
+  folder.await_second_run(job);
   const std::string out = folder.output("out");
   INFO(out);
   CHECK(lines_with(out, "begins with restart 0 and checkpoint") == 4);
@@ -210,12 +146,7 @@ TEST_CASE("a job that is requeued ends as a whole, and runs again", "[slurm_scri
   const std::string job = folder.submit("out", {"-np", "4", "--nodes", "2", "--requeue"}, {trainer});
   folder.await_lines("out", "begins", 4);
   folder.must_say({"bash", "-c", "echo 8 >checkpoint; scontrol requeue " + job});
-  folder.must_say({"timeout", "60", "bash", "-c",
-                   "until squeue -h -j " + job +
-                       " -o %r | grep -q BeginTime; do sleep 0.05; done; "
-                       "scontrol update JobId=" +
-                       job + " StartTime=now+3"});
-  folder.await({job});
+  folder.await_second_run(job);
   const std::string out = folder.output("out");
   INFO(out);
   CHECK(lines_with(out, "begins with restart 1 and checkpoint 8") == 4);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
+#include "cluster/harness/salloc.h"
 #include "contract/exit_code.h"
 #include "launcher/job/host_list.h"
 #include "support/catch.h"
@@ -16,26 +17,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
-
-/// ddlrun as the command of salloc.
-e2e::Command in_salloc(const Words& options) {
-  e2e::Command settings;
-  settings.argv = {"salloc", "-Q"};
-  settings.argv.insert(settings.argv.end(), options.begin(), options.end());
-  return settings;
-}
-
-/// What a command of the login under test prints.
-std::string said_by(const Words& words) {
-  const e2e::Scratch scratch;
-  e2e::Command command = as_login(tested_login(), words);
-  command.directory = "/home/shared";
-  e2e::Job job(scratch, command);
-  const int status = job.wait();
-  INFO(job.err());
-  REQUIRE(status == 0);
-  return job.out();
-}
 
 /// The lines of ranks, without their tags, sorted.
 std::vector<std::string> lines_of(const std::string& out) {
