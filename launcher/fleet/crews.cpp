@@ -14,7 +14,7 @@ Result<std::unique_ptr<Crews>> Crews::make(EventLoop& loop, CrewStarter& starter
   return std::unique_ptr<Crews>(new Crews(loop, starter, *std::move(key), *std::move(nonce)));
 }
 
-void Crews::start(const std::vector<AllocatedNode>& nodes, OnFailed on_failed) {
+void Crews::start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed) {
   auto started = starter_.start(nodes, nonce_);
   if (!started) {
     std::vector<std::size_t> all(nodes.size());

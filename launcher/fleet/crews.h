@@ -24,7 +24,7 @@ class Crews {
   /// Starts the agents of these nodes. on_failed: why those have not come that one process has started, by position; called
   /// on the loop's thread and never from within this.
   using OnFailed = std::function<void(const std::vector<std::size_t>& positions, const StartFailure& why)>;
-  void start(const std::vector<AllocatedNode>& nodes, OnFailed on_failed);
+  void start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed);
   /// What the agent that they join must know to recognise them.
   void tell_gatherer(message::StartAgents& branch) const;
   /// That agent waits for them now: tells them where.

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/path_search.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "cli/program_run.h"
@@ -189,10 +190,8 @@ std::string without_version(std::string text) {
 }
 
 bool has_command(const std::string& name) {
-  for (const auto folder : ddl::split(std::getenv("PATH"), ':')) {
-    if (::access((std::string(folder) + "/" + name).c_str(), X_OK) == 0) return true;
-  }
-  return false;
+  const char* path = std::getenv("PATH");
+  return ddl::find_in_path(name, path != nullptr ? path : "").has_value();
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST_CASE("a node that dies ends the job, which says which it was", "[slurm_lost
   // One that is reached through the first one, and then a first one.
   for (const std::size_t victim : {kNodes - 1, std::size_t{0}}) {
     const std::vector<std::string> nodes(idle.begin(), idle.begin() + kNodes);
-    const std::string lost = nodes[victim];
+    const std::string& lost = nodes[victim];
     CAPTURE(lost);
     HostJob job({"sh", "-c", "echo running; exec sleep 1000"},
                 in_salloc({"-N", std::to_string(kNodes), "--ntasks-per-node", "1", "--no-kill", "-w",

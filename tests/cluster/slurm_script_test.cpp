@@ -30,7 +30,7 @@ const Words kSayPlace = {"sh", "-c",
 /// signal would end.
 std::string write_trainer(const JobFolder& folder) {
   folder.must_say({"mkfifo", "never"});
-  const std::string script = folder.write("train.sh", R"sh(#!/bin/bash
+  std::string script = folder.write("train.sh", R"sh(#!/bin/bash
 exec 3<>never
 save() {
   echo "got USR2"
