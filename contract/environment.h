@@ -40,6 +40,11 @@ inline constexpr char kNearNics[] = "DDL_NEAR_NICS";
 inline constexpr char kPmixNamespace[] = "PMIX_NAMESPACE";
 inline constexpr char kPmixRank[] = "PMIX_RANK";
 
+// The same of launchers that speak PMI-1, the protocol of MPICH's processes.
+inline constexpr char kPmiFd[] = "PMI_FD";  ///< inherited socket to the launcher, by number
+inline constexpr char kPmiRank[] = "PMI_RANK";
+inline constexpr char kPmiSize[] = "PMI_SIZE";
+
 // Read by libddl.
 inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";      ///< default deadline of one collective
 inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a world of one is meant

@@ -19,6 +19,7 @@
 #include "launcher/head/fleet_progress.h"
 #include "launcher/head/node_starters.h"
 #include "launcher/head/output_router.h"
+#include "launcher/head/pmi_barriers.h"
 #include "launcher/head/pmix_relay.h"
 #include "launcher/head/rank_map.h"
 #include "launcher/head/start_times.h"
@@ -134,6 +135,9 @@ class JobRun : private SupervisorActions {
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
     relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+      fleet_.send(ranks_.place_of_node(node), m);
+    });
+    pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
       fleet_.send(ranks_.place_of_node(node), m);
     });
     if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
@@ -313,6 +317,10 @@ class JobRun : private SupervisorActions {
   void on(std::size_t place, message::PmixLookup& m) { relay(place, m); }
   void on(std::size_t place, message::PmixUnpublish& m) { relay(place, m); }
   void on(std::size_t place, message::PmixEvent& m) { relay(place, m); }
+  void on(std::size_t place, message::PmiBarrier& m) {
+    const auto node = ranks_.node_at(place);
+    if (pmi_barriers_ && node) pmi_barriers_->on(*node, std::move(m));
+  }
   template <class Other>
   void on(std::size_t, Other&) {}
 
@@ -395,6 +403,7 @@ class JobRun : private SupervisorActions {
   RankMap ranks_;
   std::optional<Supervisor> supervisor_;
   std::optional<PmixRelay> relay_;
+  std::optional<PmiBarriers> pmi_barriers_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
   StdinTakers stdin_takers_;                 ///< by place in the fleet

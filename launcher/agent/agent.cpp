@@ -16,6 +16,8 @@
 
 #include "base/deadline.h"
 #include "base/text.h"
+#include "contract/environment.h"
+#include "contract/rank_fds.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/agent/rank_child.h"
 #include "launcher/agent/rank_end.h"
@@ -28,6 +30,7 @@
 #include "launcher/fleet/heartbeat.h"
 #include "launcher/fleet/stream_link.h"
 #include "launcher/message/codec.h"
+#include "launcher/pmi/pmi_server.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/descendants.h"
 #include "launcher/process/oom_events.h"
@@ -132,6 +135,7 @@ class Agent {
   void on(const message::Launch& message) {
     if (!pmix_) return;  // said already
     node_ = message.node;
+    pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return say(message::AgentFailed{status.error().message(), false});
     for (const RankLaunch& launch : node_.ranks) {
@@ -144,7 +148,7 @@ class Agent {
   void give_up(Error error, int rank) {
     std::string text = error.during("starting rank " + std::to_string(rank)).message();
     if (error.system_errno() == EMFILE) {
-      text += "; a node needs about 4 descriptors a rank, and the hard limit (ulimit -Hn) is " +
+      text += "; a node needs about 5 descriptors a rank, and the hard limit (ulimit -Hn) is " +
               std::to_string(open_files_limit().rlim_max);
     }
     gave_up_ = true;
@@ -152,8 +156,11 @@ class Agent {
   }
 
   Status spawn(const RankLaunch& launch) {
-    auto pmix_environment = pmix_->client_environment(launch.rank);
-    if (!pmix_environment) return fail(pmix_environment.error());
+    auto environment = pmix_->client_environment(launch.rank);
+    if (!environment) return fail(environment.error());
+    environment->merge(pmi_.client_environment(launch.rank));
+    auto pmi = pmi_.connect(launch.rank);
+    if (!pmi) return fail(pmi.error());
     auto streams = make_rank_streams(launch.reads_stdin);
     if (!streams) return fail(streams.error());
     if (streams->in) stdin_feed_.add(std::move(streams->in));
@@ -161,10 +168,15 @@ class Agent {
     rank.rank = launch.rank;
     rank.out = make_output(launch.rank, OutputStream::kStdout, std::move(streams->out));
     rank.err = make_output(launch.rank, OutputStream::kStderr, std::move(streams->err));
-    const bool has_key = static_cast<bool>(job_key_);
-    std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get()};
-    if (has_key) fds.push_back(job_key_.get());
-    spawner_.spawn(rank_child(node_, launch, *pmix_environment, has_key), fds);
+    std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get(),
+                            pmi->get()};
+    std::vector<int> numbers = {contract::kPmiFd};
+    if (job_key_) {
+      fds.push_back(job_key_.get());
+      numbers.push_back(contract::kJobKeyFd);
+      environment->insert_or_assign(contract::env::kJobKeyFd, std::to_string(contract::kJobKeyFd));
+    }
+    spawner_.spawn(rank_child(node_, launch, *environment, std::move(numbers)), fds);
     return {};
   }
 
@@ -300,6 +312,7 @@ class Agent {
 
   void on(const message::ChildStopped& message) { say(message::RankStopped{message.rank, message.signal}); }
 
+  void on(const message::PmiBarrierDone& message) { pmi_.take(message); }
   void on(const message::PmixFenceDone& message) { answer_pmix(message); }
   void on(const message::PmixModex& message) { answer_pmix(message); }
   void on(const message::PmixModexData& message) { answer_pmix(message); }
@@ -353,6 +366,7 @@ class Agent {
   std::unique_ptr<Link> link_;
   SpawnerChannel spawner_;
   std::unique_ptr<PmixServer> pmix_;
+  PmiServer pmi_{loop_, [this](message::Any&& message) { say(message); }};
   Terminator terminator_;
   StdinFeed stdin_feed_;
   Relay relay_;

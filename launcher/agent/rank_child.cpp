@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "contract/environment.h"
-#include "contract/job_key.h"
+#include "contract/rank_fds.h"
 
 namespace ddl::launcher {
 namespace {
@@ -23,17 +23,16 @@ void take_own_variables(const std::vector<std::string>& names, Environment& envi
 
 }  // namespace
 
-ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& pmix_environment,
-                     bool inherits_key) {
+ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& agent_environment,
+                     std::vector<int> inherited_fds) {
   Environment environment = node.common_environment;
   take_own_variables(node.login_variables, environment);
   for (const auto& [name, value] : launch.environment) environment[name] = value;
-  for (const auto& [name, value] : pmix_environment) environment[name] = value;
-  if (inherits_key) environment[contract::env::kJobKeyFd] = std::to_string(contract::kJobKeyFd);
+  for (const auto& [name, value] : agent_environment) environment[name] = value;
 
   ChildSpec child;
   child.rank = launch.rank;
-  child.inherits_key = inherits_key;
+  child.inherited_fds = std::move(inherited_fds);
   child.cpus = launch.cpus;
   child.memory_nodes = launch.memory_nodes;
   child.reports_binding = node.reports_bindings;

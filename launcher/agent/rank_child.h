@@ -8,10 +8,10 @@
 
 namespace ddl::launcher {
 
-/// The command and environment of one rank: the job's, then the rank's, then pmix_environment, each on top of the one
+/// The command and environment of one rank: the job's, then the rank's, then the agent's, each on top of the one
 /// before. Variables that describe the login are this node's own where the job asks for that.
-ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& pmix_environment,
-                     bool inherits_key);
+ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& agent_environment,
+                     std::vector<int> inherited_fds = {});
 
 /// Both ends of a rank's three standard streams.
 struct RankStreams {

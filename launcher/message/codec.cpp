@@ -57,7 +57,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
-                                   strict_binding, reports_binding, inherits_key)
+                                   strict_binding, reports_binding, inherited_fds)
 
 namespace message {
 
@@ -97,6 +97,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStopped, rank, signal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixPair, key, value, publisher)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixFence, ranks, data)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixFenceDone, ranks, data)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmiPair, key, value)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmiBarrier, pairs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmiBarrierDone, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixModex, id, node, rank)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixModexData, id, node, status, data)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixPublish, id, pairs, first_read_only)

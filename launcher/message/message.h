@@ -260,6 +260,24 @@ struct PmixEvent {
   bool operator==(const PmixEvent&) const = default;
 };
 
+// ---- PMI-1 between nodes ----
+
+struct PmiPair {
+  std::string key;
+  std::string value;
+  bool operator==(const PmiPair&) const = default;
+};
+/// All of this node's ranks wait in a barrier; pairs is what they have put since the last one. Answered by PmiBarrierDone.
+struct PmiBarrier {
+  std::vector<PmiPair> pairs;
+  bool operator==(const PmiBarrier&) const = default;
+};
+/// The ranks of all nodes have come to it; pairs is what all of them have put.
+struct PmiBarrierDone {
+  std::vector<PmiPair> pairs;
+  bool operator==(const PmiBarrierDone&) const = default;
+};
+
 // ---- agent to spawner ----
 
 /// Start a process. Its standard input, output and error travel with it as descriptors, and the memfd with the job's
@@ -325,12 +343,12 @@ struct ChildStopped {
   bool operator==(const ChildStopped&) const = default;
 };
 
-using Any =
-    std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
-                 RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk,
-                 Spawn, SignalChildren, AskToEnd, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded,
-                 Leftovers, AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone,
-                 PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent,
-                 JobKey, StartAgents, Gathering, Join, Routed, AgentDown, RankProgress, RankBound>;
+using Any = std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
+                         RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished,
+                         OutputChunk, Spawn, SignalChildren, AskToEnd, KillAll, ReportGone, ChildStarted,
+                         ChildFailed, ChildEnded, Leftovers, AllGone, Heartbeat, Pausing, RankStopped,
+                         ChildStopped, PmixFence, PmixFenceDone, PmixModex, PmixModexData, PmixPublish,
+                         PmixLookup, PmixUnpublish, PmixNames, PmixEvent, JobKey, StartAgents, Gathering,
+                         Join, PmiBarrier, PmiBarrierDone, Routed, AgentDown, RankProgress, RankBound>;
 
 }  // namespace ddl::launcher::message

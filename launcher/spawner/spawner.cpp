@@ -110,10 +110,11 @@ class Spawner {
 
   void on(const message::Spawn& message) {
     ChildFds fds;
-    if (passed_fds_.size() < fds.standard.size() + (message.child.inherits_key ? 1 : 0))
+    if (passed_fds_.size() < fds.standard.size() + message.child.inherited_fds.size())
       return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
     for (auto& fd : fds.standard) fd = take_passed_fd();
-    if (message.child.inherits_key) fds.key = take_passed_fd();
+    for (std::size_t i = 0; i < message.child.inherited_fds.size(); ++i)
+      fds.inherited.push_back(take_passed_fd());
     auto child = start_child(message.child, fds, children_open_files_);
     if (!child) {
       return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,

@@ -4,13 +4,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/c_strings.h"
 #include "base/text.h"
-#include "contract/job_key.h"
+#include "contract/rank_fds.h"
 #include "launcher/spawner/bind_child.h"
 
 namespace ddl::launcher {
@@ -45,6 +46,22 @@ int exec_error(const char* command, int error) {
   return ENOENT;
 }
 
+/// Gives descriptors their numbers. Returns 0 or an errno; error_pipe moves out of the way.
+int place(const std::vector<int>& numbers, const std::vector<UniqueFd>& fds, int& error_pipe) {
+  if (numbers.empty()) return 0;
+  const int above = *std::max_element(numbers.begin(), numbers.end()) + 1;
+  // Each may have a number that is another's.
+  std::vector<int> copies;
+  for (const UniqueFd& fd : fds) copies.push_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, above));
+  const int moved_pipe = ::fcntl(error_pipe, F_DUPFD_CLOEXEC, above);
+  if (moved_pipe < 0) return errno;
+  error_pipe = moved_pipe;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (copies[i] < 0 || ::dup2(copies[i], numbers[i]) < 0) return errno;
+  }
+  return 0;
+}
+
 // The child's half. Everything but 0, 1 and 2 is close-on-exec already.
 [[noreturn]] void become_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files,
                                int error_pipe, pid_t spawner, char* const* argv, char** environment) {
@@ -67,13 +84,8 @@ int exec_error(const char* command, int error) {
   for (int target = 0; target < 3; ++target) {
     if (::dup2(fds.standard[static_cast<std::size_t>(target)].get(), target) < 0) give_up(Stage::kRedirect);
   }
-  if (spec.inherits_key) {
-    // The pipe that reports failures may have that number.
-    error_pipe = ::fcntl(error_pipe, F_DUPFD_CLOEXEC, contract::kJobKeyFd + 1);
-    const int key = fds.key.get();
-    if (key == contract::kJobKeyFd ? ::fcntl(key, F_SETFD, 0) < 0 : ::dup2(key, contract::kJobKeyFd) < 0)
-      give_up(Stage::kRedirect);
-  }
+  if (const int error = place(spec.inherited_fds, fds.inherited, error_pipe))
+    tell(Stage::kRedirect, error, true);
   if (::chdir(spec.workdir.c_str()) != 0) give_up(Stage::kWorkdir);
   restore_default_signals();
   ::setrlimit(RLIMIT_NOFILE, &open_files);

@@ -17,7 +17,7 @@ namespace ddl::launcher {
 /// What a child gets as its descriptors.
 struct ChildFds {
   std::array<UniqueFd, 3> standard;
-  UniqueFd key;  ///< if the spec says inherits_key
+  std::vector<UniqueFd> inherited;  ///< of ChildSpec::inherited_fds
 };
 
 /// A process on its way to exec.

@@ -19,6 +19,18 @@ tl::unexpected<Error> bad_value(const char* name, const std::string& value, cons
   return fail(ErrorCode::kInvalidArgument, std::string(name) + "=" + value + ": " + wanted);
 }
 
+/// Nothing where the launcher has not said all of it: then the guard against a world of one looks at what it has said.
+std::optional<PmiPlace> pmi_place(const Environment& environment) {
+  const auto number = [&environment](const char* name) -> std::optional<int> {
+    const auto value = parse_integer(environment(name).value_or(""));
+    if (!value || *value < 0 || *value > std::numeric_limits<int>::max()) return std::nullopt;
+    return static_cast<int>(*value);
+  };
+  const auto fd = number(env::kPmiFd), rank = number(env::kPmiRank), size = number(env::kPmiSize);
+  if (!fd || !rank || !size || *rank >= *size) return std::nullopt;
+  return PmiPlace{*fd, *rank, *size};
+}
+
 }  // namespace
 
 Result<Settings> Settings::read(const Environment& environment) {
@@ -96,6 +108,7 @@ Result<Settings> Settings::read(const Environment& environment) {
   }
   settings.pmix_promised =
       environment(env::kPmixNamespace).has_value() && environment(env::kPmixRank).has_value();
+  settings.pmi = pmi_place(environment);
   settings.several_started = hinted_world(environment);
   return settings;
 }

@@ -18,6 +18,13 @@
 
 namespace ddl::runtime {
 
+/// What a launcher that speaks PMI-1 tells a process: where it listens, and who the process is.
+struct PmiPlace {
+  int fd = 0;
+  int rank = 0;
+  int size = 1;
+};
+
 struct Settings {
   /// DDL_TIMEOUT_SECONDS: deadline of a collective that names none; 0 = no deadline.
   double timeout_seconds = 0.0;
@@ -53,6 +60,8 @@ struct Settings {
 
   /// PMIX_NAMESPACE and PMIX_RANK are set: a launcher claims to serve PMIx.
   bool pmix_promised = false;
+  /// PMI_FD, PMI_RANK and PMI_SIZE: a launcher claims to speak PMI-1.
+  std::optional<PmiPlace> pmi;
   /// What the environment says about the number of processes that were started.
   std::optional<WorldHint> several_started;
 

@@ -212,6 +212,7 @@ TEST_CASE("a program of libddl computes the same bits whoever starts it", "[slur
   };
   const std::string ours = fitted({e2e::ddlrun({}).argv.front(), "--no-tag-output"});
   CHECK(fitted({"srun", "--mpi=pmix"}) == ours);
+  CHECK(fitted({"srun", "--mpi=pmi2"}) == ours);
   CHECK(fitted({e2e::ddlrun({}).argv.front(), "--launcher", "srun", "--no-tag-output"}) == ours);
 #ifdef DDL_CLUSTER_OPEN_MPI
   CHECK(fitted({"env", "TMPDIR=/tmp", "mpirun", "--mca", "btl", "tcp,self"}) == ours);

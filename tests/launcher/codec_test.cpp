@@ -106,7 +106,8 @@ std::vector<Any> every_message() {
       StdinClosed{},
       Finished{2},
       OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
-      Spawn{{1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", true, cpus("127"), {3}, true, true}},
+      Spawn{
+          {1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", {3, 4}, cpus("127"), {3}, true, true}},
       SignalChildren{SIGHUP},
       AskToEnd{SIGTERM},
       KillAll{},
@@ -143,6 +144,8 @@ std::vector<Any> every_message() {
                   "abc"},
       Gathering{4711},
       Join{{"10.0.0.1", "10.0.0.2"}, 4711, "0a"},
+      PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}},
+      PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
       Routed{7, 12, every_byte()},
       AgentDown{7, "its name was not found"},
       RankProgress{3, RankProgress::Step::kFirstCollective},
@@ -229,7 +232,7 @@ TEST_CASE("a message that any one byte of is changed in is decoded or refused, a
 
 TEST_CASE("an unknown type is refused by its number") {
   CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 47");
+        "a message of unknown type 49");
   CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
 }
 

@@ -13,10 +13,6 @@ using namespace ddl::launcher;
 
 namespace {
 
-bool has(const ChildSpec& child, const std::string& variable) {
-  return std::find(child.environment.begin(), child.environment.end(), variable) != child.environment.end();
-}
-
 std::string through(const UniqueFd& from, const UniqueFd& to) {
   REQUIRE(::write(from.get(), "word", 4) == 4);
   std::array<char, 8> buffer{};
@@ -34,13 +30,12 @@ TEST_CASE("a rank's environment is the job's, then the rank's, then PMIx's") {
   RankLaunch launch;
   launch.rank = 5;
   launch.environment = {{"B", "rank"}, {"C", "rank"}};
-  const ChildSpec child = rank_child(node, launch, {{"C", "pmix"}}, false);
+  const ChildSpec child = rank_child(node, launch, {{"C", "pmix"}}, {4});
   CHECK(child.rank == 5);
   CHECK(child.argv == node.command);
   CHECK(child.workdir == "/data");
   CHECK(child.environment == std::vector<std::string>{"A=job", "B=rank", "C=pmix"});
-  CHECK_FALSE(child.inherits_key);
-  CHECK(has(rank_child(node, launch, {}, true), "DDL_JOB_KEY_FD=3"));
+  CHECK(child.inherited_fds == std::vector<int>{4});
 }
 
 TEST_CASE("what describes the login is this node's own, and goes where the node has nothing") {
@@ -49,7 +44,7 @@ TEST_CASE("what describes the login is this node's own, and goes where the node 
   NodeLaunch node;
   node.common_environment = {{"DDL_TEST_LOGIN", "head"}, {"DDL_TEST_NOWHERE", "head"}};
   node.login_variables = {"DDL_TEST_LOGIN", "DDL_TEST_NOWHERE"};
-  CHECK(rank_child(node, {}, {}, false).environment == std::vector<std::string>{"DDL_TEST_LOGIN=here"});
+  CHECK(rank_child(node, {}, {}).environment == std::vector<std::string>{"DDL_TEST_LOGIN=here"});
 }
 
 TEST_CASE("a rank's streams are pipes, and its input is empty unless it reads ddlrun's") {

@@ -3,6 +3,7 @@
 
 #include "runtime/src/api/last_error.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/bootstrap/pmi/process_mapping.h"
 #include "runtime/src/bootstrap/world_guard.h"
 #include "runtime/src/channel/call.h"
 #include "runtime/src/channel/flag_word.h"
@@ -58,8 +59,9 @@ TEST_CASE("the guard lets a world of one pass that is one") {
 
 TEST_CASE("bootstraps are tried in order and say why they are not available") {
   CHECK(std::string(bootstrap_list()[0].name) == "pmix");
-  CHECK(std::string(bootstrap_list()[1].name) == "singleton");
-  CHECK(bootstrap_list().size() == 2);
+  CHECK(std::string(bootstrap_list()[1].name) == "pmi");
+  CHECK(std::string(bootstrap_list()[2].name) == "singleton");
+  CHECK(bootstrap_list().size() == 3);
 
   const auto alone = join_job(bootstrap_list(), *Settings::read(environment_of({})), 3);
   REQUIRE(alone);
@@ -70,6 +72,7 @@ TEST_CASE("bootstraps are tried in order and say why they are not available") {
       join_job(bootstrap_list(), *Settings::read(environment_of({{"SLURM_NTASKS", "4"}})), 1);
   REQUIRE_FALSE(refused);
   CHECK(contains(refused.error().message(), "pmix: PMIX_NAMESPACE and PMIX_RANK are not both set"));
+  CHECK(contains(refused.error().message(), "pmi: PMI_FD, PMI_RANK and PMI_SIZE are not all set"));
   CHECK(contains(refused.error().message(), "singleton: SLURM_NTASKS=4 says"));
 
   const auto meant =
@@ -86,6 +89,39 @@ TEST_CASE("a module that is not there is a reason, and a promise of PMIx is not 
   REQUIRE_FALSE(refused);
   CHECK(contains(refused.error().message(), "/nonexistent/libddl_pmix.so"));
   CHECK(contains(refused.error().message(), "PMIX_RANK=0 says"));
+}
+
+TEST_CASE("a launcher's map of ranks to nodes is read block by block, and nothing else is one") {
+  using Groups = std::vector<std::vector<int>>;
+  CHECK(parse_process_mapping("(vector,(0,1,4))", 4).value() == Groups{{0, 1, 2, 3}});
+  CHECK(parse_process_mapping("(vector,(0,3,2))", 6).value() == Groups{{0, 1}, {2, 3}, {4, 5}});
+  CHECK(parse_process_mapping("(vector,(0,1,3),(1,1,1))", 4).value() == Groups{{0, 1, 2}, {3}});
+  CHECK(parse_process_mapping("(vector,(0,2,1))", 5).value() == Groups{{0, 2, 4}, {1, 3}});
+  CHECK(parse_process_mapping("(vector,(0,4,8))", 3).value() == Groups{{0, 1, 2}});
+  for (const char* text :
+       {"", "(vector)", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,1)", "vector,(0,1,1)",
+        "(vector,(-1,1,1))", "(vector,(0,1,1)x)", "(vector,(0,1,99999999999))"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_process_mapping(text, 2));
+  }
+}
+
+TEST_CASE("where a launcher says that it speaks PMI-1 and does not, nobody is alone by accident") {
+  const auto settings =
+      Settings::read(environment_of({{"PMI_FD", "987"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}));
+  REQUIRE(settings);
+  REQUIRE(settings->pmi);
+  CHECK(settings->pmi->fd == 987);
+  const auto refused = join_job(bootstrap_list(), *settings, 1);
+  REQUIRE_FALSE(refused);
+  CHECK(contains(refused.error().message(), "pmi: PMI-1: writing to the launcher"));
+  CHECK(contains(refused.error().message(), "PMI_SIZE=2 says"));
+  for (const auto& [name, value] :
+       {std::pair("PMI_FD", "x"), std::pair("PMI_RANK", "2"), std::pair("PMI_SIZE", "0")}) {
+    std::map<std::string, std::string> variables = {{"PMI_FD", "4"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+    variables[name] = value;
+    CHECK_FALSE(Settings::read(environment_of(variables))->pmi);
+  }
 }
 
 TEST_CASE("settings come from the environment and refuse what cannot be meant") {

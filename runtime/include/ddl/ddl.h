@@ -121,7 +121,8 @@ typedef struct ddl_call_options {
   { (uint32_t)sizeof(ddl_call_options), 0u, DDL_WORLD, 0.0, (void*)0, 1.0, 1.0 }
 
 /** Joins the job that this process was started in and stores the context in *context.
- *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), then singleton (a world of one).
+ *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), PMI-1 (MPICH's mpirun, srun --mpi=pmi2),
+ *  then singleton (a world of one).
  *  If no launcher answers although the environment says that several processes were started, this fails with
  *  DDL_ERROR_BOOTSTRAP instead of silently making worlds of one.
  *  Collective: returns when all ranks have called it. At most one context is alive per process; a new one may be

@@ -13,9 +13,10 @@ struct SizeVariable {
 };
 
 constexpr char kUnderDdlrun[] = "start the program with ddlrun";
-constexpr char kUnderSlurm[] = "start the program with ddlrun or with srun --mpi=pmix";
+constexpr char kUnderSlurm[] = "start the program with ddlrun, or with srun --mpi=pmix or --mpi=pmi2";
 constexpr char kUnderPmi[] =
-    "libddl finds its peers through PMIx: start the program with ddlrun or a launcher that serves PMIx";
+    "libddl finds its peers through PMIx or PMI-1: start the program with ddlrun, or with a launcher that "
+    "serves one of these";
 constexpr char kUnderMpirun[] =
     "start the program with ddlrun, or with an mpirun whose libpmix this process can reach";
 

@@ -1,4 +1,4 @@
-/* mpi_program sum|abort CODE: a rank that is an Open MPI program. */
+/* mpi_program sum|leave|abort CODE: a rank that is an MPI program. leave: as sum, and exits without MPI_Finalize. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +22,8 @@ int main(int argc, char** argv) {
   int wrong = 0;
   for (int i = 0; i < 1000; ++i) wrong += all[i] != size * (size + 1) / 2.0 * i;
   printf("mpi rank %d of %d: %d wrong sums\n", rank, size, wrong);
+  fflush(stdout);
+  if (strcmp(argv[1], "leave") == 0) _exit(wrong != 0);
   MPI_Finalize();
   return wrong != 0;
 }

@@ -1,0 +1,163 @@
+// PMI-1 as MPICH's processes speak it, over real sockets; and the barriers between nodes.
+#include "launcher/pmi/pmi_server.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "launcher/head/pmi_barriers.h"
+#include "launcher/pmi/process_mapping.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using ddl::UniqueFd;
+
+namespace {
+
+/// A node's server and its ranks' ends.
+class Node {
+ public:
+  Node(EventLoop& loop, int index, const std::vector<std::vector<int>>& node_ranks)
+      : loop_(loop), server_(loop, [this](message::Any&& message) { said.push_back(std::move(message)); }) {
+    NodeLaunch launch;
+    launch.job_id = "ddlrun-1-a";
+    launch.node_index = index;
+    launch.node_ranks = node_ranks;
+    for (const auto& ranks : node_ranks) launch.size += static_cast<int>(ranks.size());
+    for (const int rank : node_ranks[static_cast<std::size_t>(index)]) {
+      RankLaunch one;
+      one.rank = rank;
+      launch.ranks.push_back(one);
+    }
+    server_.register_job(launch);
+    for (const RankLaunch& rank : launch.ranks) ends_[rank.rank] = server_.connect(rank.rank).value();
+  }
+
+  PmiServer& server() { return server_; }
+  void say(int rank, const std::string& text) {
+    REQUIRE(::write(ends_.at(rank).get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  /// The next line for the rank; "" at the end.
+  std::string line(int rank) {
+    const auto watched = loop_.watch(ends_.at(rank).get(), [this] { loop_.stop(); });
+    while (lines_[rank].find('\n') == std::string::npos) {
+      loop_.run();
+      std::array<char, 4096> buffer;
+      const ssize_t got = ::read(ends_.at(rank).get(), buffer.data(), buffer.size());
+      if (got <= 0) return "";
+      lines_[rank].append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    const std::size_t end = lines_[rank].find('\n');
+    std::string line = lines_[rank].substr(0, end);
+    lines_[rank].erase(0, end + 1);
+    return line;
+  }
+  std::string ask(int rank, const std::string& text) {
+    say(rank, text + "\n");
+    return line(rank);
+  }
+  bool is_silent(int rank) {
+    const EventLoop::Timer soon = loop_.after(std::chrono::milliseconds(20), [this] { loop_.stop(); });
+    loop_.run();
+    pollfd waited{ends_.at(rank).get(), POLLIN, 0};
+    return ::poll(&waited, 1, 0) == 0;
+  }
+
+  std::vector<message::Any> said;
+
+ private:
+  EventLoop& loop_;
+  PmiServer server_;
+  std::map<int, UniqueFd> ends_;
+  std::map<int, std::string> lines_;
+};
+
+}  // namespace
+
+TEST_CASE("ranks of one node learn who they are, and what others have put") {
+  EventLoop loop;
+  Node node(loop, 0, {{0, 1}});
+  CHECK(node.server().client_environment(1) ==
+        Environment{{"PMI_FD", "4"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  CHECK(node.ask(0, "cmd=init pmi_version=1 pmi_subversion=1") ==
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
+  CHECK(node.ask(0, "cmd=init pmi_version=2 pmi_subversion=0") ==
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1");
+  CHECK(node.ask(0, "cmd=get_maxes") == "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024");
+  CHECK(node.ask(1, "cmd=get_appnum") == "cmd=appnum appnum=0");
+  CHECK(node.ask(1, "cmd=get_universe_size") == "cmd=universe_size size=2");
+  CHECK(node.ask(1, "cmd=get_my_kvsname") == "cmd=my_kvsname kvsname=ddlrun-1-a");
+  CHECK(node.ask(0, "cmd=get kvsname=ddlrun-1-a key=PMI_process_mapping") ==
+        "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))");
+  CHECK(node.ask(0, "cmd=put kvsname=ddlrun-1-a key=P0 value=card") == "cmd=put_result rc=0 msg=success");
+  CHECK(node.ask(0, "cmd=put key=P1 value=" + std::string(1024, 'x')) ==
+        "cmd=put_result rc=-1 msg=key_or_value_is_too_long");
+  node.say(0, "cmd=barrier_in\n");
+  CHECK(node.is_silent(0));
+  CHECK(node.ask(1, "cmd=barrier_in") == "cmd=barrier_out");
+  CHECK(node.line(0) == "cmd=barrier_out");
+  CHECK(node.ask(1, "cmd=get kvsname=ddlrun-1-a key=P0") == "cmd=get_result rc=0 msg=success value=card");
+  CHECK(node.ask(1, "cmd=get key=P9") == "cmd=get_result rc=-1 msg=nobody_has_put_it value=unknown");
+  CHECK(node.ask(0, "cmd=finalize") == "cmd=finalize_ack");
+  CHECK(node.said.empty());
+}
+
+TEST_CASE("what is not served is answered, so that nobody waits, and nonsense ends the connection") {
+  EventLoop loop;
+  Node node(loop, 0, {{0, 1, 2}});
+  CHECK(node.ask(0, "mcmd=spawn\nnprocs=2\nexecname=a b\nendcmd") ==
+        "cmd=spawn_result rc=-1 msg=ddlrun_does_not_spawn");
+  CHECK(node.ask(0, "cmd=publish_name service=s port=p") ==
+        "cmd=publish_result rc=-1 msg=ddlrun_keeps_no_names");
+  CHECK(node.ask(0, "cmd=lookup_name service=s") == "cmd=lookup_result rc=-1 msg=ddlrun_keeps_no_names");
+  node.say(0, "cmd=abort exitcode=3\n");
+  CHECK(node.is_silent(0));
+  REQUIRE(node.said.size() == 1);
+  const auto* abort = std::get_if<message::AbortRequested>(node.said.data());
+  REQUIRE(abort != nullptr);
+  CHECK(abort->rank == 0);
+  CHECK(abort->exit_code == 3);
+  CHECK(node.ask(1, "cmd=no_such_command").empty());
+  CHECK(node.ask(2, "GET / HTTP/1.0").empty());
+}
+
+TEST_CASE("a barrier of several nodes brings everybody what everybody has put") {
+  EventLoop loop;
+  const std::vector<std::vector<int>> ranks = {{0, 2}, {1}};
+  Node first(loop, 0, ranks);
+  Node second(loop, 1, ranks);
+  PmiBarriers barriers({0, 1, 0}, [&](std::size_t node, const message::Any& message) {
+    (node == 0 ? first : second).server().take(std::get<message::PmiBarrierDone>(message));
+  });
+  for (const std::string round : {"a", "b"}) {
+    CAPTURE(round);
+    for (const int rank : {0, 2}) {
+      const std::string number = std::to_string(rank);
+      CHECK(first.ask(rank, "cmd=put key=" + round + number + " value=from" + number) ==
+            "cmd=put_result rc=0 msg=success");
+      first.say(rank, "cmd=barrier_in\n");
+    }
+    CHECK(first.is_silent(0));
+    REQUIRE(first.said.size() == 1);
+    auto barrier = std::get<message::PmiBarrier>(first.said.front());
+    CHECK(barrier.pairs.size() == 2);
+    first.said.clear();
+    barriers.on(0, std::move(barrier));
+    barriers.on(7, {});  // no node of the job
+    CHECK(first.is_silent(2));
+    second.say(1, "cmd=barrier_in\n");
+    CHECK(second.is_silent(1));
+    barriers.on(1, std::move(std::get<message::PmiBarrier>(second.said.front())));
+    second.said.clear();
+    CHECK(first.line(0) == "cmd=barrier_out");
+    CHECK(first.line(2) == "cmd=barrier_out");
+    CHECK(second.line(1) == "cmd=barrier_out");
+    CHECK(second.ask(1, "cmd=get key=" + round + "2") == "cmd=get_result rc=0 msg=success value=from2");
+  }
+}
+
+TEST_CASE("a map of ranks to nodes is written in blocks") {
+  CHECK(process_mapping({{0}}) == "(vector,(0,1,1))");
+  CHECK(process_mapping({{0, 1}, {2, 3}, {4, 5}}) == "(vector,(0,3,2))");
+  CHECK(process_mapping({{0, 1, 2}, {3}}) == "(vector,(0,1,3),(1,1,1))");
+  CHECK(process_mapping({{0, 2}, {1, 3}}) == "(vector,(0,2,1),(0,2,1))");
+}
