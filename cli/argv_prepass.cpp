@@ -21,6 +21,9 @@ OptionWord take_apart(std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals != std::string_view::npos) {
     const OptionEntry* entry = find_spelling(word.substr(0, equals));
+    // --check-build takes no value and may have one.
+    if (entry != nullptr && entry->id == OptionId::kCheckBuild)
+      return {&entry_of(OptionId::kCheckBox), word.substr(equals + 1)};
     // A flag with a value stays as it is: the parser refuses it and quotes the word.
     if (entry != nullptr && entry->takes_value()) return {entry, word.substr(equals + 1)};
   }

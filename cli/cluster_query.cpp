@@ -12,6 +12,7 @@
 #include "base/path_search.h"
 #include "base/text.h"
 #include "cli/command_output.h"
+#include "cli/this_process.h"
 
 namespace ddl::cli {
 
@@ -90,14 +91,7 @@ Result<ClusterFacts> ask_scontrol(const Deadline& deadline) {
 
 }  // namespace
 
-std::string slurm_probe_path() {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  return (program.parent_path() / DDL_LIBEXECDIR_FROM_BINDIR / "ddlrun" / "slurm-probe")
-      .lexically_normal()
-      .string();
-}
+std::string slurm_probe_path() { return libexec_path("slurm-probe"); }
 
 Result<ClusterFacts> ask_cluster(const std::string& probe_path, milliseconds patience) {
   DDL_TRY(look_for_slurm());

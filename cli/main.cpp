@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "cli/binding_report.h"
-#include "cli/build_box.h"
-#include "cli/build_probe.h"
+#include "cli/check_build/check_build.h"
 #include "cli/console.h"
 #include "cli/error_report.h"
 #include "cli/help_text.h"
@@ -114,9 +113,7 @@ int main(int argc, char** argv) {
   switch (request->action) {
     case cli::Action::kHelp: return console.print(cli::help_text());
     case cli::Action::kVersion: return console.print(cli::version_text());
-    case cli::Action::kCheckBuild:
-      return console.print(request->json ? cli::check_build_json(cli::probe_build())
-                                         : cli::check_build_text(cli::probe_build()));
+    case cli::Action::kCheckBuild: return cli::check_build(*request, environment, console);
     case cli::Action::kShowBind: return show_bind(*request, environment, console);
     case cli::Action::kScript: return cli::write_script(*request, environment, console);
     case cli::Action::kLint: return cli::lint_script_file(*request, environment, console);

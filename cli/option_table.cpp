@@ -157,7 +157,9 @@ constexpr OptionEntry kTable[] = {
     {kConfigFile, kAbout, "--config-file", "FILE", "read options from YAML; those on the command line win"},
     {kCheckHosts, kAbout, "--check-hosts", "", "ask every host of -H or --hostfile what it has, and compare"},
     {kCheckBuild, kAbout, "-cb,--check-build", "",
-     "show what can be used on this machine, and why not the rest"},
+     "what is built, what works here or on the hosts, and why not"},
+    {kCheckBox, kAbout, "--check-box", "NAME",
+     "one thing of --check-build: exits with 0 if it works, else 1"},
     {kVersion, kAbout, "-v,--version", "", "show the version"},
     {kHelp, kAbout, "-h,--help", "", "show this"},
 

@@ -101,6 +101,7 @@ enum class OptionId {
   kQuiet,
   kConfigFile,
   kCheckBuild,
+  kCheckBox,
   kCheckHosts,
   kVersion,
   kHelp,

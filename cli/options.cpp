@@ -41,7 +41,7 @@ tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
 Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kHelp)) return Action::kHelp;
   if (given.has(OptionId::kVersion)) return Action::kVersion;
-  if (given.has(OptionId::kCheckBuild)) return Action::kCheckBuild;
+  if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckBox)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
   if (given.has(OptionId::kLint)) return Action::kLint;
   if (given.has(OptionId::kListSites)) return Action::kListSites;
@@ -81,6 +81,14 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
     return read_script(*std::move(job), *given);
   }
   if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
+  if (request.action == Action::kCheckBuild) {
+    if (given->has(OptionId::kCheckBox)) request.box = (*given)[OptionId::kCheckBox].back().text;
+    const bool is_local =
+        given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";
+    if (!is_local && (given->has(OptionId::kHosts) || given->has(OptionId::kHostfile) ||
+                      context.environment.contains("SLURM_JOB_ID")))
+      return read_job(std::move(request), *given, std::move(split.command), context);
+  }
   const bool has_hosts = request.action == Action::kRun || request.action == Action::kDryRun ||
                          request.action == Action::kCheckHosts;
   if (!has_hosts) return request;

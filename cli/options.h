@@ -36,12 +36,14 @@ struct Request {
   Action action = Action::kRun;
   bool json = false;          ///< reports as one line of JSON
   bool probes_hosts = false;  ///< for kDryRun: all hosts are asked
+  std::string box;            ///< for kCheckBuild: only this one
   BindingView binding_view;   ///< for kShowBind
   ScriptTask script;          ///< for kScript, kLint, kListSites and kShowSite
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
             ///< for kScript; for the others only verbose and quiet
-  launcher::Allocation allocation;  ///< the job's hosts; empty where there is no job
+  launcher::Allocation
+      allocation;  ///< the job's hosts; empty where there is no job, and for kCheckBuild of this machine
 };
 
 /// What the command line is read against.

@@ -51,6 +51,13 @@ std::vector<std::string> config_folders(const launcher::Environment& environment
   return folders;
 }
 
+std::string libexec_path(std::string_view name) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  return (program.parent_path() / DDL_LIBEXECDIR_FROM_BINDIR / "ddlrun" / name).lexically_normal().string();
+}
+
 Result<std::string> current_directory() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::current_path(error);

@@ -24,6 +24,10 @@ int allowed_cpus();
 /// $XDG_CONFIG_HOME, then the admin's, /etc/ddlrun/KIND. Whether they are there or not.
 std::vector<std::string> config_folders(const launcher::Environment& environment, std::string_view kind);
 
+/// Where a program of ddlrun's own lies that people do not call, in the build and install trees; whether it is there is another
+/// question.
+std::string libexec_path(std::string_view name);
+
 /// Absolute; an error where the directory has been removed.
 Result<std::string> current_directory();
 

@@ -1,75 +1,148 @@
-// --check-build: its look, what it knows of PMIx, and that its boxes are really tried.
-#include <algorithm>
+// --check-build as values and texts; and that a look that crashes or hangs is a reason.
+#include "cli/check_build/capability_json.h"
+#include "cli/check_build/capability_text.h"
+#include "cli/check_build/host_boxes_text.h"
+#include "cli/check_build/probe.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
-#include "cli/build_box.h"
-#include "cli/build_probe.h"
+#include "base/spawn.h"
 #include "contract/version.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
-using nlohmann::json;
+using namespace std::chrono_literals;
 
 namespace {
 
-const std::vector<BuildBox> kBoxes = {
-    {"Frameworks", "C and C++", true, "libddl 0.1.0"},
-    {"Frameworks", "PyTorch", false, "no Python package"},
-    {"Launchers", "ssh", false, "this machine only"},
-    {"Launchers", "none", false, ""},
+const std::string kVersion = std::string("ddlrun v") + ddl::contract::kVersion;
+
+const std::vector<Capability> kBoxes = {
+    {"Frameworks", "C and C++", "libddl", true, {true, "libddl 0.1.0", "/opt/lib/libddl.so.0", "", ""}},
+    {"Frameworks", "PyTorch", "pytorch-package", false, {false, "", "", "no Python package", ""}},
+    {"Launchers", "ssh", "ssh", true, {false, "", "", "there is no ssh in PATH", "install it"}},
+    {"Launchers", "mpirun", "mpirun", false, {true, "mpirun 4", "/usr/bin/mpirun", "not handed to", ""}},
 };
+
+Finding fine() { return {true, "1.0", "/file", "", ""}; }
+Finding crash() {
+  std::raise(SIGKILL);
+  return {};
+}
+Finding hang() {
+  for (;;) ::pause();
+}
+Finding leave() { ::_exit(0); }
+Finding empty() { return {false, "", "", "it is not there", "install it"}; }
 
 }  // namespace
 
-TEST_CASE("boxes have horovodrun's look and a reason beside them") {
-  CHECK(check_build_text(kBoxes) == "ddlrun v" + std::string(ddl::contract::kVersion) +
-                                        ":\n"
-                                        "\n"
-                                        "Available Frameworks:\n"
-                                        "    [X] C and C++  libddl 0.1.0\n"
-                                        "    [ ] PyTorch    no Python package\n"
-                                        "\n"
-                                        "Available Launchers:\n"
-                                        "    [ ] ssh        this machine only\n"
-                                        "    [ ] none\n");
+TEST_CASE("boxes have horovodrun's look, and what is known of each stands below") {
+  CHECK(check_build_text(kBoxes) ==
+        kVersion +
+            ":\n"
+            "\n"
+            "Available Frameworks:\n"
+            "    [X] C and C++\n"
+            "    [ ] PyTorch\n"
+            "\n"
+            "Available Launchers:\n"
+            "    [ ] ssh\n"
+            "    [ ] mpirun\n"
+            "\n"
+            "Frameworks     built  works here\n"
+            "    C and C++  yes    yes  libddl 0.1.0; /opt/lib/libddl.so.0\n"
+            "    PyTorch    no     no   no Python package\n"
+            "\n"
+            "Launchers      built  works here\n"
+            "    ssh        yes    no   there is no ssh in PATH; install it\n"
+            "    mpirun     no     yes  mpirun 4; /usr/bin/mpirun; not handed to\n");
 }
 
-TEST_CASE("boxes for programs") {
-  const auto parsed = json::parse(check_build_json(kBoxes));
+TEST_CASE("boxes for programs say the same, and can be read back") {
+  const std::string text = check_build_json(kBoxes, "node1");
+  const auto parsed = nlohmann::json::parse(text);
   CHECK(parsed["kind"] == "check_build");
-  CHECK(parsed["boxes"].size() == 4);
-  CHECK(parsed["boxes"][1] == json::parse(R"({"heading": "Frameworks", "name": "PyTorch", "available": false,
-                                              "detail": "no Python package"})"));
+  CHECK(parsed["host"] == "node1");
+  CHECK(parsed["boxes"][2] ==
+        nlohmann::json::parse(R"({"heading": "Launchers", "name": "ssh", "key": "ssh", "built": true,
+      "available": false, "works": false, "version": "", "file": "", "detail": "there is no ssh in PATH",
+      "remedy": "install it"})"));
+  const auto read = read_check_build(text);
+  REQUIRE(read);
+  CHECK(read->host == "node1");
+  CHECK(read->all == kBoxes);
+  CHECK_FALSE(read_check_build("{}"));
+  CHECK_FALSE(read_check_build("ddlrun: unknown option"));
 }
 
-TEST_CASE("the boxes of this machine are tried, and every one has its reason") {
-  const auto boxes = probe_build();
-  const auto box = [&](const std::string& heading, const std::string& name) {
-    const auto it = std::find_if(boxes.begin(), boxes.end(), [&](const BuildBox& one) {
-      return one.heading == heading && one.name == name;
-    });
-    INFO(heading << ": " << name);
-    REQUIRE(it != boxes.end());
-    return *it;
-  };
-  for (const BuildBox& one : boxes) {
-    INFO(one.name);
-    CHECK_FALSE(one.detail.empty());
-    CHECK(one.detail.find('\n') == std::string::npos);
+TEST_CASE("hosts stand beside each other, and where they differ is said") {
+  auto other = kBoxes;
+  other[2].here = {true, "OpenSSH_9", "/usr/bin/ssh", "", ""};
+  const std::string text = check_build_hosts_text({{"a", kBoxes}, {"b", other}, {"c", kBoxes}});
+  CHECK_THAT(text, Catch::StartsWith(kVersion + " on a, b, c:\n"));
+  CHECK_THAT(text, Catch::Contains("[X] C and C++\n") && Catch::Contains("[ ] PyTorch\n") &&
+                       Catch::Contains("[/] ssh\n"));
+  CHECK_THAT(text, Catch::Contains("Differences:\n"
+                                   "    ssh\n"
+                                   "        a, c: no, there is no ssh in PATH\n"
+                                   "        b: yes, OpenSSH_9\n"));
+  CHECK_THAT(text, Catch::Contains("On no host:\n    PyTorch: no Python package\n"));
+  CHECK_THAT(check_build_hosts_text({{"a", kBoxes}, {"b", kBoxes}}),
+             Catch::Contains("No differences between 2 hosts.\n"));
+}
+
+TEST_CASE("a look that crashes, hangs or leaves is a reason in its box, and no other's") {
+  const Probe probes[] = {{"A", "crash", "crash", nullptr, crash},
+                          {"A", "hang", "hang", nullptr, hang},
+                          {"A", "leave", "leave", nullptr, leave},
+                          {"A", "empty", "empty", nullptr, empty},
+                          {"A", "unbuilt", "unbuilt", "this version has none", empty},
+                          {"A", "unbuilt but here", "here", "this version has none", fine},
+                          {"A", "fine", "fine", nullptr, fine}};
+  const auto all = look_into(probes, 1s);
+  REQUIRE(all.size() == std::size(probes));
+  CHECK(all[0].here.detail == "it crashed: SIGKILL (killed)");
+  CHECK(all[1].here.detail == "no answer in time");
+  CHECK(all[2].here.detail == "it ended without an answer");
+  CHECK(all[3].here == empty());
+  CHECK(all[4].here.detail == "this version has none, and it is not there");
+  CHECK(all[4].here.remedy.empty());
+  CHECK(all[5].here.works);
+  CHECK_FALSE(all[5].available());
+  CHECK(all[6].here == fine());
+  CHECK(all[6].available());
+  for (std::size_t i = 0; i < 5; ++i) CHECK_FALSE(all[i].available());
+}
+
+TEST_CASE("what a look that hangs has started is ended with it") {
+  static std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
+  const Probe probe{"A", "hang", "hang", nullptr, [] {
+                      // In a process group of its own, as commands are, and with the pipe open.
+                      (void)ddl::spawn({"sleep", "1000"}, {0, 1, 2});
+                      return hang();
+                    }};
+  const auto all = look_into({&probe, 1}, 500ms);
+  CHECK(all.front().here.detail == "no answer in time");
+  REQUIRE(::close(pipe[1]) == 0);
+  pollfd entry{pipe[0], POLLIN, 0};
+  REQUIRE(::poll(&entry, 1, 10'000) == 1);
+  CHECK((entry.revents & POLLHUP) != 0);  // nobody has it any more
+  ::close(pipe[0]);
+}
+
+TEST_CASE("every box has a key of its own") {
+  std::set<std::string> keys;
+  for (const Probe& probe : probe_list()) {
+    CAPTURE(probe.key);
+    CHECK(keys.insert(probe.key).second);
   }
-  // What the build itself needs, and what every kernel that it runs on has.
-  CHECK(box("Controllers", "PMIx server").available);
-  CHECK_THAT(box("Controllers", "PMIx server").detail, Catch::Contains("PMIx"));
-  CHECK(box("Tensor Operations", "Shared memory").available);
-  CHECK(box("Launchers", "this machine").available);
-  CHECK(box("Kernel Features", "pidfd").available);
-  CHECK_THAT(box("Launchers", "Slurm").detail, box("Launchers", "Slurm").available
-                                                   ? Catch::Contains("/srun, inside a Slurm job")
-                                                   : Catch::Contains("there is no srun in PATH"));
-  // Whether ssh is here, and what for, is this machine's affair.
-  CHECK_THAT(box("Launchers", "ssh").detail,
-             box("Launchers", "ssh").available ? Catch::EndsWith("/ssh") : Catch::EndsWith("openssh-client"));
-  CHECK_FALSE(box("Tensor Operations", "NCCL").available);
-  CHECK_THAT(box("Tensor Operations", "NCCL").detail, Catch::Contains("this version has no NCCL backend"));
 }

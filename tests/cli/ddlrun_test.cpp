@@ -175,15 +175,6 @@ TEST_CASE("a dry run creates no output directory") {
   CHECK_FALSE(std::filesystem::exists(directory));
 }
 
-TEST_CASE("--check-build shows boxes and exits with 0") {
-  const ProgramRun text = run({"-cb"});
-  CHECK(text.exit_code == 0);
-  CHECK_THAT(text.out, Catch::Contains("\nAvailable Launchers:\n    [X] this machine "));
-  const auto parsed = json::parse(run({"--check-build", "--json"}).out);
-  CHECK(parsed["kind"] == "check_build");
-  CHECK(parsed["boxes"].size() > 10);
-}
-
 TEST_CASE("the report of a failure is the last thing said, in words or as JSON") {
   const Words failing = {"/bin/sh", "-c", "echo why >&2; exit 7"};
   Words words = {"-np", "1"};

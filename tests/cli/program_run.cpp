@@ -1,5 +1,6 @@
 #include "cli/program_run.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include <fcntl.h>
@@ -70,7 +71,14 @@ ProgramRun run_program(const ProgramSetup& setup) {
   for (const std::string& word : setup.argv) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   std::vector<char*> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  const auto is_replaced = [&setup](std::string_view entry) {
+    const std::string_view name = entry.substr(0, entry.find('=') + 1);
+    return std::any_of(setup.environment.begin(), setup.environment.end(),
+                       [name](const std::string& own) { return own.starts_with(name); });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!is_replaced(*entry)) environment.push_back(*entry);
+  }
   for (const std::string& entry : setup.environment) environment.push_back(const_cast<char*>(entry.c_str()));
   environment.push_back(nullptr);
 

@@ -14,7 +14,7 @@ struct ProgramRun {
 
 struct ProgramSetup {
   std::vector<std::string> argv;         ///< argv[0] is a path
-  std::vector<std::string> environment;  ///< "NAME=VALUE", added to the test's own
+  std::vector<std::string> environment;  ///< "NAME=VALUE", instead of or beside the test's own
   std::string directory;                 ///< "" = the test's own
   std::string out_path;                  ///< written to instead of ProgramRun::out; "-" = closed
   std::string stdin_text;                ///< what its standard input holds; "" = /dev/null

@@ -8,7 +8,8 @@
 
 #include "base/text.h"
 #include "base/unique_fd.h"
-#include "cli/build_box.h"
+#include "cli/check_build/capability_json.h"
+#include "cli/check_build/probe.h"
 #include "cli/host_check_text.h"
 #include "cli/option_table.h"
 #include "cli/plan_json.h"
@@ -74,8 +75,16 @@ TEST_CASE("ddlrun.md describes every option with all its spellings, and no optio
   CHECK(documented == existing);
 }
 
+TEST_CASE("check-build.md describes every box") {
+  const std::string page = source("docs/reference/check-build.md");
+  for (const Probe& probe : probe_list()) {
+    INFO(probe.key);
+    CHECK(page.find("| `" + std::string(probe.key) + "` | ") != std::string::npos);
+  }
+}
+
 TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
-  const std::string page = source("docs/reference/ddlrun.md");
+  const std::string page = source("docs/reference/ddlrun.md") + source("docs/reference/check-build.md");
   ddl::launcher::NodeLaunch node;
   node.ranks.resize(1);
   const auto job = ddl::test::job_of({"./a"});
@@ -91,8 +100,9 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
       self(self, value);
     }
   };
-  for (const std::string& text : {report_json(report), plan_json({{{node}}, {{}}, {std::nullopt}}, job, {}),
-                                  check_build_json({{}}), check_hosts_json({host}, compare_hosts({host}))}) {
+  for (const std::string& text :
+       {report_json(report), plan_json({{{node}}, {{}}, {std::nullopt}}, job, {}),
+        check_build_json({{}}, "node1"), check_hosts_json({host}, compare_hosts({host}))}) {
     collect(collect, nlohmann::json::parse(text));
   }
   CHECK(fields.size() > 30);

@@ -194,5 +194,21 @@ TEST_CASE("ranks on every host get the variables and the folder that were asked 
                             Contains("[1]<stdout>:a b,c d,/usr/share,1,2,0\n"));
 }
 
+TEST_CASE("--check-build looks into every host, and at what is told of one", "[launch]") {
+  HostJob all({"-H", "node1,node2,node3", "--check-build"});
+  CHECK(all.wait() == 0);
+  INFO(all.out() << all.err());
+  CHECK_THAT(all.out(), Contains(" on node1, node2, node3:\n") && Contains("[X] PMIx\n") &&
+                            Contains("[X] ssh\n") && Contains("No differences between 3 hosts."));
+  HostJob one({"-H", "node1,node2", "--check-build=pmi"});
+  CHECK(one.wait() == 0);
+  CHECK_THAT(one.out(),
+             Contains("node1: pmi: built yes, works here yes") && Contains("node2: pmi: built yes"));
+  HostJob lost({"-H", "node1,nowhere", "--check-build"});
+  CHECK(lost.wait() == contract::kStartFailure);
+  CHECK(lost.out().empty());
+  CHECK_THAT(lost.err(), Contains("nowhere: its name was not found"));
+}
+
 }  // namespace
 }  // namespace ddl::cluster

@@ -219,6 +219,18 @@ TEST_CASE("a program of libddl computes the same bits whoever starts it", "[slur
 #endif
 }
 
+TEST_CASE("--check-build finds Slurm and what it can do, here and on a job's nodes", "[slurm]") {
+  const std::string ddlrun = e2e::ddlrun({}).argv.front();
+  for (const std::string box : {"slurm", "srun", "sbatch", "slurm-probe"}) {
+    CAPTURE(box);
+    CHECK_THAT(said_by({ddlrun, "--check-build=" + box}), Contains("built yes, works here yes"));
+  }
+  HostJob job({"--check-build=srun"}, in_salloc({"-N", "2"}));
+  CHECK(job.wait() == 0);
+  CHECK_THAT(job.out(),
+             Contains("node1: Slurm, ranks by srun: built yes") && Contains("pmix") && Contains("node2: "));
+}
+
 TEST_CASE("lists of nodes mean what Slurm means by them", "[slurm]") {
   for (const std::string list : {"node[1-4]", "n[08-11,3]", "a[1-2]b[3-4]", "login,gpu[001-003],x7"}) {
     std::vector<std::string> wanted;

@@ -1,0 +1,61 @@
+// What starts agents and ranks, asked for its version.
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.h"
+#include "cli/check_build/probe.h"
+#include "cli/check_build/probe_tools.h"
+#include "cli/mpi_types.h"
+#include "cli/this_process.h"
+
+namespace ddl::cli {
+
+namespace {
+
+Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
+  const Command command = command_in_path(name, remedy);
+  if (command.path.empty()) return command.missing;
+  const FirstLine said = first_line_of({command.path, option});
+  return said.text.empty() ? said.failure : works(said.text, command.path);
+}
+
+constexpr char kSlurmsCommands[] = "Slurm's commands are where its jobs are submitted (Debian: slurm-client)";
+
+constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf";
+
+}  // namespace
+
+Finding look_at_own_machine() {
+  Finding found = look_at_pmix_bootstrap();
+  if (found.works) found = works({}, own_path(), counted(allowed_cpus(), "CPU"));
+  return found;
+}
+
+Finding look_at_ssh() { return ask_version("ssh", "-V", "install it (Debian: openssh-client)"); }
+
+Finding look_at_srun_agents() {
+  Finding found = ask_version("srun", "--version", kSlurmsCommands);
+  if (found.works) {
+    found.detail = "inside a Slurm job";
+  } else if (found.remedy.empty()) {
+    found.remedy = kNoCluster;
+  }
+  return found;
+}
+
+Finding look_at_srun_ranks() {
+  Finding found = look_at_srun_agents();
+  if (!found.works) return found;
+  const auto types = ask_mpi_types();
+  if (!types) return fails(types.error().message(), "look whether srun --mpi=list works here");
+  found.detail = "its kinds of MPI: " + join(*types, ", ");
+  const bool has_one = std::any_of(types->begin(), types->end(), [](const std::string& type) {
+    return type.starts_with("pmix") || type == "pmi2";
+  });
+  if (has_one) return found;
+  return fails(found.detail + "; libddl needs pmix or pmi2", "ask the site's staff for Slurm's PMIx plugin");
+}
+
+Finding look_at_mpirun() { return ask_version("mpirun", "--version", "install an MPI, or load its module"); }
+
+}  // namespace ddl::cli

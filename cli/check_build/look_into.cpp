@@ -1,0 +1,59 @@
+#include <unistd.h>
+
+#include <optional>
+
+#include "base/child_question.h"
+#include "cli/check_build/capability_json.h"
+#include "cli/check_build/probe.h"
+#include "launcher/process/descendants.h"
+
+namespace ddl::cli {
+
+namespace {
+
+constexpr std::chrono::seconds kClearing{2};
+
+Finding failed(const Error& error) {
+  Finding finding;
+  finding.detail = error.message();
+  return finding;
+}
+
+Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
+  if (!child) return failed(child.error());
+  const auto text = child->answer(deadline);
+  if (!text) return failed(text.error());
+  auto finding = finding_of(*text);
+  return finding ? *std::move(finding) : failed(finding.error());
+}
+
+}  // namespace
+
+std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::milliseconds patience) {
+  // What looks have started may outlive them: it comes here, and is ended.
+  launcher::become_subreaper();
+  const auto bystanders = launcher::descendants_of(::getpid());  // of a shell that became this process
+  const Deadline deadline = Deadline::after(patience);
+  std::vector<Result<ChildQuestion>> children;
+  children.reserve(probes.size());
+  for (const Probe& probe : probes)
+    children.push_back(ChildQuestion::ask([look = probe.look] { return to_text(look()); }));
+  std::vector<Capability> all;
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    const Probe& probe = probes[i];
+    Capability one{probe.heading, probe.name, probe.key, probe.not_built == nullptr,
+                   answer_of(children[i], deadline)};
+    if (probe.not_built != nullptr) {
+      // What is here, then, is less than what is missing.
+      const std::string found = one.here.works ? "" : one.here.detail;
+      one.here.detail = probe.not_built + (found.empty() ? "" : ", and " + found);
+      one.here.remedy.clear();
+    }
+    all.push_back(std::move(one));
+  }
+  children.clear();
+  (void)launcher::kill_descendants(Deadline::after(kClearing), bystanders);
+  return all;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,59 @@
+#include "cli/check_build/probe_tools.h"
+
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/path_search.h"
+#include "base/text.h"
+#include "cli/command_output.h"
+
+namespace ddl::cli {
+
+namespace {
+
+/// Within that of --check-build as a whole, so that the box says who was slow.
+constexpr std::chrono::seconds kCommandPatience{8};
+
+}  // namespace
+
+Finding works(std::string version, std::string file, std::string detail) {
+  return {true, std::move(version), std::move(file), std::move(detail), {}};
+}
+
+Finding fails(std::string detail, std::string remedy) {
+  return {false, {}, {}, std::move(detail), std::move(remedy)};
+}
+
+Command command_in_path(const std::string& name, const std::string& remedy) {
+  const char* path = std::getenv("PATH");
+  if (auto file = find_in_path(name, path != nullptr ? path : "/usr/bin:/bin")) return {*std::move(file), {}};
+  return {{}, fails("there is no " + name + " in PATH", remedy)};
+}
+
+FirstLine first_line_of(const std::vector<std::string>& argv) {
+  const auto said = command_output(argv, {}, kCommandPatience);
+  if (!said) return {{}, fails(said.error().message())};
+  const std::string_view text = trim(said->out).empty() ? trim(said->err) : trim(said->out);
+  std::string line(trim(split(text, '\n').front()));
+  if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
+    const std::string ended = WIFSIGNALED(said->wait_status)
+                                  ? "was killed by " + signal_text(WTERMSIG(said->wait_status))
+                                  : "exits with " + std::to_string(WEXITSTATUS(said->wait_status));
+    return {{}, fails(join(argv, " ") + " " + ended + (line.empty() ? "" : ": " + line))};
+  }
+  if (line.empty()) return {{}, fails(join(argv, " ") + " prints nothing")};
+  return {std::move(line), {}};
+}
+
+std::string own_path() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+}
+
+std::string own_folder() { return std::filesystem::path(own_path()).parent_path().string(); }
+
+}  // namespace ddl::cli
