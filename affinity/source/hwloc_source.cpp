@@ -371,4 +371,12 @@ std::unique_ptr<TopologySource> topology_named(const std::string& text) {
   return is_synthetic ? hwloc_synthetic(text) : hwloc_xml(text);
 }
 
+std::string hwloc_version() {
+  // 0x00MMmmrr.
+  const unsigned version = hwloc_get_api_version();
+  constexpr unsigned kByte = 0xff;
+  return "hwloc " + std::to_string(version >> 16) + "." + std::to_string(version >> 8 & kByte) + "." +
+         std::to_string(version & kByte);
+}
+
 }  // namespace ddl::affinity

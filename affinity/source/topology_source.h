@@ -32,6 +32,9 @@ std::unique_ptr<TopologySource> hwloc_xml(std::string path);
 /// hwloc's own short form: "pack:1 numa:4 l3:2 core:8 pu:2".
 std::unique_ptr<TopologySource> hwloc_synthetic(std::string text);
 
+/// "hwloc 2.9.0", of the library that is loaded.
+std::string hwloc_version();
+
 /// What --topology means: the synthetic form where the text has its "kind:count" and there is no such file, else a file.
 std::unique_ptr<TopologySource> topology_named(const std::string& text);
 

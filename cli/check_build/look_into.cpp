@@ -1,3 +1,4 @@
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <optional>
@@ -12,6 +13,22 @@ namespace ddl::cli {
 namespace {
 
 constexpr std::chrono::seconds kClearing{2};
+
+/// What looks have started may outlive them: it comes here, and is ended.
+class Orphanage {
+ public:
+  Orphanage() { launcher::become_subreaper(); }
+  ~Orphanage() {
+    (void)launcher::kill_descendants(Deadline::after(kClearing), bystanders_);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+  Orphanage(const Orphanage&) = delete;
+  Orphanage& operator=(const Orphanage&) = delete;
+
+ private:
+  /// Of a shell that became this process.
+  const std::vector<launcher::ProcessId> bystanders_ = launcher::descendants_of(::getpid());
+};
 
 Finding failed(const Error& error) {
   Finding finding;
@@ -30,9 +47,7 @@ Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
 }  // namespace
 
 std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::milliseconds patience) {
-  // What looks have started may outlive them: it comes here, and is ended.
-  launcher::become_subreaper();
-  const auto bystanders = launcher::descendants_of(::getpid());  // of a shell that became this process
+  const Orphanage orphanage;
   const Deadline deadline = Deadline::after(patience);
   std::vector<Result<ChildQuestion>> children;
   children.reserve(probes.size());
@@ -51,8 +66,6 @@ std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::mi
     }
     all.push_back(std::move(one));
   }
-  children.clear();
-  (void)launcher::kill_descendants(Deadline::after(kClearing), bystanders);
   return all;
 }
 

@@ -52,6 +52,7 @@ Finding look_at_mpich();
 Finding look_at_torch();
 Finding look_at_tensorflow();
 Finding look_at_hwloc();
+Finding look_at_hwloc_plugins();
 Finding look_at_hwloc_files();
 Finding look_at_nvml();
 Finding look_at_rocm_smi();

@@ -54,6 +54,7 @@ std::span<const Probe> probe_list() {
       Probe{kPrograms, "MPICH", "mpich", nullptr, look_at_mpich},
       Probe{kPrograms, "torch.distributed", "torch", nullptr, look_at_torch},
       Probe{kTopologies, "this machine", "hwloc", nullptr, look_at_hwloc},
+      Probe{kTopologies, "hwloc's plugins", "hwloc-plugins", nullptr, look_at_hwloc_plugins},
       Probe{kTopologies, "files and short forms", "hwloc-files", nullptr, look_at_hwloc_files},
       Probe{kTopologies, "profiles of sites", "sites", nullptr, look_at_site_models},
       Probe{kTopologies, "NVML", "nvml", nullptr, look_at_nvml},

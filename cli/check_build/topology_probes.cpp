@@ -1,9 +1,14 @@
 // Where topologies come from.
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
+#include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"
 #include "cli/check_build/probe_tools.h"
@@ -13,13 +18,49 @@
 
 namespace ddl::cli {
 
+namespace {
+
+constexpr char kHwlocLibrary[] = "libhwloc.so.15";
+
+/// "" where it cannot be found out.
+std::string hwloc_file() {
+  const auto library = SharedLibrary::load(kHwlocLibrary);
+  return library ? library->path() : "";
+}
+
+}  // namespace
+
 Finding look_at_hwloc() {
   const auto node = affinity::this_machine(affinity::Devices::kAll)->load();
   if (!node) return fails(node.error().message(), "look whether lstopo works here");
-  return works({}, {},
+  return works(affinity::hwloc_version(), hwloc_file(),
                fmt::format("{}, {}, {}", counted(static_cast<std::int64_t>(node->cores.size()), "core"),
                            counted(static_cast<std::int64_t>(node->numa_nodes.size()), "NUMA node"),
                            counted(static_cast<std::int64_t>(node->gpus.size()), "GPU")));
+}
+
+Finding look_at_hwloc_plugins() {
+  namespace fs = std::filesystem;
+  const char* configured = std::getenv("HWLOC_PLUGINS_PATH");
+  const fs::path folder =
+      configured != nullptr ? fs::path(configured) : fs::path(hwloc_file()).parent_path() / "hwloc";
+  std::vector<std::string> loaded, broken;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with("hwloc_") || !file.ends_with(".so")) continue;
+    const auto library = SharedLibrary::load(entry.path().string());
+    if (library) {
+      loaded.push_back(entry.path().stem().string().substr(std::string_view("hwloc_").size()));
+    } else {
+      broken.push_back(library.error().message());
+    }
+  }
+  std::sort(loaded.begin(), loaded.end());
+  constexpr char kNotNeeded[] = "ddlrun finds GPUs without them";
+  if (!broken.empty()) return fails(join(broken, "; "), kNotNeeded);
+  if (loaded.empty()) return fails("there are none in " + folder.string(), kNotNeeded);
+  return works({}, folder.string(), join(loaded, ", ") + "; " + kNotNeeded);
 }
 
 Finding look_at_hwloc_files() {

@@ -177,6 +177,14 @@ TEST_CASE("a vendor's library that fails, crashes, leaves or is none is a reason
   }
 }
 
+TEST_CASE("a plugin of hwloc's that cannot be loaded is told") {
+  const Folder folder;
+  folder.garbage("hwloc_cuda.so");
+  const ProgramRun run = ddlrun({"--check-build=hwloc-plugins"}, {"HWLOC_PLUGINS_PATH=" + folder.path()});
+  CHECK(run.exit_code == 1);
+  CHECK_THAT(run.out, Catch::Contains("works here no") && Catch::Contains(folder.path() + "/hwloc_cuda.so"));
+}
+
 TEST_CASE("on hosts each of them is asked, and what they share is one answer") {
   const ProgramRun run = ddlrun({"-H", "localhost", "--check-build", "--json"});
   INFO(run.err);
