@@ -36,7 +36,8 @@ Result<LauncherChoice> parse_launcher(std::string_view text) {
   if (text == "local") return LauncherChoice::kLocal;
   if (text == "ssh") return LauncherChoice::kSsh;
   if (text == "srun") return LauncherChoice::kSrun;
-  return refuse(quoted(text) + " is none of auto, local, ssh, srun");
+  if (text == "mpirun") return LauncherChoice::kMpirun;
+  return refuse(quoted(text) + " is none of auto, local, ssh, srun, mpirun");
 }
 
 Result<int> parse_port(std::string_view text) {

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/binding_reader.h"
 #include "cli/host_option_values.h"
+#include "cli/mpirun_options.h"
 #include "cli/option_table.h"
 #include "cli/option_values.h"
 #include "cli/srun_options.h"
@@ -117,7 +118,16 @@ class JobReader {
     take(OptionId::kHostfile, as_it_is, job().hostfile);
     take(OptionId::kHostsExclude, as_it_is, job().hosts_exclude);
     take(OptionId::kLauncher, parse_launcher, job().launcher);
+    if (has(OptionId::kMpi)) {
+      values_.exclude(OptionId::kMpi, OptionId::kLauncher);
+      job().launcher = launcher::LauncherChoice::kMpirun;
+    }
     if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
+    if (job().launcher == launcher::LauncherChoice::kMpirun) {
+      request_.mpi = read_mpi_task(given_, values_);
+    } else {
+      refuse_mpiruns();
+    }
     take(OptionId::kSshPort, parse_port, job().ssh_port);
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
     take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
@@ -129,6 +139,15 @@ class JobReader {
         job().start_timeout_seconds);
     take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
     take(OptionId::kNetworkInterfaces, parse_interfaces, job().network_interfaces);
+  }
+
+  void refuse_mpiruns() {
+    for (const OptionId id :
+         {OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp}) {
+      if (has(id))
+        refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher mpirun",
+                    "add --launcher mpirun, or leave it away: ddlrun starts the ranks itself");
+    }
   }
 
   void read_srun() {
@@ -230,7 +249,8 @@ class JobReader {
   std::optional<launcher::SlurmJob> slurm_job_to_use() {
     const bool by_srun = job().launcher == launcher::LauncherChoice::kSrun;
     const bool may_be_slurms =
-        job().launcher == launcher::LauncherChoice::kAuto && job().launch_agent.empty();
+        (job().launcher == launcher::LauncherChoice::kAuto && job().launch_agent.empty()) ||
+        job().launcher == launcher::LauncherChoice::kMpirun;
     if (!by_srun && !may_be_slurms) return std::nullopt;
     const auto slurm = launcher::slurm_job(context_.environment);
     if (slurm && by_srun && !*slurm)

@@ -13,6 +13,7 @@
 #include "cli/host_check_text.h"
 #include "cli/host_comparison.h"
 #include "cli/known_sites.h"
+#include "cli/mpirun_run.h"
 #include "cli/options.h"
 #include "cli/path_check.h"
 #include "cli/plan_json.h"
@@ -29,6 +30,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/check/check_hosts.h"
+#include "launcher/mpi/mpi_engine.h"
 #include "launcher/run_job.h"
 
 namespace {
@@ -105,6 +107,10 @@ int main(int argc, char** argv) {
   if (words.size() == 2 && words[0] == contract::kAgentOption) ::_exit(launcher::run_remote_agent(words[1]));
   if (words.size() == 2 && words[0] == contract::kJoiningAgentOption)
     ::_exit(launcher::run_joining_agent(words[1]));
+  if (words.size() > 3 && words[0] == contract::kMpiEngineOption)
+    return launcher::become_mpirun({words.begin() + 1, words.end()});
+  if (!words.empty() && words[0] == contract::kMpiRankOption)
+    return cli::be_mpi_rank({words.begin() + 1, words.end()}, environment, console);
   const auto request = cli::parse_command_line(
       words,
       {directory.value_or(""), cli::allowed_cpus(), launcher::hostname(), cli::read_user_file, environment});
@@ -134,6 +140,8 @@ int main(int argc, char** argv) {
   }
   if (request->job.launcher == launcher::LauncherChoice::kSrun)
     return cli::run_by_srun(*request, environment, console);
+  if (request->job.launcher == launcher::LauncherChoice::kMpirun)
+    return cli::run_by_mpirun(*request, environment, console);
   return request->action == cli::Action::kDryRun ? dry_run(*request, environment, console)
                                                  : run(*request, environment, console);
 }

@@ -26,11 +26,10 @@ constexpr std::string_view kNoElastic =
     "this version starts a fixed number of ranks; leave it away and give that number with -np";
 constexpr std::string_view kNoAutotune = "this version has nothing to tune; leave it away";
 constexpr std::string_view kNoController =
-    "ddlrun has one way of starting ranks, with its own PMIx server; leave it away";
+    "ddlrun starts ranks itself, or by srun or mpirun (--launcher); leave it away";
 constexpr std::string_view kNoMpi =
-    "ddlrun does not call mpirun; leave it away, or pass Open MPI's own settings with -x OMPI_MCA_NAME=VALUE";
+    "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
 constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
-constexpr std::string_view kOwnBinding = "ddlrun binds ranks itself: --bind-to and the options with it";
 constexpr std::string_view kNumberOfRanks = "the number of ranks is given with -np";
 constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for so many ranks on each host";
 
@@ -79,8 +78,13 @@ constexpr OptionEntry kTable[] = {
     {kHostfile, kPlaces, "-hostfile,--hostfile", "FILE",
      "the same in a file, one a line; - is standard input"},
     {kHostsExclude, kPlaces, "--hosts-exclude", "HOSTS", "leave these hosts out"},
-    {kLauncher, kPlaces, "--launcher", "auto|local|ssh|srun",
+    {kLauncher, kPlaces, "--launcher", "auto|local|ssh|srun|mpirun",
      "how to reach them (default: ssh, but not to this machine)"},
+    {kMpi, kPlaces, "--mpi", "", "the same as --launcher mpirun: the MPI's mpirun starts the ranks"},
+    {kMpirun, kPlaces, "--mpirun", "FILE", "for --launcher mpirun: which one (default: mpirun)"},
+    {kMpiArgs, kPlaces, "--mpi-args", "ARGS", "more words for mpirun, before the command"},
+    {kBindingArgs, kPlaces, "--binding-args", "ARGS", "words for mpirun's binding instead of ours"},
+    {kTcp, kPlaces, "--tcp", "", "of --launcher mpirun: its MPI uses TCP and shared memory alone"},
     {kSshPort, kPlaces, "-p,--ssh-port", "PORT", "the port of their ssh"},
     {kSshIdentityFile, kPlaces, "-i,--ssh-identity-file", "FILE", "the key to log in with"},
     {kSshArgs, kPlaces, "--ssh-args", "ARGS", "more words for ssh: --ssh-args \"-J me@bastion\""},
@@ -195,9 +199,6 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--stall-check-shutdown-time-seconds", "SECONDS", kNoStallCheck},
     {kUnavailable, kHidden, "--mpi-threads-disable", "", kNoMpi},
     {kUnavailable, kHidden, "--no-mpi-threads-disable", "", kNoMpi},
-    {kUnavailable, kHidden, "--mpi-args", "ARGS", kNoMpi},
-    {kUnavailable, kHidden, "--tcp", "", "ranks of different hosts use TCP anyway; leave it away"},
-    {kUnavailable, kHidden, "--binding-args", "ARGS", kOwnBinding},
     {kUnavailable, kHidden, "--num-nccl-streams", "N", "this version has no GPU backend; leave it away"},
     {kUnavailable, kHidden, "--thread-affinity", "N",
      "libddl's only thread sleeps while nothing is wrong; leave it away"},
@@ -208,7 +209,6 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--log-without-timestamp,--log-hide-timestamp", "",
      "ddlrun's messages carry no time; leave it away"},
     {kUnavailable, kHidden, "--gloo", "", kNoController},
-    {kUnavailable, kHidden, "--mpi", "", kNoController},
     {kUnavailable, kHidden, "--jsrun", "", kNoController},
 
     // What hands type that are used to mpirun, srun or torchrun.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/binding_view.h"
 #include "cli/command_line_error.h"
+#include "cli/mpi_task.h"
 #include "cli/script_task.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/environment.h"
@@ -39,6 +40,7 @@ struct Request {
   std::string box;            ///< for kCheckBuild: only this one
   BindingView binding_view;   ///< for kShowBind
   ScriptTask script;          ///< for kScript, kLint, kListSites and kShowSite
+  MpiTask mpi;                ///< for a job with LauncherChoice::kMpirun
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
             ///< for kScript; for the others only verbose and quiet

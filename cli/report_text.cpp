@@ -237,7 +237,8 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
     page.quote(count == 1 ? "its last line on standard error"
                           : fmt::format("its last {} lines on standard error", count),
                culprit->stderr_tail);
-  } else if (culprit && culprit->kind != Kind::kStartFailed && culprit->kind != Kind::kNotStarted) {
+  } else if (culprit && report.saw_output && culprit->kind != Kind::kStartFailed &&
+             culprit->kind != Kind::kNotStarted) {
     page.line("it wrote nothing on standard error");
   }
   if (std::string others = fates(report, culprit); !others.empty()) page.line(others);

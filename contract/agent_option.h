@@ -1,4 +1,4 @@
-// How ddlrun is asked to be an agent: by another ddlrun only.
+// How ddlrun is asked to be something else than the command: by another ddlrun only.
 #pragma once
 
 namespace ddl::contract {
@@ -8,5 +8,12 @@ inline constexpr char kAgentOption[] = "--agent";
 
 /// "ddlrun --joining-agent NONCE": reads on standard input whom to join, connects, and then does the same over that.
 inline constexpr char kJoiningAgentOption[] = "--joining-agent";
+
+/// "ddlrun --mpi-engine MASTER NAMES mpirun ...": as the only rank of a job, becomes mpirun; without the variables of NAMES, by
+/// comma, and with MASTER_ADDR=MASTER unless that is "".
+inline constexpr char kMpiEngineOption[] = "--mpi-engine";
+
+/// "ddlrun --mpi-rank [options] -- command ...": started by mpirun, starts the command as its rank.
+inline constexpr char kMpiRankOption[] = "--mpi-rank";
 
 }  // namespace ddl::contract

@@ -58,6 +58,7 @@ inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data con
 inline constexpr char kJobKeyFd[] =
     "DDL_JOB_KEY_FD";                              ///< inherited sealed memfd with the job's key, by number
 inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: say how the ranks are connected
+inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";      ///< TMPDIR of ranks that mpirun starts
 inline constexpr char kReportStart[] = "DDL_REPORT_START";  ///< 1: tell the launcher of the first collective
 inline constexpr char kFault[] = "DDL_FAULT";               ///< point:rank:n, test builds only
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/check_build/probe.h"
 #include "cli/check_build/probe_tools.h"
+#include "cli/find_mpirun.h"
 #include "cli/mpi_types.h"
 #include "cli/this_process.h"
 
@@ -56,6 +57,12 @@ Finding look_at_srun_ranks() {
   return fails(found.detail + "; libddl needs pmix or pmi2", "ask the site's staff for Slurm's PMIx plugin");
 }
 
-Finding look_at_mpirun() { return ask_version("mpirun", "--version", "install an MPI, or load its module"); }
+Finding look_at_mpirun() {
+  const Command command = command_in_path("mpirun", "install an MPI, or load its module");
+  if (command.path.empty()) return command.missing;
+  const auto site = find_mpirun(command.path, process_environment());
+  if (!site) return fails(site.error().message(), "name another with --mpirun");
+  return works(site->name, command.path, "for --launcher mpirun");
+}
 
 }  // namespace ddl::cli

@@ -25,6 +25,7 @@ bool is_steps(const Allocation& allocation, const Environment& own) {
 bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string& own_name) {
   switch (spec.launcher) {
     case LauncherChoice::kSrun:
+    case LauncherChoice::kMpirun:
     case LauncherChoice::kLocal: return true;
     case LauncherChoice::kSsh: return false;
     // A command of the user's own is meant for every host.

@@ -22,8 +22,8 @@ enum class StdinTarget { kRank0, kAll, kNone };
 enum class MapBy { kSlot, kNode };
 
 /// How agents are started: this machine's forked and the others over ssh, or by srun in a Slurm job; all forked; all over
-/// ssh. kSrun: without agents, by one srun that starts the ranks.
-enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun };
+/// ssh. kSrun and kMpirun: without agents, by one srun or mpirun that starts the ranks.
+enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };
 
 /// One job, as the user asked for it. Made by cli/ from argv, read by everybody, changed by nobody.
 struct JobSpec {

@@ -65,6 +65,7 @@ struct JobReport {
   std::string abort_message;               ///< what the aborting rank said
   int signal = 0;                          ///< of kSignal
   double run_seconds = 0;                  ///< from the first start to the last end
+  bool saw_output = true;                  ///< what ranks wrote went through ddlrun
   int leftovers_ended = 0;                 ///< processes that outlived their rank and were ended
   std::vector<RankOutcome> ranks;          ///< by rank
   std::map<int, BoundRank> bindings;       ///< by rank, of those that were looked at; empty unless asked for

@@ -165,8 +165,14 @@ const std::vector<Refused> kRefused = {
     {{"-map-by", "node", "-np", "2", "a"}, "-map-by/--ppr is no option of ddlrun", "--map-by node"},
     {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is no option of ddlrun", "-H"},
     {{"-np", "2", "--fusion-threshold-mb", "64", "a"}, "--fusion-threshold-mb is not in this version", "leave it away"},
-    {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"}, "--mpi-args is not in this version", "OMPI_MCA"},
-    {{"-np", "2", "--mpi-args", "--map-by x", "a"}, "--mpi-args is not in this version", "OMPI_MCA"},
+    {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"}, "--mpi-args belongs to --launcher mpirun", "--launcher mpirun"},
+    {{"-np", "2", "--tcp", "a"}, "--tcp belongs to --launcher mpirun", "--launcher mpirun"},
+    {{"-np", "2", "--mpi", "--launcher", "ssh", "a"}, "--mpi", "leave one"},
+    {{"-np", "2", "--mpi", "--report-bindings", "a"}, "--report-bindings is what ddlrun's agents do", "leave"},
+    {{"-np", "2", "--mpi", "--output-filename", "/tmp/x", "a"}, "--output-filename is what ddlrun's agents do", "--mpi-args"},
+    {{"-np", "2", "--mpi", "--mpi-args", "'a", "a"}, "--mpi-args", "--mpi-args"},
+    {{"-np", "2", "--mpi", "--binding-args", "--bind-to core", "--bind-to", "core", "a"}, "--binding-args", ""},
+    {{"-np", "2", "--mpi-threads-disable", "a"}, "--mpi-threads-disable is not in this version", "OMPI_MCA"},
     {{"-np", "2", "--gloo", "a"}, "--gloo is not in this version", "leave it away"},
 };
 // clang-format on

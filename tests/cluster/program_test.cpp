@@ -157,6 +157,43 @@ TEST_CASE("MPICH programs run on two hosts and on four", "[program]") {
 }
 #endif
 
+#ifdef DDL_CLUSTER_MPIRUN_MPICH
+TEST_CASE("ranks that mpirun starts on two hosts are named when they fail, and nothing is left of them",
+          "[program]") {
+  const std::vector<std::string> mpiruns = {
+#ifdef DDL_CLUSTER_OPEN_MPI
+      "mpirun",
+#endif
+      DDL_CLUSTER_MPIRUN_MPICH};
+  for (const std::string& mpirun : mpiruns) {
+    CAPTURE(mpirun);
+    const auto by_mpirun = [&mpirun](std::vector<std::string> command) {
+      std::vector<std::string> words = {"--mpi", "--mpirun", mpirun, "-H", "node1:1,node2:2"};
+      words.insert(words.end(), command.begin(), command.end());
+      return HostJob(words);
+    };
+    HostJob hello = by_mpirun({"sh", "-c", "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR"});
+    CHECK(hello.wait() == 0);
+    CHECK_THAT(hello.out(), Contains("0 of 3 on node1 by node1\n") &&
+                                Contains("1 of 3 on node2 by node1\n") &&
+                                Contains("2 of 3 on node2 by node1\n"));
+    HostJob failing = by_mpirun({"sh", "-c", "[ $RANK != 2 ] || exit 7; exec sleep 1000"});
+    CHECK(failing.wait() == 7);
+    CHECK_THAT(failing.err(), Contains("ddlrun: rank 2 on node2") && Contains("exited with 7"));
+    HostJob killed = by_mpirun({e2e::program("daemon_family"), "stay"});
+    killed.job().wait_for("ready", 3);
+    killed.job().send(SIGKILL);
+    CHECK(killed.wait() == 128 + SIGKILL);
+    HostJob beheaded = by_mpirun({e2e::program("daemon_family"), "stay"});
+    beheaded.job().wait_for("ready", 3);
+    const auto heads = beheaded.processes(mpirun.substr(mpirun.rfind('/') + 1), "head");
+    REQUIRE(heads.size() == 1);
+    REQUIRE(::kill(heads.front().pid, SIGKILL) == 0);
+    CHECK(beheaded.wait() == 128 + SIGKILL);
+  }
+}
+#endif
+
 TEST_CASE("an address that every host has as its own does not lead libddl astray", "[program]") {
   Cluster cluster;
   for (const std::string& host : Cluster::hosts()) cluster.twin(host);

@@ -1,0 +1,59 @@
+#include "cli/mpirun_options.h"
+
+#include "cli/shell_words.h"
+
+namespace ddl::cli {
+
+namespace {
+
+/// How agents are started and what they do, without agents.
+constexpr OptionId kBeyondMpirun[] = {
+    OptionId::kReportBindings, OptionId::kStartTimeout,   OptionId::kLaunchAgent, OptionId::kSshParallel,
+    OptionId::kFanOut,         OptionId::kOutputFilename, OptionId::kProbe,       OptionId::kJson,
+};
+
+/// What each rank's own ddlrun does.
+constexpr OptionId kOfRanks[] = {
+    OptionId::kBindTo,     OptionId::kCoresPerRank, OptionId::kReserve,     OptionId::kRankOrder,
+    OptionId::kSmt,        OptionId::kGpusPerRank,  OptionId::kRanksPerGpu, OptionId::kMemBind,
+    OptionId::kStrictBind, OptionId::kKillGrace,    OptionId::kStdin,
+};
+
+Result<std::string> not_empty(const std::string& text) {
+  if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
+  return text;
+}
+
+}  // namespace
+
+MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
+  MpiTask task;
+  for (const OptionId id : kBeyondMpirun) {
+    if (!given.has(id)) continue;
+    values.refuse_once(
+        given.origin(id) + display_name(entry_of(id)) + " is what ddlrun's agents do, and mpirun has none",
+        id == OptionId::kOutputFilename ? "leave it away, or pass mpirun's own with --mpi-args"
+                                        : "leave it away, or leave --launcher mpirun away");
+  }
+  values.take(OptionId::kMpirun, not_empty, task.mpirun);
+  values.take(
+      OptionId::kMpiArgs, [](const std::string& text) { return split_shell_words(text); },
+      task.wishes.mpi_args);
+  values.take(
+      OptionId::kBindingArgs, [](const std::string& text) { return split_shell_words(text); },
+      task.wishes.binding_args);
+  task.wishes.tcp_only = given.has(OptionId::kTcp);
+  for (const OptionId id : kOfRanks) {
+    const bool is_binding = id != OptionId::kKillGrace && id != OptionId::kStdin;
+    if (is_binding && given.has(id)) values.exclude(OptionId::kBindingArgs, id);
+    for (const GivenValue& value : given[id]) {
+      task.rank_options.emplace_back(canonical_spelling(entry_of(id)));
+      if (entry_of(id).takes_value()) task.rank_options.push_back(value.text);
+    }
+  }
+  if (!task.wishes.binding_args.empty())
+    task.rank_options.insert(task.rank_options.end(), {"--bind-to", "none"});
+  return task;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,238 @@
+#include "launcher/mpi/mpi_rank.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+
+#include "base/text.h"
+#include "contract/environment.h"
+#include "contract/exit_code.h"
+#include "launcher/agent/node_probe.h"
+#include "launcher/agent/rank_child.h"
+#include "launcher/agent/start_error.h"
+#include "launcher/job/allocation.h"
+#include "launcher/mpi/front_process.h"
+#include "launcher/mpi/mpi_place.h"
+#include "launcher/plan/launch_plan.h"
+#include "launcher/process/descendants.h"
+#include "launcher/process/open_files_limit.h"
+#include "launcher/spawner/start_child.h"
+#include "net/pmi_line.h"
+
+namespace ddl::launcher {
+
+namespace {
+
+namespace env = contract::env;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kClearing{2};
+constexpr std::chrono::milliseconds kLastWords{500};
+constexpr double kForsakenGraceSeconds = 0.5;
+/// Set for ranks of ddlrun's own agents, and wrong for those of mpirun's.
+constexpr const char* kOwnMpiVariables[] = {"OMPI_MCA_schizo", "OMPI_MCA_ess",
+                                            "OMPI_MCA_hwloc_base_binding_policy",
+                                            "OMPI_MCA_orte_externally_bound"};
+
+/// The local job's child, with what mpirun has told this process, and the whole job's numbers.
+Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const MpiPlace& place_in_job) {
+  const NodeFacts facts = probe_node();
+  const Allocation here = local_allocation(hostname());
+  spec.num_proc = place_in_job.local_size;
+  spec.oversubscribe = true;
+  const auto placement = place(spec, here, {place_in_job.local_size});
+  if (!placement) return fail(placement.error());
+  const auto bindings = bind_nodes(spec, *placement, {facts}, environment);
+  if (!bindings) return fail(bindings.error());
+  const LaunchPlan plan = make_launch_plan(spec, *placement, {facts}, environment, "mpi", *bindings);
+  const NodeLaunch& node = plan.nodes.front();
+
+  Environment told;
+  for (const auto& [name, value] : environment) {
+    if (is_denied(name)) told[name] = value;
+  }
+  const std::string rank = std::to_string(place_in_job.rank), size = std::to_string(place_in_job.size);
+  for (const char* name : {env::kRank, env::kTorchRank}) told[name] = rank;
+  for (const char* name : {env::kSize, env::kTorchWorldSize}) told[name] = size;
+  for (const char* name : {env::kMasterAddr, env::kMasterPort}) {
+    if (const auto given = environment.find(name); given != environment.end()) told[name] = given->second;
+  }
+  if (const auto tmpdir = environment.find(env::kMpiTmpdir); tmpdir != environment.end())
+    told["TMPDIR"] = tmpdir->second;
+  ChildSpec child = rank_child(node, node.ranks[static_cast<std::size_t>(place_in_job.local_rank)], told);
+  child.rank = place_in_job.rank;
+  std::erase_if(child.environment, [&](const std::string& entry) {
+    const std::string name = entry.substr(0, entry.find('='));
+    if (name == env::kMpiTmpdir || entry == "TMPDIR=") return true;
+    // Which node of the job this is, nobody has told.
+    if (name == env::kCrossRank || name == env::kCrossSize) return true;
+    const auto given = environment.find(name);
+    return std::find(std::begin(kOwnMpiVariables), std::end(kOwnMpiVariables), name) !=
+               std::end(kOwnMpiVariables) &&
+           (given == environment.end() || entry != name + "=" + given->second);
+  });
+  return child;
+}
+
+/// The descriptors that mpirun gave this process: its streams, and PMI's.
+ChildFds own_fds(const Environment& environment, ChildSpec& child, bool reads_stdin) {
+  ChildFds fds;
+  for (int stream = 0; stream < 3; ++stream)
+    fds.standard[static_cast<std::size_t>(stream)] = UniqueFd(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
+  // hydra leaves the others waiting at an input that never ends.
+  if (!reads_stdin) fds.standard[0] = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const auto pmi = environment.find(env::kPmiFd);
+  const auto number = pmi == environment.end() ? std::nullopt : parse_integer(pmi->second);
+  if (!number || *number < 3 || *number > 1'000'000) return fds;
+  UniqueFd copy(::fcntl(static_cast<int>(*number), F_DUPFD_CLOEXEC, 3));
+  if (copy) {
+    child.inherited_fds = {static_cast<int>(*number)};
+    fds.inherited.push_back(std::move(copy));
+  }
+  return fds;
+}
+
+/// The rank, from its start to its end.
+class WatchedRank {
+ public:
+  WatchedRank(pid_t pid, pid_t front, double grace_seconds)
+      : pid_(pid), front_(front), grace_seconds_(grace_seconds) {}
+
+  /// Passes signals on until it has ended; then how: as from waitpid(2).
+  int wait(const sigset_t& signals) {
+    int status = 0;
+    for (;;) {
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) return status;
+      siginfo_t info{};
+      const timespec left = until_kill();
+      const int signal =
+          kill_at_.is_never() ? ::sigwaitinfo(&signals, &info) : ::sigtimedwait(&signals, &info, &left);
+      if (signal > 0 && signal != SIGCHLD) pass_on(signal);
+      if (kill_at_.has_passed()) ::kill(-pid_, SIGKILL);
+    }
+  }
+  bool was_told_to_end() const { return was_told_to_end_; }
+
+ private:
+  void pass_on(int signal) {
+    ::kill(-pid_, signal);
+    const bool is_end = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+    if (!is_end) return;
+    was_told_to_end_ = true;
+    // Without anybody in front nobody waits for a graceful end.
+    const bool is_forsaken = ::getppid() != front_;
+    const std::chrono::duration<double> grace(is_forsaken ? kForsakenGraceSeconds : grace_seconds_);
+    const Deadline then = Deadline::after(std::chrono::duration_cast<Clock::duration>(grace));
+    if (kill_at_.is_never() || then.when() < kill_at_.when()) kill_at_ = then;
+  }
+  timespec until_kill() const {
+    constexpr int kThousand = 1000, kMillion = 1'000'000;
+    const int left = kill_at_.is_never() ? 0 : kill_at_.poll_milliseconds() + 1;
+    return {left / kThousand, static_cast<long>(left % kThousand) * kMillion};
+  }
+
+  pid_t pid_;
+  pid_t front_;
+  double grace_seconds_;
+  Deadline kill_at_ = Deadline::never();
+  bool was_told_to_end_ = false;
+};
+
+/// Open MPI ends a job when a rank exits with another code than 0; hydra does when it is asked to.
+void end_job(const ChildFds& fds, int code) {
+  if (fds.inherited.empty()) return;
+  // What has been said must have left by then: no event tells of a pipe that was read empty.
+  const Deadline deadline = Deadline::after(kLastWords);
+  for (int unread = 0;
+       ::ioctl(STDERR_FILENO, FIONREAD, &unread) == 0 && unread > 0 && !deadline.has_passed();)
+    ::poll(nullptr, 0, 1);
+  const std::string text = net::PmiLine{"abort", {{"exitcode", std::to_string(code)}}}.text();
+  (void)::send(fds.inherited.front().get(), text.data(), text.size(), MSG_NOSIGNAL);
+}
+
+JobReport report_of(RankOutcome outcome, EndReason reason, int exit_code) {
+  JobReport report;
+  report.reason = reason;
+  report.exit_code = exit_code;
+  report.first_failure = outcome.rank;  // the only one that is known here
+  report.run_seconds = outcome.run_seconds;
+  report.saw_output = false;
+  report.ranks.push_back(std::move(outcome));
+  return report;
+}
+
+}  // namespace
+
+int run_mpi_rank(JobSpec spec, const Environment& environment,
+                 const std::function<void(const JobReport&)>& on_failure) {
+  const auto refuse = [&](const Error& error) {
+    JobReport report;
+    report.reason = EndReason::kStartFailed;
+    report.exit_code = contract::kStartFailure;
+    report.message = error.message();
+    on_failure(report);
+    return report.exit_code;
+  };
+  const auto place_in_job = mpi_place_of(environment);
+  if (!place_in_job) return refuse(place_in_job.error());
+  const double grace = spec.kill_grace_seconds;
+  const bool reads_stdin = spec.stdin_target == StdinTarget::kAll ||
+                           (spec.stdin_target == StdinTarget::kRank0 && place_in_job->rank == 0);
+  auto child = child_of(std::move(spec), environment, *place_in_job);
+  if (!child) return refuse(child.error());
+  const ChildFds fds = own_fds(environment, *child, reads_stdin);
+
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP})
+    sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const pid_t front = ::getpid();
+  const auto code_in_front = stand_in_front(signals);
+  if (!code_in_front) return refuse(code_in_front.error());
+  if (*code_in_front) return **code_in_front;
+  become_subreaper();
+  auto started = start_child(*child, fds, open_files_limit());
+  if (!started) return refuse(started.error());
+  RankOutcome outcome;
+  outcome.rank = place_in_job->rank;
+  outcome.host = hostname();
+  outcome.pid = started->pid;
+  message::ChildFailed failure;
+  pollfd entry{started->error_pipe.get(), POLLIN, 0};
+  for (StartState state = StartState::kGoesOn; state == StartState::kGoesOn;) {
+    retry_eintr([&] { return ::poll(&entry, 1, -1); });
+    state = read_start_state(*started, failure);
+    if (state != StartState::kFailed) continue;
+    outcome.kind = RankOutcome::Kind::kStartFailed;
+    describe_start_failure(failure, child->argv.front(), child->workdir, outcome);
+    retry_eintr([&] { return ::waitpid(started->pid, nullptr, 0); });
+    on_failure(report_of(outcome, EndReason::kStartFailed, outcome.exit_code));
+    return outcome.exit_code;
+  }
+  WatchedRank rank(started->pid, front, grace);
+  const int status = rank.wait(signals);
+  (void)kill_descendants(Deadline::after(kClearing));
+  outcome.run_seconds = std::chrono::duration<double>(Clock::now() - started->started).count();
+  const bool has_exited = WIFEXITED(status);
+  outcome.kind = has_exited ? RankOutcome::Kind::kExited : RankOutcome::Kind::kSignalled;
+  outcome.exit_code = has_exited ? WEXITSTATUS(status) : 0;
+  outcome.signal = has_exited ? 0 : WTERMSIG(status);
+  outcome.core_dumped = !has_exited && WCOREDUMP(status);
+  constexpr int kSignalBase = 128;
+  const int code = has_exited ? outcome.exit_code : kSignalBase + outcome.signal;
+  if (code == 0 || rank.was_told_to_end()) return code;
+  on_failure(report_of(outcome, EndReason::kRankFailed, code));
+  end_job(fds, code);
+  return code;
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,232 @@
+#include "launcher/mpi/mpirun_line.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+
+namespace ddl::launcher {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+tl::unexpected<Error> cannot(std::string sentence) {
+  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
+}
+
+/// Further words for ssh: port and identity, then those of --ssh-args.
+Words ssh_words(const JobSpec& spec) {
+  Words words;
+  if (spec.ssh_port) words.insert(words.end(), {"-p", std::to_string(*spec.ssh_port)});
+  if (!spec.ssh_identity_file.empty()) words.insert(words.end(), {"-i", spec.ssh_identity_file});
+  words.insert(words.end(), spec.ssh_args.begin(), spec.ssh_args.end());
+  return words;
+}
+
+/// Launchers of MPI part these at blanks and know no quotes.
+Result<std::string> as_one_word(const Words& words) {
+  for (const std::string& word : words) {
+    if (word.find_first_of(" \t'\"") != std::string::npos)
+      return cannot("mpirun cannot pass on to ssh a word with blanks or quotes: " + word);
+  }
+  return join(words, " ");
+}
+
+/// Those that a shell could set; mpirun's options part at '=' and ','.
+Words exportable(const Environment& environment) {
+  Words names;
+  for (const auto& [name, value] : environment) {
+    const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_';
+    });
+    if (is_plain && std::isdigit(static_cast<unsigned char>(name.front())) == 0) names.push_back(name);
+  }
+  return names;
+}
+
+bool is_own_machine_alone(const Allocation& allocation, const MpirunSite& site) {
+  return allocation.nodes.size() == 1 &&
+         (allocation.nodes[0].name == site.hostname || allocation.nodes[0].name == "localhost");
+}
+
+class Line {
+ public:
+  Line(const JobSpec& spec, const Allocation& allocation, const MpiWishes& wishes, const MpirunSite& site,
+       const Environment& environment)
+      : spec_(spec), allocation_(allocation), wishes_(wishes), site_(site), environment_(environment) {}
+
+  Result<Words> make(const Words& rank_words) {
+    words_ = {site_.path};
+    DDL_TRY(check());
+    switch (site_.flavor) {
+      case MpiFlavor::kOpenMpi4: DDL_TRY(open_mpi_4()); break;
+      case MpiFlavor::kPrrte: DDL_TRY(prrte()); break;
+      case MpiFlavor::kHydra: DDL_TRY(hydra()); break;
+    }
+    add(wishes_.binding_args);
+    add(wishes_.mpi_args);
+    add(rank_words);
+    return std::move(words_);
+  }
+
+ private:
+  void add(const Words& words) { words_.insert(words_.end(), words.begin(), words.end()); }
+
+  Status check() const {
+    for (const AllocatedNode& node : allocation_.nodes) {
+      if (node.user || node.port)
+        return cannot("mpirun has no login or port for each host, as " + node.name +
+                      " has; write them into ~/.ssh/config, or give one --ssh-port for all");
+      if (node.name.find(':') != std::string::npos)
+        return cannot("mpirun takes no IPv6 address for a host, as " + node.name + "; give it a name");
+    }
+    if (site_.flavor != MpiFlavor::kHydra || !wishes_.tcp_only) return {};
+    return cannot(
+        "--tcp: MPICH's networks are chosen by its build; set UCX_TLS=tcp or FI_PROVIDER=tcp with -x "
+        "instead");
+  }
+
+  /// "a:2,b:2"; with_slots false: "a,b".
+  Result<std::string> host_list(bool with_slots) const {
+    Words hosts;
+    for (const AllocatedNode& node : allocation_.nodes) {
+      const std::optional<int> slots =
+          spec_.ranks_per_node > 0 ? std::optional(spec_.ranks_per_node) : node.slots;
+      if (with_slots && !slots)
+        return cannot("mpirun must be told how many ranks " + node.name + " takes: -H " + node.name +
+                      ":N, or --ranks-per-node N");
+      hosts.push_back(with_slots ? node.name + ":" + std::to_string(*slots) : node.name);
+    }
+    return join(hosts, ",");
+  }
+
+  /// Where Slurm says it, or this machine is meant, mpirun knows its hosts.
+  bool knows_hosts() const {
+    const bool are_named = !spec_.hosts.empty() || !spec_.hostfile.empty() || !spec_.hosts_exclude.empty();
+    return !are_named || is_own_machine_alone(allocation_, site_);
+  }
+
+  Status add_hosts(const char* option) {
+    if (knows_hosts()) return {};
+    auto hosts = host_list(true);
+    if (!hosts) return fail(hosts.error());
+    add({option, *std::move(hosts)});
+    return {};
+  }
+
+  std::string stdin_word() const {
+    switch (spec_.stdin_target) {
+      case StdinTarget::kAll: return "all";
+      case StdinTarget::kNone: return "none";
+      default: return "0";
+    }
+  }
+
+  void add_exports() {
+    for (const std::string& name : exportable(environment_)) add({"-x", name});
+  }
+
+  Status open_mpi_4() {
+    if (site_.is_root) add({"--allow-run-as-root"});
+    add({"-np", std::to_string(spec_.num_proc)});
+    DDL_TRY(add_hosts("--host"));
+    if (spec_.ranks_per_node > 0) {
+      add({"--map-by", "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"});
+    } else {
+      add({"--map-by", spec_.map_by == MapBy::kNode ? "node" : "slot"});
+    }
+    if (spec_.oversubscribe) add({"--oversubscribe"});
+    if (wishes_.binding_args.empty()) add({"--bind-to", "none"});
+    auto ssh = as_one_word(ssh_words(spec_));
+    if (!ssh) return fail(ssh.error());
+    if (!ssh->empty()) add({"--mca", "plm_rsh_args", *ssh});
+    if (!spec_.network_interfaces.empty()) {
+      const std::string names = join(spec_.network_interfaces, ",");
+      add({"--mca", "btl_tcp_if_include", names, "--mca", "oob_tcp_if_include", names});
+    }
+    if (wishes_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,vader,self"});
+    add({"--stdin", stdin_word()});
+    if (spec_.tag_output) add({"--tag-output"});
+    if (spec_.timestamp_output) add({"--timestamp-output"});
+    add_exports();
+    return {};
+  }
+
+  Status prrte() {
+    if (site_.is_root) add({"--allow-run-as-root"});
+    add({"-n", std::to_string(spec_.num_proc)});
+    DDL_TRY(add_hosts("--host"));
+    std::string mapping = spec_.ranks_per_node > 0 ? "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"
+                          : spec_.map_by == MapBy::kNode ? "node"
+                                                         : "slot";
+    if (spec_.oversubscribe) mapping += ":OVERSUBSCRIBE";
+    add({"--map-by", mapping});
+    if (wishes_.binding_args.empty()) add({"--bind-to", "none"});
+    auto ssh = as_one_word(ssh_words(spec_));
+    if (!ssh) return fail(ssh.error());
+    if (!ssh->empty()) add({"--prtemca", "plm_ssh_args", *ssh});
+    if (!spec_.network_interfaces.empty()) {
+      const std::string names = join(spec_.network_interfaces, ",");
+      add({"--mca", "btl_tcp_if_include", names, "--prtemca", "oob_tcp_if_include", names});
+    }
+    if (wishes_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,sm,self"});
+    add({"--stdin", stdin_word()});
+    Words output;
+    if (spec_.tag_output) output.emplace_back("tag");
+    if (spec_.timestamp_output) output.emplace_back("timestamp");
+    if (!output.empty()) add({"--output", join(output, ",")});
+    add_exports();
+    return {};
+  }
+
+  Status hydra() {
+    add({"-n", std::to_string(spec_.num_proc)});
+    // Its hosts in turn: one on each, and from the beginning again.
+    const bool takes_turns = spec_.map_by == MapBy::kNode && spec_.ranks_per_node == 0;
+    if (!knows_hosts()) {
+      auto hosts = host_list(!takes_turns);
+      if (!hosts) return fail(hosts.error());
+      add({"-hosts", *std::move(hosts)});
+    }
+    if (takes_turns) add({"-ppn", "1"});
+    if (!takes_turns && spec_.ranks_per_node > 0) add({"-ppn", std::to_string(spec_.ranks_per_node)});
+    if (wishes_.binding_args.empty()) add({"-bind-to", "none"});
+    if (spec_.network_interfaces.size() > 1)
+      return cannot("hydra takes one interface, and --network-interfaces names " +
+                    counted(static_cast<std::int64_t>(spec_.network_interfaces.size()), "interface"));
+    if (!spec_.network_interfaces.empty()) add({"-iface", spec_.network_interfaces.front()});
+    if (const auto ssh = as_one_word(ssh_words(spec_)); !ssh) return fail(ssh.error());
+    if (spec_.stdin_target == StdinTarget::kAll)
+      return cannot("hydra gives standard input to rank 0 alone; leave --stdin all away");
+    if (spec_.timestamp_output)
+      return cannot("hydra puts no time before lines; leave --prefix-output-with-timestamp away");
+    if (spec_.tag_output) add({"-prepend-rank"});
+    add({"-genvlist", join(exportable(environment_), ",")});
+    return {};
+  }
+
+  const JobSpec& spec_;
+  const Allocation& allocation_;
+  const MpiWishes& wishes_;
+  const MpirunSite& site_;
+  const Environment& environment_;
+  Words words_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocation& allocation,
+                                              const MpiWishes& wishes, const MpirunSite& site,
+                                              const Environment& environment,
+                                              const std::vector<std::string>& rank_words) {
+  return Line(spec, allocation, wishes, site, environment).make(rank_words);
+}
+
+Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor) {
+  const Words ssh = ssh_words(spec);
+  if (flavor != MpiFlavor::kHydra || ssh.empty()) return {};
+  return {{"HYDRA_LAUNCHER_EXTRA_ARGS", join(ssh, " ")}};
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,184 @@
+// The lines of each kind of mpirun, and who its ranks are.
+#include "launcher/mpi/mpirun_line.h"
+
+#include "base/text.h"
+#include "launcher/mpi/mpi_place.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using Words = std::vector<std::string>;
+
+namespace {
+
+JobSpec job_of(int ranks) {
+  JobSpec spec;
+  spec.command = {"./train"};
+  spec.num_proc = ranks;
+  return spec;
+}
+
+Allocation hosts(const Words& names, int slots) {
+  Allocation allocation;
+  for (const std::string& name : names) {
+    AllocatedNode node;
+    node.name = name;
+    if (slots > 0) node.slots = slots;
+    allocation.nodes.push_back(node);
+  }
+  return allocation;
+}
+
+MpirunSite site_of(MpiFlavor flavor) { return {"mpirun", "", flavor, false, "head"}; }
+
+const Environment kVariables = {{"LR", "0.1"}, {"BASH_FUNC_x%%", "() {"}};
+
+std::string line(const JobSpec& spec, const Allocation& allocation, const MpirunSite& site,
+                 const MpiWishes& wishes = {}) {
+  const auto words =
+      mpirun_words(spec, allocation, wishes, site, kVariables, {"ddlrun", "--mpi-rank", "--", "./train"});
+  return words ? ddl::join(*words, " ") : "refused: " + words.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("kinds of mpirun are told by what they say of themselves") {
+  CHECK(mpi_launcher_of("mpirun (Open MPI) 4.1.4\n\nReport bugs to ...")->flavor == MpiFlavor::kOpenMpi4);
+  CHECK(mpi_launcher_of("mpirun (Open MPI) 4.1.4\n")->name == "Open MPI 4.1.4");
+  CHECK(mpi_launcher_of("mpiexec (OpenRTE) 4.1.4\n")->flavor == MpiFlavor::kOpenMpi4);
+  CHECK(mpi_launcher_of("mpirun (Open MPI) 5.0.3\n")->flavor == MpiFlavor::kPrrte);
+  CHECK(mpi_launcher_of("prterun (PRRTE) 3.0.5\n")->name == "PRRTE 3.0.5");
+  const auto hydra = mpi_launcher_of(
+      "HYDRA build details:\n    Version:                                 4.0.2\n    Release Date: x\n");
+  REQUIRE(hydra);
+  CHECK(hydra->flavor == MpiFlavor::kHydra);
+  CHECK(hydra->name == "MPICH's hydra 4.0.2");
+  CHECK(mpi_launcher_of("Intel(R) MPI Library for Linux* OS, Version 2021.9 Build 20230307\n")->flavor ==
+        MpiFlavor::kHydra);
+  CHECK_FALSE(mpi_launcher_of("jsrun 10.3"));
+  CHECK_FALSE(mpi_launcher_of(""));
+}
+
+TEST_CASE("on this machine mpirun needs no hosts") {
+  const JobSpec spec = job_of(2);
+  const Allocation here = hosts({"head"}, 0);
+  const std::string tail = " ddlrun --mpi-rank -- ./train";
+  CHECK(line(spec, here, site_of(MpiFlavor::kOpenMpi4)) ==
+        "mpirun -np 2 --map-by slot --bind-to none --stdin 0 --tag-output -x LR" + tail);
+  CHECK(line(spec, here, site_of(MpiFlavor::kPrrte)) ==
+        "mpirun -n 2 --map-by slot --bind-to none --stdin 0 --output tag -x LR" + tail);
+  CHECK(line(spec, here, site_of(MpiFlavor::kHydra)) ==
+        "mpirun -n 2 -bind-to none -prepend-rank -genvlist LR" + tail);
+  MpirunSite as_root = site_of(MpiFlavor::kOpenMpi4);
+  as_root.is_root = true;
+  CHECK_THAT(line(spec, here, as_root), Catch::StartsWith("mpirun --allow-run-as-root -np 2 "));
+}
+
+TEST_CASE("hosts, mapping, ssh, interfaces and wishes are in each kind's own words") {
+  JobSpec spec = job_of(4);
+  spec.hosts = "a:2,b:2";
+  spec.ssh_port = 2222;
+  spec.ssh_identity_file = "/home/me/key";
+  spec.network_interfaces = {"hsn0"};
+  spec.oversubscribe = true;
+  spec.timestamp_output = true;
+  spec.stdin_target = StdinTarget::kAll;
+  MpiWishes wishes;
+  wishes.tcp_only = true;
+  wishes.mpi_args = {"--mca", "btl_base_verbose", "1"};
+  wishes.binding_args = {"--bind-to", "core"};
+  const Allocation two = hosts({"a", "b"}, 2);
+  CHECK(
+      line(spec, two, site_of(MpiFlavor::kOpenMpi4), wishes) ==
+      "mpirun -np 4 --host a:2,b:2 --map-by slot --oversubscribe --mca plm_rsh_args -p 2222 -i /home/me/key "
+      "--mca btl_tcp_if_include hsn0 --mca oob_tcp_if_include hsn0 --mca pml ob1 --mca btl tcp,vader,self "
+      "--stdin all "
+      "--tag-output --timestamp-output -x LR --bind-to core --mca btl_base_verbose 1 ddlrun --mpi-rank -- "
+      "./train");
+  CHECK(
+      line(spec, two, site_of(MpiFlavor::kPrrte), wishes) ==
+      "mpirun -n 4 --host a:2,b:2 --map-by slot:OVERSUBSCRIBE --prtemca plm_ssh_args -p 2222 -i /home/me/key "
+      "--mca btl_tcp_if_include hsn0 --prtemca oob_tcp_if_include hsn0 --mca pml ob1 --mca btl tcp,sm,self "
+      "--stdin all "
+      "--output tag,timestamp -x LR --bind-to core --mca btl_base_verbose 1 ddlrun --mpi-rank -- ./train");
+  spec.timestamp_output = spec.oversubscribe = false;
+  spec.stdin_target = StdinTarget::kRank0;
+  wishes.tcp_only = false;
+  CHECK(line(spec, two, site_of(MpiFlavor::kHydra), wishes) ==
+        "mpirun -n 4 -hosts a:2,b:2 -iface hsn0 -prepend-rank -genvlist LR --bind-to core --mca "
+        "btl_base_verbose 1 "
+        "ddlrun --mpi-rank -- ./train");
+  CHECK(mpirun_environment(spec, MpiFlavor::kHydra) ==
+        Environment{{"HYDRA_LAUNCHER_EXTRA_ARGS", "-p 2222 -i /home/me/key"}});
+  CHECK(mpirun_environment(spec, MpiFlavor::kOpenMpi4).empty());
+}
+
+TEST_CASE("ranks on each host, and ranks in turn") {
+  JobSpec spec = job_of(4);
+  spec.hosts = "a,b";
+  spec.ranks_per_node = 2;
+  spec.tag_output = false;
+  const Allocation two = hosts({"a", "b"}, 0);
+  CHECK_THAT(line(spec, two, site_of(MpiFlavor::kOpenMpi4)),
+             Catch::Contains("--host a:2,b:2 --map-by ppr:2:node "));
+  CHECK_THAT(line(spec, two, site_of(MpiFlavor::kPrrte)),
+             Catch::Contains("--host a:2,b:2 --map-by ppr:2:node "));
+  CHECK_THAT(line(spec, two, site_of(MpiFlavor::kHydra)), Catch::Contains("-hosts a:2,b:2 -ppn 2 "));
+  spec.ranks_per_node = 0;
+  spec.map_by = MapBy::kNode;
+  CHECK_THAT(line(spec, hosts({"a", "b"}, 2), site_of(MpiFlavor::kOpenMpi4)),
+             Catch::Contains("--host a:2,b:2 --map-by node "));
+  CHECK_THAT(line(spec, two, site_of(MpiFlavor::kHydra)), Catch::Contains("-hosts a,b -ppn 1 "));
+}
+
+TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
+  JobSpec spec = job_of(2);
+  spec.hosts = "a,b";
+  CHECK_THAT(line(spec, hosts({"a", "b"}, 0), site_of(MpiFlavor::kOpenMpi4)),
+             Catch::Contains("refused: mpirun must be told how many ranks a takes"));
+  Allocation logins = hosts({"a", "b"}, 1);
+  logins.nodes[1].user = "ada";
+  CHECK_THAT(line(spec, logins, site_of(MpiFlavor::kHydra)),
+             Catch::Contains("refused: mpirun has no login or port"));
+  const Allocation two = hosts({"a", "b"}, 1);
+  CHECK_THAT(line(spec, hosts({"fd00::1", "b"}, 1), site_of(MpiFlavor::kOpenMpi4)),
+             Catch::Contains("no IPv6 address"));
+  MpiWishes tcp;
+  tcp.tcp_only = true;
+  CHECK_THAT(line(spec, two, site_of(MpiFlavor::kHydra), tcp), Catch::Contains("refused: --tcp"));
+  JobSpec all = spec;
+  all.stdin_target = StdinTarget::kAll;
+  CHECK_THAT(line(all, two, site_of(MpiFlavor::kHydra)),
+             Catch::Contains("refused: hydra gives standard input"));
+  JobSpec times = spec;
+  times.timestamp_output = true;
+  CHECK_THAT(line(times, two, site_of(MpiFlavor::kHydra)), Catch::Contains("refused: hydra puts no time"));
+  JobSpec interfaces = spec;
+  interfaces.network_interfaces = {"eth0", "eth1"};
+  CHECK_THAT(line(interfaces, two, site_of(MpiFlavor::kHydra)),
+             Catch::Contains("refused: hydra takes one interface"));
+  JobSpec ssh = spec;
+  ssh.ssh_args = {"-o", "ProxyCommand=nc %h 22"};
+  for (const MpiFlavor flavor : {MpiFlavor::kOpenMpi4, MpiFlavor::kPrrte, MpiFlavor::kHydra})
+    CHECK_THAT(line(ssh, two, site_of(flavor)), Catch::Contains("refused: mpirun cannot pass on to ssh"));
+}
+
+TEST_CASE("a rank knows its place by its launcher's variables") {
+  const auto open_mpi = mpi_place_of({{"OMPI_COMM_WORLD_RANK", "5"},
+                                      {"OMPI_COMM_WORLD_SIZE", "8"},
+                                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+  REQUIRE(open_mpi);
+  CHECK(open_mpi->rank == 5);
+  CHECK(open_mpi->size == 8);
+  CHECK(open_mpi->local_rank == 1);
+  CHECK(open_mpi->local_size == 4);
+  const auto hydra = mpi_place_of(
+      {{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}});
+  REQUIRE(hydra);
+  CHECK(hydra->rank == 2);
+  CHECK_FALSE(mpi_place_of({}));
+  CHECK_FALSE(mpi_place_of(
+      {{"PMI_RANK", "3"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}}));
+  CHECK_FALSE(mpi_place_of(
+      {{"PMI_RANK", "x"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}}));
+}
