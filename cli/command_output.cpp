@@ -109,7 +109,7 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
   DDL_TRY(set_nonblocking(err->first.get(), true));
 
   const auto pid = spawn(argv, {in->get(), out->second.get(), err->second.get()});
-  if (!pid) return fail(pid.error());
+  if (!pid) return fail(errno_error("it cannot be started", pid.error().system_errno()));
   RunningCommand command(*pid);
   out->second.reset();
   err->second.reset();

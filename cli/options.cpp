@@ -82,7 +82,13 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   }
   if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
   if (request.action == Action::kCheckBuild) {
-    if (given->has(OptionId::kCheckBox)) request.box = (*given)[OptionId::kCheckBox].back().text;
+    if (given->has(OptionId::kCheckBox)) {
+      request.box = (*given)[OptionId::kCheckBox].back().text;
+      // Of a variable that was not set: not the question that has no answer but yes.
+      if (request.box.empty())
+        return Refusal(
+            CommandLineError{"--check-build: the name is empty", "name a box, or leave the '=' away"});
+    }
     const bool is_local =
         given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";
     if (!is_local && (given->has(OptionId::kHosts) || given->has(OptionId::kHostfile) ||

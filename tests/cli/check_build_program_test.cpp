@@ -105,6 +105,7 @@ TEST_CASE("one box is asked by its name, and the exit code tells") {
   CHECK_THAT(works.out, Catch::StartsWith("pidfd: built yes, works here yes"));
   const ProgramRun not_built = ddlrun({"-cb=nccl"});
   CHECK(not_built.exit_code == 1);
+  CHECK(ddlrun({"--check-build="}).exit_code == 2);
   const ProgramRun unknown = ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("nccl"));
