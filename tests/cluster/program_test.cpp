@@ -1,4 +1,6 @@
 // What people run: libddl, PMIx and Open MPI programs, on two hosts and on four.
+#include <sys/stat.h>
+
 #include <csignal>
 
 #include "base/text.h"
@@ -167,8 +169,13 @@ TEST_CASE("ranks that mpirun starts on two hosts are named when they fail, and n
       DDL_CLUSTER_MPIRUN_MPICH};
   for (const std::string& mpirun : mpiruns) {
     CAPTURE(mpirun);
-    const auto by_mpirun = [&mpirun](std::vector<std::string> command) {
+    // What Open MPI's daemons leave in their folders when they are killed is theirs, and goes with this one.
+    const SharedScratch folder;
+    REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
+    const auto by_mpirun = [&](std::vector<std::string> command) {
       std::vector<std::string> words = {"--mpi", "--mpirun", mpirun, "-H", "node1:1,node2:2"};
+      if (mpirun == "mpirun")
+        words.insert(words.end(), {"--mpi-args", "--mca orte_tmpdir_base " + folder.path()});
       words.insert(words.end(), command.begin(), command.end());
       return HostJob(words);
     };

@@ -231,6 +231,26 @@ TEST_CASE("--check-build finds Slurm and what it can do, here and on a job's nod
              Contains("node1: Slurm, ranks by srun: built yes") && Contains("pmix") && Contains("node2: "));
 }
 
+TEST_CASE("mpirun as the engine asks Slurm for its nodes", "[slurm]") {
+  std::vector<std::string> mpiruns;
+#ifdef DDL_CLUSTER_OPEN_MPI
+  mpiruns.emplace_back("mpirun");
+#endif
+#ifdef DDL_CLUSTER_MPIRUN_MPICH
+  mpiruns.emplace_back(DDL_CLUSTER_MPIRUN_MPICH);
+#endif
+  for (const std::string& mpirun : mpiruns) {
+    CAPTURE(mpirun);
+    // What Open MPI's daemons leave in /tmp when their step ends is theirs.
+    const std::string out =
+        said_by({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]",
+                 e2e::ddlrun({}).argv.front(), "--mpi", "--mpirun", mpirun, "sh", "-c",
+                 "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR"});
+    for (const std::string rank : {"0", "1", "2", "3"})
+      CHECK_THAT(out, Contains(rank + " of 4 on node" + (rank < "2" ? "1" : "2") + " by node1\n"));
+  }
+}
+
 TEST_CASE("lists of nodes mean what Slurm means by them", "[slurm]") {
   for (const std::string list : {"node[1-4]", "n[08-11,3]", "a[1-2]b[3-4]", "login,gpu[001-003],x7"}) {
     std::vector<std::string> wanted;
