@@ -14,7 +14,8 @@ int main(void) {
   if (ddl_init(NULL, &context) != DDL_OK) return complain("ddl_init");
   const int size = ddl_size(context);
   int32_t sum = ddl_rank(context);
-  if (ddl_allreduce(context, &sum, &sum, 1, DDL_INT32, DDL_SUM, NULL) != DDL_OK) return complain("ddl_allreduce");
+  if (ddl_allreduce(context, &sum, &sum, 1, DDL_INT32, DDL_SUM, NULL) != DDL_OK)
+    return complain("ddl_allreduce");
   if (ddl_rank(context) == 0)
     printf("%s %d %d libddl %s\n", ddl_bootstrap_name(context), size, (int)sum, ddl_version());
   if (ddl_finalize(context) != DDL_OK) return complain("ddl_finalize");

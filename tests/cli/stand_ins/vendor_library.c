@@ -19,7 +19,10 @@ static int answer(int* number, int value) {
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int ncclGetVersion(int* version) { return answer(version, 21805); }
-EXPORT int cuInit(unsigned flags) { (void)flags; return answer(NULL, 0); }
+EXPORT int cuInit(unsigned flags) {
+  (void)flags;
+  return answer(NULL, 0);
+}
 EXPORT int cuDriverGetVersion(int* version) { return answer(version, 12040); }
 EXPORT int cuDeviceGetCount(int* count) { return answer(count, 4); }
 EXPORT int hipRuntimeGetVersion(int* version) { return answer(version, 60032831); }
