@@ -1,7 +1,5 @@
 #include "cli/mpirun_run.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -24,11 +22,6 @@ namespace {
 using Words = std::vector<std::string>;
 namespace env = contract::env;
 
-std::string own_path() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-}
-
 /// What ranks are to have: this process's own, and what -x says.
 launcher::Environment exported(const Request& request, const launcher::Environment& environment) {
   launcher::Environment variables;
@@ -38,6 +31,8 @@ launcher::Environment exported(const Request& request, const launcher::Environme
   for (const launcher::EnvironmentExport& one : request.job.exports) {
     if (one.value) variables[one.name] = *one.value;
   }
+  // What describes the login is each host's own.
+  for (const std::string& name : launcher::login_variables(request.job.exports)) variables.erase(name);
   // Ranks learn them of the first host's name.
   if (request.allocation.nodes.size() > 1)
     variables[env::kMasterAddr] = request.allocation.nodes.front().name;

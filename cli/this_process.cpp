@@ -51,11 +51,15 @@ std::vector<std::string> config_folders(const launcher::Environment& environment
   return folders;
 }
 
-std::string libexec_path(std::string_view name) {
-  namespace fs = std::filesystem;
+std::string own_path() {
   std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  return (program.parent_path() / DDL_LIBEXECDIR_FROM_BINDIR / "ddlrun" / name).lexically_normal().string();
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+}
+
+std::string libexec_path(std::string_view name) {
+  return (std::filesystem::path(own_path()).parent_path() / DDL_LIBEXECDIR_FROM_BINDIR / "ddlrun" / name)
+      .lexically_normal()
+      .string();
 }
 
 Result<std::string> current_directory() {

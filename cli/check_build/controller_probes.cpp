@@ -4,6 +4,7 @@
 #include "base/shared_library.h"
 #include "cli/check_build/probe.h"
 #include "cli/check_build/probe_tools.h"
+#include "cli/this_process.h"
 #include "launcher/pmix/pmix_advisory.h"
 
 namespace ddl::cli {

@@ -12,6 +12,7 @@
 #include "cli/check_build/probe_tools.h"
 #include "cli/error_report.h"
 #include "cli/report_text.h"
+#include "cli/this_process.h"
 #include "launcher/agent/node_resources.h"
 #include "launcher/output/output_files.h"
 #include "launcher/run_job.h"

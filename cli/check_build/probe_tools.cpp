@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <utility>
 
 #include "base/path_search.h"
@@ -48,12 +47,5 @@ FirstLine first_line_of(const std::vector<std::string>& argv) {
   if (line.empty()) return {{}, fails(join(argv, " ") + " prints nothing")};
   return {std::move(line), {}};
 }
-
-std::string own_path() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-}
-
-std::string own_folder() { return std::filesystem::path(own_path()).parent_path().string(); }
 
 }  // namespace ddl::cli

@@ -25,9 +25,4 @@ struct FirstLine {
 };
 FirstLine first_line_of(const std::vector<std::string>& argv);
 
-/// The folder in which this program is.
-std::string own_folder();
-/// This program.
-std::string own_path();
-
 }  // namespace ddl::cli
