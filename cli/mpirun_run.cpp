@@ -6,6 +6,7 @@
 #include "cli/error_report.h"
 #include "cli/find_mpirun.h"
 #include "cli/report_text.h"
+#include "cli/shell_words.h"
 #include "cli/this_process.h"
 #include "cli/user_file.h"
 #include "contract/agent_option.h"
@@ -68,12 +69,6 @@ std::string to_forget(const launcher::Environment& environment) {
     if (!environment.contains(name)) names.emplace_back(name);
   }
   return join(names, ",");
-}
-
-std::string shell_line(const Words& words) {
-  Words quoted;
-  for (const std::string& word : words) quoted.push_back(shell_quote(word));
-  return join(quoted, " ");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cli/shell_words.h"
 
+#include "base/text.h"
+
 namespace ddl::cli {
 
 Result<std::vector<std::string>> split_shell_words(std::string_view text) {
@@ -40,6 +42,12 @@ Result<std::vector<std::string>> split_shell_words(std::string_view text) {
   if (quote != '\0')
     return fail(ErrorCode::kInvalidArgument, std::string("a quote ") + quote + " is not closed");
   return words;
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(shell_quote(word));
+  return join(quoted, " ");
 }
 
 }  // namespace ddl::cli

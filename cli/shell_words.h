@@ -13,4 +13,7 @@ namespace ddl::cli {
 /// shell's: $, ~, *, ; and the like stand for themselves. Error: a quote that is not closed, a backslash at the end.
 Result<std::vector<std::string>> split_shell_words(std::string_view text);
 
+/// The words as a person could type them: quoted where a shell needs it, and parted by blanks.
+std::string shell_line(const std::vector<std::string>& words);
+
 }  // namespace ddl::cli

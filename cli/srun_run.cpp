@@ -8,6 +8,7 @@
 #include "base/c_strings.h"
 #include "base/text.h"
 #include "cli/mpi_types.h"
+#include "cli/shell_words.h"
 #include "launcher/plan/srun_line.h"
 #include "launcher/run_job.h"
 
@@ -25,12 +26,6 @@ Result<std::string> mpi_type(const std::string& asked) {
   if (std::find(types->begin(), types->end(), "pmix") != types->end()) return std::string("pmix");
   return fail(ErrorCode::kUnavailable,
               "the srun here has no PMIx, with which ranks find each other; it has " + join(*types, ", "));
-}
-
-std::string shell_line(const SrunLine& line) {
-  std::vector<std::string> words;
-  for (const std::string& word : line.words) words.push_back(shell_quote(word));
-  return join(words, " ");
 }
 
 [[nodiscard]] int become(const SrunLine& line, const Console& console) {
@@ -66,9 +61,9 @@ int run_by_srun(const Request& request, const launcher::Environment& environment
   if (is_dry) {
     if (!plan->asked_all && !request.job.quiet)
       console.note("the nodes were not asked, so nothing is bound here; --probe asks them");
-    return console.print(shell_line(*line) + "\n");
+    return console.print(shell_line(line->words) + "\n");
   }
-  if (request.job.verbose) console.note(shell_line(*line));
+  if (request.job.verbose) console.note(shell_line(line->words));
   return become(*line, console);
 }
 
