@@ -1,5 +1,5 @@
-/* probe-rank: one rank of a job that shows that libddl works here. Rank 0 prints how the ranks found each other, how many they
- * are, and the sum of their ranks; exits with 0 if all of that is right. Started by ddlrun --check-build. */
+/* probe-rank: one rank of a job that shows that libddl works here. Rank 0 prints how the ranks found each other, who carried
+ * out their collectives, how many they are, and the sum of their ranks; exits with 0 if all of that is right. Started by ddlrun --check-build. */
 #include <stdio.h>
 
 #include "ddl/ddl.h"
@@ -17,7 +17,8 @@ int main(void) {
   if (ddl_allreduce(context, &sum, &sum, 1, DDL_INT32, DDL_SUM, NULL) != DDL_OK)
     return complain("ddl_allreduce");
   if (ddl_rank(context) == 0)
-    printf("%s %d %d libddl %s\n", ddl_bootstrap_name(context), size, (int)sum, ddl_version());
+    printf("%s %s %d %d libddl %s%s%s\n", ddl_bootstrap_name(context), ddl_cpu_operations(context), size,
+           (int)sum, ddl_version(), ddl_mpi_enabled() ? " over " : "", ddl_mpi_library());
   if (ddl_finalize(context) != DDL_OK) return complain("ddl_finalize");
   return sum == size * (size - 1) / 2 ? 0 : 1;
 }

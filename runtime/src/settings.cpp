@@ -61,6 +61,20 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (!algorithms) return bad_value(env::kAlgorithm, *text, algorithms.error().message());
     settings.algorithms = *algorithms;
   }
+  if (const auto text = environment(env::kCpuOperations); text && !text->empty()) {
+    const auto operations = parse_cpu_operations(*text);
+    if (!operations) return bad_value(env::kCpuOperations, *text, "expected ddl or mpi");
+    settings.cpu_operations = *operations;
+  }
+  if (const auto text = environment(env::kMpi); text && !text->empty()) {
+    if (text->find('/') != std::string::npos || text->front() == '.')
+      return bad_value(env::kMpi, *text, "expected the name of an MPI, such as openmpi or mpich");
+    settings.mpi = *text;
+  }
+  if (const auto text = environment(env::kMpiFinalize); text && !text->empty()) {
+    if (*text != "0" && *text != "1") return bad_value(env::kMpiFinalize, *text, "expected 0 or 1");
+    settings.finalizes_mpi = *text == "1";
+  }
   if (const auto text = environment(env::kExchange); text && !text->empty()) {
     const auto exchange = ExchangeWish::parse(*text);
     if (!exchange) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/src/backend/cpu_operations.h"
 #include "runtime/src/bootstrap/world_guard.h"
 #include "runtime/src/channel/exchange_wish.h"
 #include "runtime/src/collective/algorithm.h"
@@ -39,6 +40,12 @@ struct Settings {
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
   /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
   AlgorithmOverrides algorithms;
+  /// DDL_CPU_OPERATIONS: who carries out collectives; the same on all ranks.
+  CpuOperations cpu_operations = CpuOperations::kDdl;
+  /// DDL_MPI: the MPI to take, by its module's folder; empty = what fits the program and its launcher.
+  std::string mpi;
+  /// DDL_MPI_FINALIZE=0: an MPI that libddl has initialised is not finalised.
+  bool finalizes_mpi = true;
   /// DDL_EXCHANGE: how the ranks of a host meet. The local leader's value holds for its host.
   ExchangeWish exchange;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.

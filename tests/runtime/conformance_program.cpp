@@ -1,5 +1,6 @@
 // A program as users write them, over the installed interface: the whole suite
-// under whatever launcher started it. Says "conforms: rank R of N by BOOTSTRAP"
+// under whatever launcher started it. Says "conforms: rank R of N by BOOTSTRAP", and ", over MPI" if that carries out
+// the collectives,
 // and exits with 0, or says what differs and exits with 1.
 //
 //   conformance_program [RANKS]     RANKS: how many there must be
@@ -33,8 +34,8 @@ void run(int wanted_ranks) {
       check_random_operations(context.get(), 3, 200);
     }
     if (round == 2)
-      std::printf("conforms: rank %d of %d by %s\n", context.rank(), context.size(),
-                  context.bootstrap_name());
+      std::printf("conforms: rank %d of %d by %s%s%s\n", context.rank(), context.size(),
+                  context.bootstrap_name(), ddl_mpi_enabled() != 0 ? ", over " : "", ddl_mpi_library());
   }
 }
 

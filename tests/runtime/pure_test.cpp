@@ -59,9 +59,10 @@ TEST_CASE("the guard lets a world of one pass that is one") {
 
 TEST_CASE("bootstraps are tried in order and say why they are not available") {
   CHECK(std::string(bootstrap_list()[0].name) == "pmix");
-  CHECK(std::string(bootstrap_list()[1].name) == "pmi");
-  CHECK(std::string(bootstrap_list()[2].name) == "singleton");
-  CHECK(bootstrap_list().size() == 3);
+  CHECK(std::string(bootstrap_list()[1].name) == "mpi");
+  CHECK(std::string(bootstrap_list()[2].name) == "pmi");
+  CHECK(std::string(bootstrap_list()[3].name) == "singleton");
+  CHECK(bootstrap_list().size() == 4);
 
   const auto alone = join_job(bootstrap_list(), *Settings::read(environment_of({})), 3);
   REQUIRE(alone);
@@ -137,6 +138,9 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK_FALSE(defaults->allow_singleton);
   CHECK_FALSE(defaults->pmix_promised);
   CHECK_FALSE(defaults->several_started);
+  CHECK(defaults->cpu_operations == CpuOperations::kDdl);
+  CHECK(defaults->mpi.empty());
+  CHECK(defaults->finalizes_mpi);
 
   const auto given = Settings::read(environment_of({{"DDL_TIMEOUT_SECONDS", "2.5"},
                                                     {"DDL_SPIN_MICROSECONDS", "0"},
@@ -148,6 +152,9 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
                                                     {"DDL_JOB_KEY_FD", "3"},
                                                     {"DDL_SOCKETS_PER_PEER", "8"},
                                                     {"DDL_VERBOSE", "1"},
+                                                    {"DDL_CPU_OPERATIONS", "mpi"},
+                                                    {"DDL_MPI", "mpich"},
+                                                    {"DDL_MPI_FINALIZE", "0"},
                                                     {"PMIX_NAMESPACE", "job"},
                                                     {"PMIX_RANK", "0"}}));
   REQUIRE(given);
@@ -155,6 +162,9 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK(given->job_key_fd == 3);
   CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);
+  CHECK(given->cpu_operations == CpuOperations::kMpi);
+  CHECK(given->mpi == "mpich");
+  CHECK_FALSE(given->finalizes_mpi);
   CHECK(given->timeout_seconds == 2.5);
   CHECK(given->spin.count() == 0);
   CHECK(given->staging_bytes == 65536);
@@ -165,12 +175,27 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK(given->pmix_promised);
 
   const std::pair<const char*, const char*> bad[] = {
-      {"DDL_TIMEOUT_SECONDS", "-1"},     {"DDL_TIMEOUT_SECONDS", "soon"}, {"DDL_SPIN_MICROSECONDS", "-1"},
-      {"DDL_SPIN_MICROSECONDS", "1e3"},  {"DDL_STAGING_BYTES", "0"},      {"DDL_STAGING_BYTES", "100"},
-      {"DDL_STAGING_BYTES", "67108928"}, {"DDL_ALLOW_SINGLETON", "yes"},  {"DDL_NETWORK_INTERFACES", "a,,b"},
-      {"DDL_JOB_KEY_FD", "-1"},          {"DDL_JOB_KEY_FD", "key"},       {"DDL_VERBOSE", "2"},
-      {"DDL_SOCKETS_PER_PEER", "0"},     {"DDL_SOCKETS_PER_PEER", "9"},   {"DDL_SOCKETS_PER_PEER", "two"},
-      {"DDL_EXCHANGE", "tree"},          {"DDL_EXCHANGE", "1"},           {"DDL_EXCHANGE", "1025"},
+      {"DDL_TIMEOUT_SECONDS", "-1"},
+      {"DDL_TIMEOUT_SECONDS", "soon"},
+      {"DDL_SPIN_MICROSECONDS", "-1"},
+      {"DDL_SPIN_MICROSECONDS", "1e3"},
+      {"DDL_STAGING_BYTES", "0"},
+      {"DDL_STAGING_BYTES", "100"},
+      {"DDL_STAGING_BYTES", "67108928"},
+      {"DDL_ALLOW_SINGLETON", "yes"},
+      {"DDL_NETWORK_INTERFACES", "a,,b"},
+      {"DDL_JOB_KEY_FD", "-1"},
+      {"DDL_JOB_KEY_FD", "key"},
+      {"DDL_VERBOSE", "2"},
+      {"DDL_SOCKETS_PER_PEER", "0"},
+      {"DDL_SOCKETS_PER_PEER", "9"},
+      {"DDL_SOCKETS_PER_PEER", "two"},
+      {"DDL_EXCHANGE", "tree"},
+      {"DDL_EXCHANGE", "1"},
+      {"DDL_EXCHANGE", "1025"},
+      {"DDL_CPU_OPERATIONS", "gloo"},
+      {"DDL_MPI", "../x"},
+      {"DDL_MPI_FINALIZE", "no"},
   };
   for (const auto& [name, value] : bad) {
     CAPTURE(name, value);

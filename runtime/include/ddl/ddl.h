@@ -121,7 +121,8 @@ typedef struct ddl_call_options {
   { (uint32_t)sizeof(ddl_call_options), 0u, DDL_WORLD, 0.0, (void*)0, 1.0, 1.0 }
 
 /** Joins the job that this process was started in and stores the context in *context.
- *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), PMI-1 (MPICH's mpirun, srun --mpi=pmi2),
+ *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), the MPI that
+ *  carries out the collectives, if one does, PMI-1 (MPICH's mpirun, srun --mpi=pmi2),
  *  then singleton (a world of one).
  *  If no launcher answers although the environment says that several processes were started, this fails with
  *  DDL_ERROR_BOOTSTRAP instead of silently making worlds of one.
@@ -141,8 +142,10 @@ DDL_API int32_t ddl_local_size(const ddl_context* context); /**< number of ranks
 /** Index of this host among the hosts that have this local rank. */
 DDL_API int32_t ddl_cross_rank(const ddl_context* context);
 DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts that have this local rank */
-/** Which bootstrap made the context: "pmix" or "singleton". Static storage. */
+/** Which bootstrap made the context: "pmix", "mpi", "pmi" or "singleton". Static storage. */
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
+/** Who carries out the context's collectives: "ddl", libddl itself, or "mpi" (DDL_CPU_OPERATIONS). Static storage. */
+DDL_API const char* ddl_cpu_operations(const ddl_context* context);
 
 /** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing.
  *  Elements are combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
@@ -253,6 +256,19 @@ DDL_API int32_t ddl_process_set_rank(const ddl_context* context, uint64_t proces
 DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t process_set);
 /** Fills ranks, which has room for ddl_process_set_size() entries: the job's ranks of the set's ranks. */
 DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
+
+/** What this libddl was built with, and what this process has of it: 1 or 0. May be called at any time, from any thread. */
+DDL_API int32_t ddl_mpi_built(void);  /**< there is a module for at least one MPI */
+DDL_API int32_t ddl_nccl_built(void); /**< collectives of GPU memory by NCCL: not in this version */
+DDL_API int32_t ddl_cuda_built(void); /**< buffers in memory of CUDA devices: not in this version */
+DDL_API int32_t ddl_rocm_built(void); /**< buffers in memory of ROCm devices: not in this version */
+/** This process has a context whose collectives MPI carries out. */
+DDL_API int32_t ddl_mpi_enabled(void);
+/** The same, and that MPI may be called by several threads at once (MPI_THREAD_MULTIPLE): the program may go on using it
+ *  beside libddl. */
+DDL_API int32_t ddl_mpi_threads_supported(void);
+/** Which MPI that is, such as "Open MPI v4.1.4"; "" if there is none. Static storage. */
+DDL_API const char* ddl_mpi_library(void);
 
 /** The calling thread's last error in one sentence; "" if there was none. Valid until its next call into libddl. */
 DDL_API const char* ddl_last_error(void);

@@ -63,6 +63,7 @@ class Context {
   int cross_rank() const { return ddl_cross_rank(context_); }
   int cross_size() const { return ddl_cross_size(context_); }
   const char* bootstrap_name() const { return ddl_bootstrap_name(context_); }
+  const char* cpu_operations() const { return ddl_cpu_operations(context_); }
 
   /// In place: data[0..count) becomes the reduction over all ranks.
   template <class T>

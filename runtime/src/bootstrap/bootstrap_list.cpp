@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "runtime/src/bootstrap/mpi/mpi_bootstrap.h"
 #include "runtime/src/bootstrap/pmi/pmi_bootstrap.h"
 #include "runtime/src/bootstrap/pmix/pmix_module.h"
 #include "runtime/src/bootstrap/singleton.h"
@@ -11,6 +12,7 @@ namespace ddl::runtime {
 std::span<const BootstrapBackend> bootstrap_list() {
   static constexpr std::array kBackends = {
       BootstrapBackend{"pmix", attempt_pmix},
+      BootstrapBackend{"mpi", attempt_mpi},
       BootstrapBackend{"pmi", attempt_pmi},
       BootstrapBackend{"singleton", attempt_singleton},
   };

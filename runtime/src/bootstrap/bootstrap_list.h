@@ -17,7 +17,7 @@ struct BootstrapBackend {
   Result<BootstrapAttempt> (*attempt)(const Settings& settings, std::uint32_t generation);
 };
 
-/// PMIx, then PMI-1, then singleton.
+/// PMIx, then the MPI that carries out the collectives, then PMI-1, then singleton.
 std::span<const BootstrapBackend> bootstrap_list();
 
 /// Tries the backends in order and returns the first that is available; the error names why each was not.

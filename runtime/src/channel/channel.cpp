@@ -131,7 +131,7 @@ std::optional<int> Channel::odd_member() const {
   return std::nullopt;
 }
 
-Outcome Channel::meet() {
+void Channel::arrive() {
   pass(FaultPoint::kBeforePublish);
   const std::uint32_t sequence = ++sequence_;
   FlagLine& own = segment_.flag(index_, sequence & 1);
@@ -142,7 +142,30 @@ Outcome Channel::meet() {
   FlagProtocol protocol(platform);
   protocol.publish(own.word, sequence);
   pass(FaultPoint::kAfterPublish);
+}
+
+bool Channel::all_are_here() const {
+  for (int i = 0; i < size(); ++i) {
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(std::memory_order_acquire), sequence_))
+      return false;
+  }
+  return true;
+}
+
+std::optional<Outcome> Channel::met() {
+  if (all_are_here()) return Outcome();
+  if (should_stop()) return give_up(false);
+  if (!deadline_.deadline.has_passed()) return std::nullopt;
+  if (all_missing_wait_abroad() && !deadline_.has_passed_by(2)) return std::nullopt;
+  return give_up(true);
+}
+
+Outcome Channel::meet() {
+  arrive();
+  const std::uint32_t sequence = sequence_;
   if (role_.in_groups) {
+    FutexPlatform platform;
+    FlagProtocol protocol(platform);
     return meet_in_groups(
         role_, MeetingWords{segment_, sequence & 1},
         [&](SharedWord& word) { protocol.publish(word, sequence); },

@@ -41,9 +41,17 @@ struct CallDeadline {
   /// For who leaves it to others to find out who is missing: a little later, so many times.
   Deadline later(int times) const {
     if (deadline.is_never()) return deadline;
-    const std::chrono::duration<double> grace(times * std::min(seconds / 4, 0.25));
-    return Deadline::after(deadline.remaining() +
-                           std::chrono::duration_cast<Deadline::Clock::duration>(grace));
+    return Deadline::after(deadline.remaining() + grace(times));
+  }
+  /// For who looks at it again and again: so many times of that after it.
+  bool has_passed_by(int times) const {
+    return !deadline.is_never() && Deadline::Clock::now() >= deadline.when() + grace(times);
+  }
+
+ private:
+  Deadline::Clock::duration grace(int times) const {
+    return std::chrono::duration_cast<Deadline::Clock::duration>(
+        std::chrono::duration<double>(times * std::min(seconds / 4, 0.25)));
   }
 };
 
@@ -80,6 +88,10 @@ class Channel {
   Outcome exchange();
   /// An exchange that compares nothing, for who has compared already or does so with odd_member().
   Outcome meet();
+  /// The two halves of meet(), for a backend whose ranks all use these, because who waits there has something else to
+  /// move: shows this rank, and looks whether all have. Nullopt: some have not, and there is no reason to give up.
+  void arrive();
+  std::optional<Outcome> met();
   /// At the last exchange: the first member that called something else than member 0; nullopt if there is none.
   std::optional<int> odd_member() const;
   /// What a member called at the last exchange.
@@ -102,6 +114,7 @@ class Channel {
   Outcome sleep_on(SharedWord& word);
   bool should_stop() const { return abort_.is_raised() || abort_.first_departed(sequence_).has_value(); }
   bool all_missing_wait_abroad() const;
+  bool all_are_here() const;
   Outcome give_up(bool timed_out);
 
   Segment segment_;

@@ -87,6 +87,11 @@ std::uint64_t BlockMove::recv_offset(int from, int to) const {
   return offset;
 }
 
+bool BlockMove::is_even() const {
+  return std::all_of(counts_.begin(), counts_.end(),
+                     [this](std::uint64_t count) { return count == counts_.front(); });
+}
+
 std::uint64_t BlockMove::longest() const { return *std::max_element(counts_.begin(), counts_.end()); }
 
 ElementRange BlockMove::piece(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const {

@@ -45,6 +45,13 @@ class BlockMove {
   std::optional<int> only_sender() const {
     return only_sender_ < 0 ? std::nullopt : std::optional<int>(only_sender_);
   }
+  std::optional<int> only_receiver() const {
+    return only_receiver_ < 0 ? std::nullopt : std::optional<int>(only_receiver_);
+  }
+  /// From now on this rank alone receives.
+  void only_to(int rank) { only_receiver_ = rank; }
+  /// All blocks are as long.
+  bool is_even() const;
   bool sends(int rank) const { return only_sender_ < 0 || rank == only_sender_; }
   bool receives(int rank) const { return only_receiver_ < 0 || rank == only_receiver_; }
   /// One rank has the same for all.

@@ -31,6 +31,9 @@ class Context {
   int cross_rank() const { return layout().cross_rank(local_rank()); }
   int cross_size() const { return layout().cross_size(local_rank()); }
   const char* bootstrap_name() const { return world_->bootstrap().name(); }
+  /// Null unless MPI carries out the collectives.
+  const std::shared_ptr<MpiWorld>& mpi() const { return mpi_; }
+  const char* operations_name() const { return world_->backend().name(); }
 
   /// A process set by its number, kept alive by who holds it; null if this rank has none of that number.
   std::shared_ptr<ProcessSet> set(std::uint64_t id) const;
@@ -60,7 +63,7 @@ class Context {
   const HostLayout& layout() const { return world_->membership().layout; }
   /// Of the world, which watches for deaths and holds the heap, or of another set.
   SetSurroundings surroundings(bool is_world) {
-    return {settings_, transports_, watcher_, fault_, is_world ? nullptr : &world_->heap(), is_world};
+    return {settings_, transports_, watcher_, fault_, is_world ? nullptr : &world_->heap(), mpi_, is_world};
   }
   /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its calls.
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
@@ -76,6 +79,7 @@ class Context {
   TransportMaker transports_;
   FaultInjector fault_;
   Watcher watcher_;
+  std::shared_ptr<MpiWorld> mpi_;  ///< if it carries out the collectives
   std::shared_ptr<ProcessSet> world_;
   /// The launcher waits to hear of the first collective; guarded by the world's lock.
   bool tells_first_ = false;

@@ -32,6 +32,17 @@ Membership membership_of_pair(const Membership& set, int other) {
 Pairs::Pairs(PairsParent parent) : parent_(std::move(parent)) {}
 Pairs::~Pairs() = default;
 
+Outcome Pairs::transfer(Request request, CallDeadline deadline) {
+  const int sender = request.call.root;
+  request.call.root = parent_.job_ranks[static_cast<std::size_t>(sender)];
+  const auto pair = with(request.peer, request.call, deadline);
+  if (!pair) return tl::unexpected(pair.error());
+  request.peer = -1;
+  request.job_ranks = (*pair)->job_ranks();
+  return (*pair)->run(deadline.seconds,
+                      [&](CallDeadline until) { return (*pair)->collective(request, until); });
+}
+
 tl::expected<ProcessSet*, Failure> Pairs::with(int rank, const Call& call, CallDeadline deadline) {
   {
     const std::lock_guard lock(mutex_);
@@ -62,8 +73,13 @@ Result<std::shared_ptr<Pairs::Pair>> Pairs::make(int rank, CallDeadline deadline
     const LinkTerms terms{LinkUse::kPair, 0, {deadline.deadline, parent_.abort.doorbell()}};
     return std::make_unique<PairLinks>(*parent_.links, parent_.bootstrap, partner, terms);
   };
-  SetSurroundings around{parent_.around.settings, pair->transports, parent_.around.watcher,
-                         parent_.around.fault,    &parent_.heap,    false};
+  SetSurroundings around{parent_.around.settings,
+                         pair->transports,
+                         parent_.around.watcher,
+                         parent_.around.fault,
+                         &parent_.heap,
+                         parent_.around.mpi,
+                         false};
   const auto job_rank = [this](int of) { return parent_.job_ranks[static_cast<std::size_t>(of)]; };
   auto joined = ProcessSet::join(around, std::make_unique<PairBootstrap>(membership_of_pair(set, rank)),
                                  {job_rank(std::min(set.rank, rank)), job_rank(std::max(set.rank, rank))},

@@ -15,6 +15,7 @@
 
 #include "runtime/src/channel/abort.h"
 #include "runtime/src/channel/channel.h"
+#include "runtime/src/collective/request.h"
 #include "runtime/src/transport/link_transport.h"
 #include "runtime/src/transport/transport.h"
 #include "runtime/src/transport/transport_maker.h"
@@ -45,9 +46,9 @@ class Pairs {
   Pairs(const Pairs&) = delete;
   Pairs& operator=(const Pairs&) = delete;
 
-  /// The pair with another rank of the set, which is made if need be: between hosts that waits for the other rank. Fails
-  /// as the call would. Inside a call of the set.
-  tl::expected<ProcessSet*, Failure> with(int rank, const Call& call, CallDeadline deadline);
+  /// What this rank and request.peer send to each other, as a call of their pair, which is made if need be: between hosts
+  /// that waits for the other rank. Inside a call of the set.
+  Outcome transfer(Request request, CallDeadline deadline);
 
   /// The set has been aborted: so are its pairs. From any thread.
   void tell(const AbortNotice& notice) const;
@@ -62,6 +63,8 @@ class Pairs {
     std::unique_ptr<ProcessSet> set;
   };
 
+  /// The pair with another rank of the set. Fails as the call would.
+  tl::expected<ProcessSet*, Failure> with(int rank, const Call& call, CallDeadline deadline);
   Result<std::shared_ptr<Pair>> make(int rank, CallDeadline deadline) const;
   /// Notes for the other rank of this host that this one has begun.
   void note_begun(int other) const;

@@ -6,7 +6,10 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "runtime/src/collective/host_collectives.h"
+#include "contract/environment.h"
+#include "runtime/src/backend/host/host_backend.h"
+#include "runtime/src/backend/mpi/mpi_backend.h"
+#include "runtime/src/backend/mpi/mpi_module.h"
 #include "runtime/src/collective/host_steps.h"
 #include "runtime/src/context/segment_wish.h"
 
@@ -41,15 +44,41 @@ std::vector<int> further_hosts(const HostLayout& layout) {
   return hosts;
 }
 
-/// Puts what the others need, then waits for everybody: one fence for both transports.
+constexpr char kOperationsKey[] = "ddl.operations";
+
+/// Puts what the others need, then waits for everybody: one fence for both transports. operations: who is to carry out the
+/// collectives; null where that is known.
 Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between_hosts,
-            const SegmentWish& wish, FaultInjector& fault) {
+            const SegmentWish& wish, const char* operations, FaultInjector& fault) {
   Status offered = within_host.offer(bootstrap, wish);
+  if (offered && operations != nullptr) offered = bootstrap.put(kOperationsKey, operations);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
   fault.pass(FaultPoint::kBeforeFence);
   DDL_TRY(bootstrap.fence(Deadline::never()));
   return offered;
 }
+
+/// After the fence before which all have put theirs.
+Status check_same_operations(Bootstrap& bootstrap, CpuOperations own) {
+  for (int rank = 0; rank < bootstrap.membership().size; ++rank) {
+    const auto theirs = bootstrap.get(rank, kOperationsKey, Deadline::never());
+    if (!theirs) return fail(theirs.error());
+    if (*theirs == cpu_operations_name(own)) continue;
+    return fail(ErrorCode::kInvalidArgument, std::string(contract::env::kCpuOperations) + " is " +
+                                                 cpu_operations_name(own) + " here and " + *theirs +
+                                                 " on rank " + std::to_string(rank) +
+                                                 "; it must be the same on all ranks");
+  }
+  return {};
+}
+
+MpiLimits limits_of(const Settings& settings) {
+  if (!settings.staging_bytes) return {};
+  return {*settings.staging_bytes, *settings.staging_bytes};
+}
+
+/// MPI takes tags up to 32767 at least.
+int tag_of(std::uint32_t generation) { return static_cast<int>(generation & 0x7FFF); }
 
 }  // namespace
 
@@ -66,7 +95,9 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
   }
   DDL_TRY(within_host->is_usable(membership));
   DDL_TRY(meet(*bootstrap, *within_host, between_hosts.get(),
-               wish_of(around.settings, membership, around.heap == nullptr, first_sequence), around.fault));
+               wish_of(around.settings, membership, around.heap == nullptr, first_sequence),
+               around.watches_deaths ? cpu_operations_name(around.settings.cpu_operations) : nullptr,
+               around.fault));
   auto group = within_host->connect(*bootstrap, limit);
   if (!group) return fail(std::move(group.error()));
   // Sentences name ranks of the job.
@@ -80,6 +111,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
     DDL_TRY(set->connect_hosts(std::move(between_hosts), policy, limit));
   }
   set->make_pairs();
+  DDL_TRY(set->make_backend());
   around.fault.pass(FaultPoint::kBeforeWatching);
   DDL_TRY(set->start_watching());
   return set;
@@ -191,17 +223,6 @@ Outcome ProcessSet::connect_mesh(Lane& lane) {
   return tl::unexpected(abort_.describe(*abort_.cause(), channel_.call(), true));
 }
 
-Outcome ProcessSet::transfer(Request request, CallDeadline deadline) {
-  const int sender = request.call.root;
-  request.call.root = job_ranks_[static_cast<std::size_t>(sender)];
-  const auto pair = pairs_->with(request.peer, request.call, deadline);
-  if (!pair) return tl::unexpected(pair.error());
-  request.peer = -1;
-  request.job_ranks = (*pair)->job_ranks();
-  return (*pair)->run(deadline.seconds,
-                      [&](CallDeadline until) { return (*pair)->collective(request, until); });
-}
-
 std::vector<Watch> ProcessSet::watches_of_links(std::size_t first) {
   std::vector<Watch> watches;
   for (std::size_t link = first; control_ && link < control_->size(); ++link) {
@@ -215,6 +236,37 @@ void ProcessSet::make_pairs() {
   pairs_ = std::make_unique<Pairs>(PairsParent{around_, *bootstrap_, job_ranks_, group_, abort_, heap, fault_,
                                                link_transport_.get(),
                                                [this](const AbortNotice& notice) { tell(notice); }});
+}
+
+Status ProcessSet::make_backend() {
+  if (around_.settings.cpu_operations == CpuOperations::kDdl) {
+    backend_ = std::make_unique<HostBackend>(channel_, cluster_.get(), *pairs_, around_.settings.algorithms);
+    return {};
+  }
+  if (!around_.mpi) {
+    DDL_TRY(check_same_operations(*bootstrap_, around_.settings.cpu_operations));
+    auto world = join_mpi(around_.settings, MpiRankPlace{rank(), size()});
+    if (!world) return fail(std::move(world.error().during("collectives by MPI")));
+    around_.mpi = *std::move(world);
+    if (!around_.settings.finalizes_mpi) around_.mpi->abandon();
+  }
+  auto communicator = around_.mpi->communicator(job_ranks_, tag_of(membership().generation));
+  if (!communicator) return fail(std::move(communicator.error().during("collectives by MPI")));
+  const auto who_is = [this](int rank) {
+    const HostLayout& layout = membership().layout;
+    if (layout.host_of(rank) == layout.own)
+      return group_.members[static_cast<std::size_t>(layout.local_rank(rank))];
+    Member member = link_transport_->who_is(*bootstrap_, rank);
+    member.rank = job_ranks_[static_cast<std::size_t>(rank)];
+    return member;
+  };
+  const auto who_left = [this] { return control_ ? control_->first_left() : std::nullopt; };
+  backend_ = std::make_unique<MpiBackend>(
+      MpiPlace{channel_, abort_, membership().layout, job_ranks_, rank(),
+               WaitPolicy::for_group(channel_.size(), group_.cpus, around_.settings.spin),
+               limits_of(around_.settings), who_is, who_left, around_.mpi},
+      *std::move(communicator));
+  return {};
 }
 
 Status ProcessSet::start_watching() {
@@ -297,6 +349,7 @@ Outcome ProcessSet::leave() {
   around_.watcher.remove(ticket_);
   channel_.leave();
   if (pairs_) pairs_->leave();
+  backend_.reset();
   // Before the connections are closed: their numbers may be others' then.
   closed_in_child_.reset();
   // Ranks of other hosts that wait for a first call of this one notice.

@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/mpi/communicator.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/channel/channel.h"
 #include "runtime/src/cluster/cluster.h"
-#include "runtime/src/collective/host_collectives.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/context/fork_guard.h"
 #include "runtime/src/context/pairs.h"
@@ -35,6 +36,8 @@ struct SetSurroundings {
   FaultInjector& fault;  ///< of what happens while ranks are connected
   /// Of the job's ranks on this host; null for the set whose memory it is part of.
   const SharedHeap* heap;
+  /// The MPI of the job, which the first set joins if it is to carry out the collectives.
+  std::shared_ptr<MpiWorld>& mpi;
   /// Of the processes of its ranks on this host: one set of a context does, and tells the others.
   bool watches_deaths;
 };
@@ -62,6 +65,7 @@ class ProcessSet {
   const Membership& membership() const { return bootstrap_->membership(); }
   const std::vector<int>& job_ranks() const { return job_ranks_; }
   Bootstrap& bootstrap() { return *bootstrap_; }
+  const CollectiveBackend& backend() const { return *backend_; }
 
   /// Runs calls under the try-lock. calls(deadline) returns an Outcome. timeout_seconds 0 stands for the context's default.
   template <class Calls>
@@ -72,10 +76,8 @@ class ProcessSet {
     return note(calls(CallDeadline::after(seconds)));
   }
   /// One collective, inside run().
-  Outcome collective(Request request, CallDeadline deadline) {
-    if (request.peer >= 0) return transfer(request, deadline);
-    request.call.algorithm = static_cast<std::uint8_t>(around_.settings.algorithms.of(request.call.kind));
-    return cluster_ ? cluster_->run(request, deadline) : run_on_one_host(channel_, request, deadline);
+  Outcome collective(const Request& request, CallDeadline deadline) {
+    return backend_->run(request, deadline);
   }
   /// How many sets have been made of this one; inside run().
   std::uint32_t count_made() { return ++made_; }
@@ -142,8 +144,8 @@ class ProcessSet {
   /// A forked child closes what connects this rank.
   void guard_descriptors();
   void make_pairs();
-  /// What this rank and request.peer send to each other, as a call of their pair.
-  Outcome transfer(Request request, CallDeadline deadline);
+  /// What carries out the collectives, once the ranks are connected.
+  Status make_backend();
   Status start_watching();
   std::vector<Watch> watches_of_links(std::size_t first);
   void tell_links(const std::vector<PeerLink>& links) const;
@@ -165,6 +167,7 @@ class ProcessSet {
   std::unique_ptr<ControlLinks> control_;  ///< null without a lane
   std::unique_ptr<Cluster> cluster_;       ///< null on one host
   std::unique_ptr<Pairs> pairs_;
+  std::unique_ptr<CollectiveBackend> backend_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;
   std::uint64_t fork_count_;
   Watcher::Ticket ticket_ = 0;

@@ -109,6 +109,14 @@ PeerState ControlLinks::wait_verdict(std::size_t index, Deadline deadline) {
   return link.state;
 }
 
+std::optional<Member> ControlLinks::first_left() const {
+  const std::lock_guard lock(mutex_);
+  for (const Link& link : links_) {
+    if (link.state == PeerState::kLeft) return link.peer;
+  }
+  return std::nullopt;
+}
+
 void ControlLinks::say_farewell() {
   if (abort_.is_raised() && !forwarded_) forward_abort();
   for (const Link& link : links_) {

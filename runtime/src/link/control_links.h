@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/deadline.h"
@@ -49,6 +50,9 @@ class ControlLinks {
   void wait_forwarded(Deadline deadline);
   /// For a rank whose data connection has ended: waits until it is known why, or the deadline has passed.
   PeerState wait_verdict(std::size_t link, Deadline deadline);
+
+  /// A peer that has said farewell; nullopt if none has.
+  std::optional<Member> first_left() const;
 
   /// When nobody watches any more: says farewell, or forwards an abort that nobody has yet. Nothing can be sent after.
   void say_farewell();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -116,6 +117,10 @@ class PmixSession {
   int users_ = 0;
 };
 
+/// Everything that is asked for has been put, before a fence that has ended. Yet Slurm's server, where an MPI of the same
+/// process has put other things, now and then does not find it at once.
+constexpr std::chrono::seconds kPublished{5};
+
 class PmixBootstrap final : public Bootstrap {
  public:
   PmixBootstrap(PmixSession& session, const pmix_proc_t& self) : session_(session), self_(self) {
@@ -156,8 +161,13 @@ class PmixBootstrap final : public Bootstrap {
     const TimeoutInfo timeout(deadline);
     PmixValue value;
     const pmix_proc_t owner = process(static_cast<pmix_rank_t>(rank));
-    const pmix_status_t status =
-        PMIx_Get(&owner, std::string(key).c_str(), timeout.data(), timeout.size(), value.out());
+    const Deadline patience = Deadline::after(kPublished);
+    pmix_status_t status = PMIX_ERR_NOT_FOUND;
+    for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
+      status = PMIx_Get(&owner, std::string(key).c_str(), timeout.data(), timeout.size(), value.out());
+      if (status != PMIX_ERR_NOT_FOUND || patience.has_passed() || deadline.has_passed()) break;
+      std::this_thread::sleep_for(pause);
+    }
     if (status != PMIX_SUCCESS) return fail(pmix_error(what, status));
     auto text = value.text();
     if (!text) return fail(ErrorCode::kProtocol, what + ": not a string");

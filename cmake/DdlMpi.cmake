@@ -1,0 +1,49 @@
+# The MPIs of this machine, by their compiler wrappers: more than one, which CMake's FindMPI does not offer.
+#
+# Sets DDL_MPI_COMPILERS, the wrappers to ask, by name or path; a site with its own adds it there.
+
+set(DDL_MPI_COMPILERS "mpicc;mpicc.openmpi;mpicc.mpich" CACHE STRING
+  "Compiler wrappers of the MPIs that libddl can hand its collectives to; empty: none")
+
+# Stores the names of the MPIs in ${result}, and makes ddl_mpi_flags_<name>, to be linked by what is compiled for it.
+function(ddl_find_mpis result)
+  set(found "")
+  set(probe "${PROJECT_BINARY_DIR}/generated/which_mpi.c")
+  file(WRITE "${probe}" "#include <mpi.h>\n#if defined(OPEN_MPI)\nMPI openmpi\n#elif defined(MPICH_VERSION) || defined(I_MPI_VERSION)\nMPI mpich\n#else\nMPI other\n#endif\n")
+  foreach(compiler IN LISTS DDL_MPI_COMPILERS)
+    string(MAKE_C_IDENTIFIER "DDL_MPICC_${compiler}" variable)
+    find_program(${variable} "${compiler}")
+    mark_as_advanced(${variable})
+    if(NOT ${variable})
+      continue()
+    endif()
+    execute_process(COMMAND "${${variable}}" -E "${probe}" OUTPUT_VARIABLE preprocessed RESULT_VARIABLE status ERROR_QUIET)
+    execute_process(COMMAND "${${variable}}" -show OUTPUT_VARIABLE shown RESULT_VARIABLE show_status
+      ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT status EQUAL 0 OR NOT show_status EQUAL 0 OR NOT preprocessed MATCHES "MPI (openmpi|mpich|other)")
+      message(WARNING "${${variable}} does not work; libddl gets no module for its MPI")
+      continue()
+    endif()
+    set(name "${CMAKE_MATCH_1}")
+    if(name IN_LIST found)
+      continue()
+    endif()
+    list(APPEND found ${name})
+    separate_arguments(words UNIX_COMMAND "${shown}")
+    list(POP_FRONT words)
+    add_library(ddl_mpi_flags_${name} INTERFACE)
+    foreach(word IN LISTS words)
+      if(word MATCHES "^-I(.+)")
+        target_include_directories(ddl_mpi_flags_${name} SYSTEM INTERFACE "${CMAKE_MATCH_1}")
+      elseif(word MATCHES "^-l")
+        target_link_libraries(ddl_mpi_flags_${name} INTERFACE "${word}")
+      elseif(word MATCHES "^-(L|Wl,)")
+        target_link_options(ddl_mpi_flags_${name} INTERFACE "${word}")
+      endif()
+    endforeach()
+    # The C++ bindings are gone from the standard, and warn.
+    target_compile_definitions(ddl_mpi_flags_${name} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+    message(STATUS "MPI: ${name} by ${${variable}}")
+  endforeach()
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,140 @@
+#include "runtime/src/backend/mpi/module/mpi_communicator.h"
+
+#include <mpi.h>
+
+#include <array>
+
+#include "runtime/src/backend/mpi/module/mpi_process.h"
+
+namespace ddl::runtime::mpi {
+namespace {
+
+constexpr int kExchangeTag = 1;
+
+int size_of(std::span<const std::byte> bytes) { return static_cast<int>(bytes.size()); }
+
+class MpiCommunicator final : public Communicator {
+ public:
+  /// Owns comm.
+  explicit MpiCommunicator(MPI_Comm comm) : comm_(comm) {}
+  ~MpiCommunicator() override;
+
+  Status allows_call() const override;
+  Status start(MpiMove move) override;
+  Status start_least(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) override;
+  Status start_exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv) override;
+  Result<bool> is_done() override;
+  Status progress() override;
+
+ private:
+  Status start_move();
+
+  MPI_Comm comm_;
+  MpiMove move_;  ///< MPI reads its lists until the operation has ended
+  std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
+
+MpiCommunicator::~MpiCommunicator() {
+  int is_finalized = 1;
+  if (MPI_Finalized(&is_finalized) != MPI_SUCCESS || is_finalized != 0) return;
+  const auto lock = MpiProcess::instance().lock();
+  (void)MPI_Comm_free(&comm_);
+}
+
+Status MpiCommunicator::allows_call() const { return MpiProcess::instance().allows_call(); }
+
+Status MpiCommunicator::start(MpiMove move) {
+  const auto lock = MpiProcess::instance().lock();
+  move_ = std::move(move);
+  return start_move();
+}
+
+Status MpiCommunicator::start_move() {
+  const MpiMove& m = move_;
+  const MpiMove::Blocks &out = m.sends, &in = m.receives;
+  const void* const send = m.is_in_place ? MPI_IN_PLACE : m.send;
+  MPI_Request* const request = requests_.data();
+  // The same on all ranks for a call of all of them; what else a rank is given, MPI ignores.
+  switch (m.kind) {
+    case MpiMove::Kind::kBroadcast:
+      return check(MPI_Ibcast(m.recv, in.bytes[0], MPI_BYTE, m.root, comm_, request), "MPI_Ibcast");
+    case MpiMove::Kind::kAllgather:
+      if (m.is_even) {
+        return check(
+            MPI_Iallgather(send, out.bytes[0], MPI_BYTE, m.recv, in.bytes[0], MPI_BYTE, comm_, request),
+            "MPI_Iallgather");
+      }
+      return check(MPI_Iallgatherv(send, out.bytes[0], MPI_BYTE, m.recv, in.bytes.data(), in.offsets.data(),
+                                   MPI_BYTE, comm_, request),
+                   "MPI_Iallgatherv");
+    case MpiMove::Kind::kGather:
+      if (m.is_even) {
+        return check(
+            MPI_Igather(send, out.bytes[0], MPI_BYTE, m.recv, in.bytes[0], MPI_BYTE, m.root, comm_, request),
+            "MPI_Igather");
+      }
+      return check(MPI_Igatherv(send, out.bytes[0], MPI_BYTE, m.recv, in.bytes.data(), in.offsets.data(),
+                                MPI_BYTE, m.root, comm_, request),
+                   "MPI_Igatherv");
+    case MpiMove::Kind::kScatter: {
+      void* const recv = m.is_in_place ? MPI_IN_PLACE : m.recv;
+      return check(
+          MPI_Iscatter(m.send, out.bytes[0], MPI_BYTE, recv, in.bytes[0], MPI_BYTE, m.root, comm_, request),
+          "MPI_Iscatter");
+    }
+    case MpiMove::Kind::kAlltoall:
+      if (m.is_even) {
+        return check(
+            MPI_Ialltoall(m.send, out.bytes[0], MPI_BYTE, m.recv, in.bytes[0], MPI_BYTE, comm_, request),
+            "MPI_Ialltoall");
+      }
+      return check(MPI_Ialltoallv(m.send, out.bytes.data(), out.offsets.data(), MPI_BYTE, m.recv,
+                                  in.bytes.data(), in.offsets.data(), MPI_BYTE, comm_, request),
+                   "MPI_Ialltoallv");
+  }
+  return fail(ErrorCode::kInternal, "a move of no kind");
+}
+
+Status MpiCommunicator::start_least(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) {
+  const auto lock = MpiProcess::instance().lock();
+  return check(MPI_Iallreduce(own.data(), least.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_MIN,
+                              comm_, requests_.data()),
+               "MPI_Iallreduce");
+}
+
+Status MpiCommunicator::start_exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv) {
+  const auto lock = MpiProcess::instance().lock();
+  if (!recv.empty()) {
+    DDL_TRY(check(MPI_Irecv(recv.data(), size_of(recv), MPI_BYTE, peer, kExchangeTag, comm_, &requests_[0]),
+                  "MPI_Irecv"));
+  }
+  if (send.empty()) return {};
+  return check(MPI_Isend(send.data(), size_of(send), MPI_BYTE, peer, kExchangeTag, comm_, &requests_[1]),
+               "MPI_Isend");
+}
+
+Result<bool> MpiCommunicator::is_done() {
+  const auto lock = MpiProcess::instance().lock();
+  bool all_done = true;
+  for (MPI_Request& request : requests_) {
+    if (request == MPI_REQUEST_NULL) continue;
+    int is_done = 0;
+    DDL_TRY(check(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Test"));
+    if (is_done == 0) all_done = false;
+  }
+  return all_done;
+}
+
+Status MpiCommunicator::progress() {
+  const auto lock = MpiProcess::instance().lock();
+  int is_there = 0;
+  return check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> own_communicator(const void* comm) {
+  return std::make_unique<MpiCommunicator>(*static_cast<const MPI_Comm*>(comm));
+}
+
+}  // namespace ddl::runtime::mpi

@@ -1,0 +1,52 @@
+// MPI as this process has it: who initialised it, which threads may call it, and when it ends.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "base/error.h"
+
+namespace ddl::runtime::mpi {
+
+/// ok, or "MPI_Ibcast: MPI_ERR_TRUNCATE: message truncated".
+Status check(int code, const char* function);
+
+/// The process's one MPI. May be called from any thread.
+class MpiProcess {
+ public:
+  static MpiProcess& instance();
+
+  /// Initialises MPI for several threads unless the program has done so; an error if it has been finalised.
+  Status enter();
+  /// A world of ours begins, or ends.
+  void begin_world();
+  void end_world();
+  /// From now on nothing ends in order.
+  void abandon();
+
+  bool takes_threads() const;
+  /// kUnavailable if the program has initialised MPI so that this thread must not call it.
+  Status allows_call() const;
+  /// Held around every call that starts or moves something, none of which waits. MPIs that take several threads at once do
+  /// so badly: they wait for their own locks, spinning, and some lose messages.
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(one_at_a_time_); }
+  /// The same around a call that waits for other ranks, unless MPI takes others meanwhile.
+  std::unique_lock<std::mutex> lock_to_wait() {
+    return takes_threads() ? std::unique_lock<std::mutex>() : std::unique_lock(one_at_a_time_);
+  }
+  const std::string& library() const { return library_; }
+
+ private:
+  MpiProcess() = default;
+  static void on_exit(int status, void*);
+
+  std::mutex entering_;
+  std::mutex one_at_a_time_;
+  bool is_entered_ = false;
+  int level_ = 0;  ///< of threads, as MPI numbers them
+  std::string library_;
+  int worlds_ = 0;             ///< guarded by entering_
+  bool is_abandoned_ = false;  ///< guarded by entering_
+};
+
+}  // namespace ddl::runtime::mpi

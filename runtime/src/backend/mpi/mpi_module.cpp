@@ -1,0 +1,78 @@
+#include "runtime/src/backend/mpi/mpi_module.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "contract/environment.h"
+#include "runtime/src/backend/mpi/module_interface.h"
+#include "runtime/src/module_loader.h"
+
+namespace ddl::runtime {
+namespace {
+
+namespace env = contract::env;
+
+/// An MPI as its module's folder is called, and how its library names itself.
+struct Flavor {
+  const char* name;
+  const char* says;
+};
+constexpr std::array kFlavors = {Flavor{"openmpi", "Open MPI"}, Flavor{"mpich", "MPICH"},
+                                 Flavor{"mpich", "Intel(R) MPI"}, Flavor{"mpich", "MVAPICH"}};
+
+/// The MPI that the program is linked with; empty if it has none, or one that is not known.
+std::string flavor_of_program() {
+  auto* const get_version =
+      reinterpret_cast<int (*)(char*, int*)>(::dlsym(RTLD_DEFAULT, "MPI_Get_library_version"));
+  std::array<char, 8192> text{};  // more than any MPI's longest
+  int length = 0;
+  if (get_version == nullptr || get_version(text.data(), &length) != 0) return "";
+  for (const Flavor& flavor : kFlavors) {
+    if (std::string_view(text.data()).find(flavor.says) != std::string_view::npos) return flavor.name;
+  }
+  return "";
+}
+
+/// Modules to try, in this order.
+std::vector<std::string> wanted_flavors(const Settings& settings, const std::string& program) {
+  if (!program.empty()) return {program};
+  if (!settings.mpi.empty()) return {settings.mpi};
+  // Open MPI finds its launcher by PMIx. MPICH takes PMI-1, which is what there is where PMIx is not.
+  if (settings.pmix_promised) return {"openmpi", "mpich"};
+  return {"mpich", "openmpi"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
+                                           const std::optional<MpiRankPlace>& place) {
+  const std::string program = flavor_of_program();
+  if (!program.empty() && !settings.mpi.empty() && settings.mpi != program) {
+    return fail(ErrorCode::kInvalidArgument,
+                std::string(env::kMpi) + "=" + settings.mpi + ", but this program is linked with " + program);
+  }
+  std::string reasons;
+  for (const std::string& flavor : wanted_flavors(settings, program)) {
+    const std::string file = module_directory(settings) + "/" + flavor + "/" + kMpiModuleFile;
+    const auto symbol = load_symbol(file, kMpiFactorySymbol);
+    if (!symbol) {
+      reasons += (reasons.empty() ? "" : "; ") + flavor + ": " + symbol.error().message();
+      continue;
+    }
+    Result<std::unique_ptr<MpiWorld>> world;
+    if (reinterpret_cast<MpiFactory>(*symbol)(kMpiInterface, contract::kVersion, place ? &*place : nullptr,
+                                              &world) == 0) {
+      return fail(ErrorCode::kUnavailable, file + " was built for another version of libddl (this is " +
+                                               contract::kVersion + "); install both from one build");
+    }
+    return world;
+  }
+  return fail(ErrorCode::kUnavailable, "no module for MPI can be loaded (" + reasons +
+                                           "); build libddl where that MPI's mpicc is in PATH");
+}
+
+}  // namespace ddl::runtime

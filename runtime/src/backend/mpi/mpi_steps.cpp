@@ -1,0 +1,208 @@
+#include "runtime/src/backend/mpi/mpi_steps.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ddl::runtime {
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// Looks at what is awaited between two at everything else.
+constexpr int kLooks = 16;
+/// Who waits sleeps for a share of the time that it has waited, so it goes on later by no more than that.
+constexpr int kShareOfWaited = 16;
+constexpr nanoseconds kShortestNap = std::chrono::microseconds(5);
+constexpr nanoseconds kLongestNap = std::chrono::milliseconds(1);
+/// Bytes that are on their way move only while MPI is called, so who waits for them sleeps less.
+constexpr nanoseconds kLongestNapOnTheWay = std::chrono::microseconds(50);
+/// What a rank has sent before it left has arrived by then.
+constexpr std::chrono::seconds kUnderWay{2};
+/// A connection of MPI's that breaks may be a rank's death, which is noticed within this time.
+constexpr std::chrono::seconds kVerdict{2};
+
+/// What a wait does between two rounds of looks: nothing at first, where the rank has a CPU to itself, then it yields a few
+/// times, and then it sleeps. On some kernels two threads that go on yielding to each other keep everybody else from running.
+class Nap {
+ public:
+  /// on_the_way: bytes move; otherwise others are to come first.
+  Nap(const WaitPolicy& policy, bool on_the_way)
+      : spin_(policy.spin),
+        yields_(policy.yields),
+        longest_(on_the_way ? kLongestNapOnTheWay : kLongestNap),
+        began_(Deadline::Clock::now()) {}
+  ~Nap() {
+    if (slack_ > 0) (void)::prctl(PR_SET_TIMERSLACK, slack_);
+  }
+  Nap(const Nap&) = delete;
+  Nap& operator=(const Nap&) = delete;
+
+  void take() {
+    const nanoseconds waited = Deadline::Clock::now() - began_;
+    if (waited < spin_) return;
+    if (yields_ > 0) {
+      --yields_;
+      (void)::sched_yield();
+      return;
+    }
+    // Otherwise the kernel makes a nap longer by 50 us.
+    if (slack_ == 0) {
+      slack_ = ::prctl(PR_GET_TIMERSLACK);
+      (void)::prctl(PR_SET_TIMERSLACK, 1);
+    }
+    std::this_thread::sleep_for(std::clamp(waited / kShareOfWaited, kShortestNap, longest_));
+  }
+
+ private:
+  nanoseconds spin_;
+  int yields_;
+  nanoseconds longest_;
+  Deadline::Clock::time_point began_;
+  int slack_ = 0;  ///< the thread's own, in ns, once it has been changed
+};
+
+/// The ranks of this host that wait for this one wait for others in truth.
+class WaitingAbroad {
+ public:
+  WaitingAbroad(const GroupAbort& abort, int index) : abort_(abort), index_(index) {
+    abort_.set_waits_abroad(index_, true);
+  }
+  ~WaitingAbroad() { abort_.set_waits_abroad(index_, false); }
+  WaitingAbroad(const WaitingAbroad&) = delete;
+  WaitingAbroad& operator=(const WaitingAbroad&) = delete;
+
+ private:
+  const GroupAbort& abort_;
+  int index_;
+};
+
+/// What has been given up, for as long as the process lives: MPI may still use it.
+struct GivenUp {
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<MpiBuffers> buffers;
+};
+void keep_for_ever(GivenUp given_up) {
+  static auto* const kept = new std::vector<GivenUp>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(given_up));
+}
+
+}  // namespace
+
+MpiSteps::MpiSteps(MpiPlace place, std::unique_ptr<Communicator> communicator)
+    : place_(std::move(place)),
+      communicator_(std::move(communicator)),
+      buffers_(std::make_unique<MpiBuffers>()) {}
+
+MpiSteps::~MpiSteps() {
+  if (!place_.abort.is_raised()) return;
+  place_.world->abandon();
+  keep_for_ever({std::move(communicator_), std::move(buffers_)});
+}
+
+Outcome MpiSteps::meet() {
+  Channel& channel = place_.channel;
+  channel.arrive();
+  Nap nap(place_.policy, false);
+  for (;;) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (auto met = channel.met()) return *std::move(met);
+      // Others may wait for what this rank has sent in its last call.
+      if (const auto moved = communicator_->progress(); !moved) return tl::unexpected(broken(moved.error()));
+    }
+    nap.take();
+  }
+}
+
+Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
+  if (!started) return tl::unexpected(broken(started.error()));
+  const WaitingAbroad abroad(place_.abort, place_.channel.index());
+  Nap nap(place_.policy, !awaited.may_be_missing);
+  for (;;) {
+    for (int look = 0; look < kLooks; ++look) {
+      const auto done = communicator_->is_done();
+      if (!done) return tl::unexpected(broken(done.error()));
+      if (!*done) continue;
+      left_since_.reset();
+      return {};
+    }
+    if (auto reason = reason_to_stop(awaited)) return tl::unexpected(*std::move(reason));
+    nap.take();
+  }
+}
+
+std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
+  if (place_.abort.is_raised()) return aborted();
+  if (const auto left = departed(awaited)) {
+    place_.abort.raise_told(place_.channel.index(), AbortNotice::of(AbortReason::kLeft, *left));
+    return aborted();
+  }
+  // Those who wait for a rank of their own host know which, and tell.
+  if (!place_.channel.deadline().has_passed_by(awaited.peer >= 0 ? 0 : 1)) return std::nullopt;
+  return give_up(awaited);
+}
+
+std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
+  if (!awaited.may_be_missing) return std::nullopt;
+  std::optional<Member> left;
+  const HostLayout& layout = place_.layout;
+  if (awaited.peer >= 0 && layout.host_of(awaited.peer) == layout.own) {
+    const int index = layout.local_rank(awaited.peer);
+    if (place_.abort.has_left(index)) left = place_.channel.members()[static_cast<std::size_t>(index)];
+  } else if (layout.host_count() > 1) {
+    left = place_.who_left_abroad();
+    const bool is_other =
+        left && awaited.peer >= 0 && left->rank != place_.job_ranks[static_cast<std::size_t>(awaited.peer)];
+    if (is_other) left.reset();
+  }
+  if (!left) return std::nullopt;
+  if (!left_since_) left_since_ = Clock::now();
+  return Clock::now() - *left_since_ < kUnderWay ? std::nullopt : left;
+}
+
+Failure MpiSteps::give_up(const MpiAwaited& awaited) {
+  const CallDeadline& deadline = place_.channel.deadline();
+  const Call& call = place_.channel.call();
+  const int own = place_.channel.index();
+  if (awaited.peer >= 0) {
+    place_.abort.raise_timeout(own, deadline.seconds, call, place_.who_is(awaited.peer));
+    return aborted();
+  }
+  std::array<char, 32> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%.3g s", deadline.seconds);
+  const char* const why = awaited.may_be_missing ? ": a rank has not arrived; MPI does not say which"
+                                                 : ": MPI has not moved everything by then";
+  place_.abort.raise_told(own, AbortNotice::of(AbortReason::kTimedOut, self(),
+                                               self().place() + " gave up after " + seconds.data() + " in " +
+                                                   call.describe() + why));
+  return aborted();
+}
+
+Failure MpiSteps::broken(const Error& error) {
+  if (error.code() == ErrorCode::kUnavailable) return {DDL_ERROR_UNSUPPORTED, error.message()};
+  const Deadline verdict = Deadline::after(kVerdict);
+  pollfd doorbell{place_.abort.doorbell(), POLLIN, 0};
+  while (!place_.abort.is_raised() && !verdict.has_passed())
+    (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
+  if (!place_.abort.is_raised()) {
+    place_.abort.raise_told(place_.channel.index(),
+                            AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
+  }
+  return aborted();
+}
+
+Failure MpiSteps::aborted() {
+  place_.world->abandon();
+  return place_.abort.describe(*place_.abort.cause(), place_.channel.call(), true);
+}
+
+}  // namespace ddl::runtime
