@@ -100,6 +100,11 @@ class JobReader {
     for (const GivenValue& value : given_[OptionId::kExport]) {
       job().exports.push_back(values_.value_of(OptionId::kExport, value, parse_export(value.text)));
     }
+    if (has(OptionId::kCpuOperations)) {
+      const GivenValue& value = given_[OptionId::kCpuOperations].back();
+      job().exports.push_back(
+          values_.value_of(OptionId::kCpuOperations, value, parse_cpu_operations(value.text)));
+    }
     job().oversubscribe = has(OptionId::kOversubscribe);
   }
 

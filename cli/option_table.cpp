@@ -41,6 +41,8 @@ constexpr OptionEntry kTable[] = {
      "allow more ranks than slots; a host has one for each CPU"},
     {kExport, kRanks, "-x", "NAME[=VALUE]",
      "set a variable for the ranks, or pass on ddlrun's own; repeatable"},
+    {kCpuOperations, kRanks, "--cpu-operations", "ddl|mpi",
+     "who carries out libddl's collectives (default: ddl, itself)"},
     {kWorkdir, kRanks, "--workdir", "DIR", "start the ranks in DIR (default: the current directory)"},
     {kTimeout, kRanks, "--timeout", "SECONDS", "end the job after so long; the exit code is then 124"},
     {kKillGrace, kRanks, "--kill-grace", "SECONDS",

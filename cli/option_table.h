@@ -14,6 +14,7 @@ enum class OptionId {
   kMapBy,
   kOversubscribe,
   kExport,
+  kCpuOperations,
   kWorkdir,
   kTimeout,
   kKillGrace,

@@ -86,6 +86,13 @@ Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
   return result;
 }
 
+Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text) {
+  if (text != "ddl" && text != "mpi") {
+    return refuse(quoted(text) + " is neither ddl (libddl itself) nor mpi (the site's MPI)");
+  }
+  return launcher::EnvironmentExport{contract::env::kCpuOperations, std::string(text)};
+}
+
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory) {
   if (text.empty()) return refuse("the name of the directory is empty");
   const std::filesystem::path given(text);

@@ -20,6 +20,8 @@ Result<double> parse_seconds(std::string_view text, bool zero_is_meant);
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
 /// NAME or NAME=VALUE. Names are letters, digits and _; those that ddlrun itself sets for every rank are refused.
 Result<launcher::EnvironmentExport> parse_export(std::string_view text);
+/// "ddl" or "mpi", as the variable by which libddl is told.
+Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text);
 /// An absolute path, meant from current_directory. An empty one is refused.
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory);
 

@@ -15,7 +15,7 @@ namespace ddl::cli {
 namespace {
 
 /// Longer than any look that is not stuck: all of them run at once.
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kPatience{20};
 
 const Probe* find_probe(const std::string& key) {
   const auto probes = probe_list();

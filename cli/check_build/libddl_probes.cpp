@@ -27,9 +27,11 @@ Finding program_says(std::vector<std::string> launcher, const std::string& wante
   if (said.text.empty()) return said.failure;
   if (!said.text.starts_with(wanted)) return fails("its program says \"" + said.text + "\", not " + wanted);
   const std::string version = "libddl " + std::string(contract::kVersion);
-  if (!said.text.ends_with(version))
+  const std::size_t over = said.text.find(" over ");
+  if (!said.text.substr(0, over).ends_with(version))
     return fails("its libddl is another one: " + said.text + ", and this is " + version, kInstallWhole);
-  return works(version, launcher::installed_libddl());
+  if (over == std::string::npos) return works(version, launcher::installed_libddl());
+  return works(said.text.substr(over + 6), launcher::installed_libddl());
 }
 
 /// Two ranks, started by this ddlrun.
@@ -51,19 +53,32 @@ Finding look_at_libddl() { return look_at_singleton(); }
 
 Finding look_at_singleton() {
   forget_launchers();
-  return program_says({}, "singleton 1 0 ");
+  return program_says({}, "singleton ddl 1 0 ");
 }
 
-Finding look_at_pmix_bootstrap() { return job_says("pmix"); }
+Finding look_at_pmix_bootstrap() { return job_says("pmix ddl"); }
 
 Finding look_at_pmi_bootstrap() {
   ::setenv(env::kModuleDirectory, "/nonexistent", 1);
-  return job_says("pmi");
+  return job_says("pmi ddl");
 }
 
 Finding look_at_shared_memory() {
-  Finding found = job_says("pmix");
+  Finding found = job_says("pmix ddl");
   if (found.works) found.detail = "2 ranks of this host have added";
+  return found;
+}
+
+Finding look_at_mpi_operations() {
+  ::setenv(env::kCpuOperations, "mpi", 1);
+  // A word in the environment would decide which MPI, and this looks whether there is one.
+  ::unsetenv(env::kMpi);
+  Finding found = job_says("pmix mpi");
+  if (found.works) {
+    found.detail = "2 ranks of this host have added by it, with --cpu-operations mpi";
+  } else {
+    found.remedy = "build where the mpicc of your MPI is in PATH, and load that MPI before the ranks start";
+  }
   return found;
 }
 

@@ -40,7 +40,7 @@ Finding look_at_nccl();
 Finding look_at_rccl();
 Finding look_at_cuda();
 Finding look_at_hip();
-Finding look_at_mpi_library();
+Finding look_at_mpi_operations();
 Finding look_at_gloo();
 Finding look_at_own_machine();
 Finding look_at_ssh();

@@ -18,6 +18,8 @@ constexpr char kTemplates[] = "Templates";
 constexpr char kKernel[] = "Kernel Features";
 
 constexpr char kNoPython[] = "this version has no Python package";
+constexpr const char* kNoMpiModule =
+    DDL_MPI_MODULES > 0 ? nullptr : "no MPI's compiler was there when this was built";
 constexpr char kNoGpuMemory[] = "this version takes no GPU memory";
 
 }  // namespace
@@ -34,7 +36,8 @@ std::span<const Probe> probe_list() {
       Probe{kOperations, "Host", "host", nullptr, look_at_shared_memory},
       Probe{kOperations, "NCCL", "nccl", kNoGpuMemory, look_at_nccl},
       Probe{kOperations, "RCCL", "rccl", kNoGpuMemory, look_at_rccl},
-      Probe{kOperations, "MPI", "mpi", "this version has no MPI backend", look_at_mpi_library},
+      Probe{kOperations, "MPI", "mpi", kNoMpiModule,
+            DDL_MPI_MODULES > 0 ? look_at_mpi_operations : look_at_open_mpi},
       Probe{kOperations, "Gloo", "gloo", "this version has no Gloo backend; Host takes its place",
             look_at_gloo},
 

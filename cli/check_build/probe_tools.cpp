@@ -15,7 +15,7 @@ namespace ddl::cli {
 namespace {
 
 /// Within that of --check-build as a whole, so that the box says who was slow.
-constexpr std::chrono::seconds kCommandPatience{8};
+constexpr std::chrono::seconds kCommandPatience{17};
 
 }  // namespace
 
@@ -33,11 +33,22 @@ Command command_in_path(const std::string& name, const std::string& remedy) {
   return {{}, fails("there is no " + name + " in PATH", remedy)};
 }
 
+namespace {
+
+/// The first line with words in it: libpmix frames its own with dashes.
+std::string first_words(std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos) return std::string(trim(line));
+  }
+  return {};
+}
+
+}  // namespace
+
 FirstLine first_line_of(const std::vector<std::string>& argv) {
   const auto said = command_output(argv, {}, kCommandPatience);
   if (!said) return {{}, fails(said.error().message())};
-  const std::string_view text = trim(said->out).empty() ? trim(said->err) : trim(said->out);
-  std::string line(trim(split(text, '\n').front()));
+  std::string line = first_words(trim(said->out).empty() ? said->err : said->out);
   if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
     const std::string ended = WIFSIGNALED(said->wait_status)
                                   ? "was killed by " + signal_text(WTERMSIG(said->wait_status))

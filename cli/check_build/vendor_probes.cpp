@@ -127,11 +127,6 @@ Finding look_at_mpich() {
   return ask_mpi("libmpich.so.12", "install MPICH (Debian: mpich), if you have programs of it");
 }
 
-Finding look_at_mpi_library() {
-  const Finding open_mpi = look_at_open_mpi();
-  return open_mpi.works ? open_mpi : look_at_mpich();
-}
-
 Finding look_at_gloo() {
   const auto library = SharedLibrary::load("libgloo.so.0");
   if (!library) return fails(library.error().message());

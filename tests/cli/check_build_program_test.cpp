@@ -48,6 +48,15 @@ class Folder {
   void library(const std::string& name) const {
     fs::create_symlink(DDL_STAND_IN_LIBRARY, path_ + "/" + name);
   }
+  /// A ddlrun of its own, whose helper programs are this script.
+  std::string ddlrun_with_helpers(const std::string& script) const {
+    fs::create_directories(path_ + "/bin");
+    fs::create_directories(path_ + "/libexec/ddlrun");
+    fs::copy_file(DDLRUN_PATH, path_ + "/bin/ddlrun");
+    for (const char* helper : {"probe-rank", "slurm-probe"})
+      command("libexec/ddlrun/" + std::string(helper), script);
+    return path_ + "/bin/ddlrun";
+  }
   void garbage(const std::string& name) const { std::ofstream(path_ + "/" + name) << "no library"; }
   const std::string& path() const { return path_; }
 
@@ -62,16 +71,27 @@ struct Box {
   std::string text(const char* field) const { return fields[field]; }
 };
 
-Box box(const std::string& key, const Folder& folder, const std::string& stand_in = "ok") {
-  const char* path = std::getenv("PATH");
-  const ProgramRun run = ddlrun({"--check-build=" + key, "--json"},
-                                {"PATH=" + folder.path() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
-                                 "LD_LIBRARY_PATH=" + folder.path(), "DDL_STAND_IN=" + stand_in});
+Box box_of(const ProgramRun& run) {
   INFO(run.err);
   REQUIRE((run.exit_code == 0 || run.exit_code == 1));
   const json parsed = json::parse(run.out);
   REQUIRE(parsed["boxes"].size() == 1);
   return {parsed["boxes"][0], run.exit_code};
+}
+
+Box box(const std::string& key, const Folder& folder, const std::string& stand_in = "ok") {
+  const char* path = std::getenv("PATH");
+  return box_of(ddlrun({"--check-build=" + key, "--json"},
+                       {"PATH=" + folder.path() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
+                        "LD_LIBRARY_PATH=" + folder.path(), "DDL_STAND_IN=" + stand_in}));
+}
+
+/// The box as a command sees it that runs ddlrun in its own way.
+Box box_by(Words command, const std::string& key) {
+  ProgramSetup setup;
+  setup.argv = std::move(command);
+  setup.argv.insert(setup.argv.end(), {"--check-build=" + key, "--json"});
+  return box_of(run_program(setup));
 }
 
 }  // namespace
@@ -126,6 +146,10 @@ TEST_CASE("a command that is there and fails is told with what it did") {
   CHECK_THAT(box("mpirun", folder).text("detail"), Catch::Contains("/mpirun: it is neither Open MPI's"));
   CHECK_THAT(box("sbatch", folder).text("detail"), Catch::Contains("exits with 1: no cluster"));
   CHECK_THAT(box("torch", folder).text("detail"), Catch::Contains("/python3 has no torch"));
+  CHECK_FALSE(box("tensorflow-package", folder).works());
+  const Folder garbage;
+  garbage.garbage("libgloo.so.0");
+  CHECK_THAT(box("gloo", garbage).text("detail"), Catch::Contains("libgloo.so.0"));
 }
 
 TEST_CASE("an srun without a PMI that libddl knows does not start its ranks") {
@@ -176,6 +200,116 @@ TEST_CASE("a vendor's library that fails, crashes, leaves or is none is a reason
     CHECK_THAT(box(key, garbage).text("detail"), Catch::Contains(".so"));
     CHECK_FALSE(box(key, garbage).works());
   }
+}
+
+TEST_CASE("libddl's program that is there and fails is told in every box that it is asked for") {
+  for (const auto& [script, said] :
+       {std::pair{"echo 'cannot' >&2; exit 4", "cannot"},
+        std::pair{"echo singleton ddl 1 0 libddl 0.0.1", "libddl"}, std::pair{"kill -SEGV $$", ""}}) {
+    const Folder folder;
+    const std::string own = folder.ddlrun_with_helpers(script);
+    for (const char* key : {"libddl", "singleton", "host", "shared-memory", "pmix", "pmi", "pmix-server",
+                            "pmi-server", "mpi", "local", "slurm-probe"}) {
+      CAPTURE(script, key);
+      const Box found = box_by({own}, key);
+      CHECK(found.exit_code == 1);
+      CHECK_FALSE(found.works());
+      CHECK_FALSE(found.text("detail").empty());
+      if (key != std::string("slurm-probe")) CHECK_THAT(found.text("detail"), Catch::Contains(said));
+    }
+  }
+}
+
+TEST_CASE("a libpmix that is there and whose server does not start is told") {
+  // ddlrun is linked with it: one that is no library keeps ddlrun itself from starting.
+  for (const char* key : {"pmix-server", "pmix"}) {
+    CAPTURE(key);
+    const Box found =
+        box_of(ddlrun({"--check-build=" + std::string(key), "--json"}, {"PMIX_MCA_gds=nonsense"}));
+    CHECK(found.exit_code == 1);
+    CHECK_FALSE(found.works());
+    CHECK_THAT(found.text("detail"), Catch::Contains("probe-rank exits with 122: "));
+    CHECK_THAT(found.text("detail"), !Catch::Contains("-----"));
+  }
+}
+
+TEST_CASE("an MPI's module that is there and cannot be loaded is told") {
+  const Folder folder;
+  fs::create_directories(folder.path() + "/openmpi");
+  fs::create_directories(folder.path() + "/mpich");
+  folder.garbage("openmpi/libddl_mpi.so");
+  folder.garbage("mpich/libddl_mpi.so");
+  // The module for PMIx has to be the true one.
+  fs::create_symlink(fs::path(DDLRUN_PATH).parent_path() / "../lib/ddl/libddl_pmix.so",
+                     folder.path() + "/libddl_pmix.so");
+  const Box found = box_of(ddlrun({"--check-build=mpi", "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
+  CHECK(found.exit_code == 1);
+  CHECK_THAT(found.text("detail"), Catch::Contains("no module for MPI can be loaded (openmpi: "));
+}
+
+TEST_CASE("a vendor's library that numbers GPUs and fails, crashes or is none is a reason") {
+  const Folder folder;
+  const Folder garbage;
+  for (const char* name : {"libnvidia-ml.so.1", "librocm_smi64.so"}) {
+    folder.library(name);
+    garbage.garbage(name);
+  }
+  for (const char* key : {"nvml", "rocm-smi"}) {
+    CAPTURE(key);
+    CHECK_THAT(box(key, folder, "error").text("detail"), Catch::Contains("fails with 3"));
+    for (const char* way : {"crash", "leave"}) {
+      CAPTURE(way);
+      const Box found = box(key, folder, way);
+      CHECK(found.exit_code == 1);
+      CHECK_FALSE(found.works());
+      CHECK_FALSE(found.text("detail").empty());
+    }
+    CHECK_THAT(box(key, garbage).text("detail"), Catch::Contains(".so"));
+  }
+}
+
+TEST_CASE("a file of the user's that is there and broken, and a topology that cannot be read, are told") {
+  const Folder folder;
+  fs::create_directories(folder.path() + "/ddlrun/sites");
+  fs::create_directories(folder.path() + "/ddlrun/slurm");
+  std::ofstream(folder.path() + "/ddlrun/sites/ours.yaml") << "name: [";
+  std::ofstream(folder.path() + "/ddlrun/slurm/directives.mustache") << "{{#never-ended}}";
+  const std::tuple<const char*, std::string, const char*> broken[] = {
+      {"sites", "XDG_CONFIG_HOME=" + folder.path(), "ours.yaml:"},
+      {"slurm-templates", "XDG_CONFIG_HOME=" + folder.path(), "directives.mustache"},
+      {"hwloc", "HWLOC_COMPONENTS=stop", "topology: "}};
+  for (const auto& [key, variable, said] : broken) {
+    CAPTURE(key);
+    const Box found = box_of(ddlrun({"--check-build=" + std::string(key), "--json"}, {variable}));
+    CHECK(found.exit_code == 1);
+    CHECK_FALSE(found.works());
+    CHECK_THAT(found.text("detail"), Catch::Contains(said));
+  }
+}
+
+TEST_CASE("what a container's filter forbids is told with what the kernel said") {
+  const std::pair<const char*, const char*> refused[] = {{"memfd", "memfd_create"},
+                                                         {"pidfd", "pidfd_open"},
+                                                         {"memory-policy", "set_mempolicy"},
+                                                         {"cma", "process_vm_readv"},
+                                                         {"io-uring", "io_uring_setup"}};
+  for (const auto& [key, call] : refused) {
+    CAPTURE(key);
+    const Box found = box_by({DDL_WITHOUT_SYSCALLS, call, DDLRUN_PATH}, key);
+    CHECK(found.exit_code == 1);
+    CHECK_FALSE(found.works());
+    CHECK_THAT(found.text("detail"), Catch::Contains("Operation not permitted"));
+  }
+  // Where cgroups of version 2 are not mounted, that is the reason.
+  const Box cgroup = box_by({DDL_WITHOUT_SYSCALLS, "mkdir", DDLRUN_PATH}, "cgroup");
+  CHECK(cgroup.exit_code == 1);
+  CHECK_FALSE(cgroup.text("detail").empty());
+  const Box tcp = box_by({DDL_WITHOUT_SYSCALLS, "socket", DDLRUN_PATH}, "tcp");
+  CHECK(tcp.exit_code == 1);
+  CHECK_THAT(tcp.text("detail"), Catch::Contains("no network interface"));
+  const Box limits = box_by({"/bin/sh", "-c", "ulimit -n 200; exec \"$@\"", "sh", DDLRUN_PATH}, "limits");
+  CHECK(limits.exit_code == 1);
+  CHECK_THAT(limits.text("detail"), Catch::Contains("open files 200"));
 }
 
 TEST_CASE("a plugin of hwloc's that cannot be loaded is told") {

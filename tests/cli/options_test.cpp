@@ -192,6 +192,16 @@ TEST_CASE("a command line that cannot be meant is refused with a sentence and a 
   }
 }
 
+TEST_CASE("who carries out collectives is a variable of the ranks") {
+  const auto job = accepted({"-np", "2", "--cpu-operations", "mpi", "./train"}).job;
+  REQUIRE(job.exports.size() == 1);
+  CHECK(job.exports[0].name == "DDL_CPU_OPERATIONS");
+  CHECK(job.exports[0].value == "mpi");
+  const auto refused = parse({"-np", "2", "--cpu-operations", "gloo", "./train"});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Catch::Contains("'gloo' is neither ddl"));
+}
+
 TEST_CASE("every option that is not in this version is refused by name, with and without a value") {
   for (const OptionEntry& entry : option_table()) {
     if (entry.is_available()) continue;

@@ -82,6 +82,16 @@ TEST_CASE("hello, on three ranks") {
   }
 }
 
+TEST_CASE("what is built, on two ranks") {
+  const Outcome outcome = run_example("check_ddl", 2, {});
+  CHECK(outcome.exit_code == 0);
+  for (const char* const line :
+       {"--libddl is NOT compiled with ROCm support.", "--libddl is NOT compiled with CUDA support.",
+        "--MPI support is not enabled", "--libddl is NOT compiled with NCCL support.",
+        "--Collectives are carried out by ddl.", "Hello, rank = 1, local_rank = 1, size = 2, local_size = 2"})
+    CHECK_THAT(outcome.output, Contains(line));
+}
+
 TEST_CASE("with the same global batch, any number of ranks makes the same steps") {
   // 61 points divide by none of 2, 3 and 4: ranks hold different numbers of them.
   const Arguments few_steps = {"--points", "61", "--epochs", "100"};

@@ -31,3 +31,26 @@ EXPORT int MPI_Get_library_version(char* text, int* length) {
   strcpy(text, "Stand-in MPI v1.0, for tests\n");
   return answer(length, 28);
 }
+
+/* Of NVML and ROCm SMI: the first function does what it does; no other is come to. */
+EXPORT int nvmlInit_v2(void) { return answer(NULL, 0); }
+EXPORT const char* nvmlErrorString(int status) { return status == 3 ? "fails with 3" : "another"; }
+EXPORT int rsmi_init(unsigned long long flags) {
+  (void)flags;
+  return answer(NULL, 0);
+}
+EXPORT int rsmi_status_string(int status, const char** text) {
+  *text = status == 3 ? "fails with 3" : "another";
+  return 0;
+}
+#define UNUSED(name) \
+  EXPORT int name(void) { return 1; }
+UNUSED(nvmlDeviceGetCount_v2)
+UNUSED(nvmlDeviceGetHandleByIndex_v2)
+UNUSED(nvmlDeviceGetPciInfo_v3)
+UNUSED(nvmlDeviceGetUUID)
+UNUSED(nvmlDeviceGetName)
+UNUSED(rsmi_num_monitor_devices)
+UNUSED(rsmi_dev_pci_id_get)
+UNUSED(rsmi_dev_unique_id_get)
+UNUSED(rsmi_dev_name_get)

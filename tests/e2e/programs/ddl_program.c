@@ -1,7 +1,9 @@
-/* ddl_program sum|loop|idle: a rank that uses libddl.
+/* ddl_program sum|loop|idle|leave|wait: a rank that uses libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages for ever; when a rank is killed each of the others prints the error and exits with 0
- *   idle  says "ready" after init and waits for a signal */
+ *   idle  says "ready" after init and waits for a signal
+ *   leave rank 1 leaves after the first of two calls, and stays; the others print the error and exit with 0
+ *   wait  rank 1 does not come to the second call; the others print the error and exit with 0 */
 #include <ddl/ddl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -64,6 +66,21 @@ static int idle(void) {
   return failed("finalize", ddl_finalize(context));
 }
 
+/* Rank 1 makes one call less than the others, who print what becomes of theirs. */
+static int miss(int leaves) {
+  ddl_context* context = NULL;
+  signal(SIGTERM, SIG_IGN); /* as in loop */
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  const int is_missing = ddl_rank(context) == 1;
+  for (int call = 0; call < (is_missing ? 1 : 2); ++call) {
+    const ddl_status status = ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL);
+    if (failed("allreduce", status)) return call == 1 ? 0 : 1;
+  }
+  if (!is_missing) return 1;
+  if (leaves) ddl_finalize(context);
+  for (;;) pause();
+}
+
 int main(int argc, char** argv) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -74,5 +91,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "sum") == 0) return sum();
   if (strcmp(argv[1], "loop") == 0) return loop();
   if (strcmp(argv[1], "idle") == 0) return idle();
+  if (strcmp(argv[1], "leave") == 0) return miss(1);
+  if (strcmp(argv[1], "wait") == 0) return miss(0);
   return 2;
 }

@@ -1,0 +1,41 @@
+/* What libddl was built with, what this job has of it, and a greeting of every rank: the questions that people put to Horovod
+ * before their first job (rocm_built, cuda_built, mpi_enabled, ...).
+ *
+ *   ddlrun -np 2 check_ddl
+ *   ddlrun -np 2 --cpu-operations mpi check_ddl */
+#include <stdio.h>
+
+#include <ddl/ddl.h>
+
+static void say(int32_t yes, const char* if_yes, const char* if_no) {
+  printf("--%s\n", yes ? if_yes : if_no);
+}
+
+static void say_what_is_built(const ddl_context* context) {
+  say(ddl_rocm_built(), "libddl is compiled with ROCm support.", "libddl is NOT compiled with ROCm support.");
+  say(ddl_cuda_built(), "libddl is compiled with CUDA support.", "libddl is NOT compiled with CUDA support.");
+  say(ddl_mpi_enabled(), "MPI support is enabled.",
+      "MPI support is not enabled (--cpu-operations mpi enables it).");
+  say(ddl_mpi_built(), "libddl is compiled with MPI support.", "libddl is NOT compiled with MPI support.");
+  say(ddl_nccl_built(), "libddl is compiled with NCCL support.", "libddl is NOT compiled with NCCL support.");
+  if (ddl_mpi_enabled()) {
+    say(ddl_mpi_threads_supported(),
+        "MPI multi-threading is supported: you may use MPI beside libddl, from any thread.",
+        "MPI multi-threading is NOT supported: leave MPI to one thread at a time.");
+    printf("--The MPI is %s.\n", ddl_mpi_library());
+  }
+  printf("--Collectives are carried out by %s.\n", ddl_cpu_operations(context));
+  fflush(stdout);
+}
+
+int main(void) {
+  ddl_context* context = NULL;
+  if (ddl_init(NULL, &context) != DDL_OK) {
+    fprintf(stderr, "check_ddl: %s\n", ddl_last_error());
+    return 1;
+  }
+  if (ddl_rank(context) == 0) say_what_is_built(context);
+  printf("Hello, rank = %d, local_rank = %d, size = %d, local_size = %d\n", ddl_rank(context),
+         ddl_local_rank(context), ddl_size(context), ddl_local_size(context));
+  return ddl_finalize(context) == DDL_OK ? 0 : 1;
+}

@@ -1,0 +1,144 @@
+// Collectives by an MPI (--cpu-operations mpi): what the conformance suite does not see.
+#include <csignal>
+
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// The MPIs that libddl was built with, by the names of their modules' folders.
+std::vector<std::string> mpis() {
+  std::vector<std::string> names;
+#ifdef DDL_E2E_OPENMPI_MODULE
+  names.emplace_back("openmpi");
+#endif
+#ifdef DDL_E2E_MPICH_MODULE
+  names.emplace_back("mpich");
+#endif
+  return names;
+}
+
+/// kill_grace: seconds that ranks have to say what they saw, where ddlrun ends them.
+Command by_mpi(const std::string& mpi, int size, std::vector<std::string> words, int kill_grace = 1) {
+  words.insert(words.begin(), {"-np", std::to_string(size), "--oversubscribe", "--tag-output",
+                               "--cpu-operations", "mpi", "--kill-grace", std::to_string(kill_grace)});
+  Command command = ddlrun(words);
+  command.environment["DDL_MPI"] = mpi;
+  // What an MPI says of a broken connection is its affair.
+  command.environment["UCX_LOG_LEVEL"] = "fatal";
+  return command;
+}
+
+TEST_CASE("a program without MPI has its collectives carried out by one, in one context after the other",
+          "[mpi_operations]") {
+  for (const std::string& mpi : mpis()) {
+    CAPTURE(mpi);
+    const Scratch scratch;
+    Job job(scratch, by_mpi(mpi, 3, {program("ddl_program"), "sum"}));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    for (const std::string rank : {"0", "1", "2"})
+      CHECK_THAT(job.out(), Contains("[" + rank + "]<stdout>:round 1: ddl rank " + rank + " of 3"));
+    CHECK_THAT(job.out(), !Contains(" 1 wrong"));
+  }
+}
+
+TEST_CASE("a rank that dies in MPI is named by the others", "[mpi_operations]") {
+  for (const std::string& mpi : mpis()) {
+    for (const std::string fault : {"allreduce.in_round:1:20", "allreduce.before_publish:1:20"}) {
+      CAPTURE(mpi, fault);
+      const Scratch scratch;
+      Command command = by_mpi(mpi, 3, {program("ddl_program"), "loop"}, 60);
+      command.environment["DDL_FAULT"] = fault;
+      Job job(scratch, command);
+      CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
+      for (const std::string rank : {"0", "2"}) {
+        CHECK_THAT(job.out(), Contains("[" + rank + "]<stdout>:allreduce: peer lost: rank 1 on ") &&
+                                  Contains(" died during allreduce #"));
+      }
+      CHECK_THAT(job.err(), Contains("was killed by SIGKILL"));
+    }
+  }
+}
+
+TEST_CASE("a rank that has left, or does not come, is named by those who wait for it", "[mpi_operations]") {
+  for (const std::string& mpi : mpis()) {
+    for (const std::string way : {"leave", "wait"}) {
+      CAPTURE(mpi, way);
+      const Scratch scratch;
+      Command command = by_mpi(mpi, 3, {program("ddl_program"), way});
+      if (way == "wait") command.environment["DDL_TIMEOUT_SECONDS"] = "2";
+      Job job(scratch, command);
+      job.wait_for("<stdout>:allreduce: ", 2);
+      CHECK_THAT(job.out(), way == "leave" ? Contains("peer lost: rank 1 on ") && Contains("left the job")
+                                           : Contains("timeout: ") && Contains("not arrived: rank 1 on "));
+      REQUIRE(::kill(job.pid(), SIGTERM) == 0);
+      (void)job.wait_and_require_nothing_left();
+    }
+  }
+}
+
+TEST_CASE("a rank that is stopped while bytes move is a timeout", "[mpi_operations]") {
+  for (const std::string& mpi : mpis()) {
+    CAPTURE(mpi);
+    const Scratch scratch;
+    Command command = by_mpi(mpi, 3, {program("ddl_program"), "loop"}, 60);
+    command.environment["DDL_FAULT"] = "allreduce.in_round:1:20:stop";
+    command.environment["DDL_TIMEOUT_SECONDS"] = "1";
+    Job job(scratch, command);
+    // The survivors fail, and with them the job.
+    CHECK(job.wait_and_require_nothing_left() == 1);
+    for (const std::string rank : {"0", "2"})
+      CHECK_THAT(job.out(), Contains("[" + rank + "]<stdout>:allreduce: timeout: "));
+    CHECK_THAT(job.out(), Contains("MPI has not moved everything by then"));
+  }
+}
+
+TEST_CASE("a program's own MPI is used as it has initialised it, and goes on afterwards",
+          "[mpi_operations]") {
+  for (const std::string& mpi : mpis()) {
+    for (const std::string level : {"single", "funneled", "serialized", "multiple"}) {
+      CAPTURE(mpi, level);
+      const Scratch scratch;
+      // Whatever DDL_MPI would say: there is the program's.
+      Command command = by_mpi("", 2, {program("own_" + mpi + "_program"), level});
+      Job job(scratch, command);
+      CHECK(job.wait_and_require_nothing_left() == 0);
+      const bool any = level == "serialized" || level == "multiple";
+      for (const std::string rank : {"0", "1"}) {
+        CHECK_THAT(job.out(), Contains("rank " + rank + " of 2 over ") &&
+                                  Contains(": 2 ranks by mpi, 0 wrong sums, threads " +
+                                           std::string(level == "multiple" ? "1" : "0") + ", then 2 ranks"));
+        CHECK_THAT(job.out(), Contains("rank " + rank + ", another thread: " +
+                                       (any ? std::string("ok") : "unsupported this program has ")));
+        CHECK_THAT(job.out(), Contains("rank " + rank + ", at the end: 2 ranks by mpi, enabled 0"));
+      }
+    }
+  }
+}
+
+TEST_CASE("an MPI that cannot be had is an error before anything is summed", "[mpi_operations]") {
+  for (const std::string& mpi : mpis()) {
+    CAPTURE(mpi);
+    const Scratch scratch;
+    Job job(scratch, by_mpi("", 1, {program("own_" + mpi + "_program"), "finalized"}));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(job.out(), Contains("MPI has been finalised in this process"));
+  }
+  const Scratch scratch;
+  Job unknown(scratch, by_mpi("none-such", 2, {program("ddl_program"), "sum"}));
+  CHECK(unknown.wait_and_require_nothing_left() == 1);
+  CHECK_THAT(unknown.out(), Contains("none-such: ") && Contains("mpicc is in PATH"));
+
+  const std::string choose =
+      "[ $HOROVOD_RANK = 0 ] || export DDL_CPU_OPERATIONS=mpi; exec " + program("ddl_program") + " sum";
+  Job mixed(scratch, ddlrun({"-np", "2", "--oversubscribe", "sh", "-c", choose}));
+  CHECK(mixed.wait_and_require_nothing_left() == 1);
+  CHECK_THAT(mixed.out(),
+             Contains("DDL_CPU_OPERATIONS is mpi here and ddl on rank 0; it must be the same on all ranks"));
+}
+
+}  // namespace
+}  // namespace ddl::e2e
