@@ -1,19 +1,15 @@
 #include "cli/check_build/host_boxes.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "base/child_question.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cli/check_build/capability_json.h"
 #include "cli/check_build/capability_text.h"
 #include "cli/check_build/host_boxes_text.h"
 #include "cli/check_build/probe_tools.h"
+#include "cli/check_build/scratch_folder.h"
 #include "cli/error_report.h"
 #include "cli/report_text.h"
 #include "cli/this_process.h"
-#include "launcher/agent/node_resources.h"
 #include "launcher/output/output_files.h"
 #include "launcher/run_job.h"
 
@@ -21,30 +17,9 @@ namespace ddl::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t kMostAnswer = std::size_t{1} << 20;
 /// For hosts that take their time to answer, and the looks themselves.
 constexpr double kPatienceSeconds = 30;
-
-/// A folder that is gone in the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = launcher::tmp_directory() + "/ddlrun-check-build-XXXXXX";
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }  ///< "": it could not be made
-
- private:
-  std::string path_;
-};
 
 launcher::JobSpec one_rank_on_each(const Request& request, const std::string& folder) {
   launcher::JobSpec spec = request.job;

@@ -2,19 +2,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <system_error>
 
 #include "base/child_question.h"
 #include "cli/check_build/capability_json.h"
 #include "cli/check_build/probe.h"
+#include "cli/check_build/scratch_folder.h"
 #include "launcher/process/descendants.h"
 
 namespace ddl::cli {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -36,27 +31,6 @@ class Orphanage {
   const std::vector<launcher::ProcessId> bystanders_ = launcher::descendants_of(::getpid());
 };
 
-/// Where looks put their files, as TMPDIR: a job that is killed leaves some.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path(ignored_) / "ddlrun-check-build-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~Folder() {
-    if (!path_.empty()) fs::remove_all(path_, ignored_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  /// "": there is none to be had, which the looks then find out.
-  const std::string& path() const { return path_; }
-
- private:
-  std::error_code ignored_;
-  std::string path_;
-};
-
 Finding failed(const Error& error) {
   Finding finding;
   finding.detail = error.message();
@@ -74,7 +48,8 @@ Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
 }  // namespace
 
 std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::milliseconds patience) {
-  const Folder folder;  // goes when nobody is left who could write to it
+  // TMPDIR of the looks, as a job that is killed leaves files; goes when nobody is left who could write to it.
+  const ScratchFolder folder;
   const Orphanage orphanage;
   const Deadline deadline = Deadline::after(patience);
   std::vector<Result<ChildQuestion>> children;

@@ -2,7 +2,6 @@
 
 #include <sys/wait.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <utility>
 
@@ -11,13 +10,6 @@
 #include "cli/command_output.h"
 
 namespace ddl::cli {
-
-namespace {
-
-/// Within that of --check-build as a whole, so that the box says who was slow.
-constexpr std::chrono::seconds kCommandPatience{17};
-
-}  // namespace
 
 Finding works(std::string version, std::string file, std::string detail) {
   return {true, std::move(version), std::move(file), std::move(detail), {}};

@@ -1,6 +1,7 @@
 // What looks have in common.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace ddl::cli {
 
 Finding works(std::string version, std::string file, std::string detail = {});
 Finding fails(std::string detail, std::string remedy = {});
+
+/// For a command that a look runs: within that of --check-build as a whole, so that the box says who was slow.
+inline constexpr std::chrono::seconds kCommandPatience{17};
 
 /// "in PATH", or a finding that says it is not, with what to do.
 struct Command {

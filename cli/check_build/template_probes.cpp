@@ -1,10 +1,6 @@
 // Job scripts: what writes, checks and submits them.
 #include <unistd.h>
 
-#include <unistd.h>
-
-#include <chrono>
-
 #include "base/text.h"
 #include "cli/check_build/probe.h"
 #include "cli/check_build/probe_tools.h"
@@ -36,12 +32,11 @@ Finding look_at_script_templates() {
 }
 
 Finding look_at_slurm_probe() {
-  constexpr std::chrono::seconds kPatience{6};
   if (::access(slurm_probe_path().c_str(), X_OK) != 0) {
     return fails("there is no " + slurm_probe_path(),
                  "build ddlrun where libslurm is (Debian: libslurm-dev); without it scontrol is asked");
   }
-  const auto facts = ask_cluster(slurm_probe_path(), kPatience);
+  const auto facts = ask_cluster(slurm_probe_path(), kCommandPatience);
   if (!facts) return fails(facts.error().message(), "run it where Slurm is set up");
   return works(
       {}, slurm_probe_path(),

@@ -64,6 +64,9 @@ class Folder {
   std::string path_;
 };
 
+/// This build has a module for an MPI; one with a sanitizer has none.
+constexpr bool kHasMpi = DDL_MPI_MODULES > 0;
+
 struct Box {
   json fields;
   int exit_code = -1;
@@ -211,6 +214,7 @@ TEST_CASE("libddl's program that is there and fails is told in every box that it
     for (const char* key : {"libddl", "singleton", "host", "shared-memory", "pmix", "pmi", "pmix-server",
                             "pmi-server", "mpi", "local", "slurm-probe"}) {
       CAPTURE(script, key);
+      if (!kHasMpi && key == std::string("mpi")) continue;
       const Box found = box_by({own}, key);
       CHECK(found.exit_code == 1);
       CHECK_FALSE(found.works());
@@ -244,7 +248,9 @@ TEST_CASE("an MPI's module that is there and cannot be loaded is told") {
                      folder.path() + "/libddl_pmix.so");
   const Box found = box_of(ddlrun({"--check-build=mpi", "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
   CHECK(found.exit_code == 1);
-  CHECK_THAT(found.text("detail"), Catch::Contains("no module for MPI can be loaded (openmpi: "));
+  CHECK_THAT(found.text("detail"),
+             Catch::Contains(kHasMpi ? "no module for MPI can be loaded (openmpi: "
+                                     : "no MPI's compiler was there when this was built"));
 }
 
 TEST_CASE("a vendor's library that numbers GPUs and fails, crashes or is none is a reason") {
