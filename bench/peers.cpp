@@ -23,6 +23,7 @@ const Words kMpiNetwork = {"--mca", "oob_tcp_if_include", "10.77.0.0/24",
                            "--mca", "btl_tcp_if_include", "10.77.0.0/24"};
 const Words kMpiTcpOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp"};
 const Words kDdlNetwork = {"--network-interfaces", "eth0,ens3"};
+const Words kDdlsMpiNetwork = {"-x", "OMPI_MCA_btl_tcp_if_include=10.77.0.0/24"};
 
 // Ranks that wait must give the CPU away where others need it; mpirun sees that on one host only.
 const Words kMpiYields = {"--mca", "mpi_yield_when_idle", "1"};
@@ -35,7 +36,8 @@ struct Row {
   Launcher launcher;
   Where where = Where::kAnywhere;
   bool is_tuned = false;
-  const char* algorithm = nullptr;  ///< as DDL_ALGORITHM; such an entrant takes part only if it is named
+  std::string variable;  ///< that its ranks get, "NAME=value"; such an entrant takes part only if it is named
+  bool needs_mpi = false;  ///< ours does, for its collectives
 };
 
 // Ours with an algorithm between hosts other than the table's choice: what the table's crossovers are set by.
@@ -47,7 +49,19 @@ Row by_algorithm(const char* name, const char* algorithm) {
           "collective_ddl",
           Launcher::kDdlrun,
           Where::kHosts};
-  row.algorithm = algorithm;
+  row.variable = std::string("DDL_ALGORITHM=allreduce=") + algorithm;
+  return row;
+}
+
+Row by_mpi() {
+  Row row{{.name = "ddl-mpi",
+           .label = "libddl by Open MPI",
+           .why = "ours, told to hand its collectives to MPI; takes part only if it is named",
+           .is_ours = true},
+          "collective_ddl",
+          Launcher::kDdlrun};
+  row.variable = "DDL_CPU_OPERATIONS=mpi";
+  row.needs_mpi = true;
   return row;
 }
 
@@ -72,6 +86,7 @@ std::vector<Row> rows() {
       by_algorithm("ddl-units", "units"),
       by_algorithm("ddl-halving", "halving"),
       by_algorithm("ddl-ring", "ring"),
+      by_mpi(),
       {{.name = "openmpi",
         .label = "Open MPI",
         .why = "as most people run it; between hosts told the network"},
@@ -133,8 +148,8 @@ Words launcher_options(const Row& row, const Settings& settings) {
   const bool is_crowded = job.ranks > static_cast<int>(settings.cpus.size());
   Words options;
   if (job.hosts > 1) append(options, row.launcher == Launcher::kMpirun ? kMpiNetwork : kDdlNetwork);
-  if (row.algorithm != nullptr)
-    append(options, {"-x", std::string("DDL_ALGORITHM=allreduce=") + row.algorithm});
+  if (job.hosts > 1 && row.needs_mpi) append(options, kDdlsMpiNetwork);
+  if (!row.variable.empty()) append(options, {"-x", row.variable});
   if (!row.is_tuned) return options;
   if (is_crowded) append(options, kMpiYields);
   if (job.hosts == 1) return options;
@@ -144,7 +159,7 @@ Words launcher_options(const Row& row, const Settings& settings) {
 }
 
 bool is_wanted(const Row& row, const Words& wanted) {
-  if (wanted.empty()) return row.algorithm == nullptr;
+  if (wanted.empty()) return row.variable.empty();
   return std::find(wanted.begin(), wanted.end(), row.entrant.name) != wanted.end();
 }
 
@@ -191,6 +206,7 @@ std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Sett
     } else {
       set_on_one_host(row, work, site, settings);
     }
+    if (row.needs_mpi && !site.mpi_absent.empty()) row.entrant.absent = site.mpi_absent;
     entrants.push_back(std::move(row.entrant));
   }
   return entrants;
@@ -206,9 +222,9 @@ std::vector<std::string> peer_names(int hosts) {
 
 const std::vector<Pairing>& peer_pairings() {
   static const std::vector<Pairing> pairings = {
-      {"ddl", "openmpi"},      {"ddl", "openmpi-malloc"}, {"ddl", "gloo"},
-      {"ddl", "shared-limit"}, {"ddl", "tcp-limit"},      {"ddl", "ddl-tree"},
-      {"ddl", "ddl-units"},    {"ddl", "ddl-halving"},    {"ddl", "ddl-ring"}};
+      {"ddl", "openmpi"},   {"ddl", "openmpi-malloc"}, {"ddl", "gloo"},        {"ddl", "shared-limit"},
+      {"ddl", "tcp-limit"}, {"ddl", "ddl-tree"},       {"ddl", "ddl-units"},   {"ddl", "ddl-halving"},
+      {"ddl", "ddl-ring"},  {"ddl", "ddl-mpi"},        {"ddl-mpi", "openmpi"}, {"ddl-mpi", "openmpi-malloc"}};
   return pairings;
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("a size that is no whole number of elements is refused") {
 TEST_CASE("who does not take part is refused with the names of those who do") {
   const std::string nobody = refusal({.entrants = {"ddl", "nobody"}});
   CHECK(nobody.find("\"nobody\"") != std::string::npos);
-  CHECK(nobody.find("ddl, ddl-again, ddl-heap, openmpi") != std::string::npos);
+  CHECK(nobody.find("ddl, ddl-again, ddl-heap, ddl-mpi, openmpi") != std::string::npos);
   CHECK(refusal({.entrants = {""}}).find("\"\"") != std::string::npos);
   // Some take part on one host only, others on several.
   CHECK(refusal({.entrants = {"ddl-heap"}}).empty());
