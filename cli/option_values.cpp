@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "contract/cpu_operations.h"
 #include "contract/environment.h"
 
 namespace ddl::cli {
@@ -87,7 +88,7 @@ Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
 }
 
 Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text) {
-  if (text != "ddl" && text != "mpi") {
+  if (!contract::parse_cpu_operations(text)) {
     return refuse(quoted(text) + " is neither ddl (libddl itself) nor mpi (the site's MPI)");
   }
   return launcher::EnvironmentExport{contract::env::kCpuOperations, std::string(text)};

@@ -1,5 +1,6 @@
 /* probe-rank: one rank of a job that shows that libddl works here. Rank 0 prints how the ranks found each other, who carried
- * out their collectives, how many they are, and the sum of their ranks; exits with 0 if all of that is right. Started by ddlrun --check-build. */
+ * out their collectives, how many they are, and the sum of their ranks; exits with 0 if all of that is right. Started by
+ * ddlrun --check-build. */
 #include <stdio.h>
 
 #include "ddl/ddl.h"

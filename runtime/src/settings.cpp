@@ -62,7 +62,7 @@ Result<Settings> Settings::read(const Environment& environment) {
     settings.algorithms = *algorithms;
   }
   if (const auto text = environment(env::kCpuOperations); text && !text->empty()) {
-    const auto operations = parse_cpu_operations(*text);
+    const auto operations = contract::parse_cpu_operations(*text);
     if (!operations) return bad_value(env::kCpuOperations, *text, "expected ddl or mpi");
     settings.cpu_operations = *operations;
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "runtime/src/backend/cpu_operations.h"
+#include "contract/cpu_operations.h"
 #include "runtime/src/bootstrap/world_guard.h"
 #include "runtime/src/channel/exchange_wish.h"
 #include "runtime/src/collective/algorithm.h"
@@ -41,7 +41,7 @@ struct Settings {
   /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
   AlgorithmOverrides algorithms;
   /// DDL_CPU_OPERATIONS: who carries out collectives; the same on all ranks.
-  CpuOperations cpu_operations = CpuOperations::kDdl;
+  contract::CpuOperations cpu_operations = contract::CpuOperations::kDdl;
   /// DDL_MPI: the MPI to take, by its module's folder; empty = what fits the program and its launcher.
   std::string mpi;
   /// DDL_MPI_FINALIZE=0: an MPI that libddl has initialised is not finalised.

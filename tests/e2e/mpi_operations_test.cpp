@@ -69,7 +69,7 @@ TEST_CASE("a rank that has left, or does not come, is named by those who wait fo
       CAPTURE(mpi, way);
       const Scratch scratch;
       Command command = by_mpi(mpi, 3, {program("ddl_program"), way});
-      if (way == "wait") command.environment["DDL_TIMEOUT_SECONDS"] = "2";
+      if (way == "wait") command.environment["DDL_TIMEOUT_SECONDS"] = "3";
       Job job(scratch, command);
       job.wait_for("<stdout>:allreduce: ", 2);
       CHECK_THAT(job.out(), way == "leave" ? Contains("peer lost: rank 1 on ") && Contains("left the job")
@@ -86,7 +86,7 @@ TEST_CASE("a rank that is stopped while bytes move is a timeout", "[mpi_operatio
     const Scratch scratch;
     Command command = by_mpi(mpi, 3, {program("ddl_program"), "loop"}, 60);
     command.environment["DDL_FAULT"] = "allreduce.in_round:1:20:stop";
-    command.environment["DDL_TIMEOUT_SECONDS"] = "1";
+    command.environment["DDL_TIMEOUT_SECONDS"] = "3";
     Job job(scratch, command);
     // The survivors fail, and with them the job.
     CHECK(job.wait_and_require_nothing_left() == 1);
@@ -138,6 +138,20 @@ TEST_CASE("an MPI that cannot be had is an error before anything is summed", "[m
   CHECK(mixed.wait_and_require_nothing_left() == 1);
   CHECK_THAT(mixed.out(),
              Contains("DDL_CPU_OPERATIONS is mpi here and ddl on rank 0; it must be the same on all ranks"));
+}
+
+TEST_CASE("ranks whose steps of MPI would be of different lengths are told", "[mpi_operations]") {
+  for (const std::string& mpi : mpis()) {
+    CAPTURE(mpi);
+    const Scratch scratch;
+    const std::string choose =
+        "[ $HOROVOD_RANK = 0 ] || export DDL_STAGING_BYTES=64; exec " + program("ddl_program") + " sum";
+    Job mixed(scratch, by_mpi(mpi, 2, {"sh", "-c", choose}));
+    CHECK(mixed.wait_and_require_nothing_left() == 1);
+    CHECK_THAT(mixed.out(),
+               Contains("DDL_CPU_OPERATIONS is mpi here and mpi with DDL_STAGING_BYTES=64 on rank 1") ||
+                   Contains("DDL_CPU_OPERATIONS is mpi with DDL_STAGING_BYTES=64 here and mpi on rank 0"));
+  }
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK_FALSE(defaults->allow_singleton);
   CHECK_FALSE(defaults->pmix_promised);
   CHECK_FALSE(defaults->several_started);
-  CHECK(defaults->cpu_operations == CpuOperations::kDdl);
+  CHECK(defaults->cpu_operations == ddl::contract::CpuOperations::kDdl);
   CHECK(defaults->mpi.empty());
   CHECK(defaults->finalizes_mpi);
 
@@ -162,7 +162,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK(given->job_key_fd == 3);
   CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);
-  CHECK(given->cpu_operations == CpuOperations::kMpi);
+  CHECK(given->cpu_operations == ddl::contract::CpuOperations::kMpi);
   CHECK(given->mpi == "mpich");
   CHECK_FALSE(given->finalizes_mpi);
   CHECK(given->timeout_seconds == 2.5);

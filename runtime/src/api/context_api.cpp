@@ -116,7 +116,7 @@ const char* ddl_bootstrap_name(const ddl_context* context) {
   return context == nullptr ? "" : context->context->bootstrap_name();
 }
 const char* ddl_cpu_operations(const ddl_context* context) {
-  return context == nullptr ? "" : context->context->operations_name();
+  return context == nullptr ? "" : ddl::contract::cpu_operations_name(context->context->operations());
 }
 
 int32_t ddl_mpi_enabled(void) { return process_mpi.load() != nullptr ? 1 : 0; }

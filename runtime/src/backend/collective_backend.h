@@ -4,6 +4,7 @@
 // (channel/abort.h) whenever it waits, and tells it of what it finds out.
 #pragma once
 
+#include "contract/cpu_operations.h"
 #include "runtime/src/channel/channel.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/failure.h"
@@ -18,8 +19,7 @@ class CollectiveBackend {
   CollectiveBackend(const CollectiveBackend&) = delete;
   CollectiveBackend& operator=(const CollectiveBackend&) = delete;
 
-  /// "ddl" or "mpi", as DDL_CPU_OPERATIONS names it. Static storage.
-  virtual const char* name() const = 0;
+  virtual contract::CpuOperations operations() const = 0;
   /// One collective or transfer, whose arguments have been checked. Before any receive buffer is written, all ranks have
   /// called the same; otherwise DDL_ERROR_MISMATCH on all.
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;

@@ -1,7 +1,6 @@
 #include "runtime/src/bootstrap/singleton.h"
 
-#include <map>
-
+#include "runtime/src/bootstrap/put_values.h"
 #include "runtime/src/host_name.h"
 
 namespace ddl::runtime {
@@ -18,24 +17,19 @@ class SingletonBootstrap final : public Bootstrap {
   const Membership& membership() const override { return membership_; }
 
   Status put(std::string_view key, std::string_view value) override {
-    values_.insert_or_assign(std::string(key), std::string(value));
+    values_.put(key, value);
     return {};
   }
   Status fence(Deadline) override { return {}; }
   Result<std::string> get(int rank, std::string_view key, Deadline) override {
-    const auto found = values_.find(key);
-    if (rank != 0 || found == values_.end()) {
-      return fail(ErrorCode::kNotFound,
-                  "rank " + std::to_string(rank) + " put nothing under " + std::string(key));
-    }
-    return found->second;
+    return values_.get(rank, key);
   }
   void tell_launcher(int) override {}
   Status leave() override { return {}; }
 
  private:
   Membership membership_;
-  std::map<std::string, std::string, std::less<>> values_;
+  PutValues values_;
 };
 
 }  // namespace

@@ -64,7 +64,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     case CallKind::kAlltoallv: {
       const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
       return alltoallv(
-          request, ranks, own, channel_.members()[static_cast<std::size_t>(channel_.index())].host,
+          request, ranks, own, channel_.self().host,
           [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
               std::byte* recv) { return move(part, blocks, element, send, recv, deadline); },
           [&] { return channel_.call().number; });

@@ -16,8 +16,11 @@ class CanonicalReduction {
   /// layout outlives this.
   CanonicalReduction(const Reduction& reduction, const HostLayout& layout);
 
-  /// inputs: count elements of every rank of the layout, by rank. out overlaps none of them.
+  /// inputs: count elements of every rank of the layout, by rank. out may be that of a rank that may_write_over(), and
+  /// overlaps no other.
   void reduce(std::span<const std::byte* const> inputs, std::byte* out, std::size_t count);
+
+  bool may_write_over(int rank) const { return layout_.host_count() > 1 || rank < 2; }
 
  private:
   Reduction reduction_;

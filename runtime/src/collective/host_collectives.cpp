@@ -230,7 +230,7 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
     }
     case CallKind::kAlltoallv:
       return alltoallv(
-          request, ranks, channel.index(), channel.members()[static_cast<std::size_t>(channel.index())].host,
+          request, ranks, channel.index(), channel.self().host,
           [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
               std::byte* recv) { return move_blocks(channel, part, blocks, element, send, recv, deadline); },
           [&] { return channel.call().number; });

@@ -33,7 +33,7 @@ class Context {
   const char* bootstrap_name() const { return world_->bootstrap().name(); }
   /// Null unless MPI carries out the collectives.
   const std::shared_ptr<MpiWorld>& mpi() const { return mpi_; }
-  const char* operations_name() const { return world_->backend().name(); }
+  contract::CpuOperations operations() const { return world_->backend().operations(); }
 
   /// A process set by its number, kept alive by who holds it; null if this rank has none of that number.
   std::shared_ptr<ProcessSet> set(std::uint64_t id) const;

@@ -6,10 +6,10 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "contract/environment.h"
 #include "runtime/src/backend/host/host_backend.h"
 #include "runtime/src/backend/mpi/mpi_backend.h"
 #include "runtime/src/backend/mpi/mpi_module.h"
+#include "runtime/src/backend/operations_agreement.h"
 #include "runtime/src/collective/host_steps.h"
 #include "runtime/src/context/segment_wish.h"
 
@@ -44,41 +44,17 @@ std::vector<int> further_hosts(const HostLayout& layout) {
   return hosts;
 }
 
-constexpr char kOperationsKey[] = "ddl.operations";
-
-/// Puts what the others need, then waits for everybody: one fence for both transports. operations: who is to carry out the
-/// collectives; null where that is known.
-Status meet(Bootstrap& bootstrap, Transport& within_host, LinkTransport* between_hosts,
-            const SegmentWish& wish, const char* operations, FaultInjector& fault) {
+/// Puts what the others need, then waits for everybody: one fence for all of it.
+Status meet(const SetSurroundings& around, Bootstrap& bootstrap, Transport& within_host,
+            LinkTransport* between_hosts, const SegmentWish& wish) {
   Status offered = within_host.offer(bootstrap, wish);
-  if (offered && operations != nullptr) offered = bootstrap.put(kOperationsKey, operations);
+  // Sets of the job's ranks have the job's way.
+  if (offered && around.watches_deaths) offered = put_operations(bootstrap, around.settings);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
-  fault.pass(FaultPoint::kBeforeFence);
+  around.fault.pass(FaultPoint::kBeforeFence);
   DDL_TRY(bootstrap.fence(Deadline::never()));
   return offered;
 }
-
-/// After the fence before which all have put theirs.
-Status check_same_operations(Bootstrap& bootstrap, CpuOperations own) {
-  for (int rank = 0; rank < bootstrap.membership().size; ++rank) {
-    const auto theirs = bootstrap.get(rank, kOperationsKey, Deadline::never());
-    if (!theirs) return fail(theirs.error());
-    if (*theirs == cpu_operations_name(own)) continue;
-    return fail(ErrorCode::kInvalidArgument, std::string(contract::env::kCpuOperations) + " is " +
-                                                 cpu_operations_name(own) + " here and " + *theirs +
-                                                 " on rank " + std::to_string(rank) +
-                                                 "; it must be the same on all ranks");
-  }
-  return {};
-}
-
-MpiLimits limits_of(const Settings& settings) {
-  if (!settings.staging_bytes) return {};
-  return {*settings.staging_bytes, *settings.staging_bytes};
-}
-
-/// MPI takes tags up to 32767 at least.
-int tag_of(std::uint32_t generation) { return static_cast<int>(generation & 0x7FFF); }
 
 }  // namespace
 
@@ -94,10 +70,8 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(SetSurroundings around,
     between_hosts = around.transports.between_hosts(membership, around.fault);
   }
   DDL_TRY(within_host->is_usable(membership));
-  DDL_TRY(meet(*bootstrap, *within_host, between_hosts.get(),
-               wish_of(around.settings, membership, around.heap == nullptr, first_sequence),
-               around.watches_deaths ? cpu_operations_name(around.settings.cpu_operations) : nullptr,
-               around.fault));
+  DDL_TRY(meet(around, *bootstrap, *within_host, between_hosts.get(),
+               wish_of(around.settings, membership, around.heap == nullptr, first_sequence)));
   auto group = within_host->connect(*bootstrap, limit);
   if (!group) return fail(std::move(group.error()));
   // Sentences name ranks of the job.
@@ -239,18 +213,18 @@ void ProcessSet::make_pairs() {
 }
 
 Status ProcessSet::make_backend() {
-  if (around_.settings.cpu_operations == CpuOperations::kDdl) {
+  if (around_.settings.cpu_operations == contract::CpuOperations::kDdl) {
     backend_ = std::make_unique<HostBackend>(channel_, cluster_.get(), *pairs_, around_.settings.algorithms);
     return {};
   }
   if (!around_.mpi) {
-    DDL_TRY(check_same_operations(*bootstrap_, around_.settings.cpu_operations));
+    DDL_TRY(check_same_operations(*bootstrap_, around_.settings));
     auto world = join_mpi(around_.settings, MpiRankPlace{rank(), size()});
     if (!world) return fail(std::move(world.error().during("collectives by MPI")));
     around_.mpi = *std::move(world);
     if (!around_.settings.finalizes_mpi) around_.mpi->abandon();
   }
-  auto communicator = around_.mpi->communicator(job_ranks_, tag_of(membership().generation));
+  auto communicator = around_.mpi->communicator(job_ranks_, membership().generation);
   if (!communicator) return fail(std::move(communicator.error().during("collectives by MPI")));
   const auto who_is = [this](int rank) {
     const HostLayout& layout = membership().layout;
@@ -264,7 +238,7 @@ Status ProcessSet::make_backend() {
   backend_ = std::make_unique<MpiBackend>(
       MpiPlace{channel_, abort_, membership().layout, job_ranks_, rank(),
                WaitPolicy::for_group(channel_.size(), group_.cpus, around_.settings.spin),
-               limits_of(around_.settings), who_is, who_left, around_.mpi},
+               MpiLimits::of(around_.settings.staging_bytes), who_is, who_left, around_.mpi},
       *std::move(communicator));
   return {};
 }

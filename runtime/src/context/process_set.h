@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
-#include "runtime/src/backend/mpi/communicator.h"
+#include "runtime/src/backend/mpi/mpi_world.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/channel/channel.h"
 #include "runtime/src/cluster/cluster.h"

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/bootstrap/put_values.h"
 
 namespace ddl::runtime {
 
@@ -31,13 +31,11 @@ class SetBootstrap final : public Bootstrap {
   Status leave() override { return {}; }
 
  private:
-  using Values = std::map<std::string, std::string>;
-
   Membership membership_;
   std::vector<int> parent_ranks_;
   GatherTexts gather_;
-  Values own_;
-  std::vector<Values> all_;  ///< of the set's ranks
+  PutValues own_;
+  std::vector<PutValues> all_;  ///< of the set's ranks
 };
 
 }  // namespace ddl::runtime

@@ -14,8 +14,7 @@ class HostBackend final : public CollectiveBackend {
   HostBackend(Channel& channel, Cluster* cluster, Pairs& pairs, const AlgorithmOverrides& algorithms)
       : channel_(channel), cluster_(cluster), pairs_(pairs), algorithms_(algorithms) {}
 
-  static constexpr char kName[] = "ddl";
-  const char* name() const override { return kName; }
+  contract::CpuOperations operations() const override { return contract::CpuOperations::kDdl; }
   Outcome run(const Request& request, CallDeadline deadline) override;
 
  private:

@@ -4,38 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "base/error.h"
+#include "runtime/src/backend/mpi/mpi_move.h"
 
 namespace ddl::runtime {
-
-/// A step in which bytes move between all ranks.
-struct MpiMove {
-  enum class Kind : std::uint8_t { kBroadcast, kAllgather, kGather, kScatter, kAlltoall };
-
-  /// A rank's blocks in one buffer, by rank: how long each is, and where it begins. Bytes.
-  struct Blocks {
-    std::vector<int> bytes;
-    std::vector<int> offsets;
-  };
-
-  Kind kind = Kind::kBroadcast;
-  int root = 0;
-  /// All blocks are as long as the first, and one after the other.
-  bool is_even = false;
-  /// This rank's own part stays where it is: in its place of recv, of a scatter's root in that of send.
-  bool is_in_place = false;
-  const std::byte* send = nullptr;
-  std::byte* recv = nullptr;
-  /// Of a broadcast or an allgather: one block. Of a gather likewise; of a scatter or an alltoall: one for each rank.
-  Blocks sends;
-  /// Of a broadcast or a scatter: one block. Of an allgather, a gather or an alltoall: one of each rank.
-  Blocks receives;
-};
 
 /// One operation at a time; what it is given stays as it is until is_done() says so. Functions may be called by one thread
 /// at a time, different communicators by different threads if allows_call().
@@ -59,28 +33,6 @@ class Communicator {
   virtual Result<bool> is_done() = 0;
   /// Moves what has ended for this rank, and not for others: some MPIs do so only while they are called.
   virtual Status progress() = 0;
-};
-
-/// The MPI of this process, in which every rank of the job is.
-class MpiWorld {
- public:
-  MpiWorld() = default;
-  virtual ~MpiWorld() = default;
-  MpiWorld(const MpiWorld&) = delete;
-  MpiWorld& operator=(const MpiWorld&) = delete;
-
-  /// This process's place in the job.
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  /// Of these ranks of the job, in their order. Collective over them; tag tells apart sets that are made at the same time.
-  /// Blocks until all of them have come.
-  virtual Result<std::unique_ptr<Communicator>> communicator(const std::vector<int>& job_ranks, int tag) = 0;
-  /// Whether several threads may call MPI at once.
-  virtual bool takes_threads() const = 0;
-  /// "Open MPI v4.1.4".
-  virtual const std::string& library() const = 0;
-  /// Something is under way that will not end: MPI must not be finalised by us any more.
-  virtual void abandon() = 0;
 };
 
 }  // namespace ddl::runtime

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "contract/version.h"
-#include "runtime/src/backend/mpi/communicator.h"
+#include "runtime/src/backend/mpi/mpi_world.h"
 
 namespace ddl::runtime {
 
@@ -20,9 +20,9 @@ struct MpiRankPlace {
   int size = 1;
 };
 
-/// Initialises MPI unless the program has, and stores its world, or the error, in *result. place: as the job's
-/// bootstrap says, with which MPI's size must agree; null: as MPI has it. Returns 1; 0 without storing anything if the module was built for another interface or
-/// version of libddl. Collective over the job.
+/// Initialises MPI unless the program has, and stores its world, or the error, in *result. place: as the job's bootstrap
+/// says, with which MPI's size must agree; null: as MPI has it. Returns 1; 0 without storing anything if the module was built
+/// for another interface or version of libddl. Collective over the job.
 using MpiFactory = int (*)(std::uint32_t interface, const char* version, const MpiRankPlace* place,
                            Result<std::unique_ptr<MpiWorld>>* result);
 

@@ -9,6 +9,7 @@
 #include "runtime/src/collective/element.h"
 
 namespace ddl::runtime {
+
 Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (const auto allowed = steps_.allows_call(); !allowed)
     return failed(DDL_ERROR_UNSUPPORTED, allowed.error().message());
@@ -36,9 +37,8 @@ Outcome MpiBackend::agree(const Call& call, CallDeadline deadline) {
 }
 
 Outcome MpiBackend::tell_mismatch(const Call& call) {
-  const Member& self = place().channel.members()[static_cast<std::size_t>(place().channel.index())];
   MpiBuffers& buffers = steps_.buffers();
-  buffers.own_stamp = {self.rank, 0, HostField::of(self.host), call};
+  buffers.own_stamp = steps_.stamp_of(call);
   buffers.stamps.resize(static_cast<std::size_t>(steps_.ranks()));
   const BlockMove blocks = BlockMove::allgather(steps_.ranks(), sizeof(CallStamp));
   auto told = move_blocks(steps_, {blocks, 1, reinterpret_cast<const std::byte*>(&buffers.own_stamp),
@@ -61,8 +61,7 @@ Outcome MpiBackend::tell_mismatch(const Call& call) {
 Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadline) {
   const Channel& channel = place().channel;
   return alltoallv(
-      request, steps_.ranks(), place().rank,
-      channel.members()[static_cast<std::size_t>(channel.index())].host,
+      request, steps_.ranks(), place().rank, channel.self().host,
       [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
           std::byte* recv) -> Outcome {
         if (auto agreed = agree(part.call, deadline); !agreed) return agreed;
@@ -78,9 +77,8 @@ Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
   call.number = ++transfers_[request.peer];
   Channel& channel = place().channel;
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
-  const Member& self = channel.members()[static_cast<std::size_t>(channel.index())];
   MpiBuffers& buffers = steps_.buffers();
-  buffers.own_stamp = {self.rank, 0, HostField::of(self.host), call};
+  buffers.own_stamp = steps_.stamp_of(call);
   buffers.stamps.resize(1);
   auto compared = steps_.exchange(request.peer, std::as_bytes(std::span(&buffers.own_stamp, 1)),
                                   std::as_writable_bytes(std::span(buffers.stamps)), true);

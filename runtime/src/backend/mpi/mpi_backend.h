@@ -26,8 +26,7 @@ class MpiBackend final : public CollectiveBackend {
   MpiBackend(MpiPlace place, std::unique_ptr<Communicator> communicator)
       : steps_(std::move(place), std::move(communicator)) {}
 
-  static constexpr char kName[] = "mpi";
-  const char* name() const override { return kName; }
+  contract::CpuOperations operations() const override { return contract::CpuOperations::kMpi; }
   Outcome run(const Request& request, CallDeadline deadline) override;
 
  private:

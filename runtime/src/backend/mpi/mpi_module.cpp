@@ -1,7 +1,6 @@
 #include "runtime/src/backend/mpi/mpi_module.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <array>
 #include <string>

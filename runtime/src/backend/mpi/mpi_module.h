@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/src/backend/mpi/communicator.h"
 #include "runtime/src/backend/mpi/module_interface.h"
 #include "runtime/src/settings.h"
 

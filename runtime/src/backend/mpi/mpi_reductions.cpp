@@ -13,6 +13,8 @@ namespace {
 
 /// Inputs of all ranks together up to so many bytes go to everybody: one step instead of two.
 constexpr std::size_t kMostGathered = std::size_t{32} << 10;
+/// Slices from so many bytes on are not copied by MPI from a rank to itself.
+constexpr std::size_t kLeastKept = std::size_t{32} << 10;
 
 class MpiReduction {
  public:
@@ -62,6 +64,8 @@ class MpiReduction {
   int own() const { return steps_.place().rank; }
   std::uint64_t piece_bytes() const { return steps_.place().limits.piece_bytes; }
   int size() const { return static_cast<int>(ranks_); }
+  /// The own input can be read where it is, although the result may be written over it.
+  bool keeps_own() const { return request_.send != request_.recv || tree_.may_write_over(own()); }
   bool receives() const { return request_.call.kind != CallKind::kReduce || request_.call.root == own(); }
   MpiBuffers& buffers() { return steps_.buffers(); }
 
@@ -95,14 +99,15 @@ class MpiReduction {
     return {};
   }
 
-  /// Gives every rank its range of this rank's input, and puts aside what all have for this one.
+  /// Gives every rank its range of this rank's input, and puts aside what all have for this one. may_keep, the same on all
+  /// ranks: this rank's own part need not be put aside.
   template <class RangeFor>
-  Outcome spread(RangeFor range_for) {
+  Outcome spread(RangeFor range_for, bool may_keep = false) {
     MpiMove step;
     step.kind = MpiMove::Kind::kAlltoall;
     const std::size_t own_bytes = range_for(own()).count * element_;
     buffers().recv.resize(ranks_ * own_bytes);
-    step.is_even = true;
+    step.is_even = !may_keep;
     const ElementRange first = range_for(0);
     for (int rank = 0; rank < size(); ++rank) {
       const ElementRange range = range_for(rank);
@@ -113,26 +118,36 @@ class MpiReduction {
       step.receives.bytes.push_back(static_cast<int>(own_bytes));
       step.receives.offsets.push_back(rank * static_cast<int>(own_bytes));
     }
+    if (may_keep && keeps_own()) {
+      const auto index = static_cast<std::size_t>(own());
+      step.sends.bytes[index] = step.receives.bytes[index] = 0;
+    }
     step.send = request_.send + first.first * element_;
     step.recv = buffers().recv.data();
     return steps_.move(std::move(step));
   }
 
   Outcome slices(const ElementRange& part) {
-    const auto slice = [&](int rank) { return even_part(part.count, rank, size()); };
-    auto moved = spread([&](int rank) -> ElementRange {
-      return {part.first + slice(rank).first, slice(rank).count};
-    });
+    const auto slice = [&](int rank) -> ElementRange {
+      const ElementRange range = even_part(part.count, rank, size());
+      return {part.first + range.first, range.count};
+    };
+    const bool may_keep = part.count / ranks_ * element_ >= kLeastKept;
+    auto moved = spread(slice, may_keep);
     if (!moved) return moved;
     const ElementRange mine = slice(own());
-    buffers().result.resize(mine.count * element_);
-    tree_.reduce(inputs_of(mine.count), buffers().result.data(), mine.count);
+    auto inputs = inputs_of(mine.count);
+    if (may_keep && keeps_own())
+      inputs[static_cast<std::size_t>(own())] = request_.send + mine.first * element_;
+    // In its place, if all of the result comes here.
+    if (!receives()) buffers().result.resize(mine.count * element_);
+    std::byte* const result = receives() ? request_.recv + mine.first * element_ : buffers().result.data();
+    tree_.reduce(inputs, result, mine.count);
     std::vector<std::uint64_t> counts;
     for (int rank = 0; rank < size(); ++rank) counts.push_back(slice(rank).count);
     BlockMove blocks = BlockMove::allgatherv(counts);
     if (request_.call.kind == CallKind::kReduce) blocks.only_to(request_.call.root);
-    return move_blocks(steps_,
-                       {blocks, element_, buffers().result.data(), request_.recv + part.first * element_});
+    return move_blocks(steps_, {blocks, element_, result, request_.recv + part.first * element_});
   }
 
   MpiSteps& steps_;

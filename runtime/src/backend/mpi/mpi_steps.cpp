@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <array>
@@ -18,12 +17,14 @@ using std::chrono::nanoseconds;
 
 /// Looks at what is awaited between two at everything else.
 constexpr int kLooks = 16;
-/// Who waits sleeps for a share of the time that it has waited, so it goes on later by no more than that.
+/// Who waits sleeps for a share of the time that it has waited, so it goes on later by no more than that; at first for longer:
+/// with many threads that sleep for microseconds only, Linux 6.18 kept everybody else from running, for seconds. (The kernel
+/// adds 50 us to each nap.)
 constexpr int kShareOfWaited = 16;
-constexpr nanoseconds kShortestNap = std::chrono::microseconds(5);
+constexpr nanoseconds kShortestNap = std::chrono::microseconds(50);
 constexpr nanoseconds kLongestNap = std::chrono::milliseconds(1);
 /// Bytes that are on their way move only while MPI is called, so who waits for them sleeps less.
-constexpr nanoseconds kLongestNapOnTheWay = std::chrono::microseconds(50);
+constexpr nanoseconds kLongestNapOnTheWay = std::chrono::microseconds(500);
 /// What a rank has sent before it left has arrived by then.
 constexpr std::chrono::seconds kUnderWay{2};
 /// A connection of MPI's that breaks may be a rank's death, which is noticed within this time.
@@ -39,11 +40,6 @@ class Nap {
         yields_(policy.yields),
         longest_(on_the_way ? kLongestNapOnTheWay : kLongestNap),
         began_(Deadline::Clock::now()) {}
-  ~Nap() {
-    if (slack_ > 0) (void)::prctl(PR_SET_TIMERSLACK, slack_);
-  }
-  Nap(const Nap&) = delete;
-  Nap& operator=(const Nap&) = delete;
 
   void take() {
     const nanoseconds waited = Deadline::Clock::now() - began_;
@@ -53,11 +49,6 @@ class Nap {
       (void)::sched_yield();
       return;
     }
-    // Otherwise the kernel makes a nap longer by 50 us.
-    if (slack_ == 0) {
-      slack_ = ::prctl(PR_GET_TIMERSLACK);
-      (void)::prctl(PR_SET_TIMERSLACK, 1);
-    }
     std::this_thread::sleep_for(std::clamp(waited / kShareOfWaited, kShortestNap, longest_));
   }
 
@@ -66,7 +57,6 @@ class Nap {
   int yields_;
   nanoseconds longest_;
   Deadline::Clock::time_point began_;
-  int slack_ = 0;  ///< the thread's own, in ns, once it has been changed
 };
 
 /// The ranks of this host that wait for this one wait for others in truth.

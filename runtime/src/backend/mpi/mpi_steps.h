@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/src/backend/mpi/communicator.h"
 #include "runtime/src/backend/mpi/mpi_buffers.h"
+#include "runtime/src/backend/mpi/mpi_world.h"
 #include "runtime/src/bootstrap/host_layout.h"
 #include "runtime/src/channel/abort.h"
 #include "runtime/src/channel/channel.h"
@@ -25,6 +25,11 @@ struct MpiLimits {
   std::uint64_t step_bytes = std::uint64_t{512} << 20;
   /// Of a rank's buffer, where it goes through memory that is put aside.
   std::uint64_t piece_bytes = std::uint64_t{16} << 20;
+
+  /// wanted: for both, as DDL_STAGING_BYTES says it.
+  static MpiLimits of(std::optional<std::size_t> wanted) {
+    return wanted ? MpiLimits{*wanted, *wanted} : MpiLimits{};
+  }
 };
 
 /// Where a rank stands, for all calls. What it refers to outlives the backend.
@@ -60,6 +65,8 @@ class MpiSteps {
   const MpiPlace& place() const { return place_; }
   int ranks() const { return place_.layout.rank_count(); }
   MpiBuffers& buffers() { return *buffers_; }
+  /// What this rank shows to others of a call.
+  CallStamp stamp_of(const Call& call) const { return {self().rank, 0, HostField::of(self().host), call}; }
   /// Whether this thread may make steps.
   Status allows_call() const { return communicator_->allows_call(); }
 
@@ -88,9 +95,7 @@ class MpiSteps {
   Failure give_up(const MpiAwaited& awaited);
   Failure broken(const Error& error);
   Failure aborted();
-  const Member& self() const {
-    return place_.channel.members()[static_cast<std::size_t>(place_.channel.index())];
-  }
+  const Member& self() const { return place_.channel.self(); }
 
   MpiPlace place_;
   std::unique_ptr<Communicator> communicator_;

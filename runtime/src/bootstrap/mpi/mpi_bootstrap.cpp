@@ -6,17 +6,16 @@
 #include <thread>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "contract/environment.h"
 #include "runtime/src/backend/mpi/mpi_module.h"
+#include "runtime/src/bootstrap/put_values.h"
 #include "runtime/src/host_name.h"
 
 namespace ddl::runtime {
 namespace {
 
 /// MPI has no way to sleep until something comes.
-constexpr std::chrono::microseconds kNap{20};
+constexpr std::chrono::microseconds kNap{100};
 
 class MpiBootstrap final : public Bootstrap {
  public:
@@ -29,68 +28,66 @@ class MpiBootstrap final : public Bootstrap {
   const Membership& membership() const override { return membership_; }
 
   Status put(std::string_view key, std::string_view value) override {
-    own_.insert_or_assign(std::string(key), std::string(value));
+    own_.put(key, value);
     return {};
   }
 
   /// Everybody gets what all have put since the last time.
   Status fence(Deadline deadline) override {
-    const std::string text =
-        nlohmann::json(own_).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    const std::uint64_t length = text.size();
-    std::vector<std::uint64_t> lengths(all_.size());
-    DDL_TRY(gather(&length, lengths.data(), sizeof length, deadline));
-    const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
-    if (longest > kMostText) return fail(ErrorCode::kProtocol, "a rank has put more than 1 MiB");
-    std::string padded = text, texts(longest * all_.size(), '\0');
-    padded.resize(longest);
-    DDL_TRY(gather(padded.data(), texts.data(), longest, deadline));
+    std::string text = own_.text();
     own_.clear();
-    for (std::size_t rank = 0; rank < all_.size(); ++rank) {
-      const std::string_view theirs = std::string_view(texts).substr(rank * longest, lengths[rank]);
-      const auto json = nlohmann::json::parse(theirs, nullptr, /*allow_exceptions=*/false);
-      if (!json.is_object()) return fail(ErrorCode::kProtocol, "a rank has put something that is not JSON");
-      for (const auto& [key, value] : json.items()) {
-        if (!value.is_string()) return fail(ErrorCode::kProtocol, "a rank has put something under " + key);
-        all_[rank].insert_or_assign(key, value.get<std::string>());
-      }
-    }
+    auto lengths = gather<std::uint64_t>({text.size()}, deadline);
+    if (!lengths) return fail(std::move(lengths.error()));
+    const std::uint64_t longest = *std::max_element(lengths->begin(), lengths->end());
+    if (longest > kMostText) return fail(ErrorCode::kProtocol, "a rank has put more than 1 MiB");
+    text.resize(longest);
+    const auto texts = gather<char>({text.begin(), text.end()}, deadline);
+    if (!texts) return fail(texts.error());
+    for (std::size_t rank = 0; rank < all_.size(); ++rank)
+      DDL_TRY(all_[rank].add({texts->data() + rank * longest, (*lengths)[rank]}));
     return {};
   }
 
   Result<std::string> get(int rank, std::string_view key, Deadline) override {
-    const auto& values = all_[static_cast<std::size_t>(rank)];
-    const auto found = values.find(std::string(key));
-    if (found == values.end())
-      return fail(ErrorCode::kNotFound,
-                  "rank " + std::to_string(rank) + " put nothing under " + std::string(key));
-    return found->second;
+    return all_[static_cast<std::size_t>(rank)].get(rank, key);
   }
 
   void tell_launcher(int) override {}
   Status leave() override { return {}; }
 
  private:
-  using Values = std::map<std::string, std::string>;
   static constexpr std::uint64_t kMostText = std::uint64_t{1} << 20;
 
-  Status gather(const void* own, void* all, std::uint64_t bytes, Deadline deadline) {
+  /// Every rank's, by rank; all give as many.
+  template <class T>
+  Result<std::vector<T>> gather(std::vector<T> own, Deadline deadline) {
+    struct Gathering {
+      std::vector<T> own, all;
+    };
+    auto gathering = std::make_unique<Gathering>(Gathering{std::move(own), {}});
+    gathering->all.resize(gathering->own.size() * all_.size());
     MpiMove step;
     step.kind = MpiMove::Kind::kAllgather;
     step.is_even = true;
-    step.send = static_cast<const std::byte*>(own);
-    step.recv = static_cast<std::byte*>(all);
-    step.sends = step.receives = {{static_cast<int>(bytes)}, {0}};
+    step.send = reinterpret_cast<const std::byte*>(gathering->own.data());
+    step.recv = reinterpret_cast<std::byte*>(gathering->all.data());
+    step.sends = step.receives = {{static_cast<int>(gathering->own.size() * sizeof(T))}, {0}};
     DDL_TRY(communicator_->start(std::move(step)));
+    const Status moved = finish(deadline);
+    if (moved) return std::move(gathering->all);
+    // MPI may still write to it.
+    world_->abandon();
+    (void)gathering.release();
+    return fail(moved.error());
+  }
+
+  Status finish(Deadline deadline) {
     for (;;) {
       const auto done = communicator_->is_done();
       if (!done) return fail(done.error());
       if (*done) return {};
-      if (deadline.has_passed()) {
-        // MPI may still write to what was to be gathered into, which is gone then.
-        world_->abandon();
+      if (deadline.has_passed())
         return fail(ErrorCode::kTimeout, "MPI has not gathered what the ranks have put in time");
-      }
       std::this_thread::sleep_for(kNap);
     }
   }
@@ -98,8 +95,8 @@ class MpiBootstrap final : public Bootstrap {
   std::unique_ptr<MpiWorld> world_;
   std::unique_ptr<Communicator> communicator_;
   Membership membership_;
-  Values own_;
-  std::vector<Values> all_;  ///< by rank
+  PutValues own_;
+  std::vector<PutValues> all_;  ///< by rank
 };
 
 Status MpiBootstrap::load_membership(std::uint32_t generation) {
@@ -112,8 +109,11 @@ Status MpiBootstrap::load_membership(std::uint32_t generation) {
   DDL_TRY(put(key, membership_.host));
   DDL_TRY(fence(Deadline::never()));
   std::map<std::string, std::vector<int>> ranks_of_host;
-  for (int rank = 0; rank < membership_.size; ++rank)
-    ranks_of_host[all_[static_cast<std::size_t>(rank)][key]].push_back(rank);
+  for (int rank = 0; rank < membership_.size; ++rank) {
+    auto host = get(rank, key, Deadline::never());
+    if (!host) return fail(std::move(host.error()));
+    ranks_of_host[*std::move(host)].push_back(rank);
+  }
   std::vector<std::vector<int>> groups;
   for (auto& [host, ranks] : ranks_of_host) groups.push_back(std::move(ranks));
   auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
@@ -125,7 +125,7 @@ Status MpiBootstrap::load_membership(std::uint32_t generation) {
 }  // namespace
 
 Result<BootstrapAttempt> attempt_mpi(const Settings& settings, std::uint32_t generation) {
-  if (settings.cpu_operations != CpuOperations::kMpi)
+  if (settings.cpu_operations != contract::CpuOperations::kMpi)
     return BootstrapAttempt{nullptr, std::string(contract::env::kCpuOperations) + " is not mpi"};
   auto world = join_mpi(settings, std::nullopt);
   if (!world) {

@@ -35,8 +35,7 @@ class MpiCommunicator final : public Communicator {
 };
 
 MpiCommunicator::~MpiCommunicator() {
-  int is_finalized = 1;
-  if (MPI_Finalized(&is_finalized) != MPI_SUCCESS || is_finalized != 0) return;
+  if (!MpiProcess::is_running()) return;
   const auto lock = MpiProcess::instance().lock();
   (void)MPI_Comm_free(&comm_);
 }
@@ -114,7 +113,8 @@ Status MpiCommunicator::start_exchange(int peer, std::span<const std::byte> send
 }
 
 Result<bool> MpiCommunicator::is_done() {
-  const auto lock = MpiProcess::instance().lock();
+  const auto lock = MpiProcess::instance().lock_if_free();
+  if (!lock) return false;
   bool all_done = true;
   for (MPI_Request& request : requests_) {
     if (request == MPI_REQUEST_NULL) continue;
@@ -126,7 +126,8 @@ Result<bool> MpiCommunicator::is_done() {
 }
 
 Status MpiCommunicator::progress() {
-  const auto lock = MpiProcess::instance().lock();
+  const auto lock = MpiProcess::instance().lock_if_free();
+  if (!lock) return {};
   int is_there = 0;
   return check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }

@@ -48,6 +48,11 @@ MpiProcess& MpiProcess::instance() {
   return *process;
 }
 
+bool MpiProcess::is_running() {
+  int is_finalized = 1;
+  return MPI_Finalized(&is_finalized) == MPI_SUCCESS && is_finalized == 0;
+}
+
 Status MpiProcess::enter() {
   const std::lock_guard guard(entering_);
   int is_finalized = 0, is_initialized = 0;
@@ -106,8 +111,7 @@ void MpiProcess::on_exit(int status, void*) {
     // hear of it.
     if (status != 0 || self.worlds_ > 0 || self.is_abandoned_) return;
   }
-  int is_finalized = 1;
-  if (MPI_Finalized(&is_finalized) == MPI_SUCCESS && is_finalized == 0) (void)MPI_Finalize();
+  if (is_running()) (void)MPI_Finalize();
 }
 
 }  // namespace ddl::runtime::mpi

@@ -10,6 +10,9 @@
 namespace ddl::runtime::mpi {
 namespace {
 
+/// MPI takes tags up to here at least.
+constexpr std::uint32_t kLargestTag = 0x7FFF;
+
 class World final : public MpiWorld {
  public:
   /// Owns comm, whose ranks are the job's.
@@ -18,8 +21,7 @@ class World final : public MpiWorld {
   }
   ~World() override {
     MpiProcess::instance().end_world();
-    int is_finalized = 1;
-    if (MPI_Finalized(&is_finalized) != MPI_SUCCESS || is_finalized != 0) return;
+    if (!MpiProcess::is_running()) return;
     const auto lock = MpiProcess::instance().lock();
     (void)MPI_Comm_free(&comm_);
   }
@@ -27,7 +29,8 @@ class World final : public MpiWorld {
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
 
-  Result<std::unique_ptr<Communicator>> communicator(const std::vector<int>& job_ranks, int tag) override {
+  Result<std::unique_ptr<Communicator>> communicator(const std::vector<int>& job_ranks,
+                                                     std::uint32_t generation) override {
     DDL_TRY(MpiProcess::instance().allows_call());
     const auto lock = MpiProcess::instance().lock_to_wait();
     MPI_Group all = MPI_GROUP_NULL, chosen = MPI_GROUP_NULL;
@@ -36,7 +39,8 @@ class World final : public MpiWorld {
     (void)MPI_Group_free(&all);
     DDL_TRY(check(included, "MPI_Group_incl"));
     MPI_Comm comm = MPI_COMM_NULL;
-    const int created = MPI_Comm_create_group(comm_, chosen, tag, &comm);
+    const int created =
+        MPI_Comm_create_group(comm_, chosen, static_cast<int>(generation & kLargestTag), &comm);
     (void)MPI_Group_free(&chosen);
     DDL_TRY(check(created, "MPI_Comm_create_group"));
     auto owned = own_communicator(&comm);

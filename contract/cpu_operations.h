@@ -1,11 +1,11 @@
-// Which backend carries out collectives on host memory: what there is to choose from.
+// Who carries out collectives on host memory: the words of DDL_CPU_OPERATIONS and of ddlrun's --cpu-operations.
 #pragma once
 
 #include <array>
 #include <optional>
 #include <string_view>
 
-namespace ddl::runtime {
+namespace ddl::contract {
 
 enum class CpuOperations {
   kDdl,  ///< libddl's own
@@ -19,12 +19,15 @@ struct CpuOperationsName {
 inline constexpr std::array kCpuOperations = {CpuOperationsName{CpuOperations::kDdl, "ddl"},
                                               CpuOperationsName{CpuOperations::kMpi, "mpi"}};
 
+/// Static storage.
 constexpr const char* cpu_operations_name(CpuOperations operations) {
   for (const auto& known : kCpuOperations) {
     if (known.operations == operations) return known.name;
   }
   return "?";
 }
+
+/// nullopt: it is none of the words.
 constexpr std::optional<CpuOperations> parse_cpu_operations(std::string_view name) {
   for (const auto& known : kCpuOperations) {
     if (name == known.name) return known.operations;
@@ -32,4 +35,4 @@ constexpr std::optional<CpuOperations> parse_cpu_operations(std::string_view nam
   return std::nullopt;
 }
 
-}  // namespace ddl::runtime
+}  // namespace ddl::contract
