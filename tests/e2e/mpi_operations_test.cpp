@@ -130,7 +130,8 @@ TEST_CASE("an MPI that cannot be had is an error before anything is summed", "[m
   const Scratch scratch;
   Job unknown(scratch, by_mpi("none-such", 2, {program("ddl_program"), "sum"}));
   CHECK(unknown.wait_and_require_nothing_left() == 1);
-  CHECK_THAT(unknown.out(), Contains("none-such: ") && Contains("mpicc is in PATH"));
+  CHECK_THAT(unknown.out(),
+             Contains("none-such: ") && Contains("; DDL_MPI can be ") && Contains("mpicc is in PATH"));
 
   const std::string choose =
       "[ $HOROVOD_RANK = 0 ] || export DDL_CPU_OPERATIONS=mpi; exec " + program("ddl_program") + " sum";

@@ -3,9 +3,13 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <filesystem>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/text.h"
 #include "contract/environment.h"
 #include "runtime/src/backend/mpi/module_interface.h"
 #include "runtime/src/module_loader.h"
@@ -45,6 +49,18 @@ std::vector<std::string> wanted_flavors(const Settings& settings, const std::str
   return {"mpich", "openmpi"};
 }
 
+/// "DDL_MPI can be mpich or openmpi; otherwise "; "" if libddl has no module.
+std::string what_there_is(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
+    if (fs::exists(entry.path() / kMpiModuleFile, ignored)) names.insert(entry.path().filename());
+  }
+  if (names.empty()) return "";
+  return std::string(env::kMpi) + " can be " + join({names.begin(), names.end()}, " or ") + "; otherwise ";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
@@ -70,8 +86,9 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
     }
     return world;
   }
-  return fail(ErrorCode::kUnavailable, "no module for MPI can be loaded (" + reasons +
-                                           "); build libddl where that MPI's mpicc is in PATH");
+  return fail(ErrorCode::kUnavailable, "no module for MPI can be loaded (" + reasons + "); " +
+                                           what_there_is(module_directory(settings)) +
+                                           "build libddl where that MPI's mpicc is in PATH");
 }
 
 }  // namespace ddl::runtime
