@@ -32,7 +32,8 @@ build() {
   fi
 }
 
-# A second run is much shorter with ccache; it is used where it is installed.
+# A second run is much shorter with ccache, in another clone, too; it is used where it is installed.
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
