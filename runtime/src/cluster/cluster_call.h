@@ -40,7 +40,7 @@ class ClusterCall {
   virtual bool first_rides() const { return false; }
   /// Its routes lead to hosts that are not neighbours in the tree.
   virtual bool needs_mesh() const { return false; }
-  virtual Combine combine() const { return {}; }
+  virtual Reduction combine() const { return {}; }
   /// What a lane sends or receives of a chunk in one go is never longer.
   virtual std::size_t longest_slice() const { return area_bytes(); }
 

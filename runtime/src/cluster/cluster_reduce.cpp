@@ -8,11 +8,6 @@
 namespace ddl::runtime {
 namespace {
 
-Combine combine_of(const Request& request) {
-  return {partial_dtype(request.dtype(), request.call.op),
-          request.call.op == DDL_AVERAGE ? ddl_op{DDL_SUM} : ddl_op{request.call.op}};
-}
-
 std::size_t partial_size(const Request& request) {
   return known_element_size(partial_dtype(request.dtype(), request.call.op));
 }
@@ -35,7 +30,7 @@ std::size_t ClusterReduce::longest_slice() const {
   return algorithm_ == Algorithm::kUnits && layout().largest_host() == 1 ? unstaged_bytes() : area_bytes();
 }
 
-Combine ClusterReduce::combine() const { return combine_of(request_); }
+Reduction ClusterReduce::combine() const { return merge_of(request_.reduction()); }
 
 std::vector<std::size_t> ClusterReduce::units_of(const ElementRange& slice) const {
   std::vector<std::size_t> units;
@@ -120,7 +115,7 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& re
 
 std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 
-Combine ClusterReduceScatter::combine() const { return combine_of(request_); }
+Reduction ClusterReduceScatter::combine() const { return merge_of(request_.reduction()); }
 
 ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int lane) const {
   const ElementRange piece = move_.piece(0, rank, chunk, per_chunk_);

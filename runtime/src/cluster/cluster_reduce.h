@@ -29,7 +29,7 @@ class ClusterReduce final : public ClusterCall {
   bool needs_mesh() const override {
     return algorithm_ == Algorithm::kUnits || algorithm_ == Algorithm::kRing;
   }
-  Combine combine() const override;
+  Reduction combine() const override;
   std::size_t longest_slice() const override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
@@ -68,7 +68,7 @@ class ClusterReduceScatter final : public ClusterCall {
   /// All of it, if it is little: every host then gets what the others are to have as well.
   bool first_rides() const override { return rides_; }
   bool needs_mesh() const override { return !rides_; }
-  Combine combine() const override;
+  Reduction combine() const override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
   void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;

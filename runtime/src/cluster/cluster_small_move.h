@@ -22,7 +22,7 @@ class ClusterSmallMove final : public ClusterCall {
   ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return 1; }
   bool first_rides() const override { return true; }
-  Combine combine() const override { return {DDL_UINT8, DDL_BIT_OR}; }
+  Reduction combine() const override { return {DDL_UINT8, DDL_BIT_OR}; }
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
   void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;

@@ -20,7 +20,7 @@ bool merges(const Transfer& transfer) {
 
 }  // namespace
 
-void SliceBuffers::merge(Merge how, const Combine& combine) {
+void SliceBuffers::merge(Merge how, const Reduction& combine) {
   if (how == Merge::kReplace) {
     std::memcpy(value.data(), received.data(), value.size());
     return;
@@ -28,14 +28,14 @@ void SliceBuffers::merge(Merge how, const Combine& combine) {
   merge_range(how, {0, value.size()}, 0, combine);
 }
 
-void SliceBuffers::merge_range(Merge how, ByteRange range, std::size_t aside, const Combine& combine) {
+void SliceBuffers::merge_range(Merge how, ByteRange range, std::size_t aside, const Reduction& combine) {
   std::byte* const own = value.data() + range.first;
   std::array<const std::byte*, 2> inputs{own, received.data() + aside};
   if (how == Merge::kPeerOnLeft) std::swap(inputs[0], inputs[1]);
-  reduce_chunk({combine.dtype, combine.op}, inputs, own, range.count / known_element_size(combine.dtype));
+  reduce_chunk(combine, inputs, own, range.count / known_element_size(combine.dtype));
 }
 
-void SliceBuffers::combine_all(const Stage& stage, int hosts, const Combine& combine) {
+void SliceBuffers::combine_all(const Stage& stage, int hosts, const Reduction& combine) {
   /// Goes along the whole tree before the next block, so that it stays in a near cache.
   constexpr std::size_t kBlockBytes = 8192;
   const std::size_t element = known_element_size(combine.dtype);
@@ -51,13 +51,13 @@ void SliceBuffers::combine_all(const Stage& stage, int hosts, const Combine& com
     };
     for (const auto& [left, right] : pairs) {
       const std::array<const std::byte*, 2> inputs{at(left), at(right)};
-      reduce_chunk({combine.dtype, combine.op}, inputs, at(left), bytes / element);
+      reduce_chunk(combine, inputs, at(left), bytes / element);
     }
     if (stage.own_host != 0) std::memcpy(at(stage.own_host), at(0), bytes);
   }
 }
 
-void HostRun::begin(Lane& lane, Route route, int hosts, const Combine& combine, std::uint64_t call,
+void HostRun::begin(Lane& lane, Route route, int hosts, const Reduction& combine, std::uint64_t call,
                     std::uint64_t chunk) {
   lane_ = &lane;
   route_ = std::move(route);

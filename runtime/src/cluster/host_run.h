@@ -13,16 +13,11 @@
 
 #include "ddl/ddl.h"
 #include "runtime/src/cluster/route.h"
+#include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/link/lane.h"
 #include "runtime/src/link/slice_frame.h"
 
 namespace ddl::runtime {
-
-/// How two values become one, where a route merges.
-struct Combine {
-  ddl_dtype dtype = DDL_INT32;
-  ddl_op op = DDL_SUM;
-};
 
 /// The bytes of one slice, and room to receive others beside it: in memory that is kept for the next slice, or in the
 /// caller's.
@@ -37,11 +32,11 @@ class SliceBuffers {
   void keep_received(std::size_t bytes) { received = first_of(own_received_, bytes); }
 
   /// Makes one value of the own and the received one.
-  void merge(Merge how, const Combine& combine);
+  void merge(Merge how, const Reduction& combine);
   /// The same of a range of the value, not replaced, and as much of what was received from aside on.
-  void merge_range(Merge how, ByteRange range, std::size_t aside, const Combine& combine);
+  void merge_range(Merge how, ByteRange range, std::size_t aside, const Reduction& combine);
   /// Makes one of every host's values, as Stage::combines_all says.
-  void combine_all(const Stage& stage, int hosts, const Combine& combine);
+  void combine_all(const Stage& stage, int hosts, const Reduction& combine);
 
  private:
   static std::span<std::byte> first_of(std::vector<std::byte>& memory, std::size_t bytes) {
@@ -59,7 +54,7 @@ class HostRun {
   SliceBuffers& buffers() { return buffers_; }
 
   /// Begins with buffers().value. lane outlives the run. hosts: how many there are.
-  void begin(Lane& lane, Route route, int hosts, const Combine& combine, std::uint64_t call,
+  void begin(Lane& lane, Route route, int hosts, const Reduction& combine, std::uint64_t call,
              std::uint64_t chunk);
   /// Goes on as far as what has been sent and received allows; true when there is nothing left to do.
   bool advance();
@@ -77,7 +72,7 @@ class HostRun {
   Lane* lane_ = nullptr;
   Route route_;
   int hosts_ = 1;
-  Combine combine_;
+  Reduction combine_;
   std::size_t stage_ = 0;
   std::size_t merged_ = 0;           ///< how many of asides_
   std::vector<Pending> pending_;     ///< of each stage

@@ -8,10 +8,7 @@
 namespace ddl::runtime {
 
 CanonicalReduction::CanonicalReduction(const Reduction& reduction, const HostLayout& layout)
-    : reduction_(reduction),
-      merge_{partial_dtype(reduction.dtype, reduction.op),
-             reduction.op == DDL_AVERAGE ? ddl_op{DDL_SUM} : reduction.op},
-      layout_(layout) {}
+    : reduction_(reduction), merge_(merge_of(reduction)), layout_(layout) {}
 
 void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::byte* out, std::size_t count) {
   if (count == 0) return;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ddl/ddl.h"
+#include "runtime/src/collective/element.h"
 
 namespace ddl::runtime {
 
@@ -33,10 +34,15 @@ void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> 
                   std::size_t count);
 
 /// The first half of that, for some of the ranks: out is of partial_dtype(dtype, op), inputs have been scaled, sums of
-/// averages are not divided. Partial results are combined by reduce_chunk() of their own type without scales, averages
-/// by sum.
+/// averages are not divided. Partial results are combined by reduce_chunk() of their merge_of().
 void reduce_partials(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                      std::size_t count);
+
+/// How partial results are combined.
+inline Reduction merge_of(const Reduction& reduction) {
+  return {partial_dtype(reduction.dtype, reduction.op),
+          reduction.op == DDL_AVERAGE ? ddl_op{DDL_SUM} : reduction.op};
+}
 
 /// The second half: what all of so many ranks have come to, divided and scaled. out may be partials if the types are the
 /// same.

@@ -1,13 +1,13 @@
 #include "runtime/src/bootstrap/mpi/mpi_bootstrap.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include "contract/environment.h"
 #include "runtime/src/backend/mpi/mpi_module.h"
+#include "runtime/src/bootstrap/host_groups.h"
 #include "runtime/src/bootstrap/put_values.h"
 #include "runtime/src/host_name.h"
 
@@ -105,18 +105,9 @@ Status MpiBootstrap::load_membership(std::uint32_t generation) {
   membership_.size = world_->size();
   membership_.host = host_name();
   all_.resize(static_cast<std::size_t>(world_->size()));
-  const std::string key = "ddl.host";
-  DDL_TRY(put(key, membership_.host));
-  DDL_TRY(fence(Deadline::never()));
-  std::map<std::string, std::vector<int>> ranks_of_host;
-  for (int rank = 0; rank < membership_.size; ++rank) {
-    auto host = get(rank, key, Deadline::never());
-    if (!host) return fail(std::move(host.error()));
-    ranks_of_host[*std::move(host)].push_back(rank);
-  }
-  std::vector<std::vector<int>> groups;
-  for (auto& [host, ranks] : ranks_of_host) groups.push_back(std::move(ranks));
-  auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
+  auto groups = groups_by_host_name(*this, membership_);
+  if (!groups) return fail(std::move(groups.error()));
+  auto layout = HostLayout::of(*std::move(groups), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("MPI's map of the job")));
   membership_.layout = *std::move(layout);
   return {};

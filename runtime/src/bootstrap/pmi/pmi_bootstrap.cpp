@@ -1,12 +1,12 @@
 #include "runtime/src/bootstrap/pmi/pmi_bootstrap.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
 #include "contract/environment.h"
+#include "runtime/src/bootstrap/host_groups.h"
 #include "runtime/src/bootstrap/pmi/pmi_session.h"
 #include "runtime/src/bootstrap/pmi/process_mapping.h"
 #include "runtime/src/host_name.h"
@@ -122,18 +122,7 @@ class PmiBootstrap final : public Bootstrap {
 Result<std::vector<std::vector<int>>> PmiBootstrap::groups() {
   if (const auto mapping = fetch("PMI_process_mapping", Deadline::never()); mapping && !mapping->empty())
     return parse_process_mapping(*mapping, membership_.size);
-  const std::string key = "ddl.host." + std::to_string(membership_.generation);
-  DDL_TRY(put(key, membership_.host));
-  DDL_TRY(fence(Deadline::never()));
-  std::map<std::string, std::vector<int>> ranks_of_host;
-  for (int rank = 0; rank < membership_.size; ++rank) {
-    auto host = get(rank, key, Deadline::never());
-    if (!host) return fail(std::move(host.error()));
-    ranks_of_host[*host].push_back(rank);
-  }
-  std::vector<std::vector<int>> groups;
-  for (auto& [host, ranks] : ranks_of_host) groups.push_back(std::move(ranks));
-  return groups;
+  return groups_by_host_name(*this, membership_);
 }
 
 Status PmiBootstrap::load_membership(const PmiPlace& place, std::uint32_t generation) {
