@@ -54,6 +54,10 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
   return tl::unexpected<Error>(Error(code, std::move(message)));
 }
+/// Of what a person has given: an argument, a file, a variable.
+inline tl::unexpected<Error> refuse(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
 
 /// The one place where errno becomes an Error: "open /x: No such file or directory".
 Error errno_error(std::string_view call, int saved_errno);

@@ -18,10 +18,6 @@ bool is_rate(const std::string& text) {
   return digits > 0 && (unit == "kbit" || unit == "mbit" || unit == "gbit");
 }
 
-tl::unexpected<Error> refuse(std::string message) {
-  return fail(ErrorCode::kInvalidArgument, std::move(message));
-}
-
 }  // namespace
 
 Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {

@@ -15,10 +15,6 @@ using affinity::BindingPolicy;
 constexpr int kMostCores = 8192;
 constexpr int kMostGpus = 1024;
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 Result<affinity::BindTo> bind_to(const std::string& text) {
   if (const auto value = affinity::parse_bind_to(text)) return *value;
   return refuse("'" + text + "' is not auto, gpu, numa, l3, socket, core, pu or none");

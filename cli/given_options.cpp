@@ -22,30 +22,32 @@ constexpr Contradiction kContradictions[] = {
     {OptionId::kHosts, OptionId::kHostfile},
 };
 
-Refusal refuse(std::string message, std::string hint) {
+Refusal refuse_with_hint(std::string message, std::string hint) {
   return Refusal(CommandLineError{std::move(message), std::move(hint)});
 }
 
 Refusal refuse_unknown(const std::string& word) {
   const auto suggestion = suggest_option(word);
-  return refuse("unknown option " + shell_quote(word),
-                suggestion ? "did you mean " + *suggestion + "?" : "ddlrun --help lists the options");
+  return refuse_with_hint("unknown option " + shell_quote(word), suggestion
+                                                                     ? "did you mean " + *suggestion + "?"
+                                                                     : "ddlrun --help lists the options");
 }
 
 /// CLI11 throws this for an option without its value and for a flag with one.
 Refusal refuse_arity(const std::vector<std::string>& options) {
   const OptionEntry* last = find_spelling(options.back());
   if (last != nullptr && last->takes_value()) {
-    return refuse(display_name(*last) + " needs a value", usage_line(*last));
+    return refuse_with_hint(display_name(*last) + " needs a value", usage_line(*last));
   }
   for (const std::string& word : options) {
     const OptionEntry* flag = find_spelling(std::string_view(word).substr(0, word.find('=')));
     if (flag != nullptr && !flag->takes_value() && word.find('=') != std::string::npos) {
-      return refuse(display_name(*flag) + " takes no value, but " + shell_quote(word) + " gives one",
-                    "write " + std::string(canonical_spelling(*flag)));
+      return refuse_with_hint(
+          display_name(*flag) + " takes no value, but " + shell_quote(word) + " gives one",
+          "write " + std::string(canonical_spelling(*flag)));
     }
   }
-  return refuse("an option lacks its value or has one too many", "ddlrun --help lists the options");
+  return refuse_with_hint("an option lacks its value or has one too many", "ddlrun --help lists the options");
 }
 
 }  // namespace
@@ -109,7 +111,7 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const std::vector<s
   } catch (const CLI::ArgumentMismatch&) {
     return refuse_arity(options);
   } catch (const CLI::Error& error) {
-    return refuse(error.what(), "ddlrun --help lists the options");
+    return refuse_with_hint(error.what(), "ddlrun --help lists the options");
   }
 
   GivenOptions given;

@@ -13,10 +13,6 @@ namespace {
 using launcher::LauncherChoice;
 using launcher::MapBy;
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -22,10 +22,6 @@ constexpr std::string_view kSetByDdlrun[] = {
     env::kMasterPort,     env::kPmixNamespace,  env::kPmixRank,
 };
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 bool is_name_character(char c) {

@@ -18,10 +18,6 @@ using templates::ScriptRequest;
 constexpr int kMostNodes = 1 << 20;
 constexpr int kMostGpus = 1024;
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 Result<std::string> one_line(const std::string& text) {
   if (text.empty()) return refuse("its value is empty");
   if (text.find_first_of("\r\n") != std::string::npos) return refuse("its value has several lines");

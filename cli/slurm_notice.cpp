@@ -4,19 +4,10 @@
 
 namespace ddl::cli {
 
-namespace {
-
-std::string value_of(const launcher::Environment& environment, const char* name) {
-  const auto it = environment.find(name);
-  return it == environment.end() ? std::string() : it->second;
-}
-
-}  // namespace
-
 std::optional<std::string> slurm_notice(const launcher::Environment& environment) {
-  const std::string job = value_of(environment, "SLURM_JOB_ID");
+  const std::string job = launcher::value_of(environment, "SLURM_JOB_ID");
   // salloc's own shell is a step of one task; srun -n 4 ddlrun is four ddlruns.
-  const auto tasks = parse_integer(value_of(environment, "SLURM_STEP_NUM_TASKS"));
+  const auto tasks = parse_integer(launcher::value_of(environment, "SLURM_STEP_NUM_TASKS"));
   if (job.empty() || !tasks || *tasks < 2) return std::nullopt;
   return "inside Slurm job " + job + ": srun started ddlrun " + std::to_string(*tasks) +
          " times, and each one starts all ranks of a job of its own on its own node; start ddlrun once, "

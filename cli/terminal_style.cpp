@@ -6,23 +6,14 @@
 
 namespace ddl::cli {
 
-namespace {
-
-std::string value_of(const launcher::Environment& environment, const char* name) {
-  const auto it = environment.find(name);
-  return it == environment.end() ? std::string() : it->second;
-}
-
-}  // namespace
-
 bool TerminalStyle::understands_escapes(int fd, const launcher::Environment& environment) {
-  const std::string term = value_of(environment, "TERM");
+  const std::string term = launcher::value_of(environment, "TERM");
   return ::isatty(fd) == 1 && !term.empty() && term != "dumb";
 }
 
 TerminalStyle TerminalStyle::for_fd(int fd, const launcher::Environment& environment) {
   return TerminalStyle(understands_escapes(fd, environment) &&
-                       value_of(environment, contract::env::kNoColor).empty());
+                       launcher::value_of(environment, contract::env::kNoColor).empty());
 }
 
 std::string TerminalStyle::wrap(const char* attributes, std::string_view text) const {

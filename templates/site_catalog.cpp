@@ -12,8 +12,8 @@
 namespace ddl::templates {
 namespace {
 
-constexpr std::string_view kFolder = "sites/";
-constexpr std::string_view kSuffix = ".yaml";
+constexpr std::string_view kSitesFolder = "sites/";
+constexpr std::string_view kSiteSuffix = ".yaml";
 
 }  // namespace
 
@@ -22,9 +22,9 @@ SiteCatalog::SiteCatalog(std::vector<std::string> folders, ReadFile read_file)
 
 Result<SiteText> SiteCatalog::text_of(const std::string& site) const {
   std::string own;
-  if (site.find('/') != std::string::npos || site.ends_with(kSuffix)) own = site;
+  if (site.find('/') != std::string::npos || site.ends_with(kSiteSuffix)) own = site;
   for (const std::string& folder : folders_) {
-    const std::string file = folder + "/" + site + std::string(kSuffix);
+    const std::string file = folder + "/" + site + std::string(kSiteSuffix);
     if (own.empty() && ::access(file.c_str(), F_OK) == 0) own = file;
   }
   if (!own.empty()) {
@@ -33,7 +33,7 @@ Result<SiteText> SiteCatalog::text_of(const std::string& site) const {
     return SiteText{own, *std::move(text)};
   }
   for (const ShippedFile& file : shipped_files()) {
-    if (file.path == std::string(kFolder) + site + std::string(kSuffix))
+    if (file.path == std::string(kSitesFolder) + site + std::string(kSiteSuffix))
       return SiteText{std::string(file.path), std::string(file.text)};
   }
   std::vector<std::string> names;
@@ -54,11 +54,11 @@ std::vector<SiteName> SiteCatalog::list() const {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::filesystem::path& path = entry.path();
-      if (path.extension() == kSuffix) known.try_emplace(path.stem(), SiteName{path.stem(), "", path});
+      if (path.extension() == kSiteSuffix) known.try_emplace(path.stem(), SiteName{path.stem(), "", path});
     }
   }
   for (const std::string& name : shipped_sites())
-    known.try_emplace(name, SiteName{name, "", std::string(kFolder) + name + std::string(kSuffix)});
+    known.try_emplace(name, SiteName{name, "", std::string(kSitesFolder) + name + std::string(kSiteSuffix)});
   std::vector<SiteName> sites;
   for (auto& [name, site] : known) {
     if (const auto profile = find(name)) site.title = profile->title;
@@ -70,8 +70,9 @@ std::vector<SiteName> SiteCatalog::list() const {
 std::vector<std::string> shipped_sites() {
   std::vector<std::string> names;
   for (const ShippedFile& file : shipped_files()) {
-    if (!file.path.starts_with(kFolder) || !file.path.ends_with(kSuffix)) continue;
-    names.emplace_back(file.path.substr(kFolder.size(), file.path.size() - kFolder.size() - kSuffix.size()));
+    if (!file.path.starts_with(kSitesFolder) || !file.path.ends_with(kSiteSuffix)) continue;
+    names.emplace_back(
+        file.path.substr(kSitesFolder.size(), file.path.size() - kSitesFolder.size() - kSiteSuffix.size()));
   }
   return names;
 }

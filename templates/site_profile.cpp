@@ -15,10 +15,6 @@ constexpr int kMostCores = 8192;
 constexpr int kMostGigabytes = 1 << 20;
 constexpr std::size_t kMostDevices = 1024;
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 Result<affinity::GpuVendor> vendor(const std::string& text) {
   for (const auto one :
        {affinity::GpuVendor::kNvidia, affinity::GpuVendor::kAmd, affinity::GpuVendor::kIntel}) {

@@ -11,12 +11,8 @@ using Kind = YamlNode::Kind;
 
 constexpr int kMostGpus = 1024;
 constexpr int kMostCpus = 8192;
-constexpr int kMostGigabytes = 1 << 20;
+constexpr int kMaxJobGigabytes = 1 << 20;
 constexpr std::size_t kMostItems = 1024;
-
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
 
 bool is_variable_name(std::string_view name) {
   return !name.empty() && (name[0] < '0' || name[0] > '9') &&
@@ -80,7 +76,7 @@ Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& sl
                       {"task-request", task_request},
                       {"cpus-per-task", into(slurm.cpus_per_task, 1, kMostCpus)},
                       {"memory-required", into(slurm.memory_required)},
-                      {"memory-gb", into(slurm.memory_gb, 1, kMostGigabytes)},
+                      {"memory-gb", into(slurm.memory_gb, 1, kMaxJobGigabytes)},
                       {"distribution", into(slurm.distribution)},
                       {"mpi-types", into(slurm.mpi_types)},
                       {"gpu-choice", gpu_choice},

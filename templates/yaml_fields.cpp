@@ -9,10 +9,6 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 std::string place(std::string_view file, int line) {
   return std::string(file) + ":" + std::to_string(line) + ": ";
 }

@@ -76,7 +76,7 @@ class TreeBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-tl::unexpected<Error> refuse(std::string_view name, int line, const std::string& sentence) {
+tl::unexpected<Error> refuse_line(std::string_view name, int line, const std::string& sentence) {
   return fail(ErrorCode::kInvalidArgument, std::string(name) + ":" + std::to_string(line) + ": " + sentence);
 }
 
@@ -89,9 +89,9 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view name) {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) continue;
   } catch (const Refused& refused) {
-    return refuse(name, refused.line, refused.sentence);
+    return refuse_line(name, refused.line, refused.sentence);
   } catch (const YAML::Exception& error) {
-    return refuse(name, line_of(error.mark), "no YAML: " + error.msg);
+    return refuse_line(name, line_of(error.mark), "no YAML: " + error.msg);
   }
   return builder.take();
 }

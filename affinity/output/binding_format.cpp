@@ -11,7 +11,7 @@
 namespace ddl::affinity {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, BindingFormat>, 10> kNames{{
+constexpr std::array<std::pair<std::string_view, BindingFormat>, 10> kFormatNames{{
     {"table", BindingFormat::kTable},
     {"map_cpu", BindingFormat::kMapCpu},
     {"mask_cpu", BindingFormat::kMaskCpu},
@@ -27,7 +27,7 @@ constexpr std::array<std::pair<std::string_view, BindingFormat>, 10> kNames{{
 }  // namespace
 
 std::optional<BindingFormat> parse_binding_format(std::string_view text) {
-  for (const auto& [name, format] : kNames) {
+  for (const auto& [name, format] : kFormatNames) {
     if (text == name) return format;
   }
   return std::nullopt;

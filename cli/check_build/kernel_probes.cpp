@@ -33,8 +33,6 @@ Finding refused(const char* call, const std::string& remedy = {}) {
   return fails(errno_error(call, errno).message(), remedy);
 }
 
-Finding failed(const Error& error) { return fails(error.message()); }
-
 std::string limit_text(int resource, const char* name) {
   const std::int64_t limit = launcher::soft_limit(resource);
   return limit < 0 ? fmt::format("{} unlimited", name) : fmt::format("{} {}", name, limit);
@@ -53,14 +51,14 @@ Finding look_at_sealed_memory() {
   if (::fcntl(memory.get(), F_GET_SEALS) != kSeals)
     return fails("the kernel took the seals of a memfd and does not show them");
   const auto mapped = MappedMemory::map_shared(memory.get(), kSize);
-  if (!mapped) return failed(mapped.error());
+  if (!mapped) return fails(mapped.error().message());
   return works({}, {}, "memfd_create with F_SEAL_GROW, F_SEAL_SHRINK, F_SEAL_SEAL");
 }
 
 Finding look_at_pidfd() {
   const auto pidfd = open_pidfd(::getpid());
-  if (!pidfd) return failed(pidfd.error());
-  if (const auto sent = send_signal(pidfd->get(), 0); !sent) return failed(sent.error());
+  if (!pidfd) return fails(pidfd.error().message());
+  if (const auto sent = send_signal(pidfd->get(), 0); !sent) return fails(sent.error().message());
   return works({}, {}, "pidfd_open and pidfd_send_signal");
 }
 
@@ -80,7 +78,7 @@ Finding look_at_memory_policy() {
 Finding look_at_cma() {
   std::array<char, 5> there{'h', 'e', 'r', 'e', '\0'}, here{};
   auto pipe = make_pipe();
-  if (!pipe) return failed(pipe.error());
+  if (!pipe) return fails(pipe.error().message());
   const pid_t child = ::fork();
   if (child < 0) return refused("fork");
   if (child == 0) {
@@ -106,7 +104,7 @@ Finding look_at_cma() {
 /// Where a job could be ended as a whole.
 Finding look_at_cgroups() {
   const auto text = read_file("/proc/self/cgroup");
-  if (!text) return failed(text.error());
+  if (!text) return fails(text.error().message());
   for (const std::string_view line : split(*text, '\n')) {
     if (!line.starts_with("0::")) continue;
     const std::string folder = "/sys/fs/cgroup" + std::string(line.substr(3));

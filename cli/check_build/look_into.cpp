@@ -31,18 +31,18 @@ class Orphanage {
   const std::vector<launcher::ProcessId> bystanders_ = launcher::descendants_of(::getpid());
 };
 
-Finding failed(const Error& error) {
+Finding no_finding(const Error& error) {
   Finding finding;
   finding.detail = error.message();
   return finding;
 }
 
 Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
-  if (!child) return failed(child.error());
+  if (!child) return no_finding(child.error());
   const auto text = child->answer(deadline);
-  if (!text) return failed(text.error());
+  if (!text) return no_finding(text.error());
   auto finding = finding_of(*text);
-  return finding ? *std::move(finding) : failed(finding.error());
+  return finding ? *std::move(finding) : no_finding(finding.error());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
+constexpr auto kShutDownDeadline = std::chrono::milliseconds(1500);
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation
     host.answer_seconds = fleet.answer_seconds(node);
     host.clock_offset_seconds = fleet.clock_offset_seconds(node);
   }
-  fleet.shut_down(Deadline::after(kCleanUpDeadline));
+  fleet.shut_down(Deadline::after(kShutDownDeadline));
   return hosts;
 }
 

@@ -21,10 +21,6 @@ struct Part {
   bool has_bracket = false;
 };
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 bool is_number(std::string_view text) {
   constexpr std::size_t kLongest = 9;  // fits anything
   return !text.empty() && text.size() <= kLongest &&

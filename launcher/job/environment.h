@@ -9,6 +9,12 @@ namespace ddl::launcher {
 
 using Environment = std::map<std::string, std::string>;
 
+/// "" if it is not set.
+inline std::string value_of(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
 /// NAME=VALUE each, as programs are given it.
 inline std::vector<std::string> environment_entries(const Environment& environment) {
   std::vector<std::string> entries;

@@ -10,10 +10,6 @@
 namespace ddl::launcher {
 namespace {
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 // The host's name and what stands behind its colon.
 struct NameAndSlots {
   std::string_view name;

@@ -19,10 +19,6 @@ bool consists_of(std::string_view text, std::string_view others) {
   });
 }
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 bool is_ipv6_address(std::string_view text) {
   const std::size_t percent = text.find('%');
   if (percent != std::string_view::npos) {

@@ -13,10 +13,6 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kBlanks = " \t";
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 // The words of a line; "slots = 4" is one word, as Open MPI's hostfiles have it.
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;

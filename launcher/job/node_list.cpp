@@ -6,10 +6,6 @@
 namespace ddl::launcher {
 namespace {
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 Status add_slots(std::optional<int>& sum, std::optional<int> more, const std::string& name) {
   if (!sum) return {};
   if (*more > kMaxSlots - *sum) {

@@ -6,16 +6,15 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
 constexpr std::string_view kEraseLine = "\r\x1b[K";  // ECMA-48: EL, to the end of the line
 
 /// Position after the piece that begins at `from`.
 std::size_t piece_end(std::string_view text, std::size_t from, bool has_return) {
   const std::size_t newline = text.find('\n', from);
-  const std::size_t end = newline == kNone ? text.size() : newline + 1;
+  const std::size_t end = newline == std::string_view::npos ? text.size() : newline + 1;
   if (!has_return) return end;
   const std::string_view line = text.substr(0, end);
-  for (std::size_t at = line.find('\r', from); at != kNone; at = line.find('\r', at + 1)) {
+  for (std::size_t at = line.find('\r', from); at != std::string_view::npos; at = line.find('\r', at + 1)) {
     if (at + 1 == line.size() || line[at + 1] != '\n') return at + 1;
   }
   return end;
@@ -40,7 +39,7 @@ std::size_t LineFormatter::format(int stream, const OutputChunk& chunk, std::siz
       from = bytes.size();
     }
   } else {
-    const bool has_return = bytes.find('\r', from) != kNone;
+    const bool has_return = bytes.find('\r', from) != std::string_view::npos;
     while (from < bytes.size() && out.size() < limit) {
       const std::size_t end = piece_end(bytes, from, has_return);
       begin_piece(stream, chunk.time_ns, out);

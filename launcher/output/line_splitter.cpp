@@ -7,8 +7,6 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-
 ChunkEnd end_of(char last_byte) { return last_byte == '\n' ? ChunkEnd::kLine : ChunkEnd::kCarriageReturn; }
 
 /// A "\r" at `at` whose successor is known and is no "\n".
@@ -16,14 +14,15 @@ bool is_lone_return(std::string_view text, std::size_t at) {
   return at + 1 < text.size() && text[at + 1] != '\n';
 }
 
-/// Position after the first line end or lone "\r"; kNone without one.
+/// Position after the first line end or lone "\r"; std::string_view::npos without one.
 std::size_t first_end(std::string_view text) {
   const std::size_t newline = text.find('\n');
-  const std::string_view before = text.substr(0, newline == kNone ? text.size() : newline + 1);
-  for (std::size_t at = before.find('\r'); at != kNone; at = before.find('\r', at + 1)) {
+  const std::string_view before =
+      text.substr(0, newline == std::string_view::npos ? text.size() : newline + 1);
+  for (std::size_t at = before.find('\r'); at != std::string_view::npos; at = before.find('\r', at + 1)) {
     if (is_lone_return(before, at)) return at + 1;
   }
-  return newline == kNone ? kNone : newline + 1;
+  return newline == std::string_view::npos ? std::string_view::npos : newline + 1;
 }
 
 /// Position after the last line end or lone "\r"; 0 without one.
@@ -74,7 +73,7 @@ void LineSplitter::append(std::string_view bytes, std::int64_t now_ns, std::vect
     // The line that an earlier read began.
     if (held_.back() == '\r' && bytes.front() != '\n') {
       emit_held(ChunkEnd::kCarriageReturn, held_.size(), chunks);
-    } else if (const std::size_t end = first_end(bytes); end != kNone) {
+    } else if (const std::size_t end = first_end(bytes); end != std::string_view::npos) {
       held_.append(bytes.substr(0, end));
       emit_held(end_of(held_.back()), held_.size(), chunks);
       bytes.remove_prefix(end);

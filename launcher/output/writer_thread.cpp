@@ -15,7 +15,7 @@ namespace ddl::launcher {
 namespace {
 
 /// Neighbours are joined up to this size: one system call instead of many.
-constexpr std::size_t kJoinBytes = 64 * 1024;
+constexpr std::size_t kMaxWriteBytes = 64 * 1024;
 
 struct Job {
   int target = 0;
@@ -120,7 +120,7 @@ void WriterThread::run(State& state) {
     std::vector<std::function<void()>> all_done;
     all_done.push_back(std::move(job.done));
     while (!state.jobs.empty() && state.jobs.front().target == job.target &&
-           job.bytes.size() + state.jobs.front().bytes.size() <= kJoinBytes) {
+           job.bytes.size() + state.jobs.front().bytes.size() <= kMaxWriteBytes) {
       job.bytes += state.jobs.front().bytes;
       all_done.push_back(std::move(state.jobs.front().done));
       state.jobs.pop_front();

@@ -11,10 +11,6 @@
 namespace ddl::launcher {
 namespace {
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 class LineMaker {
  public:
   LineMaker(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,

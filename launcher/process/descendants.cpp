@@ -117,7 +117,7 @@ void reap_finished_children() {
   }
 }
 
-std::vector<ProcessId> descendants_of(pid_t root, const std::vector<ProcessId>& bystanders) {
+std::vector<ProcessId> descendants_without(pid_t root, const std::vector<ProcessId>& bystanders) {
   auto lists = child_lists_below(root);
   return living_below(root, lists ? std::move(*lists) : child_lists_of_all(), bystanders);
 }
@@ -126,7 +126,7 @@ std::vector<ProcessId> descendants_of(pid_t root, const std::vector<ProcessId>& 
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L); }
 
-std::vector<ProcessId> descendants_of(pid_t root) { return descendants_of(root, {}); }
+std::vector<ProcessId> descendants_of(pid_t root) { return descendants_without(root, {}); }
 
 void signal_process(const ProcessId& process, int signal) {
   const auto pidfd = open_pidfd(process.pid);
@@ -144,7 +144,7 @@ bool until_none_left(Deadline deadline, const std::vector<ProcessId>& bystanders
   for (;;) {
     reap_finished_children();
     if (!has_children()) return true;
-    auto found = descendants_of(::getpid(), bystanders);
+    auto found = descendants_without(::getpid(), bystanders);
     // The lists below us may miss one while another ends; a child that is not among them must be found.
     if (found.empty()) found = living_below(::getpid(), child_lists_of_all(), bystanders);
     if (found.empty() && !bystanders.empty()) return true;

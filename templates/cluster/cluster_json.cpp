@@ -16,8 +16,6 @@ constexpr std::size_t kMostItems = 200'000;
 constexpr std::size_t kLongestName = 256;
 constexpr std::int64_t kMostNodes = 1'000'000;
 
-tl::unexpected<Error> refuse(std::string sentence) { return fail(ErrorCode::kProtocol, std::move(sentence)); }
-
 Json number_or_null(const std::optional<int>& number) { return number ? Json(*number) : Json(nullptr); }
 
 /// A member of an object; null if it is not there.
@@ -29,18 +27,18 @@ const Json& member(const Json& object, const char* key) {
 
 /// A name is printed for a person: no control characters.
 Status read(const Json& value, std::string& target) {
-  if (!value.is_string()) return refuse("it is not a string");
+  if (!value.is_string()) return fail(ErrorCode::kProtocol, "it is not a string");
   const auto& text = value.get_ref<const std::string&>();
   const bool has_controls = std::any_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7f;
   });
-  if (text.size() > kLongestName || has_controls) return refuse("it is no name");
+  if (text.size() > kLongestName || has_controls) return fail(ErrorCode::kProtocol, "it is no name");
   target = text;
   return {};
 }
 
 Status read(const Json& value, bool& target) {
-  if (!value.is_boolean()) return refuse("it is neither true nor false");
+  if (!value.is_boolean()) return fail(ErrorCode::kProtocol, "it is neither true nor false");
   target = value.get<bool>();
   return {};
 }
@@ -51,7 +49,7 @@ Status read_number(const Json& value, Integer& target, std::int64_t most) {
   const bool too_large =
       value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (!value.is_number_integer() || too_large || value.get<std::int64_t>() < 0)
-    return refuse("it is no number from 0 to " + std::to_string(most));
+    return fail(ErrorCode::kProtocol, "it is no number from 0 to " + std::to_string(most));
   target = static_cast<Integer>(value.get<std::int64_t>());
   return {};
 }
@@ -70,7 +68,8 @@ Status read(const Json& value, std::optional<int>& target) {
 }
 
 Status read(const Json& value, std::vector<std::string>& target) {
-  if (!value.is_array() || value.size() > kMostItems) return refuse("it is no list of names");
+  if (!value.is_array() || value.size() > kMostItems)
+    return fail(ErrorCode::kProtocol, "it is no list of names");
   for (const Json& item : value) DDL_TRY(read(item, target.emplace_back()));
   return {};
 }
@@ -83,7 +82,7 @@ Status read_member(const Json& object, const char* key, T& target) {
 }
 
 Status read(const Json& value, Partition& partition) {
-  if (!value.is_object()) return refuse("it is no object");
+  if (!value.is_object()) return fail(ErrorCode::kProtocol, "it is no object");
   DDL_TRY(read_member(value, "name", partition.name));
   DDL_TRY(read_member(value, "is_default", partition.is_default));
   DDL_TRY(read_member(value, "is_up", partition.is_up));
@@ -95,7 +94,7 @@ Status read(const Json& value, Partition& partition) {
 }
 
 Status read(const Json& value, NodeKind& kind) {
-  if (!value.is_object()) return refuse("it is no object");
+  if (!value.is_object()) return fail(ErrorCode::kProtocol, "it is no object");
   DDL_TRY(read_member(value, "name", kind.name));
   const Json& count = member(value, "count");
   if (!count.is_null()) {
@@ -113,7 +112,8 @@ Status read(const Json& value, NodeKind& kind) {
 template <class T>
 Status read_list(const Json& object, const char* key, std::vector<T>& target) {
   const Json& list = member(object, key);
-  if (!list.is_array() || list.size() > kMostItems) return refuse(std::string(key) + ": it is no list");
+  if (!list.is_array() || list.size() > kMostItems)
+    return fail(ErrorCode::kProtocol, std::string(key) + ": it is no list");
   for (const Json& item : list) {
     auto status = read(item, target.emplace_back());
     if (!status)
@@ -123,7 +123,7 @@ Status read_list(const Json& object, const char* key, std::vector<T>& target) {
 }
 
 Status read_facts(const Json& json, ClusterFacts& facts) {
-  if (!json.is_object()) return refuse("it is no JSON object");
+  if (!json.is_object()) return fail(ErrorCode::kProtocol, "it is no JSON object");
   DDL_TRY(read_member(json, "cluster", facts.name));
   DDL_TRY(read_member(json, "version", facts.version));
   DDL_TRY(read_list(json, "partitions", facts.partitions));

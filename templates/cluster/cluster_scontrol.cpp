@@ -12,8 +12,6 @@
 namespace ddl::templates {
 namespace {
 
-tl::unexpected<Error> refuse(std::string sentence) { return fail(ErrorCode::kProtocol, std::move(sentence)); }
-
 /// The fields of a line. Of those that come twice the first counts: what people may write, such as a node's reason, stands
 /// behind.
 class Record {
@@ -33,7 +31,7 @@ class Record {
 
   Result<std::int64_t> number(std::string_view name, std::int64_t most) const {
     const auto number = parse_integer(field(name));
-    if (!number || *number < 0 || *number > most) return refuse(unknown(name));
+    if (!number || *number < 0 || *number > most) return fail(ErrorCode::kProtocol, unknown(name));
     return *number;
   }
   Result<int> number(std::string_view name) const {
@@ -52,7 +50,7 @@ class Record {
   Result<std::optional<int>> minutes(std::string_view name) const {
     if (field(name) == "UNLIMITED" || field(name) == "NONE") return std::optional<int>();
     const auto found = slurm_minutes(field(name));
-    if (!found) return refuse(unknown(name));
+    if (!found) return fail(ErrorCode::kProtocol, unknown(name));
     return found;
   }
 
@@ -112,7 +110,7 @@ Status for_each_record(std::string_view text, std::string_view first_field,
     if (name.empty()) continue;
     // Names are printed for a person.
     if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
-      return refuse("a " + std::string(first_field) + " has control characters");
+      return fail(ErrorCode::kProtocol, "a " + std::string(first_field) + " has control characters");
     auto status = read(record);
     if (!status) return fail(std::move(status.error().during(std::string(name))));
   }
@@ -121,7 +119,7 @@ Status for_each_record(std::string_view text, std::string_view first_field,
 
 Result<ClusterFacts> read_facts(std::string_view partitions, std::string_view nodes) {
   if (partitions.size() > kMaxClusterText || nodes.size() > kMaxClusterText)
-    return refuse("it is longer than 16 megabytes");
+    return fail(ErrorCode::kProtocol, "it is longer than 16 megabytes");
   ClusterFacts facts;
   DDL_TRY(for_each_record(partitions, "PartitionName", [&](const Record& record) {
     return read_partition(record, facts.partitions.emplace_back());
@@ -129,7 +127,7 @@ Result<ClusterFacts> read_facts(std::string_view partitions, std::string_view no
   DDL_TRY(for_each_record(nodes, "NodeName", [&](const Record& record) {
     return read_node(record, facts.nodes.emplace_back());
   }));
-  if (facts.partitions.empty()) return refuse("it names no partition");
+  if (facts.partitions.empty()) return fail(ErrorCode::kProtocol, "it names no partition");
   facts.nodes = merged(facts.nodes);
   return facts;
 }

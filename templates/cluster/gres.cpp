@@ -24,7 +24,7 @@ std::string without_places(std::string_view gres) {
 }
 
 /// The last part of "gpu", "gpu:4", "gpu:a100" or "gpu:a100:4" says how many if it is a number; else it is one.
-std::int64_t count_of(std::string_view item) {
+std::int64_t gres_count(std::string_view item) {
   const auto parts = split(item, ':');
   if (trim(parts.front()) != "gpu") return 0;
   if (parts.size() == 1) return 1;
@@ -37,7 +37,7 @@ std::int64_t count_of(std::string_view item) {
 int gpus_of_gres(std::string_view gres) {
   std::int64_t sum = 0;
   const std::string text = without_places(gres);
-  for (const std::string_view item : split(text, ',')) sum = std::min(sum + count_of(item), kMostGpus);
+  for (const std::string_view item : split(text, ',')) sum = std::min(sum + gres_count(item), kMostGpus);
   return static_cast<int>(sum);
 }
 

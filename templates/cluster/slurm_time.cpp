@@ -11,7 +11,7 @@ namespace ddl::templates {
 namespace {
 
 /// Digits alone, few enough for sums of them not to overflow.
-std::optional<std::int64_t> count_of(std::string_view text) {
+std::optional<std::int64_t> time_count(std::string_view text) {
   constexpr std::size_t kMostDigits = 10;
   const bool digits = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!digits || text.size() > kMostDigits) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<int> slurm_minutes(std::string_view text) {
   const bool has_days = dash != std::string_view::npos;
   std::int64_t seconds = 0;
   if (has_days) {
-    const auto days = count_of(text.substr(0, dash));
+    const auto days = time_count(text.substr(0, dash));
     if (!days) return std::nullopt;
     seconds = *days * kDay;
     text.remove_prefix(dash + 1);
@@ -36,7 +36,7 @@ std::optional<int> slurm_minutes(std::string_view text) {
   // Behind days the first part is hours; else what it is follows from how many there are.
   std::int64_t unit = has_days || parts.size() == 3 ? kHour : kMinute;
   for (const std::string_view part : parts) {
-    const auto count = count_of(part);
+    const auto count = time_count(part);
     if (!count) return std::nullopt;
     seconds += *count * unit;
     unit /= 60;

@@ -7,7 +7,7 @@
 namespace ddl::templates {
 namespace {
 
-constexpr std::string_view kMagic = "#SBATCH";
+constexpr std::string_view kSbatch = "#SBATCH";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -46,16 +46,16 @@ bool is_almost_directive(std::string_view comment) {
   const std::size_t end = comment.find_first_of(" \t-\\");
   if (end == std::string_view::npos || !without_blanks(comment.substr(end)).starts_with('-')) return false;
   const std::string word = upper(comment.substr(0, end));
-  return std::is_permutation(word.begin(), word.end(), kMagic.begin() + 1, kMagic.end());
+  return std::is_permutation(word.begin(), word.end(), kSbatch.begin() + 1, kSbatch.end());
 }
 
 void check_comments(LintContext& context) {
   const ScriptText& script = context.script();
   for (const ShellComment& comment : script.comments) {
-    const bool has_magic = comment.text.starts_with(kMagic);
+    const bool has_magic = comment.text.starts_with(kSbatch);
     const bool is_late = script.first_command_line != 0 && comment.line > script.first_command_line;
     if (is_late) {
-      const bool asks = has_magic && without_blanks(comment.text.substr(kMagic.size())).starts_with('-');
+      const bool asks = has_magic && without_blanks(comment.text.substr(kSbatch.size())).starts_with('-');
       if (asks && !comment.indented) {
         context.report("directive-not-read", comment.line,
                        "sbatch stops to read directives at the first command, on line " +

@@ -10,10 +10,6 @@
 namespace ddl::templates {
 namespace {
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 /// "train" of "python3 -u ../train.py --epochs 3": what a person would call the job.

@@ -16,10 +16,6 @@ using kainjow::mustache::data;
 using kainjow::mustache::mustache;
 using kainjow::mustache::partial;
 
-tl::unexpected<Error> refuse(std::string sentence) {
-  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
-}
-
 /// As one word of bash on one line, so that what a person reads line by line is what bash does.
 std::string bash_quote(std::string_view word) {
   std::string quoted;

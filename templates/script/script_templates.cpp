@@ -9,14 +9,14 @@
 namespace ddl::templates {
 namespace {
 
-constexpr std::string_view kFolder = "slurm/";
-constexpr std::string_view kSuffix = ".mustache";
+constexpr std::string_view kTemplateFolder = "slurm/";
+constexpr std::string_view kTemplateSuffix = ".mustache";
 constexpr std::string_view kFrame = "job.sh";
 
 Result<TemplateText> text_of(const ShippedFile& shipped, const std::vector<std::string>& folders,
                              const ReadTemplate& read_file) {
   for (const std::string& folder : folders) {
-    const std::string path = folder + "/" + std::string(shipped.path.substr(kFolder.size()));
+    const std::string path = folder + "/" + std::string(shipped.path.substr(kTemplateFolder.size()));
     if (::access(path.c_str(), F_OK) != 0) continue;
     auto text = read_file(path);
     if (!text) return fail(std::move(text.error()));
@@ -31,11 +31,11 @@ Result<ScriptTemplates> find_templates(const std::string& frame_file, const std:
                                        const ReadTemplate& read_file) {
   ScriptTemplates templates;
   for (const ShippedFile& shipped : shipped_files()) {
-    if (!shipped.path.starts_with(kFolder) || !shipped.path.ends_with(kSuffix)) continue;
+    if (!shipped.path.starts_with(kTemplateFolder) || !shipped.path.ends_with(kTemplateSuffix)) continue;
     auto text = text_of(shipped, folders, read_file);
     if (!text) return fail(std::move(text.error()));
-    const std::string_view name =
-        shipped.path.substr(kFolder.size(), shipped.path.size() - kFolder.size() - kSuffix.size());
+    const std::string_view name = shipped.path.substr(
+        kTemplateFolder.size(), shipped.path.size() - kTemplateFolder.size() - kTemplateSuffix.size());
     (name == kFrame ? templates.frame : templates.partials[std::string(name)]) = *std::move(text);
   }
   if (frame_file.empty()) return templates;

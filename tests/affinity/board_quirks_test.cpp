@@ -9,7 +9,7 @@ using namespace ddl::affinity;
 namespace {
 
 /// As sysfs tells it: by NUMA node.
-Topology ex235a() {
+Topology ex235a_board() {
   NodeModel model;
   model.board = "HPE CRAY EX235A";
   model.numa_per_package = 4;
@@ -28,7 +28,7 @@ Topology ex235a() {
 }  // namespace
 
 TEST_CASE("each GCD of an EX235A is wired to one chiplet") {
-  Topology node = ex235a();
+  Topology node = ex235a_board();
   apply_board_quirks(node);
   std::vector<int> first;
   for (const Gpu& gpu : node.gpus) {
@@ -40,13 +40,13 @@ TEST_CASE("each GCD of an EX235A is wired to one chiplet") {
 }
 
 TEST_CASE("another board, another bus, and a place that the table contradicts stay as they are") {
-  Topology other = ex235a();
+  Topology other = ex235a_board();
   other.board = "HPE CRAY EX254N";
   const Topology before = other;
   apply_board_quirks(other);
   CHECK(other == before);
 
-  Topology moved = ex235a();
+  Topology moved = ex235a_board();
   moved.gpus[0].bus_id = "0000:aa:00.0";
   moved.gpus[1].complete_local_cpus = moved.numa_nodes[0].complete;  // the table says NUMA node 3
   apply_board_quirks(moved);
@@ -56,7 +56,7 @@ TEST_CASE("another board, another bus, and a place that the table contradicts st
 }
 
 TEST_CASE("what hwloc has narrowed already is not touched") {
-  Topology node = ex235a();
+  Topology node = ex235a_board();
   apply_board_quirks(node);
   const Topology narrow = node;
   apply_board_quirks(node);

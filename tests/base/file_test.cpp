@@ -13,7 +13,7 @@ using ddl::UniqueFd;
 
 namespace {
 
-bool is_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
+bool has_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
 
 /// A folder of this test's own, removed with what is in it.
 class TemporaryFolder {
@@ -38,9 +38,9 @@ TEST_CASE("a descriptor is closed once, by its last owner") {
     UniqueFd second(std::move(first));
     CHECK_FALSE(first);  // NOLINT(bugprone-use-after-move): what a moved-from owner holds is the point.
     CHECK(second.get() == raw);
-    CHECK(is_open(raw));
+    CHECK(has_open(raw));
   }
-  CHECK_FALSE(is_open(raw));
+  CHECK_FALSE(has_open(raw));
 }
 
 TEST_CASE("assignment closes what was owned before, release closes nothing") {
@@ -48,11 +48,11 @@ TEST_CASE("assignment closes what was owned before, release closes nothing") {
   const int next = ::dup(STDERR_FILENO);
   UniqueFd owner(old);
   owner = UniqueFd(next);
-  CHECK_FALSE(is_open(old));
-  CHECK(is_open(next));
+  CHECK_FALSE(has_open(old));
+  CHECK(has_open(next));
   CHECK(owner.release() == next);
   CHECK_FALSE(owner);
-  CHECK(is_open(next));
+  CHECK(has_open(next));
   ::close(next);
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("assigning an owner to itself keeps the descriptor") {
   UniqueFd owner(::dup(STDERR_FILENO));
   UniqueFd& same = owner;
   owner = std::move(same);
-  CHECK(is_open(owner.get()));
+  CHECK(has_open(owner.get()));
 }
 
 TEST_CASE("set_nonblocking switches on and off and keeps other flags") {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kLscpu = "NUMA node0 CPU(s): 0-3\nNUMA node1 CPU(s): 4-7\n";
 
-ddl::Result<std::string> read_file(const std::string& path) {
+ddl::Result<std::string> read_binding_file(const std::string& path) {
   if (path == "lscpu.txt") return std::string(kLscpu);
   if (path == "rocm.txt")
     return std::string("GPU[0] : (Topology) Numa Node: 1\nGPU[1] : (Topology) Numa Node: 0\n");
@@ -20,17 +20,19 @@ ddl::Result<std::string> read_file(const std::string& path) {
   return ddl::fail(ddl::ErrorCode::kNotFound, path + ": there is no such file");
 }
 
-auto parse(const Words& words) { return parse_command_line(words, {"/home/me", 6, "head", read_file}); }
+auto parse_binding(const Words& words) {
+  return parse_command_line(words, {"/home/me", 6, "head", read_binding_file});
+}
 
-Request accepted(const Words& words) {
-  const auto request = parse(words);
+Request accepted_binding(const Words& words) {
+  const auto request = parse_binding(words);
   INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message));
   REQUIRE(request);
   return *request;
 }
 
 std::string refusal(const Words& words) {
-  const auto request = parse(words);
+  const auto request = parse_binding(words);
   return request ? "accepted" : request.error().message;
 }
 
@@ -38,9 +40,9 @@ std::string refusal(const Words& words) {
 
 TEST_CASE("every option of binding reaches the job") {
   const Request request =
-      accepted({"-np", "4", "--bind-to", "gpu", "--cores-per-rank", "6", "--reserve", "0,8-9", "--rank-order",
-                "cpu", "--smt", "--ranks-per-gpu", "2", "--mem-bind", "none", "--report-bindings",
-                "--strict-bind", "--oversubscribe", "./a"});
+      accepted_binding({"-np", "4", "--bind-to", "gpu", "--cores-per-rank", "6", "--reserve", "0,8-9",
+                        "--rank-order", "cpu", "--smt", "--ranks-per-gpu", "2", "--mem-bind", "none",
+                        "--report-bindings", "--strict-bind", "--oversubscribe", "./a"});
   const BindingPolicy& policy = request.job.binding;
   CHECK(policy.bind_to == BindTo::kGpu);
   CHECK(policy.cores_per_rank == 6);
@@ -53,29 +55,30 @@ TEST_CASE("every option of binding reaches the job") {
   CHECK(policy.oversubscribe);
   CHECK(request.job.report_bindings);
   CHECK(request.job.strict_bind);
-  CHECK(
-      accepted({"-np", "1", "--reserve", "first-core-per-l3", "./a"}).job.binding.reserved.first_core_per_l3);
-  CHECK(accepted({"-np", "1", "--gpus-per-rank", "2", "./a"}).job.binding.gpus_per_rank == 2);
-  CHECK(accepted({"-np", "1", "./a"}).job.binding == BindingPolicy{});
+  CHECK(accepted_binding({"-np", "1", "--reserve", "first-core-per-l3", "./a"})
+            .job.binding.reserved.first_core_per_l3);
+  CHECK(accepted_binding({"-np", "1", "--gpus-per-rank", "2", "./a"}).job.binding.gpus_per_rank == 2);
+  CHECK(accepted_binding({"-np", "1", "./a"}).job.binding == BindingPolicy{});
 }
 
 TEST_CASE("what --show-bind and --show-topology are asked for") {
-  const Request plain = accepted({"--show-bind", "-np", "8"});
+  const Request plain = accepted_binding({"--show-bind", "-np", "8"});
   CHECK(plain.action == Action::kShowBind);
   CHECK(plain.binding_view.local_ranks == 8);
   CHECK(plain.binding_view.format == BindingFormat::kTable);
   CHECK_FALSE(plain.binding_view.topology_format);
-  CHECK(accepted({"--show-bind", "-np", "64", "--ranks-per-node", "8"}).binding_view.local_ranks == 8);
-  CHECK(accepted({"--show-bind", "--ranks-per-node", "8", "--json"}).binding_view.format ==
+  CHECK(accepted_binding({"--show-bind", "-np", "64", "--ranks-per-node", "8"}).binding_view.local_ranks ==
+        8);
+  CHECK(accepted_binding({"--show-bind", "--ranks-per-node", "8", "--json"}).binding_view.format ==
         BindingFormat::kJson);
-  CHECK(accepted({"--explain-bind", "-np", "2"}).binding_view.format == BindingFormat::kExplanation);
-  CHECK(accepted({"--show-bind", "-np", "2", "--format", "mask_cpu"}).binding_view.format ==
+  CHECK(accepted_binding({"--explain-bind", "-np", "2"}).binding_view.format == BindingFormat::kExplanation);
+  CHECK(accepted_binding({"--show-bind", "-np", "2", "--format", "mask_cpu"}).binding_view.format ==
         BindingFormat::kMaskCpu);
-  const Request node = accepted({"--show-topology", "--topology", "node.xml", "--format", "svg"});
+  const Request node = accepted_binding({"--show-topology", "--topology", "node.xml", "--format", "svg"});
   CHECK(node.binding_view.topology_format == TopologyFormat::kSvg);
   CHECK(node.binding_view.topology == "node.xml");
   CHECK(node.binding_view.local_ranks == 0);
-  CHECK(accepted({"--show-topology"}).binding_view.topology_format == TopologyFormat::kText);
+  CHECK(accepted_binding({"--show-topology"}).binding_view.topology_format == TopologyFormat::kText);
 }
 
 TEST_CASE("what cannot be meant is refused") {
@@ -111,28 +114,29 @@ TEST_CASE("pasted text of several files is one node") {
   view.local_ranks = 2;
   view.text_files = {"rocm.txt", "lscpu.txt"};
   view.format = BindingFormat::kMapCpu;
-  CHECK(binding_report(view, {}, read_file, {}).value() == "map_cpu:4,0\n");
+  CHECK(binding_report(view, {}, read_binding_file, {}).value() == "map_cpu:4,0\n");
   view.text_files = {"none.txt"};
-  CHECK_THAT(binding_report(view, {}, read_file, {}).error().message(),
+  CHECK_THAT(binding_report(view, {}, read_binding_file, {}).error().message(),
              Catch::Contains("none.txt: there is no such file"));
   view.text_files = {"lscpu.txt"};
   view.topology_format = TopologyFormat::kText;
   view.local_ranks = 0;
-  CHECK_THAT(binding_report(view, {}, read_file, {}).value(), Catch::Contains("2 NUMA nodes"));
+  CHECK_THAT(binding_report(view, {}, read_binding_file, {}).value(), Catch::Contains("2 NUMA nodes"));
 }
 
 TEST_CASE("a site's node, with the order that it advises unless the user has another") {
-  Request request = accepted({"--show-bind", "-np", "8", "--site", "frontier", "--format", "map_cpu"});
+  Request request =
+      accepted_binding({"--show-bind", "-np", "8", "--site", "frontier", "--format", "map_cpu"});
   const auto report = [&] {
-    const auto text = binding_report(request.binding_view, request.job.binding, read_file, {});
+    const auto text = binding_report(request.binding_view, request.job.binding, read_binding_file, {});
     return text ? *text : "error: " + text.error().message();
   };
   CHECK(report() == "map_cpu:1,9,17,25,33,41,49,57\n");
-  request = accepted(
+  request = accepted_binding(
       {"--show-bind", "-np", "8", "--site", "frontier", "--rank-order", "gpu", "--format", "map_cpu"});
   CHECK(report() == "map_cpu:49,57,17,25,1,9,33,41\n");
-  request = accepted({"--show-bind", "-np", "8", "--site", "nowhere"});
+  request = accepted_binding({"--show-bind", "-np", "8", "--site", "nowhere"});
   CHECK_THAT(report(), Catch::Contains("no profile of a site 'nowhere'"));
-  request = accepted({"--show-bind", "-np", "2", "--site", "./small.yaml"});
+  request = accepted_binding({"--show-bind", "-np", "2", "--site", "./small.yaml"});
   CHECK_THAT(report(), Catch::Contains("does not tell where ranks belong"));
 }

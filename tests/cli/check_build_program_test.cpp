@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-ProgramRun ddlrun(Words words, Words environment = {}) {
+ProgramRun run_ddlrun(Words words, Words environment = {}) {
   ProgramSetup setup;
   setup.argv = std::move(words);
   setup.argv.insert(setup.argv.begin(), DDLRUN_PATH);
@@ -84,9 +84,9 @@ Box box_of(const ProgramRun& run) {
 
 Box box(const std::string& key, const Folder& folder, const std::string& stand_in = "ok") {
   const char* path = std::getenv("PATH");
-  return box_of(ddlrun({"--check-build=" + key, "--json"},
-                       {"PATH=" + folder.path() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
-                        "LD_LIBRARY_PATH=" + folder.path(), "DDL_STAND_IN=" + stand_in}));
+  return box_of(run_ddlrun({"--check-build=" + key, "--json"},
+                           {"PATH=" + folder.path() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
+                            "LD_LIBRARY_PATH=" + folder.path(), "DDL_STAND_IN=" + stand_in}));
 }
 
 /// The box as a command sees it that runs ddlrun in its own way.
@@ -100,7 +100,7 @@ Box box_by(Words command, const std::string& key) {
 }  // namespace
 
 TEST_CASE("what the build itself needs works here, and every empty box has its reason") {
-  const ProgramRun run = ddlrun({"--check-build", "--json"});
+  const ProgramRun run = run_ddlrun({"--check-build", "--json"});
   REQUIRE(run.exit_code == 0);
   const json parsed = json::parse(run.out);
   for (const json& one : parsed["boxes"]) {
@@ -113,7 +113,7 @@ TEST_CASE("what the build itself needs works here, and every empty box has its r
       if (key == needed) CHECK(one["available"]);
     }
   }
-  const ProgramRun text = ddlrun({"-cb"});
+  const ProgramRun text = run_ddlrun({"-cb"});
   CHECK(text.exit_code == 0);
   CHECK_THAT(
       text.out,
@@ -123,13 +123,13 @@ TEST_CASE("what the build itself needs works here, and every empty box has its r
 }
 
 TEST_CASE("one box is asked by its name, and the exit code tells") {
-  const ProgramRun works = ddlrun({"--check-build=pidfd"});
+  const ProgramRun works = run_ddlrun({"--check-build=pidfd"});
   CHECK(works.exit_code == 0);
   CHECK_THAT(works.out, Catch::StartsWith("pidfd: built yes, works here yes"));
-  const ProgramRun not_built = ddlrun({"-cb=nccl"});
+  const ProgramRun not_built = run_ddlrun({"-cb=nccl"});
   CHECK(not_built.exit_code == 1);
-  CHECK(ddlrun({"--check-build="}).exit_code == 2);
-  const ProgramRun unknown = ddlrun({"--check-build=ncll"});
+  CHECK(run_ddlrun({"--check-build="}).exit_code == 2);
+  const ProgramRun unknown = run_ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("nccl"));
 }
@@ -229,7 +229,7 @@ TEST_CASE("a libpmix that is there and whose server does not start is told") {
   for (const char* key : {"pmix-server", "pmix"}) {
     CAPTURE(key);
     const Box found =
-        box_of(ddlrun({"--check-build=" + std::string(key), "--json"}, {"PMIX_MCA_gds=nonsense"}));
+        box_of(run_ddlrun({"--check-build=" + std::string(key), "--json"}, {"PMIX_MCA_gds=nonsense"}));
     CHECK(found.exit_code == 1);
     CHECK_FALSE(found.works());
     CHECK_THAT(found.text("detail"), Catch::Contains("probe-rank exits with 122: "));
@@ -246,7 +246,7 @@ TEST_CASE("an MPI's module that is there and cannot be loaded is told") {
   // The module for PMIx has to be the true one.
   fs::create_symlink(fs::path(DDLRUN_PATH).parent_path() / "../lib/ddl/libddl_pmix.so",
                      folder.path() + "/libddl_pmix.so");
-  const Box found = box_of(ddlrun({"--check-build=mpi", "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
+  const Box found = box_of(run_ddlrun({"--check-build=mpi", "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
   CHECK(found.exit_code == 1);
   CHECK_THAT(found.text("detail"),
              Catch::Contains(kHasMpi ? "no module for MPI can be loaded (openmpi: "
@@ -286,7 +286,7 @@ TEST_CASE("a file of the user's that is there and broken, and a topology that ca
       {"hwloc", "HWLOC_COMPONENTS=stop", "topology: "}};
   for (const auto& [key, variable, said] : broken) {
     CAPTURE(key);
-    const Box found = box_of(ddlrun({"--check-build=" + std::string(key), "--json"}, {variable}));
+    const Box found = box_of(run_ddlrun({"--check-build=" + std::string(key), "--json"}, {variable}));
     CHECK(found.exit_code == 1);
     CHECK_FALSE(found.works());
     CHECK_THAT(found.text("detail"), Catch::Contains(said));
@@ -321,13 +321,13 @@ TEST_CASE("what a container's filter forbids is told with what the kernel said")
 TEST_CASE("a plugin of hwloc's that cannot be loaded is told") {
   const Folder folder;
   folder.garbage("hwloc_cuda.so");
-  const ProgramRun run = ddlrun({"--check-build=hwloc-plugins"}, {"HWLOC_PLUGINS_PATH=" + folder.path()});
+  const ProgramRun run = run_ddlrun({"--check-build=hwloc-plugins"}, {"HWLOC_PLUGINS_PATH=" + folder.path()});
   CHECK(run.exit_code == 1);
   CHECK_THAT(run.out, Catch::Contains("works here no") && Catch::Contains(folder.path() + "/hwloc_cuda.so"));
 }
 
 TEST_CASE("on hosts each of them is asked, and what they share is one answer") {
-  const ProgramRun run = ddlrun({"-H", "localhost", "--check-build", "--json"});
+  const ProgramRun run = run_ddlrun({"-H", "localhost", "--check-build", "--json"});
   INFO(run.err);
   REQUIRE(run.exit_code == 0);
   const json parsed = json::parse(run.out);
@@ -335,6 +335,6 @@ TEST_CASE("on hosts each of them is asked, and what they share is one answer") {
   REQUIRE(parsed["hosts"].size() == 1);
   CHECK(parsed["hosts"][0]["host"] == "localhost");
   CHECK(parsed["hosts"][0]["boxes"].size() > 30);
-  CHECK(ddlrun({"-H", "localhost", "--check-build=pidfd"}).exit_code == 0);
-  CHECK(ddlrun({"-H", "localhost", "--check-build=nccl"}).exit_code == 1);
+  CHECK(run_ddlrun({"-H", "localhost", "--check-build=pidfd"}).exit_code == 0);
+  CHECK(run_ddlrun({"-H", "localhost", "--check-build=nccl"}).exit_code == 1);
 }

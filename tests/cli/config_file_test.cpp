@@ -7,7 +7,7 @@ using namespace ddl::cli;
 
 namespace {
 
-GivenOptions accepted(const std::string& text) {
+GivenOptions accepted_file(const std::string& text) {
   const auto given = read_config(text, "job.yaml");
   INFO(text << " -> " << (given ? "" : given.error().message));
   REQUIRE(given);
@@ -38,7 +38,7 @@ TEST_CASE("every option of ddlrun can be given in the file, by each of its names
     for (const auto spelling : ddl::split(entry.spellings, ',')) {
       const std::string key(spelling.substr(spelling.find_first_not_of('-')));
       const std::string value = entry.takes_value() ? "some value" : "true";
-      const GivenOptions given = accepted("# a comment\n" + key + ": " + value + "\n");
+      const GivenOptions given = accepted_file("# a comment\n" + key + ": " + value + "\n");
       const auto& values = given[entry.id];
       REQUIRE(values.size() == 1);
       CHECK(values.front().text == (entry.takes_value() ? value : ""));
@@ -50,21 +50,22 @@ TEST_CASE("every option of ddlrun can be given in the file, by each of its names
 }
 
 TEST_CASE("underscores are as good as dashes") {
-  CHECK(one(accepted("num_proc: 4"), OptionId::kNumProc) == "4");
-  CHECK(one(accepted("prefix_output_with_timestamp: true"), OptionId::kPrefixTimestamp).empty());
+  CHECK(one(accepted_file("num_proc: 4"), OptionId::kNumProc) == "4");
+  CHECK(one(accepted_file("prefix_output_with_timestamp: true"), OptionId::kPrefixTimestamp).empty());
 }
 
 TEST_CASE("a value is the text that stands there") {
-  CHECK(one(accepted("num-proc: 0x10"), OptionId::kNumProc) == "0x10");
-  CHECK(one(accepted("workdir: \"a b\""), OptionId::kWorkdir) == "a b");
-  CHECK(one(accepted("hosts: a:2,me@b:2"), OptionId::kHosts) == "a:2,me@b:2");
-  CHECK(one(accepted("hosts: '[2001:db8::1]:2'"), OptionId::kHosts) == "[2001:db8::1]:2");
+  CHECK(one(accepted_file("num-proc: 0x10"), OptionId::kNumProc) == "0x10");
+  CHECK(one(accepted_file("workdir: \"a b\""), OptionId::kWorkdir) == "a b");
+  CHECK(one(accepted_file("hosts: a:2,me@b:2"), OptionId::kHosts) == "a:2,me@b:2");
+  CHECK(one(accepted_file("hosts: '[2001:db8::1]:2'"), OptionId::kHosts) == "[2001:db8::1]:2");
 }
 
 TEST_CASE("lists") {
-  CHECK(one(accepted("hosts: [a:2, b:2]"), OptionId::kHosts) == "a:2,b:2");
-  CHECK(one(accepted("network-interfaces:\n- eth0\n- ib0\n"), OptionId::kNetworkInterfaces) == "eth0,ib0");
-  const GivenOptions exports = accepted("x:\n- A=1\n- B\n");
+  CHECK(one(accepted_file("hosts: [a:2, b:2]"), OptionId::kHosts) == "a:2,b:2");
+  CHECK(one(accepted_file("network-interfaces:\n- eth0\n- ib0\n"), OptionId::kNetworkInterfaces) ==
+        "eth0,ib0");
+  const GivenOptions exports = accepted_file("x:\n- A=1\n- B\n");
   REQUIRE(exports[OptionId::kExport].size() == 2);
   CHECK(exports[OptionId::kExport][1].text == "B");
   CHECK(exports[OptionId::kExport][1].where == "job.yaml:3");
@@ -76,11 +77,11 @@ TEST_CASE("lists") {
 }
 
 TEST_CASE("flags are true or false") {
-  CHECK(accepted("oversubscribe: true").has(OptionId::kOversubscribe));
-  CHECK(accepted("oversubscribe: True").has(OptionId::kOversubscribe));
-  CHECK_FALSE(accepted("oversubscribe: false").has(OptionId::kOversubscribe));
-  CHECK(accepted("tag-output: false").has(OptionId::kNoTagOutput));
-  CHECK_FALSE(accepted("no-tag-output: false").has(OptionId::kTagOutput));
+  CHECK(accepted_file("oversubscribe: true").has(OptionId::kOversubscribe));
+  CHECK(accepted_file("oversubscribe: True").has(OptionId::kOversubscribe));
+  CHECK_FALSE(accepted_file("oversubscribe: false").has(OptionId::kOversubscribe));
+  CHECK(accepted_file("tag-output: false").has(OptionId::kNoTagOutput));
+  CHECK_FALSE(accepted_file("no-tag-output: false").has(OptionId::kTagOutput));
   for (const char* value : {"yes", "on", "1", "\"\"", "", "~", "[true]", "{a: b}"}) {
     const auto error = refused("\noversubscribe: " + std::string(value));
     CHECK_THAT(error.message, Catch::StartsWith("job.yaml:2: --oversubscribe takes no value"));
@@ -142,7 +143,7 @@ TEST_CASE("horovodrun's groups hold its options") {
              Catch::StartsWith("job.yaml:1: --gloo is not in this version"));
   CHECK_THAT(refused("controller: nccl").message, Catch::Contains("job.yaml:1: controller is horovodrun's"));
   // Off is how it is.
-  accepted("autotune:\n  enabled: false\nparams:\n  hierarchical-allreduce: false\nlogging:\n");
+  accepted_file("autotune:\n  enabled: false\nparams:\n  hierarchical-allreduce: false\nlogging:\n");
 }
 
 TEST_CASE("an unknown key in a group, and a group that is none") {
@@ -156,7 +157,7 @@ TEST_CASE("an unknown key in a group, and a group that is none") {
 }
 
 TEST_CASE("an empty file says nothing") {
-  const GivenOptions given = accepted("# nothing\n");
+  const GivenOptions given = accepted_file("# nothing\n");
   for (std::size_t id = 0; id < static_cast<std::size_t>(OptionId::kCount); ++id) {
     CHECK_FALSE(given.has(static_cast<OptionId>(id)));
   }

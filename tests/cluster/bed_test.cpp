@@ -29,7 +29,7 @@ Command ssh(const std::string& login, const std::string& to, const std::string& 
   return as_login(login, {"ssh", "-T", "-o", "BatchMode=yes", to, command});
 }
 
-std::string said_by(const Scratch& scratch, const Command& command) {
+std::string said_on_host(const Scratch& scratch, const Command& command) {
   Job job(scratch, command);
   const int status = job.wait();
   INFO(job.err());
@@ -79,32 +79,33 @@ TEST_CASE("ssh reaches every host, as root and as ordinary users, under either o
   const Scratch scratch;
   for (const std::string login : {"root", "plain"}) {
     for (const std::string& host : Cluster::hosts()) {
-      CHECK(said_by(scratch, ssh(login, host, "hostname; whoami")) == host + "\n" + login + "\n");
+      CHECK(said_on_host(scratch, ssh(login, host, "hostname; whoami")) == host + "\n" + login + "\n");
     }
   }
-  CHECK(said_by(scratch, ssh("plain", "other@node2", "hostname; whoami; echo $HOME | tail -c 7")) ==
+  CHECK(said_on_host(scratch, ssh("plain", "other@node2", "hostname; whoami; echo $HOME | tail -c 7")) ==
         "node2\nother\n/other\n");
-  CHECK(said_by(scratch, ssh("plain", "inner", "hostname")) == "inner\n");  // through node1
-  if (said_by(scratch, as_login("root", {"getent", "hosts", "node2"})).find("10.77.0.2") == std::string::npos)
+  CHECK(said_on_host(scratch, ssh("plain", "inner", "hostname")) == "inner\n");  // through node1
+  if (said_on_host(scratch, as_login("root", {"getent", "hosts", "node2"})).find("10.77.0.2") ==
+      std::string::npos)
     FAIL("node2 has another address");
   if (e2e::names_in("/proc/sys/net").size() > 0 && e2e::names_in("/proc/sys/net/ipv6").empty())
     DDL_CLUSTER_SKIP("the kernel has no IPv6");
-  CHECK(said_by(scratch, ssh("plain", "node2-ip6", "hostname")) == "node2\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node2-ip6", "hostname")) == "node2\n");
 }
 
 TEST_CASE("hosts share files, but neither /tmp nor /dev/shm nor processes nor interfaces", "[bed]") {
   const Scratch scratch;
   const Before before;
-  CHECK(said_by(scratch, ssh("plain", "node1", "cd /tmp && echo 1 >bed && cd /dev/shm && echo 1 >bed"))
+  CHECK(said_on_host(scratch, ssh("plain", "node1", "cd /tmp && echo 1 >bed && cd /dev/shm && echo 1 >bed"))
             .empty());
-  CHECK(said_by(scratch, ssh("plain", "node2", "ls /tmp /dev/shm | grep bed || echo none")) == "none\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node2", "ls /tmp /dev/shm | grep bed || echo none")) == "none\n");
   CHECK(e2e::bytes_of(Cluster::path_on("node1", "/tmp/bed")) == "1\n");
-  CHECK(said_by(scratch,
-                ssh("plain", "node1", "rm /tmp/bed /dev/shm/bed; ls " + std::string(DDL_CLUSTER_SCRIPT))) ==
+  CHECK(said_on_host(scratch, ssh("plain", "node1",
+                                  "rm /tmp/bed /dev/shm/bed; ls " + std::string(DDL_CLUSTER_SCRIPT))) ==
         std::string(DDL_CLUSTER_SCRIPT) + "\n");
-  CHECK(said_by(scratch, ssh("plain", "node1", "cat /proc/1/comm; ls /sys/class/net")) ==
+  CHECK(said_on_host(scratch, ssh("plain", "node1", "cat /proc/1/comm; ls /sys/class/net")) ==
         "sshd\neth0\nib0\ninner0\nlo\n");
-  CHECK(said_by(scratch, ssh("plain", "node2", "ls /sys/class/net")) == "ens3\nib0\nlo\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node2", "ls /sys/class/net")) == "ens3\nib0\nlo\n");
   before.require_nothing_left();
 }
 
@@ -127,7 +128,7 @@ TEST_CASE("a host that dies silently closes no connection and resets none, and a
   // What was said is sent again and again; the host knows nothing of the old connection, and says so.
   CHECK(talking.hears_within(e2e::kPatience));
   CHECK(talking.is_reset());
-  CHECK(said_by(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
 }
 
 TEST_CASE("what is said into a partition arrives when it is healed", "[bed]") {
@@ -152,18 +153,19 @@ TEST_CASE("two hosts can be parted from each other alone", "[bed]") {
   Cluster cluster;
   const std::string other = "ssh -o BatchMode=yes -o ConnectTimeout=1 ";
   cluster.partition("node1", "node2");
-  CHECK(said_by(scratch, ssh("plain", "node1", other + "node2 hostname 2>&1; " + other + "node3 hostname")) ==
+  CHECK(said_on_host(scratch,
+                     ssh("plain", "node1", other + "node2 hostname 2>&1; " + other + "node3 hostname")) ==
         "ssh: connect to host node2 port 22: Connection timed out\r\nnode3\n");
-  CHECK(said_by(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
   cluster.heal("node1", "node2");
-  CHECK(said_by(scratch, ssh("plain", "node1", other + "node2 hostname")) == "node2\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node1", other + "node2 hostname")) == "node2\n");
 }
 
 TEST_CASE("a process that is left on a host is found, with the host's name", "[bed]") {
   const Scratch scratch;
   const Before before;
-  CHECK(said_by(scratch,
-                ssh("plain", "node3", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & touch /tmp/left"))
+  CHECK(said_on_host(scratch,
+                     ssh("plain", "node3", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & touch /tmp/left"))
             .empty());
   const auto left = before.new_processes([](const HostProcess& process) { return !process.is_sshd(); });
   INFO(describe(left));
@@ -173,7 +175,7 @@ TEST_CASE("a process that is left on a host is found, with the host's name", "[b
   const auto pidfd = open_pidfd(left.front().pid);
   REQUIRE(pidfd);
   REQUIRE(send_signal(pidfd->get(), SIGKILL));
-  CHECK(said_by(scratch, ssh("plain", "node3", "rm /tmp/left")).empty());
+  CHECK(said_on_host(scratch, ssh("plain", "node3", "rm /tmp/left")).empty());
   before.require_nothing_left();
 }
 
@@ -199,8 +201,8 @@ TEST_CASE("each way in which ssh can fail is there", "[bed]") {
 
 TEST_CASE("logins have the shells that they are named after", "[bed]") {
   const Scratch scratch;
-  CHECK(said_by(scratch, ssh("plain", "noisy@node1", "true")).size() == 32 * 64);
-  CHECK(said_by(scratch, ssh("plain", "flood@node1", "true")).size() == 1600 * 64);
+  CHECK(said_on_host(scratch, ssh("plain", "noisy@node1", "true")).size() == 32 * 64);
+  CHECK(said_on_host(scratch, ssh("plain", "flood@node1", "true")).size() == 1600 * 64);
   Job refused(scratch, ssh("plain", "nologin@node1", "true"));
   CHECK(refused.wait() == 1);
   CHECK_THAT(refused.out(), Contains("This account is currently not available."));
@@ -224,7 +226,8 @@ TEST_CASE("in a full /tmp nothing can be made, until there is room again", "[bed
     CHECK(job.wait() == 1);
     CHECK_THAT(job.err(), Contains("No space left on device"));
   }
-  CHECK(said_by(scratch, ssh("plain", "node4", "mkdir /tmp/new && rmdir /tmp/new && echo yes")) == "yes\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node4", "mkdir /tmp/new && rmdir /tmp/new && echo yes")) ==
+        "yes\n");
 }
 
 TEST_CASE("a file can be another one on a single host", "[bed]") {
@@ -235,19 +238,20 @@ TEST_CASE("a file can be another one on a single host", "[bed]") {
     Cluster cluster;
     const std::string substitute = "/etc/hostname";
     cluster.cover("node2", script, substitute);
-    CHECK(said_by(scratch, ssh("root", "node2", "cat " + script)) ==
-          said_by(scratch, ssh("root", "node2", "cat " + substitute)));
-    CHECK(said_by(scratch, ssh("root", "node1", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
+    CHECK(said_on_host(scratch, ssh("root", "node2", "cat " + script)) ==
+          said_on_host(scratch, ssh("root", "node2", "cat " + substitute)));
+    CHECK(said_on_host(scratch, ssh("root", "node1", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
   }
-  CHECK(said_by(scratch, ssh("root", "node2", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
+  CHECK(said_on_host(scratch, ssh("root", "node2", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
 }
 
 TEST_CASE("hosts can have an address that is each one's own", "[bed]") {
   const Scratch scratch;
   Cluster cluster;
   for (const std::string host : {"node1", "node2"}) cluster.twin(host);
-  CHECK(said_by(scratch, ssh("plain", "node1",
-                             "ssh -o BatchMode=yes -o HostKeyAlias=node1 172.17.0.1 hostname")) == "node1\n");
+  CHECK(said_on_host(scratch, ssh("plain", "node1",
+                                  "ssh -o BatchMode=yes -o HostKeyAlias=node1 172.17.0.1 hostname")) ==
+        "node1\n");
 }
 
 }  // namespace

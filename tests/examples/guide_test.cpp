@@ -8,7 +8,7 @@
 
 namespace {
 
-std::string content(const std::string& path) {
+std::string guide_content(const std::string& path) {
   std::ifstream in(DDL_SOURCE_DIR "/" + path, std::ios::binary);
   REQUIRE(in);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -17,8 +17,8 @@ std::string content(const std::string& path) {
 }  // namespace
 
 TEST_CASE("every piece of C++ in the guide stands in the example") {
-  const std::string program = content("examples/function_approximation/main.cpp");
-  const std::string guide = content("docs/guide/training.md");
+  const std::string program = guide_content("examples/function_approximation/main.cpp");
+  const std::string guide = guide_content("docs/guide/training.md");
   int pieces = 0;
   const std::string fence = "```cpp\n";
   for (std::size_t at = guide.find(fence); at != std::string::npos; at = guide.find(fence, at + 1)) {
@@ -32,13 +32,13 @@ TEST_CASE("every piece of C++ in the guide stands in the example") {
 }
 
 TEST_CASE("the guide's pictures are there and well-formed") {
-  const std::string guide = content("docs/guide/training.md");
+  const std::string guide = guide_content("docs/guide/training.md");
   int pictures = 0;
   for (std::size_t at = guide.find("!["); at != std::string::npos; at = guide.find("![", at + 1)) {
     const std::size_t begin = guide.find("](", at) + 2;
     const std::string name = guide.substr(begin, guide.find(')', begin) - begin);
     INFO(name);
-    CHECK_NOTHROW(ddl::test::parse_xml(content("docs/guide/" + name)));
+    CHECK_NOTHROW(ddl::test::parse_xml(guide_content("docs/guide/" + name)));
     ++pictures;
   }
   CHECK(pictures == 2);

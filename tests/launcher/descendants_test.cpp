@@ -23,15 +23,15 @@ ProcessId only_descendant() {
 }
 
 /// Whatever a test leaves behind ends with it.
-struct Fixture {
-  Fixture() { become_subreaper(); }
-  ~Fixture() { kill_descendants(soon()); }
+struct DescendantsFixture {
+  DescendantsFixture() { become_subreaper(); }
+  ~DescendantsFixture() { kill_descendants(soon()); }
   Readiness ready;
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(DescendantsFixture,
                  "descendants are found over generations, also what called setsid or lost its parent") {
   const auto pids = test_pipe();
   const auto tell_pid = [&] {
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(errno == ECHILD);
 }
 
-TEST_CASE_METHOD(Fixture, "a process that has ended and is not reaped is no descendant") {
+TEST_CASE_METHOD(DescendantsFixture, "a process that has ended and is not reaped is no descendant") {
   const pid_t pid = fork_process([] {});
   const auto pidfd = ddl::open_pidfd(pid);
   REQUIRE(pidfd);
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Fixture, "a process that has ended and is not reaped is no desc
   CHECK_FALSE(exists(pid));
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(DescendantsFixture,
                  "a signal reaches the process that was found, and not one that has taken its number") {
   const pid_t pid = fork_process([&] {
     ready.say();
@@ -110,12 +110,12 @@ TEST_CASE_METHOD(Fixture,
   signal_process(process, SIGTERM);  // gone: nothing
 }
 
-TEST_CASE_METHOD(Fixture, "without descendants there is nothing to wait for or kill") {
+TEST_CASE_METHOD(DescendantsFixture, "without descendants there is nothing to wait for or kill") {
   CHECK(wait_for_descendants(soon()));
   CHECK(kill_descendants(soon()) == 0);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(DescendantsFixture,
                  "waiting ends at the deadline if something still runs, and when the last one has ended") {
   const auto stop = test_pipe();
   fork_process([&] {
@@ -133,7 +133,8 @@ TEST_CASE_METHOD(Fixture,
   CHECK(descendants_of(::getpid()).empty());
 }
 
-TEST_CASE_METHOD(Fixture, "killing ends what forks as fast as it can, and what ignores every signal") {
+TEST_CASE_METHOD(DescendantsFixture,
+                 "killing ends what forks as fast as it can, and what ignores every signal") {
   for (int i = 0; i < 2; ++i) {
     fork_process([&] {
       ready.say();
@@ -159,7 +160,7 @@ TEST_CASE_METHOD(Fixture, "killing ends what forks as fast as it can, and what i
 }
 
 // "something & exec ddlrun ...": something becomes a child of ddlrun's process and is no part of the job.
-TEST_CASE_METHOD(Fixture, "bystanders and what they started are neither waited for nor killed") {
+TEST_CASE_METHOD(DescendantsFixture, "bystanders and what they started are neither waited for nor killed") {
   const auto tree = [&] {
     const pid_t pid = fork_process([&] {
       fork_process([&] {

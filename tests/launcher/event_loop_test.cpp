@@ -15,14 +15,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Fixture {
+struct LoopFixture {
   EventLoop loop;
   LoopDriver driver{loop};
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a readable descriptor's handler is called until it has been read empty") {
+TEST_CASE_METHOD(LoopFixture, "a readable descriptor's handler is called until it has been read empty") {
   const auto pipe = nonblocking_pipe();
   std::string got;
   int calls = 0;
@@ -38,7 +38,7 @@ TEST_CASE_METHOD(Fixture, "a readable descriptor's handler is called until it ha
   CHECK(calls == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "end of file makes a descriptor readable") {
+TEST_CASE_METHOD(LoopFixture, "end of file makes a descriptor readable") {
   auto pipe = nonblocking_pipe();
   bool at_end = false;
   const auto watch = loop.watch(pipe.first.get(), [&] {
@@ -50,7 +50,8 @@ TEST_CASE_METHOD(Fixture, "end of file makes a descriptor readable") {
   driver.run_until("end of file", [&] { return at_end; });
 }
 
-TEST_CASE_METHOD(Fixture, "reading that is not wanted does not happen, and what came meanwhile is not lost") {
+TEST_CASE_METHOD(LoopFixture,
+                 "reading that is not wanted does not happen, and what came meanwhile is not lost") {
   const auto pipe = nonblocking_pipe();
   std::string got;
   auto watch = loop.watch(pipe.first.get(), [&] {
@@ -65,7 +66,7 @@ TEST_CASE_METHOD(Fixture, "reading that is not wanted does not happen, and what 
   driver.run_until("the bytes", [&] { return got == "early"; });
 }
 
-TEST_CASE_METHOD(Fixture, "a handler may stop wanting and another may want again") {
+TEST_CASE_METHOD(LoopFixture, "a handler may stop wanting and another may want again") {
   const auto pipe = nonblocking_pipe();
   int calls = 0;
   EventLoop::FdWatch watch = loop.watch(pipe.first.get(), [&] {
@@ -81,7 +82,7 @@ TEST_CASE_METHOD(Fixture, "a handler may stop wanting and another may want again
   driver.run_until("the second call", [&] { return calls == 2; });
 }
 
-TEST_CASE_METHOD(Fixture, "writing is wanted only on request, and again when there is room again") {
+TEST_CASE_METHOD(LoopFixture, "writing is wanted only on request, and again when there is room again") {
   const auto pair = test_socket_pair();
   REQUIRE(ddl::set_nonblocking(pair.first.get(), true));
   REQUIRE(ddl::set_nonblocking(pair.second.get(), true));
@@ -104,7 +105,7 @@ TEST_CASE_METHOD(Fixture, "writing is wanted only on request, and again when the
   driver.run_until("room", [&] { return writable == 1; });
 }
 
-TEST_CASE_METHOD(Fixture, "both sides of a socket can be watched at once") {
+TEST_CASE_METHOD(LoopFixture, "both sides of a socket can be watched at once") {
   const auto pair = test_socket_pair();
   REQUIRE(ddl::set_nonblocking(pair.first.get(), true));
   std::string got;
@@ -125,7 +126,7 @@ TEST_CASE_METHOD(Fixture, "both sides of a socket can be watched at once") {
   driver.run_until("both", [&] { return wrote && got == "hello"; });
 }
 
-TEST_CASE_METHOD(Fixture, "a regular file and /dev/null, which epoll refuses, are always ready") {
+TEST_CASE_METHOD(LoopFixture, "a regular file and /dev/null, which epoll refuses, are always ready") {
   char path[] = "/tmp/ddl-event-loop-XXXXXX";
   const ddl::UniqueFd file(::mkstemp(path));
   REQUIRE(file);
@@ -164,7 +165,7 @@ TEST_CASE_METHOD(Fixture, "a regular file and /dev/null, which epoll refuses, ar
   CHECK(got == "in a file");
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(LoopFixture,
                  "a watch that is reset in its own handler is not called again, nor is its other side") {
   const auto pair = test_socket_pair();
   int calls = 0;
@@ -187,7 +188,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(calls == 1);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(LoopFixture,
                  "an object may destroy itself, with its watch and descriptor, in the watch's handler") {
   struct Owner {
     ddl::UniqueFd fd;
@@ -207,7 +208,7 @@ TEST_CASE_METHOD(Fixture,
   driver.run_until("the handler", [&] { return called; });
 }
 
-TEST_CASE_METHOD(Fixture, "a watch that ends leaves the descriptor open, and it can be watched anew") {
+TEST_CASE_METHOD(LoopFixture, "a watch that ends leaves the descriptor open, and it can be watched anew") {
   const auto pipe = nonblocking_pipe();
   int first = 0;
   std::string second;
@@ -224,7 +225,7 @@ TEST_CASE_METHOD(Fixture, "a watch that ends leaves the descriptor open, and it 
 }
 
 // Asio makes what it waits for non-blocking; a shell whose terminal that happens to is left with a broken one.
-TEST_CASE_METHOD(Fixture, "a blocking descriptor stays blocking while it is watched and after") {
+TEST_CASE_METHOD(LoopFixture, "a blocking descriptor stays blocking while it is watched and after") {
   const auto pipe = test_pipe();
   const auto socket = test_socket_pair();
   {
@@ -248,14 +249,14 @@ TEST_CASE_METHOD(Fixture, "a blocking descriptor stays blocking while it is watc
   CHECK_FALSE(is_nonblocking(socket.first.get()));
 }
 
-TEST_CASE_METHOD(Fixture, "a non-blocking descriptor stays non-blocking") {
+TEST_CASE_METHOD(LoopFixture, "a non-blocking descriptor stays non-blocking") {
   const auto pipe = nonblocking_pipe();
   const auto watch = loop.watch(pipe.first.get(), [] {});
   driver.run_ready();
   CHECK(is_nonblocking(pipe.first.get()));
 }
 
-TEST_CASE_METHOD(Fixture, "timers run once, in the order of their times") {
+TEST_CASE_METHOD(LoopFixture, "timers run once, in the order of their times") {
   std::string order;
   const auto add = [&](char name) {
     return [&, name] {
@@ -272,7 +273,7 @@ TEST_CASE_METHOD(Fixture, "timers run once, in the order of their times") {
   CHECK_FALSE(late.is_pending());
 }
 
-TEST_CASE_METHOD(Fixture, "a timer's time is not shortened, and none or a negative one means at once") {
+TEST_CASE_METHOD(LoopFixture, "a timer's time is not shortened, and none or a negative one means at once") {
   const auto start = std::chrono::steady_clock::now();
   std::optional<std::chrono::steady_clock::time_point> ended;
   bool at_once = false;
@@ -286,7 +287,8 @@ TEST_CASE_METHOD(Fixture, "a timer's time is not shortened, and none or a negati
   CHECK(at_once);
 }
 
-TEST_CASE_METHOD(Fixture, "cancelled, destroyed and replaced timers do not run, though their time has come") {
+TEST_CASE_METHOD(LoopFixture,
+                 "cancelled, destroyed and replaced timers do not run, though their time has come") {
   std::string order;
   // All are due when the first handler runs, so their completions are queued already.
   EventLoop::Timer victim, destroyed_victim, replaced;
@@ -306,7 +308,7 @@ TEST_CASE_METHOD(Fixture, "cancelled, destroyed and replaced timers do not run, 
   CHECK(order == "kr");
 }
 
-TEST_CASE_METHOD(Fixture, "a timer's handler may start the same timer again") {
+TEST_CASE_METHOD(LoopFixture, "a timer's handler may start the same timer again") {
   int ticks = 0;
   EventLoop::Timer timer;
   std::function<void()> tick = [&] {
@@ -318,7 +320,8 @@ TEST_CASE_METHOD(Fixture, "a timer's handler may start the same timer again") {
   CHECK_FALSE(timer.is_pending());
 }
 
-TEST_CASE_METHOD(Fixture, "calls that other threads post run on the loop's thread, each thread's in order") {
+TEST_CASE_METHOD(LoopFixture,
+                 "calls that other threads post run on the loop's thread, each thread's in order") {
   constexpr int kThreads = 4;
   constexpr int kCalls = 500;
   std::vector<std::vector<int>> seen(kThreads);
@@ -344,7 +347,7 @@ TEST_CASE_METHOD(Fixture, "calls that other threads post run on the loop's threa
   for (const auto& numbers : seen) CHECK(std::is_sorted(numbers.begin(), numbers.end()));
 }
 
-TEST_CASE_METHOD(Fixture, "a post wakes a loop that waits for nothing else") {
+TEST_CASE_METHOD(LoopFixture, "a post wakes a loop that waits for nothing else") {
   bool called = false;
   std::thread thread;
   loop.post([&] {  // so the loop runs already, most likely waits, when the other thread posts
@@ -359,7 +362,7 @@ TEST_CASE_METHOD(Fixture, "a post wakes a loop that waits for nothing else") {
   thread.join();
 }
 
-TEST_CASE_METHOD(Fixture, "what is posted in a handler runs after it, not inside it") {
+TEST_CASE_METHOD(LoopFixture, "what is posted in a handler runs after it, not inside it") {
   std::string order;
   loop.post([&] {
     loop.post([&] {
@@ -372,7 +375,7 @@ TEST_CASE_METHOD(Fixture, "what is posted in a handler runs after it, not inside
   CHECK(order == "ab");
 }
 
-TEST_CASE_METHOD(Fixture, "signals arrive as calls on the loop's thread, the same one again and again") {
+TEST_CASE_METHOD(LoopFixture, "signals arrive as calls on the loop's thread, the same one again and again") {
   std::vector<int> got;
   loop.watch_signals({SIGUSR1, SIGUSR2}, [&](int signal) {
     got.push_back(signal);
@@ -399,7 +402,7 @@ TEST_CASE("a loop that is destroyed gives its signals back") {
   std::signal(SIGUSR1, before);
 }
 
-TEST_CASE_METHOD(Fixture, "a loop that was stopped can run again; a stop before run() counts") {
+TEST_CASE_METHOD(LoopFixture, "a loop that was stopped can run again; a stop before run() counts") {
   loop.stop();
   loop.run();  // returns at once
   bool called = false;

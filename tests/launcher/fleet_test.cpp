@@ -56,8 +56,8 @@ class FakeStarter : public NodeStarter {
   EventLoop& loop_;
 };
 
-struct Fixture {
-  Fixture() {
+struct FleetFixture {
+  FleetFixture() {
     ignore_sigpipe();
     starter.on_start = [this] { driver.check(); };
   }
@@ -115,7 +115,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a fleet is ready when every agent has sent its facts, whoever is first") {
+TEST_CASE_METHOD(FleetFixture, "a fleet is ready when every agent has sent its facts, whoever is first") {
   start(2);
   answer(1);
   driver.run_ready();
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(Fixture, "a fleet is ready when every agent has sent its facts,
   CHECK(events.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "messages are delivered with their node") {
+TEST_CASE_METHOD(FleetFixture, "messages are delivered with their node") {
   start(2);
   answer(0);
   answer(1);
@@ -141,7 +141,7 @@ TEST_CASE_METHOD(Fixture, "messages are delivered with their node") {
   CHECK(events[1] == "1 says " + std::to_string(type_of(message::RankStarted{})));
 }
 
-TEST_CASE_METHOD(Fixture, "what is sent to all reaches every agent, and flush waits until it has") {
+TEST_CASE_METHOD(FleetFixture, "what is sent to all reaches every agent, and flush waits until it has") {
   start(2);
   fleet.send_all(message::Finish{});
   fleet.send(0, message::StdinEof{});
@@ -149,7 +149,7 @@ TEST_CASE_METHOD(Fixture, "what is sent to all reaches every agent, and flush wa
   driver.run_until("three messages", [&] { return heard.size() == 3; });
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(FleetFixture,
                  "an agent of another version has failed, with both versions named, and is not heard") {
   start(1);
   answer(0, "9.9.9");
@@ -162,7 +162,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(events.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "an agent that says what nobody understands is lost") {
+TEST_CASE_METHOD(FleetFixture, "an agent that says what nobody understands is lost") {
   start(1);
   answer(0);
   wait_for_events(1);
@@ -171,7 +171,7 @@ TEST_CASE_METHOD(Fixture, "an agent that says what nobody understands is lost") 
   CHECK(events[1] == "0 lost: its agent sent a message of unknown type 999");
 }
 
-TEST_CASE_METHOD(Fixture, "an agent whose link closes is lost once, and the others go on") {
+TEST_CASE_METHOD(FleetFixture, "an agent whose link closes is lost once, and the others go on") {
   start(2);
   answer(0);
   answer(1);
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Fixture, "an agent whose link closes is lost once, and the othe
   driver.run_until("the other one's message", [&] { return heard.size() == 1; });
 }
 
-TEST_CASE_METHOD(Fixture, "an agent that has finished may close its link") {
+TEST_CASE_METHOD(FleetFixture, "an agent that has finished may close its link") {
   start(1);
   answer(0);
   message::send(*starter.agents[0], message::Finished{0});
@@ -193,7 +193,7 @@ TEST_CASE_METHOD(Fixture, "an agent that has finished may close its link") {
   CHECK(events[1] == "0 says " + std::to_string(type_of(message::Finished{})));
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(FleetFixture,
                  "every agent answers or fails before the fleet is settled, and each failure is kept") {
   start(3);
   starter.agents[1].reset();
@@ -204,7 +204,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(events[0] == "settled; 1: lightning; 2: no PMIx");
 }
 
-TEST_CASE_METHOD(Fixture, "agents that need no fork are started so many at a time") {
+TEST_CASE_METHOD(FleetFixture, "agents that need no fork are started so many at a time") {
   starter.is_forking = false;
   start(4);
   CHECK(starter.agents.size() == 2);
@@ -220,7 +220,7 @@ TEST_CASE_METHOD(Fixture, "agents that need no fork are started so many at a tim
   CHECK(events[0] == "settled; 1: lightning");
 }
 
-TEST_CASE_METHOD(Fixture, "one that was too busy is tried again, and not for ever") {
+TEST_CASE_METHOD(FleetFixture, "one that was too busy is tried again, and not for ever") {
   starter.is_forking = false;
   starter.failure = {"busy", true};
   start(1);
@@ -234,7 +234,7 @@ TEST_CASE_METHOD(Fixture, "one that was too busy is tried again, and not for eve
   CHECK(starter.cleaned_up.size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "an agent that does not answer in time has failed") {
+TEST_CASE_METHOD(FleetFixture, "an agent that does not answer in time has failed") {
   Fleet impatient{loop, {2, 0.01}};
   REQUIRE(impatient.start(allocation_of(1), {&starter}));
   impatient.listen({[&] { note("settled: " + impatient.failures().at(0).sentence); }, nullptr, nullptr});
@@ -242,20 +242,20 @@ TEST_CASE_METHOD(Fixture, "an agent that does not answer in time has failed") {
   CHECK(events[0] == "settled: it has not answered within 0.01 s (--start-timeout)");
 }
 
-TEST_CASE_METHOD(Fixture, "shutting down closes every link first, then cleans up after every agent") {
+TEST_CASE_METHOD(FleetFixture, "shutting down closes every link first, then cleans up after every agent") {
   start(2);
   fleet.shut_down(ddl::Deadline::after(std::chrono::seconds(1)));
   CHECK(starter.cleaned_up == std::vector<std::string>{"node0", "node1"});
 }
 
-TEST_CASE_METHOD(Fixture, "an agent that forks and cannot be begun is the error of starting") {
+TEST_CASE_METHOD(FleetFixture, "an agent that forks and cannot be begun is the error of starting") {
   starter.refuse = "node1";
   const auto status = fleet.start(allocation_of(3), std::vector<NodeStarter*>(3, &starter));
   REQUIRE_FALSE(status);
   CHECK(status.error().message() == "no way to node1");
 }
 
-TEST_CASE_METHOD(Fixture, "one that needs no fork and cannot be begun is a failure beside the others") {
+TEST_CASE_METHOD(FleetFixture, "one that needs no fork and cannot be begun is a failure beside the others") {
   starter.is_forking = false;
   starter.refuse = "node0";
   start(2);
@@ -267,7 +267,7 @@ TEST_CASE_METHOD(Fixture, "one that needs no fork and cannot be begun is a failu
 namespace {
 
 /// node0 and node3 are started from here; node1 and node2 are reached through node0, node4 and node5 through node3.
-struct Tree : Fixture {
+struct Tree : FleetFixture {
   Tree() {
     starter.is_forking = false;
     REQUIRE(tree.start(allocation_of(6), std::vector<NodeStarter*>(6, &starter)));

@@ -14,7 +14,6 @@
 
 using namespace ddl::launcher;
 using ddl::UniqueFd;
-using ddl::net::JobKey;
 
 namespace {
 
@@ -31,10 +30,10 @@ std::string read_some(int fd) {
 
 void say(int fd, const std::string& text) { REQUIRE(ddl::write_all(fd, text.data(), text.size())); }
 
-struct Gathering {
-  JobKey key = JobKey::random().value();
+struct ListeningStarter {
+  ddl::net::JobKey key = ddl::net::JobKey::random().value();
   std::unique_ptr<GatherStarter> starter =
-      GatherStarter::listen(JobKey::from_hex(key.to_hex()).value(), "nonce").value();
+      GatherStarter::listen(ddl::net::JobKey::from_hex(key.to_hex()).value(), "nonce").value();
 
   StartedAgent expect(const std::string& name) {
     AllocatedNode node;
@@ -51,7 +50,7 @@ struct Comer {
   Comer(const message::Join& join, const std::string& name) {
     auto socket = connect_to_gatherer(join, std::chrono::seconds(10));
     REQUIRE(socket);
-    const auto key = JobKey::from_hex(join.key);
+    const auto key = ddl::net::JobKey::from_hex(join.key);
     REQUIRE(key);
     auto stream =
         ddl::net::TlsStream::connected(*std::move(socket), name, ddl::net::preshared_key(*key, name));
@@ -69,7 +68,7 @@ struct Comer {
 }  // namespace
 
 TEST_CASE("who is expected comes, and what is said arrives on both sides, the last words too") {
-  Gathering gathering;
+  ListeningStarter gathering;
   const StartedAgent one = gathering.expect("node2");
   const StartedAgent other = gathering.expect("node3");
   auto comer = std::make_unique<Comer>(gathering.join(), "node2");
@@ -88,7 +87,7 @@ TEST_CASE("who is expected comes, and what is said arrives on both sides, the la
 }
 
 TEST_CASE("much that is said arrives whole") {
-  Gathering gathering;
+  ListeningStarter gathering;
   const StartedAgent one = gathering.expect("node2");
   Comer comer(gathering.join(), "node2");
   const std::string sent(std::size_t{8} << 20, 'x');
@@ -104,13 +103,13 @@ TEST_CASE("much that is said arrives whole") {
 }
 
 TEST_CASE("who is not expected, comes twice, or does not know the key, hears nothing") {
-  Gathering gathering;
+  ListeningStarter gathering;
   const StartedAgent one = gathering.expect("node2");
   const Comer stranger(gathering.join(), "node9");
   CHECK(read_some(stranger.link.get()).empty());
   CHECK(stranger.is_refused);
   message::Join guess = gathering.join();
-  guess.key = JobKey::random()->to_hex();
+  guess.key = ddl::net::JobKey::random()->to_hex();
   const Comer guesser(guess, "node2");
   CHECK(read_some(guesser.link.get()).empty());
   CHECK(guesser.is_refused);
@@ -124,7 +123,7 @@ TEST_CASE("who is not expected, comes twice, or does not know the key, hears not
 }
 
 TEST_CASE("an agent comes by IPv6 where that is what there is") {
-  Gathering gathering;
+  ListeningStarter gathering;
   const StartedAgent one = gathering.expect("node2");
   message::Join join = gathering.join();
   join.addresses = {"2001:db8::1", "::1"};  // the first is nobody's, anywhere
@@ -134,7 +133,7 @@ TEST_CASE("an agent comes by IPv6 where that is what there is") {
 }
 
 TEST_CASE("when the one that is joined has gone, the joined link ends") {
-  auto gathering = std::make_unique<Gathering>();
+  auto gathering = std::make_unique<ListeningStarter>();
   StartedAgent one = gathering->expect("node2");
   const Comer comer(gathering->join(), "node2");
   say(comer.link.get(), "here");
@@ -144,7 +143,7 @@ TEST_CASE("when the one that is joined has gone, the joined link ends") {
 }
 
 TEST_CASE("nobody there is an error that says where") {
-  message::Join join{{"127.0.0.1"}, 1, JobKey::random()->to_hex()};
+  message::Join join{{"127.0.0.1"}, 1, ddl::net::JobKey::random()->to_hex()};
   const auto none = connect_to_gatherer(join, std::chrono::seconds(10));
   REQUIRE_FALSE(none);
   CHECK_THAT(none.error().message(), Catch::Contains("127.0.0.1:1") && Catch::Contains("refused"));
@@ -164,7 +163,7 @@ TEST_CASE("whom to join is read from the bytes before the end, and anything else
     ddl::net::append_frame(bytes, frame.type, frame.payload);
     return bytes;
   };
-  const message::Join join{{"10.0.0.1", "10.0.0.2"}, 4711, JobKey::random()->to_hex()};
+  const message::Join join{{"10.0.0.1", "10.0.0.2"}, 4711, ddl::net::JobKey::random()->to_hex()};
   CHECK(read_bytes(framed(join)).value() == join);
   CHECK_FALSE(read_bytes(""));
   CHECK_FALSE(read_bytes(framed(join).substr(0, 20)));

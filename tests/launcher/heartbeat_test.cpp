@@ -8,26 +8,26 @@ using namespace ddl::launcher::test;
 
 namespace {
 
-struct Fixture {
+struct HeartbeatFixture {
   EventLoop loop;
   LoopDriver driver{loop};
   int said = 0;
   int silences = 0;
-  Heartbeat heartbeat{loop,
-                      1,
-                      {[this] {
-                         ++said;
-                         driver.check();
-                       },
-                       [this] {
-                         ++silences;
-                         driver.check();
-                       }}};
+  ddl::launcher::Heartbeat heartbeat{loop,
+                                     1,
+                                     {[this] {
+                                        ++said;
+                                        driver.check();
+                                      },
+                                      [this] {
+                                        ++silences;
+                                        driver.check();
+                                      }}};
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "silence is told once, after the other side had its time") {
+TEST_CASE_METHOD(HeartbeatFixture, "silence is told once, after the other side had its time") {
   heartbeat.start();
   driver.run_until("silence", [this] { return silences == 1; });
   CHECK(said == 1);
@@ -35,7 +35,7 @@ TEST_CASE_METHOD(Fixture, "silence is told once, after the other side had its ti
   CHECK(silences == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "whoever is heard, or has excused itself, is not silent") {
+TEST_CASE_METHOD(HeartbeatFixture, "whoever is heard, or has excused itself, is not silent") {
   heartbeat.start();
   heartbeat.excuse();
   driver.run_until("two beats", [this] { return said == 2; });

@@ -11,12 +11,12 @@ using ddl::launcher::test::text_of;
 
 namespace {
 
-std::string hosts(std::string_view text) {
+std::string listed_hosts(std::string_view text) {
   const auto nodes = parse_host_list(text);
   return nodes ? text_of(*nodes) : "error: " + nodes.error().message();
 }
 
-std::string refusal(std::string_view text) {
+std::string list_refusal(std::string_view text) {
   const auto nodes = parse_host_list(text);
   if (nodes) return "accepted as " + text_of(*nodes);
   CHECK(nodes.error().code() == ddl::ErrorCode::kInvalidArgument);
@@ -27,50 +27,51 @@ std::string refusal(std::string_view text) {
 }  // namespace
 
 TEST_CASE("hosts with and without slots, in their order") {
-  CHECK(hosts("a:2,b:4") == "a:2 b:4");
-  CHECK(hosts("a") == "a");
-  CHECK(hosts("b,a:1") == "b a:1");
-  CHECK(hosts("node-1.site.example:16") == "node-1.site.example:16");
-  CHECK(hosts("10.0.0.1:2,under_score") == "10.0.0.1:2 under_score");
-  CHECK(hosts(" a:2 ,\tb:4 ") == "a:2 b:4");
-  CHECK(hosts("a:007") == "a:7");
+  CHECK(listed_hosts("a:2,b:4") == "a:2 b:4");
+  CHECK(listed_hosts("a") == "a");
+  CHECK(listed_hosts("b,a:1") == "b a:1");
+  CHECK(listed_hosts("node-1.site.example:16") == "node-1.site.example:16");
+  CHECK(listed_hosts("10.0.0.1:2,under_score") == "10.0.0.1:2 under_score");
+  CHECK(listed_hosts(" a:2 ,\tb:4 ") == "a:2 b:4");
+  CHECK(listed_hosts("a:007") == "a:7");
 }
 
 TEST_CASE("users, addresses and ranges") {
-  CHECK(hosts("me@a:2") == "me@a:2");
-  CHECK(hosts("me@corp.example@a") == "me@corp.example@a");
-  CHECK(hosts("[2001:db8::1]:2,me@[fe80::1%eth0.5]") == "2001:db8::1:2 me@fe80::1%eth0.5");
-  CHECK(hosts("[::1]") == "::1");
-  CHECK(hosts("[::ffff:10.0.0.1]:3") == "::ffff:10.0.0.1:3");
-  CHECK(hosts("node[1-3,7]:4,me@n[01-02]-ib0") == "node1:4 node2:4 node3:4 node7:4 me@n01-ib0 me@n02-ib0");
+  CHECK(listed_hosts("me@a:2") == "me@a:2");
+  CHECK(listed_hosts("me@corp.example@a") == "me@corp.example@a");
+  CHECK(listed_hosts("[2001:db8::1]:2,me@[fe80::1%eth0.5]") == "2001:db8::1:2 me@fe80::1%eth0.5");
+  CHECK(listed_hosts("[::1]") == "::1");
+  CHECK(listed_hosts("[::ffff:10.0.0.1]:3") == "::ffff:10.0.0.1:3");
+  CHECK(listed_hosts("node[1-3,7]:4,me@n[01-02]-ib0") ==
+        "node1:4 node2:4 node3:4 node7:4 me@n01-ib0 me@n02-ib0");
 }
 
 TEST_CASE("the same host named twice is one with the sum of the slots") {
-  CHECK(hosts("a:2,b:1,a:3") == "a:5 b:1");
-  CHECK(hosts("node1:1,NODE1:1") == "node1:2");
-  CHECK(hosts("n[1-3]:2,n2:1") == "n1:2 n2:3 n3:2");
-  CHECK(hosts("me@a:1,me@a:1") == "me@a:2");
+  CHECK(listed_hosts("a:2,b:1,a:3") == "a:5 b:1");
+  CHECK(listed_hosts("node1:1,NODE1:1") == "node1:2");
+  CHECK(listed_hosts("n[1-3]:2,n2:1") == "n1:2 n2:3 n3:2");
+  CHECK(listed_hosts("me@a:1,me@a:1") == "me@a:2");
 }
 
 TEST_CASE("the same host named twice must be described the same way") {
-  CHECK_THAT(refusal("a,a"), Catch::Contains("\"a\": a is named twice") && Catch::Contains("as a:2"));
-  CHECK_THAT(refusal("a:2,a"), Catch::Contains("named twice, and not each time with its slots"));
-  CHECK_THAT(refusal("a,a:2"), Catch::Contains("named twice, and not each time with its slots"));
-  CHECK_THAT(refusal("me@a:1,you@a:1"), Catch::Contains("different users"));
-  CHECK_THAT(refusal("me@a:1,a:1"), Catch::Contains("different users"));
-  CHECK_THAT(refusal("a:1000000,a:1"), Catch::Contains("more than 1000000 slots"));
+  CHECK_THAT(list_refusal("a,a"), Catch::Contains("\"a\": a is named twice") && Catch::Contains("as a:2"));
+  CHECK_THAT(list_refusal("a:2,a"), Catch::Contains("named twice, and not each time with its slots"));
+  CHECK_THAT(list_refusal("a,a:2"), Catch::Contains("named twice, and not each time with its slots"));
+  CHECK_THAT(list_refusal("me@a:1,you@a:1"), Catch::Contains("different users"));
+  CHECK_THAT(list_refusal("me@a:1,a:1"), Catch::Contains("different users"));
+  CHECK_THAT(list_refusal("a:1000000,a:1"), Catch::Contains("more than 1000000 slots"));
 }
 
 TEST_CASE("slots are a positive integer") {
-  CHECK(refusal("a:four") == "\"a:four\": slots must be a positive integer, found \"four\"");
+  CHECK(list_refusal("a:four") == "\"a:four\": slots must be a positive integer, found \"four\"");
   for (const char* slots : {"", "0", "00", "-1", "+1", "1.5", "1e3", "0x2", " 2", "2 ", "2x", "\xc2\xb2"}) {
     const std::string text = "a:" + std::string(slots) + ",b:1";
     INFO(text);
     if (ddl::trim(slots) == "2" && std::string_view(slots).back() == ' ') continue;  // blanks round an entry
-    CHECK_THAT(refusal(text), Catch::Contains("slots must be a positive integer, found \""));
+    CHECK_THAT(list_refusal(text), Catch::Contains("slots must be a positive integer, found \""));
   }
-  CHECK_THAT(refusal("a:1000001"), Catch::Contains("slots must be at most 1000000"));
-  CHECK_THAT(refusal("a:99999999999999999999"), Catch::Contains("slots must be at most 1000000"));
+  CHECK_THAT(list_refusal("a:1000001"), Catch::Contains("slots must be at most 1000000"));
+  CHECK_THAT(list_refusal("a:99999999999999999999"), Catch::Contains("slots must be at most 1000000"));
 }
 
 TEST_CASE("what ssh or a shell could take for something else is no host and no user") {
@@ -121,35 +122,36 @@ TEST_CASE("what ssh or a shell could take for something else is no host and no u
 }
 
 TEST_CASE("a message shows what a terminal would act on as text") {
-  CHECK_THAT(refusal("a\x1b[31m"), Catch::Contains("a\\x1b[31m") || Catch::Contains("brackets do not match"));
+  CHECK_THAT(list_refusal("a\x1b[31m"),
+             Catch::Contains("a\\x1b[31m") || Catch::Contains("brackets do not match"));
   CHECK(quoted("a\x1b\n\xff") == "\"a\\x1b\\x0a\\xff\"");
   CHECK(quoted(std::string(100, 'a')) == "\"" + std::string(60, 'a') + "...\"");
 }
 
 TEST_CASE("what can be meant in two ways is refused") {
-  CHECK_THAT(refusal("2001:db8::1"), Catch::Contains("[2001:db8::1]:SLOTS"));
-  CHECK_THAT(refusal("a:22:4"), Catch::Contains("more than one colon"));
-  CHECK_THAT(refusal("4"), Catch::Contains("\"4\" is a number, not the name of a host"));
-  CHECK_THAT(refusal("[1-3]"), Catch::Contains("is a number, not the name of a host"));
-  CHECK_THAT(refusal("[2001:db8::1]4"), Catch::Contains("something behind the IPv6 address"));
-  CHECK_THAT(refusal("[2001:db8::1"), Catch::Contains("brackets do not match"));
-  CHECK_THAT(refusal("[2001:db8::zz]"), Catch::Contains("\"2001:db8::zz\" is not an IPv6 address"));
-  CHECK_THAT(refusal("[2001:db8::1]x[1-2]"), Catch::Contains("something behind the IPv6 address"));
+  CHECK_THAT(list_refusal("2001:db8::1"), Catch::Contains("[2001:db8::1]:SLOTS"));
+  CHECK_THAT(list_refusal("a:22:4"), Catch::Contains("more than one colon"));
+  CHECK_THAT(list_refusal("4"), Catch::Contains("\"4\" is a number, not the name of a host"));
+  CHECK_THAT(list_refusal("[1-3]"), Catch::Contains("is a number, not the name of a host"));
+  CHECK_THAT(list_refusal("[2001:db8::1]4"), Catch::Contains("something behind the IPv6 address"));
+  CHECK_THAT(list_refusal("[2001:db8::1"), Catch::Contains("brackets do not match"));
+  CHECK_THAT(list_refusal("[2001:db8::zz]"), Catch::Contains("\"2001:db8::zz\" is not an IPv6 address"));
+  CHECK_THAT(list_refusal("[2001:db8::1]x[1-2]"), Catch::Contains("something behind the IPv6 address"));
 }
 
 TEST_CASE("an empty entry is refused") {
   for (const char* text : {"", ",", "a,", ",a", "a,,b", " ", "a, ,b", ":2", "me@:2"}) {
     INFO(text);
-    CHECK_THAT(refusal(text), Catch::Contains("the name of a host is missing"));
+    CHECK_THAT(list_refusal(text), Catch::Contains("the name of a host is missing"));
   }
 }
 
 TEST_CASE("a list holds so many hosts and no more") {
   CHECK(parse_host_list("n[1-65536]")->size() == kMaxHosts);
-  CHECK_THAT(refusal("n[1-65536],b"), Catch::Contains("more than 0 hosts"));
-  CHECK_THAT(refusal("n[1-99999]:2"), Catch::Contains("more than 65536 hosts"));
+  CHECK_THAT(list_refusal("n[1-65536],b"), Catch::Contains("more than 0 hosts"));
+  CHECK_THAT(list_refusal("n[1-99999]:2"), Catch::Contains("more than 65536 hosts"));
   // Also when they are always the same: reading them is work, too.
-  CHECK_THAT(refusal("n[1-40000]:1,n[1-40000]:1"), Catch::Contains("more than 25536 hosts"));
+  CHECK_THAT(list_refusal("n[1-40000]:1,n[1-40000]:1"), Catch::Contains("more than 25536 hosts"));
 }
 
 TEST_CASE("names alone") {

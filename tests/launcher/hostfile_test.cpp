@@ -8,12 +8,12 @@ using ddl::launcher::test::text_of;
 
 namespace {
 
-std::string hosts(std::string_view text) {
+std::string hosts_of(std::string_view text) {
   const auto nodes = parse_hostfile(text, "hosts.txt");
   return nodes ? text_of(*nodes) : "error: " + nodes.error().message();
 }
 
-std::string refusal(std::string_view text) {
+std::string file_refusal(std::string_view text) {
   const auto nodes = parse_hostfile(text, "hosts.txt");
   if (nodes) return "accepted as " + text_of(*nodes);
   CHECK(nodes.error().code() == ddl::ErrorCode::kInvalidArgument);
@@ -24,70 +24,72 @@ std::string refusal(std::string_view text) {
 }  // namespace
 
 TEST_CASE("every way of writing a host and its slots") {
-  CHECK(hosts("a slots=4\nb:4\nc 4\nd\n") == "a:4 b:4 c:4 d");
-  CHECK(hosts("a slots=2 max_slots=4") == "a:2,max=4");
-  CHECK(hosts("a max-slots=4") == "a,max=4");
-  CHECK(hosts("a slots = 2 max_slots= 4 port =22") == "a:2,max=4,port=22");
-  CHECK(hosts("a port=2222 user=me slots=1") == "me@a:1,port=2222");
-  CHECK(hosts("me@a:1 port=2222") == "me@a:1,port=2222");
-  CHECK(hosts("node[1-2,7] slots=2\nn[01-02]-ib0:1") == "node1:2 node2:2 node7:2 n01-ib0:1 n02-ib0:1");
-  CHECK(hosts("[2001:db8::1]:2\n[2001:db8::2] slots=3 user=me") == "2001:db8::1:2 me@2001:db8::2:3");
+  CHECK(hosts_of("a slots=4\nb:4\nc 4\nd\n") == "a:4 b:4 c:4 d");
+  CHECK(hosts_of("a slots=2 max_slots=4") == "a:2,max=4");
+  CHECK(hosts_of("a max-slots=4") == "a,max=4");
+  CHECK(hosts_of("a slots = 2 max_slots= 4 port =22") == "a:2,max=4,port=22");
+  CHECK(hosts_of("a port=2222 user=me slots=1") == "me@a:1,port=2222");
+  CHECK(hosts_of("me@a:1 port=2222") == "me@a:1,port=2222");
+  CHECK(hosts_of("node[1-2,7] slots=2\nn[01-02]-ib0:1") == "node1:2 node2:2 node7:2 n01-ib0:1 n02-ib0:1");
+  CHECK(hosts_of("[2001:db8::1]:2\n[2001:db8::2] slots=3 user=me") == "2001:db8::1:2 me@2001:db8::2:3");
 }
 
 TEST_CASE("comments, blank lines, blanks, CRLF and a byte order mark") {
-  CHECK(hosts("# the cluster\n\n  a slots=1 # the fast one\n\t\n#b\nc#d\n\t c2 \t 3 \t\n") == "a:1 c c2:3");
-  CHECK(hosts("a:1\r\n\r\n# x\r\nb slots=2\r\n") == "a:1 b:2");
-  CHECK(hosts("\xef\xbb\xbf"
-              "a:1\n") == "a:1");
-  CHECK(hosts("a:1") == "a:1");
+  CHECK(hosts_of("# the cluster\n\n  a slots=1 # the fast one\n\t\n#b\nc#d\n\t c2 \t 3 \t\n") ==
+        "a:1 c c2:3");
+  CHECK(hosts_of("a:1\r\n\r\n# x\r\nb slots=2\r\n") == "a:1 b:2");
+  CHECK(hosts_of("\xef\xbb\xbf"
+                 "a:1\n") == "a:1");
+  CHECK(hosts_of("a:1") == "a:1");
 }
 
 TEST_CASE("the same host on several lines is one with the sum of the slots") {
-  CHECK(hosts("a:2\nb:1\na slots=3\n") == "a:5 b:1");
-  CHECK(hosts("a 1 max_slots=2\na 1 max_slots=2\n") == "a:2,max=4");
-  CHECK(refusal("a:2\nb\na\n") ==
+  CHECK(hosts_of("a:2\nb:1\na slots=3\n") == "a:5 b:1");
+  CHECK(hosts_of("a 1 max_slots=2\na 1 max_slots=2\n") == "a:2,max=4");
+  CHECK(file_refusal("a:2\nb\na\n") ==
         "hosts.txt:3: a is named twice, and not each time with its slots; name it once, as a:2");
-  CHECK_THAT(refusal("a:1 port=22\na:1"),
+  CHECK_THAT(file_refusal("a:1 port=22\na:1"),
              Catch::Contains("hosts.txt:2: a is named twice, with different ports"));
-  CHECK_THAT(refusal("a:1 user=x\na:1 user=y"), Catch::Contains("different users"));
-  CHECK_THAT(refusal("a:1 max_slots=2\na:1"), Catch::Contains("not each time with its max_slots"));
+  CHECK_THAT(file_refusal("a:1 user=x\na:1 user=y"), Catch::Contains("different users"));
+  CHECK_THAT(file_refusal("a:1 max_slots=2\na:1"), Catch::Contains("not each time with its max_slots"));
 }
 
 TEST_CASE("an error names the file and the line, and quotes what stands there") {
-  CHECK(refusal("a\n\n# x\nb:1\nc 2\nd slots=1\ne slots=four\n") ==
+  CHECK(file_refusal("a\n\n# x\nb:1\nc 2\nd slots=1\ne slots=four\n") ==
         "hosts.txt:7: slots must be a positive integer, found \"four\"");
-  CHECK(refusal("a\r\nb:x\r\n") == "hosts.txt:2: slots must be a positive integer, found \"x\"");
-  CHECK(refusal("a max_slots=0") == "hosts.txt:1: max_slots must be a positive integer, found \"0\"");
-  CHECK(refusal("a port=65536") == "hosts.txt:1: port must be a number from 1 to 65535, found \"65536\"");
-  CHECK(refusal("a cpus=4") ==
+  CHECK(file_refusal("a\r\nb:x\r\n") == "hosts.txt:2: slots must be a positive integer, found \"x\"");
+  CHECK(file_refusal("a max_slots=0") == "hosts.txt:1: max_slots must be a positive integer, found \"0\"");
+  CHECK(file_refusal("a port=65536") ==
+        "hosts.txt:1: port must be a number from 1 to 65535, found \"65536\"");
+  CHECK(file_refusal("a cpus=4") ==
         "hosts.txt:1: behind a host stand slots=N, max_slots=N, port=N and user=NAME, found \"cpus=4\"");
-  CHECK_THAT(refusal("a b"), Catch::Contains("found \"b\""));
-  CHECK_THAT(refusal("a slots"), Catch::Contains("found \"slots\""));
-  CHECK_THAT(refusal("a slots="), Catch::Contains("found \"\""));
-  CHECK_THAT(refusal("a,b"), Catch::Contains("one host a line"));
-  CHECK_THAT(refusal("a, b"), Catch::Contains("one host a line"));
-  CHECK_THAT(refusal("-oProxyCommand=id"), Catch::Contains("hosts.txt:1: a host is named with"));
-  CHECK_THAT(refusal("a user=-l"), Catch::Contains("hosts.txt:1: a user is named with"));
-  CHECK_THAT(refusal("a\rb"), Catch::Contains("a\\x0db"));
-  CHECK_THAT(refusal("2001:db8::1 slots=2"), Catch::Contains("more than one colon"));
-  CHECK_THAT(refusal("4"), Catch::Contains("is a number"));
+  CHECK_THAT(file_refusal("a b"), Catch::Contains("found \"b\""));
+  CHECK_THAT(file_refusal("a slots"), Catch::Contains("found \"slots\""));
+  CHECK_THAT(file_refusal("a slots="), Catch::Contains("found \"\""));
+  CHECK_THAT(file_refusal("a,b"), Catch::Contains("one host a line"));
+  CHECK_THAT(file_refusal("a, b"), Catch::Contains("one host a line"));
+  CHECK_THAT(file_refusal("-oProxyCommand=id"), Catch::Contains("hosts.txt:1: a host is named with"));
+  CHECK_THAT(file_refusal("a user=-l"), Catch::Contains("hosts.txt:1: a user is named with"));
+  CHECK_THAT(file_refusal("a\rb"), Catch::Contains("a\\x0db"));
+  CHECK_THAT(file_refusal("2001:db8::1 slots=2"), Catch::Contains("more than one colon"));
+  CHECK_THAT(file_refusal("4"), Catch::Contains("is a number"));
 }
 
 TEST_CASE("what is given twice on one line is refused") {
-  CHECK(refusal("a:2 slots=2") == "hosts.txt:1: slots is given twice");
-  CHECK(refusal("a 2 2") == "hosts.txt:1: slots is given twice");
-  CHECK(refusal("me@a user=me") == "hosts.txt:1: user is given twice");
-  CHECK(refusal("a port=22 port=22") == "hosts.txt:1: port is given twice");
-  CHECK(refusal("a max_slots=2 max-slots=2") == "hosts.txt:1: max_slots is given twice");
+  CHECK(file_refusal("a:2 slots=2") == "hosts.txt:1: slots is given twice");
+  CHECK(file_refusal("a 2 2") == "hosts.txt:1: slots is given twice");
+  CHECK(file_refusal("me@a user=me") == "hosts.txt:1: user is given twice");
+  CHECK(file_refusal("a port=22 port=22") == "hosts.txt:1: port is given twice");
+  CHECK(file_refusal("a max_slots=2 max-slots=2") == "hosts.txt:1: max_slots is given twice");
 }
 
 TEST_CASE("fewer max_slots than slots cannot be meant") {
-  CHECK(refusal("a slots=4 max_slots=2") == "hosts.txt:1: max_slots is 2, fewer than the 4 slots");
-  CHECK(hosts("a slots=4 max_slots=4") == "a:4,max=4");
+  CHECK(file_refusal("a slots=4 max_slots=2") == "hosts.txt:1: max_slots is 2, fewer than the 4 slots");
+  CHECK(hosts_of("a slots=4 max_slots=4") == "a:4,max=4");
 }
 
 TEST_CASE("a file without a host is refused by its name") {
   for (const char* text : {"", "\n", "# nothing\n", "\xef\xbb\xbf", "\r\n"}) {
-    CHECK(refusal(text) == "hosts.txt names no host");
+    CHECK(file_refusal(text) == "hosts.txt names no host");
   }
 }

@@ -10,7 +10,7 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-JobSpec job_of(int ranks) {
+JobSpec mpi_job_of(int ranks) {
   JobSpec spec;
   spec.command = {"./train"};
   spec.num_proc = ranks;
@@ -59,7 +59,7 @@ TEST_CASE("kinds of mpirun are told by what they say of themselves") {
 }
 
 TEST_CASE("on this machine mpirun needs no hosts") {
-  const JobSpec spec = job_of(2);
+  const JobSpec spec = mpi_job_of(2);
   const Allocation here = hosts({"head"}, 0);
   const std::string tail = " ddlrun --mpi-rank -- ./train";
   CHECK(line(spec, here, site_of(MpiFlavor::kOpenMpi4)) ==
@@ -74,7 +74,7 @@ TEST_CASE("on this machine mpirun needs no hosts") {
 }
 
 TEST_CASE("hosts, mapping, ssh, interfaces and wishes are in each kind's own words") {
-  JobSpec spec = job_of(4);
+  JobSpec spec = mpi_job_of(4);
   spec.hosts = "a:2,b:2";
   spec.ssh_port = 2222;
   spec.ssh_identity_file = "/home/me/key";
@@ -113,7 +113,7 @@ TEST_CASE("hosts, mapping, ssh, interfaces and wishes are in each kind's own wor
 }
 
 TEST_CASE("ranks on each host, and ranks in turn") {
-  JobSpec spec = job_of(4);
+  JobSpec spec = mpi_job_of(4);
   spec.hosts = "a,b";
   spec.ranks_per_node = 2;
   spec.tag_output = false;
@@ -131,7 +131,7 @@ TEST_CASE("ranks on each host, and ranks in turn") {
 }
 
 TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
-  JobSpec spec = job_of(2);
+  JobSpec spec = mpi_job_of(2);
   spec.hosts = "a,b";
   CHECK_THAT(line(spec, hosts({"a", "b"}, 0), site_of(MpiFlavor::kOpenMpi4)),
              Catch::Contains("refused: mpirun must be told how many ranks a takes"));

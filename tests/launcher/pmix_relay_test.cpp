@@ -9,7 +9,7 @@ using namespace ddl::launcher::test;
 namespace {
 
 /// Ranks 0 and 1 are on node 0, rank 2 on node 1, rank 3 on node 2.
-struct Fixture {
+struct RelayFixture {
   EventLoop loop;
   LoopDriver driver{loop};
   std::vector<std::pair<std::size_t, message::Any>> sent;
@@ -32,7 +32,7 @@ using Names = message::PmixNames;
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(RelayFixture,
                  "a fence of all ranks is done when every node has come, with the data in the nodes' order") {
   relay.on(2, message::PmixFence{{}, "c"});
   relay.on(0, message::PmixFence{{}, "a"});
@@ -45,7 +45,7 @@ TEST_CASE_METHOD(Fixture,
   }
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(RelayFixture,
                  "fences of different groups go their own ways, and repeated ones keep their order") {
   relay.on(0, message::PmixFence{{0, 2}, "a1"});
   relay.on(0, message::PmixFence{{0, 2}, "a2"});
@@ -60,7 +60,8 @@ TEST_CASE_METHOD(Fixture,
 }
 
 TEST_CASE_METHOD(
-    Fixture, "a fence of ranks that do not exist, or from a node that is no part of it, changes nothing") {
+    RelayFixture,
+    "a fence of ranks that do not exist, or from a node that is no part of it, changes nothing") {
   relay.on(0, message::PmixFence{{0, 99}, ""});
   relay.on(0, message::PmixFence{{-1}, ""});
   relay.on(2, message::PmixFence{{0, 2}, ""});
@@ -70,7 +71,7 @@ TEST_CASE_METHOD(
   CHECK(sent.size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "a question about a rank goes to its node, and the answer to who asked") {
+TEST_CASE_METHOD(RelayFixture, "a question about a rank goes to its node, and the answer to who asked") {
   relay.on(0, message::PmixModex{7, 55, 3});
   const auto& question = sent_to<message::PmixModex>(0, 2);
   CHECK(question.node == 0);
@@ -83,7 +84,8 @@ TEST_CASE_METHOD(Fixture, "a question about a rank goes to its node, and the ans
   CHECK(sent.size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "names that one node publishes are found by another, which may wait for them") {
+TEST_CASE_METHOD(RelayFixture,
+                 "names that one node publishes are found by another, which may wait for them") {
   relay.on(1, message::PmixLookup{3, {"port"}, true, 0});
   CHECK(sent.empty());
   relay.on(0, message::PmixPublish{1, {{"port", "4711", 0}}, false});
@@ -96,13 +98,13 @@ TEST_CASE_METHOD(Fixture, "names that one node publishes are found by another, w
   CHECK(sent_to<Names>(4, 2).status == Names::Status::kNotFound);
 }
 
-TEST_CASE_METHOD(Fixture, "a lookup that may not wait for ever is answered in time") {
+TEST_CASE_METHOD(RelayFixture, "a lookup that may not wait for ever is answered in time") {
   relay.on(1, message::PmixLookup{3, {"port"}, true, 1});
   driver.run_until("the answer", [this] { return !sent.empty(); });
   CHECK(sent_to<Names>(0, 1).status == Names::Status::kTimedOut);
 }
 
-TEST_CASE_METHOD(Fixture, "an event goes to all other nodes") {
+TEST_CASE_METHOD(RelayFixture, "an event goes to all other nodes") {
   relay.on(1, message::PmixEvent{-5, 2, 3, "infos"});
   REQUIRE(sent.size() == 2);
   CHECK(sent_to<message::PmixEvent>(0, 0).infos == "infos");

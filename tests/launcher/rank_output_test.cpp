@@ -10,7 +10,7 @@ using namespace ddl::launcher::test;
 
 namespace {
 
-struct Fixture {
+struct OutputFixture {
   /// window: credit in bytes, of which the line limit is half.
   void open(std::size_t window, OutputStream stream = OutputStream::kStdout, bool split = true,
             bool idle = false) {
@@ -50,7 +50,7 @@ constexpr std::size_t kWide = 1 << 20;
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(OutputFixture,
                  "whole lines are handed on, with stream and time, and the end of the stream closes it") {
   open(kWide, OutputStream::kStderr);
   write_text(rank.get(), "one\ntwo\nthr");
@@ -66,7 +66,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(output->is_closed());
 }
 
-TEST_CASE_METHOD(Fixture, "an empty stream is one chunk that says its end") {
+TEST_CASE_METHOD(OutputFixture, "an empty stream is one chunk that says its end") {
   open(kWide);
   rank.reset();
   driver.run_until("the end", [&] { return has_ended(); });
@@ -74,21 +74,21 @@ TEST_CASE_METHOD(Fixture, "an empty stream is one chunk that says its end") {
   CHECK(bytes.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "raw, the bytes are handed on as they come") {
+TEST_CASE_METHOD(OutputFixture, "raw, the bytes are handed on as they come") {
   open(kWide, OutputStream::kStdout, false);
   write_text(rank.get(), "no line end");
   driver.run_until("the bytes", [&] { return bytes == "no line end"; });
   CHECK(ends.back() == ChunkEnd::kOpen);
 }
 
-TEST_CASE_METHOD(Fixture, "a prompt is shown after a moment if a person is watching") {
+TEST_CASE_METHOD(OutputFixture, "a prompt is shown after a moment if a person is watching") {
   open(kWide, OutputStream::kStdout, true, true);
   write_text(rank.get(), "continue? ");
   driver.run_until("the prompt", [&] { return bytes == "continue? "; });
   CHECK(ends.back() == ChunkEnd::kIdle);
 }
 
-TEST_CASE_METHOD(Fixture, "reading stops where the credit ends and goes on with a refund") {
+TEST_CASE_METHOD(OutputFixture, "reading stops where the credit ends and goes on with a refund") {
   open(4096);
   const std::size_t written = fill();
   REQUIRE(written > 8192);
@@ -113,7 +113,7 @@ TEST_CASE_METHOD(Fixture, "reading stops where the credit ends and goes on with 
   CHECK(bytes.size() == written);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(OutputFixture,
                  "draining reads all that an ended rank has left, credit or not, and finds the end") {
   open(4096);
   const std::size_t written = fill();
@@ -129,7 +129,7 @@ TEST_CASE_METHOD(Fixture,
 }
 
 // "sh -c 'yes & exit'": what the rank leaves behind writes as fast as the agent reads.
-TEST_CASE_METHOD(Fixture, "draining a pipe that somebody goes on writing to ends all the same") {
+TEST_CASE_METHOD(OutputFixture, "draining a pipe that somebody goes on writing to ends all the same") {
   auto pipe = test_pipe();
   REQUIRE(ddl::set_nonblocking(pipe.second.get(), true));
   rank = std::move(pipe.second);
@@ -148,7 +148,7 @@ TEST_CASE_METHOD(Fixture, "draining a pipe that somebody goes on writing to ends
 }
 
 // A leftover holds the pipe open while the head refunds more than the window: the rest must still be read.
-TEST_CASE_METHOD(Fixture, "a stream that was drained beyond its credit is read on after the refund") {
+TEST_CASE_METHOD(OutputFixture, "a stream that was drained beyond its credit is read on after the refund") {
   open(4096);
   const std::size_t written = fill();
   output->drain();
@@ -161,7 +161,7 @@ TEST_CASE_METHOD(Fixture, "a stream that was drained beyond its credit is read o
   driver.run_until("the end", [&] { return has_ended(); });
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(OutputFixture,
                  "the last lines of standard error are kept for the report, those of standard output not") {
   const bool is_err = GENERATE(true, false);
   open(kWide, is_err ? OutputStream::kStderr : OutputStream::kStdout);

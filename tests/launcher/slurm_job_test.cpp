@@ -24,7 +24,7 @@ Environment with(Environment environment, const Environment& more) {
   return environment;
 }
 
-SlurmJob job_of(const Environment& environment) {
+SlurmJob slurm_job_of(const Environment& environment) {
   const auto job = slurm_job(environment);
   INFO((job ? std::string() : job.error().message()));
   REQUIRE(job);
@@ -64,7 +64,7 @@ TEST_CASE("a number for each node") {
 }
 
 TEST_CASE("salloc -N 1 --gpus 8 on a node that is taken whole") {
-  const SlurmJob job = job_of(with(job_on("node3", "128", "128"), {{"SLURM_GPUS", "8"}}));
+  const SlurmJob job = slurm_job_of(with(job_on("node3", "128", "128"), {{"SLURM_GPUS", "8"}}));
   CHECK(job.nodes == std::vector<SlurmNode>{{"node3", 128, 128, 8}});
   CHECK(implied_num_proc(job) == 8);
   CHECK(placed(job, 8) == "8");
@@ -76,7 +76,7 @@ TEST_CASE("salloc -N 1 --gpus 8 on a node that is taken whole") {
 }
 
 TEST_CASE("salloc -N 2 --gpus 16: ranks go by GPU before they go by CPU") {
-  const SlurmJob job = job_of(with(job_on("node[3-4]", "128(x2)", "128(x2)"), {{"SLURM_GPUS", "16"}}));
+  const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "128(x2)", "128(x2)"), {{"SLURM_GPUS", "16"}}));
   CHECK(implied_num_proc(job) == 16);
   CHECK(placed(job, 16) == "8 8");
   CHECK(placed(job, 20) == "10 10");
@@ -84,8 +84,8 @@ TEST_CASE("salloc -N 2 --gpus 16: ranks go by GPU before they go by CPU") {
 
 TEST_CASE("salloc -N 2 -n 5 -c 2: the tasks that were asked for are the ranks") {
   const SlurmJob job =
-      job_of(with(job_on("node[1-2]", "8,2", "4,1"),
-                  {{"SLURM_NTASKS", "5"}, {"SLURM_NPROCS", "5"}, {"SLURM_CPUS_PER_TASK", "2"}}));
+      slurm_job_of(with(job_on("node[1-2]", "8,2", "4,1"),
+                        {{"SLURM_NTASKS", "5"}, {"SLURM_NPROCS", "5"}, {"SLURM_CPUS_PER_TASK", "2"}}));
   CHECK(implied_num_proc(job) == 5);
   CHECK(placed(job, 5) == "4 1");
   CHECK(placed(job, 10) == "8 2");
@@ -93,21 +93,23 @@ TEST_CASE("salloc -N 2 -n 5 -c 2: the tasks that were asked for are the ranks") 
 }
 
 TEST_CASE("-N 2 --ntasks-per-node=2 --gpus-per-node=4: tasks first, then as many as GPUs") {
-  const SlurmJob job = job_of(with(job_on("node[3-4]", "2(x2)", "2(x2)"),
-                                   {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_NODE", "mi250:4"}}));
+  const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "2(x2)", "2(x2)"),
+                                         {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_NODE", "mi250:4"}}));
   CHECK(implied_num_proc(job) == 4);
   CHECK(placed(job, 4) == "2 2");
   CHECK(placed(job, 8) == "4 4");
 }
 
 TEST_CASE("GPUs by task, of several types, and ones that nothing tells") {
-  CHECK(job_of(with(job_on("n1", "4", "4"), {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_TASK", "2"}}))
+  CHECK(slurm_job_of(with(job_on("n1", "4", "4"), {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_TASK", "2"}}))
             .nodes[0]
             .gpus == 8);
-  CHECK(job_of(with(job_on("n1", "4", "4"), {{"SLURM_GPUS_PER_NODE", "a100:2,v100:1"}})).nodes[0].gpus == 3);
-  CHECK(job_of(with(job_on("n[1-2]", "4(x2)", "1(x2)"), {{"SLURM_GPUS", "5"}})).nodes[0].gpus == 0);
-  CHECK(job_of(with(job_on("n1", "4", "1"), {{"SLURM_GPUS", "many"}})).nodes[0].gpus == 0);
-  CHECK(implied_num_proc(job_of(job_on("n[1-3]", "4(x3)", "4(x3)"))) == 3);
+  CHECK(
+      slurm_job_of(with(job_on("n1", "4", "4"), {{"SLURM_GPUS_PER_NODE", "a100:2,v100:1"}})).nodes[0].gpus ==
+      3);
+  CHECK(slurm_job_of(with(job_on("n[1-2]", "4(x2)", "1(x2)"), {{"SLURM_GPUS", "5"}})).nodes[0].gpus == 0);
+  CHECK(slurm_job_of(with(job_on("n1", "4", "1"), {{"SLURM_GPUS", "many"}})).nodes[0].gpus == 0);
+  CHECK(implied_num_proc(slurm_job_of(job_on("n[1-3]", "4(x3)", "4(x3)"))) == 3);
 }
 
 TEST_CASE("outside of Slurm, and where srun has started several, there is no job to use") {
@@ -126,7 +128,7 @@ TEST_CASE("variables that contradict each other are named") {
 }
 
 TEST_CASE("-H chooses among the job's nodes") {
-  const SlurmJob job = job_of(with(job_on("node[1-4]", "8(x4)", "2(x4)"), {{"SLURM_NTASKS", "8"}}));
+  const SlurmJob job = slurm_job_of(with(job_on("node[1-4]", "8(x4)", "2(x4)"), {{"SLURM_NTASKS", "8"}}));
   const auto chosen = [&](const std::string& hosts) {
     JobSpec spec;
     spec.hosts = hosts;

@@ -25,12 +25,12 @@ NodeFacts gpu_node(const std::string& name, int cores_per_l3 = 4) {
   return facts;
 }
 
-struct Case {
+struct SrunCase {
   JobSpec spec = job_of(4);
   Allocation allocation = allocation_of(2);
   std::vector<std::optional<NodeFacts>> known = {gpu_node("node0"), gpu_node("node1")};
 
-  Case() {
+  SrunCase() {
     for (AllocatedNode& node : allocation.nodes) node.slots = 2;
     allocation.slurm = SlurmJob{"1", {{"node0", 8, 2, 2}, {"node1", 8, 2, 2}}, std::nullopt, ""};
   }
@@ -48,7 +48,7 @@ struct Case {
 }  // namespace
 
 TEST_CASE("srun is told what our plan says") {
-  const Case one;
+  const SrunCase one;
   CHECK(
       one.text() ==
       "srun --mpi=pmix --nodes=2 --nodelist=node0,node1 --ntasks=4 --ntasks-per-node=2 --distribution=block "
@@ -59,7 +59,7 @@ TEST_CASE("srun is told what our plan says") {
 }
 
 TEST_CASE("what a job says goes into srun's words and its environment") {
-  Case one;
+  SrunCase one;
   one.spec.map_by = MapBy::kNode;
   one.spec.stdin_target = StdinTarget::kNone;
   one.spec.tag_output = false;
@@ -74,16 +74,16 @@ TEST_CASE("what a job says goes into srun's words and its environment") {
 }
 
 TEST_CASE("nodes that were not asked are not bound") {
-  Case one;
+  SrunCase one;
   one.known = {std::nullopt, std::nullopt};
   CHECK_THAT(one.text(), Contains("--cpu-bind=none") && !Contains("--cpus-per-task") && !Contains("bash -c"));
 }
 
 TEST_CASE("what one srun cannot do is refused") {
-  Case uneven;
+  SrunCase uneven;
   uneven.spec.num_proc = 3;
   CHECK_THAT(uneven.text(), Contains("node1 would have 1 rank and node0 2"));
-  Case different;
+  SrunCase different;
   different.known[1] = gpu_node("node1", 6);
   CHECK_THAT(different.text(), Contains("these nodes differ"));
 }

@@ -8,8 +8,8 @@ using namespace ddl::launcher::test;
 
 namespace {
 
-struct Fixture {
-  Fixture() { ignore_sigpipe(); }
+struct FeedFixture {
+  FeedFixture() { ignore_sigpipe(); }
 
   /// Adds a rank and returns its end of the pipe, non-blocking.
   ddl::UniqueFd add_rank() {
@@ -39,7 +39,7 @@ constexpr std::size_t kMuch = 1 << 20;  // more than a pipe holds
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "every reading rank gets all bytes, then the end") {
+TEST_CASE_METHOD(FeedFixture, "every reading rank gets all bytes, then the end") {
   const auto first = add_rank();
   const auto second = add_rank();
   feed.send("hello ");
@@ -54,7 +54,7 @@ TEST_CASE_METHOD(Fixture, "every reading rank gets all bytes, then the end") {
   }
 }
 
-TEST_CASE_METHOD(Fixture, "only what the slowest rank has taken is credited") {
+TEST_CASE_METHOD(FeedFixture, "only what the slowest rank has taken is credited") {
   const auto quick = add_rank();
   const auto slow = add_rank();
   feed.send(std::string(kMuch, 'x'));
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Fixture, "only what the slowest rank has taken is credited") {
   CHECK(taken == static_cast<std::int64_t>(kMuch));
 }
 
-TEST_CASE_METHOD(Fixture, "the end waits until a slow rank has everything") {
+TEST_CASE_METHOD(FeedFixture, "the end waits until a slow rank has everything") {
   const auto rank = add_rank();
   feed.send(std::string(kMuch, 'x'));
   feed.end();
@@ -94,7 +94,7 @@ TEST_CASE_METHOD(Fixture, "the end waits until a slow rank has everything") {
   CHECK(taken == static_cast<std::int64_t>(kMuch));
 }
 
-TEST_CASE_METHOD(Fixture, "a rank that stops reading no longer holds the others up") {
+TEST_CASE_METHOD(FeedFixture, "a rank that stops reading no longer holds the others up") {
   auto quitter = add_rank();
   const auto reader = add_rank();
   feed.send(std::string(kMuch, 'x'));
@@ -112,7 +112,7 @@ TEST_CASE_METHOD(Fixture, "a rank that stops reading no longer holds the others 
   CHECK(closed == 0);
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(FeedFixture,
                  "when nobody reads any more that is said once, and what comes then counts as taken") {
   auto rank = add_rank();
   feed.send("x");
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(taken == 6);
 }
 
-TEST_CASE_METHOD(Fixture, "without any reading rank the first bytes or the end say so") {
+TEST_CASE_METHOD(FeedFixture, "without any reading rank the first bytes or the end say so") {
   SECTION("bytes") { feed.send("x"); }
   SECTION("end") { feed.end(); }
   CHECK(closed == 1);

@@ -10,7 +10,7 @@ using namespace ddl::launcher::test;
 
 namespace {
 
-struct Fixture {
+struct ReaderFixture {
   void open(int fd) {
     reader.emplace(loop, fd,
                    StdinReader::Handlers{[this](std::string&& piece) {
@@ -43,7 +43,7 @@ ddl::UniqueFd file_with(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a pipe is read as it is written, then its end is told once") {
+TEST_CASE_METHOD(ReaderFixture, "a pipe is read as it is written, then its end is told once") {
   auto pipe = test_pipe();
   open(pipe.first.get());
   write_text(pipe.second.get(), "one");
@@ -57,27 +57,27 @@ TEST_CASE_METHOD(Fixture, "a pipe is read as it is written, then its end is told
   CHECK(ends == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a regular file is read to its end") {
+TEST_CASE_METHOD(ReaderFixture, "a regular file is read to its end") {
   const auto file = file_with("from a file\n");
   open(file.get());
   driver.run_until("the end", [&] { return ends == 1; });
   CHECK(bytes == "from a file\n");
 }
 
-TEST_CASE_METHOD(Fixture, "/dev/null ends at once") {
+TEST_CASE_METHOD(ReaderFixture, "/dev/null ends at once") {
   const ddl::UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   open(null.get());
   driver.run_until("the end", [&] { return ends == 1; });
   CHECK(bytes.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "what cannot be read counts as ended") {
+TEST_CASE_METHOD(ReaderFixture, "what cannot be read counts as ended") {
   const ddl::UniqueFd directory(::open("/", O_RDONLY | O_CLOEXEC));
   open(directory.get());
   driver.run_until("the end", [&] { return ends == 1; });
 }
 
-TEST_CASE_METHOD(Fixture, "never more than the window is under way, and every byte comes in the end") {
+TEST_CASE_METHOD(ReaderFixture, "never more than the window is under way, and every byte comes in the end") {
   const std::size_t size = StdinReader::kWindow * 3 + 17;
   const auto file = file_with(std::string(size, 'x'));
   open(file.get());
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(Fixture, "never more than the window is under way, and every by
   CHECK(bytes.size() == size);
 }
 
-TEST_CASE_METHOD(Fixture, "once stopped, nothing is read any more: it is the next reader's") {
+TEST_CASE_METHOD(ReaderFixture, "once stopped, nothing is read any more: it is the next reader's") {
   const auto pipe = test_pipe();
   open(pipe.first.get());
   write_text(pipe.second.get(), "mine");
@@ -113,7 +113,7 @@ TEST_CASE_METHOD(Fixture, "once stopped, nothing is read any more: it is the nex
   CHECK(read_available(pipe.first.get()) == "yours");
 }
 
-TEST_CASE_METHOD(Fixture, "a handler may stop the reader") {
+TEST_CASE_METHOD(ReaderFixture, "a handler may stop the reader") {
   const auto pipe = test_pipe();
   int calls = 0;
   reader.emplace(loop, pipe.first.get(),
@@ -131,7 +131,7 @@ TEST_CASE_METHOD(Fixture, "a handler may stop the reader") {
 }
 
 // The open file is shared with whoever started ddlrun: a shell's terminal, or the next command of a script.
-TEST_CASE_METHOD(Fixture, "standard input is left blocking") {
+TEST_CASE_METHOD(ReaderFixture, "standard input is left blocking") {
   const auto pipe = test_pipe();
   open(pipe.first.get());
   write_text(pipe.second.get(), "x");

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kHour = 3600;
 
-struct Fixture {
+struct TerminatorFixture {
   EventLoop loop;
   LoopDriver driver{loop};
   std::string calls;
@@ -26,7 +26,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "asks, waits for the grace, kills") {
+TEST_CASE_METHOD(TerminatorFixture, "asks, waits for the grace, kills") {
   const auto start = Clock::now();
   CHECK_FALSE(terminator.has_begun());
   terminator.begin(SIGTERM, 0.02);
@@ -36,27 +36,27 @@ TEST_CASE_METHOD(Fixture, "asks, waits for the grace, kills") {
   CHECK(Clock::now() - start >= std::chrono::milliseconds(20));
 }
 
-TEST_CASE_METHOD(Fixture, "no grace and SIGKILL kill now, without asking") {
+TEST_CASE_METHOD(TerminatorFixture, "no grace and SIGKILL kill now, without asking") {
   SECTION("no grace") { terminator.begin(SIGTERM, 0); }
   SECTION("SIGKILL, whatever the grace") { terminator.begin(SIGKILL, kHour); }
   CHECK(calls == "kill; ");
 }
 
-TEST_CASE_METHOD(Fixture, "a second call hastens the kill and does not ask again") {
+TEST_CASE_METHOD(TerminatorFixture, "a second call hastens the kill and does not ask again") {
   terminator.begin(SIGTERM, kHour);
   terminator.begin(SIGTERM, 0.01);
   CHECK(calls == "ask 15; ");
   driver.run_until("the kill", [&] { return calls == "ask 15; kill; "; });
 }
 
-TEST_CASE_METHOD(Fixture, "a second call cannot delay the kill") {
+TEST_CASE_METHOD(TerminatorFixture, "a second call cannot delay the kill") {
   terminator.begin(SIGTERM, 0.01);
   terminator.begin(SIGHUP, kHour);
   CHECK(calls == "ask 15; ");
   driver.run_until("the kill", [&] { return calls == "ask 15; kill; "; });
 }
 
-TEST_CASE_METHOD(Fixture, "a second call with SIGKILL kills now, once") {
+TEST_CASE_METHOD(TerminatorFixture, "a second call with SIGKILL kills now, once") {
   terminator.begin(SIGTERM, 0.01);
   terminator.begin(SIGKILL, 0);
   CHECK(calls == "ask 15; kill; ");
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(Fixture, "a second call with SIGKILL kills now, once") {
   CHECK(calls == "ask 15; kill; ");
 }
 
-TEST_CASE_METHOD(Fixture, "once all are gone, nothing more is done") {
+TEST_CASE_METHOD(TerminatorFixture, "once all are gone, nothing more is done") {
   terminator.begin(SIGTERM, 0.01);
   terminator.all_gone();
   terminator.begin(SIGKILL, 0);

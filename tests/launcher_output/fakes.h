@@ -20,6 +20,14 @@
 
 namespace ddl::test {
 
+inline constexpr auto kStdout = launcher::OutputStream::kStdout;
+inline constexpr auto kStderr = launcher::OutputStream::kStderr;
+inline constexpr auto kLine = launcher::ChunkEnd::kLine;
+inline constexpr auto kReturn = launcher::ChunkEnd::kCarriageReturn;
+inline constexpr auto kOpen = launcher::ChunkEnd::kOpen;
+inline constexpr auto kIdle = launcher::ChunkEnd::kIdle;
+inline constexpr auto kEof = launcher::ChunkEnd::kEof;
+
 /// Remembers everything that it is given; a write is done when the test says so.
 class RecordingSink : public launcher::Sink {
  public:

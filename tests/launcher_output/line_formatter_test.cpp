@@ -7,6 +7,7 @@ using ddl::launcher::ChunkEnd;
 using ddl::launcher::LineFormatter;
 using ddl::launcher::LineStyle;
 using ddl::launcher::OutputStream;
+using namespace ddl::test;
 
 namespace {
 
@@ -29,12 +30,6 @@ class Page {
   LineFormatter formatter_;
   std::string text_;
 };
-
-constexpr auto kLine = ChunkEnd::kLine;
-constexpr auto kReturn = ChunkEnd::kCarriageReturn;
-constexpr auto kOpen = ChunkEnd::kOpen;
-constexpr auto kIdle = ChunkEnd::kIdle;
-constexpr auto kEof = ChunkEnd::kEof;
 
 constexpr LineStyle kTagged{.tag = true};
 constexpr LineStyle kTaggedTerminal{.tag = true, .is_terminal = true};

@@ -10,6 +10,7 @@ using ddl::launcher::ChunkEnd;
 using ddl::launcher::LineSplitter;
 using ddl::launcher::OutputChunk;
 using ddl::launcher::OutputStream;
+using namespace ddl::test;
 
 namespace {
 
@@ -62,11 +63,6 @@ class Reads {
 };
 
 using Pieces = std::vector<Piece>;
-constexpr auto kLine = ChunkEnd::kLine;
-constexpr auto kReturn = ChunkEnd::kCarriageReturn;
-constexpr auto kOpen = ChunkEnd::kOpen;
-constexpr auto kIdle = ChunkEnd::kIdle;
-constexpr auto kEof = ChunkEnd::kEof;
 
 }  // namespace
 

@@ -15,13 +15,9 @@ using ddl::Deadline;
 using ddl::launcher::OutputFiles;
 using ddl::launcher::OutputStream;
 using ddl::launcher::rank_directory_name;
-using ddl::test::PostQueue;
-using ddl::test::TemporaryDirectory;
+using namespace ddl::test;
 
 namespace {
-
-constexpr auto kStdout = OutputStream::kStdout;
-constexpr auto kStderr = OutputStream::kStderr;
 
 std::unique_ptr<OutputFiles> create(const std::string& directory, int ranks, PostQueue& queue,
                                     std::vector<std::string>& errors) {

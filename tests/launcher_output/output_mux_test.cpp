@@ -9,17 +9,9 @@ using ddl::launcher::ChunkEnd;
 using ddl::launcher::OutputMux;
 using ddl::launcher::OutputMuxOptions;
 using ddl::launcher::OutputStream;
-using ddl::test::chunk;
-using ddl::test::RecordingSink;
+using namespace ddl::test;
 
 namespace {
-
-constexpr auto kStdout = OutputStream::kStdout;
-constexpr auto kStderr = OutputStream::kStderr;
-constexpr auto kLine = ChunkEnd::kLine;
-constexpr auto kOpen = ChunkEnd::kOpen;
-constexpr auto kIdle = ChunkEnd::kIdle;
-constexpr auto kEof = ChunkEnd::kEof;
 
 using TimePoint = OutputMux::TimePoint;
 

@@ -19,8 +19,8 @@ using ddl::test::replaced;
 
 namespace {
 
-constexpr int kRanks = 3;
-constexpr int kStreams = 2 * kRanks;
+constexpr int kPropertyRanks = 3;
+constexpr int kStreams = 2 * kPropertyRanks;
 
 OutputStream stream_of(int index) { return index % 2 == 0 ? OutputStream::kStdout : OutputStream::kStderr; }
 
@@ -48,7 +48,7 @@ Outcome play(Case input, std::mt19937& random) {
   std::vector<std::size_t> refunded(kStreams);
 
   OutputMuxOptions options = std::move(input.options);
-  options.num_ranks = kRanks;
+  options.num_ranks = kPropertyRanks;
   options.stdout_sink = &out;
   options.stderr_sink = input.separate_sinks ? &err : &out;
   options.now = [&now] { return now; };

@@ -65,7 +65,7 @@ std::vector<Units> run(std::vector<Units> buffers, const std::vector<HostSteps>&
   return buffers;
 }
 
-std::string name_of(int host) { return std::string(1, static_cast<char>('a' + host)); }
+std::string host_letter(int host) { return std::string(1, static_cast<char>('a' + host)); }
 
 }  // namespace
 
@@ -75,13 +75,13 @@ TEST_CASE("an allreduce over hosts is one tree from left to right, the same on e
   std::vector<Units> buffers;
   std::vector<HostSteps> steps;
   for (int host = 0; host < hosts; ++host) {
-    buffers.push_back({name_of(host)});
+    buffers.push_back({host_letter(host)});
     steps.push_back(allreduce_steps(hosts, host));
   }
   const auto results = run(buffers, steps);
   for (const Units& result : results) CHECK(result == results.front());
   std::string in_order, without_parentheses;
-  for (int host = 0; host < hosts; ++host) in_order += name_of(host);
+  for (int host = 0; host < hosts; ++host) in_order += host_letter(host);
   for (const char c : results.front().front()) {
     if (c != '(' && c != ')') without_parentheses += c;
   }
@@ -93,7 +93,7 @@ TEST_CASE("the canonical tree is the documented one") {
     std::vector<Units> buffers;
     std::vector<HostSteps> steps;
     for (int host = 0; host < hosts; ++host) {
-      buffers.push_back({name_of(host)});
+      buffers.push_back({host_letter(host)});
       steps.push_back(allreduce_steps(hosts, host));
     }
     return run(buffers, steps).front().front();
@@ -118,7 +118,7 @@ TEST_CASE("halving and doubling combines every unit along the canonical tree") {
   int sent = 0;
   for (int host = 0; host < hosts; ++host) {
     Units& buffer = buffers.emplace_back();
-    for (int unit = 0; unit < units; ++unit) buffer.push_back(name_of(host) + std::to_string(unit));
+    for (int unit = 0; unit < units; ++unit) buffer.push_back(host_letter(host) + std::to_string(unit));
     wholes.push_back(buffer);
     steps.push_back(halving_steps(hosts, host, units, root));
     whole_steps.push_back(HostSteps());
@@ -152,7 +152,7 @@ TEST_CASE("around the ring every unit is combined once, ending on the host of it
   std::vector<HostSteps> steps;
   for (int host = 0; host < hosts; ++host) {
     Units& buffer = buffers.emplace_back();
-    for (int unit = 0; unit < hosts; ++unit) buffer.push_back(name_of(host) + std::to_string(unit));
+    for (int unit = 0; unit < hosts; ++unit) buffer.push_back(host_letter(host) + std::to_string(unit));
     HostSteps& own = steps.emplace_back();
     for (const HostSteps& round : ring_steps(hosts, host)) {
       own.insert(own.end(), round.begin(), round.end());
@@ -165,7 +165,7 @@ TEST_CASE("around the ring every unit is combined once, ending on the host of it
   }
   Units wanted;
   for (int unit = 0; unit < hosts; ++unit) {
-    const auto value = [&](int host) { return name_of(host % hosts) + std::to_string(unit); };
+    const auto value = [&](int host) { return host_letter(host % hosts) + std::to_string(unit); };
     std::string& all = wanted.emplace_back(value(unit + 1));
     for (int host = unit + 2; host <= unit + hosts; ++host) all = "(" + all + value(host) + ")";
   }
@@ -191,8 +191,8 @@ TEST_CASE("who has every host's value combines them along the same tree") {
   std::vector<Units> buffers;
   std::vector<HostSteps> steps;
   for (int host = 0; host < hosts; ++host) {
-    values.push_back(name_of(host));
-    buffers.push_back({name_of(host)});
+    values.push_back(host_letter(host));
+    buffers.push_back({host_letter(host)});
     steps.push_back(allreduce_steps(hosts, host));
   }
   for (const auto& [left, right] : tree_pairs(hosts)) {

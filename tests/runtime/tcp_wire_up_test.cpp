@@ -41,7 +41,7 @@ LinkHello hello_of(int rank, int to_rank = -1) {
   return hello;
 }
 
-bool contains(const std::string& text, const std::string& part) {
+bool has_part(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -92,7 +92,7 @@ void say(int socket, const std::vector<std::byte>& bytes) {
   REQUIRE(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
 }
 
-std::vector<std::byte> bytes_of(const std::string& text) {
+std::vector<std::byte> raw_bytes(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
@@ -169,8 +169,8 @@ TEST_CASE("two ranks meet, and their connections are what they should be") {
   WaitingRank rank_0;
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   check_met(rank_0.links(), of_1);
-  CHECK(contains(of_1->front().how, "127.0.0.1:"));
-  CHECK(contains(of_1->front().how, " from lo, in a network of this host"));
+  CHECK(has_part(of_1->front().how, "127.0.0.1:"));
+  CHECK(has_part(of_1->front().how, " from lo, in a network of this host"));
 }
 
 TEST_CASE("two ranks that want several data connections have them in the same order") {
@@ -200,7 +200,7 @@ TEST_CASE("two ranks meet over IPv6 where there is no IPv4") {
   CHECK(rank_0.address().host_text() == "::1");
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   check_met(rank_0.links(), of_1);
-  CHECK(contains(of_1->front().how, "[::1]:"));
+  CHECK(has_part(of_1->front().how, "[::1]:"));
 }
 
 TEST_CASE("strangers are turned away at their first wrong word, and the ranks meet all the same") {
@@ -209,17 +209,17 @@ TEST_CASE("strangers are turned away at their first wrong word, and the ranks me
   for (const std::string& words : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\0'),
                                    std::string("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF")}) {
     strangers.push_back(connect_to(rank_0.address()));
-    say(strangers.back().get(), bytes_of(words));
+    say(strangers.back().get(), raw_bytes(words));
     CHECK(hung_up(strangers.back().get()));
   }
   // Knows the protocol but not the key: is answered with a challenge, and its proof is refused.
   strangers.push_back(connect_to(rank_0.address()));
-  say(strangers.back().get(), bytes_of("ddlauth1" + std::string(net::kNonceBytes, 'n')));
+  say(strangers.back().get(), raw_bytes("ddlauth1" + std::string(net::kNonceBytes, 'n')));
   say(strangers.back().get(), std::vector<std::byte>(net::kIntroductionBytes + net::kMacBytes));
   CHECK(hung_up(strangers.back().get()));
   // Half open: said half of an opening and nothing more; and one who reset the connection.
   strangers.push_back(connect_to(rank_0.address()));
-  say(strangers.back().get(), bytes_of("ddlau"));
+  say(strangers.back().get(), raw_bytes("ddlau"));
   UniqueFd broken = connect_to(rank_0.address());
   const linger at_once{1, 0};
   ::setsockopt(broken.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -233,7 +233,7 @@ TEST_CASE("a caller that stays silent is turned away when its time is over") {
   WaitingRank rank_0(50ms);
   UniqueFd silent = connect_to(rank_0.address());
   UniqueFd half = connect_to(rank_0.address());
-  say(half.get(), bytes_of("ddlauth1"));
+  say(half.get(), raw_bytes("ddlauth1"));
   CHECK(hung_up(silent.get()));
   CHECK(hung_up(half.get()));
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
@@ -296,9 +296,9 @@ TEST_CASE("of several addresses the one that answers is taken") {
   const std::string how = of_1->front().how;
   CAPTURE(how);
   CHECK(how.find(rank_0.address().to_text()) == 0);
-  CHECK(contains(how, refusing.to_text() + ": connect: Connection refused"));
-  CHECK(contains(how, net::local_address(mute->get())->to_text() + ": not answered yet"));
-  CHECK(contains(how, other_address.to_text() + ": rank 7 answers there"));
+  CHECK(has_part(how, refusing.to_text() + ": connect: Connection refused"));
+  CHECK(has_part(how, net::local_address(mute->get())->to_text() + ": not answered yet"));
+  CHECK(has_part(how, other_address.to_text() + ": rank 7 answers there"));
 }
 
 TEST_CASE(
@@ -326,7 +326,7 @@ TEST_CASE(
   const auto links = rank_0.links();
   REQUIRE(links);
   REQUIRE(links->size() == 1);
-  say(taken.get(), bytes_of("hello"));
+  say(taken.get(), raw_bytes("hello"));
   pollfd entry{links->front().control.get(), POLLIN, 0};
   REQUIRE(::poll(&entry, 1, 10'000) == 1);
   std::array<char, 8> heard;
@@ -365,8 +365,8 @@ TEST_CASE(
   const auto links = rank_0.links();
   REQUIRE(links);
   REQUIRE(links->front().data.size() == 2);
-  say(second.get(), bytes_of("2"));
-  say(again.get(), bytes_of("1"));
+  say(second.get(), raw_bytes("2"));
+  say(again.get(), raw_bytes("1"));
   for (std::size_t i = 0; i < 2; ++i) {
     pollfd entry{links->front().data[i].get(), POLLIN, 0};
     REQUIRE(::poll(&entry, 1, 10'000) == 1);
@@ -440,9 +440,9 @@ TEST_CASE("business cards survive their way as text, and nothing else is one") {
 }
 
 TEST_CASE("a rank that cannot listen tells those that would call it") {
-  test::Board board(2);
-  const test::Hosts hosts = test::hosts_of_sizes({1, 1});
-  test::BoardBootstrap mute(board, 0, 1, hosts), caller(board, 1, 1, hosts);
+  runtime::test::Board board(2);
+  const runtime::test::Hosts hosts = runtime::test::hosts_of_sizes({1, 1});
+  runtime::test::BoardBootstrap mute(board, 0, 1, hosts), caller(board, 1, 1, hosts);
   FaultInjector fault(std::nullopt, 0);
   TcpTransport without_network({.interfaces = {"nosuch0"}}, fault),
       with_network({.interfaces = {"lo"}}, fault);
@@ -450,15 +450,15 @@ TEST_CASE("a rank that cannot listen tells those that would call it") {
   CHECK(with_network.offer(caller));
   const auto own = without_network.connect(mute, {{1, 1, false}}, {});
   REQUIRE_FALSE(own);
-  CHECK(contains(own.error().message(), "no network interface \"nosuch0\""));
+  CHECK(has_part(own.error().message(), "no network interface \"nosuch0\""));
   const auto others = with_network.connect(caller, {{0, 0, true}}, {});
   REQUIRE_FALSE(others);
-  CHECK(contains(others.error().message(), "rank 0: no network interface \"nosuch0\""));
+  CHECK(has_part(others.error().message(), "rank 0: no network interface \"nosuch0\""));
 }
 
 TEST_CASE("a descriptor that holds no key is an error that names the variable") {
-  test::Board board(2);
-  test::BoardBootstrap bootstrap(board, 0, 1, test::hosts_of_sizes({1, 1}));
+  runtime::test::Board board(2);
+  runtime::test::BoardBootstrap bootstrap(board, 0, 1, runtime::test::hosts_of_sizes({1, 1}));
   FaultInjector fault(std::nullopt, 0);
   TcpTransport transport({.interfaces = {"lo"}, .job_key_fd = 999'999}, fault);
   CHECK(transport.offer(bootstrap));

@@ -22,7 +22,7 @@ ThreadJob small_job_on(const Hosts& hosts) {
 }
 
 /// Two ranks on one host, and on two, of which the second has more ranks than lanes.
-const Hosts kLayouts[] = {{{0, 1}}, {{0}, {1}}, {{0}, {1, 2}}, {{0, 1, 2}, {3}}};
+const Hosts kTransferLayouts[] = {{{0, 1}}, {{0}, {1}}, {{0}, {1, 2}}, {{0, 1, 2}, {3}}};
 
 ddl_status exchange(ddl_context* context, bool sends, int other, std::int32_t& value, double seconds = 0.0) {
   ddl_call_options options = DDL_CALL_OPTIONS_INIT;
@@ -42,8 +42,8 @@ TEST_CASE("transfers conform, on one host and on several") {
 }
 
 TEST_CASE("a rank that leaves without having sent is an error for who waits for it") {
-  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
-  ThreadJob job = small_job_on(kLayouts[layout]);
+  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kTransferLayouts)));
+  ThreadJob job = small_job_on(kTransferLayouts[layout]);
   // The first and the last rank; either may leave, before or after the two have met.
   const int last = job.ranks - 1;
   const int leaver = GENERATE(0, 1) == 0 ? 0 : last;
@@ -77,8 +77,8 @@ TEST_CASE("a rank that leaves without having sent is an error for who waits for 
 }
 
 TEST_CASE("a rank that does not come to a transfer is named") {
-  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
-  ThreadJob job = small_job_on(kLayouts[layout]);
+  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kTransferLayouts)));
+  ThreadJob job = small_job_on(kTransferLayouts[layout]);
   const int last = job.ranks - 1;
   const int absent = GENERATE(0, 1) == 0 ? 0 : last;
   const int waiter = absent == 0 ? last : 0;
@@ -113,8 +113,8 @@ TEST_CASE("a rank that does not come to a transfer is named") {
 }
 
 TEST_CASE("a rank that waits in a transfer hears of an abort elsewhere") {
-  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
-  ThreadJob job = small_job_on(kLayouts[layout]);
+  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kTransferLayouts)));
+  ThreadJob job = small_job_on(kTransferLayouts[layout]);
   const int last = job.ranks - 1;
   const int waiter = GENERATE(0, 1) == 0 ? 0 : last;
   const int other = waiter == 0 ? last : 0;
@@ -146,9 +146,9 @@ TEST_CASE("a rank that waits in a transfer hears of an abort elsewhere") {
 }
 
 TEST_CASE("transfers of different process sets go on at the same time") {
-  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
+  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kTransferLayouts)));
   CAPTURE(layout);
-  const ThreadJob job = small_job_on(kLayouts[layout]);
+  const ThreadJob job = small_job_on(kTransferLayouts[layout]);
   constexpr int kRounds = 50;
   job.run([&](ddl_context*& context) {
     const int own = ddl_rank(context), size = ddl_size(context);

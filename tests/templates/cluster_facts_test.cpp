@@ -8,7 +8,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-ClusterFacts four_nodes() {
+ClusterFacts answered_facts() {
   ClusterFacts facts;
   facts.partitions = {{"gpu", false, true, std::nullopt, 60, std::nullopt, 2, 256},
                       {"main", true, true, std::nullopt, 60, std::nullopt, 4, 272}};
@@ -41,7 +41,7 @@ std::string scontrol_error(std::string_view partitions, std::string_view nodes) 
 }  // namespace
 
 TEST_CASE("facts come back from JSON as they went") {
-  ClusterFacts facts = four_nodes();
+  ClusterFacts facts = answered_facts();
   facts.name = "ddl";
   facts.version = "22.05.8";
   facts.partitions[0].is_up = false;
@@ -75,7 +75,7 @@ TEST_CASE("JSON that is not what the probe prints is an error, with its place") 
   CHECK_THAT(json_error("{}"), Contains("cluster: it is not a string"));
   CHECK_THAT(json_error(std::string(100'000, '[')), Contains("it is no JSON object"));
   CHECK_THAT(json_error(std::string(kMaxClusterText + 1, ' ')), Contains("longer"));
-  const std::string good = cluster_facts_json(four_nodes());
+  const std::string good = cluster_facts_json(answered_facts());
   CHECK_THAT(json_error(with(good, R"("is_up":true)", R"("is_up":1)")), Contains("partitions 0: is_up: "));
   CHECK_THAT(json_error(with(good, R"("cpus":272)", R"("cpus":-1)")), Contains("partitions 1: cpus: "));
   CHECK_THAT(json_error(with(good, R"("cpus":272)", R"("cpus":1.5)")), Contains("partitions 1: cpus: "));
@@ -91,7 +91,7 @@ TEST_CASE("JSON that is not what the probe prints is an error, with its place") 
 TEST_CASE("what scontrol prints becomes facts") {
   const auto facts = cluster_facts_from_scontrol(ddl::test::kScontrolPartitions, ddl::test::kScontrolNodes);
   REQUIRE(facts);
-  CHECK(*facts == four_nodes());
+  CHECK(*facts == answered_facts());
 }
 
 TEST_CASE("limits, states, features and set-aside CPUs in scontrol's text") {

@@ -29,7 +29,7 @@ std::string read(std::string_view text, Fields& fields) {
   return status ? "" : status.error().message();
 }
 
-std::string error_of(std::string_view text) {
+std::string fields_error(std::string_view text) {
   Fields fields;
   return read(text, fields);
 }
@@ -46,15 +46,16 @@ TEST_CASE("keys go to their fields, and those that are missing leave theirs alon
 }
 
 TEST_CASE("errors of fields come with file, line and key") {
-  CHECK(error_of("name: x\ncuont: 3\n") == "f.yaml:2: unknown key cuont; here stand name, count, flag, part");
-  CHECK(error_of("[1]: 3\n").find("f.yaml:1: unknown key") == 0);
-  CHECK(error_of("name: x\nname: y\n") == "f.yaml:2: name stands here twice");
-  CHECK(error_of("count: 10\n") == "f.yaml:1: count: it takes a number from 1 to 9");
-  CHECK(error_of("count: [1]\n") == "f.yaml:1: count: it takes a number from 1 to 9");
-  CHECK(error_of("name:\n") == "f.yaml:1: name: it takes one text");
-  CHECK(error_of("flag: yes\n") == "f.yaml:1: flag: it takes true or false");
-  CHECK(error_of("- a\n") == "f.yaml:1: here stand keys with values: name, count, flag, part");
+  CHECK(fields_error("name: x\ncuont: 3\n") ==
+        "f.yaml:2: unknown key cuont; here stand name, count, flag, part");
+  CHECK(fields_error("[1]: 3\n").find("f.yaml:1: unknown key") == 0);
+  CHECK(fields_error("name: x\nname: y\n") == "f.yaml:2: name stands here twice");
+  CHECK(fields_error("count: 10\n") == "f.yaml:1: count: it takes a number from 1 to 9");
+  CHECK(fields_error("count: [1]\n") == "f.yaml:1: count: it takes a number from 1 to 9");
+  CHECK(fields_error("name:\n") == "f.yaml:1: name: it takes one text");
+  CHECK(fields_error("flag: yes\n") == "f.yaml:1: flag: it takes true or false");
+  CHECK(fields_error("- a\n") == "f.yaml:1: here stand keys with values: name, count, flag, part");
   // Within a map, the inner place is told, and once.
-  CHECK(error_of("part:\n  inner: 7\n") == "f.yaml:2: inner: it takes a number from 0 to 5");
-  CHECK(error_of("name: x\npart: 3\n") == "f.yaml:2: here stand keys with values: inner");
+  CHECK(fields_error("part:\n  inner: 7\n") == "f.yaml:2: inner: it takes a number from 0 to 5");
+  CHECK(fields_error("name: x\npart: 3\n") == "f.yaml:2: here stand keys with values: inner");
 }

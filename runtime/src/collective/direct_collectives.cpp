@@ -18,7 +18,7 @@ constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
 /// Where a rank's buffers are in the heap.
-struct Place {
+struct HeapPlace {
   std::uint64_t send = kNowhere;
   std::uint64_t recv = kNowhere;
 };
@@ -28,7 +28,7 @@ std::uint64_t offset_in(const SharedHeap& heap, const void* memory, std::size_t 
 }
 
 /// What this rank reads and writes, as far as others do so too.
-Place own_place(const Channel& channel, const Request& request, const BlockMove* blocks) {
+HeapPlace own_place(const Channel& channel, const Request& request, const BlockMove* blocks) {
   const SharedHeap& heap = channel.heap();
   const std::size_t element = known_element_size(request.dtype());
   const int own = channel.index();
@@ -42,9 +42,9 @@ Place own_place(const Channel& channel, const Request& request, const BlockMove*
 }
 
 /// All ranks that have to be reached are.
-bool all_reachable(const std::vector<Place>& places, const Request& request, const BlockMove* blocks) {
+bool all_reachable(const std::vector<HeapPlace>& places, const Request& request, const BlockMove* blocks) {
   for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
-    const Place& place = places[static_cast<std::size_t>(rank)];
+    const HeapPlace& place = places[static_cast<std::size_t>(rank)];
     const bool sends = blocks == nullptr || blocks->sends(rank);
     const bool is_pushed_to =
         blocks == nullptr && (request.call.kind != CallKind::kReduce || rank == request.call.root);
@@ -57,7 +57,7 @@ bool all_reachable(const std::vector<Place>& places, const Request& request, con
 }
 
 /// Allreduce and reduce.
-void push_slice(Channel& channel, const Request& request, const std::vector<Place>& places) {
+void push_slice(Channel& channel, const Request& request, const std::vector<HeapPlace>& places) {
   const SharedHeap& heap = channel.heap();
   const std::size_t element = known_element_size(request.dtype());
   const auto own = static_cast<std::size_t>(channel.index());
@@ -96,7 +96,7 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Plac
 }
 
 void pull_blocks(Channel& channel, const Request& request, const BlockMove& blocks,
-                 const std::vector<Place>& places) {
+                 const std::vector<HeapPlace>& places) {
   const std::size_t element = known_element_size(request.dtype());
   const int own = channel.index();
   for (int distance = 0; distance < blocks.ranks(); ++distance) {
@@ -112,7 +112,7 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
 }
 
 void reduce_own_part(Channel& channel, const Request& request, const BlockMove& blocks,
-                     const std::vector<Place>& places) {
+                     const std::vector<HeapPlace>& places) {
   const std::size_t element = known_element_size(request.dtype());
   const std::size_t begin = blocks.send_offset(0, channel.index()) * element;
   const std::uint64_t total = blocks.count(0, channel.index());
@@ -141,10 +141,10 @@ std::optional<Outcome> try_direct(Channel& channel, Request& request, const Bloc
   if (!is_worth_it || !channel.somebody_uses_heap()) return std::nullopt;
   if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;
   request.call.number = channel.call().number;
-  const Place own = own_place(channel, request, blocks);
+  const HeapPlace own = own_place(channel, request, blocks);
   channel.show({{own.send, own.recv}});
   if (auto same = channel.exchange(); !same) return same;
-  std::vector<Place> places;
+  std::vector<HeapPlace> places;
   for (int rank = 0; rank < channel.size(); ++rank) {
     const Channel::Note note = channel.note_of(rank);
     places.push_back({note.words[0], note.words[1]});
