@@ -43,11 +43,6 @@ Result<std::optional<affinity::TopologyFormat>> topology_format_of(const std::st
   return refuse("'" + text + "' is not text, json or svg, which are the forms of --show-topology");
 }
 
-Result<std::string> not_empty(const std::string& text) {
-  if (text.empty()) return refuse("its value is empty");
-  return text;
-}
-
 auto up_to(int most) {
   return [most](const std::string& text) { return parse_count(text, 1, most); };
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "cli/option_values.h"
 #include "cli/shell_words.h"
 
 namespace ddl::cli {
@@ -13,8 +14,6 @@ namespace {
 using launcher::LauncherChoice;
 using launcher::MapBy;
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -23,8 +22,8 @@ bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (
 Result<MapBy> parse_map_by(std::string_view text) {
   if (text == "slot") return MapBy::kSlot;
   if (text == "node") return MapBy::kNode;
-  if (text.starts_with("ppr:")) return refuse(quoted(text) + " is mpirun's; use --ranks-per-node N");
-  return refuse(quoted(text) + " is none of slot, node");
+  if (text.starts_with("ppr:")) return refuse(in_quotes(text) + " is mpirun's; use --ranks-per-node N");
+  return refuse(in_quotes(text) + " is none of slot, node");
 }
 
 Result<LauncherChoice> parse_launcher(std::string_view text) {
@@ -33,7 +32,7 @@ Result<LauncherChoice> parse_launcher(std::string_view text) {
   if (text == "ssh") return LauncherChoice::kSsh;
   if (text == "srun") return LauncherChoice::kSrun;
   if (text == "mpirun") return LauncherChoice::kMpirun;
-  return refuse(quoted(text) + " is none of auto, local, ssh, srun, mpirun");
+  return refuse(in_quotes(text) + " is none of auto, local, ssh, srun, mpirun");
 }
 
 Result<int> parse_port(std::string_view text) {
@@ -45,7 +44,7 @@ Result<int> parse_count(std::string_view text, int least, int most) {
   const bool whole = !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
   const auto number = whole ? parse_integer(text) : std::nullopt;
   if (!number || *number < least || *number > most) {
-    return refuse(quoted(text) + " is not a whole number from " + std::to_string(least) + " to " +
+    return refuse(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
                   std::to_string(most));
   }
   return static_cast<int>(*number);
@@ -58,7 +57,7 @@ Result<std::string> parse_file(std::string_view text, std::string_view current_d
 
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text) {
   auto words = split_shell_words(text);
-  if (!words) return fail(std::move(words.error()).during(quoted(text)));
+  if (!words) return fail(std::move(words.error()).during(in_quotes(text)));
   if (words->empty()) return refuse("there is no word in it");
   return words;
 }
@@ -70,7 +69,7 @@ Result<std::vector<std::string>> parse_launch_agent(std::string_view text) {
   const bool has_host = std::any_of(words->begin(), words->end(), [](const std::string& word) {
     return word.find("%h") != std::string::npos;
   });
-  if (!has_host) return refuse(quoted(text) + " does not say with %h where the host's name stands");
+  if (!has_host) return refuse(in_quotes(text) + " does not say with %h where the host's name stands");
   return words;
 }
 
@@ -80,11 +79,11 @@ Result<std::string> parse_remote_path(std::string_view text) {
     return is_alphanumeric(c) || kPlain.find(c) != std::string_view::npos;
   });
   if (text.empty() || !plain) {
-    return refuse(quoted(text) + " is not a path of letters, digits and \"" + std::string(kPlain) + "\"");
+    return refuse(in_quotes(text) + " is not a path of letters, digits and \"" + std::string(kPlain) + "\"");
   }
-  if (text.starts_with('-')) return refuse(quoted(text) + " begins with a dash");
+  if (text.starts_with('-')) return refuse(in_quotes(text) + " begins with a dash");
   if (!text.starts_with('/') && text.find('/') != std::string_view::npos) {
-    return refuse(quoted(text) + " is neither an absolute path nor a bare name");
+    return refuse(in_quotes(text) + " is neither an absolute path nor a bare name");
   }
   return std::string(text);
 }
@@ -98,7 +97,7 @@ Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
       return static_cast<unsigned char>(c) > ' ' && c != '/' && c != ':' && c != '\x7f';
     });
     if (name.empty() || name.size() > kLongestName || !plain) {
-      return refuse(quoted(name) + " is not the name of a network interface");
+      return refuse(in_quotes(name) + " is not the name of a network interface");
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
   }

@@ -1,5 +1,6 @@
 #include "cli/mpirun_options.h"
 
+#include "cli/option_values.h"
 #include "cli/shell_words.h"
 
 namespace ddl::cli {
@@ -18,11 +19,6 @@ constexpr OptionId kOfRanks[] = {
     OptionId::kSmt,        OptionId::kGpusPerRank,  OptionId::kRanksPerGpu, OptionId::kMemBind,
     OptionId::kStrictBind, OptionId::kKillGrace,    OptionId::kStdin,
 };
-
-Result<std::string> not_empty(const std::string& text) {
-  if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
-  return text;
-}
 
 }  // namespace
 

@@ -22,8 +22,6 @@ constexpr std::string_view kSetByDdlrun[] = {
     env::kMasterPort,     env::kPmixNamespace,  env::kPmixRank,
 };
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 bool is_name_character(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
@@ -35,27 +33,35 @@ bool is_name(std::string_view text) {
 
 }  // namespace
 
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+Result<std::string> not_empty(const std::string& text) {
+  if (text.empty()) return refuse("its value is empty");
+  return text;
+}
+
 Result<int> parse_rank_count(std::string_view text) {
   const auto digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
   const bool whole = !digits.empty() &&
                      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!whole) return refuse(quoted(text) + " is not a whole number of ranks");
+  if (!whole) return refuse(in_quotes(text) + " is not a whole number of ranks");
   // Too long for an integer is too many, too.
   const auto number = parse_integer(text);
-  if (text.starts_with('-') || number == 0) return refuse(quoted(text) + " is too few ranks; 1 is the least");
+  if (text.starts_with('-') || number == 0)
+    return refuse(in_quotes(text) + " is too few ranks; 1 is the least");
   if (!number || *number > kMaxRanks) {
-    return refuse(quoted(text) + " is too many ranks; " + std::to_string(kMaxRanks) + " is the most");
+    return refuse(in_quotes(text) + " is too many ranks; " + std::to_string(kMaxRanks) + " is the most");
   }
   return static_cast<int>(*number);
 }
 
 Result<double> parse_seconds(std::string_view text, bool zero_is_meant) {
   const auto number = parse_number(text);
-  if (!number) return refuse(quoted(text) + " is not a number of seconds, such as 90 or 0.5");
-  if (*number < 0) return refuse(quoted(text) + " seconds is negative");
+  if (!number) return refuse(in_quotes(text) + " is not a number of seconds, such as 90 or 0.5");
+  if (*number < 0) return refuse(in_quotes(text) + " seconds is negative");
   if (*number == 0 && !zero_is_meant)
-    return refuse(quoted(text) + " seconds leaves no time; leave it away for no limit");
-  if (*number > kMaxSeconds) return refuse(quoted(text) + " seconds is more than three years");
+    return refuse(in_quotes(text) + " seconds leaves no time; leave it away for no limit");
+  if (*number > kMaxSeconds) return refuse(in_quotes(text) + " seconds is more than three years");
   return *number;
 }
 
@@ -63,7 +69,7 @@ Result<launcher::StdinTarget> parse_stdin_target(std::string_view text) {
   if (text == "0") return launcher::StdinTarget::kRank0;
   if (text == "all") return launcher::StdinTarget::kAll;
   if (text == "none") return launcher::StdinTarget::kNone;
-  return refuse(quoted(text) + " is none of 0 (rank 0), all, none");
+  return refuse(in_quotes(text) + " is none of 0 (rank 0), all, none");
 }
 
 Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
@@ -71,9 +77,9 @@ Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
   const std::string_view name = text.substr(0, equals);
   if (!is_name(name)) {
     if (name.find(',') != std::string_view::npos) {
-      return refuse(quoted(text) + " looks like several; repeat -x for each variable");
+      return refuse(in_quotes(text) + " looks like several; repeat -x for each variable");
     }
-    return refuse(quoted(name) + " is not the name of an environment variable (letters, digits and _)");
+    return refuse(in_quotes(name) + " is not the name of an environment variable (letters, digits and _)");
   }
   if (std::find(std::begin(kSetByDdlrun), std::end(kSetByDdlrun), name) != std::end(kSetByDdlrun)) {
     return refuse(std::string(name) + " is set by ddlrun itself, for every rank");
@@ -85,7 +91,7 @@ Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
 
 Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text) {
   if (!contract::parse_cpu_operations(text)) {
-    return refuse(quoted(text) + " is neither ddl (libddl itself) nor mpi (the site's MPI)");
+    return refuse(in_quotes(text) + " is neither ddl (libddl itself) nor mpi (the site's MPI)");
   }
   return launcher::EnvironmentExport{contract::env::kCpuOperations, std::string(text)};
 }

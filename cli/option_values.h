@@ -13,6 +13,9 @@ namespace ddl::cli {
 /// About three years; more is taken for a slip of the hand.
 inline constexpr double kMaxSeconds = 1e8;
 
+/// As messages show what was given: 'text'.
+std::string in_quotes(std::string_view text);
+
 /// A whole number from 1 to launcher::kMaxRanks.
 Result<int> parse_rank_count(std::string_view text);
 /// A finite number of seconds up to kMaxSeconds; zero only if zero_is_meant.
@@ -22,6 +25,7 @@ Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
 Result<launcher::EnvironmentExport> parse_export(std::string_view text);
 /// "ddl" or "mpi", as the variable by which libddl is told.
 Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text);
+Result<std::string> not_empty(const std::string& text);
 /// An absolute path, meant from current_directory. An empty one is refused.
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory);
 

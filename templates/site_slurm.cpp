@@ -9,10 +9,10 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr int kMostGpus = 1024;
+constexpr int kMaxGpusPerNode = 1024;
 constexpr int kMostCpus = 8192;
 constexpr int kMaxJobGigabytes = 1 << 20;
-constexpr std::size_t kMostItems = 1024;
+constexpr std::size_t kMaxProfileItems = 1024;
 
 bool is_variable_name(std::string_view name) {
   return !name.empty() && (name[0] < '0' || name[0] > '9') &&
@@ -24,7 +24,7 @@ bool is_variable_name(std::string_view name) {
 /// {NAME: value}, in the order of the file.
 auto into_variables(std::vector<SiteVariable>& target) {
   return [&target](const YamlNode& map) -> Status {
-    if (map.kind != Kind::kMap || map.items.size() > 2 * kMostItems)
+    if (map.kind != Kind::kMap || map.items.size() > 2 * kMaxProfileItems)
       return refuse("it takes variables and their values, as in NAME: value");
     for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
       const auto name = yaml_text(map.items[i]);
@@ -72,7 +72,7 @@ Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& sl
                       {"whole-nodes", into(slurm.whole_nodes)},
                       {"gpu-request", gpu_request},
                       {"gpu-type", into(slurm.gpu_type)},
-                      {"gpus-per-node", into(slurm.gpus_per_node, 1, kMostGpus)},
+                      {"gpus-per-node", into(slurm.gpus_per_node, 1, kMaxGpusPerNode)},
                       {"task-request", task_request},
                       {"cpus-per-task", into(slurm.cpus_per_task, 1, kMostCpus)},
                       {"memory-required", into(slurm.memory_required)},

@@ -10,7 +10,7 @@ namespace {
 using Catch::Matchers::Contains;
 
 /// The MPIs that libddl was built with, by the names of their modules' folders.
-std::vector<std::string> mpis() {
+std::vector<std::string> mpi_modules() {
   std::vector<std::string> names;
 #ifdef DDL_E2E_OPENMPI_MODULE
   names.emplace_back("openmpi");
@@ -34,7 +34,7 @@ Command by_mpi(const std::string& mpi, int size, std::vector<std::string> words,
 
 TEST_CASE("a program without MPI has its collectives carried out by one, in one context after the other",
           "[mpi_operations]") {
-  for (const std::string& mpi : mpis()) {
+  for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
     const Scratch scratch;
     Job job(scratch, by_mpi(mpi, 3, {program("ddl_program"), "sum"}));
@@ -46,7 +46,7 @@ TEST_CASE("a program without MPI has its collectives carried out by one, in one 
 }
 
 TEST_CASE("a rank that dies in MPI is named by the others", "[mpi_operations]") {
-  for (const std::string& mpi : mpis()) {
+  for (const std::string& mpi : mpi_modules()) {
     for (const std::string fault : {"allreduce.in_round:1:20", "allreduce.before_publish:1:20"}) {
       CAPTURE(mpi, fault);
       const Scratch scratch;
@@ -64,7 +64,7 @@ TEST_CASE("a rank that dies in MPI is named by the others", "[mpi_operations]") 
 }
 
 TEST_CASE("a rank that has left, or does not come, is named by those who wait for it", "[mpi_operations]") {
-  for (const std::string& mpi : mpis()) {
+  for (const std::string& mpi : mpi_modules()) {
     for (const std::string way : {"leave", "wait"}) {
       CAPTURE(mpi, way);
       const Scratch scratch;
@@ -81,7 +81,7 @@ TEST_CASE("a rank that has left, or does not come, is named by those who wait fo
 }
 
 TEST_CASE("a rank that is stopped while bytes move is a timeout", "[mpi_operations]") {
-  for (const std::string& mpi : mpis()) {
+  for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
     const Scratch scratch;
     Command command = by_mpi(mpi, 3, {program("ddl_program"), "loop"}, 60);
@@ -98,7 +98,7 @@ TEST_CASE("a rank that is stopped while bytes move is a timeout", "[mpi_operatio
 
 TEST_CASE("a program's own MPI is used as it has initialised it, and goes on afterwards",
           "[mpi_operations]") {
-  for (const std::string& mpi : mpis()) {
+  for (const std::string& mpi : mpi_modules()) {
     for (const std::string level : {"single", "funneled", "serialized", "multiple"}) {
       CAPTURE(mpi, level);
       const Scratch scratch;
@@ -120,7 +120,7 @@ TEST_CASE("a program's own MPI is used as it has initialised it, and goes on aft
 }
 
 TEST_CASE("an MPI that cannot be had is an error before anything is summed", "[mpi_operations]") {
-  for (const std::string& mpi : mpis()) {
+  for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
     const Scratch scratch;
     Job job(scratch, by_mpi("", 1, {program("own_" + mpi + "_program"), "finalized"}));
@@ -142,7 +142,7 @@ TEST_CASE("an MPI that cannot be had is an error before anything is summed", "[m
 }
 
 TEST_CASE("ranks whose steps of MPI would be of different lengths are told", "[mpi_operations]") {
-  for (const std::string& mpi : mpis()) {
+  for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
     const Scratch scratch;
     const std::string choose =

@@ -22,14 +22,14 @@ using namespace ddl::runtime;
 namespace {
 
 Membership membership_of(int rank, int size) {
-  test::Board board(size);
-  return test::BoardBootstrap(board, rank).membership();
+  runtime::test::Board board(size);
+  return runtime::test::BoardBootstrap(board, rank).membership();
 }
 
 FaultInjector no_fault() { return FaultInjector(std::nullopt, 0); }
 
 /// True if the other side closed the connection.
-bool hung_up(int socket) {
+bool member_hung_up(int socket) {
   char byte;
   return ::recv(socket, &byte, 1, 0) <= 0;
 }
@@ -53,13 +53,13 @@ TEST_CASE("sealed memory cannot change its size") {
 
 TEST_CASE("threads of one process can wire up through sockets") {
   constexpr int kRanks = 4;
-  test::Board board(kRanks);
+  runtime::test::Board board(kRanks);
   std::vector<std::future<Result<SharedGroup>>> groups;
   for (int rank = 0; rank < kRanks; ++rank) {
     groups.push_back(std::async(std::launch::async, [&board, rank] {
       FaultInjector fault = no_fault();
       SharedMemoryTransport transport(fault);
-      test::BoardBootstrap bootstrap(board, rank);
+      runtime::test::BoardBootstrap bootstrap(board, rank);
       SegmentWish wish;
       wish.slot_bytes = 4096;
       REQUIRE(transport.offer(bootstrap, wish));
@@ -101,7 +101,7 @@ TEST_CASE("a caller without the nonce is turned away, and the members are not di
   Hello hello;
   hello.rank = 1;
   REQUIRE(send_with_fds(stranger->get(), bytes_of(hello), {}));
-  CHECK(hung_up(stranger->get()));
+  CHECK(member_hung_up(stranger->get()));
 
   // One that hangs up in the middle, and one that never says anything.
   const auto broken = connect_local(rendezvous->socket_name, deadline);
@@ -154,8 +154,8 @@ TEST_CASE("two processes that claim one rank are an error") {
 }
 
 TEST_CASE("a leader that cannot open its meeting place tells the others why") {
-  test::Board board(2);
-  test::BoardBootstrap leader(board, 0), member(board, 1);
+  runtime::test::Board board(2);
+  runtime::test::BoardBootstrap leader(board, 0), member(board, 1);
   REQUIRE(leader.put("ddl.shm.1", "failed: memfd_create: Too many open files"));
   FaultInjector fault = no_fault();
   SharedMemoryTransport transport(fault);

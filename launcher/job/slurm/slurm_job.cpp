@@ -56,7 +56,8 @@ Result<std::vector<int>> counts_of(const Environment& environment, std::initiali
   auto counts = parse_slurm_counts(variable->second, nodes);
   if (!counts) return fail(std::move(counts.error()).during(variable->first));
   if (counts->size() != nodes) {
-    return fail(ErrorCode::kInvalidArgument, variable->first + ": " + quoted(variable->second) + " is for " +
+    return fail(ErrorCode::kInvalidArgument, variable->first + ": " + launcher::quoted(variable->second) +
+                                                 " is for " +
                                                  counted(static_cast<std::int64_t>(counts->size()), "node") +
                                                  ", and the job has " + std::to_string(nodes));
   }

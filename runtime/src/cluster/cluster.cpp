@@ -23,15 +23,6 @@ struct AgreementFrame {
 };
 static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slice's frame reads no further");
 
-template <class T>
-std::span<const std::byte> bytes_of(const T& plain) {
-  return std::as_bytes(std::span(&plain, 1));
-}
-template <class T>
-std::span<std::byte> writable_bytes_of(T& plain) {
-  return std::as_writable_bytes(std::span(&plain, 1));
-}
-
 }  // namespace
 
 Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
@@ -193,13 +184,13 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
     own.payload_bytes = rides && verdict.has_odd == 0 ? own_bytes : 0;
     Pending sending = 0, receiving = 0;
     if (step.send.count > 0) {
-      lane_->post_send(step.host, bytes_of(own), sending);
+      lane_->post_send(step.host, std::as_bytes(std::span(&own, 1)), sending);
       lane_->post_send(step.host, std::span<const std::byte>(buffers.value).first(own.payload_bytes),
                        sending);
     }
     const auto drive = [&](auto done) { return lane_->drive(channel_.call(), channel_.deadline(), done); };
     if (step.recv.count > 0) {
-      lane_->post_receive(step.host, writable_bytes_of(other), receiving);
+      lane_->post_receive(step.host, std::as_writable_bytes(std::span(&other, 1)), receiving);
       if (auto driven = drive([&] { return receiving == 0; }); !driven) return driven;
       if (other.magic != AgreementFrame::kMagic || other.payload_bytes > areas_.area_bytes)
         return lane_->out_of_step(step.host, channel_.call());

@@ -16,7 +16,7 @@ constexpr std::chrono::microseconds kLongestSpin{30};
 constexpr int kLooksAlone = 4;
 
 /// How long a rank whose data connection ended waits to hear over control what happened. A death closes both.
-constexpr std::chrono::seconds kVerdict{10};
+constexpr std::chrono::seconds kPeerVerdict{10};
 
 /// A rank that waits for another host knows less than one that sees who is missing on its own host. So it gives up a
 /// little later, and everybody gets the better answer.
@@ -104,7 +104,7 @@ Outcome Lane::aborted(const Call& call) const {
 
 Outcome Lane::partner_ended(Partner& partner, const Call& call) {
   const auto link = static_cast<std::size_t>(&partner - partners_.data());
-  const PeerState state = control_.wait_verdict(link, Deadline::after(kVerdict));
+  const PeerState state = control_.wait_verdict(link, Deadline::after(kPeerVerdict));
   if (!abort_.is_raised()) {
     const Member& member = member_of(partner);
     abort_.raise_told(own_index_, state == PeerState::kLeft ? AbortNotice::of(AbortReason::kLeft, member)

@@ -28,7 +28,7 @@ constexpr nanoseconds kLongestNapOnTheWay = std::chrono::microseconds(500);
 /// What a rank has sent before it left has arrived by then.
 constexpr std::chrono::seconds kUnderWay{2};
 /// A connection of MPI's that breaks may be a rank's death, which is noticed within this time.
-constexpr std::chrono::seconds kVerdict{2};
+constexpr std::chrono::seconds kStepVerdict{2};
 
 /// What a wait does between two rounds of looks: nothing at first, where the rank has a CPU to itself, then it yields a few
 /// times, and then it sleeps. On some kernels two threads that go on yielding to each other keep everybody else from running.
@@ -179,7 +179,7 @@ Failure MpiSteps::give_up(const MpiAwaited& awaited) {
 
 Failure MpiSteps::broken(const Error& error) {
   if (error.code() == ErrorCode::kUnavailable) return {DDL_ERROR_UNSUPPORTED, error.message()};
-  const Deadline verdict = Deadline::after(kVerdict);
+  const Deadline verdict = Deadline::after(kStepVerdict);
   pollfd doorbell{place_.abort.doorbell(), POLLIN, 0};
   while (!place_.abort.is_raised() && !verdict.has_passed())
     (void)::poll(&doorbell, 1, verdict.poll_milliseconds());

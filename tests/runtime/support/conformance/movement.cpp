@@ -129,7 +129,7 @@ void check_in_place(const Place& place, const Trial& trial, const Parts<T>& part
 }
 
 template <class T>
-void check_of(const Place& place, const Trial& trial) {
+void check_movement_of(const Place& place, const Trial& trial) {
   if (trial.collective == Collective::kBroadcast) return check_broadcast_of<T>(place, trial);
   const std::string what = describe(place, trial);
   const Parts<T> parts(place, trial);
@@ -161,7 +161,7 @@ void check_of(const Place& place, const Trial& trial) {
 }  // namespace
 
 void check_movement(const Place& place, const Trial& trial) {
-  with_type(trial.dtype, [&]<class T>() { check_of<T>(place, trial); });
+  with_type(trial.dtype, [&]<class T>() { check_movement_of<T>(place, trial); });
 }
 
 }  // namespace ddl::conformance
