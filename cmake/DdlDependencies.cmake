@@ -31,13 +31,3 @@ add_library(ddl_yaml INTERFACE)
 target_include_directories(ddl_yaml SYSTEM INTERFACE $<TARGET_PROPERTY:yaml-cpp,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(ddl_yaml INTERFACE
   $<IF:$<BOOL:${YAML_CPP_STATIC_LIBRARY}>,${YAML_CPP_STATIC_LIBRARY},yaml-cpp>)
-
-# fmt, compiled once for the whole project. Debian ships its headers and a shared library, which would be one more for the
-# loader to find at every start of ddlrun. Which templates the headers leave to the library is known of fmt 9.
-if(fmt_VERSION VERSION_LESS 10)
-  add_library(ddl_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt.cpp")
-  target_include_directories(ddl_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
-else()
-  add_library(ddl_fmt INTERFACE)
-  target_link_libraries(ddl_fmt INTERFACE fmt::fmt-header-only)
-endif()

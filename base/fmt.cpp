@@ -1,4 +1,4 @@
-// fmt's library, of its own headers; cmake/DdlDependencies.cmake says why.
+// fmt's library, of its own headers; base/CMakeLists.txt says why.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
