@@ -2,7 +2,10 @@
 
 #include <poll.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 namespace ddl {
 
@@ -23,6 +26,28 @@ Status send_signal(int pidfd, int signal) {
 bool has_ended(int pidfd) {
   pollfd entry{pidfd, POLLIN, 0};
   return retry_eintr([&] { return ::poll(&entry, 1, 0); }) == 1;
+}
+
+bool wait_for_end(pid_t child, Deadline deadline) {
+  const auto pidfd = open_pidfd(child);
+  for (;;) {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return true;
+    if (info.si_pid == child) return true;
+    if (deadline.has_passed()) return false;
+    if (!pidfd) {
+      nap(deadline);
+      continue;
+    }
+    pollfd entry{pidfd->get(), POLLIN, 0};
+    (void)::poll(&entry, 1, deadline.poll_milliseconds());
+  }
+}
+
+void nap(Deadline deadline) {
+  constexpr int kMilliseconds = 5;
+  const int left = deadline.poll_milliseconds();
+  (void)::poll(nullptr, 0, left < 0 ? kMilliseconds : std::min(left, kMilliseconds));
 }
 
 }  // namespace ddl

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "base/deadline.h"
 #include "base/unique_fd.h"
 
 namespace ddl {
@@ -13,5 +14,11 @@ Result<UniqueFd> open_pidfd(pid_t pid);
 Status send_signal(int pidfd, int signal);
 /// True once the process has ended (also while it is an unreaped zombie).
 bool has_ended(int pidfd);
+
+/// Waits for a child of this process to end, and does not reap it; true also if it has been reaped. False: the deadline passed
+/// first. Without a pidfd (the kernel, a filter of system calls or the limit of descriptors may refuse one) it looks again and again.
+bool wait_for_end(pid_t child, Deadline deadline);
+/// What waits without anything to wait for sleeps so long between two looks, at most until the deadline.
+void nap(Deadline deadline);
 
 }  // namespace ddl
