@@ -28,26 +28,26 @@ bool has_ended(int pidfd) {
   return retry_eintr([&] { return ::poll(&entry, 1, 0); }) == 1;
 }
 
+bool has_child_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == child;
+}
+
 bool wait_for_end(pid_t child, Deadline deadline) {
   const auto pidfd = open_pidfd(child);
   for (;;) {
-    siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return true;
-    if (info.si_pid == child) return true;
+    if (has_child_ended(child)) return true;
     if (deadline.has_passed()) return false;
-    if (!pidfd) {
-      nap(deadline);
-      continue;
-    }
-    pollfd entry{pidfd->get(), POLLIN, 0};
-    (void)::poll(&entry, 1, deadline.poll_milliseconds());
+    pollfd entry{pidfd ? pidfd->get() : -1, POLLIN, 0};
+    (void)::poll(&entry, 1, pidfd ? deadline.poll_milliseconds() : nap_milliseconds(deadline));
   }
 }
 
-void nap(Deadline deadline) {
-  constexpr int kMilliseconds = 5;
+int nap_milliseconds(Deadline deadline) {
+  constexpr int kNap = 5;
   const int left = deadline.poll_milliseconds();
-  (void)::poll(nullptr, 0, left < 0 ? kMilliseconds : std::min(left, kMilliseconds));
+  return left < 0 ? kNap : std::min(left, kNap);
 }
 
 }  // namespace ddl

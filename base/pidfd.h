@@ -15,10 +15,12 @@ Status send_signal(int pidfd, int signal);
 /// True once the process has ended (also while it is an unreaped zombie).
 bool has_ended(int pidfd);
 
-/// Waits for a child of this process to end, and does not reap it; true also if it has been reaped. False: the deadline passed
-/// first. Without a pidfd (the kernel, a filter of system calls or the limit of descriptors may refuse one) it looks again and again.
+/// True once a child of this process has ended, reaped or not.
+bool has_child_ended(pid_t child);
+/// Waits for that. False: the deadline passed first. Without a pidfd, which the kernel, a filter of system calls or the limit of
+/// descriptors may refuse, it looks again and again.
 bool wait_for_end(pid_t child, Deadline deadline);
-/// What waits without anything to wait for sleeps so long between two looks, at most until the deadline.
-void nap(Deadline deadline);
+/// How long to sleep between two such looks: some milliseconds, and not beyond the deadline.
+int nap_milliseconds(Deadline deadline);
 
 }  // namespace ddl

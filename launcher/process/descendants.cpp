@@ -169,7 +169,7 @@ bool until_none_left(Deadline deadline, const std::vector<ProcessId>& bystanders
     if (deadline.has_passed()) return false;
     if (!first) {
       // Where all of them ended since they were listed, what they have started is looked for at once.
-      if (!all_have_ended) nap(deadline);
+      if (!all_have_ended) (void)::poll(nullptr, 0, nap_milliseconds(deadline));
       continue;
     }
     pollfd entry{first.get(), POLLIN, 0};
