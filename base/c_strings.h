@@ -14,5 +14,7 @@ inline std::vector<char*> c_strings(const std::vector<std::string>& texts) {
   pointers.push_back(nullptr);
   return pointers;
 }
+/// Of texts that end with the statement the pointers would lead into freed memory.
+std::vector<char*> c_strings(const std::vector<std::string>&& texts) = delete;
 
 }  // namespace ddl

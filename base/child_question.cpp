@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -17,7 +19,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::size_t kMostAnswer = std::size_t{1} << 20;
+constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
 
 [[noreturn]] void be_child(const std::function<std::string()>& question, int to, pid_t parent) {
   ::setpgid(0, 0);
@@ -26,22 +28,37 @@ constexpr std::size_t kMostAnswer = std::size_t{1} << 20;
   const int null = ::open("/dev/null", O_RDWR);
   for (const int stream : {0, 1, 2}) ::dup2(null, stream);
   const std::string text = question();
-  (void)write_all(to, text.data(), text.size());
+  // Its size first: an answer that is cut short must not look like one.
+  const std::uint64_t size = text.size();
+  if (write_all(to, &size, sizeof size)) (void)write_all(to, text.data(), text.size());
   ::_exit(0);
 }
 
-/// All that comes until the end; nothing if it does not end in time.
-std::optional<std::string> read_all(int fd, Deadline deadline) {
-  std::string text;
-  for (;;) {
-    pollfd entry{fd, POLLIN, 0};
-    if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) != 1)
-      return std::nullopt;
-    std::array<char, 4096> buffer;
-    const ssize_t got = retry_eintr([&] { return ::read(fd, buffer.data(), buffer.size()); });
-    if (got <= 0 || text.size() > kMostAnswer) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
+/// The answer so far, with its size in front.
+struct Answer {
+  std::string bytes;
+
+  std::optional<std::uint64_t> size() const {
+    std::uint64_t size = 0;
+    if (bytes.size() < sizeof size) return std::nullopt;
+    std::memcpy(&size, bytes.data(), sizeof size);
+    return size;
   }
+  bool is_too_long() const { return size().value_or(0) > kMostAnswer; }
+  bool is_whole() const { return size() && bytes.size() - sizeof(std::uint64_t) >= *size(); }
+};
+
+/// Reads until the answer is whole, turns out to be too long, or ends before. False: none of these came in time.
+bool read_answer(int fd, Deadline deadline, Answer& answer) {
+  while (!answer.is_whole() && !answer.is_too_long()) {
+    pollfd entry{fd, POLLIN, 0};
+    if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) != 1) return false;
+    std::array<char, 65536> buffer;
+    const ssize_t got = retry_eintr([&] { return ::read(fd, buffer.data(), buffer.size()); });
+    if (got <= 0) return true;
+    answer.bytes.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return true;
 }
 
 }  // namespace
@@ -71,10 +88,13 @@ int ChildQuestion::end() {
 }
 
 Result<std::string> ChildQuestion::answer(Deadline deadline) {
-  const auto text = read_all(from_.get(), deadline);
+  Answer answer;
+  const bool is_in_time = read_answer(from_.get(), deadline, answer);
   const int status = end();
-  if (!text) return fail(ErrorCode::kTimeout, "no answer in time");
-  if (!text->empty()) return *text;
+  if (!is_in_time) return fail(ErrorCode::kTimeout, "no answer in time");
+  if (answer.is_too_long())
+    return fail(ErrorCode::kProtocol, "its answer is longer than " + counted(kMostAnswer >> 20, "megabyte"));
+  if (answer.is_whole()) return answer.bytes.substr(sizeof(std::uint64_t));
   return fail(ErrorCode::kUnavailable, WIFSIGNALED(status) ? "it crashed: " + signal_text(WTERMSIG(status))
                                                            : std::string("it ended without an answer"));
 }

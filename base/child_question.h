@@ -21,7 +21,7 @@ class ChildQuestion {
   static Result<ChildQuestion> ask(const std::function<std::string()>& question);
 
   /// What it said, once it has; it is gone then, with all that it has started. Errors: kTimeout; kUnavailable, it was killed by a
-  /// signal, which is named, or ended without a word.
+  /// signal, which is named, or ended before it had said all; kProtocol, it says more than 16 megabytes.
   Result<std::string> answer(Deadline deadline);
 
   ChildQuestion(ChildQuestion&& other) noexcept;

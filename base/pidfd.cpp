@@ -2,7 +2,10 @@
 
 #include <poll.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 namespace ddl {
 
@@ -23,6 +26,28 @@ Status send_signal(int pidfd, int signal) {
 bool has_ended(int pidfd) {
   pollfd entry{pidfd, POLLIN, 0};
   return retry_eintr([&] { return ::poll(&entry, 1, 0); }) == 1;
+}
+
+bool has_child_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == child;
+}
+
+bool wait_for_end(pid_t child, Deadline deadline) {
+  const auto pidfd = open_pidfd(child);
+  for (;;) {
+    if (has_child_ended(child)) return true;
+    if (deadline.has_passed()) return false;
+    pollfd entry{pidfd ? pidfd->get() : -1, POLLIN, 0};
+    (void)::poll(&entry, 1, pidfd ? deadline.poll_milliseconds() : nap_milliseconds(deadline));
+  }
+}
+
+int nap_milliseconds(Deadline deadline) {
+  constexpr int kNap = 5;
+  const int left = deadline.poll_milliseconds();
+  return left < 0 ? kNap : std::min(left, kNap);
 }
 
 }  // namespace ddl

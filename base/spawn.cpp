@@ -44,18 +44,34 @@ class SpawnSettings {
   posix_spawn_file_actions_t actions_;
 };
 
+using Entries = std::optional<std::vector<std::string>>;
+
+/// The pointers lead into the entries, which must outlive them.
+std::vector<char*> pointers_to(const Entries& environment) {
+  return environment ? c_strings(*environment) : std::vector<char*>{};
+}
+std::vector<char*> pointers_to(const Entries&& environment) = delete;
+
 }  // namespace
 
 Result<pid_t> spawn(const std::vector<std::string>& words, const StandardStreams& streams,
                     const std::optional<std::vector<std::string>>& environment) {
   const SpawnSettings settings(streams);
   const auto argv = c_strings(words);
-  const auto variables = c_strings(environment.value_or(std::vector<std::string>{}));
+  const auto variables = pointers_to(environment);
   pid_t pid = 0;
   const int refused = ::posix_spawnp(&pid, argv[0], settings.actions(), settings.attributes(), argv.data(),
                                      environment ? variables.data() : environ);
   if (refused != 0) return fail(errno_error("starting " + words.front(), refused));
   return pid;
+}
+
+Error become(const std::vector<std::string>& words,
+             const std::optional<std::vector<std::string>>& environment) {
+  const auto argv = c_strings(words);
+  const auto variables = pointers_to(environment);
+  ::execvpe(argv[0], argv.data(), environment ? variables.data() : environ);
+  return errno_error("executing " + words.front(), errno);
 }
 
 }  // namespace ddl

@@ -1,4 +1,4 @@
-// Another program, started beside this process's threads.
+// Another program, started beside this process's threads or in place of this process.
 #pragma once
 
 #include <sys/types.h>
@@ -24,5 +24,9 @@ struct StandardStreams {
 /// is no such program, or it may not be started.
 Result<pid_t> spawn(const std::vector<std::string>& words, const StandardStreams& streams,
                     const std::optional<std::vector<std::string>>& environment = std::nullopt);
+
+/// Becomes words[0], looked for in PATH. Returns only if that fails. environment: entries NAME=VALUE; nullopt: ours.
+Error become(const std::vector<std::string>& words,
+             const std::optional<std::vector<std::string>>& environment = std::nullopt);
 
 }  // namespace ddl

@@ -1,6 +1,7 @@
 #include "base/unique_fd.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,6 +40,11 @@ Status write_all(int fd, const void* data, std::size_t size) {
   const char* next = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t written = retry_eintr([&] { return ::write(fd, next, size); });
+    if (written < 0 && errno == EAGAIN) {
+      pollfd writable{fd, POLLOUT, 0};
+      if (retry_eintr([&] { return ::poll(&writable, 1, -1); }) < 0) return fail_errno("poll");
+      continue;
+    }
     if (written < 0) return fail_errno("write");
     next += written;
     size -= static_cast<std::size_t>(written);

@@ -41,7 +41,7 @@ Result<FdPair> make_pipe();
 /// Connected Unix sockets; type is SOCK_STREAM or SOCK_SEQPACKET.
 Result<FdPair> make_socket_pair(int type);
 Status set_nonblocking(int fd, bool on);
-/// Writes all of the bytes to a blocking descriptor.
+/// Writes all of the bytes, and waits while a descriptor that does not block, as a standard stream may be that was inherited, takes none.
 Status write_all(int fd, const void* data, std::size_t size);
 /// The whole file, at most max_size bytes; longer is an error.
 Result<std::string> read_file(const std::string& path, std::size_t max_size = 1 << 20);

@@ -78,7 +78,8 @@ void wait_until_one_ends(const std::vector<pid_t>& pids, Deadline deadline) {
   std::vector<pollfd> watched;
   for (const pid_t pid : pids) {
     auto pidfd = open_pidfd(pid);
-    if (!pidfd) return;  // it has just ended
+    if (!pidfd && pidfd.error().system_errno() != ESRCH) ::poll(nullptr, 0, nap_milliseconds(deadline));
+    if (!pidfd) return;  // it has just ended, or is to be looked at again
     watched.push_back({pidfd->get(), POLLIN, 0});
     pidfds.push_back(std::move(*pidfd));
   }

@@ -82,17 +82,20 @@ struct Stream {
 };
 
 /// Both streams until the command has ended and, as far as it has written them, they are read.
-Status read_until_end(int pidfd, Stream& out, Stream& err, const Deadline& deadline) {
+Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadline) {
+  const auto pidfd = open_pidfd(pid);
   for (;;) {
-    std::array<pollfd, 3> waiting{{{pidfd, POLLIN, 0}, {out.fd.get(), POLLIN, 0}, {err.fd.get(), POLLIN, 0}}};
-    const int ready =
-        retry_eintr([&] { return ::poll(waiting.data(), waiting.size(), deadline.poll_milliseconds()); });
+    std::array<pollfd, 3> waiting{
+        {{pidfd ? pidfd->get() : -1, POLLIN, 0}, {out.fd.get(), POLLIN, 0}, {err.fd.get(), POLLIN, 0}}};
+    const int patience = pidfd ? deadline.poll_milliseconds() : nap_milliseconds(deadline);
+    const int ready = retry_eintr([&] { return ::poll(waiting.data(), waiting.size(), patience); });
     if (ready < 0) return fail_errno("poll");
+    // Before the reads below, so that all that it wrote is read. Its children may hold the pipes open for longer: not waited
+    // for.
+    const bool has_ended = has_child_ended(pid);
     DDL_TRY(out.read_on());
     DDL_TRY(err.read_on());
-    // Before the reads above it had ended, so that all that it wrote has been read. Its children may hold the pipes open
-    // for longer: not waited for.
-    if ((waiting[0].revents & POLLIN) != 0) return {};
+    if (has_ended) return {};
     if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "it does not end in time");
   }
 }
@@ -113,13 +116,11 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
   RunningCommand command(*pid);
   out->second.reset();
   err->second.reset();
-  const auto pidfd = open_pidfd(*pid);
-  if (!pidfd) return fail(pidfd.error());
 
   CommandOutput output;
   Stream out_stream{std::move(out->first), output.out};
   Stream err_stream{std::move(err->first), output.err};
-  DDL_TRY(read_until_end(pidfd->get(), out_stream, err_stream, deadline));
+  DDL_TRY(read_until_end(*pid, out_stream, err_stream, deadline));
   const auto status = command.reap();
   if (!status) return fail(status.error());
   output.wait_status = *status;

@@ -1,11 +1,8 @@
 #include "cli/srun_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
-#include "base/c_strings.h"
+#include "base/spawn.h"
 #include "base/text.h"
 #include "cli/mpi_types.h"
 #include "cli/shell_words.h"
@@ -28,13 +25,9 @@ Result<std::string> mpi_type(const std::string& asked) {
               "the srun here has no PMIx, with which ranks find each other; it has " + join(*types, ", "));
 }
 
-[[nodiscard]] int become(const SrunLine& line, const Console& console) {
-  const auto entries = launcher::environment_entries(line.environment);
-  const auto argv = c_strings(line.words);
-  const auto envp = c_strings(entries);
-  ::execvpe(argv.front(), argv.data(), envp.data());
-  return console.refuse({errno_error("srun", errno).message(), "Slurm's own commands must be in PATH",
-                         contract::kStartFailure});
+[[nodiscard]] int become_srun(const SrunLine& line, const Console& console) {
+  const Error error = become(line.words, launcher::environment_entries(line.environment));
+  return console.refuse({error.message(), "Slurm's own commands must be in PATH", contract::kStartFailure});
 }
 
 }  // namespace
@@ -64,7 +57,7 @@ int run_by_srun(const Request& request, const launcher::Environment& environment
     return console.print(shell_line(line->words) + "\n");
   }
   if (request.job.verbose) console.note(shell_line(line->words));
-  return become(*line, console);
+  return become_srun(*line, console);
 }
 
 }  // namespace ddl::cli

@@ -22,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/unique_fd.h"
 #include "cli/command_output.h"
 #include "templates/cluster/cluster_facts.h"
 #include "templates/cluster/gres.h"
@@ -133,10 +134,18 @@ Result<ClusterFacts> ask_slurm() {
   return facts;
 }
 
+/// 0, or 1 after a sentence on standard error: whoever asked shall not take half an answer for one.
+int print(const std::string& text) {
+  const Status written = write_all(STDOUT_FILENO, text.data(), text.size());
+  if (written) return 0;
+  std::fprintf(stderr, "slurm-probe: standard output: %s\n", written.error().message().c_str());
+  return 1;
+}
+
 int print_error(const std::string& reason) {
   using Json = nlohmann::json;
   const Json json{{"error", reason}};
-  std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  (void)print(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   return 1;
 }
 
@@ -147,8 +156,7 @@ int ask_here() {
   ::slurm_init(nullptr);
   const auto facts = ask_slurm();
   if (!facts) return print_error(facts.error().message());
-  std::fputs(templates::cluster_facts_json(*facts).c_str(), stdout);
-  return 0;
+  return print(templates::cluster_facts_json(*facts));
 }
 
 /// "Unable to process configuration file": of the last line that libslurm logged, what stands behind who says it.
@@ -173,8 +181,8 @@ int ask_in_child(std::chrono::milliseconds patience) {
                                : answer.error().message());
   }
   if (!answer->out.empty()) {
-    std::fputs(answer->out.c_str(), stdout);
-    return answer->wait_status == 0 ? 0 : 1;
+    const int printed = print(answer->out);
+    return answer->wait_status == 0 ? printed : 1;
   }
   const std::string reason = last_complaint(answer->err);
   return print_error(reason.empty() ? "libslurm ended without a word" : "libslurm ended: " + reason);

@@ -62,8 +62,10 @@ struct Rank {
 
 class Agent {
  public:
-  Agent(UniqueFd link_read, UniqueFd link_write, SpawnerProcess spawner, std::string directory)
+  Agent(UniqueFd link_read, UniqueFd link_write, SpawnerProcess spawner, std::string directory,
+        NodeFacts facts)
       : directory_(std::move(directory)),
+        facts_(std::move(facts)),
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
         spawner_(loop_, std::move(spawner)),
         terminator_(loop_, {[this](int signal) {
@@ -83,7 +85,7 @@ class Agent {
 
   int run() {
     // The head plans while the PMIx library starts.
-    say(message::Facts{probe_node()});
+    say(message::Facts{std::exchange(facts_, {})});
     spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
                     [this] { on_spawner_lost(); }});
     link_->start(
@@ -362,6 +364,7 @@ class Agent {
 
   EventLoop loop_;
   std::string directory_;
+  NodeFacts facts_;  // until they are told
   OomEvents oom_events_ = OomEvents::watch();
   std::unique_ptr<Link> link_;
   SpawnerChannel spawner_;
@@ -394,7 +397,7 @@ class Agent {
 }  // namespace
 
 int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write,
-              const std::function<void()>& after_fork) {
+              const std::function<void()>& before_threads) {
   ::prctl(PR_SET_NAME, "ddl-agent");
   ::setsid();  // the terminal's ^C and ^Z are the head's to hear
   // SIGUSR1 and SIGUSR2: a resource manager that warns a job warns every process of it, and it is the ranks that care.
@@ -410,10 +413,14 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
     last_words->flush();
     return 1;
   }
-  if (after_fork) after_fork();
+  // In this order: the look at this machine forks, and is not to see what is set for the PMIx library.
+  NodeFacts facts = probe_node();
+  PmixServer::prepare_environment(session_directory);
+  if (before_threads) before_threads();
   int status = 0;
   {
-    Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory);
+    Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory,
+                std::move(facts));
     status = agent.run();
   }
   // The spawner ends when its channel closes; it is waited for so that nothing of the job outlives the agent.

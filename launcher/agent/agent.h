@@ -13,9 +13,10 @@ namespace ddl::launcher {
 /// session_directory (session_directory.h) is removed at the end, by the spawner if the agent is killed.
 /// link is a connected socket to the head; or the reading half if link_write is given. The calling process must have
 /// one thread, and must leave by _exit() afterwards.
-/// after_fork: called once the spawner has been forked; from there on it may start threads.
+/// before_threads: called when the last process has been forked and the environment is what it stays, both of which want a process
+/// with one thread; it may start some.
 int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write = {},
-              const std::function<void()>& after_fork = {});
+              const std::function<void()>& before_threads = {});
 
 /// The same for a process that another host's ddlrun has started with contract::kAgentOption: greets with the nonce on
 /// standard output, makes a session directory, and takes standard input and output as its link.

@@ -44,8 +44,6 @@ int run_joining_agent(const std::string& nonce) {
   const auto key = net::JobKey::from_hex(join->key);
   net::wipe(std::as_writable_bytes(std::span(join->key)));
   if (!key) return give_up(key.error().message());
-  auto socket = connect_to_gatherer(*join, kConnectPatience);
-  if (!socket) return give_up(socket.error().message());
   auto directory = make_session_directory();
   if (!directory) return give_up(directory.error().message());
   auto ends = make_socket_pair(SOCK_STREAM);
@@ -53,19 +51,23 @@ int run_joining_agent(const std::string& nonce) {
   const std::string hello = greeting(contract::kVersion, nonce);
   if (!write_all(ends->first.get(), hello.data(), hello.size())) return 1;
   std::unique_ptr<TlsPump> pump;
+  bool has_joined = false;
   const int status = run_agent(*directory, std::move(ends->first), {}, [&] {
-    auto stream = net::TlsStream::connected(*std::move(socket), name, net::preshared_key(*key, name));
+    auto socket = connect_to_gatherer(*join, kConnectPatience);
+    auto stream = socket ? net::TlsStream::connected(*std::move(socket), name, net::preshared_key(*key, name))
+                         : Result<net::TlsStream>(fail(std::move(socket.error())));
     if (!stream) {
       give_up(stream.error().message());
       return ends->second.reset();  // which ends the agent
     }
+    has_joined = true;
     pump = std::make_unique<TlsPump>();
     pump->carry(*std::move(stream), std::move(ends->second), [&give_up] {
       give_up("the first node of the job did not take it: it is not expected there, or the key is another's");
     });
   });
   pump.reset();  // its last words
-  return status;
+  return has_joined ? status : 1;
 }
 
 int run_remote_agent(const std::string& nonce) {

@@ -43,7 +43,8 @@ std::string Crew::said_by(const std::string& node) const {
       return telling_lines(line.substr(at + beginning.size()));
     const std::size_t at = line.find(node);
     const bool is_name = at != std::string_view::npos &&
-                         (at + node.size() == line.size() || std::isalnum(line[at + node.size()]) == 0);
+                         (at + node.size() == line.size() ||
+                          std::isalnum(static_cast<unsigned char>(line[at + node.size()])) == 0);
     if (is_name && line.find("error") != std::string_view::npos) about_it = line;
   }
   return telling_lines(about_it);

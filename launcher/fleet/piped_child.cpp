@@ -1,6 +1,5 @@
 #include "launcher/fleet/piped_child.h"
 
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,10 +31,7 @@ PipedChild::PipedChild(PipedChild&& other) noexcept
 
 bool PipedChild::wait(Deadline deadline) {
   if (ended_) return true;
-  if (const auto pidfd = open_pidfd(pid_)) {
-    pollfd entry{pidfd->get(), POLLIN, 0};
-    retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); });
-  }
+  if (!wait_for_end(pid_, deadline)) return false;
   ended_ = retry_eintr([&] { return ::waitpid(pid_, &status_, WNOHANG); }) == pid_;
   return ended_;
 }

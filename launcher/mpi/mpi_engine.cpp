@@ -2,12 +2,11 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-#include "base/c_strings.h"
+#include "base/spawn.h"
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/exit_code.h"
@@ -48,11 +47,9 @@ int become_mpirun(const std::vector<std::string>& words) {
   if (!words[0].empty()) ::setenv(env::kMasterAddr, words[0].c_str(), 1);
   ::close(contract::kPmiFd);
   const std::vector<std::string> command(words.begin() + 2, words.end());
-  const auto argv = c_strings(command);
-  ::execvp(argv.front(), argv.data());
-  const int error = errno;
-  std::fprintf(stderr, "ddlrun: %s: %s\n", command.front().c_str(), std::strerror(error));
-  return error == ENOENT ? contract::kNotFound : contract::kNotExecutable;
+  const Error error = become(command);
+  std::fprintf(stderr, "ddlrun: %s\n", error.message().c_str());
+  return error.code() == ErrorCode::kNotFound ? contract::kNotFound : contract::kNotExecutable;
 }
 
 }  // namespace ddl::launcher

@@ -37,8 +37,8 @@ Result<std::string> as_one_word(const Words& words) {
 Words exportable(const Environment& environment) {
   Words names;
   for (const auto& [name, value] : environment) {
-    const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '_';
+    const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
     });
     if (is_plain && std::isdigit(static_cast<unsigned char>(name.front())) == 0) names.push_back(name);
   }

@@ -39,16 +39,6 @@ std::vector<std::string> key_list(char** keys) {
   return list;
 }
 
-// What the library would do without a use here is half of its start. Ranks do not inherit this; what a user has set, stays.
-void use_less_of_the_library(const std::string& directory) {
-  // It looks at the node's topology, of which it needs no devices; hwloc's plugins for those load OpenCL, and X11, which
-  // looks for displays. Nor need it run on every CPU to ask that CPU what the kernel has told already.
-  ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio,-x86", 0);
-  ::setenv("HWLOC_PLUGINS_PATH", directory.c_str(), 0);
-  // A second store of everything, for clients of PMIx 1.2, of 2017.
-  ::setenv("PMIX_MCA_gds", "^ds12", 0);
-}
-
 /// Requests arrive on the library's thread and are handed to the loop; the library keeps the arguments alive until
 /// its callback is called.
 class LibraryServer : public PmixServer {
@@ -64,7 +54,6 @@ class LibraryServer : public PmixServer {
   Status initialise(const std::string& hostname) {
     DDL_CHECK(the_server == nullptr, "a second PMIx server in one process");
     the_server = this;
-    use_less_of_the_library(directory_);
     static pmix_server_module_t module = make_module();
     InfoList infos;
     infos.add(PMIX_SERVER_TMPDIR, directory_);
@@ -288,6 +277,16 @@ Status check_safety() {
 }
 
 }  // namespace
+
+// What the library would do without a use here is half of its start.
+void PmixServer::prepare_environment(const std::string& directory) {
+  // It looks at the node's topology, of which it needs no devices; hwloc's plugins for those load OpenCL, and X11, which
+  // looks for displays. Nor need it run on every CPU to ask that CPU what the kernel has told already.
+  ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio,-x86", 0);
+  ::setenv("HWLOC_PLUGINS_PATH", directory.c_str(), 0);
+  // A second store of everything, for clients of PMIx 1.2, of 2017.
+  ::setenv("PMIX_MCA_gds", "^ds12", 0);
+}
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,
                                                       const std::string& hostname, Say say) {

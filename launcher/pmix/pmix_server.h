@@ -21,7 +21,11 @@ class PmixServer {
   /// the loop's thread.
   using Say = std::function<void(message::Any&& message)>;
 
-  /// Starts the library. It keeps its files in directory, which the caller removes after the server is gone.
+  /// Sets variables of this process that the library reads as it starts. Before anything starts a thread: another thread may just
+  /// read the environment. Ranks do not inherit them; what a user has set, stays.
+  static void prepare_environment(const std::string& directory);
+
+  /// Starts the library, after prepare_environment(). It keeps its files in directory, which the caller removes after the server is gone.
   /// The loop must outlive the server. Error: the library's reason, or why root should not use this library.
   static Result<std::unique_ptr<PmixServer>> start(EventLoop& loop, const std::string& directory,
                                                    const std::string& hostname, Say say);

@@ -1,19 +1,16 @@
 #include "launcher/process/child_end.h"
 
-#include <poll.h>
 #include <sys/wait.h>
 
+#include "base/deadline.h"
 #include "base/pidfd.h"
 #include "base/text.h"
 
 namespace ddl::launcher {
 
 std::string describe_child_end(pid_t pid) {
-  constexpr int kWaitMilliseconds = 1000;
-  if (const auto pidfd = open_pidfd(pid)) {
-    pollfd entry{pidfd->get(), POLLIN, 0};
-    retry_eintr([&] { return ::poll(&entry, 1, kWaitMilliseconds); });
-  }
+  constexpr std::chrono::seconds kPatience{1};
+  (void)wait_for_end(pid, Deadline::after(kPatience));
   int status = 0;
   if (::waitpid(pid, &status, WNOHANG) != pid) return "stopped answering";
   if (WIFSIGNALED(status)) return "was killed by " + signal_text(WTERMSIG(status));

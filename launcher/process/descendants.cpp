@@ -117,6 +117,9 @@ void reap_finished_children() {
   }
 }
 
+/// Whether a pidfd was refused because there is no such process any more.
+bool is_gone(const Error& refused) { return refused.system_errno() == ESRCH; }
+
 std::vector<ProcessId> descendants_without(pid_t root, const std::vector<ProcessId>& bystanders) {
   auto lists = child_lists_below(root);
   return living_below(root, lists ? std::move(*lists) : child_lists_of_all(), bystanders);
@@ -130,10 +133,15 @@ std::vector<ProcessId> descendants_of(pid_t root) { return descendants_without(r
 
 void signal_process(const ProcessId& process, int signal) {
   const auto pidfd = open_pidfd(process.pid);
-  if (!pidfd) return;
+  if (!pidfd && is_gone(pidfd.error())) return;
   // The descriptor pins the process; what it pins is checked after that.
   const auto entry = read_entry(process.pid);
-  if (entry && entry->start_time == process.start_time) (void)send_signal(pidfd->get(), signal);
+  if (!entry || entry->start_time != process.start_time) return;
+  if (pidfd) {
+    (void)send_signal(pidfd->get(), signal);
+  } else {
+    ::kill(process.pid, signal);  // nothing pins it, but a job must end also where the kernel has no pidfds
+  }
 }
 
 namespace {
@@ -149,12 +157,21 @@ bool until_none_left(Deadline deadline, const std::vector<ProcessId>& bystanders
     if (found.empty()) found = living_below(::getpid(), child_lists_of_all(), bystanders);
     if (found.empty() && !bystanders.empty()) return true;
     UniqueFd first;
+    bool all_have_ended = !found.empty();
     for (const ProcessId& process : found) {
-      if (!first) first = open_pidfd(process.pid).value_or(UniqueFd());
+      if (!first) {
+        auto pidfd = open_pidfd(process.pid);
+        all_have_ended = all_have_ended && !pidfd && is_gone(pidfd.error());
+        if (pidfd) first = *std::move(pidfd);
+      }
       on_found(process);
     }
     if (deadline.has_passed()) return false;
-    if (!first) continue;  // all of them ended since they were listed
+    if (!first) {
+      // Where all of them ended since they were listed, what they have started is looked for at once.
+      if (!all_have_ended) (void)::poll(nullptr, 0, nap_milliseconds(deadline));
+      continue;
+    }
     pollfd entry{first.get(), POLLIN, 0};
     retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); });
   }

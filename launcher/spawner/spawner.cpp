@@ -131,6 +131,8 @@ class Spawner {
 
   void on(const message::SignalChildren& message) {
     for (const auto& [pid, child] : running_) ::kill(-pid, message.signal);
+    // Also those on their way to exec: nobody will tell them again.
+    for (const auto& child : starting_) ::kill(-child.pid, message.signal);
   }
 
   void on(const message::AskToEnd& message) {
@@ -178,6 +180,7 @@ class Spawner {
       }
     }
     starting_.erase(starting_.begin() + static_cast<std::ptrdiff_t>(index));
+    say_if_all_gone();
   }
 
   void on_child_events() {
@@ -201,11 +204,15 @@ class Spawner {
                           [](const auto& end) { return WIFSIGNALED(end.second); });
     for (const auto& [ended_pid, ended_status] : ended) on_ended(ended_pid, ended_status);
     if (killing_) kill_once();
-    if (report_gone_ && !has_children()) {
-      report_gone_ = false;
-      killing_ = false;
-      say(message::AllGone{});
-    }
+    say_if_all_gone();
+  }
+
+  void say_if_all_gone() {
+    // Of one that ended before its exec was noticed, start and end are told first.
+    if (!report_gone_ || !starting_.empty() || has_children()) return;
+    report_gone_ = false;
+    killing_ = false;
+    say(message::AllGone{});
   }
 
   void on_stopped(pid_t pid, int signal) {

@@ -25,6 +25,24 @@ struct Failure {
   bool is_fatal;
 };
 
+/// A signal that comes between fork and exec waits until the child has its own dispositions. With those of the caller, who ignores
+/// some, it would be lost (the kernel keeps a blocked signal also where it is ignored).
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// Signals that came before end the process here.
 void restore_default_signals() {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
@@ -74,6 +92,7 @@ int place(const std::vector<int>& numbers, const std::vector<UniqueFd>& fds, int
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
+  restore_default_signals();
   if (!spec.cpus.is_empty()) {
     if (const int error = bind_to_cpus(spec.cpus)) tell(Stage::kBindCpus, error, spec.strict_binding);
   }
@@ -87,7 +106,6 @@ int place(const std::vector<int>& numbers, const std::vector<UniqueFd>& fds, int
   if (const int error = place(spec.inherited_fds, fds.inherited, error_pipe))
     tell(Stage::kRedirect, error, true);
   if (::chdir(spec.workdir.c_str()) != 0) give_up(Stage::kWorkdir);
-  restore_default_signals();
   ::setrlimit(RLIMIT_NOFILE, &open_files);
   environ = environment;  // execvp searches the PATH of environ
   ::execvp(argv[0], argv);
@@ -105,6 +123,7 @@ Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, co
   auto environment = c_strings(spec.environment);
   const pid_t spawner = ::getpid();
   const auto started = std::chrono::steady_clock::now();
+  const BlockedSignals blocked;
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {

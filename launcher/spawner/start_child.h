@@ -32,7 +32,8 @@ struct StartingChild {
 };
 
 /// Forks; the child redirects, changes directory and execs by itself, so a slow file system does not hold the caller up.
-/// Only for a process with one thread. Error: fork failed.
+/// Only for a process with one thread. Error: fork failed. A signal that the child is sent from now on has its default effect,
+/// also before exec.
 /// The child gets the given limit of open files back.
 Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files);
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/unique_fd.h"
 #include "support/catch.h"
@@ -88,6 +89,25 @@ TEST_CASE("write_all reports a descriptor that cannot be written") {
   const auto status = ddl::write_all(read_only.get(), "x", 1);
   REQUIRE_FALSE(status);
   CHECK(status.error().system_errno() == EBADF);
+}
+
+TEST_CASE("write_all waits for a descriptor that does not block") {
+  auto pipe = ddl::make_pipe();
+  REQUIRE(pipe);
+  // As a shell's pipe of which another program has made that; it holds far less.
+  REQUIRE(ddl::set_nonblocking(pipe->second.get(), true));
+  const std::string text = std::string(1'000'000, 'a') + "end";
+  std::string got;
+  std::thread reader([&] {
+    char buffer[65536];
+    for (ssize_t size; (size = ::read(pipe->first.get(), buffer, sizeof buffer)) > 0;)
+      got.append(buffer, static_cast<std::size_t>(size));
+  });
+  const auto status = ddl::write_all(pipe->second.get(), text.data(), text.size());
+  pipe->second.reset();
+  reader.join();
+  CHECK(status);
+  CHECK((got == text));  // Catch2 takes minutes to print such a text
 }
 
 TEST_CASE("read_file gives all bytes up to the limit, and names the file otherwise") {

@@ -9,6 +9,7 @@
 #include "base/pidfd.h"
 #include "base/text.h"
 #include "support/catch.h"
+#include "support/started_program.h"
 
 using Catch::Matchers::Contains;
 using ddl::ErrorCode;
@@ -35,6 +36,14 @@ TEST_CASE("a command's streams and its status come apart") {
   REQUIRE(killed);
   REQUIRE(WIFSIGNALED(killed->wait_status));
   CHECK(WTERMSIG(killed->wait_status) == SIGTERM);
+}
+
+TEST_CASE("a command gets exactly its arguments, and this process's environment", "[exec]") {
+  const StartedProgram program;
+  StartedProgram::own_entry();
+  const auto said = command_output(program.words, {}, 30s);
+  REQUIRE(said);
+  CHECK(program.has_own_entry(said->out));
 }
 
 TEST_CASE("a command reads its input, or does not") {

@@ -1,8 +1,10 @@
 // ddlrun inside a real Slurm: salloc and sbatch, on nodes that are namespaces.
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
@@ -284,6 +286,26 @@ TEST_CASE("lists of nodes mean what Slurm means by them", "[slurm]") {
     REQUIRE(names);
     CHECK(*names == wanted);
   }
+}
+
+// Every srun was once given freed memory as its environment, which works as long as it needs none.
+TEST_CASE("a Slurm whose configuration only SLURM_CONF names takes a job", "[slurm]") {
+  // On this host an empty file lies over the usual one meanwhile; the nodes still see theirs.
+  struct Elsewhere {
+    Elsewhere() {
+      std::filesystem::copy_file(usual, here, std::filesystem::copy_options::overwrite_existing);
+      REQUIRE(::mount("/dev/null", usual, nullptr, MS_BIND, nullptr) == 0);
+    }
+    ~Elsewhere() { ::umount(usual); }
+    const char* const usual = "/etc/slurm/slurm.conf";
+    const std::string here = "/etc/slurm/elsewhere.conf";
+  } const elsewhere;
+  e2e::Command settings = in_salloc({"-N", "2", "--ntasks-per-node", "1", "-w", "node[1-2]"});
+  settings.argv.insert(settings.argv.begin(), {"env", "SLURM_CONF=" + elsewhere.here});
+  HostJob job({"hostname"}, settings);
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK(lines_of(job.out()) == Words{"node1", "node2"});
 }
 
 }  // namespace ddl::cluster

@@ -1,9 +1,19 @@
 #include "launcher/process/descendants.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
 #include <set>
 
+#include "launcher/process/child_end.h"
 #include "launcher/process_tree.h"
+#include "support/skip.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
@@ -184,4 +194,56 @@ TEST_CASE_METHOD(DescendantsFixture, "bystanders and what they started are neith
   CHECK(kill_descendants(soon(), bystanders) == 2);
   CHECK(exists(bystander));
   CHECK(descendants_of(::getpid()).size() == 2);
+}
+
+// Old kernels, and containers that filter system calls.
+TEST_CASE_METHOD(DescendantsFixture,
+                 "descendants are ended, and waited for without haste, also without pidfds") {
+  const pid_t tester = fork_process([&] {
+    const auto require = [](bool holds, int line) {
+      if (holds) return;
+      std::fprintf(stderr, "without pidfds: line %d\n", line);
+      ::_exit(1);
+    };
+    become_subreaper();
+    std::array<sock_filter, 4> code{
+        sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog filter{code.size(), code.data()};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+      ::_exit(77);
+    const auto start_tree = [&] {
+      fork_process([&] {
+        fork_process([&] {
+          ::setsid();
+          ready.say();
+          sleep_for_ever();
+        });
+        sleep_for_ever();
+      });
+      ready.wait_for(1);
+    };
+    start_tree();
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    require(!wait_for_descendants(ddl::Deadline::after(std::chrono::milliseconds(10))), __LINE__);
+    ::getrusage(RUSAGE_SELF, &after);
+    require(after.ru_nvcsw > before.ru_nvcsw, __LINE__);  // it has slept
+    require(kill_descendants(soon()) == 2, __LINE__);
+    require(::waitpid(-1, nullptr, 0) == -1 && errno == ECHILD, __LINE__);
+
+    const pid_t exits = fork_process([] { ::_exit(3); });
+    require(ddl::wait_for_end(exits, soon()), __LINE__);
+    require(describe_child_end(exits) == "exited with 3", __LINE__);
+    const pid_t stays = fork_process(sleep_for_ever);
+    require(!ddl::wait_for_end(stays, ddl::Deadline::after(std::chrono::milliseconds(1))), __LINE__);
+    ::kill(stays, SIGKILL);
+    require(ddl::wait_for_end(stays, soon()), __LINE__);
+  });
+  const int status = reap(tester);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) DDL_SKIP("system calls cannot be filtered here");
+  CHECK(status == 0);
 }

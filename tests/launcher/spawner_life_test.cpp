@@ -1,9 +1,14 @@
 // Starts and ends as the spawner tells them, signals, and what becomes of everything when somebody dies.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
 #include <fstream>
 #include <map>
 #include <set>
 
 #include "launcher/spawner_harness.h"
+#include "support/temporary_directory.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
@@ -47,7 +52,49 @@ std::vector<ddl::UniqueFd> pidfds_below(pid_t root) {
   return pidfds;
 }
 
+/// Holds the children of spawners that are started while it lives between fork and exec: each opens a FIFO before it does anything.
+class HeldStarts {
+ public:
+  HeldStarts() {
+    static const int registered = ::pthread_atfork(nullptr, nullptr, [] {
+      if (generations > 0 && --generations == 0) ::close(::open(fifo.c_str(), O_RDONLY | O_CLOEXEC));
+    });
+    REQUIRE(registered == 0);
+    fifo = directory_.path() + "/fifo";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    generations = 2;
+  }
+  ~HeldStarts() { generations = 0; }
+  /// Lets one child go on, which has come to the FIFO by then.
+  static void release_one() { ::close(::open(fifo.c_str(), O_WRONLY | O_CLOEXEC)); }
+
+ private:
+  static inline std::string fifo;
+  static inline int generations = 0;  // of processes, until the one that is held
+  ddl::test::TemporaryDirectory directory_;
+};
+
 }  // namespace
+
+TEST_CASE("a signal between a child's fork and its exec reaches the child") {
+  const HeldStarts held;
+  SpawnerHarness spawner;
+  const auto ends_by = [&](const message::Any& asked, int signal) {
+    spawner.spawn(0, {"sleep", "100"});
+    spawner.send(asked);
+    spawner.send(message::ReportGone{});
+    // The spawner has done all that is above.
+    CHECK(spawner.expect<Leftovers>().count == 1);
+    HeldStarts::release_one();
+    spawner.expect<ChildStarted>();
+    const int status = spawner.expect<ChildEnded>().wait_status;
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == signal);
+    spawner.expect<AllGone>();
+  };
+  ends_by(message::AskToEnd{SIGTERM}, SIGTERM);
+  ends_by(message::SignalChildren{SIGUSR1}, SIGUSR1);
+}
 
 TEST_CASE_METHOD(SpawnerHarness, "a child's end is told with its status and run time, after its start") {
   spawn(0, {"sh", "-c", "exit 7"});

@@ -1,8 +1,14 @@
 // Process sets, Horovod's cases and random operations, with ranks as threads, on one host and on several.
+#include <sys/eventfd.h>
+
 #include <atomic>
 #include <future>
+#include <memory>
 #include <thread>
+#include <vector>
 
+#include "base/unique_fd.h"
+#include "runtime/src/channel/abort.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
@@ -178,4 +184,40 @@ TEST_CASE("what ends one process set ends the calls of all others, with the same
     expect(of_world == DDL_ERROR_TIMEOUT && is_same, "the world's next call gives another cause");
     expect_status(later, DDL_ERROR_ABORTED, "the world's later calls");
   });
+}
+
+// It once returned at once, and its callers then read a cause that was not there yet.
+TEST_CASE("who tells of an abort while another thread has begun to tell comes back to an aborted group") {
+  constexpr int kMembers = 2;
+  ddl::runtime::SegmentWish wish;
+  wish.slot_bytes = 64;
+  const std::size_t bytes = ddl::runtime::Segment::bytes_for(kMembers, wish);
+  const ddl::runtime::Members members = {{0, "host0", 1}, {1, "host0", 2}};
+  using ddl::runtime::AbortNotice;
+  using ddl::runtime::AbortReason;
+  // The other thread goes on when the first one is about to tell, mostly after that: once would be luck.
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::byte> storage(bytes + ddl::runtime::kLineBytes);
+    void* base = storage.data();
+    std::size_t space = storage.size();
+    REQUIRE(std::align(ddl::runtime::kLineBytes, bytes, base, space) != nullptr);
+    const auto segment =
+        ddl::runtime::Segment::create({static_cast<std::byte*>(base), bytes}, kMembers, wish);
+    const ddl::UniqueFd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const ddl::runtime::GroupAbort abort(segment, members, doorbell.get());
+    auto& record = segment.told_record(0);
+    record.is_taken.store(1);
+    std::promise<void> is_about_to_tell;
+    std::thread other([&, tells = is_about_to_tell.get_future()] {
+      tells.wait();
+      record.notice = AbortNotice::of(AbortReason::kDied, {5, "host5", 55});
+      abort.raise({ddl::runtime::AbortCause::Where::kTold, 0});
+    });
+    is_about_to_tell.set_value();
+    abort.raise_told(0, AbortNotice::of(AbortReason::kLeft, members[1]));
+    const bool is_raised = abort.is_raised();
+    other.join();
+    REQUIRE(is_raised);
+    CHECK(abort.notice().describe({}, true).message.find("host5") != std::string::npos);
+  }
 }

@@ -72,6 +72,15 @@ TEST_CASE("every source is in some CMakeLists.txt") {
   }
 }
 
+TEST_CASE("no char that may be negative is classified or changed by <cctype>") {
+  const std::regex plain(
+      R"(\bstd::(is(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper))\((?!static_cast<unsigned char>\())");
+  for (const SourceFile& file : files()) {
+    if (file.extension() != ".cpp" && file.extension() != ".h" && file.extension() != ".hpp") continue;
+    CHECK(lines_with(file, plain) == std::vector<std::string>{});
+  }
+}
+
 TEST_CASE("no text names a place on the machine it was written on") {
   // Split so that this file does not match itself. An example's user is "me"; the others are logins of the tests'
   // cluster.

@@ -1,5 +1,6 @@
 #include "runtime/src/channel/abort.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <cstdio>
@@ -70,13 +71,16 @@ void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call, 
 void GroupAbort::raise_told(int own_index, const AbortNotice& notice) const {
   ToldRecord& record = segment_.told_record(own_index);
   // The process's threads may hear of different things at once. Whoever is first raises, when the record is whole.
-  if (record.is_taken.exchange(1) != 0) return;
+  // Who comes second waits for that moment: what it does next relies on a cause.
+  if (record.is_taken.exchange(1) != 0) return wait_raised();
   record.notice = notice;
   raise({AbortCause::Where::kTold, own_index});
 }
 
-std::optional<AbortCause> GroupAbort::cause() const {
-  return AbortCause::decode(segment_.abort_line().cause.load());
+void GroupAbort::wait_raised() const {
+  // It rings after the cause was set, and for ever.
+  pollfd doorbell{doorbell_, POLLIN, 0};
+  while (!is_raised()) (void)::poll(&doorbell, 1, -1);
 }
 
 std::string GroupAbort::describe_timeout(int culprit) const {
@@ -96,14 +100,16 @@ std::string GroupAbort::describe_timeout(int culprit) const {
          seconds_text(record.seconds) + " in " + record.call.describe() + ": not arrived: " + missing;
 }
 
-AbortNotice GroupAbort::notice(const AbortCause& cause) const {
-  const Member& member = members_[static_cast<std::size_t>(cause.member)];
-  switch (cause.where) {
+AbortNotice GroupAbort::notice() const {
+  const auto cause = AbortCause::decode(segment_.abort_line().cause.load());
+  DDL_CHECK(cause.has_value(), "the reason of an abort was asked for before there is one");
+  const Member& member = members_[static_cast<std::size_t>(cause->member)];
+  switch (cause->where) {
     case AbortCause::Where::kDied: return AbortNotice::of(AbortReason::kDied, member);
     case AbortCause::Where::kLeft: return AbortNotice::of(AbortReason::kLeft, member);
     case AbortCause::Where::kTimedOut:
-      return AbortNotice::of(AbortReason::kTimedOut, member, describe_timeout(cause.member));
-    case AbortCause::Where::kTold: return segment_.told_record(cause.member).notice;
+      return AbortNotice::of(AbortReason::kTimedOut, member, describe_timeout(cause->member));
+    case AbortCause::Where::kTold: return segment_.told_record(cause->member).notice;
   }
   return AbortNotice::of(AbortReason::kBroken, member, "an abort without a known cause");
 }

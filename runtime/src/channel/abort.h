@@ -51,17 +51,15 @@ class GroupAbort {
                      const std::array<std::uint64_t, kMaxMembers / 64>& missing) const;
   /// The same for a rank of another host, which may itself be waiting for others.
   void raise_timeout(int own_index, double seconds, const Call& call, const Member& awaited) const;
-  /// Something happened on another host: fills this member's record, unless it has told of something before, and raises.
+  /// Something happened on another host: fills this member's record and raises. If another thread of this member has begun to tell
+  /// of something, waits for that instead. As with the others above, the group is aborted when this returns.
   void raise_told(int own_index, const AbortNotice& notice) const;
 
   bool is_raised() const { return segment_.abort_line().cause.load() != 0; }
-  std::optional<AbortCause> cause() const;
-  /// The cause in words that go to other hosts as well.
-  AbortNotice notice(const AbortCause& cause) const;
-  /// The cause as status and sentence for a rank that is in this call. entered: it had begun to wait for others.
-  Failure describe(const AbortCause& cause, const Call& call, bool entered) const {
-    return notice(cause).describe(call, entered);
-  }
+  /// Why the group was aborted, in words that go to other hosts as well. Only if is_raised().
+  AbortNotice notice() const;
+  /// The same as status and sentence for a rank that is in this call. entered: it had begun to wait for others.
+  Failure describe(const Call& call, bool entered) const { return notice().describe(call, entered); }
 
   /// Called by that member, when next would be its next sequence.
   void leave(int own_index, std::uint32_t next) const { leave_segment(segment_, own_index, next, doorbell_); }
@@ -79,6 +77,8 @@ class GroupAbort {
 
  private:
   std::string describe_timeout(int culprit) const;
+  /// Sleeps until the group is aborted, which somebody must be about to do.
+  void wait_raised() const;
 
   Segment segment_;
   const Members& members_;

@@ -89,7 +89,7 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   places_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / place_bytes_);
   fingerprint_ = call.fingerprint();
   deadline_ = deadline;
-  if (const auto cause = abort_.cause()) return tl::unexpected(abort_.describe(*cause, call_, false));
+  if (abort_.is_raised()) return tl::unexpected(abort_.describe(call_, false));
   return {};
 }
 
@@ -228,7 +228,7 @@ Outcome Channel::give_up(bool timed_out) {
   } else if (!abort_.is_raised()) {
     abort_.raise({AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
   }
-  return tl::unexpected(with_awaited(abort_.describe(*abort_.cause(), call_, true), call_, awaited));
+  return tl::unexpected(with_awaited(abort_.describe(call_, true), call_, awaited));
 }
 
 }  // namespace ddl::runtime

@@ -56,7 +56,7 @@ tl::expected<ProcessSet*, Failure> Pairs::with(int rank, const Call& call, CallD
     pairs_.emplace(rank, *std::move(pair));
   }
   // Who told the pairs of an abort just before has not told this one.
-  if (parent_.abort.is_raised()) set->tell(parent_.abort.notice(*parent_.abort.cause()));
+  if (parent_.abort.is_raised()) set->tell(parent_.abort.notice());
   return set;
 }
 
@@ -125,9 +125,7 @@ Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadl
       default: abort.raise_told(own, AbortNotice::of(AbortReason::kLost, other, error.message()));
     }
   }
-  // If another thread was about to say something else, it rings now.
-  while (!abort.is_raised()) (void)::poll(&doorbell, 1, -1);
-  Failure failure = abort.describe(*abort.cause(), call, true);
+  Failure failure = abort.describe(call, true);
   // Who the partner is has to be asked for, which takes long where a host is dead: only where it is told.
   const bool tells = failure.status == DDL_ERROR_TIMEOUT && parent_.links != nullptr;
   return tells ? with_awaited(std::move(failure), call, {partner()}) : failure;

@@ -194,7 +194,7 @@ Outcome ProcessSet::connect_mesh(Lane& lane) {
                                                         self.place() + " gave up in " +
                                                             channel_.call().describe() + ": " + why)
                                       : AbortNotice::of(AbortReason::kLost, self, why));
-  return tl::unexpected(abort_.describe(*abort_.cause(), channel_.call(), true));
+  return tl::unexpected(abort_.describe(channel_.call(), true));
 }
 
 std::vector<Watch> ProcessSet::watches_of_links(std::size_t first) {

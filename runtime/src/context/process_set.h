@@ -90,7 +90,7 @@ class ProcessSet {
     return {deadline.deadline, group_.doorbell.get()};
   }
   /// Why; it is aborted.
-  AbortNotice notice() const { return abort_.notice(*abort_.cause()); }
+  AbortNotice notice() const { return abort_.notice(); }
   /// A moment at which a test may kill or stop this rank; inside run().
   void pass(CallKind during, FaultPoint point) { fault_.pass(during, point); }
   /// The last call that was begun; inside run().

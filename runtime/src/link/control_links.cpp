@@ -21,7 +21,7 @@ void ControlLinks::add(std::vector<PeerLink>& links) {
     if (!forwarded_) continue;
     ControlFrame frame;
     frame.kind = ControlFrame::Kind::kAbort;
-    frame.notice = abort_.notice(*abort_.cause());
+    frame.notice = abort_.notice();
     send(own, frame);
   }
 }
@@ -85,11 +85,10 @@ void ControlLinks::send(const Link& link, const ControlFrame& frame) {
 }
 
 void ControlLinks::forward_abort() {
-  const auto cause = abort_.cause();
-  if (!cause) return;
+  if (!abort_.is_raised()) return;
   ControlFrame frame;
   frame.kind = ControlFrame::Kind::kAbort;
-  frame.notice = abort_.notice(*cause);
+  frame.notice = abort_.notice();
   const std::lock_guard lock(mutex_);
   for (const Link& link : links_) send(link, frame);
   forwarded_ = true;

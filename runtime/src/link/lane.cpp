@@ -99,7 +99,7 @@ Outcome Lane::aborted(const Call& call) const {
   for (const Partner& partner : partners_) {
     if (partner.sockets.receives_any()) awaited.push_back(member_of(partner));
   }
-  return tl::unexpected(with_awaited(abort_.describe(*abort_.cause(), call, true), call, awaited));
+  return tl::unexpected(with_awaited(abort_.describe(call, true), call, awaited));
 }
 
 Outcome Lane::partner_ended(Partner& partner, const Call& call) {
@@ -111,20 +111,13 @@ Outcome Lane::partner_ended(Partner& partner, const Call& call) {
                                                             : AbortNotice::of(AbortReason::kLost, member,
                                                                               *partner.sockets.broken_why()));
   }
-  return wait_raised(call);
-}
-
-Outcome Lane::wait_raised(const Call& call) const {
-  // If the watching thread was about to say something else, it rings now.
-  pollfd doorbell{abort_.doorbell(), POLLIN, 0};
-  while (!abort_.is_raised()) (void)::poll(&doorbell, 1, -1);
   return aborted(call);
 }
 
 Outcome Lane::out_of_step(int host, const Call& call) {
   abort_.raise_told(own_index_,
                     AbortNotice::of(AbortReason::kBroken, member_of(partner(host)), "data of another call"));
-  return wait_raised(call);
+  return aborted(call);
 }
 
 Outcome Lane::timed_out(const Call& call, double seconds) {

@@ -101,8 +101,6 @@ class Lane {
   Partner* needed_and_broken();
   const Member& member_of(const Partner& partner) const;
   Outcome aborted(const Call& call) const;
-  /// The same, when this thread or the watching one is just raising it.
-  Outcome wait_raised(const Call& call) const;
   Outcome partner_ended(Partner& partner, const Call& call);
   Outcome timed_out(const Call& call, double seconds);
 

@@ -192,7 +192,7 @@ Failure MpiSteps::broken(const Error& error) {
 
 Failure MpiSteps::aborted() {
   place_.world->abandon();
-  return place_.abort.describe(*place_.abort.cause(), place_.channel.call(), true);
+  return place_.abort.describe(place_.channel.call(), true);
 }
 
 }  // namespace ddl::runtime

@@ -1,0 +1,51 @@
+// An agent as a process: what it does before it may have threads, and not after.
+#include "launcher/agent/agent.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "launcher/agent/session_directory.h"
+#include "launcher/process_tree.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+
+namespace {
+
+bool may_have_threads = false;
+int forks_beside_threads = 0;
+
+std::vector<std::string> environment_now() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+}  // namespace
+
+// A joining agent has a thread for TLS from there on: a child forked then may find a lock taken for ever, and getenv in that thread
+// may read an environment that is just being moved.
+TEST_CASE("an agent forks nothing and leaves its environment alone once it may have threads") {
+  auto link = test_socket_pair();
+  const auto directory = make_session_directory();
+  REQUIRE(directory);
+  const pid_t agent = fork_process([&] {
+    link.first.reset();
+    ::pthread_atfork([] { forks_beside_threads += may_have_threads ? 1 : 0; }, nullptr, nullptr);
+    std::vector<std::string> before;
+    run_agent(*directory, std::move(link.second), {}, [&] {
+      may_have_threads = true;
+      before = environment_now();
+    });
+    ::_exit((forks_beside_threads > 0 ? 1 : 0) + (before == environment_now() ? 0 : 2));
+  });
+  link.second.reset();
+  // It has said what it found on this machine. Then its head goes.
+  char byte = 0;
+  CHECK(::read(link.first.get(), &byte, 1) == 1);
+  link.first.reset();
+  CHECK(reap(agent) == 0);
+}
