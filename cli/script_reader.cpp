@@ -204,9 +204,13 @@ class ScriptReader {
         values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher srun",
                             "add --launcher srun, or leave it away: ddlrun takes care of it");
     }
-    if (job().launcher != launcher::LauncherChoice::kAuto)
-      values_.refuse_once("--launcher local and ssh have no place in a job script",
-                          "leave it away, or --launcher srun where ddlrun is not installed");
+    if (job().launcher != launcher::LauncherChoice::kAuto) {
+      const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
+      const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
+      values_.refuse_once(
+          given_.origin(id) + std::string(entry_of(id).spellings) + value + " has no place in a job script",
+          "leave it away, or --launcher srun where ddlrun is not installed");
+    }
     script().ddlrun = job().remote_path;
     for (const OptionId id : kPassedOn) {
       const OptionEntry& entry = entry_of(id);
@@ -260,7 +264,11 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
 std::optional<CommandLineError> refuse_script_options(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
-    if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) continue;
+    if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
+      if (given[OptionId::kLauncher].back().text == "srun") continue;
+      return CommandLineError{display_name(entry) + " belongs to --launcher srun",
+                              "leave it away: each MPI finds what it needs where ddlrun starts the ranks"};
+    }
     const auto& values = given[entry.id];
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))

@@ -131,7 +131,9 @@ TEST_CASE("one box is asked by its name, and the exit code tells") {
   CHECK(run_ddlrun({"--check-build="}).exit_code == 2);
   const ProgramRun unknown = run_ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("nccl"));
+  CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("did you mean nccl?"));
+  // A forgotten "=": not the question that always has the answer yes.
+  CHECK(run_ddlrun({"--check-build", "nccl"}).exit_code == 2);
 }
 
 TEST_CASE("a command that is there and fails is told with what it did") {
