@@ -35,7 +35,7 @@ constexpr std::array kRules = {
          "ssh was not let in; it needs a key that works without a password (ssh-copy-id installs one)"},
     Rule{"Too many authentication failures",
          "ssh was not let in before its right key had been tried; name the key with -i"},
-    Rule{"no such identity", "the key file given with -i does not exist"},
+    Rule{"no such identity", "a key file that is named with -i or in the configuration of ssh does not exist"},
     Rule{"kex_exchange_identification",
          "it closed the connection before the key exchange; it may be overloaded", true},
     Rule{"ssh_exchange_identification",
