@@ -244,6 +244,28 @@ class ScriptReader {
   ValueReader values_;
 };
 
+/// What --lint, --list-sites and --show-site make no use of, and would drop without a word. A configuration file may have
+/// it for other calls.
+void refuse_without_use(ValueReader& values) {
+  const OptionId view = values.has(OptionId::kLint)        ? OptionId::kLint
+                        : values.has(OptionId::kListSites) ? OptionId::kListSites
+                                                           : OptionId::kShowSite;
+  std::vector<OptionId> used = {view, OptionId::kVerbose, OptionId::kQuiet, OptionId::kConfigFile};
+  if (view != OptionId::kShowSite) used.push_back(OptionId::kJson);
+  if (view == OptionId::kLint) used.push_back(OptionId::kSite);
+  for (const OptionEntry& entry : option_table()) {
+    if (!entry.is_available() || !values.has(entry.id)) continue;
+    if (std::find(used.begin(), used.end(), entry.id) != used.end()) continue;
+    const auto& given = values.given()[entry.id];
+    const bool is_typed =
+        std::any_of(given.begin(), given.end(), [](const GivenValue& value) { return value.where.empty(); });
+    if (is_typed)
+      values.refuse_once(
+          std::string(canonical_spelling(entry_of(view))) + " makes no use of " + display_name(entry),
+          "leave it away");
+  }
+}
+
 }  // namespace
 
 tl::expected<Request, CommandLineError> read_script(Request request, const GivenOptions& given) {
@@ -257,6 +279,7 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
   values.take(OptionId::kSite, one_line, task.site);
   values.take(OptionId::kShowSite, one_line, task.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
+  refuse_without_use(values);
   if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
   return request;
 }

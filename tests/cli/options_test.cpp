@@ -203,6 +203,9 @@ const std::vector<Refused> kRefused = {
     {{"--lint", "a.sh", "--list-sites"}, "--lint and --list-sites contradict", "leave one"},
     {{"--slurm", "--show-bind", "-np", "2", "a"}, "--show-bind and --slurm contradict", "leave one"},
     {{"--check-hosts", "--dry-run"}, "--check-hosts and --dry-run contradict", "leave one"},
+    {{"--list-sites", "--site", "lumi-g"}, "--list-sites makes no use of --site", "leave it"},
+    {{"--lint", "a.sh", "-np", "4"}, "--lint makes no use of -np/--num-proc", "leave it"},
+    {{"--show-site", "lumi-g", "--json"}, "--show-site makes no use of --json", "leave it"},
     // Several programs, as mpirun has them.
     {{"-np", "1", "./a", ":", "-np", "1", "./b"}, "': -np' begins a second program", "$RANK"},
     {{"-np", "1", "./a", "x", ":", "-n", "1", "./b"}, "': -n' begins a second program", "$RANK"},
@@ -387,6 +390,8 @@ TEST_CASE("requests other than a job need no command, and help comes before any 
   CHECK(accepted({"--version", "--help"}).action == Action::kHelp);
   CHECK(accepted({"-cb"}).action == Action::kCheckBuild);
   CHECK(accepted({"--help", "a"}).action == Action::kHelp);
+  CHECK(accepted({"--list-sites", "--config-file", "job.yaml", "--json"}).action == Action::kListSites);
+  CHECK(accepted({"--lint", "a.sh", "--site", "lumi-g", "--json", "--quiet"}).action == Action::kLint);
   const Request check = accepted({"-np", "4", "--check-build", "--json"});
   CHECK(check.action == Action::kCheckBuild);
   CHECK(check.json);
