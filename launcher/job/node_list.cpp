@@ -28,7 +28,8 @@ Status NodeList::add(AllocatedNode node) {
     return {};
   }
   AllocatedNode& known = nodes_[place->second];
-  if (known.slots.has_value() != node.slots.has_value()) {
+  const bool is_slot = named_again_ == NamedAgain::kIsSlot && !known.slots && !node.slots;
+  if (!is_slot && (!known.slots || !node.slots)) {
     return refuse(node.name + " is named twice, and not each time with its slots; name it once, as " +
                   node.name + ":2");
   }

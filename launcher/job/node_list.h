@@ -16,10 +16,16 @@ inline constexpr std::size_t kMaxHosts = 65536;
 /// How often hosts may be named in all: a PBS node file names one for each of its slots.
 inline constexpr std::size_t kMaxTimesNamed = 1'000'000;
 
+/// What it means that a host is named several times without slots: nothing certain, or a slot each time, as in the node
+/// files of PBS.
+enum class NamedAgain { kRefused, kIsSlot };
+
 class NodeList {
  public:
+  explicit NodeList(NamedAgain named_again) : named_again_(named_again) {}
+
   /// Appends the node, or adds its slots to those of the node that has its name already. Error: of two that are the
-  /// same host both must say how many slots or none of them, and they must agree on the user, the port, and whether
+  /// same host both must say how many slots (or, with kIsSlot, neither), and they must agree on the user, the port, and whether
   /// there are max_slots; and there may be kMaxHosts at most, named kMaxTimesNamed times in all.
   Status add(AllocatedNode node);
 
@@ -30,6 +36,7 @@ class NodeList {
   std::vector<AllocatedNode> take() &&;
 
  private:
+  NamedAgain named_again_;
   std::vector<AllocatedNode> nodes_;
   std::vector<int> times_;                              // of each node: how often it was named
   std::unordered_map<std::string, std::size_t> index_;  // by host_key

@@ -56,7 +56,8 @@ TEST_CASE("the same host on several lines is one with the sum of the slots") {
 
 TEST_CASE("a node file of PBS names a host once for each of its slots") {
   CHECK(hosts_of("n1\nn1\nn2\nn2\n") == "n1:2 n2:2");
-  CHECK(hosts_of("n1\nn2\nn1\nn3\n") == "n1:2 n2:1 n3:1");
+  CHECK(hosts_of("n1\nn2\nN1\nn3\nn4:8\n") == "n1:2 n2:1 n3:1 n4:8");
+  CHECK(hosts_of("n1\nn2\n") == "n1 n2");
   CHECK(hosts_of("n1 port=22\nn1 port=22\n") == "n1:2,port=22");
   std::string large;
   for (int i = 0; i < 70000; ++i) large += "n1\n";
