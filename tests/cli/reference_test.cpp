@@ -1,9 +1,12 @@
 // docs/reference says what the code says.
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -99,6 +102,27 @@ TEST_CASE("affinity.md names the sites whose nodes are known, all and only") {
     const auto profile = ddl::templates::read_site_profile(source("templates/sites/" + name + ".yaml"), name);
     REQUIRE(profile);
     CHECK((sentence.find("`" + name + "`") != std::string::npos) == profile->node.has_value());
+  }
+}
+
+TEST_CASE("the tables of --check-hosts in the documents have its columns") {
+  ddl::launcher::HostCheck host;
+  host.facts = ddl::launcher::test::facts_of("node1", 4);
+  const std::string text = check_hosts_text({host}, compare_hosts({host}), TerminalStyle(false));
+  const auto words = [](std::string_view line) {
+    std::istringstream stream{std::string(line)};
+    return std::vector<std::string>(std::istream_iterator<std::string>(stream), {});
+  };
+  const auto heading = words(ddl::split(text, '\n').front());
+  REQUIRE(heading.size() > 10);
+  for (const char* name : {"docs/reference/ddlrun.md", "docs/guide/launching.md"}) {
+    const std::string page = source(name);
+    const auto lines = ddl::split(page, '\n');
+    const auto line = std::find_if(lines.begin(), lines.end(),
+                                   [](std::string_view one) { return one.starts_with("host   answer "); });
+    INFO(name);
+    REQUIRE(line != lines.end());
+    CHECK(words(*line) == heading);
   }
 }
 
