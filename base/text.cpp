@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace ddl {
 
@@ -106,6 +107,31 @@ int edit_distance(std::string_view a, std::string_view b) {
     std::swap(last, row);
   }
   return last[b.size()];
+}
+
+std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& words) {
+  // Longer than any name could be: not worth comparing.
+  constexpr std::size_t kLongest = 64;
+  const auto letters_of = [](std::string_view text) {
+    std::string letters;
+    for (const char c : text) {
+      if (c != '-' && c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return letters;
+  };
+  if (word.empty() || word.size() > kLongest) return std::nullopt;
+  const std::string wanted = letters_of(word);
+  std::optional<std::string> nearest;
+  int closest = std::numeric_limits<int>::max();
+  for (const std::string& candidate : words) {
+    const std::string letters = letters_of(candidate);
+    const int distance = edit_distance(wanted, letters);
+    if (distance >= closest || distance > static_cast<int>(std::max(wanted.size(), letters.size())) / 3)
+      continue;
+    closest = distance;
+    nearest = candidate;
+  }
+  return nearest;
 }
 
 std::string signal_text(int signal) {

@@ -27,6 +27,9 @@ std::string xml_escape(std::string_view text);
 std::string counted(std::int64_t count, std::string_view noun);
 /// Edits (insert, remove, replace, swap neighbours) between two words.
 int edit_distance(std::string_view a, std::string_view b);
+/// Of several words the one that this is most likely a slip of: no further away than a third of its letters, case and
+/// dashes not counted.
+std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& words);
 /// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.
 std::string signal_text(int signal);
 

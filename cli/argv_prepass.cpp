@@ -58,7 +58,10 @@ SplitArgv split_argv(std::span<const std::string> words) {
       result.options.push_back(word);
       continue;
     }
-    result.options.emplace_back(canonical_spelling(*option.entry));
+    const std::string canonical(canonical_spelling(*option.entry));
+    result.options.push_back(canonical);
+    if (!option.entry->is_available())
+      result.typed.try_emplace(canonical, option.attached_value ? word.substr(0, word.find('=')) : word);
     if (option.attached_value) {
       result.options.emplace_back(*option.attached_value);
     } else if (option.entry->takes_value() && next < words.size() && words[next] != "--") {

@@ -1,6 +1,7 @@
 // What happens to argv before CLI11 sees it: the command is cut off, and options get the one spelling CLI11 knows.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@ namespace ddl::cli {
 struct SplitArgv {
   std::vector<std::string> options;  ///< canonical: "-np=4" and "-np 4" are both "--num-proc", "4"
   std::vector<std::string> command;  ///< untouched
+  /// Of options that ddlrun refuses or takes no notice of, by canonical spelling: the spelling that was typed.
+  std::map<std::string, std::string> typed;
 };
 
 /// This field spells -np, -cb and -hostfile with one dash, which CLI11 2.1 would read as -n with the value "p".

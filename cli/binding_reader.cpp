@@ -91,22 +91,25 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   values.exclude(OptionId::kExplainBind, OptionId::kFormat);
   values.exclude(OptionId::kShowTopology, OptionId::kShowBind);
   values.exclude(OptionId::kShowTopology, OptionId::kExplainBind);
+  const std::string typed =
+      std::string(canonical_spelling(entry_of(given.has(OptionId::kShowTopology)  ? OptionId::kShowTopology
+                                              : given.has(OptionId::kExplainBind) ? OptionId::kExplainBind
+                                                                                  : OptionId::kShowBind)));
   for (const OptionId id : {OptionId::kDryRun, OptionId::kProbe}) {
     if (!given.has(id)) continue;
     values.refuse_once(
-        given.origin(id) + display_name(entry_of(id)) +
-            " is about a job, and --show-bind, --explain-bind and --show-topology about one node",
+        given.origin(id) + display_name(entry_of(id)) + " is about a job, and " + typed + " about one node",
         "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
   }
   for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
     if (!given.has(id)) continue;
-    values.refuse_once(given.origin(id) + "--show-bind is about one node, and " + display_name(entry_of(id)) +
-                           " names hosts",
-                       "run it on the host, or give the host's topology with --topology");
+    values.refuse_once(
+        given.origin(id) + typed + " is about one node, and " + display_name(entry_of(id)) + " names hosts",
+        "run it on the host, or give the host's topology with --topology");
   }
   if (view.local_ranks == 0 && !view.topology_format)
     values.refuse_once("-np is missing: how many ranks on the node?",
-                       "for example: ddlrun --show-bind -np 8");
+                       "for example: ddlrun " + typed + " -np 8");
   if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
   return request;
 }

@@ -29,6 +29,7 @@ constexpr GroupKey kGroupKeys[] = {
     {"params", "cache-capacity", "--cache-capacity"},
     {"params", "hierarchical-allreduce", "--hierarchical-allreduce"},
     {"params", "hierarchical-allgather", "--hierarchical-allgather"},
+    {"params", "torus-allreduce", "--torus-allreduce"},
     {"autotune", "enabled", "--autotune"},
     {"autotune", "log-file", "--autotune-log-file"},
     {"autotune", "warmup-samples", "--autotune-warmup-samples"},
@@ -154,17 +155,26 @@ class ConfigReader {
     if (entry == nullptr) {
       return error(value.line, "controller is horovodrun's, and gloo or mpi there", "leave it away");
     }
-    return refuse_unavailable(*entry, value.line);
+    return entry->is_available() ? accept_flag(*entry, value.line) : read_unavailable(*entry, value.line);
   }
 
-  CommandLineError refuse_unavailable(const OptionEntry& entry, int line) const {
-    CommandLineError refused = unavailable(entry);
+  std::optional<CommandLineError> read_unavailable(const OptionEntry& entry, int line) {
+    if (entry.id == OptionId::kWithoutEffect) {
+      given_.without_effect.push_back({&entry, display_name(entry), where(line)});
+      return std::nullopt;
+    }
+    CommandLineError refused = unavailable(entry, display_name(entry));
     refused.message = where(line) + ": " + refused.message;
     return refused;
   }
 
   std::optional<CommandLineError> read_option(const OptionEntry& entry, int line, const YamlNode& value) {
     return entry.takes_value() ? read_value(entry, line, value) : read_flag(entry, line, value);
+  }
+
+  std::optional<CommandLineError> accept_flag(const OptionEntry& entry, int line) {
+    given_[entry.id].push_back({"", where(line)});
+    return std::nullopt;
   }
 
   std::optional<CommandLineError> read_flag(const OptionEntry& entry, int line, const YamlNode& value) {
@@ -182,13 +192,11 @@ class ConfigReader {
       meant = find_spelling("--no-" + std::string(canonical_spelling(entry).substr(2)));
       if (meant == nullptr || !meant->is_available()) return std::nullopt;
     }
-    if (!meant->is_available()) return refuse_unavailable(*meant, line);
-    given_[meant->id].push_back({"", where(line)});
-    return std::nullopt;
+    return meant->is_available() ? accept_flag(*meant, line) : read_unavailable(*meant, line);
   }
 
   std::optional<CommandLineError> read_value(const OptionEntry& entry, int line, const YamlNode& value) {
-    if (!entry.is_available()) return refuse_unavailable(entry, line);
+    if (!entry.is_available()) return read_unavailable(entry, line);
     if (value.kind == Kind::kScalar) {
       given_[entry.id].push_back({value.text, where(line)});
       return std::nullopt;

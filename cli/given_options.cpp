@@ -20,6 +20,7 @@ constexpr Contradiction kContradictions[] = {
     {OptionId::kTagOutput, OptionId::kNoTagOutput},
     {OptionId::kVerbose, OptionId::kQuiet},
     {OptionId::kHosts, OptionId::kHostfile},
+    {OptionId::kMpi, OptionId::kLauncher},
 };
 
 Refusal refuse_with_hint(std::string message, std::string hint) {
@@ -64,6 +65,8 @@ void GivenOptions::complete_from(GivenOptions others) {
     if (has(one)) others[other].clear();
     if (has(other)) others[one].clear();
   }
+  without_effect.insert(without_effect.end(), std::make_move_iterator(others.without_effect.begin()),
+                        std::make_move_iterator(others.without_effect.end()));
   for (std::size_t i = 0; i < values_.size(); ++i) {
     auto& mine = values_[i];
     auto& theirs = others.values_[i];
@@ -74,13 +77,13 @@ void GivenOptions::complete_from(GivenOptions others) {
   }
 }
 
-CommandLineError unavailable(const OptionEntry& entry) {
-  const std::string name = display_name(entry);
+CommandLineError unavailable(const OptionEntry& entry, const std::string& name) {
   return {name + (entry.id == OptionId::kForeign ? " is no option of ddlrun" : " is not in this version"),
           std::string(entry.help)};
 }
 
-tl::expected<GivenOptions, CommandLineError> collect_options(const std::vector<std::string>& options) {
+tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split) {
+  const std::vector<std::string>& options = split.options;
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -120,8 +123,14 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const std::vector<s
     if (option->count() == 0) continue;
     if (entry->is_available()) {
       for (const std::string& text : option->results()) given[entry->id].push_back({text, ""});
+      continue;
+    }
+    const auto typed = split.typed.find(std::string(canonical_spelling(*entry)));
+    const std::string name = typed != split.typed.end() ? typed->second : display_name(*entry);
+    if (entry->id == OptionId::kWithoutEffect) {
+      given.without_effect.push_back({entry, name, ""});
     } else if (!refused) {
-      refused = Refusal(unavailable(*entry));
+      refused = Refusal(unavailable(*entry, name));
     }
   }
   // Who asks for help gets it, whatever else is wrong.

@@ -8,6 +8,7 @@
 
 #include <tl/expected.hpp>
 
+#include "cli/argv_prepass.h"
 #include "cli/command_line_error.h"
 #include "cli/option_table.h"
 
@@ -18,9 +19,18 @@ struct GivenValue {
   std::string where;  ///< "" on the command line, else "job.yaml:3"
 };
 
+/// An option that was accepted and changes nothing.
+struct OptionWithoutEffect {
+  const OptionEntry* entry = nullptr;
+  std::string name;   ///< as it was typed
+  std::string where;  ///< as in GivenValue
+};
+
 /// The values of every available option, in the order given; a flag has one for each time it was given.
 class GivenOptions {
  public:
+  std::vector<OptionWithoutEffect> without_effect;
+
   std::vector<GivenValue>& operator[](OptionId id) { return values_[static_cast<std::size_t>(id)]; }
   const std::vector<GivenValue>& operator[](OptionId id) const {
     return values_[static_cast<std::size_t>(id)];
@@ -44,11 +54,11 @@ struct Contradiction {
 };
 std::span<const Contradiction> contradictions();
 
-/// The options of a command line, in the form that split_argv() gives them. Error: an option that is unknown, that is
-/// not in this version, or that lacks its value; unless help or the version is asked for. Pure.
-tl::expected<GivenOptions, CommandLineError> collect_options(const std::vector<std::string>& options);
+/// The options of a command line. Error: an option that is unknown, that is not in this version, or that lacks its
+/// value; unless help or the version is asked for. Pure.
+tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split);
 
-/// The refusal of an option that is horovodrun's or another launcher's.
-CommandLineError unavailable(const OptionEntry& entry);
+/// The refusal of an option that is horovodrun's or another launcher's. name: as it was typed.
+CommandLineError unavailable(const OptionEntry& entry, const std::string& name);
 
 }  // namespace ddl::cli

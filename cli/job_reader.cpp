@@ -127,6 +127,11 @@ class JobReader {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);
       job().launcher = launcher::LauncherChoice::kMpirun;
     }
+    for (const OptionWithoutEffect& one : given_.without_effect) {
+      if (one.name == "--gloo" && one.where.empty() && job().launcher == launcher::LauncherChoice::kMpirun)
+        refuse_once("--gloo and " + mpirun_choice(given_) + " contradict each other",
+                    "leave one of them away");
+    }
     if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
     if (job().launcher == launcher::LauncherChoice::kMpirun) {
       request_.mpi = read_mpi_task(given_, values_);
@@ -143,7 +148,14 @@ class JobReader {
         OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().start_timeout_seconds);
     take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
-    take(OptionId::kNetworkInterfaces, parse_interfaces, job().network_interfaces);
+    // Given several times it is one list, as horovodrun has it.
+    for (const GivenValue& value : given_[OptionId::kNetworkInterfaces]) {
+      for (std::string& name :
+           values_.value_of(OptionId::kNetworkInterfaces, value, parse_interfaces(value.text))) {
+        auto& names = job().network_interfaces;
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+      }
+    }
   }
 
   void refuse_mpiruns() {
@@ -186,6 +198,29 @@ class JobReader {
                   "for example: ddlrun -np " + std::to_string(context_.allowed_cpus) + " python train.py");
     } else if (command.front().empty()) {
       refuse_once("the command is an empty word", "name a program");
+    }
+    check_colons(command);
+  }
+
+  /// mpirun's "a : -np 1 b" starts two programs. Here the second one would become arguments of the first.
+  void check_colons(const std::vector<std::string>& command) {
+    const bool by_mpirun = job().launcher == launcher::LauncherChoice::kMpirun;
+    const bool by_srun = job().launcher == launcher::LauncherChoice::kSrun;
+    for (std::size_t i = 1; i < command.size(); ++i) {
+      if (command[i] != ":") continue;
+      const std::string next = i + 1 < command.size() ? command[i + 1] : "";
+      const bool starts_program =
+          next.starts_with('-') && find_spelling(std::string_view(next).substr(0, next.find('='))) != nullptr;
+      std::string hint =
+          "start a shell script as the command, which runs one program or the other by its $RANK";
+      if (starts_program)
+        return refuse_once(
+            "': " + next + "' begins a second program, and all ranks of a job run the same one",
+            std::move(hint));
+      if (by_mpirun || by_srun)
+        return refuse_once(std::string("the command has the word ':', at which ") +
+                               (by_mpirun ? "mpirun" : "srun") + " would begin a second program",
+                           "put the command into a shell script, and start that");
     }
   }
 

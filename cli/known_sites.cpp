@@ -6,6 +6,7 @@
 
 #include "cli/this_process.h"
 #include "cli/user_file.h"
+#include "contract/version.h"
 #include "templates/site_catalog.h"
 
 namespace ddl::cli {
@@ -28,7 +29,8 @@ Result<std::optional<templates::SiteProfile>> known_site(const std::string& name
 
 int list_sites(const Request& request, const launcher::Environment& environment, const Console& console) {
   const auto sites = catalog(environment).list();
-  nlohmann::json rows = nlohmann::json::array();
+  nlohmann::ordered_json report = {{"ddlrun", contract::kVersion}, {"kind", "sites"}};
+  auto& rows = report["sites"] = nlohmann::ordered_json::array();
   std::string text;
   std::size_t width = 0;
   for (const auto& site : sites) width = std::max(width, site.name.size());
@@ -36,7 +38,7 @@ int list_sites(const Request& request, const launcher::Environment& environment,
     rows.push_back({{"name", site.name}, {"title", site.title}, {"file", site.file}});
     text += site.name + std::string(width + 2 - site.name.size(), ' ') + site.title + "\n";
   }
-  return console.print(request.json ? rows.dump() + "\n" : text);
+  return console.print(request.json ? report.dump() + "\n" : text);
 }
 
 int show_site(const Request& request, const launcher::Environment& environment, const Console& console) {

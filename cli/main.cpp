@@ -116,6 +116,9 @@ int main(int argc, char** argv) {
       {directory.value_or(""), cli::allowed_cpus(), launcher::hostname(), cli::read_user_file, environment});
   if (!request) return console.refuse(request.error());
 
+  if (!request->job.quiet) {
+    for (const std::string& note : request->notes) console.note(note);
+  }
   switch (request->action) {
     case cli::Action::kHelp: return console.print(cli::help_text());
     case cli::Action::kVersion: return console.print(cli::version_text());

@@ -22,14 +22,19 @@ constexpr OptionId kOfRanks[] = {
 
 }  // namespace
 
+std::string mpirun_choice(const GivenOptions& given) {
+  return given.has(OptionId::kMpi) ? "--mpi" : "--launcher mpirun";
+}
+
 MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
   MpiTask task;
+  task.choice = mpirun_choice(given);
   for (const OptionId id : kBeyondMpirun) {
     if (!given.has(id)) continue;
     values.refuse_once(
         given.origin(id) + display_name(entry_of(id)) + " is what ddlrun's agents do, and mpirun has none",
         id == OptionId::kOutputFilename ? "leave it away, or pass mpirun's own with --mpi-args"
-                                        : "leave it away, or leave --launcher mpirun away");
+                                        : "leave it away, or leave " + task.choice + " away");
   }
   values.take(OptionId::kMpirun, not_empty, task.mpirun);
   values.take(

@@ -78,8 +78,9 @@ int run_by_mpirun(const Request& request, const launcher::Environment& environme
   if (!site) {
     const bool is_missing = site.error().code() == ErrorCode::kNotFound;
     return console.refuse({site.error().message(),
-                           is_missing ? "load the MPI's module, or name its mpirun with --mpirun"
-                                      : "name another with --mpirun, or leave --launcher mpirun away",
+                           is_missing
+                               ? "load the MPI's module, or name its mpirun with --mpirun"
+                               : "name another with --mpirun, or leave " + request.mpi.choice + " away",
                            is_missing ? contract::kNotFound : contract::kStartFailure});
   }
   Words rank_words = {request.job.remote_path.empty() ? own_path() : request.job.remote_path,
@@ -91,7 +92,7 @@ int run_by_mpirun(const Request& request, const launcher::Environment& environme
                                             exported(request, environment), rank_words);
   if (!words)
     return console.refuse(
-        {words.error().message(), "without --launcher mpirun ddlrun starts the ranks itself"});
+        {words.error().message(), "without " + request.mpi.choice + " ddlrun starts the ranks itself"});
   if (request.action == Action::kDryRun) return console.print(shell_line(*words) + "\n");
 
   const std::string master =

@@ -14,8 +14,8 @@ using enum OptionGroup;
 
 constexpr std::string_view kHostsAreGiven =
     "hosts are given with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
-constexpr std::string_view kOwnAlgorithms =
-    "this version chooses the way through the hosts itself; leave it away";
+constexpr std::string_view kOwnAlgorithms = "libddl chooses the way through the hosts itself; leave it away";
+constexpr std::string_view kNothingTuned = "nothing tunes the way that libddl chooses through the hosts";
 constexpr std::string_view kNoNamedTier =
     "this version has no fusion buffer, cycle or cache to tune; leave it away";
 constexpr std::string_view kNoTimeline = "this version records no timeline; leave it away";
@@ -25,8 +25,6 @@ constexpr std::string_view kNoStallCheck =
 constexpr std::string_view kNoElastic =
     "this version starts a fixed number of ranks; leave it away and give that number with -np";
 constexpr std::string_view kNoAutotune = "this version has nothing to tune; leave it away";
-constexpr std::string_view kNoController =
-    "ddlrun starts ranks itself, or by srun or mpirun (--launcher); leave it away";
 constexpr std::string_view kNoMpi =
     "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
 constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
@@ -169,18 +167,28 @@ constexpr OptionEntry kTable[] = {
     {kVersion, kAbout, "-v,--version", "", "show the version"},
     {kHelp, kAbout, "-h,--help", "", "show this"},
 
-    // horovodrun 0.28.1's, not in this version.
+    // horovodrun's (0.28.1, and --torus-allreduce of later ones) that ask for what is so anyway.
+    {kWithoutEffect, kHidden, "--disable-cache", "", "ddlrun keeps no results of checks"},
+    {kWithoutEffect, kHidden, "--no-hierarchical-allreduce", "", kNothingTuned},
+    {kWithoutEffect, kHidden, "--no-torus-allreduce", "", kNothingTuned},
+    {kWithoutEffect, kHidden, "--no-hierarchical-allgather", "", kNothingTuned},
+    {kWithoutEffect, kHidden, "--no-autotune", "", "there is nothing to tune"},
+    {kWithoutEffect, kHidden, "--no-timeline-mark-cycles", "", "no timeline is recorded"},
+    {kWithoutEffect, kHidden, "--no-stall-check", "", "nothing warns of stalls"},
+    {kWithoutEffect, kHidden, "--no-mpi-threads-disable", "", "threads are never disabled in an MPI"},
+    {kWithoutEffect, kHidden, "--log-without-timestamp,--log-hide-timestamp", "",
+     "ddlrun's messages carry no time"},
+    {kWithoutEffect, kHidden, "--gloo", "", "ddlrun starts the ranks itself, without an MPI"},
+
+    // horovodrun's, not in this version.
     {kUnavailable, kHidden, "--host-discovery-script", "FILE", kNoElastic},
-    {kUnavailable, kHidden, "--disable-cache", "", "ddlrun keeps no results of checks; leave it away"},
     {kUnavailable, kHidden, "--fusion-threshold-mb", "MB", kNoNamedTier},
     {kUnavailable, kHidden, "--cycle-time-ms", "MS", kNoNamedTier},
     {kUnavailable, kHidden, "--cache-capacity", "N", kNoNamedTier},
     {kUnavailable, kHidden, "--hierarchical-allreduce", "", kOwnAlgorithms},
-    {kUnavailable, kHidden, "--no-hierarchical-allreduce", "", kOwnAlgorithms},
     {kUnavailable, kHidden, "--hierarchical-allgather", "", kOwnAlgorithms},
-    {kUnavailable, kHidden, "--no-hierarchical-allgather", "", kOwnAlgorithms},
+    {kUnavailable, kHidden, "--torus-allreduce", "", kOwnAlgorithms},
     {kUnavailable, kHidden, "--autotune", "", kNoAutotune},
-    {kUnavailable, kHidden, "--no-autotune", "", kNoAutotune},
     {kUnavailable, kHidden, "--autotune-log-file", "FILE", kNoAutotune},
     {kUnavailable, kHidden, "--autotune-warmup-samples", "N", kNoAutotune},
     {kUnavailable, kHidden, "--autotune-steps-per-sample", "N", kNoAutotune},
@@ -194,13 +202,10 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--blacklist-cooldown-range", "MIN", kNoElastic},
     {kUnavailable, kHidden, "--timeline-filename", "FILE", kNoTimeline},
     {kUnavailable, kHidden, "--timeline-mark-cycles", "", kNoTimeline},
-    {kUnavailable, kHidden, "--no-timeline-mark-cycles", "", kNoTimeline},
     {kUnavailable, kHidden, "--stall-check", "", kNoStallCheck},
-    {kUnavailable, kHidden, "--no-stall-check", "", "this version never warns of stalls; leave it away"},
     {kUnavailable, kHidden, "--stall-check-warning-time-seconds", "SECONDS", kNoStallCheck},
     {kUnavailable, kHidden, "--stall-check-shutdown-time-seconds", "SECONDS", kNoStallCheck},
     {kUnavailable, kHidden, "--mpi-threads-disable", "", kNoMpi},
-    {kUnavailable, kHidden, "--no-mpi-threads-disable", "", kNoMpi},
     {kUnavailable, kHidden, "--num-nccl-streams", "N", "this version has no GPU backend; leave it away"},
     {kUnavailable, kHidden, "--thread-affinity", "N",
      "libddl's only thread sleeps while nothing is wrong; leave it away"},
@@ -208,13 +213,15 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--log-level", "LEVEL", kNoLog},
     {kUnavailable, kHidden, "--log-with-timestamp,--no-log-hide-timestamp", "",
      "use --prefix-output-with-timestamp, which stamps the ranks' lines"},
-    {kUnavailable, kHidden, "--log-without-timestamp,--log-hide-timestamp", "",
-     "ddlrun's messages carry no time; leave it away"},
-    {kUnavailable, kHidden, "--gloo", "", kNoController},
-    {kUnavailable, kHidden, "--jsrun", "", kNoController},
+    {kUnavailable, kHidden, "--jsrun", "",
+     "ddlrun starts ranks itself, or by srun or mpirun (--launcher); leave it away"},
 
     // What hands type that are used to mpirun, srun or torchrun.
     {kForeign, kHidden, "-n,--ntasks", "N", kNumberOfRanks},
+    {kForeign, kHidden, "-c", "N",
+     "ranks are counted with -np (mpirun's -c), their cores with --cores-per-rank (srun's)"},
+    {kForeign, kHidden, "-N", "N",
+     "use --ranks-per-node N for so many ranks on each host (mpirun's -N), and -H for hosts (srun's)"},
     {kForeign, kHidden, "--nproc-per-node,--nproc_per_node", "N", kRanksOnEach},
     {kForeign, kHidden, "--nnodes", "N", kHostsAreGiven},
     {kForeign, kHidden, "-host,--host,-machinefile,--machinefile", "HOSTS", kHostsAreGiven},
@@ -222,7 +229,26 @@ constexpr OptionEntry kTable[] = {
     {kForeign, kHidden, "-map-by,-ppr,--ppr", "WHAT",
      "use --map-by slot, --map-by node or --ranks-per-node N"},
     {kForeign, kHidden, "-bynode,--bynode", "", "use --map-by node: each host in turn gets a rank"},
-    {kForeign, kHidden, "--ntasks-per-node,-npernode,--npernode,-ppn", "N", kRanksOnEach},
+    {kForeign, kHidden, "--ntasks-per-node,-npernode,--npernode,-ppn,--ppn,-perhost,--perhost", "N",
+     kRanksOnEach},
+    {kForeign, kHidden, "--cpus-per-task,--cpus-per-rank", "N", "use --cores-per-rank N"},
+    {kForeign, kHidden, "-genv,--genv,-env,--env,-genvlist,--genvlist", "NAME",
+     "use -x NAME=VALUE, or -x NAME to pass on ddlrun's own"},
+    {kForeign, kHidden, "-genvall,--genvall,-envall,--envall", "",
+     "leave it away: ranks have ddlrun's environment"},
+    {kForeign, kHidden, "-mca,--mca,-gmca,--gmca,--prtemca,--pmixmca", "NAME",
+     "use -x OMPI_MCA_NAME=VALUE, or mpirun's own with --launcher mpirun --mpi-args ARGS"},
+    {kForeign, kHidden,
+     "--master-addr,--master_addr,--master-port,--master_port,--rdzv-endpoint,--rdzv_endpoint,--rdzv-backend,"
+     "--rdzv_backend,--rdzv-id,--rdzv_id,--node-rank,--node_rank",
+     "VALUE", "leave it away: ddlrun tells the ranks where they meet"},
+    {kForeign, kHidden, "-f", "FILE", kHostsAreGiven},
+    {kForeign, kHidden, "--cpu-bind", "WHAT",
+     "use --bind-to; --show-bind --format srun prints what srun takes"},
+    {kForeign, kHidden, "--timestamp-output,-timestamp-output", "",
+     "use --prefix-output-with-timestamp, or -prefix-timestamp"},
+    {kForeign, kHidden, "-V", "", "the version is shown by -v or --version"},
+    {kForeign, kHidden, "--standalone", "", "leave it away: without -H ranks run on this machine"},
     {kForeign, kHidden, "--nodelist,-w", "HOSTS", kHostsAreGiven},
     {kForeign, kHidden, "--exclude", "HOSTS", "hosts are left out with --hosts-exclude"},
 };

@@ -112,8 +112,9 @@ enum class OptionId {
   kVersion,
   kHelp,
   kCount,
-  kUnavailable,  ///< horovodrun's, not in this version; OptionEntry::help says what to use instead
-  kForeign,      ///< another launcher's; OptionEntry::help says what to use instead
+  kWithoutEffect,  ///< horovodrun's, and how it is anyway; OptionEntry::help says why
+  kUnavailable,    ///< horovodrun's, not in this version; OptionEntry::help says what to use instead
+  kForeign,        ///< another launcher's; OptionEntry::help says what to use instead
 };
 
 /// The headings of --help, in order.

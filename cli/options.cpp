@@ -1,7 +1,11 @@
 #include "cli/options.h"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/argv_prepass.h"
 #include "cli/binding_reader.h"
 #include "cli/config_file.h"
@@ -53,21 +57,78 @@ Action action_of(const GivenOptions& given) {
   return given.has(OptionId::kDryRun) ? Action::kDryRun : Action::kRun;
 }
 
+/// The options that choose an action other than to start ranks. Those of --show-bind may stand together.
+constexpr std::pair<OptionId, Action> kActionOptions[] = {
+    {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckBox, Action::kCheckBuild},
+    {OptionId::kCheckHosts, Action::kCheckHosts}, {OptionId::kLint, Action::kLint},
+    {OptionId::kListSites, Action::kListSites},   {OptionId::kShowSite, Action::kShowSite},
+    {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
+    {OptionId::kShowTopology, Action::kShowBind}, {OptionId::kSlurm, Action::kScript},
+    {OptionId::kDryRun, Action::kDryRun},
+};
+
+/// Of two actions one would be dropped without a word.
+std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
+  std::optional<std::pair<OptionId, Action>> first;
+  for (const auto& option : kActionOptions) {
+    if (!given.has(option.first)) continue;
+    if (!first) first = option;
+    // --dry-run has sentences of its own where these are read.
+    const bool is_told_later = option.second == Action::kDryRun &&
+                               (first->second == Action::kScript || first->second == Action::kShowBind);
+    if (option.second == first->second || is_told_later) continue;
+    return CommandLineError{display_name(entry_of(first->first)) + " and " +
+                                display_name(entry_of(option.first)) + " contradict each other",
+                            "leave one of them away"};
+  }
+  return std::nullopt;
+}
+
+/// Words that stand where a command would, behind an action that starts none.
+std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& given,
+                                             const std::vector<std::string>& words) {
+  const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
+  if (takes_command || words.empty()) return std::nullopt;
+  const auto* option =
+      std::find_if(std::begin(kActionOptions), std::end(kActionOptions),
+                   [&](const auto& one) { return one.second == action && given.has(one.first); });
+  DDL_CHECK(option != std::end(kActionOptions), "an action without its option");
+  const std::string name(split(entry_of(option->first).spellings, ',').back());
+  const std::string word = shell_quote(words.front());
+  std::string hint = "leave it away; options stand before any other word";
+  if (action == Action::kCheckBuild) hint = "to ask for one box alone: --check-build=" + word;
+  if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
+  return CommandLineError{name + " starts no command, and finds " + word + " behind the options",
+                          std::move(hint)};
+}
+
+std::vector<std::string> notes_of(const GivenOptions& given) {
+  std::vector<std::string> notes;
+  for (const OptionWithoutEffect& one : given.without_effect) {
+    notes.push_back((one.where.empty() ? "" : one.where + ": ") + one.name +
+                    " changes nothing: " + std::string(one.entry->help));
+  }
+  return notes;
+}
+
 }  // namespace
 
 tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::string> words,
                                                            const CommandLineContext& context) {
   SplitArgv split = split_argv(words);
-  auto given = collect_options(split.options);
+  auto given = collect_options(split);
   if (!given) return Refusal(given.error());
 
   Request request;
   request.action = action_of(*given);
   // Who asks for help gets it, whatever a file says.
   if (request.action == Action::kHelp || request.action == Action::kVersion) return request;
+  if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
   given = with_config(std::move(*given), context);
   if (!given) return Refusal(given.error());
   request.action = action_of(*given);
+  if (auto refused = refuse_words(request.action, *given, split.command)) return Refusal(*std::move(refused));
+  request.notes = notes_of(*given);
   request.json = given->has(OptionId::kJson);
   request.job.verbose = given->has(OptionId::kVerbose);
   request.job.quiet = given->has(OptionId::kQuiet);
@@ -83,7 +144,11 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
   if (request.action == Action::kCheckBuild) {
     if (given->has(OptionId::kCheckBox)) {
-      request.box = (*given)[OptionId::kCheckBox].back().text;
+      const auto& boxes = (*given)[OptionId::kCheckBox];
+      if (boxes.size() > 1)
+        return Refusal(CommandLineError{
+            "--check-build was given two names: " + boxes[0].text + ", " + boxes[1].text, "ask for one"});
+      request.box = boxes.front().text;
       // Of a variable that was not set: not the question that has no answer but yes.
       if (request.box.empty())
         return Refusal(

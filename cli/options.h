@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -35,12 +36,13 @@ enum class Action {
 /// One valid command line.
 struct Request {
   Action action = Action::kRun;
-  bool json = false;          ///< reports as one line of JSON
-  bool probes_hosts = false;  ///< for kDryRun: all hosts are asked
-  std::string box;            ///< for kCheckBuild: only this one
-  BindingView binding_view;   ///< for kShowBind
-  ScriptTask script;          ///< for kScript, kLint, kListSites and kShowSite
-  MpiTask mpi;                ///< for a job with LauncherChoice::kMpirun
+  std::vector<std::string> notes;  ///< sentences to print before anything is done, unless job.quiet
+  bool json = false;               ///< reports as one line of JSON
+  bool probes_hosts = false;       ///< for kDryRun: all hosts are asked
+  std::string box;                 ///< for kCheckBuild: only this one
+  BindingView binding_view;        ///< for kShowBind
+  ScriptTask script;               ///< for kScript, kLint, kListSites and kShowSite
+  MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
             ///< for kScript; for the others only verbose and quiet

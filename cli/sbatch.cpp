@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/command_output.h"
 #include "contract/exit_code.h"
+#include "contract/version.h"
 
 namespace ddl::cli {
 
@@ -53,7 +54,9 @@ int submit(const std::string& script, bool as_json, const Console& console) {
   if (!answer.complaint.empty()) console.note(answer.complaint);
   const std::string number = answer.out.substr(0, answer.out.find(';'));  // behind it: the cluster
   if (!as_json) return console.print(number + "\n");
-  return console.print(nlohmann::json{{"job", parse_integer(number).value_or(0)}}.dump() + "\n");
+  const nlohmann::ordered_json report = {
+      {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
+  return console.print(report.dump() + "\n");
 }
 
 int test_submission(const std::string& script, const Console& console) {

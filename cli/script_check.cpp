@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "contract/version.h"
+
 namespace ddl::cli {
 
 namespace {
@@ -31,10 +33,10 @@ std::string findings_json(const std::vector<LintFinding>& findings, const std::s
                     {"sentence", finding.sentence},
                     {"reference", finding.reference}});
   }
+  const nlohmann::ordered_json report = {
+      {"ddlrun", contract::kVersion}, {"kind", "lint"}, {"file", file}, {"findings", std::move(rows)}};
   // What a person wrote need not be UTF-8.
-  return nlohmann::json{{"file", file}, {"findings", rows}}.dump(-1, ' ', false,
-                                                                 nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 bool has_error(const std::vector<LintFinding>& findings) {

@@ -110,7 +110,7 @@ int write_script(const Request& request, const launcher::Environment& environmen
   if (has_error(script->findings)) {
     return console.refuse(
         {"no script was written, for its errors" + std::string(request.job.quiet ? "" : " above"),
-         "docs/reference/lint.md explains each rule"});
+         document("reference/lint.md") + " explains each rule"});
   }
   if (!task.script_file.empty()) {
     constexpr unsigned kExecutable = 0755;

@@ -204,9 +204,13 @@ class ScriptReader {
         values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher srun",
                             "add --launcher srun, or leave it away: ddlrun takes care of it");
     }
-    if (job().launcher != launcher::LauncherChoice::kAuto)
-      values_.refuse_once("--launcher local and ssh have no place in a job script",
-                          "leave it away, or --launcher srun where ddlrun is not installed");
+    if (job().launcher != launcher::LauncherChoice::kAuto) {
+      const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
+      const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
+      values_.refuse_once(
+          given_.origin(id) + std::string(entry_of(id).spellings) + value + " has no place in a job script",
+          "leave it away, or --launcher srun where ddlrun is not installed");
+    }
     script().ddlrun = job().remote_path;
     for (const OptionId id : kPassedOn) {
       const OptionEntry& entry = entry_of(id);
@@ -240,6 +244,28 @@ class ScriptReader {
   ValueReader values_;
 };
 
+/// What --lint, --list-sites and --show-site make no use of, and would drop without a word. A configuration file may have
+/// it for other calls.
+void refuse_without_use(ValueReader& values) {
+  const OptionId view = values.has(OptionId::kLint)        ? OptionId::kLint
+                        : values.has(OptionId::kListSites) ? OptionId::kListSites
+                                                           : OptionId::kShowSite;
+  std::vector<OptionId> used = {view, OptionId::kVerbose, OptionId::kQuiet, OptionId::kConfigFile};
+  if (view != OptionId::kShowSite) used.push_back(OptionId::kJson);
+  if (view == OptionId::kLint) used.push_back(OptionId::kSite);
+  for (const OptionEntry& entry : option_table()) {
+    if (!entry.is_available() || !values.has(entry.id)) continue;
+    if (std::find(used.begin(), used.end(), entry.id) != used.end()) continue;
+    const auto& given = values.given()[entry.id];
+    const bool is_typed =
+        std::any_of(given.begin(), given.end(), [](const GivenValue& value) { return value.where.empty(); });
+    if (is_typed)
+      values.refuse_once(
+          std::string(canonical_spelling(entry_of(view))) + " makes no use of " + display_name(entry),
+          "leave it away");
+  }
+}
+
 }  // namespace
 
 tl::expected<Request, CommandLineError> read_script(Request request, const GivenOptions& given) {
@@ -253,6 +279,7 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
   values.take(OptionId::kSite, one_line, task.site);
   values.take(OptionId::kShowSite, one_line, task.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
+  refuse_without_use(values);
   if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
   return request;
 }
@@ -260,7 +287,11 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
 std::optional<CommandLineError> refuse_script_options(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
-    if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) continue;
+    if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
+      if (given[OptionId::kLauncher].back().text == "srun") continue;
+      return CommandLineError{display_name(entry) + " belongs to --launcher srun",
+                              "leave it away: each MPI finds what it needs where ddlrun starts the ranks"};
+    }
     const auto& values = given[entry.id];
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))

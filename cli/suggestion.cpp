@@ -33,6 +33,9 @@ std::optional<std::string> suggest_option(std::string_view word) {
       // "--output" for "--output-filename": cut short, as argparse would take it.
       if (name.size() >= 3 && candidate.starts_with(name)) distance = std::min(distance, 1);
       const int close_enough = static_cast<int>(std::max(name.size(), candidate.size())) / 3;
+      // Another first letter of a short name is another name: -genv is no slip of --venv.
+      constexpr std::size_t kShort = 6;
+      if (name.size() < kShort && name.front() != candidate.front()) continue;
       if (distance <= close_enough && distance < closest) {
         closest = distance;
         suggestion = spelling;

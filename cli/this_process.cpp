@@ -62,6 +62,14 @@ std::string libexec_path(std::string_view name) {
       .string();
 }
 
+std::string document(std::string_view page) {
+  const std::filesystem::path path =
+      std::filesystem::path(own_path()).parent_path() / DDL_DOCDIR_FROM_BINDIR / "docs" / page;
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return path.lexically_normal().string();
+  return "docs/" + std::string(page) + " in ddlrun's sources";
+}
+
 Result<std::string> current_directory() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::current_path(error);

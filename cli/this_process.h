@@ -31,6 +31,10 @@ std::string own_path();
 /// question.
 std::string libexec_path(std::string_view name);
 
+/// A document for people, "reference/lint.md", as a message names it: its path where it lies beside this program, in the
+/// build and install trees.
+std::string document(std::string_view page);
+
 /// Absolute; an error where the directory has been removed.
 Result<std::string> current_directory();
 

@@ -1,3 +1,15 @@
+# The documents, laid out as here, so that their links hold: messages of ddlrun's name them. The build tree has them at
+# the same place beside bin/.
+install(FILES README.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  FILES_MATCHING PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h")
+install(FILES cli/slurm_probe/COPYING DESTINATION "${CMAKE_INSTALL_DOCDIR}/cli/slurm_probe")
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_DOCDIR}")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_DOCDIR}")
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_DOCDIR}/docs" SYMBOLIC)
+endif()
+
 # What lets others find an installed libddl: find_package(ddl) gives ddl::ddl, and pkg-config knows ddl. The targets
 # themselves are installed where they are made. The tree may be moved as a whole.
 include(CMakePackageConfigHelpers)

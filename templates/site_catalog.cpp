@@ -38,8 +38,10 @@ Result<SiteText> SiteCatalog::text_of(const std::string& site) const {
   }
   std::vector<std::string> names;
   for (const SiteName& known : list()) names.push_back(known.name);
+  const auto nearest = nearest_word(site, names);
   return fail(ErrorCode::kInvalidArgument,
-              "there is no profile of a site '" + site + "'; there are " + join(names, ", "));
+              "there is no profile of a site '" + site + "'; " +
+                  (nearest ? "did you mean " + *nearest + "? There are " : "there are ") + join(names, ", "));
 }
 
 Result<SiteProfile> SiteCatalog::find(const std::string& site) const {

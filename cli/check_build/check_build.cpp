@@ -24,10 +24,11 @@ const Probe* find_probe(const std::string& key) {
   return found == probes.end() ? nullptr : &*found;
 }
 
-std::string known_keys() {
+std::string known_keys(const std::string& asked) {
   std::vector<std::string> keys;
   for (const Probe& probe : probe_list()) keys.emplace_back(probe.key);
-  return join(keys, ", ");
+  const auto nearest = nearest_word(asked, keys);
+  return (nearest ? "did you mean " + *nearest + "? It knows " : "it knows ") + join(keys, ", ");
 }
 
 int check_one(const Probe& probe, const Request& request, const Console& console) {
@@ -42,7 +43,7 @@ int check_one(const Probe& probe, const Request& request, const Console& console
 int check_build(const Request& request, const launcher::Environment& environment, const Console& console) {
   const Probe* one = request.box.empty() ? nullptr : find_probe(request.box);
   if (one == nullptr && !request.box.empty())
-    return console.refuse({"--check-build knows no '" + request.box + "'", "it knows " + known_keys()});
+    return console.refuse({"--check-build knows no '" + request.box + "'", known_keys(request.box)});
   if (!request.allocation.nodes.empty()) return check_on_hosts(request, environment, console);
   if (one != nullptr) return check_one(*one, request, console);
   const auto all = look_into(probe_list(), kPatience);

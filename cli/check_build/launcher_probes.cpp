@@ -8,6 +8,7 @@
 #include "cli/find_mpirun.h"
 #include "cli/mpi_types.h"
 #include "cli/this_process.h"
+#include "launcher/job/slurm/slurm_job.h"
 
 namespace ddl::cli {
 
@@ -37,7 +38,9 @@ Finding look_at_ssh() { return ask_version("ssh", "-V", "install it (Debian: ope
 Finding look_at_srun_agents() {
   Finding found = ask_version("srun", "--version", kSlurmsCommands);
   if (found.works) {
-    found.detail = "inside a Slurm job";
+    const auto job = launcher::slurm_job(process_environment());
+    found.detail = job && *job ? "inside Slurm job " + (*job)->id
+                               : std::string("for jobs of Slurm; ddlrun is in none here");
   } else if (found.remedy.empty()) {
     found.remedy = kNoCluster;
   }

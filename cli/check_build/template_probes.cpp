@@ -22,9 +22,10 @@ Finding look_at_script_templates() {
   if (!job) return fails(job.error().message());
   const auto found =
       templates::find_templates("", config_folders(process_environment(), "slurm"), read_user_file);
-  if (!found) return fails(found.error().message(), "correct it: docs/reference/script-templates.md");
+  if (!found)
+    return fails(found.error().message(), "correct it: " + document("reference/script-templates.md"));
   const auto text = templates::render_script(*found, request, *job, nullptr, {});
-  if (!text) return fails(text.error().message(), "correct it: docs/reference/script-templates.md");
+  if (!text) return fails(text.error().message(), "correct it: " + document("reference/script-templates.md"));
   if (!text->starts_with("#!/bin/bash")) return fails("the script does not begin with #!/bin/bash");
   return works({}, {},
                "ddlrun --slurm writes one with " +

@@ -93,7 +93,8 @@ Finding look_at_site_models() {
   for (const auto& site : sites) {
     if (const auto profile = catalog.find(site.name); !profile) broken.push_back(profile.error().message());
   }
-  if (!broken.empty()) return fails(join(broken, "; "), "correct it: docs/reference/site-schema.md");
+  if (!broken.empty())
+    return fails(join(broken, "; "), "correct it: " + document("reference/site-schema.md"));
   return works({}, {}, counted(static_cast<std::int64_t>(sites.size()), "site"));
 }
 

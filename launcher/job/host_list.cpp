@@ -109,7 +109,7 @@ Result<HostEntry> parse_host_entry(std::string_view text, std::size_t most) {
 }
 
 Result<std::vector<AllocatedNode>> parse_host_list(std::string_view text) {
-  NodeList nodes;
+  NodeList nodes(NamedAgain::kRefused);
   for (const std::string_view word : split_entries(text)) {
     auto entry = parse_host_entry(word, nodes.room());
     if (!entry) return fail(about(word, std::move(entry.error())));

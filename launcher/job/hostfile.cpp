@@ -102,7 +102,7 @@ Status read_line(std::string_view line, NodeList& nodes) {
 
 Result<std::vector<AllocatedNode>> parse_hostfile(std::string_view text, std::string_view name) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  NodeList nodes;
+  NodeList nodes(NamedAgain::kIsSlot);
   int number = 0;
   for (std::string_view line : split(text, '\n')) {
     ++number;

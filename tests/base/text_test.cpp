@@ -102,6 +102,17 @@ TEST_CASE("the edit distance counts inserted, removed, replaced and swapped char
   CHECK(ddl::edit_distance("kitten", "sitting") == 3);
 }
 
+TEST_CASE("the nearest word is one that was meant") {
+  const std::vector<std::string> words = {"frontier", "lumi-c", "lumi-g", "mpi"};
+  CHECK(ddl::nearest_word("lumig", words) == "lumi-g");
+  CHECK(ddl::nearest_word("LUMI_G", words) == "lumi-g");
+  CHECK(ddl::nearest_word("fronteir", words) == "frontier");
+  CHECK_FALSE(ddl::nearest_word("atlantis", words));
+  CHECK_FALSE(ddl::nearest_word("", words));
+  CHECK_FALSE(ddl::nearest_word(std::string(100'000, 'v'), words));
+  CHECK_FALSE(ddl::nearest_word("x", {}));
+}
+
 TEST_CASE("text for XML has no markup and no control characters") {
   CHECK(ddl::xml_escape("a <b> & \"c\"\n\x1b[0m") == "a &lt;b&gt; &amp; &quot;c&quot;  [0m");
   CHECK(ddl::xml_escape("\xc3\xa4 \xff") == "\xc3\xa4 \xff");

@@ -131,7 +131,9 @@ TEST_CASE("one box is asked by its name, and the exit code tells") {
   CHECK(run_ddlrun({"--check-build="}).exit_code == 2);
   const ProgramRun unknown = run_ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("nccl"));
+  CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("did you mean nccl?"));
+  // A forgotten "=": not the question that always has the answer yes.
+  CHECK(run_ddlrun({"--check-build", "nccl"}).exit_code == 2);
 }
 
 TEST_CASE("a command that is there and fails is told with what it did") {
@@ -161,6 +163,11 @@ TEST_CASE("an srun without a PMI that libddl knows does not start its ranks") {
       "srun",
       R"sh(if [ "$1" = --version ]; then echo slurm 22.05; else echo "MPI plugin types are..."; echo "	none"; echo "	openmpi"; fi)sh");
   CHECK(box("slurm", folder).works());
+  CHECK_THAT(box("slurm", folder).text("detail"), Catch::Contains("ddlrun is in none here"));
+  const Box in_job = box_of(run_ddlrun({"--launcher", "local", "--check-build=slurm", "--json"},
+                                       {"PATH=" + folder.path() + ":/usr/bin:/bin", "SLURM_JOB_ID=7",
+                                        "SLURM_JOB_NODELIST=n1", "SLURM_JOB_CPUS_PER_NODE=2"}));
+  CHECK_THAT(in_job.text("detail"), Catch::Contains("inside Slurm job 7"));
   const Box ranks = box("srun", folder);
   CHECK_FALSE(ranks.works());
   CHECK_THAT(ranks.text("detail"), Catch::Contains("none, openmpi; libddl needs pmix or pmi2"));

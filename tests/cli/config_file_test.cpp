@@ -117,6 +117,7 @@ TEST_CASE("horovodrun's groups hold its options") {
                            "params:\n  cache_capacity: 2048",
                            "params:\n  hierarchical_allreduce: true",
                            "params:\n  hierarchical_allgather: true",
+                           "params:\n  torus_allreduce: true",
                            "autotune:\n  enabled: true",
                            "autotune:\n  log_file: x",
                            "autotune:\n  warmup_samples: 5",
@@ -133,14 +134,14 @@ TEST_CASE("horovodrun's groups hold its options") {
                            "library_options:\n  ccl_bgt_affinity: 1",
                            "library_options:\n  gloo_timeout_seconds: 60",
                            "logging:\n  level: INFO",
-                           "logging:\n  hide_timestamp: true",
                            "logging:\n  with_timestamp: true"}) {
     const auto error = refused(text);
     CHECK_THAT(error.message,
                Catch::StartsWith("job.yaml:2: --") && Catch::Contains("is not in this version"));
   }
-  CHECK_THAT(refused("controller: gloo").message,
-             Catch::StartsWith("job.yaml:1: --gloo is not in this version"));
+  CHECK(accepted_file("controller: gloo").without_effect.size() == 1);
+  CHECK(accepted_file("logging:\n  hide_timestamp: true").without_effect.size() == 1);
+  CHECK(accepted_file("controller: mpi").has(OptionId::kMpi));
   CHECK_THAT(refused("controller: nccl").message, Catch::Contains("job.yaml:1: controller is horovodrun's"));
   // Off is how it is.
   accepted_file("autotune:\n  enabled: false\nparams:\n  hierarchical-allreduce: false\nlogging:\n");

@@ -1,8 +1,12 @@
 // docs/reference says what the code says.
+#include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -15,8 +19,10 @@
 #include "cli/plan_json.h"
 #include "cli/report_fixture.h"
 #include "cli/report_json.h"
+#include "cli/this_process.h"
 #include "launcher/facts.h"
 #include "support/catch.h"
+#include "templates/site_catalog.h"
 
 using namespace ddl::cli;
 
@@ -73,6 +79,67 @@ TEST_CASE("ddlrun.md describes every option with all its spellings, and no optio
     for (const auto spelling : ddl::split(entry.spellings, ',')) existing.emplace(spelling);
   }
   CHECK(documented == existing);
+}
+
+TEST_CASE("ddlrun.md names every option of horovodrun that changes nothing") {
+  const std::string page = source("docs/reference/ddlrun.md");
+  for (const OptionEntry& entry : option_table()) {
+    if (entry.id != OptionId::kWithoutEffect) continue;
+    for (const auto spelling : ddl::split(entry.spellings, ',')) {
+      INFO(spelling);
+      CHECK(page.find("`" + std::string(spelling) + "`") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("affinity.md names the sites whose nodes are known, all and only") {
+  const std::string page = source("docs/guide/affinity.md");
+  const std::size_t begin = page.find("these tell what a node is like");
+  REQUIRE(begin != std::string::npos);
+  const std::string sentence = page.substr(begin, page.find('.', begin) - begin);
+  for (const std::string& name : ddl::templates::shipped_sites()) {
+    INFO(name);
+    const auto profile = ddl::templates::read_site_profile(source("templates/sites/" + name + ".yaml"), name);
+    REQUIRE(profile);
+    CHECK((sentence.find("`" + name + "`") != std::string::npos) == profile->node.has_value());
+  }
+}
+
+TEST_CASE("the tables of --check-hosts in the documents have its columns") {
+  ddl::launcher::HostCheck host;
+  host.facts = ddl::launcher::test::facts_of("node1", 4);
+  const std::string text = check_hosts_text({host}, compare_hosts({host}), TerminalStyle(false));
+  const auto words = [](std::string_view line) {
+    std::istringstream stream{std::string(line)};
+    return std::vector<std::string>(std::istream_iterator<std::string>(stream), {});
+  };
+  const auto heading = words(ddl::split(text, '\n').front());
+  REQUIRE(heading.size() > 10);
+  for (const char* name : {"docs/reference/ddlrun.md", "docs/guide/launching.md"}) {
+    const std::string page = source(name);
+    const auto lines = ddl::split(page, '\n');
+    const auto line = std::find_if(lines.begin(), lines.end(),
+                                   [](std::string_view one) { return one.starts_with("host   answer "); });
+    INFO(name);
+    REQUIRE(line != lines.end());
+    CHECK(words(*line) == heading);
+  }
+}
+
+TEST_CASE("a document that a message names exists") {
+  const std::regex call("document\\(\"([^\"]*)\"\\)");
+  int named = 0;
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(std::string(DDL_SOURCE_DIR) + "/cli")) {
+    if (file.path().extension() != ".cpp") continue;
+    const std::string text = *ddl::read_file(file.path().string());
+    for (auto it = std::sregex_iterator(text.begin(), text.end(), call); it != std::sregex_iterator(); ++it) {
+      INFO((*it)[0]);
+      CHECK(std::filesystem::exists(document((*it)[1].str())));
+      ++named;
+    }
+  }
+  CHECK(named >= 3);
 }
 
 TEST_CASE("check-build.md describes every box") {

@@ -392,6 +392,10 @@ TEST_CASE("sites can be listed and shown, one's own among them") {
   setup.argv = {DDLRUN_PATH, "--list-sites"};
   const ProgramRun listed = run_program(setup);
   CHECK_THAT(listed.out, Contains("lumi-g ") && Contains("ours ") && Contains("Our own"));
+  setup.argv = {DDLRUN_PATH, "--list-sites", "--json"};
+  const std::string as_json = run_program(setup).out;
+  CHECK_THAT(as_json, Catch::StartsWith(R"({"ddlrun":")") && Contains(R"(","kind":"sites",)"));
+  CHECK(nlohmann::json::parse(as_json)["sites"].size() > 1);
   setup.argv = {DDLRUN_PATH, "--show-site", "ours"};
   CHECK(run_program(setup).out == "name: ours\ntitle: Our own\n");
   setup.argv = {DDLRUN_PATH, "--show-site", "lumi-g"};
@@ -412,6 +416,8 @@ TEST_CASE("--lint says what is wrong in a script that somebody wrote, line by li
   const ProgramRun as_json = run_here({DDLRUN_PATH, "--lint", file, "--json"});
   CHECK(as_json.exit_code == 1);
   const auto report = nlohmann::json::parse(as_json.out);
+  // As every object that ddlrun prints.
+  CHECK_THAT(as_json.out, Catch::StartsWith(R"({"ddlrun":")") && Contains(R"(","kind":"lint",)"));
   CHECK(report["findings"].size() == 2);
   CHECK(report["findings"][0]["rule"] == "mem-twice");
   CHECK(report["findings"][0]["line"] == 2);

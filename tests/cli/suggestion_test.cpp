@@ -12,6 +12,8 @@ TEST_CASE("a near miss is suggested as it is spelt, a far one is not") {
   CHECK(suggest_option("--checkbuild") == "--check-build");
   CHECK(suggest_option("--out") == "--output-filename");
   CHECK(suggest_option("-np4") == "-np");
+  // Short names with another first letter are other names.
+  CHECK_FALSE(suggest_option("-genv"));
   CHECK_FALSE(suggest_option("--frobnicate"));
   CHECK_FALSE(suggest_option("-q"));
   CHECK_FALSE(suggest_option("--"));

@@ -93,6 +93,24 @@ TEST_CASE("ssh reaches every host, as root and as ordinary users, under either o
   CHECK(said_on_host(scratch, ssh("plain", "node2-ip6", "hostname")) == "node2\n");
 }
 
+TEST_CASE("what the machine's ssh is configured to do does not reach the hosts", "[bed]") {
+  // A cluster in the cluster, on a head that an administrator has configured. In a mount namespace of its own, so that
+  // the head stays as it is; /run is what tells the script that it is on a head.
+  const Scratch scratch;
+  const Before before;
+  const std::string nested = std::string(DDL_CLUSTER_SCRIPT) + " --state /tmp/nested ";
+  const std::string script =
+      "set -e; mount -t tmpfs run /run; mkdir /run/lock; mount -t tmpfs ssh /etc/ssh; mount -t tmpfs keys "
+      "/etc/ddl-cluster; mkdir "
+      "/etc/ssh/ssh_config.d; "
+      "echo 'exit 1' >/etc/ssh/sshrc; echo 'Include /etc/ssh/ssh_config.d/*.conf' >/etc/ssh/ssh_config; "
+      "printf 'Host node*\\n  Port 1\\n' | tee -a /etc/ssh/ssh_config >/etc/ssh/ssh_config.d/site.conf; " +
+      nested + "up 1; " + nested + "exec head ssh -o BatchMode=yes node1 hostname; " + nested +
+      "down; rm -r /tmp/nested";
+  CHECK(said_on_host(scratch, as_login("root", {"unshare", "--mount", "bash", "-c", script})) == "node1\n");
+  before.require_nothing_left();
+}
+
 TEST_CASE("hosts share files, but neither /tmp nor /dev/shm nor processes nor interfaces", "[bed]") {
   const Scratch scratch;
   const Before before;

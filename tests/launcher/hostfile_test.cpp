@@ -54,6 +54,16 @@ TEST_CASE("the same host on several lines is one with the sum of the slots") {
   CHECK_THAT(file_refusal("a:1 max_slots=2\na:1"), Catch::Contains("not each time with its max_slots"));
 }
 
+TEST_CASE("a node file of PBS names a host once for each of its slots") {
+  CHECK(hosts_of("n1\nn1\nn2\nn2\n") == "n1:2 n2:2");
+  CHECK(hosts_of("n1\nn2\nN1\nn3\nn4:8\n") == "n1:2 n2:1 n3:1 n4:8");
+  CHECK(hosts_of("n1\nn2\n") == "n1 n2");
+  CHECK(hosts_of("n1 port=22\nn1 port=22\n") == "n1:2,port=22");
+  std::string large;
+  for (int i = 0; i < 70000; ++i) large += "n1\n";
+  CHECK(hosts_of(large) == "n1:70000");
+}
+
 TEST_CASE("an error names the file and the line, and quotes what stands there") {
   CHECK(file_refusal("a\n\n# x\nb:1\nc 2\nd slots=1\ne slots=four\n") ==
         "hosts.txt:7: slots must be a positive integer, found \"four\"");

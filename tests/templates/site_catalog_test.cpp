@@ -61,6 +61,8 @@ TEST_CASE("a site that nobody has, and a file that cannot be read") {
   REQUIRE_FALSE(unknown);
   CHECK_THAT(unknown.error().message(), Catch::Contains("no profile of a site 'lumig'") &&
                                             Catch::Contains("juwels-booster, lumi-g, nris-olivia"));
+  CHECK_THAT(unknown.error().message(), Catch::Contains("did you mean lumi-g?"));
+  CHECK(catalog.find("atlantis").error().message().find("did you mean") == std::string::npos);
   const auto missing = catalog.find("./none.yaml");
   REQUIRE_FALSE(missing);
   CHECK_THAT(missing.error().message(), Catch::Contains("./none.yaml"));

@@ -57,8 +57,17 @@ make_keys() {
   done
   line=$(cut -d' ' -f1,2 "$kSshd/host_key.pub")
   echo "node*,head*,inner,changed,mute,refused,silent,10.77.0.*,!10.77.0.243,10.78.0.*,fd77::* $line" >/etc/ssh/ssh_known_hosts
-  # The client's own configuration is the distribution's, so that tests see its defaults.
-  mkdir -p /etc/ssh/ssh_config.d
+  # What this machine's administrator wants of ssh is not for these hosts: the client's configuration is what Debian
+  # ships, and no script runs and no login is closed but ours.
+  rm -rf /etc/ssh/ssh_config.d /etc/ssh/sshrc /etc/nologin
+  mkdir /etc/ssh/ssh_config.d
+  cat >/etc/ssh/ssh_config <<-END
+	Include /etc/ssh/ssh_config.d/*.conf
+	Host *
+	  SendEnv LANG LC_*
+	  HashKnownHosts yes
+	  GSSAPIAuthentication yes
+	END
   printf 'Host inner\n  ProxyJump node1\n' >/etc/ssh/ssh_config.d/ddl-cluster.conf
   cat >"$kSshd/sshd_config" <<-END
 	HostKey $kSshd/host_key
