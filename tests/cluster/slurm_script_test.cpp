@@ -62,7 +62,7 @@ TEST_CASE("the scripts of sites run where there is what they ask for", "[slurm_s
       {"generic-cpu", {}, "cores"},
       {"generic-gpu", {}, "cores"},
       {"juwels-booster", {}, "mask_cpu:fc0000,fc0,fc0000000000,fc0000000"},
-      {"lumi-g", {}, kLumi},
+      {"lumi-g", {"--exclusive"}, kLumi},
       {"nris-saga", {"--mem-per-cpu", "100M"}, "cores"},
       {"perlmutter-gpu", {}, "mask_cpu:ffff000000000000,ffff00000000,ffff0000,ffff"},
       {"zih-alpha", {}, "cores"},
