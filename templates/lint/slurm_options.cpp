@@ -85,17 +85,19 @@ constexpr std::array<std::string_view, 47> kWithoutValue = {"--compress",       
                                                             "--debugger-test"};
 
 // Long options of Slurm 22.05 to 24.11, as its programs take and refuse them.
-constexpr std::array<std::string_view, 102> kOfBoth = {"--account",
+constexpr std::array<std::string_view, 106> kOfBoth = {"--account",
                                                        "--acctg-freq",
                                                        "--bb",
                                                        "--bbf",
                                                        "--begin",
                                                        "--chdir",
+                                                       "--cluster",
                                                        "--cluster-constraint",
                                                        "--clusters",
                                                        "--comment",
                                                        "--constraint",
                                                        "--container",
+                                                       "--context",
                                                        "--contiguous",
                                                        "--core-spec",
                                                        "--cores-per-socket",
@@ -148,6 +150,7 @@ constexpr std::array<std::string_view, 102> kOfBoth = {"--account",
                                                        "--ntasks-per-gpu",
                                                        "--ntasks-per-node",
                                                        "--ntasks-per-socket",
+                                                       "--ntasks-per-tres",
                                                        "--open-mode",
                                                        "--output",
                                                        "--overcommit",
@@ -170,6 +173,7 @@ constexpr std::array<std::string_view, 102> kOfBoth = {"--account",
                                                        "--spread-job",
                                                        "--stepmgr",
                                                        "--switches",
+                                                       "--tasks-per-node",
                                                        "--test-only",
                                                        "--thread-spec",
                                                        "--threads-per-core",
@@ -274,7 +278,9 @@ class OptionReader {
   void read_long(std::string_view word) {
     const std::size_t equals = word.find('=');
     std::string_view name = word.substr(0, equals);
-    if (name == "--cpu_bind") name = "--cpu-bind";  // the older spelling, which srun still takes
+    // Other spellings that Slurm takes.
+    if (name == "--cpu_bind") name = "--cpu-bind";
+    if (name == "--tasks-per-node") name = "--ntasks-per-node";
     if (equals != std::string_view::npos)
       add(name, word.substr(equals + 1));
     else

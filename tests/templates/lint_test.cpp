@@ -79,7 +79,7 @@ std::vector<Case> cases() {
       {"unknown-option", 2, "no option --tiem, and sbatch refuses the script; write --time",
        kHead + "#SBATCH --tiem=30\n", kHead + "#SBATCH --time=30 --uenv=a --container-image=b\n"},
       {"unknown-option", 2, "write --gpus-per-node", kHead + "#SBATCH --gpus-per-nodes=8\n",
-       kHead + "#SBATCH --gpus-per-node=8 --cpus-per-t=4 --output=a\n"},
+       kHead + "#SBATCH --gpus-per-node=8 --cpus-per-t=4 --output=a --tasks-per-node 1\n"},
       {"unknown-option", 3, "no option --gpus-per-nodes, and srun starts nothing",
        kHead + "\nsrun --gpus-per-nodes=8 app\n", kHead + "\nsrun app --gpus-per-nodes=8\n"},
       {"unknown-option", 2, "--gpu may mean --gpu-bind, --gpu-freq, --gpus, --gpus-per-node,",

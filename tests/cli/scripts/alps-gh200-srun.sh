@@ -30,7 +30,6 @@ export OMP_NUM_THREADS=72
 
 # Local rank 0, 1, ... sees these GPUs. All of the node stay in its cgroup, so that ranks reach each other's memory.
 # shellcheck disable=SC2016 # each rank expands it
-
 choose_gpu='gpus=(0 1 2 3); export CUDA_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
 
 exec srun \

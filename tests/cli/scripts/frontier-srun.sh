@@ -38,7 +38,6 @@ export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
 
 # Local rank 0, 1, ... sees these GPUs. All of the node stay in its cgroup, so that ranks reach each other's memory.
 # shellcheck disable=SC2016 # each rank expands it
-
 choose_gpu='gpus=(4 5 2 3); export ROCR_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
 
 exec srun \

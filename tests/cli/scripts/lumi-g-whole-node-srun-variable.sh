@@ -30,7 +30,6 @@ container=(singularity exec --rocm /appl/pytorch.sif)
 
 # Local rank 0, 1, ... sees these GPUs. All of the node stay in its cgroup, so that ranks reach each other's memory.
 # shellcheck disable=SC2016 # each rank expands it
-
 choose_gpu='gpus=(0 1 2 3 4 5 6 7); export ROCR_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
 
 exec srun \
