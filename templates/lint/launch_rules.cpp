@@ -22,12 +22,23 @@ constexpr std::array<std::string_view, 12> kTaskVariables = {
     "PMI_RANK",      "PMIX_RANK",         "PMI_LOCAL_RANK",       "MPI_LOCALRANKID",
     "PALS_RANKID",   "PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"};
 
+/// A script without directives that takes arguments is one that a job's script starts, perhaps for each task.
+bool is_jobs_own(const LintContext& context) {
+  constexpr std::array<std::string_view, 5> kArguments = {"$1", "${1", "$@", "${@", "$*"};
+  return !context.script().directive_lines.empty() ||
+         std::none_of(kArguments.begin(), kArguments.end(), [&](std::string_view one) {
+           return context.raw().find(one) != std::string_view::npos;
+         });
+}
+
 std::string early(const std::string& name) {
   return "the script's own shell replaces $" + name + ", once and for all ranks: ";
 }
 
 void check_task_variables(LintContext& context) {
   for (const ShellCommand& command : context.script().commands) {
+    const bool is_for_all = is_jobs_own(context) || !context.script().steps.empty();
+    if (!is_for_all) break;
     for (const ShellExpansion& one : command.here_expansions) {
       if (!is_any_of(kTaskVariables, one.name)) continue;
       context.report("task-variable-expanded", one.line,
@@ -79,7 +90,7 @@ void check_background(LintContext& context) {
   for (const ScriptStep& step : script.steps) {
     if (script.commands[step.command].in_background) last = &step;
   }
-  if (last == nullptr) return;
+  if (last == nullptr || !is_jobs_own(context)) return;
   const bool only_quick =
       std::all_of(script.commands.begin() + static_cast<std::ptrdiff_t>(last->command) + 1,
                   script.commands.end(), [&](const ShellCommand& command) {
@@ -106,8 +117,15 @@ bool starts_python(const ShellCommand& command) {
   return false;
 }
 
-/// Whether anything in it may start programs on other nodes.
+/// Whether anything in it may start programs on other nodes: also a script, of which this one does not tell.
 bool may_launch(const ShellCommand& command) {
+  if (!command.words.empty()) {
+    const std::string& name = command.words.front().text;
+    const bool is_script = name.ends_with(".sh") || name.starts_with("./");
+    const bool starts_script =
+        (command.is_named("bash") || command.is_named("sh")) && command.words.size() > 1;
+    if (is_script || starts_script) return true;
+  }
   constexpr std::array<std::string_view, 24> kLaunchers = {
       "srun", "mpirun", "mpiexec",   "ibrun",    "ddlrun",   "torchrun", "horovod", "accelerate",
       "ssh",  "pdsh",   "clush",     "prun",     "prterun",  "aprun",    "jsrun",   "launch",

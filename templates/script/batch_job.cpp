@@ -99,7 +99,8 @@ class JobMaker {
     if (request_.binding.gpus_per_rank > 0) return "--gpus-per-rank";
     if (request_.binding.ranks_per_gpu > 0) return "--ranks-per-gpu";
     if (request_.gpu_choice) return "--gpu-choice";
-    return request_.memory_per_gpu.empty() ? "" : "--mem-per-gpu";
+    if (!request_.memory_per_gpu.empty()) return "--mem-per-gpu";
+    return request_.gpu_vendor && request_.gpus_per_node != 0 ? "--gpu-vendor" : "";
   }
 
   Status size() {

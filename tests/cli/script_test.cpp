@@ -399,6 +399,8 @@ TEST_CASE("a job whose ranks are to have GPUs is not written without a word of t
        "--ranks-per-gpu wants GPUs, and"},
       {{"-np", "8", "--launcher", "srun", "--gpu-choice", "gpu-bind", "./a"}, "--gpu-choice wants GPUs, and"},
       {{"-np", "8", "--gpus-per-node", "0", "--bind-to", "gpu", "./a"}, "--gpus-per-node 0 asks for none"},
+      {{"-np", "8", "--container", "a.sif", "--gpu-vendor", "amd", "./a"},
+       "--gpu-vendor wants GPUs, and " + unknown},
       {{"-np", "4", "--nodes", "1", "--gpus-per-rank", "2", "--gpus-per-node", "4", "./a"},
        "4 ranks of a node need 8 GPUs by --gpus-per-rank, and it has 4 by --gpus-per-node"},
       {{"--site", "lumi-g", "--account", "p", "--nodes", "1", "-np", "8", "--gpus-per-rank", "2", "./a"},
