@@ -122,7 +122,7 @@ Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& se
                                                                           {"singularity", "singularity"}})},
                       {"container-binds", into(setup.container_binds)},
                       {"needed", [&](const YamlNode& needed) {
-                         SiteSetup::Needed& target = setup.needed.emplace();
+                         NeededEnvironment& target = setup.needed.emplace();
                          return read_fields(needed, file,
                                             {{"variables", into_variables(target.variables)},
                                              {"or-module", into(target.module)},

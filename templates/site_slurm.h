@@ -77,6 +77,14 @@ struct SiteSlurm {
 /// named. Pure. "": the site's own.
 bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::string_view qos);
 
+/// Variables of which one must be set or a module of the name's beginning loaded, and why: the job goes wrong without.
+struct NeededEnvironment {
+  std::vector<SiteVariable> variables;
+  std::string module;  ///< "NCCL": a module whose name begins so sets them
+  std::string reason;
+  bool between_nodes = false;  ///< jobs of one node do not need them
+};
+
 /// What a job script sets up before it starts the ranks.
 struct SiteSetup {
   std::vector<std::string> modules;     ///< for module load, in this order
@@ -84,14 +92,7 @@ struct SiteSetup {
   std::vector<std::string> lines;       ///< of shell, as they are
   std::string container_runtime;        ///< "apptainer" or "singularity"; "" for whichever is there
   std::vector<std::string> container_binds;
-  /// Variables of which one must be set or a module of the name's beginning loaded, and why: the job goes wrong without.
-  struct Needed {
-    std::vector<SiteVariable> variables;
-    std::string module;  ///< "NCCL": a module whose name begins so sets them
-    std::string reason;
-    bool between_nodes = false;  ///< jobs of one node do not need them
-  };
-  std::optional<Needed> needed;
+  std::optional<NeededEnvironment> needed;
 };
 
 /// The sections "slurm" and "setup" of a profile, as docs/reference/site-schema.md has them. Pure. Error kInvalidArgument

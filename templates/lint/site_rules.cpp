@@ -145,7 +145,7 @@ bool loads_module(const ScriptText& script, const std::string& beginning) {
   });
 }
 
-void check_needed(LintContext& context, const SiteSetup::Needed& needed) {
+void check_needed(LintContext& context, const NeededEnvironment& needed) {
   if (needed.variables.empty() || loads_module(context.script(), needed.module)) return;
   const SlurmOption* nodes = context.directive("--nodes");
   if (needed.between_nodes && nodes != nullptr && nodes->value == "1") return;
