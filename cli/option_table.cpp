@@ -108,8 +108,7 @@ constexpr OptionEntry kTable[] = {
 
     {kSlurm, kScripts, "--slurm", "", "print a job script for sbatch instead of starting anything"},
     {kNodes, kScripts, "--nodes", "N", "so many nodes (default: as -np and a node's GPUs or ranks make it)"},
-    {kGpusPerNode, kScripts, "--gpus-per-node", "N",
-     "GPUs of each node (default: one for each rank, by --site)"},
+    {kGpusPerNode, kScripts, "--gpus-per-node", "N", "GPUs of each node; 0: none (default: the site's)"},
     {kAccount, kScripts, "-A,--account", "NAME", "the project that pays"},
     {kPartition, kScripts, "--partition", "NAME", "default: the site's"},
     {kQos, kScripts, "--qos", "NAME", "quality of service"},
@@ -142,6 +141,7 @@ constexpr OptionEntry kTable[] = {
     {kContainerRuntime, kScripts, "--container-runtime", "NAME", "apptainer or singularity"},
     {kGpuChoice, kScripts, "--gpu-choice", "WAY",
      "for srun: visible-devices or gpu-bind (default: the site's)"},
+    {kGpuVendor, kScripts, "--gpu-vendor", "NAME", "nvidia, amd or intel (default: the site's)"},
     {kMpiType, kScripts, "--mpi-type", "TYPE", "for srun's --mpi= (default: what the site has)"},
     {kTemplate, kScripts, "--template", "FILE", "a frame of your own for the script"},
     {kScriptFile, kScripts, "-o,--script-file", "FILE", "write the script there"},

@@ -86,6 +86,7 @@ enum class OptionId {
   kContainerBind,
   kContainerRuntime,
   kGpuChoice,
+  kGpuVendor,
   kMpiType,
   kTemplate,
   kScriptFile,

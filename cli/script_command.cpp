@@ -43,6 +43,8 @@ std::string ddlrun_of(const ScriptTask& task, const launcher::Environment& envir
 struct Script {
   std::string text;
   std::vector<LintFinding> findings;
+  /// What the cluster at hand objects to, which the script may be meant for.
+  std::vector<LintFinding> objections;
   std::vector<std::string> notes;
 };
 
@@ -58,7 +60,9 @@ void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRe
     return;
   }
   const auto findings = cluster_findings(*facts, request, job, is_for_it);
-  script.findings.insert(script.findings.end(), findings.begin(), findings.end());
+  // A script for a site that has a name may be for elsewhere: what is said of this cluster does not belong into it.
+  auto& target = is_for_it || task.site.empty() ? script.findings : script.objections;
+  target.insert(target.end(), findings.begin(), findings.end());
 }
 
 /// The script with its warnings in it.
@@ -75,7 +79,7 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site,
   if (!found) return fail(found.error());
   auto text = templates::render_script(*found, request, *job, site, {});
   if (!text) return fail(text.error());
-  Script script{*text, templates::lint_script(*text, site), job->notes};
+  Script script{*text, templates::lint_script(*text, site), {}, job->notes};
   ask_about(script, task, request, *job, is_verbose);
   std::vector<std::string> warnings;
   for (const LintFinding& finding : script.findings)
@@ -106,6 +110,8 @@ int write_script(const Request& request, const launcher::Environment& environmen
   if (!request.job.quiet) {
     for (const std::string& note : script->notes) console.note(note);
     for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));
+    for (const LintFinding& objection : script->objections)
+      console.note("if it is for the cluster here: " + sentence_of(objection));
   }
   if (has_error(script->findings)) {
     return console.refuse(

@@ -35,6 +35,14 @@ Result<std::optional<templates::GpuChoice>> gpu_choice(const std::string& text) 
   return refuse("'" + text + "' is neither visible-devices nor gpu-bind");
 }
 
+Result<std::optional<affinity::GpuVendor>> gpu_vendor(const std::string& text) {
+  for (const auto one :
+       {affinity::GpuVendor::kNvidia, affinity::GpuVendor::kAmd, affinity::GpuVendor::kIntel}) {
+    if (text == affinity::name_of(one)) return one;
+  }
+  return refuse("'" + text + "' is none of nvidia, amd and intel");
+}
+
 Result<std::string> directive(const std::string& text) {
   auto line = one_line(text);
   if (line && !line->starts_with("-")) return refuse("'" + text + "' is no option: --sbatch=--licenses=x");
@@ -197,6 +205,7 @@ class ScriptReader {
     script().binding = job().binding;
     script().has_rank_order = has(OptionId::kRankOrder);
     values_.take(OptionId::kGpuChoice, gpu_choice, script().gpu_choice);
+    values_.take(OptionId::kGpuVendor, gpu_vendor, script().gpu_vendor);
     take_text(OptionId::kMpiType, script().mpi_type);
     if (job().launcher == launcher::LauncherChoice::kSrun) return read_srun();
     for (const OptionId id : {OptionId::kGpuChoice, OptionId::kMpiType}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "templates/yaml_fields.h"
 
 namespace ddl::templates {
@@ -66,22 +67,49 @@ Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& sl
       slurm.task_request, {{"ntasks-per-node", TaskRequest::kPerNode}, {"ntasks", TaskRequest::kTotal}});
   const auto gpu_choice = into_choice(
       slurm.gpu_choice, {{"visible-devices", GpuChoice::kVisibleDevices}, {"gpu-bind", GpuChoice::kGpuBind}});
+  const auto cpus_are =
+      into_choice(slurm.cpus_are, {{"cores", SlurmCpus::kCores}, {"threads", SlurmCpus::kThreads}});
+  using Vendor = std::optional<affinity::GpuVendor>;
+  const auto gpu_vendor = into_choice<Vendor>(slurm.gpu_vendor, {{"nvidia", affinity::GpuVendor::kNvidia},
+                                                                 {"amd", affinity::GpuVendor::kAmd},
+                                                                 {"intel", affinity::GpuVendor::kIntel}});
   return read_fields(map, file,
                      {{"account-required", into(slurm.account_required)},
+                      {"account-suffix", into(slurm.account_suffix)},
                       {"partition", into(slurm.partition)},
+                      {"qos", into(slurm.qos)},
+                      {"time-required", into(slurm.time_required)},
                       {"whole-nodes", into(slurm.whole_nodes)},
+                      {"whole-node-partitions", into(slurm.whole_node_partitions)},
+                      {"shared-qos", into(slurm.shared_qos)},
                       {"gpu-request", gpu_request},
                       {"gpu-type", into(slurm.gpu_type)},
                       {"gpus-per-node", into(slurm.gpus_per_node, 1, kMaxGpusPerNode)},
+                      {"gpu-vendor", gpu_vendor},
                       {"task-request", task_request},
                       {"cpus-per-task", into(slurm.cpus_per_task, 1, kMostCpus)},
+                      {"cpus-are", cpus_are},
                       {"memory-required", into(slurm.memory_required)},
                       {"memory-gb", into(slurm.memory_gb, 1, kMaxJobGigabytes)},
                       {"distribution", into(slurm.distribution)},
                       {"mpi-types", into(slurm.mpi_types)},
+                      {"mpi-type", into(slurm.mpi_type)},
                       {"gpu-choice", gpu_choice},
                       {"gpu-bind-closest", into(slurm.gpu_bind_closest)},
-                      {"directives", into(slurm.directives)}});
+                      {"directives", into(slurm.directives)},
+                      {"srun-only", into(slurm.srun_only)}});
+}
+
+bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::string_view qos) {
+  const auto is_in = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (!slurm.whole_nodes || is_in(slurm.shared_qos, qos.empty() ? slurm.qos : qos)) return false;
+  if (slurm.whole_node_partitions.empty()) return true;
+  // Of several the job gets any one.
+  const auto partitions = split(partition.empty() ? slurm.partition : partition, ',');
+  return std::all_of(partitions.begin(), partitions.end(),
+                     [&](std::string_view one) { return is_in(slurm.whole_node_partitions, one); });
 }
 
 Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& setup) {
@@ -94,11 +122,12 @@ Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& se
                                                                           {"singularity", "singularity"}})},
                       {"container-binds", into(setup.container_binds)},
                       {"needed", [&](const YamlNode& needed) {
-                         SiteSetup::Needed& target = setup.needed.emplace();
+                         NeededEnvironment& target = setup.needed.emplace();
                          return read_fields(needed, file,
                                             {{"variables", into_variables(target.variables)},
                                              {"or-module", into(target.module)},
-                                             {"reason", into(target.reason)}});
+                                             {"reason", into(target.reason)},
+                                             {"between-nodes", into(target.between_nodes)}});
                        }}});
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "affinity/topology.h"
 #include "base/error.h"
 #include "templates/yaml_tree.h"
 
@@ -31,6 +32,13 @@ enum class GpuChoice {
   kGpuBind,  ///< --gpu-bind=map:..., with --gres-flags=allow-task-sharing so that ranks reach each other's
 };
 
+/// What --cpus-per-task counts on nodes whose cores have several hardware threads.
+enum class SlurmCpus {
+  kUnknown,
+  kCores,
+  kThreads,
+};
+
 struct SiteVariable {
   std::string name;
   std::string value;
@@ -39,21 +47,42 @@ struct SiteVariable {
 
 struct SiteSlurm {
   bool account_required = false;
-  std::string partition;     ///< for jobs that name none; "" for Slurm's own default
-  bool whole_nodes = false;  ///< the partition's jobs have their nodes to themselves
+  std::string account_suffix;  ///< "_g": what accounts for these nodes end in; "" if nothing is known
+  std::string partition;       ///< for jobs that name none; "" for Slurm's own default
+  std::string qos;             ///< the same for --qos
+  bool time_required = false;
+  bool whole_nodes = false;  ///< jobs have their nodes to themselves, but for what the next two say
+  std::vector<std::string> whole_node_partitions;  ///< only those of these; empty: of all
+  std::vector<std::string> shared_qos;             ///< and none of these
   GpuRequest gpu_request = GpuRequest::kGpusPerNode;
-  std::string gpu_type;   ///< "a100", as --gres wants it; "" if it wants none
-  int gpus_per_node = 0;  ///< where no node model tells; 0: none, or unknown
+  std::string gpu_type;                           ///< "a100", as --gres wants it; "" if it wants none
+  int gpus_per_node = 0;                          ///< where no node model tells; 0: none, or unknown
+  std::optional<affinity::GpuVendor> gpu_vendor;  ///< the same
   TaskRequest task_request = TaskRequest::kPerNode;
-  int cpus_per_task = 0;  ///< with a rank for each GPU; 0: not published
+  int cpus_per_task = 0;  ///< as --cpus-per-task has it, with a rank for each GPU; 0: not published
+  SlurmCpus cpus_are = SlurmCpus::kUnknown;
   bool memory_required = false;
   int memory_gb =
       0;  ///< of a whole node, for --mem; a job with some of its GPUs asks for their share. 0: ask for none
   std::string distribution;            ///< for srun's --distribution; "" for its own
   std::vector<std::string> mpi_types;  ///< that its srun --mpi=list names; empty: unknown
+  std::string mpi_type;  ///< for srun's --mpi where the list is unknown; "" for the site's default
   GpuChoice gpu_choice = GpuChoice::kVisibleDevices;
   bool gpu_bind_closest = true;         ///< false: --gpu-bind=closest chooses wrongly there
   std::vector<std::string> directives;  ///< more of them: "--hint=nomultithread"
+  std::vector<std::string> srun_only;   ///< options that count on srun only, and not as directives: "--hint"
+};
+
+/// Whether a job of this partition and quality of service has its nodes to itself, so that CPUs of the whole node can be
+/// named. Pure. "": the site's own.
+bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::string_view qos);
+
+/// Variables of which one must be set or a module of the name's beginning loaded, and why: the job goes wrong without.
+struct NeededEnvironment {
+  std::vector<SiteVariable> variables;
+  std::string module;  ///< "NCCL": a module whose name begins so sets them
+  std::string reason;
+  bool between_nodes = false;  ///< jobs of one node do not need them
 };
 
 /// What a job script sets up before it starts the ranks.
@@ -63,13 +92,7 @@ struct SiteSetup {
   std::vector<std::string> lines;       ///< of shell, as they are
   std::string container_runtime;        ///< "apptainer" or "singularity"; "" for whichever is there
   std::vector<std::string> container_binds;
-  /// Variables of which one must be set or a module of the name's beginning loaded, and why: data may be wrong without.
-  struct Needed {
-    std::vector<SiteVariable> variables;
-    std::string module;  ///< "NCCL": a module whose name begins so sets them
-    std::string reason;
-  };
-  std::optional<Needed> needed;
+  std::optional<NeededEnvironment> needed;
 };
 
 /// The sections "slurm" and "setup" of a profile, as docs/reference/site-schema.md has them. Pure. Error kInvalidArgument

@@ -16,22 +16,37 @@ constexpr std::array kRules = {
     LintRule{"directive-misspelt", kWarning, "sbatch(1), DESCRIPTION"},
     LintRule{"directive-not-read", kWarning, "sbatch(1), DESCRIPTION"},
     LintRule{"variable-in-directive", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"unknown-option", kError, "sbatch(1) and srun(1), which refuse it"},
+    LintRule{"bad-time", kError, "sbatch(1), --time"},
     LintRule{"mem-twice", kError, "sbatch(1), --mem"},
     LintRule{"signal-usr1", kWarning, "sbatch(1), --signal"},
+    LintRule{"signal-to-shell", kWarning, "sbatch(1), --signal; bash(1), SIGNALS"},
     LintRule{"requeue-open-mode", kWarning, "sbatch(1), --open-mode"},
     LintRule{"ntasks-and-per-node", kWarning, "srun(1), --ntasks-per-node"},
     LintRule{"cpus-per-task-on-srun", kWarning, "srun(1), --cpus-per-task"},
     LintRule{"gpus-per-task", kWarning, "srun(1), --gpus-per-task and --gpu-bind"},
     LintRule{"masks-on-shared-node", kWarning, "srun(1), --cpu-bind"},
+    LintRule{"mask-in-part-of-node", kWarning, "srun(1), --cpu-bind and --exact"},
+    LintRule{"blank-in-cpu-list", kError, "srun(1), --cpu-bind"},
+    LintRule{"unset-cpu-list", kWarning, "bash(1), PARAMETERS"},
+    LintRule{"cpu-twice", kWarning, "srun(1), --cpu-bind"},
+    LintRule{"srun-ddlrun", kError, "docs/guide/slurm.md"},
+    LintRule{"background-without-wait", kError, "sbatch(1), DESCRIPTION; bash(1), wait"},
+    LintRule{"nodes-without-launcher", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"task-variable-expanded", kError, "bash(1), QUOTING and Here Documents"},
     LintRule{"exec-star", kError, "bash(1), Special Parameters"},
     LintRule{"wrapper-file-race", kWarning,
              "LUMI's documentation, Distribution and binding, has such a file"},
     LintRule{"two-visible-variables", kWarning, "AMD's documentation of ROCm, GPU isolation techniques"},
     LintRule{"too-many-cpus", kError, "sbatch(1), --cpus-per-task, and the site's profile"},
+    LintRule{"cpu-beyond-node", kError, "srun(1), --cpu-bind, and the site's profile"},
+    LintRule{"reserved-cpu", kError, "srun(1), --cpu-bind, and the site's profile, reserved"},
+    LintRule{"account-suffix", kWarning, "the site's profile, account-suffix"},
+    LintRule{"srun-only-option", kWarning, "the site's profile, srun-only"},
     LintRule{"tasks-by-total", kWarning, "the site's profile, task-request"},
     LintRule{"mpi-type", kError, "srun(1), --mpi, and the site's profile, mpi-types"},
     LintRule{"gpu-bind-closest", kWarning, "the site's profile, gpu-bind-closest"},
-    LintRule{"needed-environment", kWarning, "the site's profile, needed; NVIDIA/nccl issue 2001"},
+    LintRule{"needed-environment", kWarning, "the site's profile, needed"},
 };
 
 }  // namespace
@@ -43,6 +58,8 @@ std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile*
   check_form(context);
   check_directives(context);
   check_steps(context);
+  check_cpu_lists(context);
+  check_launches(context);
   check_wrappers(context);
   if (site != nullptr) check_site(context, *site);
   std::vector<LintFinding> findings = context.take_findings();

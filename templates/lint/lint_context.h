@@ -29,6 +29,12 @@ class LintContext {
   /// The value, or if it is $NAME or ${NAME} and the script says once what that is, this.
   std::string resolved(const std::string& value) const;
 
+  /// Whether the script, or the shell that runs it, says what the variable is. Sure only where this is false.
+  bool may_be_set(std::string_view name) const;
+  /// The value with all of $NAME and ${NAME} replaced that the script assigns once; others stay as they are. unset: gets
+  /// the names that the script never sets, each once.
+  std::string expanded(const std::string& value, std::vector<std::string>& unset) const;
+
   /// rule: one of lint_rules().
   void report(std::string_view rule, int line, std::string sentence);
   std::vector<LintFinding> take_findings() { return std::move(findings_); }

@@ -64,15 +64,19 @@ std::size_t find_srun(const ShellCommand& command) {
   return command.words.size();
 }
 
-void add_step(const ShellCommand& command, std::vector<ScriptStep>& steps) {
+void add_step(const ShellCommand& command, std::size_t index, std::vector<ScriptStep>& steps) {
   const std::size_t at = find_srun(command);
   if (at == command.words.size()) return;
   ScriptStep step;
   step.line = command.line;
+  step.command = index;
   step.environment = command.assignments;
   for (std::size_t i = 0; i < at; ++i) add_assignment(command.words[i].text, command.line, step.environment);
   std::vector<std::string> words;
-  for (std::size_t i = at + 1; i < command.words.size(); ++i) words.push_back(command.words[i].text);
+  for (std::size_t i = at + 1; i < command.words.size(); ++i) {
+    words.push_back(command.words[i].text);
+    step.expands.insert(step.expands.end(), command.words[i].expands.begin(), command.words[i].expands.end());
+  }
   SlurmOptions read = read_slurm_options(words, SlurmProgram::kSrun, command.line);
   step.options = std::move(read.options);
   step.program.assign(words.begin() + static_cast<std::ptrdiff_t>(read.used), words.end());
@@ -134,7 +138,7 @@ ScriptText read_script(std::string_view text) {
   add_exported(script.directives, script.assignments);
   for (const ShellCommand& command : script.commands) {
     add_assignments(command, script.assignments);
-    add_step(command, script.steps);
+    add_step(command, static_cast<std::size_t>(&command - script.commands.data()), script.steps);
     if (!holds_shell_script(command)) continue;
     for (ShellCommand& written : read_shell(command.here_document, command.here_document_line).commands) {
       add_assignments(written, script.assignments);

@@ -1,6 +1,7 @@
 // A job script taken apart: what sbatch reads of it, its commands, and those of them that are srun's.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@ struct ScriptStep {
   std::vector<ShellAssignment> environment;  ///< in front of it
   std::vector<SlurmOption> options;
   std::vector<std::string> program;  ///< what it starts, with arguments
+  std::vector<std::string> expands;  ///< names of the variables that the script's shell replaces in its words
+  std::size_t command = 0;           ///< of ScriptText::commands
 };
 
 /// A line that sbatch reads as a directive.

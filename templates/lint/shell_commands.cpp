@@ -26,6 +26,15 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// "NAME" of "NAME..." or "{NAME...}", as it stands behind a $; "" for $(...), $1 and the like.
+std::string_view expanded_name(std::string_view behind) {
+  if (behind.starts_with('{')) behind.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < behind.size() && is_name_part(behind[length])) ++length;
+  const std::string_view name = behind.substr(0, length);
+  return is_name(name) ? name : std::string_view();
+}
+
 class Reader {
  public:
   Reader(std::string_view text, int first_line) : text_(text), line_(first_line) {}
@@ -72,8 +81,7 @@ class Reader {
     } else if (c == '<' || c == '>') {
       read_redirection();
     } else if (is_operator(c)) {
-      ++at_;
-      end_command();
+      read_operator(c);
     } else {
       begin_command();
       const int line = line_;
@@ -84,6 +92,15 @@ class Reader {
   static bool is_operator(char c) { return c == ';' || c == '&' || c == '|' || c == '(' || c == ')'; }
   static bool ends_word(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '<' || c == '>' || is_operator(c);
+  }
+
+  void read_operator(char c) {
+    ++at_;
+    // Of && and || and |& and ;& the second makes no command of its own; a single & does.
+    const bool is_double = c != '(' && c != ')' && (peek() == '&' || (c == '|' && peek() == '|'));
+    if (is_double) ++at_;
+    if (c == '&' && !is_double) command_.in_background = true;
+    end_command();
   }
 
   void end_line() {
@@ -131,7 +148,7 @@ class Reader {
       const std::size_t start = at_++;
       take_parentheses();
       text = text_.substr(start, at_ - start);
-      add_word({{std::move(text), true}, kNone}, line_);
+      add_word({{std::move(text), true, {}}, kNone}, line_);
       return;
     }
     if (is_at("<<") && !is_at("<<<")) {
@@ -177,6 +194,10 @@ class Reader {
         const bool escapes = !document.literal && line[i] == '\\' && i + 1 < line.size() &&
                              (line[i + 1] == '$' || line[i + 1] == '\\' || line[i + 1] == '`');
         if (escapes) ++i;
+        if (!escapes && !document.literal && line[i] == '$') {
+          const std::string_view name = expanded_name(line.substr(i + 1));
+          if (!name.empty()) command.here_expansions.push_back({std::string(name), line_ - 1});
+        }
         command.here_document += line[i];
       }
       command.here_document += '\n';
@@ -228,16 +249,18 @@ class Reader {
       } else if (c == '"') {
         ++at_;
         word.word.quoted = true;
-        take_double_quotes(text);
+        take_double_quotes(word.word);
       } else if (is_at("$(")) {
         ++at_;
         take_parentheses();
         text += text_.substr(start, at_ - start);
       } else if (is_at("${") || c == '`') {
+        if (c == '$') add_expansion(word.word, at_ + 1);
         at_ += c == '`' ? 1 : 2;
         take_until(c == '`' ? '`' : '}');
         text += text_.substr(start, at_ - start);
       } else {
+        if (c == '$') add_expansion(word.word, at_ + 1);
         if (c == '=' && word.equals == kNone && !word.word.quoted) word.equals = text.size();
         text += c;
         ++at_;
@@ -273,7 +296,13 @@ class Reader {
     if (text.ends_with('\'')) text.pop_back();
   }
 
-  void take_double_quotes(std::string& text) {
+  void add_expansion(ShellWord& word, std::size_t behind) const {
+    const std::string_view name = expanded_name(text_.substr(std::min(behind, text_.size())));
+    if (!name.empty()) word.expands.emplace_back(name);
+  }
+
+  void take_double_quotes(ShellWord& word) {
+    std::string& text = word.text;
     std::size_t end = end_of_double_quotes(at_, nests_);
     if (end == kNone && nests_) {
       nests_ = false;
@@ -290,6 +319,8 @@ class Reader {
       if (text_[i] == '\\' && i + 1 < end) {
         const char next = text_[i + 1];
         if (next == '"' || next == '\\' || next == '$' || next == '`') ++i;
+      } else if (text_[i] == '$') {
+        add_expansion(word, i + 1);
       }
       text += text_[i];
     }

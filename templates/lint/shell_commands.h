@@ -9,12 +9,19 @@ namespace ddl::templates {
 
 struct ShellWord {
   std::string text;  ///< without its quotes and backslashes; expansions such as $NAME or $(...) as they stand
-  bool quoted = false;  ///< at least a part of it
+  bool quoted = false;               ///< at least a part of it
+  std::vector<std::string> expands;  ///< names of the variables that this shell replaces in it
 };
 
 struct ShellAssignment {
   std::string name;
   std::string value;
+  int line = 0;
+};
+
+/// A variable in a here-document that the shell replaces while it writes it.
+struct ShellExpansion {
+  std::string name;
   int line = 0;
 };
 
@@ -26,6 +33,8 @@ struct ShellCommand {
   std::vector<std::string> outputs;  ///< files that > and >> write
   std::string here_document;         ///< its body, without the backslashes that keep $ from being expanded
   int here_document_line = 0;        ///< the body's first; 0: there is none
+  std::vector<ShellExpansion> here_expansions;
+  bool in_background = false;  ///< a single & ends it
 
   bool is_named(std::string_view name) const { return !words.empty() && words.front().text == name; }
 };

@@ -18,10 +18,8 @@ std::int64_t cpus_for_jobs(const LintContext& context, const affinity::NodeModel
     return cores * std::min<std::int64_t>(*asked, node.threads_per_core);
   if (hint != nullptr && hint->value == "multithread") return cores * node.threads_per_core;
   if (hint != nullptr && hint->value == "nomultithread") return cores;
-  // Sites that keep cores from jobs (Frontier, LUMI) also count a core as one CPU unless a job asks for its threads. On
-  // others Slurm's CPUs are usually the hardware threads; so many are certainly too many.
-  const bool reserves = node.reserved.first_core_per_l3 || !node.reserved.cpus.is_empty();
-  return reserves ? cores : cores * node.threads_per_core;
+  // So many are certainly too many where it is not known what Slurm counts.
+  return context.site()->slurm.cpus_are == SlurmCpus::kCores ? cores : cores * node.threads_per_core;
 }
 
 /// The fewest that some node has to run.
@@ -72,6 +70,24 @@ void check_task_request(LintContext& context, TaskRequest request) {
       "tasks-by-total", per_node->line,
       "this site wants the number of all tasks; write --ntasks, with --mincpus for the CPUs of a node, "
       "instead of --ntasks-per-node");
+}
+
+void check_account(LintContext& context, const std::string& suffix) {
+  const SlurmOption* account = context.directive("--account");
+  if (suffix.empty() || account == nullptr || account->value.ends_with(suffix)) return;
+  context.report("account-suffix", account->line,
+                 "accounts for these nodes end in " + suffix + ", and " + account->value +
+                     " does not: the job may be refused; write " + account->value + suffix +
+                     " if that is yours");
+}
+
+void check_srun_only(LintContext& context, const std::vector<std::string>& names) {
+  for (const SlurmOption& option : context.script().directives) {
+    if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
+    context.report("srun-only-option", option.line,
+                   "this site heeds " + option.name +
+                       " on srun only, and a directive of it does nothing; move it to the srun");
+  }
 }
 
 void check_mpi(LintContext& context, const std::vector<std::string>& types, const std::string& value,
@@ -129,8 +145,10 @@ bool loads_module(const ScriptText& script, const std::string& beginning) {
   });
 }
 
-void check_needed(LintContext& context, const SiteSetup::Needed& needed) {
+void check_needed(LintContext& context, const NeededEnvironment& needed) {
   if (needed.variables.empty() || loads_module(context.script(), needed.module)) return;
+  const SlurmOption* nodes = context.directive("--nodes");
+  if (needed.between_nodes && nodes != nullptr && nodes->value == "1") return;
   std::vector<std::string> exports;
   for (const SiteVariable& variable : needed.variables) {
     if (context.assignment(variable.name) != nullptr) return;
@@ -147,6 +165,8 @@ void check_needed(LintContext& context, const SiteSetup::Needed& needed) {
 void check_site(LintContext& context, const SiteProfile& site) {
   if (site.node) check_cpus(context, *site.node);
   check_task_request(context, site.slurm.task_request);
+  check_account(context, site.slurm.account_suffix);
+  check_srun_only(context, site.slurm.srun_only);
   check_mpi_types(context, site.slurm.mpi_types);
   check_closest(context, site.slurm);
   if (site.setup.needed) check_needed(context, *site.setup.needed);

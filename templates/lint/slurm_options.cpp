@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
+
 namespace ddl::templates {
 namespace {
 
@@ -82,6 +84,160 @@ constexpr std::array<std::string_view, 47> kWithoutValue = {"--compress",       
                                                             "--bcast",          "--external",
                                                             "--debugger-test"};
 
+// Long options of Slurm 22.05 to 24.11, as its programs take and refuse them.
+constexpr std::array<std::string_view, 106> kOfBoth = {"--account",
+                                                       "--acctg-freq",
+                                                       "--bb",
+                                                       "--bbf",
+                                                       "--begin",
+                                                       "--chdir",
+                                                       "--cluster",
+                                                       "--cluster-constraint",
+                                                       "--clusters",
+                                                       "--comment",
+                                                       "--constraint",
+                                                       "--container",
+                                                       "--context",
+                                                       "--contiguous",
+                                                       "--core-spec",
+                                                       "--cores-per-socket",
+                                                       "--cpu-freq",
+                                                       "--cpus-per-gpu",
+                                                       "--cpus-per-task",
+                                                       "--deadline",
+                                                       "--delay-boot",
+                                                       "--dependency",
+                                                       "--distribution",
+                                                       "--error",
+                                                       "--exclude",
+                                                       "--exclusive",
+                                                       "--export",
+                                                       "--extra",
+                                                       "--extra-node-info",
+                                                       "--get-user-env",
+                                                       "--gid",
+                                                       "--gpu-bind",
+                                                       "--gpu-freq",
+                                                       "--gpus",
+                                                       "--gpus-per-node",
+                                                       "--gpus-per-socket",
+                                                       "--gpus-per-task",
+                                                       "--gres",
+                                                       "--gres-flags",
+                                                       "--help",
+                                                       "--hint",
+                                                       "--hold",
+                                                       "--input",
+                                                       "--job-name",
+                                                       "--jobid",
+                                                       "--licenses",
+                                                       "--mail-type",
+                                                       "--mail-user",
+                                                       "--mcs-label",
+                                                       "--mem",
+                                                       "--mem-bind",
+                                                       "--mem-per-cpu",
+                                                       "--mem-per-gpu",
+                                                       "--mincpus",
+                                                       "--network",
+                                                       "--nice",
+                                                       "--no-kill",
+                                                       "--nodefile",
+                                                       "--nodelist",
+                                                       "--nodes",
+                                                       "--ntasks",
+                                                       "--ntasks-per-core",
+                                                       "--ntasks-per-gpu",
+                                                       "--ntasks-per-node",
+                                                       "--ntasks-per-socket",
+                                                       "--ntasks-per-tres",
+                                                       "--open-mode",
+                                                       "--output",
+                                                       "--overcommit",
+                                                       "--oversubscribe",
+                                                       "--partition",
+                                                       "--power",
+                                                       "--prefer",
+                                                       "--priority",
+                                                       "--profile",
+                                                       "--propagate",
+                                                       "--qos",
+                                                       "--quiet",
+                                                       "--reboot",
+                                                       "--reservation",
+                                                       "--resv-ports",
+                                                       "--segment",
+                                                       "--share",
+                                                       "--signal",
+                                                       "--sockets-per-node",
+                                                       "--spread-job",
+                                                       "--stepmgr",
+                                                       "--switches",
+                                                       "--tasks-per-node",
+                                                       "--test-only",
+                                                       "--thread-spec",
+                                                       "--threads-per-core",
+                                                       "--time",
+                                                       "--time-min",
+                                                       "--tmp",
+                                                       "--tres-bind",
+                                                       "--tres-per-task",
+                                                       "--uid",
+                                                       "--umask",
+                                                       "--usage",
+                                                       "--use-min-nodes",
+                                                       "--verbose",
+                                                       "--version",
+                                                       "--wait",
+                                                       "--wckey",
+                                                       "--x11"};
+constexpr std::array<std::string_view, 10> kOfSbatch = {
+    "--array",      "--batch",    "--export-file", "--ignore-pbs",     "--kill-on-invalid-dep",
+    "--no-requeue", "--parsable", "--requeue",     "--wait-all-nodes", "--wrap"};
+constexpr std::array<std::string_view, 34> kOfSrun = {"--accel-bind",
+                                                      "--bcast",
+                                                      "--bcast-exclude",
+                                                      "--compress",
+                                                      "--cpu-bind",
+                                                      "--debugger-test",
+                                                      "--disable-status",
+                                                      "--epilog",
+                                                      "--exact",
+                                                      "--external",
+                                                      "--het-group",
+                                                      "--immediate",
+                                                      "--interactive",
+                                                      "--kill-on-bad-exit",
+                                                      "--label",
+                                                      "--mpi",
+                                                      "--msg-timeout",
+                                                      "--multi-prog",
+                                                      "--no-allocate",
+                                                      "--overlap",
+                                                      "--pack-group",
+                                                      "--preserve-env",
+                                                      "--prolog",
+                                                      "--pty",
+                                                      "--quit-on-interrupt",
+                                                      "--relative",
+                                                      "--send-libs",
+                                                      "--slurmd-debug",
+                                                      "--task-epilog",
+                                                      "--task-prolog",
+                                                      "--threads",
+                                                      "--unbuffered",
+                                                      "--wait-for-children",
+                                                      "--whole"};
+
+std::span<const std::string_view> own_options(SlurmProgram program) {
+  if (program == SlurmProgram::kSbatch) return kOfSbatch;
+  return kOfSrun;
+}
+
+bool is_in(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::string_view long_name(char letter) {
   const auto* found =
       std::find_if(kLetters.begin(), kLetters.end(), [&](const Letter& one) { return one.first == letter; });
@@ -122,7 +278,9 @@ class OptionReader {
   void read_long(std::string_view word) {
     const std::size_t equals = word.find('=');
     std::string_view name = word.substr(0, equals);
-    if (name == "--cpu_bind") name = "--cpu-bind";  // the older spelling, which srun still takes
+    // Other spellings that Slurm takes.
+    if (name == "--cpu_bind") name = "--cpu-bind";
+    if (name == "--tasks-per-node") name = "--ntasks-per-node";
     if (equals != std::string_view::npos)
       add(name, word.substr(equals + 1));
     else
@@ -151,6 +309,46 @@ class OptionReader {
 };
 
 }  // namespace
+
+OptionNameCheck check_option_name(std::string_view name, SlurmProgram program) {
+  const SlurmProgram other = program == SlurmProgram::kSbatch ? SlurmProgram::kSrun : SlurmProgram::kSbatch;
+  const std::array<std::span<const std::string_view>, 2> known = {kOfBoth, own_options(program)};
+  if (is_in(known[0], name) || is_in(known[1], name)) return {};
+  OptionNameCheck check;
+  constexpr std::size_t kLongest = 64;
+  if (name.size() > kLongest) {
+    check.name = OptionName::kUnknown;
+    return check;
+  }
+  for (const auto& names : known) {
+    for (const std::string_view one : names) {
+      if (one.starts_with(name)) check.close.push_back(one);
+    }
+  }
+  // Both programs take the beginning of a name that no other name has.
+  if (check.close.size() == 1) return {};
+  if (!check.close.empty()) {
+    check.name = OptionName::kAmbiguous;
+    return check;
+  }
+  if (is_in(own_options(other), name)) {
+    check.name = OptionName::kOtherPrograms;
+    return check;
+  }
+  check.name = OptionName::kUnknown;
+  constexpr std::size_t kLong = 8;
+  int closest = name.size() > kLong ? 2 : 1;
+  for (const auto& names : known) {
+    for (const std::string_view one : names) {
+      const int distance = edit_distance(name, one);
+      if (distance > closest) continue;
+      if (distance < closest) check.close.clear();
+      closest = distance;
+      check.close.push_back(one);
+    }
+  }
+  return check;
+}
 
 SlurmOptions read_slurm_options(std::span<const std::string> words, SlurmProgram program, int line) {
   return OptionReader(words, program, line).read();

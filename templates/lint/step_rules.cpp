@@ -66,6 +66,13 @@ void check_gpus_per_task(LintContext& context) {
   }
 }
 
+bool has_whole_nodes(const LintContext& context, const SiteProfile& site) {
+  const SlurmOption* partition = context.directive("--partition");
+  const SlurmOption* qos = context.directive("--qos");
+  return gives_whole_nodes(site.slurm, partition != nullptr ? partition->value : "",
+                           qos != nullptr ? qos->value : "");
+}
+
 bool binds_by_list(std::string_view value) {
   return value.find("map_cpu") != std::string_view::npos || value.find("mask_cpu") != std::string_view::npos;
 }
@@ -73,7 +80,8 @@ bool binds_by_list(std::string_view value) {
 void check_masks(LintContext& context) {
   const ScriptText& script = context.script();
   const SiteProfile* site = context.site();
-  if (context.directive("--exclusive") != nullptr || (site != nullptr && site->slurm.whole_nodes)) return;
+  if (context.directive("--exclusive") != nullptr || (site != nullptr && has_whole_nodes(context, *site)))
+    return;
   const auto report = [&](int line) {
     context.report(
         "masks-on-shared-node", line,

@@ -30,6 +30,15 @@ std::string name_of(const std::vector<std::string>& command) {
   return kept.empty() ? "ddlrun" : kept;
 }
 
+/// Whether the user's own directives ask for GPUs: --gpus=8, -G 8, --gpus-per-socket=1, --gres=gpu:4.
+bool ask_for_gpus(const std::vector<std::string>& directives) {
+  return std::any_of(directives.begin(), directives.end(), [](const std::string& one) {
+    return one.starts_with("--gpus") || one.starts_with("-G") ||
+           (one.starts_with("--gres") && !one.starts_with("--gres-flags") &&
+            one.find("gpu") != std::string::npos);
+  });
+}
+
 /// From a request to a job, in the order in which one thing follows from another.
 class JobMaker {
  public:
@@ -38,21 +47,25 @@ class JobMaker {
   Result<BatchJob> make() {
     DDL_TRY(check_account());
     DDL_TRY(size());
-    gpus();
-    cpus();
-    DDL_TRY(memory());
     job_.partition =
         request_.partition.empty() && site_ != nullptr ? site_->slurm.partition : request_.partition;
+    job_.qos = request_.qos.empty() && site_ != nullptr ? site_->slurm.qos : request_.qos;
+    job_.has_whole_nodes = has_whole_nodes();
+    DDL_TRY(gpus());
+    cpus();
+    DDL_TRY(memory());
     job_.job_name = request_.job_name.empty() ? name_of(request_.command) : request_.job_name;
     job_.output = !request_.output.empty() ? request_.output
                   : request_.array.empty() ? "%x-%j.out"
                                            : "%x-%A_%a.out";
     job_.gpu_choice =
         request_.gpu_choice.value_or(site_ != nullptr ? site_->slurm.gpu_choice : GpuChoice::kVisibleDevices);
-    if (site_ != nullptr && site_->node && !site_->node->gpu_numa.empty())
-      job_.gpu_vendor = site_->node->gpu_vendor;
+    DDL_TRY(gpu_vendor());
     mpi_type();
     DDL_TRY(binding());
+    srun_cpus();
+    DDL_TRY(check_gpu_choice());
+    DDL_TRY(cpu_bind());
     DDL_TRY(check_srun());
     return std::move(job_);
   }
@@ -61,21 +74,40 @@ class JobMaker {
   bool by_srun() const { return request_.launcher == ScriptLauncher::kSrun; }
 
   Status check_account() {
-    if (site_ == nullptr || !site_->slurm.account_required || !request_.account.empty()) return {};
-    return refuse(site_->name + " takes no job without an account: --account PROJECT");
+    if (site_ == nullptr) return {};
+    if (site_->slurm.account_required && request_.account.empty())
+      return refuse(site_->name + " takes no job without an account: --account PROJECT");
+    if (site_->slurm.time_required && request_.time_limit.empty())
+      return refuse(site_->name + " takes no job without a time: --time 2:00:00, for example");
+    return {};
   }
 
-  int site_gpus() const {
-    if (site_ == nullptr || site_->slurm.gpu_request == GpuRequest::kNone) return 0;
+  /// Of a node; 0: none, or unknown.
+  int known_gpus() const {
+    if (site_ == nullptr) return 0;
     if (site_->slurm.gpus_per_node > 0) return site_->slurm.gpus_per_node;
     return site_->node ? static_cast<int>(site_->node->gpu_numa.size()) : 0;
+  }
+  bool asks_slurm_for_gpus() const {
+    return site_ != nullptr && site_->slurm.gpu_request != GpuRequest::kNone;
+  }
+  int site_gpus() const { return asks_slurm_for_gpus() ? known_gpus() : 0; }
+
+  /// The option by which the user says that ranks have GPUs; "" if none does.
+  std::string gpu_option() const {
+    if (request_.binding.bind_to == affinity::BindTo::kGpu) return "--bind-to gpu";
+    if (request_.binding.gpus_per_rank > 0) return "--gpus-per-rank";
+    if (request_.binding.ranks_per_gpu > 0) return "--ranks-per-gpu";
+    if (request_.gpu_choice) return "--gpu-choice";
+    if (!request_.memory_per_gpu.empty()) return "--mem-per-gpu";
+    return request_.gpu_vendor && request_.gpus_per_node != 0 ? "--gpu-vendor" : "";
   }
 
   Status size() {
     job_.num_proc = request_.num_proc;
     job_.nodes = request_.nodes;
     int& per_node = job_.tasks_per_node;
-    const int node_gpus = request_.gpus_per_node.value_or(site_gpus());
+    const int node_gpus = request_.gpus_per_node.value_or(known_gpus());
     if (request_.ranks_per_node > 0) {
       per_node = request_.ranks_per_node;
     } else if (job_.num_proc > 0 && job_.nodes > 0) {
@@ -101,37 +133,100 @@ class JobMaker {
   int gpus_per_rank() const { return std::max(request_.binding.gpus_per_rank, 1); }
 
   bool has_whole_nodes() const {
-    return request_.exclusive || (site_ != nullptr && site_->slurm.whole_nodes);
+    return request_.exclusive ||
+           (site_ != nullptr && gives_whole_nodes(site_->slurm, job_.partition, job_.qos));
   }
 
-  void gpus() {
+  /// A job that is to have GPUs asks for them in so many words, or is refused: Slurm starts one without, and its ranks
+  /// find out, or compute on CPUs.
+  Status gpus() {
+    const std::string option = gpu_option();
+    const bool has_own = ask_for_gpus(request_.directives);
+    const int needed = divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
+    const bool is_needed = request_.binding.gpus_per_rank > 0 || request_.binding.ranks_per_gpu > 0;
+    if (request_.gpus_per_node == 0 && !option.empty())
+      return refuse(option + " wants GPUs, and --gpus-per-node 0 asks for none: leave one of them away");
     if (request_.gpus_per_node) {
       job_.gpus_per_node = used_gpus_ = *request_.gpus_per_node;
-      return;
+    } else if (known_gpus() > 0) {
+      if (job_.tasks_per_node == 0) return {};
+      used_gpus_ = std::min(needed, known_gpus());
+      // Of a whole node all, so that the plan's are among them.
+      if (asks_slurm_for_gpus()) job_.gpus_per_node = has_whole_nodes() ? known_gpus() : used_gpus_;
+    } else if (has_own) {
+      used_gpus_ = job_.tasks_per_node > 0 && is_needed ? needed : 0;
+    } else if (asks_slurm_for_gpus() || !option.empty()) {
+      const bool is_known = job_.tasks_per_node > 0 && (asks_slurm_for_gpus() || is_needed);
+      if (!is_known)
+        return refuse(
+            (asks_slurm_for_gpus() ? "jobs of " + site_->name + " ask for GPUs" : option + " wants GPUs") +
+            ", and how many a node has is not known here: --gpus-per-node N" +
+            (option.empty() ? ", or --gpus-per-node 0 for a job without" : ""));
+      job_.gpus_per_node = used_gpus_ = needed;
     }
-    const bool has_gpus = site_ != nullptr && site_->slurm.gpu_request != GpuRequest::kNone;
-    if (!has_gpus || job_.tasks_per_node == 0) return;
-    used_gpus_ = divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
-    if (site_gpus() > 0) used_gpus_ = std::min(used_gpus_, site_gpus());
-    // Of a whole node all, so that the plan's are among them.
-    job_.gpus_per_node = has_whole_nodes() && site_gpus() > 0 ? site_gpus() : used_gpus_;
+    const int there = request_.gpus_per_node.value_or(known_gpus());
+    if (is_needed && there > 0 && needed > there)
+      return refuse(counted(job_.tasks_per_node, "rank") + " of a node need " + counted(needed, "GPU") +
+                    " by " + option + ", and it has " + std::to_string(there) +
+                    (request_.gpus_per_node ? " by --gpus-per-node" : " at " + site_->name));
+    job_.has_gpus = job_.gpus_per_node > 0 || has_own || (used_gpus_ > 0 && !request_.gpus_per_node);
+    return {};
+  }
+
+  /// A container without --nv or --rocm starts, and sees no GPU.
+  Status gpu_vendor() {
+    if (site_ != nullptr) {
+      if (site_->node && !site_->node->gpu_numa.empty())
+        job_.gpu_vendor = site_->node->gpu_vendor;
+      else
+        job_.gpu_vendor = site_->slurm.gpu_vendor;
+    }
+    if (request_.gpu_vendor) job_.gpu_vendor = request_.gpu_vendor;
+    if (job_.gpu_vendor || !job_.has_gpus || request_.container.empty()) return {};
+    return refuse(
+        "whether the container is to see GPUs of NVIDIA (--nv) or AMD (--rocm) is not known here: "
+        "--gpu-vendor "
+        "nvidia, amd or intel");
+  }
+
+  /// How many of Slurm's CPUs a core is; 0: unknown.
+  int cpus_per_core() const {
+    if (site_ == nullptr || !site_->node || site_->node->threads_per_core == 1) return 1;
+    if (site_->slurm.cpus_are == SlurmCpus::kUnknown) return 0;
+    return site_->slurm.cpus_are == SlurmCpus::kThreads ? site_->node->threads_per_core : 1;
   }
 
   /// What is published is a rank's or the node's; ranks that share GPUs part what belongs to these.
   void cpus() {
     const int ranks = job_.tasks_per_node;
-    int& cpus = job_.cpus_per_task;
-    cpus = request_.binding.cores_per_rank;
-    if (cpus > 0 || site_ == nullptr || ranks == 0) return;
-    if (site_->slurm.cpus_per_task > 0) {
-      cpus = site_->slurm.cpus_per_task * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks;
-    } else if (const auto topology = node_topology()) {
-      const int cores = static_cast<int>(affinity::usable_cores(*topology, request_.binding).cores.size());
-      cpus = (used_gpus_ > 0 && site_gpus() > 0 ? cores / site_gpus() * used_gpus_ : cores) / ranks;
-    } else {
+    const int each = cpus_per_core();
+    int cores = request_.binding.cores_per_rank;
+    if (cores > 0) {
+      job_.threads_per_rank = cores;
+      job_.cpus_per_task = cores * std::max(each, 1);
       return;
     }
-    cpus = std::max(cpus, 1);
+    if (site_ == nullptr || ranks == 0) return;
+    if (site_->slurm.cpus_per_task > 0) {
+      job_.cpus_per_task =
+          std::max(site_->slurm.cpus_per_task * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks, 1);
+      job_.threads_per_rank = std::max(job_.cpus_per_task / std::max(each, 1), 1);
+    } else if (const auto topology = node_topology()) {
+      cores = static_cast<int>(affinity::usable_cores(*topology, request_.binding).cores.size());
+      cores = (used_gpus_ > 0 && known_gpus() > 0 ? cores / known_gpus() * used_gpus_ : cores) / ranks;
+      job_.threads_per_rank = std::max(cores, 1);
+      // A job that has its nodes to itself need not say what may be half, or twice, of what is meant.
+      if (each > 0 || !has_whole_nodes()) job_.cpus_per_task = job_.threads_per_rank * std::max(each, 1);
+    }
+  }
+
+  /// Slurm heeds a list of CPUs only in a step that holds all of the node's, and a step with --cpus-per-task holds so many
+  /// for each rank and no more.
+  void srun_cpus() {
+    if (!by_srun() || !job_.binding) return;
+    const auto topology = node_topology();
+    const int all = static_cast<int>(topology->cores.size()) * cpus_per_core();
+    if (all == 0 || job_.cpus_per_task * job_.tasks_per_node != all) job_.cpus_per_task = 0;
   }
 
   std::optional<affinity::Topology> node_topology() const {
@@ -158,6 +253,8 @@ class JobMaker {
     job_.mpi_type = request_.mpi_type;
     if (!by_srun() || !job_.mpi_type.empty()) return;
     const auto known = site_ != nullptr ? site_->slurm.mpi_types : std::vector<std::string>();
+    if (known.empty() && site_ != nullptr) job_.mpi_type = site_->slurm.mpi_type;
+    if (!job_.mpi_type.empty()) return;
     if (known.empty()) {
       job_.notes.emplace_back(
           "which kinds of MPI the srun there knows is not known here, so the script leaves it to the site's "
@@ -183,7 +280,7 @@ class JobMaker {
   /// Without a plan: rank after rank, GPU after GPU.
   std::vector<std::vector<int>> gpus_in_order() const {
     std::vector<std::vector<int>> by_rank;
-    const int gpus = job_.gpus_per_node;
+    const int gpus = std::max(job_.gpus_per_node, used_gpus_);
     if (gpus == 0 || job_.tasks_per_node == 0) return by_rank;
     for (int rank = 0; rank < job_.tasks_per_node; ++rank) {
       auto& own = by_rank.emplace_back();
@@ -226,12 +323,66 @@ class JobMaker {
     BatchBinding& binding = job_.binding.emplace();
     binding.map_cpu = affinity::as_map_cpu(*plan);
     binding.mask_cpu = affinity::as_mask_cpu(*plan);
+    int threads = 0;
+    for (const affinity::RankBinding& rank : plan->ranks)
+      threads = threads == 0 ? rank.threads : std::min(threads, rank.threads);
+    job_.threads_per_rank = std::max(threads, 1);
     gpus_by_rank.clear();
     for (const affinity::RankBinding& rank : plan->ranks) {
       auto& gpus = gpus_by_rank.emplace_back();
       for (const affinity::AssignedGpu& gpu : rank.gpus) gpus.push_back(gpu.index);
     }
     for (const std::string& warning : plan->warnings) job_.notes.push_back(warning);
+    return {};
+  }
+
+  /// The script says which GPU each rank has, or the user hears that it does not.
+  Status check_gpu_choice() {
+    if (!by_srun() || !job_.has_gpus) return {};
+    if (request_.gpu_choice && job_.gpus_of_ranks.empty())
+      return refuse(
+          "--gpu-choice needs to know the ranks and GPUs of a node: --nodes N and --gpus-per-node N");
+    if (job_.gpu_choice != GpuChoice::kVisibleDevices || job_.gpu_vendor) return {};
+    if (request_.gpu_choice)
+      return refuse(
+          "--gpu-choice visible-devices needs to know whose GPUs they are: --gpu-vendor nvidia, amd or "
+          "intel");
+    job_.notes.emplace_back(
+        "whose GPUs they are is not known here, so every rank sees all of its node, and the program has to "
+        "choose; "
+        "--gpu-vendor nvidia, amd or intel lets the script choose");
+    return {};
+  }
+
+  /// Without a plan srun binds by itself, as far as it can what was asked for.
+  Status cpu_bind() {
+    if (!by_srun() || job_.binding) return {};
+    const affinity::BindingPolicy& policy = request_.binding;
+    const bool binds = policy.bind_to != affinity::BindTo::kNone;
+    const bool reserves = policy.reserved.first_core_per_l3 || !policy.reserved.cpus.is_empty();
+    const char* const option = policy.bind_to == affinity::BindTo::kL3 ? "--bind-to l3"
+                               : policy.smt && binds                   ? "--smt"
+                               : reserves && binds                     ? "--reserve"
+                               : request_.has_rank_order && binds      ? "--rank-order"
+                                                                       : nullptr;
+    if (option != nullptr)
+      return refuse(
+          std::string(option) +
+          " needs a plan of the node, which there is for a --site whose nodes are known and for jobs that "
+          "have them to themselves (--exclusive); srun alone cannot do it");
+    switch (policy.bind_to) {
+      case affinity::BindTo::kNone: job_.cpu_bind = "none"; break;
+      case affinity::BindTo::kPu: job_.cpu_bind = "threads"; break;
+      case affinity::BindTo::kSocket: job_.cpu_bind = "sockets"; break;
+      case affinity::BindTo::kNuma: job_.cpu_bind = "ldoms"; break;
+      case affinity::BindTo::kGpu:
+        job_.notes.emplace_back(
+            "srun binds each rank to cores, and whether these are near its GPU is left to Slurm: no plan can "
+            "be made "
+            "for nodes that are not known here, or that the job may share");
+        [[fallthrough]];
+      default: job_.cpu_bind = "cores";
+    }
     return {};
   }
 

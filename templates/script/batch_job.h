@@ -21,13 +21,18 @@ struct BatchJob {
   int num_proc = 0;
   int nodes = 0;           ///< 0: as many as Slurm needs
   int tasks_per_node = 0;  ///< 0: as Slurm places them
-  int gpus_per_node = 0;
-  int cpus_per_task = 0;  ///< 0: Slurm's default
-  std::string memory;     ///< for --mem
+  int gpus_per_node = 0;  ///< to ask for; 0: none, or another option asks for them, or none need be asked for
+  bool has_gpus = false;
+  bool has_whole_nodes = false;
+  int cpus_per_task = 0;     ///< as Slurm counts CPUs; 0: its default
+  int threads_per_rank = 0;  ///< for OMP_NUM_THREADS, which counts cores; 0: not known
+  std::string memory;        ///< for --mem
   std::string partition;
+  std::string qos;
   std::string job_name;
   std::string output;
   std::string mpi_type;  ///< for srun; "" for its own default
+  std::string cpu_bind;  ///< for srun, where there is no plan: "cores"
   GpuChoice gpu_choice = GpuChoice::kVisibleDevices;
   std::optional<affinity::GpuVendor> gpu_vendor;
   std::vector<std::string> gpus_of_ranks;  ///< by local rank: "3", "0,1"; empty without GPUs

@@ -82,7 +82,7 @@ Result<std::vector<std::string>> directives_of(const ScriptRequest& request, con
   list.add("--job-name", job.job_name);
   list.add("--account", request.account);
   list.add("--partition", job.partition);
-  list.add("--qos", request.qos);
+  list.add("--qos", job.qos);
   add_size(list, request, job, site);
   list.add("--constraint", request.constraint);
   list.add("--dependency", request.dependency);

@@ -110,8 +110,8 @@ class ScriptData {
       std::erase_if(variables, [&](const SiteVariable& v) { return v.name == own.name; });
       variables.push_back(own);
     }
-    if (by_srun() && job_.cpus_per_task > 0 && !sets(contract::env::kOmpNumThreads))
-      variables.push_back({contract::env::kOmpNumThreads, std::to_string(job_.cpus_per_task)});
+    if (by_srun() && job_.threads_per_rank > 0 && !sets(contract::env::kOmpNumThreads))
+      variables.push_back({contract::env::kOmpNumThreads, std::to_string(job_.threads_per_rank)});
     data list{data::type::list};
     for (const auto& [name, value] : variables) {
       data one;
@@ -134,8 +134,9 @@ class ScriptData {
     set("container-runtime",
         runtime.empty() ? std::string("\"$(command -v apptainer || command -v singularity)\"") : runtime);
     std::vector<std::string> options;
-    if (job_.gpus_per_node > 0 && job_.gpu_vendor)
-      options.emplace_back(*job_.gpu_vendor == affinity::GpuVendor::kAmd ? "--rocm" : "--nv");
+    // Intel's need no option: the container has the node's /dev.
+    if (job_.has_gpus && job_.gpu_vendor == affinity::GpuVendor::kNvidia) options.emplace_back("--nv");
+    if (job_.has_gpus && job_.gpu_vendor == affinity::GpuVendor::kAmd) options.emplace_back("--rocm");
     std::vector<std::string> binds =
         site_ != nullptr ? site_->setup.container_binds : std::vector<std::string>();
     binds.insert(binds.end(), request_.container_binds.begin(), request_.container_binds.end());
@@ -146,7 +147,7 @@ class ScriptData {
     set("container-option", items("word", options));
   }
 
-  bool chooses_gpus() const { return by_srun() && job_.gpus_per_node > 0 && !job_.gpus_of_ranks.empty(); }
+  bool chooses_gpus() const { return by_srun() && job_.has_gpus && !job_.gpus_of_ranks.empty(); }
 
   void binding() {
     if (job_.binding) {
@@ -161,6 +162,11 @@ class ScriptData {
     if (!by_variable) return;
     set("visible-variable", std::string(visible_variable(*job_.gpu_vendor)));
     set("gpus-of-ranks", join(job_.gpus_of_ranks, " "));
+    if (job_.has_whole_nodes) return;
+    // On a node that others use as well the job's first GPU need not be the node's.
+    std::vector<std::string> all;
+    for (int gpu = 0; gpu < std::max(job_.gpus_per_node, 1); ++gpu) all.push_back(std::to_string(gpu));
+    set("given-gpus", join(all, ","));
   }
 
   void launch() {
@@ -180,7 +186,7 @@ class ScriptData {
     std::vector<std::vector<std::string>> options;
     if (!job_.mpi_type.empty()) options.push_back({"--mpi=" + job_.mpi_type});
     if (job_.cpus_per_task > 0) options.push_back({"--cpus-per-task=" + std::to_string(job_.cpus_per_task)});
-    options.push_back({"--cpu-bind=" + (job_.binding ? job_.binding->mask_cpu : "cores")});
+    options.push_back({"--cpu-bind=" + (job_.binding ? job_.binding->mask_cpu : job_.cpu_bind)});
     if (site_ != nullptr && !site_->slurm.distribution.empty())
       options.push_back({"--distribution=" + site_->slurm.distribution});
     if (chooses_gpus() && job_.gpu_choice == GpuChoice::kGpuBind)

@@ -63,6 +63,7 @@ struct ScriptRequest {
   std::vector<std::vector<std::string>> ddlrun_options;  ///< besides -np; each with its value
   std::vector<std::string> srun_options;                 ///< "--label"
   std::optional<GpuChoice> gpu_choice;
+  std::optional<affinity::GpuVendor> gpu_vendor;
   std::string mpi_type;
   affinity::BindingPolicy binding;
   bool has_rank_order = false;  ///< the user's own, which the site's does not replace

@@ -17,6 +17,7 @@
 #include "contract/version.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
+#include "templates/scontrol_recording.h"
 
 using Catch::Matchers::Contains;
 using ddl::test::ProgramRun;
@@ -61,12 +62,14 @@ std::vector<Golden> goldens() {
   const std::vector<std::pair<std::string, Words>> sites = {
       {"alps-gh200", {"--account", "a123"}},
       {"brown-oscar", {"--partition", "gpu"}},
-      {"frontier", {"--account", "ABC123"}},
+      {"frontier", {"--account", "ABC123", "--module", "rccl-net-plugin"}},
       {"generic-cpu", {}},
       {"generic-gpu", {}},
       {"juwels-booster", {"--account", "budget"}},
       {"lumi-g", {"--account", "project_465000485"}},
-      {"nris-olivia", {"--account", "NN1234K", "--module", "NCCL/2.26.6-GCCcore-14.2.0-CUDA-12.8.0"}},
+      {"nris-olivia",
+       {"--account", "NN1234K", "--mem-per-gpu", "100G", "--module",
+        "NCCL/2.26.6-GCCcore-14.2.0-CUDA-12.8.0"}},
       {"nris-saga",
        {"--account", "NN1234K", "--mem-per-cpu", "8G", "--easybuild-prefix",
         "/cluster/projects/NN1234K/EasyBuild", "--module",
@@ -101,6 +104,10 @@ std::vector<Golden> goldens() {
       {"lumi-g-whole-node-srun-variable",
        {"--site", "lumi-g", "-np", "16", "--account", "project_465", "--time", "30:00", "--launcher", "srun",
         "--gpu-choice", "visible-devices", "--container", "/appl/pytorch.sif", "--", "python", "train.py"}});
+  // Nodes that are shared, and ranks whose mask is not all that belongs to them.
+  all.push_back({"lumi-g-small-srun",
+                 {"--site", "lumi-g", "-np", "4", "--account", "project_465", "--time", "30:00",
+                  "--partition", "small-g", "--launcher", "srun", "--", "python", "train.py"}});
   all.push_back({"everything",
                  {"-np",
                   "4",
@@ -149,6 +156,8 @@ std::vector<Golden> goldens() {
                   "ulimit -c 0",
                   "--container",
                   "image.sif",
+                  "--gpu-vendor",
+                  "nvidia",
                   "--container-bind",
                   "/scratch",
                   "--container-bind",
@@ -364,6 +373,8 @@ TEST_CASE("what a script cannot have is refused, with what to do") {
       {{"-np", "2", "--container-bind", "/x", "./a"}, "--container-bind belongs to --container"},
       {{"-np", "2", "--force", "./a"}, "--force belongs to -o"},
       {{"-np", "2", "--template", "/nonexistent", "./a"}, "/nonexistent"},
+      {{"-np", "2", "--site", "nris-olivia", "--account", "p", "./a"}, "--time 2:00:00"},
+      {{"-np", "2", "--gpu-vendor", "3dfx", "./a"}, "none of nvidia, amd and intel"},
   };
   for (const auto& [words, said] : kRefused) {
     const ProgramRun refused = slurm(words);
@@ -371,6 +382,177 @@ TEST_CASE("what a script cannot have is refused, with what to do") {
     CHECK(refused.exit_code == 2);
     CHECK(refused.out.empty());
     CHECK_THAT(refused.err, Contains(said));
+  }
+}
+
+TEST_CASE("a job whose ranks are to have GPUs is not written without a word of them") {
+  const std::string unknown = "how many a node has is not known here: --gpus-per-node N";
+  const std::vector<std::pair<Words, std::string>> kRefused = {
+      {{"--site", "generic-gpu", "-np", "8", "./a"}, "jobs of generic-gpu ask for GPUs, and " + unknown},
+      {{"--site", "brown-oscar", "-np", "8", "./a"}, "jobs of brown-oscar ask for GPUs, and " + unknown},
+      {{"--site", "zih-power9", "-np", "8", "./a"}, "jobs of zih-power9 ask for GPUs, and " + unknown},
+      {{"-np", "8", "--bind-to", "gpu", "./a"}, "--bind-to gpu wants GPUs, and " + unknown},
+      {{"-np", "8", "--nodes", "2", "--bind-to", "gpu", "./a"}, "--bind-to gpu wants GPUs, and " + unknown},
+      {{"-np", "8", "--gpus-per-rank", "1", "./a"}, "--gpus-per-rank wants GPUs, and " + unknown},
+      {{"-np", "8", "--mem-per-gpu", "1G", "./a"}, "--mem-per-gpu wants GPUs, and " + unknown},
+      {{"--site", "generic-cpu", "-np", "8", "--ranks-per-gpu", "2", "./a"},
+       "--ranks-per-gpu wants GPUs, and"},
+      {{"-np", "8", "--launcher", "srun", "--gpu-choice", "gpu-bind", "./a"}, "--gpu-choice wants GPUs, and"},
+      {{"-np", "8", "--gpus-per-node", "0", "--bind-to", "gpu", "./a"}, "--gpus-per-node 0 asks for none"},
+      {{"-np", "8", "--container", "a.sif", "--gpu-vendor", "amd", "./a"},
+       "--gpu-vendor wants GPUs, and " + unknown},
+      {{"-np", "4", "--nodes", "1", "--gpus-per-rank", "2", "--gpus-per-node", "4", "./a"},
+       "4 ranks of a node need 8 GPUs by --gpus-per-rank, and it has 4 by --gpus-per-node"},
+      {{"--site", "lumi-g", "--account", "p", "--nodes", "1", "-np", "8", "--gpus-per-rank", "2", "./a"},
+       "8 ranks of a node need 16 GPUs by --gpus-per-rank, and it has 8 at lumi-g"},
+  };
+  for (const auto& [words, said] : kRefused) {
+    const ProgramRun refused = slurm(words);
+    INFO(said << "\n" << refused.err);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.out.empty());
+    CHECK_THAT(refused.err, Contains(said));
+  }
+  CHECK_THAT(script({"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "4", "./a"}),
+             Contains("--nodes=2\n") && Contains("--gpus-per-node=4\n"));
+  CHECK_THAT(script({"--site", "brown-oscar", "-np", "8", "--gpus-per-node", "2", "./a"}),
+             Contains("--gres=gpu:2\n"));
+  CHECK_THAT(script({"-np", "8", "--nodes", "2", "--gpus-per-rank", "2", "./a"}),
+             Contains("--gpus-per-node=8\n"));
+  CHECK_THAT(script({"-np", "8", "--bind-to", "gpu", "--sbatch=--gres=gpu:4", "./a"}),
+             Contains("--gres=gpu:4\n"));
+  CHECK_THAT(script({"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "0", "./a"}), !Contains("gpu"));
+}
+
+TEST_CASE("a container is told whose GPUs it is to see, or the user is asked") {
+  const Words generic = {"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "4", "--container", "a.sif"};
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), generic.begin(), generic.end());
+    more.emplace_back("./a");
+    return more;
+  };
+  const ProgramRun refused = slurm(with({}));
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("--nv") && Contains("--rocm") && Contains("--gpu-vendor"));
+  CHECK_THAT(script(with({"--gpu-vendor", "nvidia"})), Contains(" exec --nv a.sif)"));
+  CHECK_THAT(script(with({"--gpu-vendor", "amd"})), Contains(" exec --rocm a.sif)"));
+  CHECK_THAT(script(with({"--gpu-vendor", "intel"})), Contains(" exec a.sif)"));
+  CHECK_THAT(script({"--site", "zih-alpha", "-np", "8", "--container", "a.sif", "./a"}),
+             Contains(" exec --nv a.sif)"));
+  CHECK_THAT(script({"-np", "8", "--container", "a.sif", "./a"}), Contains(" exec a.sif)"));
+}
+
+TEST_CASE("srun chooses the GPU of each rank, or the user hears that it does not") {
+  const Words words = {"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "4", "--launcher", "srun"};
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    more.emplace_back("./a");
+    return more;
+  };
+  CHECK_THAT(slurm(with({})).err, Contains("every rank sees all of its node") && Contains("--gpu-vendor"));
+  CHECK_THAT(script(with({"--gpu-vendor", "nvidia"})), Contains("export CUDA_VISIBLE_DEVICES="));
+  CHECK_THAT(slurm(with({"--gpu-choice", "visible-devices"})).err,
+             Contains("--gpu-vendor nvidia, amd or intel"));
+  CHECK_THAT(script(with({"--gpu-choice", "gpu-bind"})), Contains("--gpu-bind=map:0,1,2,3"));
+}
+
+TEST_CASE("on shared nodes ranks choose among the GPUs that Slurm gives the job") {
+  const TemporaryDirectory folder;
+  std::ofstream(folder.path() + "/srun")
+      << "#!/bin/sh\nwhile [ \"$1\" != bash ]; do shift; done\nexec \"$@\"\n";
+  REQUIRE(::chmod((folder.path() + "/srun").c_str(), 0755) == 0);
+  const std::string file = folder.path() + "/job.sh";
+  const auto gpus_of = [&](const std::string& per_rank, const std::string& rank, const std::string& given) {
+    std::ofstream(file, std::ios::trunc) << script(
+        {"--site", "generic-gpu", "-np", "2", "--nodes", "1", "--gpus-per-node", "4", "--gpus-per-rank",
+         per_rank, "--launcher", "srun", "--gpu-vendor", "nvidia", "printenv", "CUDA_VISIBLE_DEVICES"});
+    ProgramSetup setup;
+    setup.argv = {"/usr/bin/env", "-u", "CUDA_VISIBLE_DEVICES", "SLURM_LOCALID=" + rank,
+                  "PATH=" + folder.path() + ":" + std::getenv("PATH")};
+    if (!given.empty()) setup.argv.push_back("CUDA_VISIBLE_DEVICES=" + given);
+    setup.argv.insert(setup.argv.end(), {"/bin/bash", file});
+    const ProgramRun ran = run_program(setup);
+    INFO(ran.err);
+    CHECK(ran.exit_code == 0);
+    return ran.out;
+  };
+  CHECK(gpus_of("1", "1", "4,5,6,7") == "5\n");
+  CHECK(gpus_of("2", "0", "4,5,6,7") == "4,5\n");
+  CHECK(gpus_of("2", "1", "GPU-a,GPU-b,GPU-c,GPU-d") == "GPU-c,GPU-d\n");
+  CHECK(gpus_of("2", "1", "") == "2,3\n");
+}
+
+TEST_CASE("srun binds as it was asked to, or the script is refused") {
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), {"-np", "2", "--launcher", "srun"});
+    more.emplace_back("./a");
+    return more;
+  };
+  CHECK_THAT(script(with({})), Contains("--cpu-bind=cores"));
+  CHECK_THAT(script(with({"--bind-to", "none"})), Contains("--cpu-bind=none"));
+  CHECK_THAT(script(with({"--bind-to", "numa"})), Contains("--cpu-bind=ldoms"));
+  CHECK_THAT(script(with({"--bind-to", "socket"})), Contains("--cpu-bind=sockets"));
+  CHECK_THAT(script(with({"--bind-to", "pu"})), Contains("--cpu-bind=threads"));
+  for (const Words& asked :
+       {Words{"--bind-to", "l3"}, Words{"--smt"}, Words{"--reserve", "0"}, Words{"--rank-order", "cpu"}}) {
+    const ProgramRun refused = slurm(with(asked));
+    INFO(asked.front());
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, Contains(asked.front()) && Contains("needs a plan of the node"));
+  }
+}
+
+TEST_CASE("a list of CPUs stands beside --cpus-per-task only where all of the node is asked for") {
+  const auto by_srun = [&](const std::string& site, const std::string& ranks, Words more = {}) {
+    more.insert(more.begin(), {"--site", site, "-np", ranks, "--account", "p_g", "--launcher", "srun"});
+    more.emplace_back("./a");
+    return script(more);
+  };
+  CHECK_THAT(by_srun("lumi-g", "8"), Contains("--cpus-per-task=7") && Contains("OMP_NUM_THREADS=7") &&
+                                         Contains("mask_cpu:0xfe000000000000"));
+  CHECK_THAT(by_srun("lumi-g", "4"), !Contains("--cpus-per-task") && Contains("OMP_NUM_THREADS=7") &&
+                                         Contains("mask_cpu:0xfe000000000000"));
+  // Slurm counts hardware threads there, and OpenMP cores.
+  CHECK_THAT(by_srun("perlmutter-gpu", "4"),
+             Contains("--cpus-per-task=32") && Contains("OMP_NUM_THREADS=16") && Contains("--qos=regular"));
+  // What Slurm counts there is not known, and six of a rank's twelve cores are near its GPU.
+  CHECK_THAT(by_srun("juwels-booster", "4"),
+             !Contains("--cpus-per-task") && Contains("OMP_NUM_THREADS=6") && Contains("mask_cpu:0xfc0000,"));
+  // On shared nodes there is no list, and a job asks for what it uses.
+  CHECK_THAT(by_srun("lumi-g", "4", {"--partition", "small-g"}),
+             Contains("--gpus-per-node=4\n") && Contains("--cpus-per-task=7") && !Contains("mask_cpu"));
+  CHECK_THAT(by_srun("perlmutter-gpu", "2", {"--qos", "shared"}),
+             Contains("--gpus-per-node=2\n") && Contains("--cpus-per-task=32") && !Contains("mask_cpu"));
+}
+
+TEST_CASE("what the cluster here objects to stands in no script for a site") {
+  const TemporaryDirectory folder;
+  std::ofstream(folder.path() + "/partition") << ddl::test::kScontrolPartitions;
+  std::ofstream(folder.path() + "/node") << ddl::test::kScontrolNodes;
+  std::ofstream(folder.path() + "/slurm.conf") << "";
+  const std::string scontrol = folder.path() + "/scontrol";
+  std::ofstream(scontrol) << "#!/bin/sh\nfor last; do :; done\ncat " << folder.path() << "/$last\n";
+  REQUIRE(::chmod(scontrol.c_str(), 0755) == 0);
+  ProgramSetup setup;
+  setup.argv = {DDLRUN_PATH, "--slurm", "--site",        "lumi-g", "-np", "8",
+                "--account", "p",       "--remote-path", "ddlrun", "./a"};
+  setup.environment = {"HOME=/nonexistent", "XDG_CONFIG_HOME=", "SLURM_CONF=" + folder.path() + "/slurm.conf",
+                       "PATH=" + folder.path() + ":" + std::getenv("PATH")};
+  const ProgramRun written = run_program(setup);
+  INFO(written.err);
+  CHECK(written.exit_code == 0);
+  CHECK_THAT(written.out, !Contains("Warning") && !Contains("no-such-partition"));
+}
+
+TEST_CASE("--lint finds nothing in what ddlrun writes") {
+  for (const Golden& golden : goldens()) {
+    Words words = {DDLRUN_PATH, "--lint", golden_file(golden.name)};
+    if (golden.words[0] == "--site")
+      words.insert(words.end(), golden.words.begin(), golden.words.begin() + 2);
+    const ProgramRun linted = run_here(words);
+    INFO(golden.name << "\n" << linted.out << linted.err);
+    CHECK(linted.exit_code == 0);
+    CHECK(linted.out.empty());
   }
 }
 

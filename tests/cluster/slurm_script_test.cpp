@@ -60,9 +60,9 @@ TEST_CASE("the scripts of sites run where there is what they ask for", "[slurm_s
       {"brown-oscar", {}, "cores"},
       {"frontier", {}, "mask_cpu:fe,fe00,fe0000,fe000000"},
       {"generic-cpu", {}, "cores"},
-      {"generic-gpu", {}, "cores"},
+      {"generic-gpu", {"--gpu-vendor", "amd"}, "cores"},
       {"juwels-booster", {}, "mask_cpu:fc0000,fc0,fc0000000000,fc0000000"},
-      {"lumi-g", {}, kLumi},
+      {"lumi-g", {"--exclusive"}, kLumi},
       {"nris-saga", {"--mem-per-cpu", "100M"}, "cores"},
       {"perlmutter-gpu", {}, "mask_cpu:ffff000000000000,ffff00000000,ffff0000,ffff"},
       {"zih-alpha", {}, "cores"},
@@ -76,7 +76,8 @@ TEST_CASE("the scripts of sites run where there is what they ask for", "[slurm_s
                        "gpu",    "-np",     "8",         "--nodes", "2"};
       options.insert(options.end(), site.options.begin(), site.options.end());
       // Slurm 22.05 knows no --gpu-bind=map:, and the site's kinds of MPI are not this cluster's.
-      const Words by_srun = {"--launcher", "srun", "--gpu-choice", "visible-devices", "--mpi-type", "none"};
+      Words by_srun = {"--launcher", "srun", "--mpi-type", "none"};
+      if (site.name != "generic-cpu") by_srun.insert(by_srun.end(), {"--gpu-choice", "visible-devices"});
       // Planned for the site's cores, of which the machine under the cluster has fewer.
       const Words by_ddlrun = {"--oversubscribe"};
       const Words& more = launcher == "srun" ? by_srun : by_ddlrun;

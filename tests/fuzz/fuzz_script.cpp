@@ -24,6 +24,8 @@ ddl::templates::SiteProfile make_site() {
   site->slurm.mpi_types = {"cray_shasta", "pmi2"};
   site->slurm.gpu_bind_closest = false;
   site->slurm.task_request = ddl::templates::TaskRequest::kTotal;
+  site->slurm.account_suffix = "_g";
+  site->slurm.srun_only = {"--hint"};
   site->setup.needed = {{{"NAME", "1"}}, "NCCL", "why"};
   return *std::move(site);
 }

@@ -24,9 +24,12 @@ SiteProfile strict_site() {
   site.slurm.mpi_types = {"cray_shasta", "pmi2", "pmix_v4"};
   site.slurm.gpu_bind_closest = false;
   site.slurm.task_request = TaskRequest::kTotal;
+  site.slurm.account_suffix = "_g";
+  site.slurm.srun_only = {"--hint"};
   site.setup.needed = {{{"FI_MR_CACHE_MONITOR", "userfaultfd"}, {"NCCL_CROSS_NIC", "1"}},
                        "NCCL",
-                       "data may be wrong without."};
+                       "data may be wrong without.",
+                       /*between_nodes=*/true};
   return site;
 }
 
@@ -73,6 +76,21 @@ std::vector<Case> cases() {
       {"variable-in-directive", 3, "takes '~/out' of --output", kHead + "\n#SBATCH --output ~/out\n",
        kHead + "#SBATCH --output=a~b\n"},
 
+      {"unknown-option", 2, "no option --tiem, and sbatch refuses the script; write --time",
+       kHead + "#SBATCH --tiem=30\n", kHead + "#SBATCH --time=30 --uenv=a --container-image=b\n"},
+      {"unknown-option", 2, "write --gpus-per-node", kHead + "#SBATCH --gpus-per-nodes=8\n",
+       kHead + "#SBATCH --gpus-per-node=8 --cpus-per-t=4 --output=a --tasks-per-node 1\n"},
+      {"unknown-option", 3, "no option --gpus-per-nodes, and srun starts nothing",
+       kHead + "\nsrun --gpus-per-nodes=8 app\n", kHead + "\nsrun app --gpus-per-nodes=8\n"},
+      {"unknown-option", 2, "--gpu may mean --gpu-bind, --gpu-freq, --gpus, --gpus-per-node,",
+       kHead + "#SBATCH --gpu=4\n", kHead + "#SBATCH --gpus=4\nsrun --gpu-b=none app\n"},
+      {"unknown-option", 2, "--mpi is an option of srun, and sbatch refuses the script",
+       kHead + "#SBATCH --mpi=pmix\n", kHead + "srun --mpi=pmix --cpu_bind=none app\n"},
+      {"bad-time", 2, "'2h' of --time is no time", kHead + "#SBATCH --time=2h\n",
+       kHead + "#SBATCH --time=00:90:00\nsrun -t 1-12 app\n"},
+      {"bad-time", 3, "'1:00:00:00' of --time", kHead + "\nsrun -t 1:00:00:00 app\n",
+       kHead + "#SBATCH -t UNLIMITED\n#SBATCH --time-min=5\nsrun --time=$T app\nsrun -t 2- app\n"},
+
       {"mem-twice", 3, "--mem-per-cpu stands beside --mem on line 2",
        kHead + "#SBATCH --mem=60G\n#SBATCH --mem-per-cpu=2G\n",
        kHead + "#SBATCH --mem=60G\n#SBATCH --mem=50G\nsrun --mem-per-cpu=2G app\n"},
@@ -82,6 +100,14 @@ std::vector<Case> cases() {
        kHead + "#SBATCH --signal=USR2@90\n"},
       {"signal-usr1", 2, "write USR2 here", kHead + "#SBATCH --signal=R:10\n",
        kHead + "#SBATCH --signal=B:USR1@60\n"},
+      {"signal-to-shell", 2, "a trap for USR1", kHead + "#SBATCH --signal=B:USR1@60\nsrun app\n",
+       kHead + "#SBATCH --signal=B:USR1@60\nexec srun app\n"},
+      {"signal-to-shell", 2, "a trap for TERM",
+       kHead + "#SBATCH --signal=BR:SIGTERM@60\ntrap a USR1\nsrun app &\n",
+       kHead + "#SBATCH --signal=B:TERM@60\ntrap 'echo end' SIGTERM\nsrun app &\nwait\n"},
+      {"signal-to-shell", 2, "only when the srun in the foreground has ended",
+       kHead + "#SBATCH --signal=B:12@60\ntrap save USR2\nsrun app\n",
+       kHead + "#SBATCH --signal=USR2@60\nsrun app\n"},
       {"requeue-open-mode", 3, "add #SBATCH --open-mode=append", kHead + "#SBATCH -n 1\n#SBATCH --requeue\n",
        kHead + "#SBATCH --requeue\n#SBATCH --open-mode=append\n"},
 
@@ -109,6 +135,78 @@ std::vector<Case> cases() {
        kHead + "#SBATCH --exclusive\nsrun --cpu-bind=map_cpu:49,57 app\n"},
       {"masks-on-shared-node", 2, "name CPUs of the whole node",
        kHead + "export SLURM_CPU_BIND=v,mask_cpu:0xfe\n", kHead + "srun --cpu-bind=cores app map_cpu\n"},
+
+      {"mask-in-part-of-node", 2, "--exact leaves the step a part of the node",
+       kHead + "srun --exact --cpu-bind=map_cpu:1,9 app\n",
+       kHead + "srun --overlap --cpu-bind=map_cpu:1,9 app\n"},
+      {"mask-in-part-of-node", 3, "--cpus-per-task=7 leaves the step 28 of 56 CPUs of a node",
+       kHead + "#SBATCH --ntasks-per-node=4 -c 7\nsrun -c $SLURM_CPUS_PER_TASK "
+               "--cpu-bind=mask_cpu:0xfe,0xfe00 app\n",
+       kHead + "#SBATCH --ntasks-per-node=8\nsrun -c 7 --cpu-bind=mask_cpu:0xfe,0xfe00 app\n", true},
+      {"blank-in-cpu-list", 2, "ends at its first blank",
+       kHead + "srun --cpu-bind=map_cpu: 49,57, 17,25 \\\n  app\n",
+       kHead + "srun --cpu-bind=map_cpu:49,57 17\n"},
+      {"blank-in-cpu-list", 5, "write it without blanks",
+       kHead + "fe=fe\nMASKS=\"0x${fe}00,\n  0x${fe}\"\nsrun --cpu-bind=mask_cpu:$MASKS app\n",
+       kHead + "fe=fe\nMASKS=\"0x${fe}00,0x${fe}\"\n\nsrun --cpu-bind=mask_cpu:$MASKS app\n"},
+      {"blank-in-cpu-list", 2, "takes what follows for the program",
+       kHead + "srun --cpu-bind=v,mask_cpu:0x1 ,0x2 app\n",
+       kHead + "srun --cpu-bind=v,mask_cpu:0x1,0x2 app\n"},
+      {"unset-cpu-list", 3, "sets no $MYMASKS", kHead + "MASK=0xfe\nsrun --cpu-bind=mask_cpu:$MYMASKS app\n",
+       kHead + "for MYMASKS in 0x1 0x2; do srun --cpu-bind=mask_cpu:$MYMASKS app; done\n"},
+      {"unset-cpu-list", 2, "sets no $MASK,", kHead + "export SLURM_CPU_BIND=mask_cpu:${MASK}\n",
+       kHead + "source masks.sh\nsrun --cpu-bind=$MASK app\nsrun --cpu-bind=$SLURM_CPU_BIND app\n"},
+      {"unset-cpu-list", 2, "sets no $MASK,", kHead + "srun --cpu-bind=$MASK app\n",
+       kHead + "MASK=$(generate)\nsrun --cpu-bind=$MASK app\nsrun --cpu-bind=${1:-cores} app\n"},
+      {"cpu-twice", 2, "local ranks 0 and 2 both have 4 CPUs (4-7)",
+       kHead + "srun --cpu-bind=mask_cpu:0xfe,0xfe00,0xF0 app\n",
+       kHead + "srun --cpu-bind=mask_cpu:0xfe,0xfe00,f0000 app\n"},
+      {"cpu-twice", 2, "local ranks 1 and 2 both have 1 CPU (9)",
+       kHead + "srun --cpu-bind=map_cpu:1,9,0x9 app\n", kHead + "srun --cpu-bind=map_cpu:1*2,9 app\n"},
+      {"cpu-beyond-node", 2, "local rank 1 is to have CPU 128, and a node of lumi-g has CPUs 0 to 127",
+       kHead + "srun --cpu-bind=map_cpu:1,128 app\n", kHead + "srun --cpu-bind=map_cpu:1,127 app\n", true},
+      {"cpu-beyond-node", 2, "local rank 0 is to have CPU 129",
+       kHead + "srun --cpu-bind=mask_cpu:0xfe00000000000000000000000000000000 app\n",
+       kHead + "srun --cpu-bind=mask_cpu:0xfe000000000000000000000000000000 app\n", true},
+      {"reserved-cpu", 2, "is to have CPU 48, which nodes of lumi-g keep for the system",
+       kHead + "srun --cpu-bind=map_cpu:49,48 app\n", kHead + "srun --cpu-bind=map_cpu:49,57 app\n", true},
+      {"reserved-cpu", 3, "CPU 0,", kHead + "\nsrun --cpu-bind=mask_cpu:0xff app\n",
+       kHead + "#SBATCH -S 0\nsrun --cpu-bind=mask_cpu:0xff app\n", true},
+
+      {"srun-ddlrun", 2, "write ddlrun without srun", kHead + "srun -n 8 A=1 /opt/bin/ddlrun -np 8 app\n",
+       kHead + "srun ddlrun --show-topology\nddlrun -np 8 srun\n"},
+      {"background-without-wait", 3, "write wait as the last line",
+       kHead + "for i in 1 2; do\n  srun -n 1 app $i &\ndone\necho started\n",
+       kHead + "for i in 1 2; do\n  srun -n 1 app $i &\ndone\nwait\n"},
+      {"background-without-wait", 3, "nothing waits for it", kHead + "srun a &\nsrun b &\n",
+       kHead + "srun --overlap nvidia-smi &\nsrun app 2>&1 && echo done\n"},
+      {"nodes-without-launcher", 4, "4 nodes on line 2, and only the first of them runs this",
+       kHead + "#SBATCH --nodes=4\nmodule load python\nexec python3 -u train.py\n",
+       kHead + "#SBATCH --nodes=4\nsrun hostname\npython3 -u train.py\n"},
+      {"nodes-without-launcher", 3, "write ddlrun or srun in front of it",
+       kHead + "#SBATCH -N 2-4\napptainer exec --nv image.sif python train.py\n",
+       kHead + "#SBATCH -N 4\n$LAUNCHER python train.py\n"},
+      {"background-without-wait", 3, "nothing waits for it", kHead + "\nsrun a &\n",
+       kHead + "\nsrun -w $1 a &\n"},
+      {"nodes-without-launcher", 4, "only the first", kHead + "#SBATCH -N 2\n\npython prepare.py\n",
+       kHead + "#SBATCH -N 2\n\npython prepare.py\nbash train.sh\n"},
+      {"nodes-without-launcher", 3, "Slurm starts the script there",
+       kHead + "#SBATCH -N 2\npython train.py\n", kHead + "#SBATCH -N 1\npython train.py\n"},
+      {"task-variable-expanded", 4, "write \\$SLURM_LOCALID, or quote the word behind <<",
+       kHead + "cat << EOF > wrapper\n#!/bin/bash\nexport ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\nEOF\n",
+       kHead + "cat << 'EOF' > wrapper\n#!/bin/bash\nexport ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\nEOF\n"},
+      {"task-variable-expanded", 3, "$SLURM_PROCID",
+       kHead + "cat <<EOF >a.$SLURM_PROCID\n$SLURM_PROCID\nEOF\n",
+       kHead + "cat <<EOF >a.$SLURM_PROCID\n$SLURM_PROCID\nEOF\nexec \"$@\"\n"},
+      {"task-variable-expanded", 4, "once and for all ranks",
+       kHead + "cat <<EOF >wrapper\n\\$SLURM_PROCID $SLURM_JOB_ID\n${SLURM_PROCID}\nEOF\n",
+       kHead + "cat <<EOF >wrapper\n\\$SLURM_PROCID $SLURM_JOB_ID\n\\${SLURM_PROCID}\nEOF\n"},
+      {"task-variable-expanded", 2, "as in srun bash -c '... $SLURM_LOCALID ...'",
+       kHead + "srun bash -c \"CUDA_VISIBLE_DEVICES=$SLURM_LOCALID app\"\n",
+       kHead + "srun bash -c 'CUDA_VISIBLE_DEVICES=$SLURM_LOCALID app'\n"},
+      {"task-variable-expanded", 2, "$SLURM_NODEID",
+       kHead + "srun torchrun --node_rank=$SLURM_NODEID train.py\n",
+       kHead + "srun bash -c \"torchrun --node_rank=\\$SLURM_NODEID train.py $SLURM_JOB_ID\"\n"},
 
       {"exec-star", 5, "write exec \"$@\"",
        kHead + "cat << EOF > select_gpu\n#!/bin/bash\nexport ROCR_VISIBLE_DEVICES=\\$SLURM_LOCALID\nexec "
@@ -142,6 +240,10 @@ std::vector<Case> cases() {
        kHead + "#SBATCH --ntasks-per-node=8 -c 14 --threads-per-core=2\n", true},
       {"too-many-cpus", 2, "one with --mincpus=64 never starts", kHead + "#SBATCH --mincpus=64\n",
        kHead + "#SBATCH -n 64 -c 56\n#SBATCH --mincpus=56\n", true},
+      {"account-suffix", 2, "accounts for these nodes end in _g, and m1234 does not",
+       kHead + "#SBATCH -A m1234\n", kHead + "#SBATCH -A m1234_g\n", true},
+      {"srun-only-option", 2, "heeds --hint on srun only", kHead + "#SBATCH --hint=nomultithread\n",
+       kHead + "srun --hint=nomultithread app\n", true},
       {"tasks-by-total", 2, "write --ntasks, with --mincpus", kHead + "#SBATCH --ntasks-per-node=4\n",
        kHead + "#SBATCH --ntasks=4 --mincpus=8\n", true},
       {"mpi-type", 2, "has no MPI type openmpi; it has cray_shasta, pmi2, pmix_v4",
@@ -156,6 +258,8 @@ std::vector<Case> cases() {
        kHead + "module load cuda\n", kHead + "module load cuda nccl/2.20\n", true},
       {"needed-environment", 0, "data may be wrong", kHead + "echo NCCL_CROSS_NIC=1\n",
        kHead + "export NCCL_CROSS_NIC=1\n", true},
+      {"needed-environment", 0, "data may be wrong", kHead + "#SBATCH --nodes=2\n",
+       kHead + "#SBATCH --nodes=1\n", true},
   };
 }
 
@@ -230,6 +334,18 @@ TEST_CASE("masks are fine where jobs have their nodes to themselves") {
   CHECK(found(script, &site) == Lines{"2 masks-on-shared-node"});
   site.slurm.whole_nodes = true;
   CHECK(found(script, &site).empty());
+}
+
+TEST_CASE("masks hold in the partitions only, and not in the qualities of service, that give whole nodes") {
+  const SiteProfile lumi = shipped("lumi-g");
+  const std::string step = "\nsrun --cpu-bind=map_cpu:1,9 app\n";
+  CHECK(found(kHead + "#SBATCH --partition=standard-g" + step, &lumi).empty());
+  CHECK(found(kHead + "#SBATCH --partition=small-g" + step, &lumi) == Lines{"3 masks-on-shared-node"});
+  CHECK(found(kHead + "#SBATCH -p standard-g,small-g" + step, &lumi) == Lines{"3 masks-on-shared-node"});
+  CHECK(found(kHead + "#SBATCH -p small-g --exclusive" + step, &lumi).empty());
+  const SiteProfile perlmutter = shipped("perlmutter-gpu");
+  CHECK(found(kHead + "#SBATCH --qos=premium" + step, &perlmutter).empty());
+  CHECK(found(kHead + "#SBATCH --qos=shared" + step, &perlmutter) == Lines{"3 masks-on-shared-node"});
 }
 
 TEST_CASE(
@@ -313,6 +429,27 @@ wait
   site.slurm.task_request = TaskRequest::kTotal;
   CHECK(found(script, &site) ==
         Lines{"5 tasks-by-total", "14 cpus-per-task-on-srun", "15 cpus-per-task-on-srun"});
+}
+
+// As people published them; each is one script, and what the rules find is really there.
+TEST_CASE("binding as a slide has it, with blanks and with masks that nobody sets") {
+  CHECK(found("#!/bin/bash\n#SBATCH --gpus=8\n#SBATCH --exclusive\n"
+              "srun --cpu-bind=map_cpu: 49,57, 17,25, 1,9, 33,41 \\\n./application\n",
+              nullptr) == Lines{"4 blank-in-cpu-list"});
+  CHECK(found("#!/bin/bash\n#SBATCH --exclusive\nMASK=\"0x${fe}000000000000,0x${fe}0000000000000000,  \n"
+              "0x${fe}0000,0x${fe}000000\"\nsrun --cpu-bind=mask_cpu:$MYMASKS ./application\n",
+              nullptr) == Lines{"5 unset-cpu-list"});
+}
+
+TEST_CASE("a script of four processes on two nodes is as it should be") {
+  CHECK(
+      found(
+          "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks=4\n#SBATCH --ntasks-per-node=2\n"
+          "#SBATCH --gres=gpu:2\n#SBATCH --mem=250G\n#SBATCH --time=01:00:00\n"
+          "#SBATCH --output=run_horovod.out\n\nmodule load release/23.04\n"
+          "module load Horovod/0.19.5-fosscuda-2019b-TensorFlow-2.2.0-Python-3.7.4\n\nsrun python train.py\n",
+          nullptr)
+          .empty());
 }
 
 TEST_CASE("a script with nothing wrong, and no script at all") {

@@ -67,6 +67,27 @@ TEST_CASE("the body of a here-document is kept with its command") {
   CHECK(read_shell("a <<E\nx\ny").commands[0].here_document == "x\ny\n");
 }
 
+TEST_CASE("a single & puts a command into the background") {
+  std::vector<bool> background;
+  for (const ShellCommand& one : read_shell("a & b && c || d |& e; f 2>&1 >&2 &> g\nh &\ni").commands)
+    background.push_back(one.in_background);
+  CHECK(background == std::vector<bool>{true, false, false, false, false, false, true, false});
+}
+
+TEST_CASE("variables that the shell replaces, in words and in here-documents") {
+  const auto expands = [](std::string_view text) { return read_shell(text).commands[0].words[1].expands; };
+  CHECK(expands("a $B") == Lines{"B"});
+  CHECK(expands("a x${B}y\"z$C\"") == Lines{"B", "C"});
+  CHECK(expands("a '$B'\\$C\"\\$D\"$1$(E)${#}").empty());
+  const ShellText text = read_shell("a <<E\n$B\n\\$C ${D:-1}\nE\n");
+  REQUIRE(text.commands[0].here_expansions.size() == 2);
+  CHECK(text.commands[0].here_expansions[0].name == "B");
+  CHECK(text.commands[0].here_expansions[0].line == 2);
+  CHECK(text.commands[0].here_expansions[1].name == "D");
+  CHECK(text.commands[0].here_expansions[1].line == 3);
+  CHECK(read_shell("a <<'E'\n$B\nE\n").commands[0].here_expansions.empty());
+}
+
 TEST_CASE("comments that have a line to themselves") {
   const ShellText text = read_shell("#!/bin/sh\n  # a\nb # c\nd#e\ncat <<E\n# f\nE\n# g", 10);
   REQUIRE(text.comments.size() == 3);

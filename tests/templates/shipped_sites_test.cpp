@@ -68,6 +68,44 @@ TEST_CASE("the bindings that sites publish") {
   CHECK(map_cpu("nris-olivia", 4) == "map_cpu:0,72,144,216");
 }
 
+TEST_CASE("what sites publish of their Slurm and their networks") {
+  using ddl::templates::gives_whole_nodes;
+  using ddl::templates::SlurmCpus;
+  const auto variables = [](const std::string& name) {
+    std::vector<std::string> all;
+    for (const auto& one : site_named(name).setup.variables) all.push_back(one.name + "=" + one.value);
+    return all;
+  };
+  using Catch::Matchers::VectorContains;
+  const auto perlmutter = site_named("perlmutter-gpu");
+  CHECK(perlmutter.slurm.qos == "regular");
+  CHECK(perlmutter.slurm.account_suffix == "_g");
+  CHECK(perlmutter.slurm.cpus_are == SlurmCpus::kThreads);
+  CHECK_THAT(perlmutter.slurm.directives, VectorContains(std::string("--gpu-bind=none")));
+  CHECK_THAT(variables("perlmutter-gpu"), VectorContains(std::string("MPICH_OFI_NIC_POLICY=GPU")));
+  CHECK(gives_whole_nodes(perlmutter.slurm, "", ""));
+  CHECK_FALSE(gives_whole_nodes(perlmutter.slurm, "", "shared"));
+
+  // Each is of use with the other only.
+  CHECK_THAT(site_named("frontier").slurm.directives,
+             VectorContains(std::string("--network=disable_rdzv_get")));
+  CHECK_THAT(variables("frontier"), VectorContains(std::string("FI_CXI_RDZV_PROTO=alt_read")));
+  CHECK_THAT(variables("frontier"), VectorContains(std::string("NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3")));
+  REQUIRE(site_named("frontier").setup.needed);
+  CHECK(site_named("frontier").setup.needed->module == "rccl-net-plugin");
+  CHECK_THAT(variables("alps-gh200"), VectorContains(std::string("NCCL_NET=AWS Libfabric")));
+  CHECK_THAT(variables("alps-gh200"), VectorContains(std::string("FI_CXI_RX_MATCH_MODE=software")));
+
+  CHECK(site_named("juwels-booster").slurm.cpus_are == SlurmCpus::kUnknown);
+  CHECK_THAT(site_named("juwels-booster").slurm.srun_only, VectorContains(std::string("--hint")));
+  CHECK_THAT(variables("juwels-booster"), VectorContains(std::string("CUDA_VISIBLE_DEVICES=0,1,2,3")));
+  const auto lumi = site_named("lumi-g");
+  CHECK(gives_whole_nodes(lumi.slurm, "", ""));
+  CHECK(gives_whole_nodes(lumi.slurm, "standard-g", ""));
+  CHECK_FALSE(gives_whole_nodes(lumi.slurm, "small-g", ""));
+  CHECK_FALSE(gives_whole_nodes(lumi.slurm, "standard-g,small-g", ""));
+}
+
 TEST_CASE("the adapters of LUMI-G's GPUs") {
   std::vector<std::string> nics;
   for (const RankBinding& rank : plan_of(site_named("lumi-g"), 8).ranks)

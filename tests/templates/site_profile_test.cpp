@@ -68,6 +68,52 @@ TEST_CASE("a profile may say nothing of the nodes") {
   CHECK(site->rank_order == ddl::affinity::RankOrder::kGpu);
 }
 
+TEST_CASE("a profile's Slurm, and what its scripts set up") {
+  using namespace ddl::templates;
+  const auto site = read_site_profile(R"(
+name: own
+slurm:
+  account-required: true
+  account-suffix: _g
+  partition: gpu
+  qos: regular
+  time-required: true
+  whole-nodes: true
+  whole-node-partitions: [gpu, big]
+  shared-qos: [shared]
+  gpu-request: gres
+  gpu-vendor: amd
+  gpus-per-node: 4
+  cpus-per-task: 8
+  cpus-are: threads
+  mpi-type: pmix
+  srun-only: [--hint]
+setup:
+  needed:
+    variables: {A: 1}
+    reason: why
+    between-nodes: true
+)",
+                                      "own.yaml");
+  REQUIRE(site);
+  const SiteSlurm& slurm = site->slurm;
+  CHECK(slurm.account_suffix == "_g");
+  CHECK(slurm.qos == "regular");
+  CHECK(slurm.time_required);
+  CHECK(slurm.gpu_vendor == ddl::affinity::GpuVendor::kAmd);
+  CHECK(slurm.cpus_are == SlurmCpus::kThreads);
+  CHECK(slurm.mpi_type == "pmix");
+  CHECK(slurm.srun_only == std::vector<std::string>{"--hint"});
+  REQUIRE(site->setup.needed);
+  CHECK(site->setup.needed->between_nodes);
+  CHECK(gives_whole_nodes(slurm, "", ""));
+  CHECK(gives_whole_nodes(slurm, "big", ""));
+  CHECK_FALSE(gives_whole_nodes(slurm, "small", ""));
+  CHECK_FALSE(gives_whole_nodes(slurm, "gpu", "shared"));
+  CHECK(error_of("name: a\nslurm:\n  cpus-are: 2\n")
+            .find("own.yaml:3: cpus-are: '2' is none of cores, threads") == 0);
+}
+
 TEST_CASE("what a profile gets wrong is told with its line") {
   CHECK(error_of("").find("own.yaml:") == 0);
   CHECK(error_of("title: x\n") == "own.yaml: has no name");

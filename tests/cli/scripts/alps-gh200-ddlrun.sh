@@ -12,6 +12,17 @@
 
 set -o errexit
 
+export NCCL_NET='AWS Libfabric'
+export NCCL_PROTO=^LL128
+export NCCL_CROSS_NIC=1
+export NCCL_NET_GDR_LEVEL=PHB
+export NCCL_NCHANNELS_PER_NET_PEER=4
+export FI_MR_CACHE_MONITOR=userfaultfd
+export FI_CXI_DEFAULT_CQ_SIZE=131072
+export FI_CXI_DEFAULT_TX_SIZE=16384
+export FI_CXI_DISABLE_HOST_REGISTER=1
+export FI_CXI_RX_MATCH_MODE=software
+
 # Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
 #   map_cpu:0,72,144,216
 #   mask_cpu:0xffffffffffffffffff,0xffffffffffffffffff000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000

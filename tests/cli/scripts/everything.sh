@@ -39,7 +39,7 @@ conda activate torch
 ulimit -c 0
 
 # Each rank runs in this container.
-container=("$(command -v apptainer || command -v singularity)" exec --bind /scratch --bind '/my data:/data' image.sif)
+container=("$(command -v apptainer || command -v singularity)" exec --nv --bind /scratch --bind '/my data:/data' image.sif)
 
 exec /opt/ddl/bin/ddlrun -np 4 \
   -x LR=0.1 \

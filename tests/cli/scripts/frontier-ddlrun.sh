@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/bin/bash -l
 # Written by ddlrun VERSION for Frontier at OLCF, HPE Cray EX235A.
 
 #SBATCH --job-name=train
@@ -13,6 +13,24 @@
 #SBATCH --network=disable_rdzv_get
 
 set -o errexit
+
+module load rccl-net-plugin
+
+export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3
+export NCCL_CROSS_NIC=1
+export NCCL_NET_GDR_LEVEL=PHB
+export HSA_FORCE_FINE_GRAIN_PCIE=1
+export FI_MR_CACHE_MONITOR=kdreg2
+export FI_CXI_RDZV_PROTO=alt_read
+export FI_CXI_RDZV_EAGER_SIZE=0
+export FI_CXI_RDZV_THRESHOLD=0
+export FI_CXI_RDZV_GET_MIN=0
+export FI_CXI_DEFAULT_CQ_SIZE=131072
+export FI_CXI_DEFAULT_TX_SIZE=2048
+export FI_CXI_DISABLE_HOST_REGISTER=1
+if [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then export NCCL_NET=OFI; else export NCCL_NET=Socket; fi
+export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
+export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
 
 # Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
 #   map_cpu:1,9,17,25

@@ -7,11 +7,17 @@
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --gres=gpu:4
-#SBATCH --cpus-per-task=12
 #SBATCH --time=30:00
 #SBATCH --output=%x-%j.out
 
 set -o errexit
+
+export CUDA_VISIBLE_DEVICES=0,1,2,3
+export NCCL_SOCKET_IFNAME=ib0
+export NCCL_SOCKET_FAMILY=AF_INET
+export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3
+export NCCL_IB_TIMEOUT=18
+export GLOO_SOCKET_IFNAME=ib0
 
 # Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
 #   map_cpu:18,6,42,30

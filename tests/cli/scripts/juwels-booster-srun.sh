@@ -7,13 +7,18 @@
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --gres=gpu:4
-#SBATCH --cpus-per-task=12
 #SBATCH --time=30:00
 #SBATCH --output=%x-%j.out
 
 set -o errexit
 
-export OMP_NUM_THREADS=12
+export CUDA_VISIBLE_DEVICES=0,1,2,3
+export NCCL_SOCKET_IFNAME=ib0
+export NCCL_SOCKET_FAMILY=AF_INET
+export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3
+export NCCL_IB_TIMEOUT=18
+export GLOO_SOCKET_IFNAME=ib0
+export OMP_NUM_THREADS=6
 
 # Where local rank 0, 1, ... of each node run:
 #   map_cpu:18,6,42,30
@@ -24,6 +29,5 @@ export OMP_NUM_THREADS=12
 choose_gpu='gpus=(0 1 2 3); export CUDA_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
 
 exec srun \
-  --cpus-per-task=12 \
   --cpu-bind=mask_cpu:0xfc0000,0xfc0,0xfc0000000000,0xfc0000000 \
   bash -c "$choose_gpu" bash python train.py --epochs 3

@@ -7,7 +7,6 @@
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --gpus-per-node=8
-#SBATCH --cpus-per-task=7
 #SBATCH --time=30:00
 #SBATCH --output=%x-%j.out
 
@@ -27,7 +26,6 @@ export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
 
 exec srun \
   --mpi=cray_shasta \
-  --cpus-per-task=7 \
   --cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000 \
   --gpu-bind=map:0,1,2,3 --gres-flags=allow-task-sharing \
   python train.py --epochs 3

@@ -3,10 +3,12 @@
 
 #SBATCH --job-name=train
 #SBATCH --account=NN1234K
+#SBATCH --partition=accel
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --gpus-per-node=4
 #SBATCH --cpus-per-task=72
+#SBATCH --mem-per-gpu=100G
 #SBATCH --time=30:00
 #SBATCH --output=%x-%j.out
 

@@ -3,10 +3,12 @@
 
 #SBATCH --job-name=train
 #SBATCH --account=NN1234K
+#SBATCH --partition=accel
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --gpus-per-node=4
 #SBATCH --cpus-per-task=72
+#SBATCH --mem-per-gpu=100G
 #SBATCH --time=30:00
 #SBATCH --output=%x-%j.out
 
@@ -16,9 +18,10 @@ module load NCCL/2.26.6-GCCcore-14.2.0-CUDA-12.8.0
 
 export OMP_NUM_THREADS=72
 
-# Local rank 0, 1, ... sees these GPUs. All of the node stay in its cgroup, so that ranks reach each other's memory.
+# Local rank 0, 1, ... sees these GPUs of those that Slurm gives the job. All of them stay in its cgroup, so that ranks reach each other's memory.
 # shellcheck disable=SC2016 # each rank expands it
-choose_gpu='gpus=(0 1 2 3); export CUDA_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
+choose_gpu='IFS=, read -ra given <<< "$(printenv CUDA_VISIBLE_DEVICES || echo 0,1,2,3)"; own=(0 1 2 3); list=
+for gpu in ${own[SLURM_LOCALID]//,/ }; do list+=",${given[gpu]}"; done; export CUDA_VISIBLE_DEVICES="${list#,}"; exec "$@"'
 
 exec srun \
   --cpus-per-task=72 \

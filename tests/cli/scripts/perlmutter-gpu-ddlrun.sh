@@ -3,15 +3,19 @@
 
 #SBATCH --job-name=train
 #SBATCH --account=m1234_g
+#SBATCH --qos=regular
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --gpus-per-node=4
-#SBATCH --cpus-per-task=16
+#SBATCH --cpus-per-task=32
 #SBATCH --time=30:00
 #SBATCH --output=%x-%j.out
 #SBATCH --constraint=gpu
+#SBATCH --gpu-bind=none
 
 set -o errexit
+
+export MPICH_OFI_NIC_POLICY=GPU
 
 # Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
 #   map_cpu:48,32,16,0

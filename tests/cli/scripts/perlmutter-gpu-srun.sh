@@ -3,16 +3,19 @@
 
 #SBATCH --job-name=train
 #SBATCH --account=m1234_g
+#SBATCH --qos=regular
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
 #SBATCH --gpus-per-node=4
-#SBATCH --cpus-per-task=16
+#SBATCH --cpus-per-task=32
 #SBATCH --time=30:00
 #SBATCH --output=%x-%j.out
 #SBATCH --constraint=gpu
+#SBATCH --gpu-bind=none
 
 set -o errexit
 
+export MPICH_OFI_NIC_POLICY=GPU
 export OMP_NUM_THREADS=16
 
 # Where local rank 0, 1, ... of each node run:
@@ -24,6 +27,6 @@ export OMP_NUM_THREADS=16
 choose_gpu='gpus=(0 1 2 3); export CUDA_VISIBLE_DEVICES="${gpus[SLURM_LOCALID]}"; exec "$@"'
 
 exec srun \
-  --cpus-per-task=16 \
+  --cpus-per-task=32 \
   --cpu-bind=mask_cpu:0xffff000000000000,0xffff00000000,0xffff0000,0xffff \
   bash -c "$choose_gpu" bash python train.py --epochs 3

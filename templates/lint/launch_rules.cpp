@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/text.h"
+#include "templates/lint/rules.h"
+
+namespace ddl::templates {
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+bool is_any_of(Names names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// Those that srun sets for each task, and that in the batch script are those of its first task, or unset.
+constexpr std::array<std::string_view, 12> kTaskVariables = {
+    "SLURM_LOCALID", "SLURM_PROCID",      "SLURM_NODEID",         "SLURM_TASK_PID",
+    "PMI_RANK",      "PMIX_RANK",         "PMI_LOCAL_RANK",       "MPI_LOCALRANKID",
+    "PALS_RANKID",   "PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"};
+
+/// A script without directives that takes arguments is one that a job's script starts, perhaps for each task.
+bool is_jobs_own(const LintContext& context) {
+  constexpr std::array<std::string_view, 5> kArguments = {"$1", "${1", "$@", "${@", "$*"};
+  return !context.script().directive_lines.empty() ||
+         std::none_of(kArguments.begin(), kArguments.end(), [&](std::string_view one) {
+           return context.raw().find(one) != std::string_view::npos;
+         });
+}
+
+std::string early(const std::string& name) {
+  return "the script's own shell replaces $" + name + ", once and for all ranks: ";
+}
+
+void check_task_variables(LintContext& context) {
+  for (const ShellCommand& command : context.script().commands) {
+    const bool is_for_all = is_jobs_own(context) || !context.script().steps.empty();
+    if (!is_for_all) break;
+    for (const ShellExpansion& one : command.here_expansions) {
+      if (!is_any_of(kTaskVariables, one.name)) continue;
+      context.report("task-variable-expanded", one.line,
+                     early(one.name) + "write \\$" + one.name +
+                         ", or quote the word behind <<, so that each rank does it");
+      break;
+    }
+  }
+  for (const ScriptStep& step : context.script().steps) {
+    const auto found = std::find_if(step.expands.begin(), step.expands.end(),
+                                    [](const std::string& name) { return is_any_of(kTaskVariables, name); });
+    if (found == step.expands.end()) continue;
+    context.report("task-variable-expanded", step.line,
+                   early(*found) + "let each rank do it, as in srun bash -c '... $" + *found + " ...'");
+  }
+}
+
+/// Where ddlrun tells something about the node instead of starting ranks it may be a task.
+void check_ddlrun(LintContext& context) {
+  constexpr std::array<std::string_view, 7> kQuestions = {"--show-", "--check-", "--explain-", "--version",
+                                                          "--help",  "--list-",  "--lint"};
+  for (const ScriptStep& step : context.script().steps) {
+    std::size_t at = 0;
+    while (at < step.program.size() &&
+           (step.program[at] == "env" || step.program[at].find('=') != std::string::npos))
+      ++at;
+    if (at == step.program.size() || file_name_of(step.program[at]) != "ddlrun") continue;
+    const bool asks =
+        std::any_of(step.program.begin() + static_cast<std::ptrdiff_t>(at), step.program.end(),
+                    [&](const std::string& word) {
+                      return std::any_of(kQuestions.begin(), kQuestions.end(),
+                                         [&](std::string_view one) { return word.starts_with(one); });
+                    });
+    if (asks) continue;
+    context.report(
+        "srun-ddlrun", step.line,
+        "srun starts a ddlrun for each task, and each of them wants all ranks; write ddlrun without srun: it "
+        "finds the job's nodes by itself");
+  }
+}
+
+/// The job ends with its script, and steps end with the job.
+void check_background(LintContext& context) {
+  constexpr std::array<std::string_view, 22> kQuick = {
+      "echo", "printf", "date", "cd", "export", "unset", "rm", "mkdir", "true",  "touch", "ls",
+      ":",    "exit",   "done", "fi", "esac",   "}",     "cp", "mv",    "chmod", "cat",   "hostname"};
+  const ScriptText& script = context.script();
+  const ScriptStep* last = nullptr;
+  for (const ScriptStep& step : script.steps) {
+    if (script.commands[step.command].in_background) last = &step;
+  }
+  if (last == nullptr || !is_jobs_own(context)) return;
+  const bool only_quick =
+      std::all_of(script.commands.begin() + static_cast<std::ptrdiff_t>(last->command) + 1,
+                  script.commands.end(), [&](const ShellCommand& command) {
+                    return !command.in_background &&
+                           (command.words.empty() || is_any_of(kQuick, command.words.front().text));
+                  });
+  if (!only_quick) return;
+  context.report(
+      "background-without-wait", last->line,
+      "this srun runs in the background, and nothing waits for it: the script ends, and with it the job and "
+      "its steps; write wait as the last line");
+}
+
+bool starts_python(const ShellCommand& command) {
+  constexpr std::array<std::string_view, 9> kBefore = {"exec",        "time",      "nohup", "env", "command",
+                                                       "singularity", "apptainer", "nice",  "run"};
+  for (const ShellWord& word : command.words) {
+    const std::string_view name = file_name_of(word.text);
+    if (name.starts_with("python")) return true;
+    const bool goes_on = is_any_of(kBefore, name) || word.text.starts_with('-') ||
+                         word.text.find('=') != std::string::npos || name.ends_with(".sif");
+    if (!goes_on) return false;
+  }
+  return false;
+}
+
+/// Whether anything in it may start programs on other nodes: also a script, of which this one does not tell.
+bool may_launch(const ShellCommand& command) {
+  if (!command.words.empty()) {
+    const std::string& name = command.words.front().text;
+    const bool is_script = name.ends_with(".sh") || name.starts_with("./");
+    const bool starts_script =
+        (command.is_named("bash") || command.is_named("sh")) && command.words.size() > 1;
+    if (is_script || starts_script) return true;
+  }
+  constexpr std::array<std::string_view, 24> kLaunchers = {
+      "srun", "mpirun", "mpiexec",   "ibrun",    "ddlrun",   "torchrun", "horovod", "accelerate",
+      "ssh",  "pdsh",   "clush",     "prun",     "prterun",  "aprun",    "jsrun",   "launch",
+      "ray",  "dask",   "deepspeed", "scontrol", "parallel", "spark",    "sbatch",  "$"};
+  for (const ShellWord& word : command.words) {
+    const bool is_first = &word == &command.words.front();
+    const bool found = std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](std::string_view one) {
+      return one == "$" ? is_first && word.text.starts_with('$') : word.text.find(one) != std::string::npos;
+    });
+    if (found) return true;
+  }
+  return false;
+}
+
+void check_nodes(LintContext& context) {
+  const ScriptText& script = context.script();
+  const SlurmOption* option = context.directive("--nodes");
+  if (option == nullptr || script.is_heterogeneous || !script.steps.empty()) return;
+  const auto nodes = parse_integer(std::string_view(option->value).substr(0, option->value.find('-')));
+  if (!nodes || *nodes < 2) return;
+  const ShellCommand* python = nullptr;
+  for (const ShellCommand& command : script.commands) {
+    if (may_launch(command)) return;
+    if (python == nullptr && starts_python(command)) python = &command;
+  }
+  if (python == nullptr) return;
+  context.report(
+      "nodes-without-launcher", python->line,
+      "the job has " + option->value + " nodes" + on_line(option->line, python->line) +
+          ", and only the first of them runs this: Slurm starts the script there and nothing elsewhere; "
+          "write ddlrun or srun in front of it");
+}
+
+/// "USR1" of "B:USR1@60", "SIGUSR1" or "10"; "" where the ranks are meant.
+std::string_view shells_signal(std::string_view value) {
+  const std::size_t colon = value.find(':');
+  if (colon == std::string_view::npos || value.substr(0, colon).find('B') == std::string_view::npos)
+    return "";
+  value = value.substr(colon + 1);
+  value = value.substr(0, value.find('@'));
+  if (value.starts_with("SIG")) value.remove_prefix(3);
+  return value;
+}
+
+/// Whether it catches the signal, or may: what a variable names, or a handler of a number.
+bool may_trap(const ShellCommand& command, std::string_view signal) {
+  if (!command.is_named("trap")) return false;
+  return std::any_of(command.words.begin() + 1, command.words.end(), [&](const ShellWord& word) {
+    const std::string_view text = word.text;
+    return text == signal || (text.starts_with("SIG") && text.substr(3) == signal) ||
+           text.find('$') != std::string_view::npos || parse_integer(text);
+  });
+}
+
+void check_shells_signal(LintContext& context) {
+  const ScriptText& script = context.script();
+  const SlurmOption* option = context.directive("--signal");
+  const std::string_view signal = option != nullptr ? shells_signal(option->value) : "";
+  if (signal.empty()) return;
+  const auto any_command = [&](const auto& is_it) {
+    return std::any_of(script.commands.begin(), script.commands.end(), is_it);
+  };
+  if (any_command([](const ShellCommand& one) { return one.is_named("exec") && one.words.size() > 1; }))
+    return;
+  const bool is_number = parse_integer(signal).has_value();
+  const bool traps = any_command(
+      [&](const ShellCommand& one) { return is_number ? one.is_named("trap") : may_trap(one, signal); });
+  if (!traps) {
+    context.report("signal-to-shell", option->line,
+                   "with B: only the script's shell gets the signal, and dies of it, with the job; write "
+                   "exec in front of "
+                   "the program, or a trap for " +
+                       std::string(signal) + ", or leave B: away so that the ranks get it");
+    return;
+  }
+  const bool waits =
+      any_command([](const ShellCommand& one) { return one.in_background || one.is_named("wait"); });
+  if (waits || script.steps.empty()) return;
+  context.report(
+      "signal-to-shell", option->line,
+      "bash runs its trap only when the srun in the foreground has ended, and with B: no other process gets "
+      "the signal; write srun ... & and wait, or leave B: away");
+}
+
+}  // namespace
+
+void check_launches(LintContext& context) {
+  check_task_variables(context);
+  check_ddlrun(context);
+  check_background(context);
+  check_nodes(context);
+  check_shells_signal(context);
+}
+
+}  // namespace ddl::templates

@@ -1,0 +1,29 @@
+#!/bin/bash
+# Written by ddlrun VERSION for LUMI-G at CSC, HPE Cray EX235A.
+
+#SBATCH --job-name=train
+#SBATCH --account=project_465
+#SBATCH --partition=small-g
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=4
+#SBATCH --gpus-per-node=4
+#SBATCH --cpus-per-task=7
+#SBATCH --time=30:00
+#SBATCH --output=%x-%j.out
+
+set -o errexit
+
+export MPICH_GPU_SUPPORT_ENABLED=1
+export MPICH_OFI_NIC_POLICY=GPU
+export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3
+export NCCL_NET_GDR_LEVEL=3
+export OMP_NUM_THREADS=7
+export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
+export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
+
+exec srun \
+  --mpi=cray_shasta \
+  --cpus-per-task=7 \
+  --cpu-bind=cores \
+  --gpu-bind=map:0,1,2,3 --gres-flags=allow-task-sharing \
+  python train.py
