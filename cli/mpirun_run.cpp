@@ -14,6 +14,7 @@
 #include "launcher/agent/node_probe.h"
 #include "launcher/mpi/mpi_rank.h"
 #include "launcher/mpi/mpirun_line.h"
+#include "launcher/plan/slurm_environment.h"
 #include "launcher/run_job.h"
 
 namespace ddl::cli {
@@ -27,7 +28,7 @@ namespace env = contract::env;
 launcher::Environment exported(const Request& request, const launcher::Environment& environment) {
   launcher::Environment variables;
   for (const auto& [name, value] : environment) {
-    if (!launcher::is_denied(name)) variables[name] = value;
+    if (!launcher::is_denied(name) && !launcher::is_of_slurm_task(name)) variables[name] = value;
   }
   for (const launcher::EnvironmentExport& one : request.job.exports) {
     if (one.value) variables[one.name] = *one.value;
@@ -57,6 +58,10 @@ launcher::JobSpec engine_spec(const Request& request, Words command, const launc
   spec.network_interfaces.clear();
   if (spec.stdin_target == launcher::StdinTarget::kAll) spec.stdin_target = launcher::StdinTarget::kRank0;
   for (const auto& [name, value] : more) spec.exports.push_back({name, value});
+  // From these mpirun learns its nodes, and how many ranks each takes; its ranks' own ddlruns keep them from the ranks.
+  for (const auto& [name, value] : environment) {
+    if (launcher::is_of_slurm_task(name)) spec.exports.push_back({name, value});
+  }
   const auto tmpdir = environment.find("TMPDIR");
   spec.exports.push_back({env::kMpiTmpdir, tmpdir != environment.end() ? tmpdir->second : ""});
   return spec;

@@ -269,9 +269,14 @@ TEST_CASE("mpirun as the engine asks Slurm for its nodes", "[slurm]") {
     const std::string out =
         said_by({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]",
                  e2e::ddlrun({}).argv.front(), "--mpi", "--mpirun", mpirun, "sh", "-c",
-                 "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR"});
+                 "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR; "
+                 "echo \"task <$SLURM_PROCID$SLURM_LOCALID$SLURM_NTASKS$SLURM_STEP_NUM_TASKS>\""});
     for (const std::string rank : {"0", "1", "2", "3"})
       CHECK_THAT(out, Contains(rank + " of 4 on node" + (rank < "2" ? "1" : "2") + " by node1\n"));
+    // Each daemon of mpirun's is a task of a step, and its ranks would take that task's numbers for their own.
+    const std::vector<std::string> lines = lines_of(out);
+    CHECK(std::count_if(lines.begin(), lines.end(),
+                        [](const std::string& line) { return line.ends_with("task <>"); }) == 4);
   }
 }
 
