@@ -180,9 +180,11 @@ TEST_CASE("a batch script's ranks are a step of their own, on its own node, too"
 
 TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "[slurm]") {
   const Words two_nodes = {"-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
-  HostJob job({"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "-x", "A=b c", "sh", "-c",
-               "echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; [ $SLURM_PROCID != 3 ] || exit 7"},
-              in_salloc(two_nodes));
+  // A core for each rank, also on a machine with one.
+  HostJob job(
+      {"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "--oversubscribe", "-x", "A=b c", "sh",
+       "-c", "echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; [ $SLURM_PROCID != 3 ] || exit 7"},
+      in_salloc(two_nodes));
   CHECK(job.wait() == 7);
   INFO(job.err());
   const auto lines = lines_of(job.out());
@@ -193,7 +195,7 @@ TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "
   HostJob dry({"--launcher", "srun", "--dry-run", "--probe", "./train", "a b"}, in_salloc(two_nodes));
   CHECK(dry.wait() == 0);
   CHECK_THAT(dry.out(), Catch::StartsWith("srun --mpi=pmix --nodes=2 --nodelist=node1,node2 --ntasks=4 ") &&
-                            Contains(" --cpu-bind=") && Contains(" ./train 'a b'\n"));
+                            Contains(" --cpus-per-task=1 ") && Contains(" ./train 'a b'\n"));
 
   HostJob uneven({"--launcher", "srun", "hostname"}, in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"}));
   CHECK(uneven.wait() == contract::kUsageError);
