@@ -57,11 +57,11 @@ launcher::JobSpec engine_spec(const Request& request, Words command, const launc
   spec.tag_output = spec.timestamp_output = false;  // mpirun has done that
   spec.network_interfaces.clear();
   if (spec.stdin_target == launcher::StdinTarget::kAll) spec.stdin_target = launcher::StdinTarget::kRank0;
-  for (const auto& [name, value] : more) spec.exports.push_back({name, value});
   // From these mpirun learns its nodes, and how many ranks each takes; its ranks' own ddlruns keep them from the ranks.
   for (const auto& [name, value] : environment) {
     if (launcher::is_of_slurm_task(name)) spec.exports.push_back({name, value});
   }
+  for (const auto& [name, value] : more) spec.exports.push_back({name, value});
   const auto tmpdir = environment.find("TMPDIR");
   spec.exports.push_back({env::kMpiTmpdir, tmpdir != environment.end() ? tmpdir->second : ""});
   return spec;
@@ -103,8 +103,9 @@ int run_by_mpirun(const Request& request, const launcher::Environment& environme
       request.allocation.nodes.size() > 1 ? request.allocation.nodes.front().name : std::string();
   Words command = {own_path(), contract::kMpiEngineOption, master, to_forget(environment)};
   command.insert(command.end(), words->begin(), words->end());
-  const auto spec = engine_spec(request, std::move(command), environment,
-                                launcher::mpirun_environment(request.job, site->flavor));
+  const auto spec =
+      engine_spec(request, std::move(command), environment,
+                  launcher::mpirun_environment(request.job, site->flavor, request.allocation, environment));
   launcher::Notices notices;
   notices.note = [&](const std::string& sentence) {
     if (!request.job.quiet) console.note(sentence);

@@ -16,10 +16,16 @@ class LineMaker {
  public:
   LineMaker(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
             const Environment& head_environment)
-      : spec_(spec), job_(job), plan_(plan), line_{{"srun"}, srun_environment(head_environment)} {}
+      : spec_(spec),
+        job_(job),
+        plan_(plan),
+        is_in_step_(head_environment.contains("SLURM_STEP_ID")),
+        line_{{"srun"}, srun_environment(head_environment)} {}
 
   Result<SrunLine> make(const std::string& mpi_type) {
     if (!mpi_type.empty()) add("--mpi=" + mpi_type);
+    // The shell of srun --pty holds CPUs of the job as well, and srun would wait for its end.
+    if (is_in_step_) add("--overlap");
     DDL_TRY(size());
     DDL_TRY(binding());
     input_and_output();
@@ -169,6 +175,7 @@ class LineMaker {
   const JobSpec& spec_;
   const SlurmJob& job_;
   const DryPlan& plan_;
+  const bool is_in_step_;
   SrunLine line_;
 };
 

@@ -218,6 +218,11 @@ TEST_CASE("in a step on one node of a job, the whole job is meant", "[slurm]") {
   CHECK(job.wait() == 0);
   INFO(job.err());
   CHECK(lines_of(job.out()) == Words{"node1", "node1", "node2"});
+  // srun would wait for the end of the step that it is typed in.
+  HostJob by_srun({"--launcher", "srun", "--no-tag-output", "-np", "2", "hostname"}, settings);
+  CHECK(by_srun.wait() == 0);
+  INFO(by_srun.err());
+  CHECK(lines_of(by_srun.out()) == Words{"node1", "node1"});
 }
 
 TEST_CASE("ranks that ssh starts in a job find nothing of the job's tasks", "[slurm]") {

@@ -103,6 +103,14 @@ TEST_CASE("srun is asked for no CPUs that the job does not hold, where nothing k
   CHECK_THAT(crowded.text(), Contains("--overcommit") && !Contains("--cpus-per-task"));
 }
 
+TEST_CASE("in the shell of a step, srun does not wait for that step's end") {
+  const SrunCase one;
+  const auto in_step = one.line({{"SLURM_STEP_ID", "0"}});
+  REQUIRE(in_step);
+  CHECK_THAT(ddl::join(in_step->words, " "), Contains(" --overlap "));
+  CHECK_THAT(one.text(), !Contains("--overlap"));
+}
+
 TEST_CASE("what one srun cannot do is refused") {
   SrunCase uneven;
   uneven.spec.num_proc = 3;
