@@ -291,15 +291,26 @@ class JobReader {
     const bool may_be_slurms =
         (job().launcher == launcher::LauncherChoice::kAuto && job().launch_agent.empty()) ||
         job().launcher == launcher::LauncherChoice::kMpirun;
+    if (job().launcher != launcher::LauncherChoice::kLocal) {
+      const Status alone = launcher::check_single_task(context_.environment);
+      if (!alone && request_.action == Action::kCheckBuild)
+        return std::nullopt;  // each task asks its own node
+      if (!alone) {
+        refuse_once(alone.error().message(), "for ranks of its own beside every task: --launcher local");
+        return std::nullopt;
+      }
+    }
     if (!by_srun && !may_be_slurms) return std::nullopt;
     const auto slurm = launcher::slurm_job(context_.environment);
     if (slurm && by_srun && !*slurm)
       refuse_once("--launcher srun starts ranks in a Slurm job, and this is none",
                   "take one with salloc first, or write a job script with --slurm");
     if (slurm) return *slurm;
-    refuse_once(slurm.error().message(), "to take no notice of Slurm: --launcher local or ssh");
+    refuse_once(slurm.error().message(),
+                "to take no notice of Slurm: --launcher local for ranks on this machine, or --launcher ssh");
     return std::nullopt;
   }
+
   void settle_rank_count(const std::vector<std::string>& command) {
     if (values_.refusal() || has(OptionId::kNumProc)) return;
     const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {

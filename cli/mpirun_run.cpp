@@ -14,6 +14,7 @@
 #include "launcher/agent/node_probe.h"
 #include "launcher/mpi/mpi_rank.h"
 #include "launcher/mpi/mpirun_line.h"
+#include "launcher/plan/slurm_environment.h"
 #include "launcher/run_job.h"
 
 namespace ddl::cli {
@@ -27,7 +28,7 @@ namespace env = contract::env;
 launcher::Environment exported(const Request& request, const launcher::Environment& environment) {
   launcher::Environment variables;
   for (const auto& [name, value] : environment) {
-    if (!launcher::is_denied(name)) variables[name] = value;
+    if (!launcher::is_denied(name) && !launcher::is_of_slurm_task(name)) variables[name] = value;
   }
   for (const launcher::EnvironmentExport& one : request.job.exports) {
     if (one.value) variables[one.name] = *one.value;
@@ -56,6 +57,10 @@ launcher::JobSpec engine_spec(const Request& request, Words command, const launc
   spec.tag_output = spec.timestamp_output = false;  // mpirun has done that
   spec.network_interfaces.clear();
   if (spec.stdin_target == launcher::StdinTarget::kAll) spec.stdin_target = launcher::StdinTarget::kRank0;
+  // From these mpirun learns its nodes, and how many ranks each takes; its ranks' own ddlruns keep them from the ranks.
+  for (const auto& [name, value] : environment) {
+    if (launcher::is_of_slurm_task(name)) spec.exports.push_back({name, value});
+  }
   for (const auto& [name, value] : more) spec.exports.push_back({name, value});
   const auto tmpdir = environment.find("TMPDIR");
   spec.exports.push_back({env::kMpiTmpdir, tmpdir != environment.end() ? tmpdir->second : ""});
@@ -99,8 +104,9 @@ int run_by_mpirun(const Request& request, const launcher::Environment& environme
       request.allocation.nodes.size() > 1 ? request.allocation.nodes.front().name : std::string();
   Words command = {own_path(), contract::kMpiEngineOption, master, to_forget(environment)};
   command.insert(command.end(), words->begin(), words->end());
-  const auto spec = engine_spec(request, std::move(command), environment,
-                                launcher::mpirun_environment(request.job, site->flavor));
+  const auto spec =
+      engine_spec(request, std::move(command), environment,
+                  launcher::mpirun_environment(request.job, site->flavor, request.allocation, environment));
   launcher::Notices notices;
   notices.note = [&](const std::string& sentence) {
     if (!request.job.quiet) console.note(sentence);

@@ -51,6 +51,7 @@ int run_by_srun(const Request& request, const launcher::Environment& environment
       launcher::make_srun_line(request.job, *request.allocation.slurm, *plan, environment, *type);
   if (!line)
     return console.refuse({line.error().message(), "without --launcher srun each node has its own plan"});
+  if (!line->note.empty() && !request.job.quiet) console.note(line->note);
   if (is_dry) {
     if (!plan->asked_all && !request.job.quiet)
       console.note("the nodes were not asked, so nothing is bound here; --probe asks them");

@@ -9,7 +9,7 @@
 
 namespace ddl::cli {
 
-/// One sentence each: where ddlrun finds itself (Slurm), and what of the command line has no effect. Pure.
+/// One sentence each: what of the command line has no effect. Pure.
 std::vector<std::string> start_notes(const launcher::JobSpec& job, const launcher::Environment& environment);
 
 }  // namespace ddl::cli

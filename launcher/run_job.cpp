@@ -8,9 +8,11 @@
 #include <csignal>
 #include <map>
 #include <random>
+#include <set>
 #include <span>
 
 #include "base/text.h"
+#include "contract/environment.h"
 #include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/check/check_hosts.h"
@@ -144,6 +146,11 @@ class JobRun : private SupervisorActions {
     if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) {
       for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
     }
+    for (NodeLaunch& node : plan.nodes) {
+      node.slurm_job = slurm_job_of_ranks();
+      node.head_host = hostname();
+      node.head_pid = ::getpid();
+    }
     began_ = Clock::now();
     if (plan.nodes.size() > 1) {
       if (auto status = send_job_key(); !status) return give_up(status.error());
@@ -158,6 +165,13 @@ class JobRun : private SupervisorActions {
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
           [this] { supervisor_->on_timeout(); });
     }
+  }
+
+  /// The job whose CPUs the ranks take, however their agents are started; "" if none. Of a ddlrun that is a rank's own the CPUs are
+  /// that rank's, which another ddlrun has given it.
+  std::string slurm_job_of_ranks() const {
+    if (head_environment_.contains(contract::env::kRank)) return "";
+    return allocation_.slurm ? allocation_.slurm->id : value_of(head_environment_, "SLURM_JOB_ID");
   }
 
   Status open_output(const NodeLaunch& node) {
@@ -269,6 +283,14 @@ class JobRun : private SupervisorActions {
     }
     if (const std::string difference = binding_report_.difference(m); !difference.empty())
       note("warning: " + difference);
+  }
+  void on(std::size_t place, message::NodeShared& m) {
+    if (!output_ || !sharing_.insert({m.host, m.pid}).second) return;
+    note("warning: another ddlrun (process " + std::to_string(m.pid) + " on " + m.host + ", seen on " +
+         allocation_.nodes[place].name + ") runs in Slurm job " + slurm_job_of_ranks() +
+         " at the same time, and both take the same CPUs and GPUs; start one after the other, "
+         "or give each its nodes with -H, or its part of a node: srun --exact -N 1 -n 1 -c CPUS --gpus GPUS "
+         "ddlrun --launcher local ...");
   }
   void on(std::size_t place, message::RankProgress& m) {
     if (!is_rank_at(place, m.rank)) return;
@@ -406,8 +428,9 @@ class JobRun : private SupervisorActions {
   std::optional<PmiBarriers> pmi_barriers_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
-  StdinTakers stdin_takers_;                 ///< by place in the fleet
-  std::map<int, EventLoop::Timer> stopped_;  ///< ranks that somebody has stopped
+  StdinTakers stdin_takers_;                                ///< by place in the fleet
+  std::map<int, EventLoop::Timer> stopped_;                 ///< ranks that somebody has stopped
+  std::set<std::pair<std::string, std::int64_t>> sharing_;  ///< other ddlruns that were told of
   BindingReport binding_report_;
   StartTimes times_;
   EventLoop::Timer timeout_timer_;

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_fds.h"
+#include "launcher/agent/job_presence.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/agent/rank_child.h"
 #include "launcher/agent/rank_end.h"
@@ -137,6 +138,7 @@ class Agent {
   void on(const message::Launch& message) {
     if (!pmix_) return;  // said already
     node_ = message.node;
+    announce();
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return say(message::AgentFailed{status.error().message(), false});
@@ -145,6 +147,15 @@ class Agent {
         return give_up(status.error(), launch.rank);
       }
     }
+  }
+
+  /// Without it nobody is warned, and all else is as it would be.
+  void announce() {
+    if (node_.slurm_job.empty()) return;
+    auto presence = JobPresence::announce(loop_, node_.slurm_job, {node_.head_host, node_.head_pid});
+    if (!presence) return;
+    presence_.emplace(std::move(*presence));
+    for (const JobHead& other : presence_->others()) say(message::NodeShared{other.host, other.pid});
   }
 
   void give_up(Error error, int rank) {
@@ -377,6 +388,7 @@ class Agent {
   StoppedWatch spawner_watch_;
   EventLoop::Timer spawner_look_;
   NodeLaunch node_;
+  std::optional<JobPresence> presence_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   EndingSoFar ending_;

@@ -49,8 +49,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,
-                                   strict_binding, reports_bindings, split_lines, flush_idle_lines,
-                                   output_window)
+                                   strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
+                                   head_host, head_pid, output_window)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, run_seconds, start_error, kill_explanation,
                                    stderr_tail)
@@ -87,6 +87,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputCredit, rank, stream, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Facts, facts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStarted, rank, pid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankBound, rank, binding, cpu_error, memory_error)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeShared, host, pid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnded, outcome)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AbortRequested, rank, exit_code, text)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentFailed, text, lost)

@@ -119,6 +119,12 @@ struct RankBound {
   int memory_error = 0;  ///< the same of memory
   bool operator==(const RankBound&) const = default;
 };
+/// Another ddlrun, this process on this host, has ranks of the same Slurm job on the node, on CPUs that ours may have as well.
+struct NodeShared {
+  std::string host;
+  std::int64_t pid = 0;
+  bool operator==(const NodeShared&) const = default;
+};
 /// How far a rank has come: for --verbose.
 struct RankProgress {
   enum class Step { kInitialised, kFirstCollective };
@@ -343,12 +349,13 @@ struct ChildStopped {
   bool operator==(const ChildStopped&) const = default;
 };
 
-using Any = std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
-                         RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished,
-                         OutputChunk, Spawn, SignalChildren, AskToEnd, KillAll, ReportGone, ChildStarted,
-                         ChildFailed, ChildEnded, Leftovers, AllGone, Heartbeat, Pausing, RankStopped,
-                         ChildStopped, PmixFence, PmixFenceDone, PmixModex, PmixModexData, PmixPublish,
-                         PmixLookup, PmixUnpublish, PmixNames, PmixEvent, JobKey, StartAgents, Gathering,
-                         Join, PmiBarrier, PmiBarrierDone, Routed, AgentDown, RankProgress, RankBound>;
+using Any =
+    std::variant<Launch, Signal, End, StdinData, StdinEof, OutputCredit, Finish, Facts, RankStarted,
+                 RankEnded, AbortRequested, AgentFailed, StdinCredit, StdinClosed, Finished, OutputChunk,
+                 Spawn, SignalChildren, AskToEnd, KillAll, ReportGone, ChildStarted, ChildFailed, ChildEnded,
+                 Leftovers, AllGone, Heartbeat, Pausing, RankStopped, ChildStopped, PmixFence, PmixFenceDone,
+                 PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixNames, PmixEvent,
+                 JobKey, StartAgents, Gathering, Join, PmiBarrier, PmiBarrierDone, Routed, AgentDown,
+                 RankProgress, RankBound, NodeShared>;
 
 }  // namespace ddl::launcher::message

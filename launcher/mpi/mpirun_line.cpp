@@ -223,10 +223,20 @@ Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocat
   return Line(spec, allocation, wishes, site, environment).make(rank_words);
 }
 
-Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor) {
+Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
+                               const Environment& own) {
+  Environment environment;
   const Words ssh = ssh_words(spec);
-  if (flavor != MpiFlavor::kHydra || ssh.empty()) return {};
-  return {{"HYDRA_LAUNCHER_EXTRA_ARGS", join(ssh, " ")}};
+  if (flavor == MpiFlavor::kHydra && !ssh.empty()) environment["HYDRA_LAUNCHER_EXTRA_ARGS"] = join(ssh, " ");
+  if (!allocation.slurm || !own.contains("SLURM_STEP_ID")) return environment;
+  Words tasks;
+  for (const SlurmNode& node : allocation.slurm->nodes)
+    tasks.push_back(
+        std::to_string(allocation.slurm->num_tasks ? node.tasks : std::max(node.tasks, node.cpus)));
+  environment["SLURM_TASKS_PER_NODE"] = join(tasks, ",");
+  environment["SLURM_NNODES"] = std::to_string(tasks.size());
+  environment["SLURM_OVERLAP"] = "1";
+  return environment;
 }
 
 }  // namespace ddl::launcher

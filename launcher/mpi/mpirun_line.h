@@ -36,7 +36,10 @@ Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocat
                                               const Environment& environment,
                                               const std::vector<std::string>& rank_words);
 
-/// What mpirun itself is to find in its environment beside ranks' variables: how ssh is to be called, for hydra.
-Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor);
+/// What mpirun itself is to find in its environment beside ranks' variables: how ssh is to be called, for hydra; in a step of a Slurm
+/// job, such as the shell of srun --pty, what the whole job has, and that its daemons are not to wait for the end of that step. own: this
+/// process's. Pure.
+Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
+                               const Environment& own);
 
 }  // namespace ddl::launcher

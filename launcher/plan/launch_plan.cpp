@@ -37,9 +37,7 @@ void bind_rank(RankLaunch& launch, const affinity::BindingPlan& plan, const Envi
 
 /// What ranks would find in a step of srun's, instead of what is said about the step that ddlrun runs in.
 void tell_of_slurm(NodeLaunch& common, const Placement& placement) {
-  std::erase_if(common.common_environment, [](const auto& one) { return is_denied_in_slurm(one.first); });
   for (auto& [name, value] : slurm_job_environment(placement)) common.common_environment[name] = value;
-  for (std::string& name : slurm_node_variables()) common.login_variables.push_back(std::move(name));
 }
 
 /// Slurm sets a variable for every vendor. Where ranks are given GPUs by one, another would hide some of them again.

@@ -1,6 +1,7 @@
 // Everything that the agents are told: what to start, where, and how. What --dry-run prints.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct NodeLaunch {
   bool reports_bindings = false;  ///< message::RankBound of every rank
   bool split_lines = true;        ///< false: output is passed on in raw pieces as it comes
   bool flush_idle_lines = false;  ///< a person is watching: show unfinished lines (prompts) after a moment
+  std::string slurm_job;          ///< that ranks are started in, whose CPUs they share; "": none
+  std::string head_host;          ///< where the ddlrun runs that starts them
+  std::int64_t head_pid = 0;      ///< and its process there
   int output_window = 0;          ///< bytes of one rank's stream that may be under way to the head
   bool operator==(const NodeLaunch&) const = default;
 };

@@ -51,9 +51,7 @@ Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const
                               int local_ranks) {
   NodeBinding binding;
   if (spec.binding.bind_to == affinity::BindTo::kNone) return binding;
-  // The default does what it can. Whatever else was asked for must be done.
-  const bool must = spec.strict_bind ||
-                    spec.binding != affinity::BindingPolicy{.oversubscribe = spec.binding.oversubscribe};
+  const bool must = is_binding_asked_for(spec);
   if (topology.cores.empty()) {
     binding.unbound_because = "its topology is not known: " + facts.topology_failure;
     if (must) return fail(ErrorCode::kUnavailable, binding.unbound_because);
@@ -93,6 +91,11 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
     bindings.push_back(*std::move(binding));
   }
   return bindings;
+}
+
+bool is_binding_asked_for(const JobSpec& spec) {
+  return spec.strict_bind ||
+         spec.binding != affinity::BindingPolicy{.oversubscribe = spec.binding.oversubscribe};
 }
 
 std::vector<std::string> visible_device_variables() {

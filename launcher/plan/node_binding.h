@@ -18,6 +18,9 @@ struct NodeBinding {
   std::string unbound_because;  ///< "" if it is bound, or was not to be
 };
 
+/// Whether the user has said anything about binding: then it is done or refused. The default does what it can.
+bool is_binding_asked_for(const JobSpec& spec);
+
 /// Every variable that leaves a program only some of its node's GPUs, of all vendors.
 std::vector<std::string> visible_device_variables();
 

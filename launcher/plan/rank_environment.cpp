@@ -4,6 +4,7 @@
 #include <array>
 
 #include "contract/environment.h"
+#include "launcher/plan/slurm_environment.h"
 
 namespace ddl::launcher {
 namespace env = contract::env;
@@ -43,7 +44,7 @@ bool is_denied(std::string_view name) {
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports) {
   Environment environment;
   for (const auto& [name, value] : head) {
-    if (!is_denied(name)) environment.emplace(name, value);
+    if (!is_denied(name) && !is_of_slurm_task(name)) environment.emplace(name, value);
   }
   // Open MPI 4.1 takes a valid PMIx environment for a foreign one and runs N singletons unless it is told that it was
   // started by a daemon and is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID does the same.
@@ -71,6 +72,7 @@ std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& e
                                     "SSH_AGENT_PID", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
                                     "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_SESSION_ID",
                                     "XDG_SEAT", "XDG_VTNR"};
+  for (std::string& name : slurm_node_variables()) names.push_back(std::move(name));
   std::erase_if(names, [&](const std::string& name) {
     return std::any_of(exports.begin(), exports.end(), [&](const auto& one) { return one.name == name; });
   });

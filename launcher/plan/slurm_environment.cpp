@@ -26,15 +26,18 @@ Environment slurm_job_environment(const Placement& placement) {
   const std::string size = std::to_string(placement.ranks.size());
   const std::string nodes = std::to_string(names.size());
   const std::string list = join(names, ","), per_node = list_of(tasks);
-  return {{"SLURM_NTASKS", size},
-          {"SLURM_NPROCS", size},
-          {"SLURM_NNODES", nodes},
-          {"SLURM_NODELIST", list},
-          {"SLURM_TASKS_PER_NODE", per_node},
-          {"SLURM_STEP_NUM_TASKS", size},
-          {"SLURM_STEP_NUM_NODES", nodes},
-          {"SLURM_STEP_NODELIST", list},
-          {"SLURM_STEP_TASKS_PER_NODE", per_node}};
+  Environment environment = {{"SLURM_NTASKS", size},
+                             {"SLURM_NPROCS", size},
+                             {"SLURM_NNODES", nodes},
+                             {"SLURM_NODELIST", list},
+                             {"SLURM_TASKS_PER_NODE", per_node},
+                             {"SLURM_STEP_NUM_TASKS", size},
+                             {"SLURM_STEP_NUM_NODES", nodes},
+                             {"SLURM_STEP_NODELIST", list},
+                             {"SLURM_STEP_TASKS_PER_NODE", per_node}};
+  const bool is_even = std::all_of(tasks.begin(), tasks.end(), [&](int one) { return one == tasks.front(); });
+  if (is_even) environment["SLURM_NTASKS_PER_NODE"] = std::to_string(tasks.front());
+  return environment;
 }
 
 Environment slurm_rank_environment(const Placement& placement, const RankPlacement& rank) {
@@ -58,10 +61,12 @@ std::vector<std::string> slurm_node_variables() {
           "SLURM_TOPOLOGY_ADDR_PATTERN"};
 }
 
-bool is_denied_in_slurm(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kPrefixes = {
-      "SLURM_CPU_BIND", "SLURM_MEM_BIND", "SLURM_GPU_BIND",    "SLURM_PMI",
-      "SLURM_MPI_TYPE", "SLURM_TASK_PID", "SLURM_DISTRIBUTION"};
+bool is_of_slurm_task(std::string_view name) {
+  constexpr std::array<std::string_view, 16> kPrefixes = {
+      "SLURM_PROCID",         "SLURM_LOCALID",      "SLURM_NODEID",   "SLURM_GTIDS",
+      "SLURM_NTASKS",         "SLURM_NPROCS",       "SLURM_STEP",     "SLURM_TASK_PID",
+      "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION", "SLURM_CPU_BIND", "SLURM_MEM_BIND",
+      "SLURM_GPU_BIND",       "SLURM_PMI",          "SLURM_MPI_TYPE", "SLURM_PTY_"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](auto prefix) { return name.starts_with(prefix); });
 }

@@ -19,8 +19,8 @@ Environment slurm_rank_environment(const Placement& placement, const RankPlaceme
 /// What each node's own step tells of itself: ranks get that of their node, not that of where ddlrun was typed.
 std::vector<std::string> slurm_node_variables();
 
-/// True for what salloc, sbatch or an outer srun has said about another process than a rank: its place, its binding, and how
-/// to reach its PMI.
-bool is_denied_in_slurm(std::string_view name);
+/// True for what salloc, sbatch, srun or an mpirun's daemon has said about another process than a rank: which task it is of how many,
+/// its binding, and how to reach its PMI. A rank that finds itself in it takes it for its own.
+bool is_of_slurm_task(std::string_view name);
 
 }  // namespace ddl::launcher

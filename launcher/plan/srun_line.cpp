@@ -1,6 +1,7 @@
 #include "launcher/plan/srun_line.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "affinity/output/binding_text.h"
@@ -15,10 +16,16 @@ class LineMaker {
  public:
   LineMaker(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
             const Environment& head_environment)
-      : spec_(spec), job_(job), plan_(plan), line_{{"srun"}, srun_environment(head_environment)} {}
+      : spec_(spec),
+        job_(job),
+        plan_(plan),
+        is_in_step_(head_environment.contains("SLURM_STEP_ID")),
+        line_{{"srun"}, srun_environment(head_environment)} {}
 
   Result<SrunLine> make(const std::string& mpi_type) {
     if (!mpi_type.empty()) add("--mpi=" + mpi_type);
+    // The shell of srun --pty holds CPUs of the job as well, and srun would wait for its end.
+    if (is_in_step_) add("--overlap");
     DDL_TRY(size());
     DDL_TRY(binding());
     input_and_output();
@@ -38,7 +45,7 @@ class LineMaker {
     const std::size_t per_node = nodes().front().ranks.size();
     std::vector<std::string> names;
     for (const NodeLaunch& node : nodes()) {
-      names.push_back(node.node_names[static_cast<std::size_t>(node.node_index)]);
+      names.push_back(name_of(node));
       if (node.ranks.size() != per_node)
         return refuse("srun places as many ranks on each node, and " + names.back() + " would have " +
                       counted(static_cast<std::int64_t>(node.ranks.size()), "rank") + " and " +
@@ -58,19 +65,75 @@ class LineMaker {
     return {};
   }
 
+  std::string name_of(const NodeLaunch& node) const {
+    return node.node_names[static_cast<std::size_t>(node.node_index)];
+  }
+
+  /// CPUs of the job on this node; 0: unknown.
+  int held_on(const std::string& name) const {
+    const auto node = std::find_if(job_.nodes.begin(), job_.nodes.end(),
+                                   [&](const SlurmNode& one) { return one.name == name; });
+    return node == job_.nodes.end() ? 0 : node->cpus;
+  }
+
+  /// What srun can give each rank without more CPUs than the job has; 0: unknown.
+  int held_by_rank() const {
+    int least = 0;
+    for (const NodeLaunch& node : nodes()) {
+      const int each = held_on(name_of(node)) / static_cast<int>(node.ranks.size());
+      if (each == 0) return 0;
+      least = least == 0 ? each : std::min(least, each);
+    }
+    return least;
+  }
+
+  struct Excess {
+    std::string node;
+    int ranks = 0;
+    int planned = 0;
+    int held = 0;
+  };
+  /// Where Slurm keeps jobs to their CPUs, an agent sees no others. Where it does not, all of the node's are planned with, and which
+  /// of them are the job's nobody tells.
+  std::optional<Excess> excess() const {
+    for (std::size_t i = 0; i < nodes().size(); ++i) {
+      affinity::CpuSet cpus;
+      for (const affinity::RankBinding& rank : plan_.bindings[i].plan.ranks) cpus |= rank.cpus;
+      const std::string name = name_of(nodes()[i]);
+      const int held = held_on(name);
+      if (held > 0 && cpus.count() > held)
+        return Excess{name, static_cast<int>(nodes()[i].ranks.size()), cpus.count(), held};
+    }
+    return std::nullopt;
+  }
+
   Status binding() {
+    const auto too_many = excess();
+    if (too_many) {
+      const std::string ours = too_many->node + ": " + counted(too_many->ranks, "rank") +
+                               " would be bound to " + counted(too_many->planned, "CPU") +
+                               ", and of these the job holds " + std::to_string(too_many->held) +
+                               ", which Slurm does not name";
+      if (is_binding_asked_for(spec_))
+        return refuse(ours +
+                      ": leave binding to srun (without --bind-to and its kin), give each rank fewer with "
+                      "--cores-per-rank, or take whole nodes (--exclusive)");
+      line_.note = ours + "; srun binds them instead; --exclusive takes whole nodes";
+    }
     std::set<std::string> masks;
     std::set<int> cpus;
     for (const NodeBinding& node : plan_.bindings) {
-      masks.insert(node.plan.ranks.empty() ? "" : affinity::as_mask_cpu(node.plan));
+      masks.insert(node.plan.ranks.empty() || too_many ? "" : affinity::as_mask_cpu(node.plan));
       for (const affinity::RankBinding& rank : node.plan.ranks) cpus.insert(rank.cpus.count());
     }
     if (masks.size() > 1)
       return refuse(
           "srun binds the ranks of all nodes alike, and these nodes differ: let ddlrun start them, or add "
           "--bind-to none");
-    if (cpus.size() == 1) add("--cpus-per-task=" + std::to_string(*cpus.begin()));
-    add("--cpu-bind=" + (masks.begin()->empty() ? "none" : *masks.begin()));
+    // Of salloc's own --cpus-per-task srun takes no notice since Slurm 22.05.
+    const int each = !masks.begin()->empty() && cpus.size() == 1 ? *cpus.begin() : held_by_rank();
+    if (each > 0) add("--cpus-per-task=" + std::to_string(each));
+    if (!too_many) add("--cpu-bind=" + (masks.begin()->empty() ? "none" : *masks.begin()));
     return {};
   }
 
@@ -112,6 +175,7 @@ class LineMaker {
   const JobSpec& spec_;
   const SlurmJob& job_;
   const DryPlan& plan_;
+  const bool is_in_step_;
   SrunLine line_;
 };
 

@@ -15,11 +15,14 @@ namespace ddl::launcher {
 struct SrunLine {
   std::vector<std::string> words;  ///< argv
   Environment environment;         ///< all of its environment, which the ranks inherit
+  std::string note;                ///< what a person should know of it; "": nothing
 };
 
 /// What the plan says, in srun's words: nodes, ranks, --cpu-bind with our masks, the GPUs of each rank by its variable. Pure.
-/// Of a plan whose nodes were not all asked, nothing is bound. mpi_type: for --mpi; "" for none.
-/// Error kInvalidArgument: what one srun cannot do, such as nodes with different numbers of ranks or different masks.
+/// Of a plan whose nodes were not all asked, nothing is bound. Where ranks would be bound to more CPUs than the job holds on a node,
+/// since nothing keeps it to its own, srun binds them, unless a binding was asked for. mpi_type: for --mpi; "" for none.
+/// Error kInvalidArgument: what one srun cannot do, such as nodes with different numbers of ranks or different masks, or a binding
+/// to CPUs that are not the job's.
 Result<SrunLine> make_srun_line(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
                                 const Environment& head_environment, const std::string& mpi_type);
 

@@ -584,3 +584,33 @@ TEST_CASE("inside a Slurm job its nodes are the hosts") {
   context.environment["SLURM_TASKS_PER_NODE"] = "2(x3)";
   CHECK_THAT(message({"-np", "1", "./a"}), Catch::Contains("SLURM_TASKS_PER_NODE"));
 }
+
+TEST_CASE("in one of several tasks of a Slurm step, ranks are started beside this task alone or not at all") {
+  CommandLineContext context = kContext;
+  context.environment = {{"SLURM_JOB_ID", "7"},         {"SLURM_JOB_NODELIST", "node1"},
+                         {"SLURM_NTASKS", "4"},         {"SLURM_TASKS_PER_NODE", "4"},
+                         {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "2"}};
+  const auto message = [&](Words words) {
+    words.insert(words.end(), {"-np", "2", "./a"});
+    const auto request = parse_command_line(words, context);
+    return request ? "accepted" : request.error().message;
+  };
+  for (const Words& launcher :
+       {Words{}, Words{"--launcher", "ssh", "-H", "node1"}, Words{"--launcher", "srun"}, Words{"--mpi"}})
+    CHECK_THAT(message(launcher), Catch::Contains("this is one of 4 tasks of a step of Slurm job 7"));
+  CHECK(message({"--launcher", "local"}) == "accepted");
+  const auto check = parse_command_line(Words{"--check-build"}, context);
+  REQUIRE(check);
+  CHECK(check->allocation.origin == "this machine");
+}
+
+TEST_CASE(
+    "in a Slurm job that is not understood, no rank starts on the login host unless that is asked for") {
+  CommandLineContext context = kContext;
+  context.environment = {{"SLURM_JOB_ID", "7"}, {"SLURM_HET_SIZE", "2"}};
+  const auto refused = parse_command_line(Words{"-np", "2", "./a"}, context);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Catch::Contains("heterogeneous"));
+  CHECK_THAT(refused.error().hint, Catch::Contains("--launcher local"));
+  CHECK(parse_command_line(Words{"--launcher", "local", "-np", "2", "./a"}, context));
+}

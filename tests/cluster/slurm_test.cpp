@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
+#include "cluster/harness/job_folder.h"
 #include "cluster/harness/salloc.h"
 #include "contract/exit_code.h"
 #include "launcher/job/host_list.h"
@@ -180,11 +181,71 @@ TEST_CASE("a batch script's ranks are a step of their own, on its own node, too"
         Words{"0 of 2 in step 0 of ddl-spawner", "1 of 2 in step 0 of ddl-spawner"});
 }
 
+TEST_CASE("a second ddlrun in a job says that the first one has the same CPUs", "[slurm]") {
+  const JobFolder folder;
+  const std::string ddlrun = e2e::ddlrun({}).argv.front();
+  // The second one begins when the first one's rank runs, and the first one ends when the second one has; the third is alone.
+  const std::string script = folder.write(
+      "two.sh", "set -e\nmkfifo begun done\n" + ddlrun + " -np 1 sh -c 'echo > begun; read _ < done' &\n" +
+                    "read _ < begun\n" + ddlrun + " -np 1 echo second 2>&1\necho > done\nwait\n" + ddlrun +
+                    " -np 1 echo third 2>&1\n");
+  const std::string out =
+      folder.must_say({"salloc", "-Q", "-N", "1", "-n", "1", "-w", "node1", "sh", script});
+  CHECK_THAT(out, Contains("ddlrun: warning: another ddlrun (process ") &&
+                      Contains(", seen on node1) runs in Slurm job ") && Contains("second\n") &&
+                      Catch::EndsWith("third\n"));
+  CHECK(out.find("warning") == out.rfind("warning"));
+}
+
+TEST_CASE("ranks never start on the login host because a job is not understood", "[slurm]") {
+  // Its variables name no nodes but each group's.
+  HostJob groups({"-np", "2", "hostname"},
+                 in_salloc({"-N", "1", "-w", "node1", ":", "-N", "1", "-w", "node2"}));
+  CHECK(groups.wait() == contract::kUsageError);
+  CHECK_THAT(groups.err(), Contains(" is a heterogeneous job of 2 groups"));
+  CHECK(groups.out().empty());
+  // One of each task's own.
+  e2e::Command srun;
+  srun.argv = {"srun", "-Q", "-N", "1", "-n", "2"};
+  HostJob tasks({"-np", "2", "hostname"}, srun);
+  CHECK(tasks.wait() == contract::kUsageError);
+  CHECK_THAT(tasks.err(), Contains("one of 2 tasks of a step"));
+  CHECK(tasks.out().empty());
+}
+
+TEST_CASE("in a step on one node of a job, the whole job is meant", "[slurm]") {
+  e2e::Command settings = in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"});
+  settings.argv.insert(settings.argv.end(), {"srun", "-N", "1", "-n", "1"});
+  HostJob job({"-np", "3", "hostname"}, settings);
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK(lines_of(job.out()) == Words{"node1", "node1", "node2"});
+  // srun would wait for the end of the step that it is typed in.
+  HostJob by_srun({"--launcher", "srun", "--no-tag-output", "-np", "2", "hostname"}, settings);
+  CHECK(by_srun.wait() == 0);
+  INFO(by_srun.err());
+  CHECK(lines_of(by_srun.out()) == Words{"node1", "node1"});
+}
+
+TEST_CASE("ranks that ssh starts in a job find nothing of the job's tasks", "[slurm]") {
+  HostJob job({"--launcher", "ssh", "-np", "1", "-H", "node1", "sh", "-c",
+               "env | sed -n 's/^\\(SLURM_[^=]*\\)=.*/\\1/p'"},
+              in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"}));
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK_THAT(job.out(), Contains("SLURM_JOB_ID\n"));
+  for (const char* name :
+       {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_PROCID", "SLURM_TASKS_PER_NODE", "SLURM_STEP"})
+    CHECK_THAT(job.out(), !Contains(name));
+}
+
 TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "[slurm]") {
   const Words two_nodes = {"-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
-  HostJob job({"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "-x", "A=b c", "sh", "-c",
-               "echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; [ $SLURM_PROCID != 3 ] || exit 7"},
-              in_salloc(two_nodes));
+  // A core for each rank, also on a machine with one.
+  HostJob job(
+      {"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "--oversubscribe", "-x", "A=b c", "sh",
+       "-c", "echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; [ $SLURM_PROCID != 3 ] || exit 7"},
+      in_salloc(two_nodes));
   CHECK(job.wait() == 7);
   INFO(job.err());
   const auto lines = lines_of(job.out());
@@ -195,7 +256,7 @@ TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "
   HostJob dry({"--launcher", "srun", "--dry-run", "--probe", "./train", "a b"}, in_salloc(two_nodes));
   CHECK(dry.wait() == 0);
   CHECK_THAT(dry.out(), Catch::StartsWith("srun --mpi=pmix --nodes=2 --nodelist=node1,node2 --ntasks=4 ") &&
-                            Contains(" --cpu-bind=") && Contains(" ./train 'a b'\n"));
+                            Contains(" --cpus-per-task=1 ") && Contains(" ./train 'a b'\n"));
 
   HostJob uneven({"--launcher", "srun", "hostname"}, in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"}));
   CHECK(uneven.wait() == contract::kUsageError);
@@ -271,9 +332,14 @@ TEST_CASE("mpirun as the engine asks Slurm for its nodes", "[slurm]") {
     const std::string out =
         said_by({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]",
                  e2e::ddlrun({}).argv.front(), "--mpi", "--mpirun", mpirun, "sh", "-c",
-                 "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR"});
+                 "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR; "
+                 "echo \"task <$SLURM_PROCID$SLURM_LOCALID$SLURM_NTASKS$SLURM_STEP_NUM_TASKS>\""});
     for (const std::string rank : {"0", "1", "2", "3"})
       CHECK_THAT(out, Contains(rank + " of 4 on node" + (rank < "2" ? "1" : "2") + " by node1\n"));
+    // Each daemon of mpirun's is a task of a step, and its ranks would take that task's numbers for their own.
+    const std::vector<std::string> lines = lines_of(out);
+    CHECK(std::count_if(lines.begin(), lines.end(),
+                        [](const std::string& line) { return line.ends_with("task <>"); }) == 4);
   }
 }
 

@@ -41,6 +41,7 @@ TEST_CASE("MPI_Abort(3) ends the job with 3", "[open_mpi]") {
 TEST_CASE("Open MPI ranks find each other in a Slurm allocation too", "[open_mpi]") {
   const Scratch scratch;
   Command command = mpi_program(2, {"sum"});
+  command.argv.insert(command.argv.begin() + 1, {"--launcher", "local"});
   command.environment = {
       {"SLURM_JOBID", "77"}, {"SLURM_JOB_ID", "77"}, {"SLURM_NTASKS", "2"}, {"SLURM_NNODES", "1"}};
   Job job(scratch, command);

@@ -83,6 +83,9 @@ NodeLaunch node_launch() {
   node.reports_bindings = true;
   node.split_lines = false;
   node.flush_idle_lines = true;
+  node.slurm_job = "7";
+  node.head_host = "login1";
+  node.head_pid = 4711;
   node.output_window = 65536;
   return node;
 }
@@ -149,7 +152,8 @@ std::vector<Any> every_message() {
       Routed{7, 12, every_byte()},
       AgentDown{7, "its name was not found"},
       RankProgress{3, RankProgress::Step::kFirstCollective},
-      RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS}};
+      RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS},
+      NodeShared{"login1", 4711}};
 }
 
 template <class Message>
@@ -232,7 +236,7 @@ TEST_CASE("a message that any one byte of is changed in is decoded or refused, a
 
 TEST_CASE("an unknown type is refused by its number") {
   CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 49");
+        "a message of unknown type 50");
   CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
 }
 

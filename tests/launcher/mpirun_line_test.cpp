@@ -107,9 +107,17 @@ TEST_CASE("hosts, mapping, ssh, interfaces and wishes are in each kind's own wor
         "mpirun -n 4 -hosts a:2,b:2 -iface hsn0 -prepend-rank -genvlist LR --bind-to core --mca "
         "btl_base_verbose 1 "
         "ddlrun --mpi-rank -- ./train");
-  CHECK(mpirun_environment(spec, MpiFlavor::kHydra) ==
+  CHECK(mpirun_environment(spec, MpiFlavor::kHydra, two, {}) ==
         Environment{{"HYDRA_LAUNCHER_EXTRA_ARGS", "-p 2222 -i /home/me/key"}});
-  CHECK(mpirun_environment(spec, MpiFlavor::kOpenMpi4).empty());
+  CHECK(mpirun_environment(spec, MpiFlavor::kOpenMpi4, two, {}).empty());
+}
+
+TEST_CASE("in the shell of a Slurm step, mpirun is told what the whole job has") {
+  Allocation job;
+  job.slurm = SlurmJob{"7", {{"node1", 2, 2, 0}, {"node2", 1, 1, 0}}, std::nullopt, ""};
+  CHECK(mpirun_environment(JobSpec(), MpiFlavor::kOpenMpi4, job, {{"SLURM_STEP_ID", "0"}}) ==
+        Environment{{"SLURM_TASKS_PER_NODE", "2,1"}, {"SLURM_NNODES", "2"}, {"SLURM_OVERLAP", "1"}});
+  CHECK(mpirun_environment(JobSpec(), MpiFlavor::kOpenMpi4, job, {}).empty());
 }
 
 TEST_CASE("ranks on each host, and ranks in turn") {

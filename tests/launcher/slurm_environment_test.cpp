@@ -53,6 +53,48 @@ TEST_CASE("what is said about another process stays away, and each node says its
   CHECK(std::find(own.begin(), own.end(), "SLURM_STEP_ID") != own.end());
 }
 
+TEST_CASE("ranks that are no tasks of Slurm's find nothing about somebody else's") {
+  // A batch script's own variables, with ranks that ssh, ddlrun alone or mpirun starts.
+  const Environment head = {{"SLURM_JOB_ID", "9"},           {"SLURM_JOB_NODELIST", "node[0-1]"},
+                            {"SLURM_CPUS_PER_TASK", "2"},    {"SLURM_NTASKS", "3"},
+                            {"SLURM_NTASKS_PER_NODE", "2"},  {"SLURM_NPROCS", "3"},
+                            {"SLURM_PROCID", "0"},           {"SLURM_LOCALID", "0"},
+                            {"SLURM_NODEID", "0"},           {"SLURM_GTIDS", "0"},
+                            {"SLURM_STEP_NUM_TASKS", "2"},   {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"},
+                            {"SLURM_TASKS_PER_NODE", "2,1"}, {"SLURM_TASK_PID", "5"},
+                            {"SLURM_PTY_PORT", "4711"},      {"SLURM_CPU_BIND", "none"}};
+  const Planned job;
+  const LaunchPlan plan = make_launch_plan(job.spec, job.placement, job.facts, head, "ddlrun-1-2", {}, false);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : plan.nodes[0].common_environment) {
+    if (name.starts_with("SLURM")) names.push_back(name);
+  }
+  CHECK(names == std::vector<std::string>{"SLURM_CPUS_PER_TASK", "SLURM_JOB_ID", "SLURM_JOB_NODELIST"});
+  const Environment& rank = plan.nodes[0].ranks[0].environment;
+  CHECK(
+      std::none_of(rank.begin(), rank.end(), [](const auto& one) { return one.first.starts_with("SLURM"); }));
+  // What a step says of its node is not the same on another.
+  const auto& own = plan.nodes[0].login_variables;
+  CHECK(std::find(own.begin(), own.end(), "SLURMD_NODENAME") != own.end());
+  Planned wanted;
+  wanted.spec.exports = {{"SLURM_NTASKS", "12"}, {"SLURM_PROCID", std::nullopt}};
+  const LaunchPlan asked =
+      make_launch_plan(wanted.spec, wanted.placement, wanted.facts, head, "ddlrun-1-2", {}, false);
+  CHECK(asked.nodes[0].common_environment.at("SLURM_NTASKS") == "12");
+  CHECK(asked.nodes[0].common_environment.at("SLURM_PROCID") == "0");
+}
+
+TEST_CASE("ranks of each node are told in one number where it is one, as programs ask for it") {
+  Planned job;
+  CHECK_FALSE(job.plan({{"SLURM_NTASKS_PER_NODE", "7"}})
+                  .nodes[0]
+                  .common_environment.contains("SLURM_NTASKS_PER_NODE"));
+  job.spec = job_of(4);
+  job.placement = *place(job.spec, allocation_of(2), {2, 2});
+  CHECK(job.plan({{"SLURM_NTASKS_PER_NODE", "7"}}).nodes[0].common_environment.at("SLURM_NTASKS_PER_NODE") ==
+        "2");
+}
+
 TEST_CASE("GPUs are those that Slurm has left each node's agent, unless -x says otherwise") {
   Planned job;
   job.facts[0].visible_devices = {{"ROCR_VISIBLE_DEVICES", "0,1"}, {"GPU_DEVICE_ORDINAL", "0,1"}};

@@ -112,11 +112,76 @@ TEST_CASE("GPUs by task, of several types, and ones that nothing tells") {
   CHECK(implied_num_proc(slurm_job_of(job_on("n[1-3]", "4(x3)", "4(x3)"))) == 3);
 }
 
-TEST_CASE("outside of Slurm, and where srun has started several, there is no job to use") {
+TEST_CASE("outside of Slurm there is no job to use") {
   CHECK_FALSE(slurm_job({}).value());
   CHECK_FALSE(slurm_job({{"SLURM_CONF", "/etc/slurm.conf"}, {"SLURM_JOB_ID", ""}}).value());
-  CHECK_FALSE(slurm_job(with(job_on("n1", "1", "1"), {{"SLURM_STEP_NUM_TASKS", "2"}})).value());
-  CHECK(slurm_job(with(job_on("n1", "1", "1"), {{"SLURM_STEP_NUM_TASKS", "1"}})).value());
+  // What somebody has set for sbatch and srun.
+  CHECK_FALSE(slurm_job({{"SLURM_NTASKS", "4"}, {"SLURM_CPU_BIND", "cores"}}).value());
+}
+
+TEST_CASE("a heterogeneous job is refused, and never taken for none or for its first group") {
+  const auto refusal = Catch::Contains("Slurm job 7 is a heterogeneous job of 2 groups");
+  // salloc -n2 : -n1 says nothing without a number of the group; a script and a step do.
+  CHECK_THAT(error_of({{"SLURM_JOB_ID", "7"},
+                       {"SLURM_HET_SIZE", "2"},
+                       {"SLURM_JOB_ID_HET_GROUP_0", "7"},
+                       {"SLURM_JOB_NODELIST_HET_GROUP_0", "node1"},
+                       {"SLURM_NTASKS", "3"}}),
+             refusal && Catch::Contains("srun --het-group"));
+  CHECK_THAT(error_of(with(job_on("node1", "2", "2"), {{"SLURM_HET_SIZE", "2"}})), refusal);
+  CHECK_THAT(error_of({{"SLURM_JOB_ID", "7"}, {"SLURM_PACK_SIZE", "2"}}), refusal);
+  CHECK_THAT(error_of({{"SLURM_JOB_ID_HET_GROUP_0", "7"}}),
+             Catch::Contains("Slurm job 7 is a heterogeneous"));
+  // Steps of ordinary jobs have this one.
+  CHECK(slurm_job(with(job_on("node1", "2", "2"), {{"SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0", "2"}})).value());
+}
+
+TEST_CASE("variables of a job that is not understood are never taken for no job") {
+  CHECK_THAT(error_of({{"SLURM_JOB_ID", "7"}}),
+             Catch::Contains("SLURM_JOB_ID=7 says that this is inside a Slurm job") &&
+                 Catch::Contains("SLURM_JOB_NODELIST"));
+  for (const char* name : {"SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_ID",
+                           "SLURM_STEPID", "SLURM_PROCID"})
+    CHECK_THAT(error_of({{name, "0"}}), Catch::Contains(std::string(name) + "=0 says that this is inside"));
+}
+
+TEST_CASE("where srun has started several, ddlrun in each of them is refused") {
+  const Environment four = with(job_on("n1", "4", "4"), {{"SLURM_STEP_NUM_TASKS", "4"}});
+  for (const char* task : {"0", "3"}) {
+    const auto alone = check_single_task(with(four, {{"SLURM_PROCID", task}}));
+    REQUIRE_FALSE(alone);
+    CHECK_THAT(alone.error().message(), Catch::Contains("one of 4 tasks of a step of Slurm job 7"));
+  }
+  CHECK(check_single_task(job_on("n1", "4", "4")));
+  CHECK(check_single_task(with(job_on("n1", "1", "1"), {{"SLURM_STEP_NUM_TASKS", "1"}})));
+  // srun -n 4 --pty bash: one shell.
+  const Environment pty = with(four, {{"SLURM_PTY_PORT", "4711"}});
+  CHECK(check_single_task(with(pty, {{"SLURM_PROCID", "0"}})));
+  CHECK_FALSE(check_single_task(with(pty, {{"SLURM_PROCID", "1"}})));
+}
+
+TEST_CASE("in the shell of srun --pty the job is the whole job") {
+  const auto in_step = [](Environment job, const std::string& tasks, const std::string& nodes) {
+    return with(std::move(job), {{"SLURM_STEP_NUM_TASKS", tasks}, {"SLURM_STEP_NUM_NODES", nodes}});
+  };
+  // salloc -N2 -n3, then srun -N1 -n1 --pty bash: tasks are the step's, and nodes and CPUs the job's.
+  const SlurmJob part = slurm_job_of(in_step(
+      with(job_on("node[1-2]", "2,1", "1"), {{"SLURM_NTASKS", "1"}, {"SLURM_NNODES", "1"}}), "1", "1"));
+  CHECK(part.nodes == std::vector<SlurmNode>{{"node1", 2, 2, 0}, {"node2", 1, 1, 0}});
+  CHECK_FALSE(part.num_tasks);
+  CHECK(placed(part, 3) == "2 1");
+  // The same with --preserve-env, as salloc's own shell on a node is started.
+  const SlurmJob preserved =
+      slurm_job_of(in_step(with(job_on("node[1-2]", "2,1", "2,1"), {{"SLURM_NTASKS", "3"}}), "1", "1"));
+  CHECK(preserved.num_tasks == 3);
+  // srun --gpus 8 --pty bash: its one task is the shell.
+  const SlurmJob gpus = slurm_job_of(
+      in_step(with(job_on("node3", "128", "1"), {{"SLURM_NTASKS", "1"}, {"SLURM_GPUS", "8"}}), "1", "1"));
+  CHECK(implied_num_proc(gpus) == 8);
+  // srun -N1 -n3 --pty bash
+  const SlurmJob three =
+      slurm_job_of(in_step(with(job_on("n1", "3", "3"), {{"SLURM_NTASKS", "3"}}), "3", "1"));
+  CHECK(implied_num_proc(three) == 3);
 }
 
 TEST_CASE("variables that contradict each other are named") {

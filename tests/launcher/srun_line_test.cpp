@@ -76,7 +76,39 @@ TEST_CASE("what a job says goes into srun's words and its environment") {
 TEST_CASE("nodes that were not asked are not bound") {
   SrunCase one;
   one.known = {std::nullopt, std::nullopt};
-  CHECK_THAT(one.text(), Contains("--cpu-bind=none") && !Contains("--cpus-per-task") && !Contains("bash -c"));
+  CHECK_THAT(one.text(), Contains("--cpus-per-task=4 --cpu-bind=none") && !Contains("bash -c"));
+}
+
+TEST_CASE("srun is asked for no CPUs that the job does not hold, where nothing keeps the job to its own") {
+  // Two tasks of a node with 8 cores, all of which an agent there sees.
+  SrunCase shared;
+  for (SlurmNode& node : shared.allocation.slurm->nodes) node.cpus = 2;
+  const auto made = shared.line();
+  REQUIRE(made);
+  CHECK_THAT(ddl::join(made->words, " "),
+             Contains("--ntasks-per-node=2 ") && Contains(" --cpus-per-task=1 ") && !Contains("--cpu-bind"));
+  CHECK_THAT(made->note,
+             Catch::StartsWith("node0: 2 ranks would be bound to 8 CPUs, and of these the job holds 2"));
+  // A binding that was asked for is not dropped.
+  shared.spec.binding.bind_to = ddl::affinity::BindTo::kNuma;
+  CHECK_THAT(shared.text(), Contains("of these the job holds 2") && Contains("--cores-per-rank"));
+  shared.spec.binding.bind_to = ddl::affinity::BindTo::kCore;
+  CHECK_THAT(shared.text(), Contains(" --cpus-per-task=1 --cpu-bind=mask_cpu:0x1,0x10 "));
+  shared.spec.binding = {.bind_to = ddl::affinity::BindTo::kNone};
+  CHECK_THAT(shared.text(), Contains(" --cpus-per-task=1 --cpu-bind=none "));
+  // More ranks than CPUs: they take turns.
+  SrunCase crowded;
+  crowded.spec.oversubscribe = crowded.spec.binding.oversubscribe = true;
+  for (SlurmNode& node : crowded.allocation.slurm->nodes) node.cpus = 1;
+  CHECK_THAT(crowded.text(), Contains("--overcommit") && !Contains("--cpus-per-task"));
+}
+
+TEST_CASE("in the shell of a step, srun does not wait for that step's end") {
+  const SrunCase one;
+  const auto in_step = one.line({{"SLURM_STEP_ID", "0"}});
+  REQUIRE(in_step);
+  CHECK_THAT(ddl::join(in_step->words, " "), Contains(" --overlap "));
+  CHECK_THAT(one.text(), !Contains("--overlap"));
 }
 
 TEST_CASE("what one srun cannot do is refused") {
@@ -85,5 +117,6 @@ TEST_CASE("what one srun cannot do is refused") {
   CHECK_THAT(uneven.text(), Contains("node1 would have 1 rank and node0 2"));
   SrunCase different;
   different.known[1] = gpu_node("node1", 6);
+  different.allocation.slurm->nodes[1].cpus = 12;
   CHECK_THAT(different.text(), Contains("these nodes differ"));
 }

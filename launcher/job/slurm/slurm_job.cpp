@@ -15,6 +15,9 @@ namespace {
 
 using Variable = Environment::value_type;
 
+constexpr std::initializer_list<const char*> kIds = {"SLURM_JOB_ID", "SLURM_JOBID"};
+constexpr std::initializer_list<const char*> kLists = {"SLURM_JOB_NODELIST", "SLURM_NODELIST"};
+
 /// The first of these that is there and not empty.
 const Variable* first_set(const Environment& environment, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -81,6 +84,48 @@ void add_gpus(const Environment& environment, SlurmJob& job) {
   }
 }
 
+/// True in a step on only some of the job's nodes, such as a shell that srun -N 1 --pty has opened in a job of several.
+bool is_part_of_job(const Environment& environment, std::size_t nodes) {
+  const auto of_step = number_in(environment, {"SLURM_STEP_NUM_NODES"});
+  return of_step && static_cast<std::size_t>(*of_step) < nodes;
+}
+
+/// The tasks of each of the job's nodes. In a step on some of them the variable may be about these alone, and then nothing says how
+/// many tasks were asked for: each CPU could have one.
+Result<std::vector<int>> tasks_of(const Environment& environment, const std::vector<int>& cpus) {
+  if (is_part_of_job(environment, cpus.size())) {
+    const auto tasks = parse_slurm_counts(value_of(environment, "SLURM_TASKS_PER_NODE"), cpus.size());
+    if (!tasks || tasks->size() != cpus.size()) return cpus;
+  }
+  return counts_of(environment, {"SLURM_TASKS_PER_NODE"}, cpus.size());
+}
+
+/// The tasks that the job was asked for. A step says its own number: one task is the shell that ddlrun is typed in, and no wish for
+/// one rank; nor are the tasks on some of the nodes those of the job.
+std::optional<int> num_tasks_of(const Environment& environment, std::size_t nodes) {
+  const auto tasks = number_in(environment, {"SLURM_NTASKS", "SLURM_NPROCS"});
+  const auto of_step = number_in(environment, {"SLURM_STEP_NUM_TASKS"});
+  const bool is_steps = of_step && tasks == of_step;
+  if (is_steps && (*of_step == 1 || is_part_of_job(environment, nodes))) return std::nullopt;
+  return tasks;
+}
+
+/// Error: the job has several groups, each with nodes of its own kind. Variables without a number of a group are of all, of one or
+/// not there, depending on where one looks.
+Status check_single_group(const Environment& environment) {
+  const Variable* const size = first_set(environment, {"SLURM_HET_SIZE", "SLURM_PACK_SIZE"});
+  const Variable* const first =
+      first_set(environment, {"SLURM_JOB_ID_HET_GROUP_0", "SLURM_JOB_ID_PACK_GROUP_0"});
+  if ((size == nullptr && first == nullptr) || (size != nullptr && size->second == "1")) return {};
+  const Variable* const id = first_set(environment, kIds);
+  const std::string job = id != nullptr ? id->second : first != nullptr ? first->second : "?";
+  return fail(ErrorCode::kInvalidArgument, "Slurm job " + job + " is a heterogeneous job" +
+                                               (size == nullptr ? "" : " of " + size->second + " groups") +
+                                               ", and ddlrun starts ranks in jobs of one group only; take a "
+                                               "job without \":\" (in a script: without "
+                                               "#SBATCH hetjob), or start the ranks with srun --het-group");
+}
+
 template <class Of>
 int sum_of(const SlurmJob& job, Of of) {
   return std::accumulate(job.nodes.begin(), job.nodes.end(), 0,
@@ -89,20 +134,45 @@ int sum_of(const SlurmJob& job, Of of) {
 
 }  // namespace
 
+Status check_single_task(const Environment& environment) {
+  const int tasks = number_in(environment, {"SLURM_STEP_NUM_TASKS"}).value_or(1);
+  // Of several tasks that srun --pty starts, the first one alone has the terminal, with a shell in it.
+  const bool is_shell =
+      value_of(environment, "SLURM_PROCID") == "0" && first_set(environment, {"SLURM_PTY_PORT"}) != nullptr;
+  if (tasks == 1 || is_shell) return {};
+  const Variable* const id = first_set(environment, kIds);
+  return fail(ErrorCode::kInvalidArgument,
+              "this is one of " + std::to_string(tasks) + " tasks of a step of Slurm job " +
+                  (id == nullptr ? "?" : id->second) +
+                  ", and ddlrun in each of them would start all ranks; start ddlrun once, without srun");
+}
+
 Result<std::optional<SlurmJob>> slurm_job(const Environment& environment) {
-  const Variable* const id = first_set(environment, {"SLURM_JOB_ID", "SLURM_JOBID"});
-  const Variable* const list = first_set(environment, {"SLURM_JOB_NODELIST", "SLURM_NODELIST"});
-  if (id == nullptr || list == nullptr) return std::nullopt;
-  if (number_in(environment, {"SLURM_STEP_NUM_TASKS"}).value_or(1) > 1) return std::nullopt;
+  if (const Status status = check_single_group(environment); !status) return fail(status.error());
+  const Variable* const id = first_set(environment, kIds);
+  const Variable* const list = first_set(environment, kLists);
+  if (id == nullptr && list == nullptr &&
+      first_set(environment, {"SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID"}) == nullptr)
+    return std::nullopt;
+  if (id == nullptr || list == nullptr) {
+    const Variable* const there =
+        first_set(environment, {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST",
+                                "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID"});
+    return fail(ErrorCode::kInvalidArgument,
+                there->first + "=" + there->second + " says that this is inside a Slurm job, and " +
+                    (id == nullptr ? "SLURM_JOB_ID, which says which one,"
+                                   : "SLURM_JOB_NODELIST, which says on which nodes,") +
+                    " is not set");
+  }
   const auto names = parse_host_names(list->second);
   if (!names) return fail(Error(names.error()).during(list->first));
   const auto cpus = counts_of(environment, {"SLURM_JOB_CPUS_PER_NODE"}, names->size());
   if (!cpus) return fail(cpus.error());
-  const auto tasks = counts_of(environment, {"SLURM_TASKS_PER_NODE"}, names->size());
+  const auto tasks = tasks_of(environment, *cpus);
   if (!tasks) return fail(tasks.error());
   SlurmJob job;
   job.id = id->second;
-  job.num_tasks = number_in(environment, {"SLURM_NTASKS", "SLURM_NPROCS"});
+  job.num_tasks = num_tasks_of(environment, names->size());
   if (const Variable* const partition = first_set(environment, {"SLURM_JOB_PARTITION"}))
     job.partition = partition->second;
   for (std::size_t i = 0; i < names->size(); ++i)

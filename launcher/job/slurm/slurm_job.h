@@ -28,8 +28,13 @@ struct SlurmJob {
 /// "Slurm job 4711 (2 nodes, 8 tasks, 16 GPUs, 256 CPUs)": what it has.
 std::string described(const SlurmJob& job);
 
-/// Nothing outside of Slurm, and in a step of several tasks, each of which would take the whole job for its own. Pure.
-/// Error (kInvalidArgument): a variable that Slurm has set cannot be read, with its name.
+/// Nothing outside of Slurm. In a step (srun --pty bash) it is the whole job. Pure.
+/// Error (kInvalidArgument): a variable that Slurm has set cannot be read, with its name; the variables are of a job that is not
+/// understood: a heterogeneous one, or one without its number or its nodes. Never nothing then: ranks would silently start
+/// here, on the login host.
 Result<std::optional<SlurmJob>> slurm_job(const Environment& environment);
+
+/// Error (kInvalidArgument): srun has started several of this process, each of which would take the whole job for its own. Pure.
+Status check_single_task(const Environment& environment);
 
 }  // namespace ddl::launcher

@@ -1,0 +1,90 @@
+// Several ddlruns in one Slurm job are told of each other on every node where both have ranks.
+#include "launcher/agent/job_presence.h"
+
+#include <sched.h>
+
+#include "launcher/process_tree.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using namespace ddl::launcher::test;
+
+namespace {
+
+/// A Slurm job that no other test is in.
+std::string job_of_test(const std::string& name) { return name + std::to_string(::getpid()); }
+
+}  // namespace
+
+TEST_CASE("agents of one job and user see each other's heads, and only while these live") {
+  EventLoop loop;
+  const std::string job = job_of_test("both");
+  const auto first = JobPresence::announce(loop, job, {"login1.site", 11});
+  REQUIRE(first);
+  CHECK(first->others().empty());
+  {
+    const auto second = JobPresence::announce(loop, job, {"node-2", 22});
+    const auto elsewhere = JobPresence::announce(loop, job + "0", {"node-2", 33});
+    REQUIRE(second);
+    REQUIRE(elsewhere);
+    CHECK(second->others() == std::vector<JobHead>{{"login1", 11}});
+    CHECK(first->others() == std::vector<JobHead>{{"node-2", 22}});
+    CHECK(elsewhere->others().empty());
+  }
+  CHECK(first->others().empty());
+  CHECK_FALSE(JobPresence::announce(loop, job, {"login1", 11}));
+  CHECK_FALSE(JobPresence::announce(loop, "7/../8", {"login1", 11}));
+  CHECK_FALSE(JobPresence::announce(loop, job, {"a b", 11}));
+}
+
+TEST_CASE("an agent on other CPUs is no matter, and one that was killed is gone") {
+  cpu_set_t own;
+  REQUIRE(::sched_getaffinity(0, sizeof own, &own) == 0);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &own)) cpus.push_back(cpu);
+  }
+  const auto bind_to = [](int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return ::sched_setaffinity(0, sizeof one, &one) == 0;
+  };
+  const std::string job = job_of_test("cpus");
+  Readiness ready;
+  const pid_t other = fork_process([&] {
+    EventLoop loop;
+    const bool is_bound = bind_to(cpus.back());
+    const auto presence = JobPresence::announce(loop, job, {"other", 1});
+    if (is_bound && presence) ready.say();
+    sleep_for_ever();
+  });
+  ready.wait_for(1);
+  EventLoop loop;
+  const auto presence = JobPresence::announce(loop, job, {"here", 2});
+  REQUIRE(presence);
+  CHECK(presence->others() == std::vector<JobHead>{{"other", 1}});
+  REQUIRE(bind_to(cpus.front()));
+  CHECK(presence->others().size() == (cpus.size() == 1 ? 1 : 0));
+  REQUIRE(::sched_setaffinity(0, sizeof own, &own) == 0);
+  REQUIRE(::kill(other, SIGKILL) == 0);
+  REQUIRE(::waitpid(other, nullptr, 0) == other);
+  CHECK(presence->others().empty());
+}
+
+TEST_CASE("what others write into the list of sockets is not believed") {
+  const std::string text =
+      "Num       RefCount Protocol Flags    Type St Inode Path\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 16165 @ddlrun/1000/7/login1/4711\n"
+      "0000000000000000: 00000003 00000000 00000000 0001 03 16166 @ddlrun/1000/7/login1/4711\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 16167 @ddlrun/1000/7/node1/12\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 16168 @ddlrun/1000/77/node1/13\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 16169 @ddlrun/1000/7/\x1b[31m/14\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 16170 @ddlrun/1000/7/node1\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 16171 @ddlrun/1000/7/node1/-1\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 16172 /run/ddlrun/1000/7/node1/15\n"
+      "0000000000000000: 00000002 00000000 00000000 0002 01 16173\n";
+  CHECK(announced_heads(text, "ddlrun/1000/7/", "ddlrun/1000/7/node1/12") ==
+        std::vector<AnnouncedHead>{{{"login1", 4711}, "ddlrun/1000/7/login1/4711"}});
+  CHECK(announced_heads("", "ddlrun/1000/7/", "").empty());
+}
