@@ -132,6 +132,15 @@ std::string fates(const JobReport& report, const RankOutcome* culprit) {
   return join(sentences, "; ");
 }
 
+/// What libddl had told the culprit, where nothing better explains its failure; "" if nothing.
+std::string whom_it_saw_go(const JobReport& report, const RankOutcome* culprit) {
+  if (!culprit || culprit->gone_rank < 0) return "";
+  const auto gone = std::find_if(report.ranks.begin(), report.ranks.end(),
+                                 [&](const RankOutcome& one) { return one.rank == culprit->gone_rank; });
+  if (gone == report.ranks.end()) return "";
+  return "before that, libddl had told it that " + who(*gone) + " was gone";
+}
+
 std::string next_step_after_signal(const RankOutcome& culprit) {
   switch (culprit.signal) {
     case SIGKILL:
@@ -232,6 +241,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   if (!report.message.empty() && report.message != head) page.line(report.message);
   for (const std::string& host : report.host_failures) page.line(host);
   if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
+  if (std::string seen = whom_it_saw_go(report, culprit); !seen.empty()) page.line(seen);
   if (culprit && !culprit->stderr_tail.empty()) {
     const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
     page.quote(count == 1 ? "its last line on standard error"

@@ -15,6 +15,7 @@
 #include "launcher/agent/node_probe.h"
 #include "launcher/check/check_hosts.h"
 #include "launcher/fleet/fleet.h"
+#include "launcher/fleet/heartbeat.h"
 #include "launcher/head/binding_report.h"
 #include "launcher/head/fleet_progress.h"
 #include "launcher/head/node_starters.h"
@@ -38,6 +39,8 @@ constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
 // A rank that somebody has stopped holds all the others up: so long it may be continued.
 constexpr int kStoppedSeconds = 4;
+// Until a host that has gone silent is known as lost, which ranks of other hosts may have noticed before.
+constexpr auto kExplanationDeadline = kHeartbeatPeriod * (kSilentPeriods + 2);
 
 std::string make_job_id() {
   std::random_device random;
@@ -374,6 +377,10 @@ class JobRun : private SupervisorActions {
   void forward_signal(int signal) override { fleet_.send_all(message::Signal{signal}); }
   void finish() override { fleet_.send_all(message::Finish{}); }
 
+  void wait_for_explanation() override {
+    explanation_timer_ = loop_.after(kExplanationDeadline, [this] { supervisor_->on_unexplained(); });
+  }
+
   void stop_self() override {
     progress_.stop();
     fleet_.send_all(message::Pausing{});
@@ -385,6 +392,7 @@ class JobRun : private SupervisorActions {
     draining_ = true;
     for (const std::string& line : binding_report_.take()) note(line);
     timeout_timer_.cancel();
+    explanation_timer_.cancel();
     output_->when_idle([this] { loop_.stop(); });
   }
 
@@ -411,6 +419,7 @@ class JobRun : private SupervisorActions {
   BindingReport binding_report_;
   StartTimes times_;
   EventLoop::Timer timeout_timer_;
+  EventLoop::Timer explanation_timer_;
   Clock::time_point began_ = Clock::now();
   std::optional<Error> error_;
   std::optional<JobReport> early_end_;  ///< it ended before there was a supervisor

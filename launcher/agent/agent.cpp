@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_fds.h"
+#include "launcher/agent/exit_records.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/agent/rank_child.h"
 #include "launcher/agent/rank_end.h"
@@ -138,6 +140,7 @@ class Agent {
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return say(message::AgentFailed{status.error().message(), false});
+    if (auto records = ExitRecords::create(node_.ranks.size())) exit_records_ = std::move(*records);
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
         return give_up(status.error(), launch.rank);
@@ -171,6 +174,12 @@ class Agent {
     std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get(),
                             pmi->get()};
     std::vector<int> numbers = {contract::kPmiFd};
+    if (exit_records_) {
+      fds.push_back(exit_records_->fd());
+      numbers.push_back(contract::kExitRecordFd);
+      environment->insert_or_assign(contract::env::kExitRecord,
+                                    ExitRecords::place_of(local_rank(launch.rank)));
+    }
     if (job_key_) {
       fds.push_back(job_key_.get());
       numbers.push_back(contract::kJobKeyFd);
@@ -178,6 +187,13 @@ class Agent {
     }
     spawner_.spawn(rank_child(node_, launch, *environment, std::move(numbers)), fds);
     return {};
+  }
+
+  /// The place of a rank of this node in its list.
+  std::size_t local_rank(int rank) const {
+    const auto place = std::find_if(node_.ranks.begin(), node_.ranks.end(),
+                                    [rank](const RankLaunch& launch) { return launch.rank == rank; });
+    return static_cast<std::size_t>(place - node_.ranks.begin());
   }
 
   std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
@@ -289,7 +305,10 @@ class Agent {
     RankOutcome outcome = rank_end(message, rank.pid, ending_);
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
       outcome.kill_explanation = oom_events_.explain_kill();
-    if (outcome.signal != 0 || outcome.exit_code != 0) outcome.stderr_tail = rank.err->tail();
+    if (outcome.signal != 0 || outcome.exit_code != 0) {
+      outcome.stderr_tail = rank.err->tail();
+      if (exit_records_) outcome.gone_rank = exit_records_->gone_rank(local_rank(message.rank));
+    }
     say(message::RankEnded{outcome});
   }
 
@@ -374,6 +393,7 @@ class Agent {
   StoppedWatch spawner_watch_;
   EventLoop::Timer spawner_look_;
   NodeLaunch node_;
+  std::optional<ExitRecords> exit_records_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   EndingSoFar ending_;

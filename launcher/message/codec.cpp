@@ -52,8 +52,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_na
                                    strict_binding, reports_bindings, split_lines, flush_idle_lines,
                                    output_window)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
-                                   ended_by_us, before_end, run_seconds, start_error, kill_explanation,
-                                   stderr_tail)
+                                   ended_by_us, before_end, gone_rank, run_seconds, start_error,
+                                   kill_explanation, stderr_tail)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,

@@ -31,6 +31,7 @@ struct RankOutcome {
   bool core_dumped = false;
   bool ended_by_us = false;  ///< the signal was ours: a consequence, never the first failure
   bool before_end = false;   ///< it ended before its agent was told to end any rank: no consequence of that
+  int gone_rank = -1;        ///< of a failure: whom it had seen go before, by what libddl says; -1: nobody
   Seconds run_seconds;
   std::string start_error;       ///< "cannot execute ./train: No such file or directory"
   std::string kill_explanation;  ///< for a SIGKILL that we did not send: what the cgroup's OOM events say

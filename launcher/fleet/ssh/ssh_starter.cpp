@@ -11,7 +11,7 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr auto kEndDeadline = std::chrono::seconds(1);
+constexpr auto kSshEndDeadline = std::chrono::seconds(1);
 
 /// One ssh process.
 class SshProcess : public AgentProcess {
@@ -20,7 +20,7 @@ class SshProcess : public AgentProcess {
       : child_(std::move(child)), program_(std::move(program)), remote_path_(std::move(remote_path)) {}
 
   std::string how_it_ended() override {
-    if (!child_.wait(Deadline::after(kEndDeadline)))
+    if (!child_.wait(Deadline::after(kSshEndDeadline)))
       return "its connection closed, and " + program_ + " goes on";
     const int status = child_.status();
     if (WIFSIGNALED(status)) return program_ + " was killed by " + signal_text(WTERMSIG(status));
@@ -32,7 +32,7 @@ class SshProcess : public AgentProcess {
   }
 
   StartFailure why_not_started(std::string_view noise, std::string_view errors) override {
-    if (!child_.wait(Deadline::after(kEndDeadline))) {
+    if (!child_.wait(Deadline::after(kSshEndDeadline))) {
       const std::string said = telling_lines(errors);
       return {program_ + " closed the connection and goes on" +
               (said.empty() ? "" : " (it wrote: " + said + ")")};
