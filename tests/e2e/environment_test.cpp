@@ -242,11 +242,11 @@ TEST_CASE("a hard limit of open files that is too small is named", "[environment
   CHECK_THAT(job.err(), Contains("Too many open files") && Contains("ulimit -Hn") && !Contains("has gone"));
 }
 
-TEST_CASE("no descriptor of ddlrun's own reaches a rank but the one that it is told of", "[environment]") {
+TEST_CASE("no descriptor of ddlrun's own reaches a rank but those that it is told of", "[environment]") {
   const Scratch scratch;
-  Job job(scratch, ddlrun({"-np", "1", "sh", "-c", "echo told $PMI_FD; exec ls /proc/self/fd"}));
+  Job job(scratch, ddlrun({"-np", "1", "sh", "-c", "echo told $PMI_FD $DDL_EXIT_RECORD; exec ls /proc/self/fd"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
-  CHECK(job.out() == "told 4\n0\n1\n2\n3\n4\n");  // 3 is ls's own
+  CHECK(job.out() == "told 4 5:0\n0\n1\n2\n3\n4\n5\n");  // 3 is ls's own
 }
 
 }  // namespace
