@@ -23,6 +23,7 @@ const char* name_of(EndReason reason) {
     case EndReason::kTimeout: return "timeout";
     case EndReason::kRankStopped: return "rank_stopped";
     case EndReason::kSignal: return "signal";
+    case EndReason::kOutputLost: return "output_lost";
   }
   return "unknown";
 }

@@ -239,9 +239,8 @@ class Agent {
   /// A resource manager ends all processes of a job so, ranks too: the head shall hear of it before it sees them gone.
   void on_told_to_end() {
     told_to_end_ = gave_up_ = true;
-    say(message::AgentFailed{
-        "its agent was told to end (SIGTERM), as scancel and a time limit do; the ranks there were ended",
-        true});
+    say(message::AgentFailed{"its agent was told to end (SIGTERM), as scancel and a time limit do", true,
+                             SIGTERM});
     report_held_ends();
   }
 

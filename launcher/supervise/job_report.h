@@ -54,7 +54,8 @@ enum class EndReason {
   kHostLost,     ///< an agent or spawner died: message
   kTimeout,      ///< --timeout
   kRankStopped,  ///< first_failure was stopped (SIGSTOP) and not continued; signal is what stopped it
-  kSignal,       ///< ddlrun itself was told to end: signal
+  kSignal,       ///< ddlrun itself was told to end, or a resource manager ends its agents (message): signal
+  kOutputLost,   ///< every rank exited with 0, but not all that they wrote is where it should be: message
 };
 
 struct JobReport {

@@ -154,6 +154,15 @@ void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
   if (!done_) finish_if_all_ended();
 }
 
+void Supervisor::on_agent_told_to_end(int node, const std::string& text, int signal) {
+  if (is_node_over(node)) return;
+  if (ending_ ? !is_loss_before_first_failure(node) : finishing_ || done_) return;
+  report_.first_failure.reset();
+  report_.signal = signal;
+  report_.message = text;
+  end(EndReason::kSignal, contract::kSignalBase + signal, signal, job_.kill_grace_seconds);
+}
+
 bool Supervisor::is_loss_before_first_failure(int node) const {
   if (report_.reason != EndReason::kRankFailed) return false;
   const RankOutcome& first = first_failure();

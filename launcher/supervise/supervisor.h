@@ -47,6 +47,8 @@ class Supervisor {
   void on_rank_stayed_stopped(int rank, int signal);
   void on_abort(int rank, int exit_code, const std::string& text);
   void on_agent_failed(int node, const std::string& text, bool lost);
+  /// A resource manager has sent the agent this signal, as it does to all processes of a job that it ends.
+  void on_agent_told_to_end(int node, const std::string& text, int signal);
   void on_finished(int node, int leftovers);
   /// What wait_for_explanation() has asked for.
   void on_unexplained();

@@ -79,7 +79,7 @@ TEST_CASE("what nobody foresaw is quoted") {
   CHECK(failure(255, "Something new\n").sentence ==
         "ssh ended with 255 before ddlrun had answered (it wrote: Something new)");
   CHECK(describe_ssh_failure({"docker", "/opt/ddlrun", 9, "", ""}).sentence ==
-        "docker was killed by SIGKILL (killed) before ddlrun had answered");
+        "docker was killed by SIGKILL before ddlrun had answered");
 }
 
 TEST_CASE("only the last lines that say something are quoted, without control characters") {

@@ -376,12 +376,12 @@ TEST_CASE("an output that breaks while the job ends does not become the reason")
 TEST_CASE("an agent that is lost ends the job at once: what ran there is unknown") {
   Job job(2);
   job.all_start();
-  job->on_agent_failed(0, "the agent (process 71) was killed by SIGKILL (killed) on node0", true);
+  job->on_agent_failed(0, "the agent (process 71) was killed by SIGKILL on node0", true);
   CHECK(job.take() == "end 9 0, done");
   CHECK(job->is_done());
   CHECK(job.report().reason == EndReason::kHostLost);
   CHECK(job.report().exit_code == contract::kLostHost);
-  CHECK(job.report().message == "the agent (process 71) was killed by SIGKILL (killed) on node0");
+  CHECK(job.report().message == "the agent (process 71) was killed by SIGKILL on node0");
   CHECK(job.rank(0).kind == Kind::kRunning);
   CHECK_FALSE(job.report().first_failure);
 }
@@ -682,4 +682,31 @@ TEST_CASE("a host that is lost at the moment in which the exit of another host's
   ended->on_agent_failed(1, "node1 lost", true);
   CHECK(ended.report().reason == EndReason::kRankFailed);
   CHECK(ended.report().exit_code == 5);
+}
+
+TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are heard of until the end") {
+  Job job(4, 2);
+  job.all_start();
+  job.exits_without(2, 0);  // heard of before the agent of the rank that it has seen go
+  CHECK(job.take() == "wait");
+  job->on_agent_told_to_end(0, "node0: its agent was told to end (SIGTERM)", SIGTERM);
+  CHECK(job.take() == "end 15 5");
+  job->on_agent_told_to_end(1, "node1: its agent was told to end (SIGTERM)", SIGTERM);
+  CHECK(job.take().empty());
+  for (const int rank : {0, 1, 3}) job.dies(rank, SIGTERM);
+  CHECK(job.take() == "finish");
+  job->on_finished(0, 0);
+  job->on_agent_failed(1, "node1: Slurm has ended the agent", true);
+  CHECK(job.take() == "done");
+  CHECK(job.report().reason == EndReason::kSignal);
+  CHECK(job.report().signal == SIGTERM);
+  CHECK(job.report().exit_code == 128 + SIGTERM);
+  CHECK(job.report().message == "node0: its agent was told to end (SIGTERM)");
+  CHECK_FALSE(job.report().first_failure);
+
+  Job failed(2);
+  failed.all_start();
+  failed.exits(0, 5);
+  failed->on_agent_told_to_end(0, "node0: too late", SIGTERM);
+  CHECK(failed.report().exit_code == 5);
 }
