@@ -264,7 +264,8 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
              culprit->kind != Kind::kNotStarted) {
     page.line("it wrote nothing on standard error");
   }
-  if (std::string others = fates(report, culprit); !others.empty()) page.line(others);
+  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
+    page.line(others);
   if (report.leftovers_ended == 1) {
     page.line("1 process outlived its rank and was ended");
   } else if (report.leftovers_ended > 1) {

@@ -27,6 +27,7 @@
 #include "launcher/head/stdin_reader.h"
 #include "launcher/head/stdin_takers.h"
 #include "launcher/output/stderr_tail.h"
+#include "launcher/process/open_files_limit.h"
 #include "launcher/supervise/supervisor.h"
 #include "net/job_key.h"
 
@@ -461,6 +462,7 @@ class JobRun : private SupervisorActions {
 
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
                           const Environment& head_environment, const Notices& notices) {
+  DDL_TRY(check_open_files_limit());
   return JobRun(spec, allocation, head_environment, notices).run();
 }
 

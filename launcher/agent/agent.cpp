@@ -185,7 +185,9 @@ class Agent {
       numbers.push_back(contract::kJobKeyFd);
       environment->insert_or_assign(contract::env::kJobKeyFd, std::to_string(contract::kJobKeyFd));
     }
-    spawner_.spawn(rank_child(node_, launch, *environment, std::move(numbers)), fds);
+    const ChildSpec child = rank_child(node_, launch, *environment, std::move(numbers));
+    search_path_ = search_path_of(child);
+    spawner_.spawn(child, fds);
     return {};
   }
 
@@ -275,7 +277,7 @@ class Agent {
     RankOutcome outcome;
     outcome.kind = RankOutcome::Kind::kStartFailed;
     outcome.rank = message.rank;
-    describe_start_failure(message, node_.command.at(0), node_.workdir, outcome);
+    describe_start_failure(message, {node_.command.at(0), node_.workdir, search_path_}, outcome);
     ranks_[message.rank].ended = true;
     say(message::RankEnded{outcome});
   }
@@ -395,6 +397,7 @@ class Agent {
   std::optional<ExitRecords> exit_records_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
+  std::string search_path_;  // PATH of the ranks
   EndingSoFar ending_;
   int leftovers_ = 0;
   bool spawner_stopped_ = false;
@@ -421,6 +424,11 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   become_subreaper();
   const rlimit ranks_open_files = open_files_limit();
   raise_open_files_limit();
+  if (const Status enough = check_open_files_limit(); !enough) {
+    // No loop and no link could be made for it.
+    std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), enough.error().message().c_str());
+    return 1;
+  }
   auto spawner = start_spawner(session_directory, ranks_open_files);
   if (!spawner) {
     EventLoop loop;

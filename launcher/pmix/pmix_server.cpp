@@ -282,8 +282,10 @@ Status check_safety() {
   if (::geteuid() != 0 || (allowed != nullptr && std::string_view(allowed) == "1")) return {};
   const char* version = PMIx_Get_version();
   if (pmix_safety(version, "") != PmixSafety::kExposed) return {};  // without a look at the package
-  if (const auto refusal = pmix_refusal(version, pmix_package_version(library_path())))
-    return fail(ErrorCode::kUnavailable, *refusal);
+  const auto package = pmix_package_version(library_path());
+  // Whether it is patched is not known: that is what is wrong here, and not the library.
+  if (!package) return fail(package.error());
+  if (const auto refusal = pmix_refusal(version, *package)) return fail(ErrorCode::kUnavailable, *refusal);
   return {};
 }
 
