@@ -68,7 +68,7 @@ std::string file_of(const FailedCommand& failed) {
   };
   if (failed.command.find('/') != std::string::npos) return in_workdir(failed.command);
   for (const std::string_view folder : split(failed.search_path, ':')) {
-    const std::string file = in_workdir(std::string(folder.empty() ? "." : folder) + "/" + failed.command);
+    std::string file = in_workdir(std::string(folder.empty() ? "." : folder) + "/" + failed.command);
     if (::access(file.c_str(), F_OK) == 0 && !is_directory(file)) return file;
   }
   return "";
