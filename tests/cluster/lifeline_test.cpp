@@ -188,8 +188,9 @@ class WorkingPair {
   HostJob job_{{"-np", "4", "-H", "node1:2,node2:2", e2e::program("ddl_program"), "work"}};
 };
 
-TEST_CASE("the first failure of a libddl job is what the survivors' exits follow from, whatever is heard first",
-          "[lifeline]") {
+TEST_CASE(
+    "the first failure of a libddl job is what the survivors' exits follow from, whatever is heard first",
+    "[lifeline]") {
   {
     WorkingPair job;
     CHECK(job.kill_behind("ddl-agent", "ddl_program") == 128 + SIGKILL);
