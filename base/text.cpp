@@ -138,6 +138,9 @@ std::string signal_text(int signal) {
   const char* name = ::sigabbrev_np(signal);
   const char* description = ::sigdescr_np(signal);
   if (name == nullptr || description == nullptr) return "signal " + std::to_string(signal);
+  // "killed" says no more than SIGKILL.
+  const std::string kSame = " KILL TERM INT QUIT HUP ABRT STOP TSTP TTIN TTOU CONT USR1 USR2 ";
+  if (kSame.find(" " + std::string(name) + " ") != std::string::npos) return "SIG" + std::string(name);
   std::string lowered = description;
   lowered[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(lowered[0])));
   return "SIG" + std::string(name) + " (" + lowered + ")";

@@ -7,6 +7,7 @@
 
 #include "base/unique_fd.h"
 #include "contract/exit_code.h"
+#include "launcher/output/stderr_tail.h"
 
 namespace ddl::cli {
 
@@ -24,25 +25,26 @@ int Console::print(const std::string& text) const {
   const Status written = write_all(STDOUT_FILENO, text.data(), text.size());
   if (written) return contract::kSuccess;
   note("standard output: " + written.error().message());
-  return contract::kStartFailure;
+  return contract::kOutputLost;
 }
 
 void Console::note(const std::string& sentence) const {
-  report(error_style_.strong("ddlrun:") + " " + sentence + "\n");
+  report(error_style_.strong("ddlrun:") + " " + launcher::printable_text(sentence) + "\n");
 }
 
 int Console::refuse(const CommandLineError& error) const {
-  std::string text = error_style_.alarm("ddlrun:") + " " + error.message + "\n";
-  if (!error.hint.empty()) text += error_style_.strong("hint:") + " " + error.hint + "\n";
+  std::string text = error_style_.alarm("ddlrun:") + " " + launcher::printable_text(error.message) + "\n";
+  if (!error.hint.empty())
+    text += error_style_.strong("hint:") + " " + launcher::printable_text(error.hint) + "\n";
   report(text);
   return error.exit_code;
 }
 
-void Console::report(const std::string& text) const {
+bool Console::report(const std::string& text) const {
   const std::string whole = shows_progress_ ? std::string(kTakeLineAway) + text : text;
   shows_progress_ = false;
   // Where standard error is gone there is nobody left to tell.
-  static_cast<void>(write_all(STDERR_FILENO, whole.data(), whole.size()));
+  return write_all(STDERR_FILENO, whole.data(), whole.size()).has_value();
 }
 
 std::function<void(const std::string&)> Console::progress() const {

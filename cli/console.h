@@ -14,15 +14,15 @@ class Console {
  public:
   explicit Console(const launcher::Environment& environment);
 
-  /// What was asked for, on standard output. Returns the exit code: kSuccess, or kStartFailure where it cannot be
+  /// What was asked for, on standard output. Returns the exit code: kSuccess, or kOutputLost where it cannot be
   /// written (said on standard error).
   int print(const std::string& text) const;
-  /// One sentence on standard error, after "ddlrun: ".
+  /// One sentence on standard error, after "ddlrun: ". What it quotes of a program is made safe to print, as in refuse().
   void note(const std::string& sentence) const;
   /// The refusal with its hint on standard error. Returns its exit code.
   int refuse(const CommandLineError& error) const;
-  /// A finished text on standard error.
-  void report(const std::string& text) const;
+  /// A finished text on standard error. False if it could not be written.
+  bool report(const std::string& text) const;
 
   /// Shows a sentence in place of the one before, on a line of standard error that is taken away again with "", and by
   /// whatever is said next. Empty where standard error is no terminal that can do that: a file does not want it. Lives as long as this.

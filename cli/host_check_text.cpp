@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "contract/version.h"
+#include "launcher/output/stderr_tail.h"
 
 namespace ddl::cli {
 
@@ -80,10 +81,10 @@ std::string check_hosts_text(const std::vector<HostCheck>& hosts, const HostComp
   rows[0].push_back({"host"});
   for (const HostColumn& column : comparison.columns) rows[0].push_back({column.heading});
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    rows[i + 1].push_back({hosts[i].name});
+    rows[i + 1].push_back({launcher::printable_line(hosts[i].name)});
     if (!hosts[i].facts) continue;
     for (const HostColumn& column : comparison.columns) {
-      rows[i + 1].push_back({column.values[i].text, column.values[i].noticed});
+      rows[i + 1].push_back({launcher::printable_line(column.values[i].text), column.values[i].noticed});
     }
   }
   std::vector<std::size_t> widths(rows[0].size(), 0);
@@ -100,11 +101,11 @@ std::string check_hosts_text(const std::vector<HostCheck>& hosts, const HostComp
       const bool last = c + 1 == rows[r].size() && !failed;
       text += padded(rows[r][c], widths[c], last, style) + (last ? "" : "  ");
     }
-    if (failed) text += style.alarm("failed:") + " " + hosts[r - 1].failure;
+    if (failed) text += style.alarm("failed:") + " " + launcher::printable_text(hosts[r - 1].failure);
     text += "\n";
   }
   if (!comparison.remarks.empty()) text += "\n";
-  for (const std::string& remark : comparison.remarks) text += remark + "\n";
+  for (const std::string& remark : comparison.remarks) text += launcher::printable_text(remark) + "\n";
   const auto count = static_cast<std::int64_t>(hosts.size());
   text += "\n" + (comparison.failed == 0 ? counted(count, "host") + " answered\n"
                                          : std::to_string(count - comparison.failed) + " of " +

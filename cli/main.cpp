@@ -40,7 +40,8 @@ using namespace ddl;
 /// Prints how the job went and returns ddlrun's exit code.
 int finish(const launcher::JobReport& report, const cli::Request& request, const cli::Console& console) {
   if (request.json) {
-    console.report(cli::report_json(report));
+    const bool written = console.report(cli::report_json(report));
+    if (!written && report.exit_code == contract::kSuccess) return contract::kOutputLost;
   } else if (report.reason != launcher::EndReason::kSuccess) {
     console.report(cli::failure_report(report, request.job, console.error_style()));
   } else if (request.job.verbose) {

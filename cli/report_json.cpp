@@ -23,6 +23,7 @@ const char* name_of(EndReason reason) {
     case EndReason::kTimeout: return "timeout";
     case EndReason::kRankStopped: return "rank_stopped";
     case EndReason::kSignal: return "signal";
+    case EndReason::kOutputLost: return "output_lost";
   }
   return "unknown";
 }
@@ -63,6 +64,7 @@ Json rank_json(const RankOutcome& rank) {
   json["signal"] = signalled ? Json(rank.signal) : Json(nullptr);
   json["core_dumped"] = rank.core_dumped;
   json["ended_by_ddlrun"] = rank.ended_by_us;
+  json["seen_gone"] = rank.gone_rank >= 0 ? Json(rank.gone_rank) : Json(nullptr);
   json["run_seconds"] = rank.run_seconds.value;
   json["start_error"] = text_or_null(rank.start_error);
   json["kill_explanation"] = text_or_null(rank.kill_explanation);

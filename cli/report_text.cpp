@@ -37,9 +37,9 @@ std::string signal_name(int signal) {
   return text.substr(0, text.find(" ("));
 }
 
-std::vector<std::string> printable_lines(std::string_view text) {
+std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
-  for (const std::string_view line : split(trim(text), '\n')) lines.push_back(launcher::printable_line(line));
+  for (const std::string_view line : split(trim(text), '\n')) lines.emplace_back(line);
   return lines;
 }
 
@@ -79,6 +79,8 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
       if (culprit) return who(*culprit) + " " + how(*culprit);
       break;
     case EndReason::kHostLost: break;
+    case EndReason::kOutputLost:
+      return "every rank exited with 0, but not all that they wrote is where it should be";
     case EndReason::kTimeout:
       return fmt::format("the job had not ended after {} s (--timeout) and was ended", job.timeout_seconds);
     case EndReason::kRankStopped:
@@ -93,12 +95,15 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
 }
 
 /// What happened to one rank that is not the culprit, in words that fit several of them.
-std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool several) {
+std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool ended_by_signal, bool several) {
   const std::string were = several ? "were" : "was";
   switch (rank.kind) {
     case Kind::kNotStarted: return were + " not started";
     case Kind::kStartFailed: return "could not be started" + std::string(culprit ? " either" : "");
-    case Kind::kRunning: return were + " running when " + (several ? "their" : "its") + " host was lost";
+    case Kind::kRunning:
+      // A job that is cancelled ends with its agents.
+      if (ended_by_signal) return were + " running when last heard of";
+      return were + " running when " + (several ? "their" : "its") + " host was lost";
     case Kind::kSignalled:
       return were + (rank.ended_by_us ? " ended with " + signal_name(rank.signal)
                                       : " killed by " + signal_text(rank.signal));
@@ -113,11 +118,12 @@ std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool sever
 
 /// "ranks 0, 2-5 were ended with SIGTERM; rank 7 had already exited with 0"; "" if there are no others.
 std::string fates(const JobReport& report, const RankOutcome* culprit) {
+  const bool by_signal = report.reason == EndReason::kSignal;
   std::vector<std::pair<std::string, std::vector<const RankOutcome*>>>
       groups;  // in order of their lowest rank
   for (const RankOutcome& rank : report.ranks) {
     if (&rank == culprit) continue;
-    const std::string key = fate(rank, culprit, true);
+    const std::string key = fate(rank, culprit, by_signal, true);
     auto group =
         std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == key; });
     if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
@@ -127,9 +133,19 @@ std::string fates(const JobReport& report, const RankOutcome* culprit) {
   for (const auto& [key, members] : groups) {
     std::vector<int> ranks;
     for (const RankOutcome* rank : members) ranks.push_back(rank->rank);
-    sentences.push_back(ranks_text(ranks) + " " + fate(*members.front(), culprit, members.size() > 1));
+    sentences.push_back(ranks_text(ranks) + " " +
+                        fate(*members.front(), culprit, by_signal, members.size() > 1));
   }
   return join(sentences, "; ");
+}
+
+/// What libddl had told the culprit, where nothing better explains its failure; "" if nothing.
+std::string whom_it_saw_go(const JobReport& report, const RankOutcome* culprit) {
+  if (!culprit || culprit->gone_rank < 0) return "";
+  const auto gone = std::find_if(report.ranks.begin(), report.ranks.end(),
+                                 [&](const RankOutcome& one) { return one.rank == culprit->gone_rank; });
+  if (gone == report.ranks.end()) return "";
+  return "before that, libddl had told it that " + who(*gone) + " was gone";
 }
 
 std::string next_step_after_signal(const RankOutcome& culprit) {
@@ -185,17 +201,23 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
   }
 }
 
+/// Much of it was said by programs: all of it is made safe to print.
 class Page {
  public:
   explicit Page(const TerminalStyle& style) : style_(style) {}
 
-  void line(const std::string& text) { text_ += "  " + text + "\n"; }
+  void line(const std::string& text) { text_ += "  " + launcher::printable_line(text) + "\n"; }
+  void next(const std::string& text) {
+    text_ += "  " + style_.strong("next:") + " " + launcher::printable_line(text) + "\n";
+  }
   void quote(const std::string& title, const std::vector<std::string>& lines) {
     line(title + ":");
     for (const std::string& one : lines)
-      text_ += "  " + style_.faint("|") + (one.empty() ? "" : " " + one) + "\n";
+      text_ += "  " + style_.faint("|") + (one.empty() ? "" : " " + launcher::printable_line(one)) + "\n";
   }
-  void head(const std::string& text) { text_ += style_.alarm("ddlrun:") + " " + style_.strong(text) + "\n"; }
+  void head(const std::string& text) {
+    text_ += style_.alarm("ddlrun:") + " " + style_.strong(launcher::printable_text(text)) + "\n";
+  }
   std::string take() { return std::move(text_); }
 
  private:
@@ -223,7 +245,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   if (report.reason == EndReason::kSuccess) return "";
   const RankOutcome* culprit = culprit_of(report);
   const std::string head = headline(report, culprit, job);
-  const std::vector<std::string> said = printable_lines(report.abort_message);
+  const std::vector<std::string> said = lines_of(report.abort_message);
   const bool says_something = !trim(report.abort_message).empty();
 
   Page page(style);
@@ -232,6 +254,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   if (!report.message.empty() && report.message != head) page.line(report.message);
   for (const std::string& host : report.host_failures) page.line(host);
   if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
+  if (std::string seen = whom_it_saw_go(report, culprit); !seen.empty()) page.line(seen);
   if (culprit && !culprit->stderr_tail.empty()) {
     const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
     page.quote(count == 1 ? "its last line on standard error"
@@ -241,14 +264,14 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
              culprit->kind != Kind::kNotStarted) {
     page.line("it wrote nothing on standard error");
   }
-  if (std::string others = fates(report, culprit); !others.empty()) page.line(others);
+  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
+    page.line(others);
   if (report.leftovers_ended == 1) {
     page.line("1 process outlived its rank and was ended");
   } else if (report.leftovers_ended > 1) {
     page.line(fmt::format("{} processes outlived their ranks and were ended", report.leftovers_ended));
   }
-  if (std::string step = next_step(report, culprit, job); !step.empty())
-    page.line(style.strong("next:") + " " + step);
+  if (std::string step = next_step(report, culprit, job); !step.empty()) page.next(step);
   return page.take();
 }
 

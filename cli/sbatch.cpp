@@ -11,6 +11,7 @@
 #include "cli/command_output.h"
 #include "contract/exit_code.h"
 #include "contract/version.h"
+#include "launcher/output/stderr_tail.h"
 
 namespace ddl::cli {
 
@@ -36,7 +37,7 @@ Answer ask_sbatch(const std::string& option, const std::string& script, const st
                             "run it where Slurm's commands are, or leave " + option_of_ours + " away",
                             contract::kStartFailure})};
   }
-  std::string complaint(trim(said->err));
+  std::string complaint = launcher::printable_text(trim(said->err));
   if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
     return {{},
             {},

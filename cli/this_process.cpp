@@ -12,8 +12,9 @@ namespace ddl::cli {
 void open_closed_standard_fds() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) != -1) continue;
-    // open(2) takes the lowest free number, and all below fd are taken. Meant to be inherited: no O_CLOEXEC.
-    if (::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) std::abort();
+    // open(2) takes the lowest free number, and all below fd are taken. Meant to be inherited: no O_CLOEXEC. What is
+    // written where nobody listens shall fail, and not vanish.
+    if (::open("/dev/null", O_RDONLY) != fd) std::abort();
   }
 }
 

@@ -59,7 +59,9 @@ inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";            ///< mod
 inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
 inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks
 inline constexpr char kJobKeyFd[] =
-    "DDL_JOB_KEY_FD";                              ///< inherited sealed memfd with the job's key, by number
+    "DDL_JOB_KEY_FD";  ///< inherited sealed memfd with the job's key, by number
+inline constexpr char kExitRecord[] =
+    "DDL_EXIT_RECORD";                             ///< FD:OFFSET of what the rank leaves for its launcher
 inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: say how the ranks are connected
 inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";      ///< TMPDIR of ranks that mpirun starts
 inline constexpr char kReportStart[] = "DDL_REPORT_START";  ///< 1: tell the launcher of the first collective

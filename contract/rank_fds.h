@@ -7,5 +7,7 @@ namespace ddl::contract {
 inline constexpr int kJobKeyFd = 3;
 /// The rank's agent as a launcher that speaks PMI-1 (env::kPmiFd).
 inline constexpr int kPmiFd = 4;
+/// Where the rank leaves word for its agent (env::kExitRecord, contract/exit_record.h).
+inline constexpr int kExitRecordFd = 5;
 
 }  // namespace ddl::contract

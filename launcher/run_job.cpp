@@ -17,6 +17,7 @@
 #include "launcher/agent/node_probe.h"
 #include "launcher/check/check_hosts.h"
 #include "launcher/fleet/fleet.h"
+#include "launcher/fleet/heartbeat.h"
 #include "launcher/head/binding_report.h"
 #include "launcher/head/fleet_progress.h"
 #include "launcher/head/node_starters.h"
@@ -27,6 +28,8 @@
 #include "launcher/head/start_times.h"
 #include "launcher/head/stdin_reader.h"
 #include "launcher/head/stdin_takers.h"
+#include "launcher/output/stderr_tail.h"
+#include "launcher/process/open_files_limit.h"
 #include "launcher/supervise/supervisor.h"
 #include "net/job_key.h"
 
@@ -40,6 +43,8 @@ constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
 // A rank that somebody has stopped holds all the others up: so long it may be continued.
 constexpr int kStoppedSeconds = 4;
+// Until a host that has gone silent is known as lost, which ranks of other hosts may have noticed before.
+constexpr auto kExplanationDeadline = kHeartbeatPeriod * (kSilentPeriods + 2);
 
 std::string make_job_id() {
   std::random_device random;
@@ -81,15 +86,15 @@ class JobRun : private SupervisorActions {
     stdin_.reset();
     // Nothing of the job may be left when this returns, whatever happened.
     fleet_.shut_down(Deadline::after(kCleanUpDeadline));
-    if (output_ && !abandon_output_ && !output_->drain(Deadline::after(kDrainDeadline))) {
-      notices_.note("some output could not be written in time and is lost");
-    }
+    const bool in_time = !output_ || abandon_output_ || output_->drain(Deadline::after(kDrainDeadline));
+    if (!in_time) notices_.note("some output could not be written in time and is lost");
     if (supervisor_) notices_.detail(times_.text());
     if (error_) return fail(std::move(*error_));
     if (early_end_) return *early_end_;
     JobReport report = supervisor_->report();
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     report.bindings = binding_report_.ranks();
+    if (report.reason == EndReason::kSuccess) look_for_lost_output(report, in_time);
     return report;
   }
 
@@ -181,7 +186,10 @@ class JobRun : private SupervisorActions {
            fleet_.send(ranks_.place_of_rank(rank),
                        message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
          },
-         [this] { supervisor_->on_output_broken(); }});
+         [this] {
+           reader_gone_ = true;
+           supervisor_->on_output_broken();
+         }});
     if (!output) return fail(output.error());
     output_ = std::move(*output);
     return {};
@@ -331,7 +339,15 @@ class JobRun : private SupervisorActions {
     if (const auto node = ranks_.node_at(place))
       supervisor_->on_finished(static_cast<int>(*node), m.leftovers_ended);
   }
-  void on(std::size_t place, message::AgentFailed& m) { on_agent_failed(place, m.text, m.lost); }
+  void on(std::size_t place, message::AgentFailed& m) {
+    const auto node = ranks_.node_at(place);
+    if (m.told_to_end <= 0 || m.told_to_end > SIGRTMAX || !supervisor_)
+      return on_agent_failed(place, m.text, m.lost);
+    if (node) {
+      supervisor_->on_agent_told_to_end(static_cast<int>(*node),
+                                        allocation_.nodes[place].name + ": " + m.text, m.told_to_end);
+    }
+  }
   void on(std::size_t place, message::PmixFence& m) { relay(place, m); }
   void on(std::size_t place, message::PmixModex& m) { relay(place, m); }
   void on(std::size_t place, message::PmixModexData& m) { relay(place, m); }
@@ -388,6 +404,23 @@ class JobRun : private SupervisorActions {
     end_early(std::move(report));
   }
 
+  /// Whoever goes by the exit code must not take a part for the whole.
+  void look_for_lost_output(JobReport& report, bool in_time) const {
+    if (reader_gone_) {
+      // As if it had gone while the ranks ran, which is a matter of chance.
+      report.reason = EndReason::kSignal;
+      report.signal = SIGPIPE;
+      report.exit_code = contract::kSignalBase + SIGPIPE;
+      report.message = "nobody reads ddlrun's output any more";
+    } else if (abandon_output_ || !in_time || !output_->lost().empty()) {
+      report.reason = EndReason::kOutputLost;
+      report.exit_code = contract::kOutputLost;
+      report.message = abandon_output_ ? "ddlrun was told not to wait for whoever reads it"
+                       : !in_time      ? "whoever reads it did not take it in time"
+                                       : output_->lost();
+    }
+  }
+
   // ---- what the supervisor decides ----
 
   void end_ranks(int signal, double grace_seconds) override {
@@ -395,6 +428,10 @@ class JobRun : private SupervisorActions {
   }
   void forward_signal(int signal) override { fleet_.send_all(message::Signal{signal}); }
   void finish() override { fleet_.send_all(message::Finish{}); }
+
+  void wait_for_explanation() override {
+    explanation_timer_ = loop_.after(kExplanationDeadline, [this] { supervisor_->on_unexplained(); });
+  }
 
   void stop_self() override {
     progress_.stop();
@@ -407,11 +444,12 @@ class JobRun : private SupervisorActions {
     draining_ = true;
     for (const std::string& line : binding_report_.take()) note(line);
     timeout_timer_.cancel();
+    explanation_timer_.cancel();
     output_->when_idle([this] { loop_.stop(); });
   }
 
   void note(const std::string& sentence) override {
-    if (!spec_.quiet) output_->print("ddlrun: " + sentence);
+    if (!spec_.quiet) output_->print("ddlrun: " + printable_text(sentence));
   }
 
   const JobSpec& spec_;
@@ -434,17 +472,20 @@ class JobRun : private SupervisorActions {
   BindingReport binding_report_;
   StartTimes times_;
   EventLoop::Timer timeout_timer_;
+  EventLoop::Timer explanation_timer_;
   Clock::time_point began_ = Clock::now();
   std::optional<Error> error_;
   std::optional<JobReport> early_end_;  ///< it ended before there was a supervisor
   bool draining_ = false;
   bool abandon_output_ = false;
+  bool reader_gone_ = false;  ///< of standard output
 };
 
 }  // namespace
 
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
                           const Environment& head_environment, const Notices& notices) {
+  DDL_TRY(check_open_files_limit());
   return JobRun(spec, allocation, head_environment, notices).run();
 }
 

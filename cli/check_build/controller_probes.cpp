@@ -22,7 +22,7 @@ Finding look_at_pmix_server() {
   auto* version = library->function<const char*()>("PMIx_Get_version");
   if (version == nullptr || library->function<void()>("PMIx_server_init") == nullptr)
     return fails(library->path() + " has no PMIx server", kInstallPmix);
-  const std::string package = launcher::pmix_package_version(library->path());
+  const std::string package = launcher::pmix_package_version(library->path()).value_or("");
   if (::geteuid() == 0) {
     if (auto refusal = launcher::pmix_refusal(version(), package)) return fails(*std::move(refusal));
   }

@@ -8,6 +8,7 @@
 #include "base/path_search.h"
 #include "base/text.h"
 #include "cli/command_output.h"
+#include "launcher/output/stderr_tail.h"
 
 namespace ddl::cli {
 
@@ -30,7 +31,8 @@ namespace {
 /// The first line with words in it: libpmix frames its own with dashes.
 std::string first_words(std::string_view text) {
   for (const std::string_view line : split(text, '\n')) {
-    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos) return std::string(trim(line));
+    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos)
+      return launcher::printable_line(trim(line));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_fds.h"
+#include "launcher/agent/exit_records.h"
 #include "launcher/agent/job_presence.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/agent/rank_child.h"
@@ -142,6 +144,7 @@ class Agent {
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return say(message::AgentFailed{status.error().message(), false});
+    if (auto records = ExitRecords::create(node_.ranks.size())) exit_records_ = std::move(*records);
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
         return give_up(status.error(), launch.rank);
@@ -184,13 +187,28 @@ class Agent {
     std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get(),
                             pmi->get()};
     std::vector<int> numbers = {contract::kPmiFd};
+    if (exit_records_) {
+      fds.push_back(exit_records_->fd());
+      numbers.push_back(contract::kExitRecordFd);
+      environment->insert_or_assign(contract::env::kExitRecord,
+                                    ExitRecords::place_of(local_rank(launch.rank)));
+    }
     if (job_key_) {
       fds.push_back(job_key_.get());
       numbers.push_back(contract::kJobKeyFd);
       environment->insert_or_assign(contract::env::kJobKeyFd, std::to_string(contract::kJobKeyFd));
     }
-    spawner_.spawn(rank_child(node_, launch, *environment, std::move(numbers)), fds);
+    const ChildSpec child = rank_child(node_, launch, *environment, std::move(numbers));
+    search_path_ = search_path_of(child);
+    spawner_.spawn(child, fds);
     return {};
+  }
+
+  /// The place of a rank of this node in its list.
+  std::size_t local_rank(int rank) const {
+    const auto place = std::find_if(node_.ranks.begin(), node_.ranks.end(),
+                                    [rank](const RankLaunch& launch) { return launch.rank == rank; });
+    return static_cast<std::size_t>(place - node_.ranks.begin());
   }
 
   std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
@@ -236,9 +254,8 @@ class Agent {
   /// A resource manager ends all processes of a job so, ranks too: the head shall hear of it before it sees them gone.
   void on_told_to_end() {
     told_to_end_ = gave_up_ = true;
-    say(message::AgentFailed{
-        "its agent was told to end (SIGTERM), as scancel and a time limit do; the ranks there were ended",
-        true});
+    say(message::AgentFailed{"its agent was told to end (SIGTERM), as scancel and a time limit do", true,
+                             SIGTERM});
     report_held_ends();
   }
 
@@ -273,7 +290,7 @@ class Agent {
     RankOutcome outcome;
     outcome.kind = RankOutcome::Kind::kStartFailed;
     outcome.rank = message.rank;
-    describe_start_failure(message, node_.command.at(0), node_.workdir, outcome);
+    describe_start_failure(message, {node_.command.at(0), node_.workdir, search_path_}, outcome);
     ranks_[message.rank].ended = true;
     say(message::RankEnded{outcome});
   }
@@ -302,7 +319,10 @@ class Agent {
     RankOutcome outcome = rank_end(message, rank.pid, ending_);
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
       outcome.kill_explanation = oom_events_.explain_kill();
-    if (outcome.signal != 0 || outcome.exit_code != 0) outcome.stderr_tail = rank.err->tail();
+    if (outcome.signal != 0 || outcome.exit_code != 0) {
+      outcome.stderr_tail = rank.err->tail();
+      if (exit_records_) outcome.gone_rank = exit_records_->gone_rank(local_rank(message.rank));
+    }
     say(message::RankEnded{outcome});
   }
 
@@ -389,8 +409,10 @@ class Agent {
   EventLoop::Timer spawner_look_;
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
+  std::optional<ExitRecords> exit_records_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
+  std::string search_path_;  // PATH of the ranks
   EndingSoFar ending_;
   int leftovers_ = 0;
   bool spawner_stopped_ = false;
@@ -417,6 +439,11 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   become_subreaper();
   const rlimit ranks_open_files = open_files_limit();
   raise_open_files_limit();
+  if (const Status enough = check_open_files_limit(); !enough) {
+    // No loop and no link could be made for it.
+    std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), enough.error().message().c_str());
+    return 1;
+  }
   auto spawner = start_spawner(session_directory, ranks_open_files);
   if (!spawner) {
     EventLoop loop;

@@ -43,6 +43,14 @@ ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Env
   return child;
 }
 
+std::string search_path_of(const ChildSpec& child) {
+  constexpr std::string_view kName = "PATH=";
+  for (const std::string& entry : child.environment) {
+    if (entry.starts_with(kName)) return entry.substr(kName.size());
+  }
+  return "";
+}
+
 Result<RankStreams> make_rank_streams(bool reads_stdin) {
   auto out = make_pipe();
   if (!out) return fail(out.error());

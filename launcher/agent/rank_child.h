@@ -22,4 +22,7 @@ struct RankStreams {
 /// Pipes; without reads_stdin the input is /dev/null. Error: no descriptors are left.
 Result<RankStreams> make_rank_streams(bool reads_stdin);
 
+/// PATH in its environment; "" if it has none.
+std::string search_path_of(const ChildSpec& child);
+
 }  // namespace ddl::launcher

@@ -28,7 +28,7 @@ class SpawnerChannel {
   pid_t pid() const { return process_.pid; }
   /// It is stopped: kills it, and on_lost follows.
   void kill();
-  /// After on_lost: "was killed by SIGKILL (killed)". Reaps it.
+  /// After on_lost: "was killed by SIGKILL". Reaps it.
   std::string how_it_ended();
 
  private:

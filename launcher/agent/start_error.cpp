@@ -1,10 +1,18 @@
 #include "launcher/agent/start_error.h"
 
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <string_view>
 #include <system_error>
 
+#include "base/text.h"
+#include "base/unique_fd.h"
 #include "contract/exit_code.h"
 
 namespace ddl::launcher {
@@ -12,24 +20,101 @@ namespace {
 
 using Stage = message::ChildFailed::Stage;
 
-std::string exec_failure(const std::string& command, const std::string& workdir, int error) {
-  const std::string reason = std::generic_category().message(error);
-  const bool has_path = command.find('/') != std::string::npos;
-  if (error != ENOENT) return "cannot execute " + command + ": " + reason;
-  if (!has_path)
-    return "command not found: " + command + " (no such program in PATH; write ./" + command +
-           " for one in " + workdir + ")";
-  const std::string path = command[0] == '/' ? command : workdir + "/" + command;
-  if (::access(path.c_str(), F_OK) == 0) {
-    return "cannot execute " + path + ": its interpreter or dynamic loader does not exist";
+/// The beginning of a file, as much as the kernel looks at; "" if it cannot be read.
+std::string beginning_of(const std::string& path) {
+  constexpr std::size_t kMost = 4096;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return "";
+  std::string text(kMost, '\0');
+  const ssize_t got = retry_eintr([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+/// What "#!" names, with the "\r" that it may end in; "" if the file does not begin so.
+std::string interpreter_of(std::string_view beginning) {
+  if (!beginning.starts_with("#!")) return "";
+  std::string_view line = beginning.substr(2, beginning.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return std::string(line.substr(0, line.find_first_of(" \t")));
+}
+
+/// The dynamic loader that a 64-bit ELF file of this machine's byte order asks for; "" if it asks for none here.
+std::string loader_of(std::string_view beginning) {
+  Elf64_Ehdr head;
+  if (beginning.size() < sizeof head || !beginning.starts_with(ELFMAG)) return "";
+  std::memcpy(&head, beginning.data(), sizeof head);
+  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr)) return "";
+  for (std::size_t i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr part;
+    const std::size_t at = head.e_phoff + i * sizeof part;
+    if (at > beginning.size() || beginning.size() - at < sizeof part) return "";
+    std::memcpy(&part, beginning.data() + at, sizeof part);
+    if (part.p_type == PT_INTERP && part.p_offset < beginning.size())
+      return std::string(beginning.substr(part.p_offset, part.p_filesz == 0 ? 0 : part.p_filesz - 1));
   }
-  return "no such file: " + path;
+  return "";
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// Where the command is, or would be; "" if it is a bare word that is in no folder of PATH.
+std::string file_of(const FailedCommand& failed) {
+  const auto in_workdir = [&](const std::string& path) {
+    return path.starts_with('/') ? path : failed.workdir + "/" + path;
+  };
+  if (failed.command.find('/') != std::string::npos) return in_workdir(failed.command);
+  for (const std::string_view folder : split(failed.search_path, ':')) {
+    std::string file = in_workdir(std::string(folder.empty() ? "." : folder) + "/" + failed.command);
+    if (::access(file.c_str(), F_OK) == 0 && !is_directory(file)) return file;
+  }
+  return "";
+}
+
+/// Why a file that is there cannot be executed, beyond what its errno says; "" if nothing is known.
+std::string reason_in_file(const std::string& file, int error) {
+  if (error == EACCES && is_directory(file)) return "it is a directory; name the program in it";
+  const std::string beginning = beginning_of(file);
+  const std::string interpreter = interpreter_of(beginning);
+  if (error == ENOENT && interpreter.ends_with('\r')) {
+    return "its first line ends with a carriage return (\\r), as files from Windows do, and there is no " +
+           interpreter.substr(0, interpreter.size() - 1) + "\\r; take them out with: sed -i 's/\\r$//' " +
+           shell_quote(file);
+  }
+  if (error == ENOENT && !interpreter.empty())
+    return "its first line names the interpreter " + interpreter + ", which does not exist";
+  if (error == ENOENT) {
+    const std::string loader = loader_of(beginning);
+    return loader.empty() ? "its interpreter or dynamic loader does not exist"
+                          : "it needs the dynamic loader " + loader +
+                                ", which does not exist; it was built for another system";
+  }
+  if (error == EACCES && !interpreter.empty() && ::access(file.c_str(), X_OK) == 0) {
+    return is_directory(interpreter) ? "its first line names " + interpreter + ", which is a directory"
+                                     : "its interpreter " + interpreter + " may not be executed";
+  }
+  if (error == ENOEXEC && beginning.starts_with(ELFMAG)) return "it was built for another kind of machine";
+  return "";
+}
+
+std::string exec_failure(const FailedCommand& failed, int error) {
+  const std::string file = file_of(failed);
+  if (error == ENOENT && file.empty())
+    return "command not found: " + failed.command + " (no such program in PATH; write ./" + failed.command +
+           " for one in " + failed.workdir + ")";
+  if (error == ENOENT && ::access(file.c_str(), F_OK) != 0) return "no such file: " + file;
+  const std::string reason = file.empty() ? "" : reason_in_file(file, error);
+  if (!reason.empty()) return "cannot execute " + file + ": " + reason;
+  return "cannot execute " + failed.command + ": " + std::generic_category().message(error);
 }
 
 }  // namespace
 
-void describe_start_failure(const message::ChildFailed& failure, const std::string& command,
-                            const std::string& workdir, RankOutcome& outcome) {
+void describe_start_failure(const message::ChildFailed& failure, const FailedCommand& command,
+                            RankOutcome& outcome) {
   const std::string reason = std::generic_category().message(failure.error);
   switch (failure.stage) {
     case Stage::kFork:
@@ -52,12 +137,12 @@ void describe_start_failure(const message::ChildFailed& failure, const std::stri
     case Stage::kWorkdir:
       outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
                                                                               : contract::kNotExecutable;
-      outcome.start_error = "working directory " + workdir + ": " + reason;
+      outcome.start_error = "working directory " + command.workdir + ": " + reason;
       return;
     case Stage::kExec:
       outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
                                                                               : contract::kNotExecutable;
-      outcome.start_error = exec_failure(command, workdir, failure.error);
+      outcome.start_error = exec_failure(command, failure.error);
       return;
   }
 }

@@ -7,6 +7,7 @@
 #include "launcher/head/fleet_progress.h"
 #include "launcher/head/node_starters.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/process/open_files_limit.h"
 
 namespace ddl::launcher {
 namespace {
@@ -18,6 +19,7 @@ constexpr auto kShutDownDeadline = std::chrono::milliseconds(1500);
 Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation& allocation,
                                            const Environment& own,
                                            const std::function<void(const std::string&)>& progress) {
+  DDL_TRY(check_open_files_limit());
   std::signal(SIGPIPE, SIG_IGN);  // an agent that has gone is an error of write()
   EventLoop loop;
   NodeStarters starters(spec, allocation, own);

@@ -22,7 +22,7 @@ struct StartFailure {
 class AgentProcess {
  public:
   virtual ~AgentProcess() = default;
-  /// After the link has closed, behind "node3: ": "the agent (process 71) was killed by SIGKILL (killed)".
+  /// After the link has closed, behind "node3: ": "the agent (process 71) was killed by SIGKILL".
   virtual std::string how_it_ended() = 0;
   /// After the link has closed before the agent answered. noise: what came instead of an answer; errors: what was
   /// written on standard error.

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "launcher/output/stderr_tail.h"
+#include "launcher/output/utf8.h"
 
 namespace ddl::launcher {
 namespace {
@@ -22,12 +24,9 @@ std::string telling_lines(std::string_view text) {
   for (std::string_view line : split(text, '\n')) {
     line = trim(line);
     if (is_routine(line)) continue;
-    std::string printable;
-    for (const char c : line.substr(0, kLongest)) {
-      printable +=
-          static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;  // no escape sequences from afar
-    }
-    lines.push_back(std::move(printable));
+    line = line.substr(0, kLongest);
+    if (line.size() == kLongest) line.remove_suffix(incomplete_utf8_tail(line));
+    lines.push_back(printable_line(line));  // no escape sequences from afar
   }
   if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
   return join(lines, " / ");

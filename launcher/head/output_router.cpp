@@ -23,8 +23,9 @@ Result<std::unique_ptr<BlockingWriter>> OutputRouter::open_writer(int fd) {
         if (errno_value == EPIPE && fd == STDOUT_FILENO) return handlers_.on_reader_gone();
         // Standard error may be what is broken; then there is nobody to tell.
         const char* name = fd == STDOUT_FILENO ? "standard output" : "standard error";
-        print("ddlrun: writing to " + std::string(name) + ": " +
-              std::generic_category().message(errno_value) + "; what follows is lost there");
+        const std::string what = std::string(name) + ": " + std::generic_category().message(errno_value);
+        if (lost_.empty()) lost_ = what;
+        print("ddlrun: writing to " + what + "; what follows is lost there");
       });
 }
 
@@ -41,7 +42,10 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
     auto files = OutputFiles::create(
         spec.output_directory, spec.num_proc,
         [this](std::function<void()> call) { loop_.post(std::move(call)); },
-        [this](const std::string& sentence) { print("ddlrun: " + sentence); });
+        [this](const std::string& sentence) {
+          if (lost_.empty()) lost_ = sentence.substr(0, sentence.find("; from here on"));
+          print("ddlrun: " + sentence);
+        });
     if (!files) return fail(std::move(files.error()).during("--output-filename " + spec.output_directory));
     files_ = std::move(*files);
   }

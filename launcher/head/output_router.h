@@ -33,6 +33,8 @@ class OutputRouter {
   void when_idle(std::function<void()> callback) { mux_->when_idle(std::move(callback)); }
   /// False if not everything was written in time.
   bool drain(Deadline deadline);
+  /// The first thing that could not be written, and why; "" if there is none. Complete once drained.
+  const std::string& lost() const { return lost_; }
 
  private:
   OutputRouter(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
@@ -46,6 +48,7 @@ class OutputRouter {
   std::unique_ptr<OutputFiles> files_;
   std::unique_ptr<OutputMux> mux_;
   EventLoop::Timer tick_;
+  std::string lost_;
 };
 
 }  // namespace ddl::launcher

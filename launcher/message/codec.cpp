@@ -52,8 +52,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_na
                                    strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
                                    head_host, head_pid, output_window)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
-                                   ended_by_us, before_end, run_seconds, start_error, kill_explanation,
-                                   stderr_tail)
+                                   ended_by_us, before_end, gone_rank, run_seconds, start_error,
+                                   kill_explanation, stderr_tail)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
@@ -90,7 +90,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankBound, rank, binding, cpu_error, memory_e
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeShared, host, pid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnded, outcome)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AbortRequested, rank, exit_code, text)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentFailed, text, lost)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentFailed, text, lost, told_to_end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StdinCredit, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finished, leftovers_ended)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStopped, rank, signal)

@@ -155,6 +155,8 @@ struct AbortRequested {
 struct AgentFailed {
   std::string text;
   bool lost = false;  ///< true: something that ran was lost; false: nothing could be started
+  int told_to_end =
+      0;  ///< 0, or the signal by which a resource manager ends the job: its ranks will still be heard of
   bool operator==(const AgentFailed&) const = default;
 };
 /// Up: an agent that this one has started, or should have, is no more; why is without the node's name.

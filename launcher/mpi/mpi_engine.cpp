@@ -32,7 +32,8 @@ int become_mpirun(const std::vector<std::string>& words) {
                                   env::kTorchWorldSize,
                                   env::kTorchLocalRank,
                                   env::kTorchLocalWorldSize,
-                                  env::kReportStart};
+                                  env::kReportStart,
+                                  env::kExitRecord};
   // What mpirun keeps in files here goes with the agent's, also where nobody lets mpirun end in order.
   // Its ranks get their own TMPDIR back.
   if (const char* directory = std::getenv("PMIX_SERVER_TMPDIR"); directory != nullptr)
@@ -46,6 +47,7 @@ int become_mpirun(const std::vector<std::string>& words) {
   for (const std::string& name : own) ::unsetenv(name.c_str());
   if (!words[0].empty()) ::setenv(env::kMasterAddr, words[0].c_str(), 1);
   ::close(contract::kPmiFd);
+  ::close(contract::kExitRecordFd);
   const std::vector<std::string> command(words.begin() + 2, words.end());
   const Error error = become(command);
   std::fprintf(stderr, "ddlrun: %s\n", error.message().c_str());

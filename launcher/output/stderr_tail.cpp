@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/text.h"
 #include "launcher/output/utf8.h"
 
 namespace ddl::launcher {
@@ -72,6 +73,13 @@ std::string printable_line(std::string_view text) {
     }
     text.remove_prefix(length);
   }
+  return shown;
+}
+
+std::string printable_text(std::string_view text) {
+  std::string shown;
+  for (const std::string_view line : split(text, '\n'))
+    shown += (line.data() == text.data() ? "" : "\n") + printable_line(line);
   return shown;
 }
 

@@ -37,5 +37,7 @@ class StderrTail {
 /// text with nothing in it that acts on a terminal: escape sequences (colours, titles, cursor) are dropped, other
 /// control characters are shown ("^G"; C1 controls as "<U+009B>"), bytes that are no UTF-8 become "\xNN"; tab stays.
 std::string printable_line(std::string_view text);
+/// The same of each of its lines.
+std::string printable_text(std::string_view text);
 
 }  // namespace ddl::launcher

@@ -1,6 +1,7 @@
 #include "launcher/pmix/pmix_advisory.h"
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <optional>
 
@@ -70,11 +71,13 @@ std::optional<std::string> pmix_refusal(std::string_view version_text, std::stri
          contract::env::kAllowExposedPmix + "=1 if nobody else uses this machine";
 }
 
-std::string pmix_package_version(std::string_view library_path) {
+Result<std::string> pmix_package_version(std::string_view library_path) {
   // dpkg knows only the libraries that it put there.
-  if (!library_path.starts_with("/usr/lib/") && !library_path.starts_with("/lib/")) return "";
+  if (!library_path.starts_with("/usr/lib/") && !library_path.starts_with("/lib/")) return std::string();
   const auto status = read_file("/var/lib/dpkg/status", std::size_t{64} << 20);
-  return status ? std::string(installed_package_version(*status, "libpmix2")) : "";
+  if (!status && status.error().system_errno() == ENOENT) return std::string();
+  if (!status) return fail(status.error());
+  return std::string(installed_package_version(*status, "libpmix2"));
 }
 
 std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace ddl::launcher {
 
 /// CVE-2023-41915: as root, OpenPMIx older than 4.2.6, and 5.0.0, can be tricked into giving files away.
@@ -28,8 +30,9 @@ std::string pmix_sentence(std::string_view version_text, std::string_view packag
 /// Why root must not start a PMIx server with this library, or nothing. Pure.
 std::optional<std::string> pmix_refusal(std::string_view version_text, std::string_view package_version);
 
-/// The version of the package that this libpmix came with, or "". Reads dpkg's status file, where there is one.
-std::string pmix_package_version(std::string_view library_path);
+/// The version of the package that this libpmix came with, or "". Reads dpkg's status file, where there is one. Error: it
+/// cannot be read.
+Result<std::string> pmix_package_version(std::string_view library_path);
 
 /// The version of an installed package in the text of dpkg's status file; "" if it is not there. Pure.
 std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package);

@@ -28,7 +28,7 @@ class LibraryServer;
 // The library's callbacks carry no pointer of ours, and the library itself is one per process.
 LibraryServer* the_server = nullptr;
 
-Status check(const char* call, pmix_status_t status) {
+Status check_pmix(const char* call, pmix_status_t status) {
   if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return {};
   return fail(ErrorCode::kSystem, std::string(call) + ": " + PMIx_Error_string(status));
 }
@@ -62,7 +62,7 @@ class LibraryServer : public PmixServer {
     // Nobody but our ranks has business here.
     infos.add_bool(PMIX_SERVER_TOOL_SUPPORT, false);
     infos.add_bool(PMIX_SERVER_REMOTE_CONNECTIONS, false);
-    DDL_TRY(check("PMIx_server_init", PMIx_server_init(&module, infos.data(), infos.size())));
+    DDL_TRY(check_pmix("PMIx_server_init", PMIx_server_init(&module, infos.data(), infos.size())));
     started_ = true;
     return {};
   }
@@ -73,14 +73,14 @@ class LibraryServer : public PmixServer {
     auto infos = job_info(node, directory_);
     if (!infos) return fail(infos.error());
     PMIX_LOAD_NSPACE(nspace_, node.job_id.c_str());
-    DDL_TRY(check("PMIx_server_register_nspace",
-                  PMIx_server_register_nspace(nspace_, static_cast<int>(node.ranks.size()), infos->data(),
-                                              infos->size(), nullptr, nullptr)));
+    DDL_TRY(check_pmix("PMIx_server_register_nspace",
+                       PMIx_server_register_nspace(nspace_, static_cast<int>(node.ranks.size()),
+                                                   infos->data(), infos->size(), nullptr, nullptr)));
     for (const RankLaunch& rank : node.ranks) {
       const pmix_proc_t process = process_of(rank.rank);
-      DDL_TRY(
-          check("PMIx_server_register_client",
-                PMIx_server_register_client(&process, ::geteuid(), ::getegid(), nullptr, nullptr, nullptr)));
+      DDL_TRY(check_pmix(
+          "PMIx_server_register_client",
+          PMIx_server_register_client(&process, ::geteuid(), ::getegid(), nullptr, nullptr, nullptr)));
     }
     return {};
   }
@@ -88,7 +88,7 @@ class LibraryServer : public PmixServer {
   Result<Environment> client_environment(int rank) override {
     const pmix_proc_t process = process_of(rank);
     char** entries = nullptr;
-    DDL_TRY(check("PMIx_server_setup_fork", PMIx_server_setup_fork(&process, &entries)));
+    DDL_TRY(check_pmix("PMIx_server_setup_fork", PMIx_server_setup_fork(&process, &entries)));
     const Environment environment = parse_environment(key_list(entries));
     for (char** entry = entries; entry != nullptr && *entry != nullptr; ++entry) std::free(*entry);
     std::free(entries);
@@ -271,8 +271,10 @@ Status check_safety() {
   if (::geteuid() != 0 || (allowed != nullptr && std::string_view(allowed) == "1")) return {};
   const char* version = PMIx_Get_version();
   if (pmix_safety(version, "") != PmixSafety::kExposed) return {};  // without a look at the package
-  if (const auto refusal = pmix_refusal(version, pmix_package_version(library_path())))
-    return fail(ErrorCode::kUnavailable, *refusal);
+  const auto package = pmix_package_version(library_path());
+  // Whether it is patched is not known: that is what is wrong here, and not the library.
+  if (!package) return fail(package.error());
+  if (const auto refusal = pmix_refusal(version, *package)) return fail(ErrorCode::kUnavailable, *refusal);
   return {};
 }
 

@@ -7,7 +7,7 @@
 
 namespace ddl::launcher {
 
-/// Waits up to a second for a child that is ending, reaps it, and says "was killed by SIGKILL (killed)" or
+/// Waits up to a second for a child that is ending, reaps it, and says "was killed by SIGKILL" or
 /// "exited with 1"; "stopped answering" if it has not ended.
 std::string describe_child_end(pid_t pid);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,7 +60,8 @@ int exec_error(const char* command, int error) {
   const char* path = std::getenv("PATH");
   for (const auto directory : split(path != nullptr ? path : "/bin:/usr/bin", ':')) {
     const std::string file = (directory.empty() ? "." : std::string(directory)) + "/" + command;
-    if (::access(file.c_str(), F_OK) == 0) return error;
+    struct stat status {};
+    if (::stat(file.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) return error;
   }
   return ENOENT;
 }

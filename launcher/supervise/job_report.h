@@ -31,6 +31,7 @@ struct RankOutcome {
   bool core_dumped = false;
   bool ended_by_us = false;  ///< the signal was ours: a consequence, never the first failure
   bool before_end = false;   ///< it ended before its agent was told to end any rank: no consequence of that
+  int gone_rank = -1;        ///< of a failure: whom it had seen go before, by what libddl says; -1: nobody
   Seconds run_seconds;
   std::string start_error;       ///< "cannot execute ./train: No such file or directory"
   std::string kill_explanation;  ///< for a SIGKILL that we did not send: what the cgroup's OOM events say
@@ -53,7 +54,8 @@ enum class EndReason {
   kHostLost,     ///< an agent or spawner died: message
   kTimeout,      ///< --timeout
   kRankStopped,  ///< first_failure was stopped (SIGSTOP) and not continued; signal is what stopped it
-  kSignal,       ///< ddlrun itself was told to end: signal
+  kSignal,       ///< ddlrun itself was told to end, or a resource manager ends its agents (message): signal
+  kOutputLost,   ///< every rank exited with 0, but not all that they wrote is where it should be: message
 };
 
 struct JobReport {

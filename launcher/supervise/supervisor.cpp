@@ -16,6 +16,17 @@ bool is_over(const RankOutcome& outcome) {
   return outcome.kind != Kind::kNotStarted && outcome.kind != Kind::kRunning;
 }
 
+bool is_failure(const RankOutcome& outcome) {
+  return outcome.kind == Kind::kStartFailed || outcome.kind == Kind::kSignalled || outcome.exit_code != 0;
+}
+
+/// It failed after it had seen another rank go, and most likely for that.
+bool is_consequence(const RankOutcome& outcome) { return outcome.gone_rank >= 0; }
+
+int exit_code_of(const RankOutcome& outcome) {
+  return outcome.kind == Kind::kSignalled ? contract::kSignalBase + outcome.signal : outcome.exit_code;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(Job job, SupervisorActions& actions)
@@ -40,28 +51,62 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   RankOutcome& place = outcome(ended.rank);
   if (is_over(place) || is_node_over(job_.rank_nodes[static_cast<std::size_t>(ended.rank)])) return;
   ended.host = place.host;
+  // It comes from another process.
+  if (ended.gone_rank == ended.rank || ended.gone_rank >= static_cast<int>(report_.ranks.size()))
+    ended.gone_rank = -1;
   place = std::move(ended);
   ++ended_;
 
-  const bool failed =
-      place.kind == Kind::kStartFailed || place.kind == Kind::kSignalled || place.exit_code != 0;
   // An aborting rank has spoken before it exits: its exit is not a second failure.
-  if (failed && !place.ended_by_us && !ending_) {
-    const EndReason reason =
-        place.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
-    const int code = place.kind == Kind::kSignalled ? contract::kSignalBase + place.signal : place.exit_code;
-    report_.first_failure = place.rank;
-    begin_end(reason, code, SIGTERM, job_.kill_grace_seconds);
-  } else if (place.kind == Kind::kSignalled && place.before_end && !place.ended_by_us &&
-             report_.reason == EndReason::kRankFailed &&
-             outcome(*report_.first_failure).kind == Kind::kExited) {
-    // Reports of several hosts overtake each other. Ranks that see a peer die exit with an error of their own; nobody is
-    // killed by another's exit.
-    report_.first_failure = place.rank;
-    report_.exit_code = contract::kSignalBase + place.signal;
+  if (is_failure(place) && !place.ended_by_us) {
+    if (ending_) {
+      if (precedes_first_failure(place)) {
+        report_.first_failure = place.rank;
+        report_.exit_code = exit_code_of(place);
+      }
+    } else if (!is_consequence(place)) {
+      end_for(place);
+    } else if (!waiting_) {
+      waiting_ = true;
+      report_.first_failure = place.rank;
+      actions_.wait_for_explanation();
+    }
   }
+  if (waiting_ && are_all_seen_gone_over()) settle();
   finish_if_all_ended();
 }
+
+bool Supervisor::precedes_first_failure(const RankOutcome& ended) const {
+  if (report_.reason != EndReason::kRankFailed || is_consequence(ended)) return false;
+  const RankOutcome& first = first_failure();
+  // Reports of several hosts overtake each other. Ranks that see a peer die exit with an error of their own; nobody is
+  // killed by another's exit.
+  if (ended.kind == Kind::kSignalled && ended.before_end && first.kind == Kind::kExited) return true;
+  // libddl has said whose end the first failure is a consequence of.
+  return first.gone_rank == ended.rank;
+}
+
+bool Supervisor::are_all_seen_gone_over() const {
+  return std::all_of(report_.ranks.begin(), report_.ranks.end(), [this](const RankOutcome& one) {
+    return !is_consequence(one) || is_over(report_.ranks[static_cast<std::size_t>(one.gone_rank)]);
+  });
+}
+
+bool Supervisor::settle() {
+  if (!waiting_) return false;
+  end_for(first_failure());
+  return true;
+}
+
+void Supervisor::end_for(const RankOutcome& failed) {
+  const EndReason reason =
+      failed.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
+  waiting_ = false;
+  report_.first_failure = failed.rank;
+  begin_end(reason, exit_code_of(failed), SIGTERM, job_.kill_grace_seconds);
+}
+
+void Supervisor::on_unexplained() { settle(); }
 
 bool Supervisor::on_rank_stopped(int rank, int signal, int patience_seconds) {
   const RankOutcome& stopped = outcome(rank);
@@ -84,6 +129,9 @@ void Supervisor::on_rank_stayed_stopped(int rank, int signal) {
 void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
   // An exit status has 8 bits, and an abort is never a success.
   const int code = (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff;
+  // Who calls for the end has not merely seen another go.
+  if (waiting_) report_.first_failure.reset();
+  waiting_ = false;
   if (!begin_end(EndReason::kAborted, code, SIGTERM, job_.kill_grace_seconds)) return;
   report_.first_failure = rank;
   report_.abort_message = text;
@@ -92,7 +140,8 @@ void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
 void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
   if (is_node_over(node)) return;
   // Also if all ranks have ended well: what they wrote last, or what they left behind, may be lost with it.
-  if (!ending_) {
+  if (!ending_ || (lost && is_loss_before_first_failure(node))) {
+    report_.first_failure.reset();
     report_.message = text;
     end(lost ? EndReason::kHostLost : EndReason::kStartFailed,
         lost ? contract::kLostHost : contract::kStartFailure, SIGKILL, 0);
@@ -103,6 +152,31 @@ void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
     if (job_.rank_nodes[rank] == node && !is_over(report_.ranks[rank])) ++ended_;
   }
   if (!done_) finish_if_all_ended();
+}
+
+void Supervisor::on_agent_told_to_end(int node, const std::string& text, int signal) {
+  if (is_node_over(node)) return;
+  if (ending_ ? !is_loss_before_first_failure(node) : finishing_ || done_) return;
+  report_.first_failure.reset();
+  report_.signal = signal;
+  report_.message = text;
+  end(EndReason::kSignal, contract::kSignalBase + signal, signal, job_.kill_grace_seconds);
+}
+
+bool Supervisor::is_loss_before_first_failure(int node) const {
+  if (report_.reason != EndReason::kRankFailed) return false;
+  const RankOutcome& first = first_failure();
+  const auto is_any = [this, node](const auto& holds) {
+    return std::any_of(report_.ranks.begin(), report_.ranks.end(),
+                       [&](const RankOutcome& rank) { return node_of(rank.rank) == node && holds(rank); });
+  };
+  if (is_consequence(first) && node_of(first.gone_rank) == node)
+    return !is_over(report_.ranks[static_cast<std::size_t>(first.gone_rank)]);
+  // Ranks of other hosts exit because this one's are gone, and are heard of at once; a loss may show late. If its agent has
+  // told of a rank that it ended, it was lost after that.
+  return first.kind == Kind::kExited && node_of(first.rank) != node &&
+         is_any([](const RankOutcome& rank) { return !is_over(rank); }) &&
+         !is_any([](const RankOutcome& rank) { return is_over(rank) && !rank.before_end; });
 }
 
 void Supervisor::on_finished(int node, int leftovers) {
@@ -121,6 +195,7 @@ void Supervisor::on_signal(int signal) {
       actions_.forward_signal(signal);
       return actions_.stop_self();
     default: {
+      if (settle()) return;
       const bool first = begin_end(EndReason::kSignal, contract::kSignalBase + signal,
                                    signal == SIGINT ? SIGTERM : signal, job_.kill_grace_seconds);
       if (first) {
@@ -150,13 +225,15 @@ void Supervisor::on_output_broken() {
 }
 
 bool Supervisor::begin_end(EndReason reason, int exit_code, int signal, double grace_seconds) {
-  if (ending_ || finishing_ || done_) return false;
+  // What fails first stays the reason, also if what explains it is still under way.
+  if (settle() || ending_ || finishing_ || done_) return false;
   end(reason, exit_code, signal, grace_seconds);
   return true;
 }
 
 void Supervisor::end(EndReason reason, int exit_code, int signal, double grace_seconds) {
   ending_ = true;
+  waiting_ = false;
   report_.reason = reason;
   report_.exit_code = exit_code;
   actions_.end_ranks(signal, grace_seconds);

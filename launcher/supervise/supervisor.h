@@ -18,6 +18,8 @@ class SupervisorActions {
   virtual void forward_signal(int signal) = 0;
   /// All ranks have ended: have every agent clean up and send the rest of the output.
   virtual void finish() = 0;
+  /// Calls on_unexplained() after a while, once: several reports may be under way.
+  virtual void wait_for_explanation() = 0;
   /// ddlrun itself stops, as the shell expects after ^Z; called after the ranks were told.
   virtual void stop_self() = 0;
   /// Nothing more will happen: report() is final.
@@ -45,7 +47,11 @@ class Supervisor {
   void on_rank_stayed_stopped(int rank, int signal);
   void on_abort(int rank, int exit_code, const std::string& text);
   void on_agent_failed(int node, const std::string& text, bool lost);
+  /// A resource manager has sent the agent this signal, as it does to all processes of a job that it ends.
+  void on_agent_told_to_end(int node, const std::string& text, int signal);
   void on_finished(int node, int leftovers);
+  /// What wait_for_explanation() has asked for.
+  void on_unexplained();
   void on_signal(int signal);
   void on_timeout();
   /// Nobody reads ddlrun's standard output any more (`ddlrun ... | head`).
@@ -58,6 +64,19 @@ class Supervisor {
   /// Only the first reason counts; true if this is it.
   bool begin_end(EndReason reason, int exit_code, int signal, double grace_seconds);
   void end(EndReason reason, int exit_code, int signal, double grace_seconds);
+  /// The failure that is known is the first one: nothing will explain it any more. True if there was one.
+  bool settle();
+  /// A rank's failure is the first one, and the job ends for it.
+  void end_for(const RankOutcome& failed);
+  /// Sooner than what the job ends for, although it was heard of later.
+  bool precedes_first_failure(const RankOutcome& ended) const;
+  bool is_loss_before_first_failure(int node) const;
+  /// Everybody whom a failed rank has seen go has ended, too.
+  bool are_all_seen_gone_over() const;
+  int node_of(int rank) const { return job_.rank_nodes[static_cast<std::size_t>(rank)]; }
+  const RankOutcome& first_failure() const {
+    return report_.ranks[static_cast<std::size_t>(*report_.first_failure)];
+  }
   void end_node(int node);
   void finish_if_all_ended();
   /// Nothing more is expected, and nothing more is taken, from this node.
@@ -69,6 +88,8 @@ class Supervisor {
   JobReport report_;
   std::size_t ended_ = 0;
   std::vector<bool> over_nodes_;
+  bool waiting_ =
+      false;  // first_failure is a rank's that has seen another go: what became of that one is not known yet
   bool ending_ = false;
   bool killing_ = false;
   bool paused_ = false;  // the user has stopped ddlrun, and so the ranks

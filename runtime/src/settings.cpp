@@ -31,6 +31,17 @@ std::optional<PmiPlace> pmi_place(const Environment& environment) {
   return PmiPlace{*fd, *rank, *size};
 }
 
+/// A launcher of another version may mean something else by it: then there is none.
+std::optional<ExitRecordPlace> exit_record_place(const Environment& environment) {
+  const std::string text = environment(env::kExitRecord).value_or("");
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const auto fd = parse_integer(std::string_view(text).substr(0, colon));
+  const auto offset = parse_integer(std::string_view(text).substr(colon + 1));
+  if (!fd || !offset || *fd < 0 || *fd > std::numeric_limits<int>::max() || *offset < 0) return std::nullopt;
+  return ExitRecordPlace{static_cast<int>(*fd), *offset};
+}
+
 }  // namespace
 
 Result<Settings> Settings::read(const Environment& environment) {
@@ -111,6 +122,7 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (*text != "0" && *text != "1") return bad_value(env::kVerbose, *text, "expected 0 or 1");
     settings.verbose = *text == "1";
   }
+  settings.exit_record = exit_record_place(environment);
   settings.report_start = environment(env::kReportStart).value_or("") == "1";
   settings.module_directory = environment(env::kModuleDirectory).value_or("");
   if constexpr (kFaultInjection) {

@@ -15,6 +15,7 @@
 #include "runtime/src/channel/exchange_wish.h"
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/environment.h"
+#include "runtime/src/exit_record.h"
 #include "runtime/src/fault.h"
 
 namespace ddl::runtime {
@@ -58,6 +59,8 @@ struct Settings {
   int sockets_per_peer = 1;
   /// DDL_JOB_KEY_FD: inherited descriptor of the job's key.
   std::optional<int> job_key_fd;
+  /// DDL_EXIT_RECORD: where the launcher looks for what this rank has seen; nothing where it is not understood.
+  std::optional<ExitRecordPlace> exit_record;
   /// DDL_VERBOSE=1: say how the ranks are connected.
   bool verbose = false;
   /// DDL_REPORT_START=1: the launcher wants to know when the first collective has ended.

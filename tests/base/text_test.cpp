@@ -86,7 +86,11 @@ TEST_CASE("one rank, two ranks") {
 
 TEST_CASE("signals by name") {
   CHECK(ddl::signal_text(SIGSEGV) == "SIGSEGV (segmentation fault)");
-  CHECK(ddl::signal_text(SIGKILL) == "SIGKILL (killed)");
+  CHECK(ddl::signal_text(SIGBUS) == "SIGBUS (bus error)");
+  // The name says it already.
+  CHECK(ddl::signal_text(SIGKILL) == "SIGKILL");
+  CHECK(ddl::signal_text(SIGTERM) == "SIGTERM");
+  CHECK(ddl::signal_text(SIGSTOP) == "SIGSTOP");
   CHECK(ddl::signal_text(77) == "signal 77");
   CHECK(ddl::signal_text(-1) == "signal -1");
 }

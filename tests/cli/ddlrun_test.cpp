@@ -8,13 +8,16 @@
 #include "base/text.h"
 #include "cli/help_text.h"
 #include "cli/program_run.h"
+#include "contract/exit_code.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 using ddl::test::ProgramRun;
 using ddl::test::ProgramSetup;
 using ddl::test::run_program;
 using nlohmann::json;
 using Words = std::vector<std::string>;
+namespace contract = ddl::contract;
 
 namespace {
 
@@ -227,11 +230,65 @@ TEST_CASE("inside a Slurm job its nodes are meant, unless another launcher is") 
 }
 
 TEST_CASE("standard output that cannot be written to is an error") {
-  ProgramSetup full = ddlrun({"--help"});
+  for (const std::vector<std::string>& asked : std::vector<std::vector<std::string>>{
+           {"--help"},
+           {"--version"},
+           {"--list-sites"},
+           {"--dry-run", "-np", "1", "true"},
+           {"--slurm", "-np", "2", "true"},
+           {"--show-bind", "-np", "2", "--topology", "pack:1 core:2 pu:1"}}) {
+    CAPTURE(asked);
+    ProgramSetup full = ddlrun(asked);
+    full.out_path = "/dev/full";
+    const ProgramRun result = run_program(full);
+    CHECK(result.exit_code == contract::kOutputLost);
+    CHECK_THAT(result.err, Catch::Contains("ddlrun: standard output: "));
+  }
+  ProgramSetup closed = ddlrun({"--version"});
+  closed.close_all_standard_fds = true;
+  CHECK(run_program(closed).exit_code == contract::kOutputLost);
+}
+
+TEST_CASE("a job whose output cannot be written is no success, and a failure of it stays what it is") {
+  ProgramSetup full = ddlrun({"-np", "1", "/bin/echo", "result"});
   full.out_path = "/dev/full";
-  const ProgramRun result = run_program(full);
-  CHECK(result.exit_code == 122);
-  CHECK_THAT(result.err, Catch::StartsWith("ddlrun: standard output: "));
+  ProgramRun result = run_program(full);
+  CHECK(result.exit_code == contract::kOutputLost);
+  CHECK_THAT(result.err, Catch::Contains("not all that they wrote is where it should be") &&
+                             Catch::Contains("standard output: No space left on device"));
+  ProgramSetup closed = ddlrun({"-np", "1", "/bin/echo", "result"});
+  closed.close_all_standard_fds = true;
+  CHECK(run_program(closed).exit_code == contract::kOutputLost);
+
+  ProgramSetup silent = ddlrun({"-np", "1", "/bin/true"});
+  silent.close_all_standard_fds = true;
+  CHECK(run_program(silent).exit_code == 0);  // nothing was lost
+  ProgramSetup failing = ddlrun({"-np", "1", "/bin/sh", "-c", "echo result; exit 5"});
+  failing.out_path = "/dev/full";
+  CHECK(run_program(failing).exit_code == 5);
+}
+
+TEST_CASE("a file of --output-filename that cannot be written makes the job no success") {
+  const ddl::test::TemporaryDirectory directory;
+  const std::string folder = directory.path() + "/out/rank.0";
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_symlink("/dev/full", folder + "/stdout");
+  const ProgramRun result = run_program(
+      ddlrun({"-np", "1", "--output-filename", directory.path() + "/out", "/bin/echo", "result"}));
+  CHECK(result.exit_code == contract::kOutputLost);
+  CHECK_THAT(result.err, Catch::Contains("rank.0/stdout: No space left on device"));
+}
+
+TEST_CASE("control characters that a program or a user gives are not printed as they are") {
+  ProgramSetup setup = ddlrun({"-np", "1", "no\x1b[31mtrain"});
+  CHECK_THAT(run_program(setup).err, !Catch::Contains("\x1b[31m"));
+  setup = ddlrun({"-np", "1", "/bin/sh", "-c", "printf 'a\\0b\\033[2Jc\\n' >&2; exit 5"});
+  const std::string err = run_program(setup).err;
+  const std::string report = err.substr(err.find("ddlrun: "));
+  CHECK_THAT(report, Catch::Contains("| a^@bc\n"));
+  CHECK_THAT(report, !Catch::Contains("\x1b[2J") && !Catch::Contains(std::string(1, '\0')));
+  setup = ddlrun({"--no\x1b[31mtion"});
+  CHECK_THAT(run_program(setup).err, !Catch::Contains("\x1b[31m"));
 }
 
 TEST_CASE("closed standard descriptors do no harm") {
@@ -240,7 +297,7 @@ TEST_CASE("closed standard descriptors do no harm") {
   CHECK(run_program(closed).exit_code == 5);
   ProgramSetup no_out = ddlrun({"--version"});
   no_out.out_path = "-";
-  CHECK(run_program(no_out).exit_code == 0);
+  CHECK(run_program(no_out).exit_code == contract::kOutputLost);
 }
 
 TEST_CASE("a current directory that was removed is named as the reason") {

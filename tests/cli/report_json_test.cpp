@@ -17,6 +17,7 @@ TEST_CASE("the report as JSON is one line with everything in it") {
   report.first_failure = 0;
   report.leftovers_ended = 2;
   report.ranks[0].stderr_tail = {"one", "two"};
+  report.ranks[0].gone_rank = 1;
   const std::string text = ddl::cli::report_json(report);
   CHECK(text.find('\n') == text.size() - 1);
   CHECK(json::parse(text) == json::parse(R"({
@@ -26,10 +27,10 @@ TEST_CASE("the report as JSON is one line with everything in it") {
     "run_seconds": 12.5, "leftovers_ended": 2,
     "ranks": [
       {"rank": 0, "host": "node3", "pid": 4240, "outcome": "exited", "exit_code": 3, "signal": null,
-       "core_dumped": false, "ended_by_ddlrun": false, "run_seconds": 1.5, "start_error": null,
+       "core_dumped": false, "ended_by_ddlrun": false, "seen_gone": 1, "run_seconds": 1.5, "start_error": null,
        "kill_explanation": null, "stderr_tail": ["one", "two"]},
       {"rank": 1, "host": "node3", "pid": 4241, "outcome": "signalled", "exit_code": null, "signal": 15,
-       "core_dumped": false, "ended_by_ddlrun": true, "run_seconds": 1.6, "start_error": null,
+       "core_dumped": false, "ended_by_ddlrun": true, "seen_gone": null, "run_seconds": 1.6, "start_error": null,
        "kill_explanation": null, "stderr_tail": []}]})"));
 }
 

@@ -153,6 +153,34 @@ TEST_CASE("a job that could not begin, a lost host, a timeout, and a signal") {
   CHECK(plain(report) == "ddlrun: ended by SIGINT after 12.5 s\n  ranks 0, 1 were ended with SIGINT\n");
 }
 
+TEST_CASE("a job that was cancelled has lost no host, and lost output is no failure of a rank's") {
+  JobReport report =
+      report_of(EndReason::kSignal, 143, {killed(0, SIGTERM, 2, false), of_kind(Kind::kRunning, 1)});
+  report.signal = SIGTERM;
+  report.message = "node3: its agent was told to end (SIGTERM), as scancel and a time limit do";
+  CHECK(plain(report) ==
+        "ddlrun: ended by SIGTERM after 12.5 s\n"
+        "  node3: its agent was told to end (SIGTERM), as scancel and a time limit do\n"
+        "  rank 0 was killed by SIGTERM; rank 1 was running when last heard of\n");
+
+  report = report_of(EndReason::kOutputLost, 123, {exited(0, 0, 1), exited(1, 0, 1)});
+  report.message = "standard output: No space left on device";
+  CHECK(plain(report) ==
+        "ddlrun: every rank exited with 0, but not all that they wrote is where it should be\n"
+        "  standard output: No space left on device\n");
+}
+
+TEST_CASE("a survivor that is named for want of something better says whom it had seen go, safe to print") {
+  JobReport report = report_of(EndReason::kRankFailed, 8, {exited(0, 8, 1), exited(1, 0, 1)});
+  report.first_failure = 0;
+  report.ranks[0].gone_rank = 1;
+  report.ranks[0].kill_explanation = std::string("odd\0\x1b[31m words", 15);
+  CHECK_THAT(
+      plain(report),
+      Catch::Contains("  before that, libddl had told it that rank 1 on node3 (pid 4241) was gone\n") &&
+          Catch::Contains("odd^@ words\n"));
+}
+
 TEST_CASE("a report without its culprit still says something") {
   JobReport report = report_of(EndReason::kRankFailed, 1, {});
   report.first_failure = 5;

@@ -157,6 +157,52 @@ TEST_CASE("when the ssh to a host is killed, at either end, all hosts' ranks end
   }
 }
 
+/// libddl ranks on two hosts. When the second host's are killed, those of the first one exit with an error of their own, and
+/// ddlrun hears of it while what carries the second host's news is stopped.
+class WorkingPair {
+ public:
+  WorkingPair() { job_.job().wait_for("ready", 4); }
+
+  /// Stops the one, kills the other, waits until the first host's ranks have ended, lets the one go on. The exit code.
+  int kill_behind(const std::string& stopped, const std::string& killed) {
+    const auto held = job_.processes(stopped, "node2"), dying = job_.processes(killed, "node2");
+    REQUIRE_FALSE(held.empty());
+    REQUIRE_FALSE(dying.empty());
+    signal(held.back().pid, SIGSTOP);
+    signal(dying.front().pid, SIGKILL);
+    const auto left = job_.before().wait_until_none_left(
+        [](const HostProcess& process) { return process.host == "node1" && process.name == "ddl_program"; },
+        Deadline::after(e2e::kPatience));
+    CHECK(describe(left) == "");
+    signal(held.back().pid, SIGCONT);
+    return job_.wait();
+  }
+  const std::string& err() const { return job_.err(); }
+
+ private:
+  static void signal(pid_t pid, int signal) {
+    const auto pidfd = open_pidfd(pid);
+    REQUIRE(pidfd);
+    REQUIRE(send_signal(pidfd->get(), signal));
+  }
+  HostJob job_{{"-np", "4", "-H", "node1:2,node2:2", e2e::program("ddl_program"), "work"}};
+};
+
+TEST_CASE(
+    "the first failure of a libddl job is what the survivors' exits follow from, whatever is heard first",
+    "[lifeline]") {
+  {
+    WorkingPair job;
+    CHECK(job.kill_behind("ddl-agent", "ddl_program") == 128 + SIGKILL);
+    CHECK_THAT(job.err(), Contains(" on node2") && Contains("was killed by SIGKILL"));
+  }
+  for (const std::string killed : {"ddl-agent", "ddl-spawner"}) {
+    WorkingPair job;
+    CHECK(job.kill_behind("sshd", killed) == contract::kLostHost);
+    CHECK_THAT(job.err(), Contains("ddlrun: node2: "));
+  }
+}
+
 TEST_CASE("a rank that is stopped and stays so ends the job", "[lifeline]") {
   Family family;
   family.send(family.rank("node2"), SIGSTOP);

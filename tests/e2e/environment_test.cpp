@@ -244,11 +244,24 @@ TEST_CASE("a hard limit of open files that is too small is named", "[environment
   CHECK_THAT(job.err(), Contains("Too many open files") && Contains("ulimit -Hn") && !Contains("has gone"));
 }
 
-TEST_CASE("no descriptor of ddlrun's own reaches a rank but the one that it is told of", "[environment]") {
+TEST_CASE("a limit of open files that is too small for anything is named, and nothing else is blamed",
+          "[environment]") {
+  for (const std::string limit : {"-n 10", "-n 16", "-Sn 10"}) {
+    CAPTURE(limit);
+    const Scratch scratch;
+    Job job(scratch, {{"sh", "-c", "ulimit " + limit + "; exec \"$@\"", "sh", ddlrun({}).argv.front(), "-np",
+                       "1", "true"}});
+    CHECK(job.wait_and_require_nothing_left() == 122);
+    CHECK_THAT(job.err(), Contains("files may be open (ulimit -n; ") && !Contains("CVE"));
+  }
+}
+
+TEST_CASE("no descriptor of ddlrun's own reaches a rank but those that it is told of", "[environment]") {
   const Scratch scratch;
-  Job job(scratch, ddlrun({"-np", "1", "sh", "-c", "echo told $PMI_FD; exec ls /proc/self/fd"}));
+  Job job(scratch,
+          ddlrun({"-np", "1", "sh", "-c", "echo told $PMI_FD $DDL_EXIT_RECORD; exec ls /proc/self/fd"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
-  CHECK(job.out() == "told 4\n0\n1\n2\n3\n4\n");  // 3 is ls's own
+  CHECK(job.out() == "told 4 5:0\n0\n1\n2\n3\n4\n5\n");  // 3 is ls's own
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ RankOutcome outcome() {
   outcome.core_dumped = true;
   outcome.ended_by_us = true;
   outcome.before_end = true;
+  outcome.gone_rank = 5;
   outcome.run_seconds = 0.1;
   outcome.start_error = "no such file: \xff";
   outcome.kill_explanation = "killed from outside";

@@ -1,7 +1,11 @@
 #include "launcher/agent/rank_end.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
+#include "contract/exit_record.h"
+#include "launcher/agent/exit_records.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;
@@ -43,4 +47,21 @@ TEST_CASE(
   CHECK(end(SIGKILL, {SIGTERM, true}).ended_by_us);
   CHECK_FALSE(end(SIGKILL, {SIGTERM, true}).before_end);
   CHECK_FALSE(end(exited(1), {SIGTERM, false}).before_end);
+}
+
+TEST_CASE("each rank of a node has a record of its own, at the place that it is told") {
+  const auto records = ExitRecords::create(3);
+  REQUIRE(records);
+  CHECK(ExitRecords::place_of(0) == "5:0");
+  CHECK(ExitRecords::place_of(2) == "5:16");
+  CHECK(records->gone_rank(2) == ddl::contract::ExitRecord::kNone);
+  const ddl::contract::ExitRecord said{ddl::contract::ExitRecord::kMagic, 7};
+  REQUIRE(::pwrite(records->fd(), &said, sizeof said, 16) == sizeof said);
+  CHECK(records->gone_rank(2) == 7);
+  CHECK(records->gone_rank(1) == ddl::contract::ExitRecord::kNone);
+  // What a rank has made of it is not believed, and its size is fixed.
+  REQUIRE(::pwrite(records->fd(), "rubbish!", 8, 16) == 8);
+  CHECK(records->gone_rank(2) == ddl::contract::ExitRecord::kNone);
+  CHECK(records->gone_rank(3) == ddl::contract::ExitRecord::kNone);
+  CHECK(::pwrite(records->fd(), "x", 1, 24) == -1);
 }

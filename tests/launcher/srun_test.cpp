@@ -41,6 +41,14 @@ TEST_CASE("a crew is one step on all of its nodes, whose agents hear on standard
       "--job-name=ddlrun /opt/ddlrun --joining-agent abc");
 }
 
+TEST_CASE("a shared library that is missing on a node is not told as a ddlrun that is missing there") {
+  CHECK_THAT(
+      sentence("/opt/ddlrun: error while loading shared libraries: libpmix.so.2: cannot open shared object "
+               "file: No such file or directory\nsrun: error: node3: task 0: Exited with exit code 127\n"),
+      Catch::Contains("libpmix.so.2") && Catch::Contains("a shared library that ddlrun needs is missing") &&
+          !Catch::Contains("ddlrun is not there"));
+}
+
 TEST_CASE("what was asked for the user's own tasks is no wish about the agent's step") {
   const Environment kept = srun_environment({{"SLURM_JOB_ID", "1"},
                                              {"SLURM_NTASKS", "4"},

@@ -73,18 +73,39 @@ TEST_CASE("what a login shell says about ddlrun becomes one sentence that names 
   }
 }
 
+TEST_CASE("a shared library that is missing on the far side is not told as a ddlrun that is missing") {
+  for (const auto& [code, errors] :
+       {std::pair{
+            127,
+            "/opt/ddlrun: error while loading shared libraries: libpmix.so.2: cannot open shared object "
+            "file: No such file or directory\n"},
+        {1,
+         "/opt/ddlrun: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by "
+         "/opt/ddlrun)\n"},
+        {127,
+         "Error loading shared library libpmix.so.2: No such file or directory (needed by /opt/ddlrun)\n"}}) {
+    CAPTURE(errors);
+    const std::string sentence = failure(code, errors).sentence;
+    CHECK_THAT(sentence, StartsWith("ddlrun at /opt/ddlrun cannot run there") && Contains("shared library") &&
+                             !Contains("was not found at"));
+    CHECK_THAT(sentence, Contains("libpmix.so.2") || Contains("GLIBC_2.38"));
+  }
+}
+
 TEST_CASE("what nobody foresaw is quoted") {
   CHECK(failure(3, "", "This account is not available.\n").sentence ==
         "ssh ended with 3 before ddlrun had answered (it wrote: This account is not available.)");
   CHECK(failure(255, "Something new\n").sentence ==
         "ssh ended with 255 before ddlrun had answered (it wrote: Something new)");
   CHECK(describe_ssh_failure({"docker", "/opt/ddlrun", 9, "", ""}).sentence ==
-        "docker was killed by SIGKILL (killed) before ddlrun had answered");
+        "docker was killed by SIGKILL before ddlrun had answered");
 }
 
 TEST_CASE("only the last lines that say something are quoted, without control characters") {
   CHECK(telling_lines(
             "Warning: Permanently added 'node3' (ED25519) to the list of known hosts.\r\n\none\ntwo\nthree\n"
-            "\x1b[31mfour\n") == "two / three / ?[31mfour");
+            "\x1b[31mfour\n") == "two / three / four");
+  CHECK(telling_lines("a\x07 b\xc2\x9b"
+                      "31m \xff") == "a^G b<U+009B>31m \\xFF");
   CHECK(telling_lines("\n  \n") == "");
 }

@@ -1,12 +1,16 @@
 #include "launcher/agent/start_error.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 
 #include "base/unique_fd.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 using namespace ddl::launcher;
 using Stage = message::ChildFailed::Stage;
@@ -24,9 +28,9 @@ std::ostream& operator<<(std::ostream& out, const Described& one) {
 }
 
 Described describe(Stage stage, int error, const std::string& command = "./train",
-                   const std::string& workdir = "/data") {
+                   const std::string& workdir = "/data", const std::string& path = "/bin") {
   RankOutcome outcome;
-  describe_start_failure({0, stage, error}, command, workdir, outcome);
+  describe_start_failure({0, stage, error}, {command, workdir, path}, outcome);
   return {outcome.exit_code, outcome.start_error};
 }
 
@@ -69,4 +73,57 @@ TEST_CASE("what is not the command's fault is a start failure of ours") {
                   "fork: Resource temporarily unavailable (see ulimit -u and the pids limit of the cgroup)"});
   CHECK(describe(Stage::kRedirect, EBADF) ==
         Described{122, "redirecting its standard streams: Bad file descriptor"});
+}
+
+TEST_CASE("what the kernel's error does not say of a program is found in its file") {
+  const ddl::test::TemporaryDirectory directory;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(directory.path() + "/" + name) << text;
+    REQUIRE(::chmod((directory.path() + "/" + name).c_str(), 0755) == 0);
+  };
+  const auto in_it = [&](const std::string& command, int error) {
+    return describe(Stage::kExec, error, command, directory.path(), "/bin:" + directory.path()).sentence;
+  };
+  const std::string here = "cannot execute " + directory.path() + "/";
+
+  REQUIRE(::mkdir((directory.path() + "/folder").c_str(), 0755) == 0);
+  CHECK(in_it("./folder", EACCES) == here + "./folder: it is a directory; name the program in it");
+
+  write("train", "#! /no/such/python3 -u\nprint(1)\n");
+  const std::string missing = ": its first line names the interpreter /no/such/python3, which does not exist";
+  CHECK(in_it("./train", ENOENT) == here + "./train" + missing);
+  CHECK(in_it("train", ENOENT) == here + "train" + missing);  // and not: no such program in PATH
+
+  write("windows", "#!/bin/sh\r\necho\r\n");
+  CHECK_THAT(in_it("./windows", ENOENT), Catch::Contains("carriage return (\\r)") &&
+                                             Catch::Contains("there is no /bin/sh\\r") &&
+                                             Catch::Contains("sed -i") && !Catch::Contains("\r"));
+
+  write("closed", "#!/etc/passwd\n");
+  CHECK(in_it("./closed", EACCES) == here + "./closed: its interpreter /etc/passwd may not be executed");
+  write("other",
+        "\x7f"
+        "ELF\x02\x01\x01");
+  CHECK(in_it("./other", ENOEXEC) == here + "./other: it was built for another kind of machine");
+  write("words", "print(1)\n");
+  CHECK(in_it("./words", ENOEXEC) == "cannot execute ./words: Exec format error");
+
+  // The test's own program, with a loader that is nowhere.
+  std::ifstream self("/proc/self/exe", std::ios::binary);
+  std::string program((std::istreambuf_iterator<char>(self)), {});
+  const std::string loader = "/ld-linux";
+  if (const std::size_t at = program.find(loader); at != std::string::npos && at < 4096) {
+    program.replace(at, loader.size(), "/ld-nonix");
+    write("program", program.substr(0, 8192));
+    CHECK_THAT(in_it("./program", ENOENT), Catch::Contains("it needs the dynamic loader /lib") &&
+                                               Catch::Contains("/ld-nonix") &&
+                                               Catch::Contains("does not exist"));
+  }
+  for (const std::string& odd : {std::string("#!"), std::string("#!\n"), std::string("#! \t"),
+                                 std::string("\x7f"
+                                             "ELF")}) {
+    write("odd", odd);
+    CHECK_THAT(in_it("./odd", ENOENT),
+               Catch::EndsWith("./odd: its interpreter or dynamic loader does not exist"));
+  }
 }

@@ -21,6 +21,7 @@ class RecordingActions : public SupervisorActions {
   }
   void forward_signal(int signal) override { add("forward " + std::to_string(signal)); }
   void finish() override { add("finish"); }
+  void wait_for_explanation() override { add("wait"); }
   void stop_self() override { add("stop self"); }
   void done() override { add("done"); }
   void note(const std::string& sentence) override { notes.push_back(sentence); }
@@ -51,6 +52,14 @@ class Job {
   void exits(int rank, int code) {
     RankOutcome outcome = ended(rank, Kind::kExited);
     outcome.exit_code = code;
+    supervisor_.on_rank_ended(outcome);
+  }
+  /// With an error of its own, after libddl had told it that the other was gone.
+  void exits_without(int rank, int gone, int code = 8) {
+    RankOutcome outcome = ended(rank, Kind::kExited);
+    outcome.exit_code = code;
+    outcome.gone_rank = gone;
+    outcome.before_end = true;
     supervisor_.on_rank_ended(outcome);
   }
   void dies(int rank, int signal, bool by_us = false) {
@@ -367,12 +376,12 @@ TEST_CASE("an output that breaks while the job ends does not become the reason")
 TEST_CASE("an agent that is lost ends the job at once: what ran there is unknown") {
   Job job(2);
   job.all_start();
-  job->on_agent_failed(0, "the agent (process 71) was killed by SIGKILL (killed) on node0", true);
+  job->on_agent_failed(0, "the agent (process 71) was killed by SIGKILL on node0", true);
   CHECK(job.take() == "end 9 0, done");
   CHECK(job->is_done());
   CHECK(job.report().reason == EndReason::kHostLost);
   CHECK(job.report().exit_code == contract::kLostHost);
-  CHECK(job.report().message == "the agent (process 71) was killed by SIGKILL (killed) on node0");
+  CHECK(job.report().message == "the agent (process 71) was killed by SIGKILL on node0");
   CHECK(job.rank(0).kind == Kind::kRunning);
   CHECK_FALSE(job.report().first_failure);
 }
@@ -546,4 +555,158 @@ TEST_CASE("a rank that dies because the job is ended takes nobody's place") {
   job.dies(1, SIGSEGV);  // in its handler of SIGTERM, say
   CHECK(job.report().first_failure == 0);
   CHECK(job.report().exit_code == 3);
+}
+
+TEST_CASE("a survivor's exit is told before the loss of the host that it is a consequence of") {
+  Job job(4, 4);
+  job.all_start();
+  job.exits_without(0, 3);
+  CHECK(job.take() == "wait");
+  job.exits_without(1, 3);
+  job.exits_without(2, 3);
+  CHECK(job.take().empty());
+  job->on_agent_failed(3, "node3: its agent was killed", true);
+  CHECK(job.take() == "end 9 0, finish");
+  for (const int node : {0, 1, 2}) job->on_finished(node, 0);
+  CHECK(job.report().reason == EndReason::kHostLost);
+  CHECK(job.report().exit_code == contract::kLostHost);
+  CHECK(job.report().message == "node3: its agent was killed");
+  CHECK_FALSE(job.report().first_failure);
+  job->on_unexplained();  // too late
+  CHECK(job.report().reason == EndReason::kHostLost);
+}
+
+TEST_CASE("a survivor's exit is told before the end of the rank that it is a consequence of") {
+  Job killed(3, 3);
+  killed.all_start();
+  killed.exits_without(0, 2);
+  killed.exits_without(1, 0);  // which has itself seen another go
+  CHECK(killed.take() == "wait");
+  killed.dies(2, SIGTERM);  // by somebody else's hand
+  CHECK(killed.take() == "end 15 5, finish");
+  CHECK(killed.report().first_failure == 2);
+  CHECK(killed.report().exit_code == 128 + SIGTERM);
+
+  Job failed(2, 2);
+  failed.all_start();
+  failed.dies(0, SIGABRT);
+  CHECK(failed.take() == "end 15 5");  // without a word of libddl's it is what it seems
+  Job exited(2, 2);
+  exited.all_start();
+  exited.exits_without(0, 1);
+  exited.exits(1, 5);
+  CHECK(exited.report().first_failure == 1);
+  CHECK(exited.report().exit_code == 5);
+}
+
+TEST_CASE("a survivor's exit that nothing explains is the first failure") {
+  Job alone(2, 2);
+  alone.all_start();
+  alone.exits_without(0, 1);
+  CHECK(alone.take() == "wait");
+  alone->on_unexplained();
+  CHECK(alone.take() == "end 15 5");
+  CHECK(alone.report().first_failure == 0);
+  CHECK(alone.report().exit_code == 8);
+  alone.exits(1, 5);  // after all the one whom it has seen go
+  CHECK(alone.report().first_failure == 1);
+  CHECK(alone.report().exit_code == 5);
+
+  Job left(2, 2);
+  left.all_start();
+  left.exits(1, 0);  // without a word to the others
+  left.exits_without(0, 1);
+  CHECK(left.take() == "wait, end 15 5, finish");  // nothing more to wait for
+  CHECK(left.report().first_failure == 0);
+  CHECK(left.report().exit_code == 8);
+
+  Job circle(2, 2);
+  circle.all_start();
+  circle.exits_without(0, 1);
+  circle.exits_without(1, 0);
+  CHECK(circle.take() == "wait, end 15 5, finish");
+  CHECK(circle.report().first_failure == 0);
+}
+
+TEST_CASE("while a survivor's exit waits for what explains it, other reasons to end are as good as ever") {
+  Job interrupted(3, 3);
+  interrupted.all_start();
+  interrupted.exits_without(0, 2);
+  interrupted->on_signal(SIGINT);
+  CHECK(interrupted.take() == "wait, end 15 5");
+  interrupted->on_signal(SIGINT);
+  CHECK(interrupted.take() == "end 9 0");
+  CHECK(interrupted.report().exit_code == 8);
+
+  Job aborted(3, 3);
+  aborted.all_start();
+  aborted.exits_without(0, 2);
+  aborted->on_abort(1, 3, "loss is NaN");
+  CHECK(aborted.take() == "wait, end 15 5");
+  CHECK(aborted.report().reason == EndReason::kAborted);
+  CHECK(aborted.report().first_failure == 1);
+
+  Job late(3, 3);
+  late.all_start();
+  late.exits_without(0, 2);
+  late->on_timeout();
+  CHECK(late.report().reason == EndReason::kRankFailed);
+  CHECK(late.report().exit_code == 8);
+}
+
+TEST_CASE("a rank cannot have seen go itself, or somebody who is not of the job") {
+  for (const int nobody : {1, 2, -7}) {
+    Job job(2);
+    job.all_start();
+    job.exits_without(1, nobody);
+    CHECK(job.take() == "end 15 5");
+    CHECK(job.rank(1).gone_rank < 0);
+  }
+}
+
+TEST_CASE("a host that is lost at the moment in which the exit of another host's rank is told comes first") {
+  Job job(4, 2);
+  job.all_start();
+  job.exits(0, 1);  // of a program without libddl
+  CHECK(job.take() == "end 15 5");
+  job->on_agent_failed(1, "node1 lost", true);
+  CHECK(job.take() == "end 9 0");
+  CHECK(job.report().reason == EndReason::kHostLost);
+  CHECK(job.report().exit_code == contract::kLostHost);
+  CHECK_FALSE(job.report().first_failure);
+
+  Job ended(4, 2);
+  ended.all_start();
+  ended.exits(0, 5);
+  ended.dies(2, SIGTERM, true);  // its agent had ended it: the loss came later
+  ended->on_agent_failed(1, "node1 lost", true);
+  CHECK(ended.report().reason == EndReason::kRankFailed);
+  CHECK(ended.report().exit_code == 5);
+}
+
+TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are heard of until the end") {
+  Job job(4, 2);
+  job.all_start();
+  job.exits_without(2, 0);  // heard of before the agent of the rank that it has seen go
+  CHECK(job.take() == "wait");
+  job->on_agent_told_to_end(0, "node0: its agent was told to end (SIGTERM)", SIGTERM);
+  CHECK(job.take() == "end 15 5");
+  job->on_agent_told_to_end(1, "node1: its agent was told to end (SIGTERM)", SIGTERM);
+  CHECK(job.take().empty());
+  for (const int rank : {0, 1, 3}) job.dies(rank, SIGTERM);
+  CHECK(job.take() == "finish");
+  job->on_finished(0, 0);
+  job->on_agent_failed(1, "node1: Slurm has ended the agent", true);
+  CHECK(job.take() == "done");
+  CHECK(job.report().reason == EndReason::kSignal);
+  CHECK(job.report().signal == SIGTERM);
+  CHECK(job.report().exit_code == 128 + SIGTERM);
+  CHECK(job.report().message == "node0: its agent was told to end (SIGTERM)");
+  CHECK_FALSE(job.report().first_failure);
+
+  Job failed(2);
+  failed.all_start();
+  failed.exits(0, 5);
+  failed->on_agent_told_to_end(0, "node0: too late", SIGTERM);
+  CHECK(failed.report().exit_code == 5);
 }

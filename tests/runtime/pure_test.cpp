@@ -1,6 +1,11 @@
 // What is a function of values: the guard, settings, calls, faults, layout, arguments.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <map>
 
+#include "contract/exit_record.h"
 #include "runtime/src/api/last_error.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/pmi/process_mapping.h"
@@ -150,6 +155,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
                                                     {"DDL_MODULE_DIR", "/x"},
                                                     {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
                                                     {"DDL_JOB_KEY_FD", "3"},
+                                                    {"DDL_EXIT_RECORD", "5:16"},
                                                     {"DDL_SOCKETS_PER_PEER", "8"},
                                                     {"DDL_VERBOSE", "1"},
                                                     {"DDL_CPU_OPERATIONS", "mpi"},
@@ -160,6 +166,11 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   REQUIRE(given);
   CHECK(given->network_interfaces == std::vector<std::string>{"eth0", "ib0"});
   CHECK(given->job_key_fd == 3);
+  REQUIRE(given->exit_record);
+  CHECK(given->exit_record->fd == 5);
+  CHECK(given->exit_record->offset == 16);
+  for (const char* other : {"", "5", "5:", ":16", "-1:0", "5:-8", "99999999999:0", "five:0"})
+    CHECK_FALSE(Settings::read(environment_of({{"DDL_EXIT_RECORD", other}}))->exit_record);
   CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);
   CHECK(given->cpu_operations == ddl::contract::CpuOperations::kMpi);
@@ -204,6 +215,37 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
     CHECK(refused.error().code() == ddl::ErrorCode::kInvalidArgument);
     CHECK(contains(refused.error().message(), std::string(name) + "=" + value + ": expected"));
   }
+}
+
+TEST_CASE("an exit record is left in the launcher's memory only, not in a file that has its number by now") {
+  const ddl::contract::ExitRecord none;
+  const auto fill = [&none](int fd) {
+    REQUIRE(::pwrite(fd, &none, sizeof none, 0) == sizeof none);
+    REQUIRE(::pwrite(fd, &none, sizeof none, 8) == sizeof none);
+  };
+  const auto gone_rank = [](int fd, off_t offset) {
+    ddl::contract::ExitRecord record;
+    REQUIRE(::pread(fd, &record, sizeof record, offset) == sizeof record);
+    return record.gone_rank;
+  };
+  const ddl::UniqueFd memory(::memfd_create("record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  fill(memory.get());
+  leave_exit_record({memory.get(), 8}, 3);  // not sealed yet: it may be anybody's
+  CHECK(gone_rank(memory.get(), 8) == -1);
+  REQUIRE(::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
+  leave_exit_record({memory.get(), 8}, 3);
+  CHECK(gone_rank(memory.get(), 8) == 3);
+  CHECK(gone_rank(memory.get(), 0) == -1);
+  leave_exit_record({memory.get(), 4}, 3);  // no record begins here
+  leave_exit_record({memory.get(), 1 << 20}, 3);
+  leave_exit_record({-1, 0}, 3);
+  CHECK(gone_rank(memory.get(), 0) == -1);
+
+  const ddl::UniqueFd file(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file) return;  // a file system without such files; the memory without seals stands for it
+  fill(file.get());
+  leave_exit_record({file.get(), 0}, 3);
+  CHECK(gone_rank(file.get(), 0) == -1);
 }
 
 TEST_CASE("fault plans are point:rank:n, and point:rank:n:stop") {

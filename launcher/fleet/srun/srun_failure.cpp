@@ -17,6 +17,9 @@ struct Advice {
 
 // In the order in which they are looked for: what srun says first is often a consequence.
 constexpr std::array kAdvice{
+    Advice{"error while loading shared libraries",
+           "a shared library that ddlrun needs is missing there; install it, or name another ddlrun with "
+           "--remote-path"},
     Advice{"No such file or directory", "ddlrun is not there; name it with --remote-path"},
     Advice{"Permission denied", "ddlrun may not be executed there; name another with --remote-path"},
     Advice{"Job/step already completing or completed",

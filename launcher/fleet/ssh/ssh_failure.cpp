@@ -77,6 +77,18 @@ StartFailure describe_ssh_failure(const SshAttempt& attempt) {
         " was built for another kind of machine; install one for this host and name it with --remote-path" +
         quoted("its shell", said)};
   }
+  // The loader's words: it was found, and something that it needs was not. glibc's and musl's.
+  if (!is_ssh_itself &&
+      (contains(attempt.errors, "error while loading shared libraries") ||
+       contains(attempt.errors, "Error loading shared library") ||
+       (contains(attempt.errors, "version `") && contains(attempt.errors, "' not found")))) {
+    return {
+        "ddlrun at " + attempt.remote_path +
+        " cannot run there, because a shared library that it needs is missing or too old; install it there, "
+        "set "
+        "LD_LIBRARY_PATH in a start-up file of its login shell, or name another ddlrun with --remote-path" +
+        quoted("it", said)};
+  }
   if (code == 127 || (!is_ssh_itself && (contains(attempt.errors, "ommand not found") ||
                                          contains(attempt.errors, "No such file or directory")))) {
     return {"ddlrun was not found at " + attempt.remote_path +

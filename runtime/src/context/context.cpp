@@ -81,6 +81,9 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
 
 Outcome Context::let_out(const ProcessSet& set, Outcome outcome) const {
   if (outcome || !set.is_aborted()) return outcome;
+  // Before the caller hears of it: the process may end at once, and then its end is known as what it is.
+  if (const int gone = set.notice().rank; settings_.exit_record && gone != rank())
+    leave_exit_record(*settings_.exit_record, gone);
   world_->tell(set.notice());
   tell_sets(set.notice());
   const Deadline deadline = Deadline::after(kForwarding);

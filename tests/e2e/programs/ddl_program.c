@@ -1,6 +1,7 @@
-/* ddl_program sum|loop|idle|leave|wait: a rank that uses libddl.
+/* ddl_program sum|loop|work|idle|leave|wait: a rank that uses libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages for ever; when a rank is killed each of the others prints the error and exits with 0
+ *   work  averages for ever; prints the error and exits with 8 when that fails, as most programs do
  *   idle  says "ready" after init and waits for a signal
  *   leave rank 1 leaves after the first of two calls, and stays; the others print the error and exit with 0
  *   wait  rank 1 does not come to the second call; the others print the error and exit with 0 */
@@ -52,6 +53,16 @@ static int loop(void) {
   return status == DDL_ERROR_PEER_LOST ? 0 : 1;
 }
 
+static int work(void) {
+  ddl_context* context = NULL;
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  printf("ready pid%d=%d\n", ddl_rank(context), getpid());
+  for (;;) {
+    if (failed("allreduce", ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL)))
+      _exit(8);
+  }
+}
+
 static int idle(void) {
   ddl_context* context = NULL;
   if (failed("init", ddl_init(NULL, &context))) return 1;
@@ -90,6 +101,7 @@ int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (strcmp(argv[1], "sum") == 0) return sum();
   if (strcmp(argv[1], "loop") == 0) return loop();
+  if (strcmp(argv[1], "work") == 0) return work();
   if (strcmp(argv[1], "idle") == 0) return idle();
   if (strcmp(argv[1], "leave") == 0) return miss(1);
   if (strcmp(argv[1], "wait") == 0) return miss(0);
