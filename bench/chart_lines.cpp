@@ -11,7 +11,7 @@ namespace {
 
 using namespace chart;
 
-constexpr double kWidth = 1040;
+constexpr double kLinesWidth = 1040;
 constexpr double kLeft = 84;
 constexpr double kRight = 800;  // labels stand to the right of it
 constexpr double kTimesHeight = 380;
@@ -229,7 +229,7 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
 }  // namespace
 
 std::string line_chart(const Report& report) {
-  Svg svg(kWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 81);
+  Svg svg(kLinesWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 81);
   const double below = headline(svg, report, 28);
   const double times_top = below + 54;
   draw_times(svg, report, times_top);

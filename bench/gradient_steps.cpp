@@ -9,7 +9,7 @@
 namespace ddl::bench {
 namespace {
 
-constexpr int kBlocks = 10;
+constexpr int kStepBlocks = 10;
 
 struct Packing {
   const char* name;
@@ -61,7 +61,7 @@ Benchmark gradients_benchmark() {
   return {
       "gradients",
       "a training step's sums: all gradients of a model, one by one and in buckets",
-      kBlocks,
+      kStepBlocks,
       [](const Site& site, const Settings& settings) { return peers_of(work_of(settings), site, settings); },
       run_gradients,
       [](const Settings& settings) { return settings.job.hosts > 1 ? settings.job.hosts : 0; },

@@ -7,13 +7,13 @@
 namespace ddl::bench {
 namespace {
 
-constexpr double kRunTimeout = 300;
+constexpr double kHostTimeout = 300;
 
-Result<RunTimes> run_once(const Entrant& entrant, const ClusterHosts& hosts) {
+Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& hosts) {
   const double cpu_before = hosts.cpu_seconds();
   auto child = Child::start(entrant.command);
   if (!child) return fail(std::move(child.error()));
-  const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
+  const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
   const auto idle = hosts.wait_until_idle();  // also after a failure: the next entrant begins on empty hosts
   if (!cost) return fail(cost.error());
   if (!idle) return fail(idle.error());
@@ -46,7 +46,7 @@ void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hos
       one.entrants.push_back(report.entrants[i].name);
       entrants.push_back(&report.entrants[i]);
     }
-    const auto run = [&](const Entrant& entrant) { return run_once(entrant, hosts); };
+    const auto run = [&](const Entrant& entrant) { return run_hosts_once(entrant, hosts); };
     run_blocks(report.benchmark + ": " + one.label, entrants, settings.blocks, run, {&one});
     compare(one, report.entrants, plan.pairings);
     report.cases.push_back(std::move(one));

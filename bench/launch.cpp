@@ -10,12 +10,12 @@
 namespace ddl::bench {
 namespace {
 
-constexpr double kRunTimeout = 30;
+constexpr double kLaunchTimeout = 30;
 
 // Skips the search for network fabrics, which a job on one host does not need.
 const std::vector<std::string> kSharedMemoryOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader"};
 
-struct Row {
+struct LaunchRow {
   const char* of;  ///< the case
   Entrant entrant;
   Launcher launcher;
@@ -23,7 +23,7 @@ struct Row {
 };
 
 // Who is measured. Within a case the order is that of the table and the chart.
-std::vector<Row> rows() {
+std::vector<LaunchRow> launch_rows() {
   using enum Launcher;
   return {
       {"true",
@@ -112,7 +112,7 @@ const std::vector<std::pair<const char*, const char*>> kCases = {
 Result<RunTimes> run_once(const Entrant& entrant) {
   auto child = Child::start(entrant.command);
   if (!child) return fail(std::move(child.error()));
-  const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
+  const auto cost = child->finish(Deadline::after_seconds(kLaunchTimeout));
   if (!cost) return fail(cost.error());
   return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds};
 }
@@ -121,7 +121,7 @@ Result<RunTimes> run_once(const Entrant& entrant) {
 
 std::vector<Entrant> launch_entrants(const Site& site, const Settings& settings) {
   std::vector<Entrant> entrants;
-  for (Row& row : rows()) {
+  for (LaunchRow& row : launch_rows()) {
     row.entrant.command = launch(row.launcher, row.program, site, settings);
     row.entrant.absent = why_absent(row.launcher, row.program, site);
     entrants.push_back(std::move(row.entrant));
@@ -137,7 +137,7 @@ Report run_launch(const Site& site, const Settings& settings) {
   report.settings = settings;
   report.machine = describe_machine(site.mpirun);
   report.entrants = launch_entrants(site, settings);
-  const std::vector<Row> table = rows();
+  const std::vector<LaunchRow> table = launch_rows();
   const LoadWatch watch;
   for (const auto& [name, label] : kCases) {
     Case one{.name = name, .label = label};

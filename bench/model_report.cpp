@@ -19,13 +19,13 @@ constexpr int kRanksToPredict[] = {16, 64, 256, 1024};
 constexpr std::uint64_t kSizesToPredict[] = {4, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
 
 // The points of one entrant on one network.
-struct Series {
+struct ModelSeries {
   std::vector<CostPoint> points;
   std::set<int> ranks;
   bool shared_cpus = false;  // some points are of more ranks than CPUs
 };
 // By the network and the entrant's label.
-using AllSeries = std::map<std::pair<std::string, std::string>, Series>;
+using AllSeries = std::map<std::pair<std::string, std::string>, ModelSeries>;
 
 std::string network_of(const nlohmann::json& settings) {
   if (settings.at("hosts").get<int>() == 1) return kOneHost;
@@ -54,7 +54,7 @@ void add_file(const nlohmann::json& report, AllSeries& all) {
     for (const auto& figures : one.at("figures")) {
       const auto label = labels.find(figures.at("entrant"));
       if (label == labels.end()) continue;
-      Series& series = all[{network_of(settings), label->second}];
+      ModelSeries& series = all[{network_of(settings), label->second}];
       series.points.push_back({*what, ranks, one.at("bytes"), figures.at("p50_seconds")});
       series.ranks.insert(ranks);
       series.shared_cpus = series.shared_cpus || ranks > static_cast<int>(settings.at("cpus").size());
@@ -62,7 +62,7 @@ void add_file(const nlohmann::json& report, AllSeries& all) {
   }
 }
 
-std::string series_text(const std::string& network, const std::string& label, const Series& series) {
+std::string series_text(const std::string& network, const std::string& label, const ModelSeries& series) {
   const CostModel model = fit(series.points);
   std::string text = fmt::format(
       "{}, {}: a model, not a measurement\n"

@@ -13,7 +13,7 @@ namespace ddl::bench {
 namespace {
 
 constexpr int kHosts = 4;
-constexpr int kRanksPerHost = 2;
+constexpr int kSlurmRanksPerHost = 2;
 
 enum class Starter { kDdlrun, kSrun, kMpirun };
 
@@ -27,8 +27,8 @@ Entrant entrant_of(Entrant entrant, Starter starter, const std::string& program,
                                     "-N",
                                     std::to_string(kHosts),
                                     "-n",
-                                    std::to_string(kHosts * kRanksPerHost),
-                                    "--ntasks-per-node=" + std::to_string(kRanksPerHost)};
+                                    std::to_string(kHosts * kSlurmRanksPerHost),
+                                    "--ntasks-per-node=" + std::to_string(kSlurmRanksPerHost)};
   switch (starter) {
     case Starter::kDdlrun: words.push_back(site.ddlrun); break;
     case Starter::kSrun: words.insert(words.end(), {"srun", "--mpi=pmix"}); break;
@@ -61,7 +61,7 @@ void add_case(HostPlan& plan, const Site& site, const std::string& name, const s
       Starter::kMpirun);
   plan.pairings.push_back({name + "-ddlrun", name + "-srun"});
   plan.pairings.push_back({name + "-ddlrun", name + "-mpirun"});
-  plan.cases.emplace_back(name, fmt::format("{}, {} hosts x {} ranks", label, kHosts, kRanksPerHost));
+  plan.cases.emplace_back(name, fmt::format("{}, {} hosts x {} ranks", label, kHosts, kSlurmRanksPerHost));
 }
 
 HostPlan slurm_plan(const Site& site) {

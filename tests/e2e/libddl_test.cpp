@@ -77,9 +77,6 @@ TEST_CASE(
     "an initialised job that has nothing to do uses less than 0.1% of a core, all its processes together",
     "[libddl]") {
   if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("under a sanitizer time says nothing");
-#ifndef NDEBUG
-  DDL_SKIP("an unoptimised build's time says nothing");
-#endif
   const Scratch scratch;
   Job job(scratch, ddl_program(4, "idle"));
   job.wait_for("ready", 4);
