@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int32_t kMostInfos = 4096;
 
-Status check(const char* call, pmix_status_t status) {
+Status check_packing(const char* call, pmix_status_t status) {
   if (status == PMIX_SUCCESS) return {};
   return fail(ErrorCode::kProtocol, std::string(call) + ": " + PMIx_Error_string(status));
 }
@@ -32,11 +32,11 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   Status pack(const void* source, std::int32_t count, pmix_data_type_t type) {
-    return check("PMIx_Data_pack", PMIx_Data_pack(nullptr, &buffer_, const_cast<void*>(source), count, type));
+    return check_packing("PMIx_Data_pack", PMIx_Data_pack(nullptr, &buffer_, const_cast<void*>(source), count, type));
   }
   Status unpack(void* target, std::int32_t count, pmix_data_type_t type) {
     std::int32_t got = count;
-    DDL_TRY(check("PMIx_Data_unpack", PMIx_Data_unpack(nullptr, &buffer_, target, &got, type)));
+    DDL_TRY(check_packing("PMIx_Data_unpack", PMIx_Data_unpack(nullptr, &buffer_, target, &got, type)));
     if (got != count) return fail(ErrorCode::kProtocol, "PMIx_Data_unpack: too few items");
     return {};
   }

@@ -13,6 +13,7 @@
 
 #include "contract/environment.h"
 #include "contract/launcher_event.h"
+#include "launcher/pmix/accept_guard.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
 #include "launcher/pmix/modex_client.h"
@@ -292,6 +293,7 @@ Status check_safety() {
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,
                                                       const std::string& hostname, Say say) {
   DDL_TRY(check_safety());
+  DDL_TRY(check_accept_guard());
   auto server = std::make_unique<LibraryServer>(loop, directory, std::move(say));
   if (auto status = server->initialise(hostname); !status) {
     return fail(std::move(status.error()).during("starting the PMIx server"));
