@@ -48,6 +48,8 @@ constexpr double kHeadGoneGraceSeconds = 1.0;
 constexpr double kHeadSilentGraceSeconds = 0.5;
 // Agents that were started from here end when their links close; one whose host is dead does not.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
+// Of libpmix, to end: it needs milliseconds, unless it waits for itself.
+constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 // Between a rank's death by SIGTERM and the same signal here, if it was for both.
 constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
@@ -94,7 +96,7 @@ class Agent {
     look_at_spawner();
     start_pmix();
     loop_.run();
-    pmix_.reset();
+    if (pmix_ && !pmix_->shut_down(Deadline::after(kPmixDeadline))) (void)pmix_.release();
     relay_.shut_down(Deadline::after(kRelayDeadline));
     return 0;
   }

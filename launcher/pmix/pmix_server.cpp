@@ -9,7 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <future>
 #include <map>
+#include <system_error>
+#include <thread>
 
 #include "contract/environment.h"
 #include "contract/launcher_event.h"
@@ -40,6 +44,15 @@ std::vector<std::string> key_list(char** keys) {
   return list;
 }
 
+/// The library's store for clients is files that it maps, 4 MiB and more for a job, and where one cannot grow the library waits
+/// for its own lock for ever. Where there may be too little room, clients ask it over their connections instead.
+bool has_room_for_store(const std::string& directory) {
+  constexpr std::uintmax_t kRoom = std::uintmax_t{64} << 20;
+  std::error_code unknown;
+  const auto space = std::filesystem::space(directory, unknown);
+  return unknown || space.available >= kRoom;
+}
+
 // What the library would do without a use here is half of its start. Ranks do not inherit this; what a user has set, stays.
 void use_less_of_the_library(const std::string& directory) {
   // It looks at the node's topology, of which it needs no devices; hwloc's plugins for those load OpenCL, and X11, which
@@ -47,7 +60,7 @@ void use_less_of_the_library(const std::string& directory) {
   ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio,-x86", 0);
   ::setenv("HWLOC_PLUGINS_PATH", directory.c_str(), 0);
   // A second store of everything, for clients of PMIx 1.2, of 2017.
-  ::setenv("PMIX_MCA_gds", "^ds12", 0);
+  ::setenv("PMIX_MCA_gds", has_room_for_store(directory) ? "^ds12" : "^ds12,ds21", 0);
 }
 
 /// Requests arrive on the library's thread and are handed to the loop; the library keeps the arguments alive until
@@ -60,6 +73,22 @@ class LibraryServer : public PmixServer {
   ~LibraryServer() override {
     if (started_) PMIx_server_finalize();
     the_server = nullptr;
+  }
+
+  bool shut_down(Deadline deadline) override {
+    std::promise<void> done;
+    std::future<void> is_done = done.get_future();
+    try {
+      std::thread([promise = std::move(done)]() mutable {
+        PMIx_server_finalize();
+        promise.set_value();
+      }).detach();
+    } catch (const std::system_error&) {
+      return true;  // no thread is to be had (ulimit -u): the destructor does it
+    }
+    if (is_done.wait_until(deadline.when()) != std::future_status::ready) return false;
+    started_ = false;
+    return true;
   }
 
   Status initialise(const std::string& hostname) {
