@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "affinity/output/topology_fields.h"
+#include "affinity/topology_fields.h"
 #include "affinity/output/topology_svg.h"
 #include "affinity/output/topology_text.h"
 #include "contract/version.h"

@@ -57,6 +57,9 @@ bool has_room_for_store(const std::string& directory) {
 void use_less_of_the_library(const std::string& directory) {
   // It looks at the node's topology, of which it needs no devices; hwloc's plugins for those load OpenCL, and X11, which
   // looks for displays. Nor need it run on every CPU to ask that CPU what the kernel has told already.
+  // A description that somebody has written of another machine may crash it.
+  for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH"})
+    ::unsetenv(name);
   ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio,-x86", 0);
   ::setenv("HWLOC_PLUGINS_PATH", directory.c_str(), 0);
   // A second store of everything, for clients of PMIx 1.2, of 2017.
