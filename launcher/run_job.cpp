@@ -25,6 +25,7 @@
 #include "launcher/head/start_times.h"
 #include "launcher/head/stdin_reader.h"
 #include "launcher/head/stdin_takers.h"
+#include "launcher/process/descendants.h"
 #include "launcher/supervise/supervisor.h"
 #include "net/job_key.h"
 
@@ -66,6 +67,7 @@ class JobRun : private SupervisorActions {
         progress_(loop_, fleet_, allocation_, notices.progress) {}
 
   Result<JobReport> run() {
+    DDL_TRY(check_proc());
     DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
     // From here on there may be threads.
     fleet_.listen(

@@ -404,12 +404,20 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   become_subreaper();
   const rlimit ranks_open_files = open_files_limit();
   raise_open_files_limit();
-  auto spawner = start_spawner(session_directory, ranks_open_files);
+  // Only now: from here on whatever ends ddlrun, the directory is removed.
+  const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
+    if (!ready) return fail(ready.error());
+    return start_spawner(session_directory, ranks_open_files);
+  };
+  Status ready = check_proc();
+  if (ready) ready = make_session_directory(session_directory);
+  auto spawner = spawner_in(ready);
   if (!spawner) {
     EventLoop loop;
     const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));
     message::send(*last_words, message::AgentFailed{spawner.error().message(), false});
     last_words->flush();
+    remove_session_directory(session_directory);
     return 1;
   }
   if (after_fork) after_fork();
