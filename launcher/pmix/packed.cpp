@@ -32,7 +32,8 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   Status pack(const void* source, std::int32_t count, pmix_data_type_t type) {
-    return check_packing("PMIx_Data_pack", PMIx_Data_pack(nullptr, &buffer_, const_cast<void*>(source), count, type));
+    return check_packing("PMIx_Data_pack",
+                         PMIx_Data_pack(nullptr, &buffer_, const_cast<void*>(source), count, type));
   }
   Status unpack(void* target, std::int32_t count, pmix_data_type_t type) {
     std::int32_t got = count;
