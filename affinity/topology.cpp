@@ -21,7 +21,13 @@ bool is_consistent(const Topology& topology) {
   const auto is_near = [&](const auto& device) {
     return device.numa == -1 || is_in(device.numa, topology.numa_nodes);
   };
-  return !topology.cores.empty() && std::all_of(topology.cores.begin(), topology.cores.end(), is_placed) &&
+  // A plan makes sets of their numbers, as of those of CPUs.
+  const auto is_numbered = [](const NumaNode& node) {
+    return node.os_index >= 0 && node.os_index < kMostCpus;
+  };
+  return !topology.cores.empty() &&
+         std::all_of(topology.numa_nodes.begin(), topology.numa_nodes.end(), is_numbered) &&
+         std::all_of(topology.cores.begin(), topology.cores.end(), is_placed) &&
          std::all_of(topology.gpus.begin(), topology.gpus.end(), is_near) &&
          std::all_of(topology.nics.begin(), topology.nics.end(), is_near);
 }

@@ -93,7 +93,8 @@ struct Topology {
   bool operator==(const Topology&) const = default;
 };
 
-/// Whether all positions in it are ones of its own vectors, and it has cores to run on: what plan_binding() relies on. For
+/// Whether all positions in it are ones of its own vectors, its NUMA nodes have numbers that Linux could give them, and it has
+/// cores to run on: what plan_binding() relies on. For
 /// a topology that another process has sent.
 bool is_consistent(const Topology& topology);
 

@@ -46,7 +46,9 @@ inline constexpr char kPmiRank[] = "PMI_RANK";
 inline constexpr char kPmiSize[] = "PMI_SIZE";
 
 // Read by libddl.
-inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";      ///< default deadline of one collective
+inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";  ///< default deadline of one collective
+inline constexpr char kStartTimeoutSeconds[] =
+    "DDL_START_TIMEOUT_SECONDS";                                      ///< until all ranks have come to init
 inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a world of one is meant
 inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< a wait spins so long, then sleeps
 inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging of one rank and parity

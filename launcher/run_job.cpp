@@ -29,6 +29,7 @@
 #include "launcher/head/stdin_reader.h"
 #include "launcher/head/stdin_takers.h"
 #include "launcher/output/stderr_tail.h"
+#include "launcher/process/descendants.h"
 #include "launcher/process/open_files_limit.h"
 #include "launcher/supervise/supervisor.h"
 #include "net/job_key.h"
@@ -73,6 +74,7 @@ class JobRun : private SupervisorActions {
         progress_(loop_, fleet_, allocation_, notices.progress) {}
 
   Result<JobReport> run() {
+    DDL_TRY(check_proc());
     DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
     // From here on there may be threads.
     fleet_.listen(

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "affinity/output/topology_fields.h"
 #include "affinity/output/topology_svg.h"
 #include "affinity/output/topology_text.h"
+#include "affinity/topology_fields.h"
 #include "contract/version.h"
 
 namespace ddl::affinity {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "affinity/source/board_quirks.h"
+#include "affinity/source/in_child.h"
 #include "affinity/source/pci_device.h"
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
@@ -276,10 +277,42 @@ class WithoutPlugins {
   bool is_users_;
 };
 
+/// hwloc reads the largest nodes there are in less than a tenth of a second. An agent that is silent for longer than a few
+/// seconds is taken for lost.
+constexpr std::chrono::seconds kFilePatience{10};
+constexpr std::chrono::seconds kOwnPatience{2};
+
+/// Variables by which hwloc takes a description that somebody has written for the machine itself.
+constexpr const char* kDescriptions[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT",
+                                         "HWLOC_CPUID_PATH"};
+
 class ThisMachine final : public TopologySource {
  public:
   explicit ThisMachine(Devices devices) : devices_(devices) {}
   Result<Topology> load() const override {
+    auto topology = load_without_vendors();
+    if (topology) ask_vendors(*topology);
+    return topology;
+  }
+
+ private:
+  Result<Topology> load_without_vendors() const {
+    std::string described;
+    for (const char* name : kDescriptions) {
+      if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
+        described += std::string(described.empty() ? "" : ", ") + name + "=" + value;
+    }
+    if (described.empty()) return load_here();
+    auto topology = topology_in_child([this] { return load_here(); }, described, kOwnPatience);
+    if (topology) return topology;
+    for (const char* name : kDescriptions) ::unsetenv(name);
+    const std::string warning = topology.error().message() + "; the machine itself was read";
+    topology = load_here();
+    if (topology) topology->warnings.push_back(warning);
+    return topology;
+  }
+
+  Result<Topology> load_here() const {
     const WithoutPlugins while_loading;
     auto handle = new_topology();
     if (!handle) return fail(std::move(handle.error()));
@@ -292,16 +325,22 @@ class ThisMachine final : public TopologySource {
     if (bound != nullptr && hwloc_get_cpubind(handle->get(), bound, HWLOC_CPUBIND_PROCESS) == 0)
       may_use = cpus_of(bound);
     hwloc_bitmap_free(bound);
-    Topology topology = Reader(handle->get(), may_use).read("this machine");
-    ask_vendors(topology);
-    return topology;
+    return Reader(handle->get(), may_use).read("this machine");
   }
 
- private:
   Devices devices_;
 };
 
 constexpr std::size_t kMostXmlBytes = 64 << 20;
+
+/// A topology of which a job may use all.
+Result<Topology> read_whole(hwloc_topology_t hwloc, const std::string& source) {
+  const hwloc_const_bitmap_t complete = hwloc_topology_get_complete_cpuset(hwloc);
+  if (const int last = hwloc_bitmap_last(complete); last >= kMostCpus)
+    return refuse(
+        fmt::format("{}: has a CPU {}, and numbers above {} are no CPU's", source, last, kMostCpus - 1));
+  return Reader(hwloc, cpus_of(complete)).read(source);
+}
 
 /// hwloc 2.9 refuses files of hwloc 3 without a word.
 bool is_of_hwloc_3(const std::string& text) {
@@ -320,17 +359,21 @@ class XmlFile final : public TopologySource {
                                                ": written by hwloc 3, which this ddlrun's hwloc cannot read; "
                                                "`lstopo --export-xml-flags v2` writes what it can");
     }
-    auto handle = new_topology();
-    if (!handle) return fail(std::move(handle.error()));
-    const auto size = static_cast<int>(text->size() + 1);
-    if (hwloc_topology_set_xmlbuffer(handle->get(), text->c_str(), size) != 0 ||
-        hwloc_topology_load(handle->get()) != 0) {
-      return fail(ErrorCode::kInvalidArgument, path_ + " is no topology that hwloc has written");
-    }
-    return Reader(handle->get(), cpus_of(hwloc_topology_get_complete_cpuset(handle->get()))).read(path_);
+    return topology_in_child([&] { return read(*text); }, path_, kFilePatience);
   }
 
  private:
+  Result<Topology> read(const std::string& text) const {
+    auto handle = new_topology();
+    if (!handle) return fail(std::move(handle.error()));
+    const auto size = static_cast<int>(text.size() + 1);
+    if (hwloc_topology_set_xmlbuffer(handle->get(), text.c_str(), size) != 0 ||
+        hwloc_topology_load(handle->get()) != 0) {
+      return fail(ErrorCode::kInvalidArgument, path_ + " is no topology that hwloc has written");
+    }
+    return read_whole(handle->get(), path_);
+  }
+
   std::string path_;
 };
 
@@ -338,6 +381,11 @@ class Synthetic final : public TopologySource {
  public:
   explicit Synthetic(std::string text) : text_(std::move(text)) {}
   Result<Topology> load() const override {
+    return topology_in_child([this] { return read(); }, "\"" + text_ + "\"", kFilePatience);
+  }
+
+ private:
+  Result<Topology> read() const {
     auto handle = new_topology();
     if (!handle) return fail(std::move(handle.error()));
     if (hwloc_topology_set_synthetic(handle->get(), text_.c_str()) != 0 ||
@@ -347,11 +395,9 @@ class Synthetic final : public TopologySource {
           "\"" + text_ +
               "\" is neither a file nor a synthetic topology such as \"pack:2 numa:2 l3:2 core:8 pu:2\"");
     }
-    return Reader(handle->get(), cpus_of(hwloc_topology_get_complete_cpuset(handle->get())))
-        .read("\"" + text_ + "\"");
+    return read_whole(handle->get(), "\"" + text_ + "\"");
   }
 
- private:
   std::string text_;
 };
 

@@ -6,7 +6,7 @@ namespace ddl::affinity {
 namespace {
 
 /// More than any machine has; what a number with a zero too many would make.
-constexpr std::int64_t kMostCpus = 8192;
+constexpr std::int64_t kMostModelCpus = 8192;
 
 /// Numbers things from the bottom of the tree up.
 class Builder {
@@ -100,8 +100,8 @@ Status check(const NodeModel& model) {
                           model.threads_per_core}) {
     if (count < 1) return fail(ErrorCode::kInvalidArgument, "a node has at least one of each");
     cpus *= count;
-    if (cpus > kMostCpus)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("a node of more than {} CPUs", kMostCpus));
+    if (cpus > kMostModelCpus)
+      return fail(ErrorCode::kInvalidArgument, fmt::format("a node of more than {} CPUs", kMostModelCpus));
   }
   const int numa_nodes = model.packages * model.numa_per_package;
   const auto is_there = [&](int numa) { return numa >= 0 && numa < numa_nodes; };

@@ -51,6 +51,8 @@ constexpr double kHeadGoneGraceSeconds = 1.0;
 constexpr double kHeadSilentGraceSeconds = 0.5;
 // Agents that were started from here end when their links close; one whose host is dead does not.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
+// Of libpmix, to end: it needs milliseconds, unless it waits for itself.
+constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 // Between a rank's death by SIGTERM and the same signal here, if it was for both.
 constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
@@ -99,7 +101,7 @@ class Agent {
     look_at_spawner();
     start_pmix();
     loop_.run();
-    pmix_.reset();
+    if (pmix_ && !pmix_->shut_down(Deadline::after(kPmixDeadline))) (void)pmix_.release();
     relay_.shut_down(Deadline::after(kRelayDeadline));
     return 0;
   }
@@ -444,12 +446,20 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
     std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), enough.error().message().c_str());
     return 1;
   }
-  auto spawner = start_spawner(session_directory, ranks_open_files);
+  // Only now: from here on whatever ends ddlrun, the directory is removed.
+  const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
+    if (!ready) return fail(ready.error());
+    return start_spawner(session_directory, ranks_open_files);
+  };
+  Status ready = check_proc();
+  if (ready) ready = make_session_directory(session_directory);
+  auto spawner = spawner_in(ready);
   if (!spawner) {
     EventLoop loop;
     const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));
     message::send(*last_words, message::AgentFailed{spawner.error().message(), false});
     last_words->flush();
+    remove_session_directory(session_directory);
     return 1;
   }
   // In this order: the look at this machine forks, and is not to see what is set for the PMIx library.

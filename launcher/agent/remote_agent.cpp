@@ -44,15 +44,13 @@ int run_joining_agent(const std::string& nonce) {
   const auto key = net::JobKey::from_hex(join->key);
   net::wipe(std::as_writable_bytes(std::span(join->key)));
   if (!key) return give_up(key.error().message());
-  auto directory = make_session_directory();
-  if (!directory) return give_up(directory.error().message());
   auto ends = make_socket_pair(SOCK_STREAM);
   if (!ends) return give_up(ends.error().message());
   const std::string hello = greeting(contract::kVersion, nonce);
   if (!write_all(ends->first.get(), hello.data(), hello.size())) return 1;
   std::unique_ptr<TlsPump> pump;
   bool has_joined = false;
-  const int status = run_agent(*directory, std::move(ends->first), {}, [&] {
+  const int status = run_agent(new_session_directory_name(), std::move(ends->first), {}, [&] {
     auto socket = connect_to_gatherer(*join, kConnectPatience);
     auto stream = socket ? net::TlsStream::connected(*std::move(socket), name, net::preshared_key(*key, name))
                          : Result<net::TlsStream>(fail(std::move(socket.error())));
@@ -76,15 +74,7 @@ int run_remote_agent(const std::string& nonce) {
   if (!read || !write) return 1;
   const std::string hello = greeting(contract::kVersion, nonce);
   if (!write_all(write.get(), hello.data(), hello.size())) return 1;
-  auto directory = make_session_directory();
-  if (!directory) {
-    EventLoop loop;
-    const auto last_words = make_stream_link(loop, std::move(read), std::move(write));
-    message::send(*last_words, message::AgentFailed{directory.error().message(), false});
-    last_words->flush();
-    return 1;
-  }
-  return run_agent(*directory, std::move(read), std::move(write));
+  return run_agent(new_session_directory_name(), std::move(read), std::move(write));
 }
 
 }  // namespace ddl::launcher

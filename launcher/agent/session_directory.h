@@ -7,8 +7,13 @@
 
 namespace ddl::launcher {
 
-/// Makes "$TMPDIR/ddlrun-<uid>-XXXXXX" (or /tmp), mode 0700. The caller removes it, with everything in it.
-Result<std::string> make_session_directory();
+/// A new name, "$TMPDIR/ddlrun-<uid>-<random>" (or in /tmp). Nothing is made: the agent does that, once it is a process that
+/// removes the directory whoever else ends.
+std::string new_session_directory_name();
+
+/// Makes it, mode 0700; it is an error if there is something of that name. To be removed, with everything in it.
+Status make_session_directory(const std::string& path);
+/// Leaves alone what is another user's.
 void remove_session_directory(const std::string& path);
 
 }  // namespace ddl::launcher

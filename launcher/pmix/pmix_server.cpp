@@ -9,10 +9,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <future>
 #include <map>
+#include <system_error>
+#include <thread>
 
 #include "contract/environment.h"
 #include "contract/launcher_event.h"
+#include "launcher/pmix/accept_guard.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
 #include "launcher/pmix/modex_client.h"
@@ -39,6 +44,15 @@ std::vector<std::string> key_list(char** keys) {
   return list;
 }
 
+/// The library's store for clients is files that it maps, 4 MiB and more for a job, and where one cannot grow the library waits
+/// for its own lock for ever. Where there may be too little room, clients ask it over their connections instead.
+bool has_room_for_store(const std::string& directory) {
+  constexpr std::uintmax_t kRoom = std::uintmax_t{64} << 20;
+  std::error_code unknown;
+  const auto space = std::filesystem::space(directory, unknown);
+  return unknown || space.available >= kRoom;
+}
+
 /// Requests arrive on the library's thread and are handed to the loop; the library keeps the arguments alive until
 /// its callback is called.
 class LibraryServer : public PmixServer {
@@ -49,6 +63,22 @@ class LibraryServer : public PmixServer {
   ~LibraryServer() override {
     if (started_) PMIx_server_finalize();
     the_server = nullptr;
+  }
+
+  bool shut_down(Deadline deadline) override {
+    std::promise<void> done;
+    std::future<void> is_done = done.get_future();
+    try {
+      std::thread([promise = std::move(done)]() mutable {
+        PMIx_server_finalize();
+        promise.set_value();
+      }).detach();
+    } catch (const std::system_error&) {
+      return true;  // no thread is to be had (ulimit -u): the destructor does it
+    }
+    if (is_done.wait_until(deadline.when()) != std::future_status::ready) return false;
+    started_ = false;
+    return true;
   }
 
   Status initialise(const std::string& hostname) {
@@ -284,15 +314,19 @@ Status check_safety() {
 void PmixServer::prepare_environment(const std::string& directory) {
   // It looks at the node's topology, of which it needs no devices; hwloc's plugins for those load OpenCL, and X11, which
   // looks for displays. Nor need it run on every CPU to ask that CPU what the kernel has told already.
+  // A description that somebody has written of another machine may crash it.
+  for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH"})
+    ::unsetenv(name);
   ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio,-x86", 0);
   ::setenv("HWLOC_PLUGINS_PATH", directory.c_str(), 0);
   // A second store of everything, for clients of PMIx 1.2, of 2017.
-  ::setenv("PMIX_MCA_gds", "^ds12", 0);
+  ::setenv("PMIX_MCA_gds", has_room_for_store(directory) ? "^ds12" : "^ds12,ds21", 0);
 }
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,
                                                       const std::string& hostname, Say say) {
   DDL_TRY(check_safety());
+  DDL_TRY(check_accept_guard());
   auto server = std::make_unique<LibraryServer>(loop, directory, std::move(say));
   if (auto status = server->initialise(hostname); !status) {
     return fail(std::move(status.error()).during("starting the PMIx server"));

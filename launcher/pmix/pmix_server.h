@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/message/message.h"
@@ -37,6 +38,9 @@ class PmixServer {
   virtual Result<Environment> client_environment(int rank) = 0;
   /// A Pmix message from the head; others are ignored.
   virtual void take(const message::Any& message) = 0;
+  /// Ends the library, which removes what its clients have asked it to remove. False if it does not end in time: it may wait for
+  /// a lock of its own. Then the server must be left as it is until the process ends.
+  virtual bool shut_down(Deadline deadline) = 0;
 };
 
 }  // namespace ddl::launcher

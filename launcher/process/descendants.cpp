@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/pidfd.h"
 #include "base/text.h"
@@ -126,6 +128,16 @@ std::vector<ProcessId> descendants_without(pid_t root, const std::vector<Process
 }
 
 }  // namespace
+
+Status check_proc() {
+  std::array<char, 32> text{};
+  const ssize_t size = ::readlink("/proc/self", text.data(), text.size());
+  const std::string_view self(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  if (parse_integer(self) == ::getpid()) return {};
+  return fail(ErrorCode::kUnavailable,
+              std::string(self.empty() ? "/proc is not mounted" : "/proc is that of another PID namespace") +
+                  ", and without it what a job leaves behind is not found: mount -t proc proc /proc");
+}
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/error.h"
 
 namespace ddl::launcher {
 
@@ -18,6 +19,10 @@ struct ProcessId {
 
 /// Makes this process the one that inherits orphans below it, so that descendants stay descendants (PR_SET_CHILD_SUBREAPER).
 void become_subreaper();
+
+/// Whether /proc shows this process and its like; all of the following look there. Error kUnavailable: it is not mounted, or it is
+/// that of another PID namespace, whose numbers are other processes here.
+Status check_proc();
 
 /// All living descendants of root (zombies are not among them). A snapshot: more may be started meanwhile.
 std::vector<ProcessId> descendants_of(pid_t root);

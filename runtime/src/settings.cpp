@@ -52,6 +52,12 @@ Result<Settings> Settings::read(const Environment& environment) {
       return bad_value(env::kTimeoutSeconds, *text, "expected seconds, 0 for no deadline");
     settings.timeout_seconds = *seconds;
   }
+  if (const auto text = environment(env::kStartTimeoutSeconds); text && !text->empty()) {
+    const auto seconds = parse_number(*text);
+    if (!seconds || *seconds < 0)
+      return bad_value(env::kStartTimeoutSeconds, *text, "expected seconds, 0 for no deadline");
+    settings.start_timeout_seconds = *seconds;
+  }
   if (const auto text = environment(env::kSpinMicroseconds); text && !text->empty()) {
     const auto microseconds = parse_integer(*text);
     if (!microseconds || *microseconds < 0 || *microseconds > kMaxSpinMicroseconds) {

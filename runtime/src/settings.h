@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "contract/cpu_operations.h"
 #include "runtime/src/bootstrap/world_guard.h"
@@ -30,6 +31,10 @@ struct PmiPlace {
 struct Settings {
   /// DDL_TIMEOUT_SECONDS: deadline of a collective that names none; 0 = no deadline.
   double timeout_seconds = 0.0;
+  /// DDL_START_TIMEOUT_SECONDS: until all ranks have come to init; 0 = no deadline. Not every rank may be told that another
+  /// cannot come.
+  double start_timeout_seconds = 600.0;
+  Deadline start_deadline() const { return Deadline::after_seconds(start_timeout_seconds); }
   /// DDL_SPIN_MICROSECONDS: how long a wait looks at memory before it sleeps, when there are CPUs enough.
   std::chrono::microseconds spin{200};
   /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its host, and

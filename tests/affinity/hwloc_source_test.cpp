@@ -2,11 +2,16 @@
 #include "affinity/source/topology_source.h"
 
 #include <sched.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "affinity/output/binding_text.h"
 #include "affinity/plan/planner.h"
+#include "affinity/source/in_child.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -24,6 +29,26 @@ std::string written(const TemporaryDirectory& folder, const std::string& text) {
   std::string path = folder.path() + "/node.xml";
   std::ofstream(path) << text;
   return path;
+}
+
+/// A recorded node in which the last of what stands between two texts is another.
+std::string changed(const std::string& before, const std::string& after, const std::string& value) {
+  std::stringstream stream;
+  stream << std::ifstream(std::string(DDL_TEST_TOPOLOGIES) + "/ex235a.xml").rdbuf();
+  std::string text = stream.str();
+  const std::size_t begin = text.rfind(before) + before.size();
+  return text.replace(begin, text.find(after, begin) - begin, value);
+}
+
+std::string failure_in_child(const std::function<void()>& instead_of_loading,
+                             std::chrono::seconds patience = std::chrono::seconds(30)) {
+  const auto topology = topology_in_child(
+      [&]() -> ddl::Result<Topology> {
+        instead_of_loading();
+        return Topology{};
+      },
+      "node.xml", patience);
+  return topology ? "loaded" : topology.error().message();
 }
 
 }  // namespace
@@ -73,4 +98,47 @@ TEST_CASE("what is no topology is refused with what is wrong about it") {
           folder,
           "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"3.0\">"))),
       Catch::Contains("hwloc 3"));
+}
+
+TEST_CASE(
+    "reading a topology that somebody else has written may crash, hang or take memory, and that is an "
+    "error") {
+  CHECK_THAT(failure_in_child([] { ::raise(SIGSEGV); }),
+             Catch::StartsWith("node.xml: hwloc cannot read it (it crashed: SIGSEGV"));
+  CHECK_THAT(failure_in_child([] { ::pause(); }, std::chrono::seconds(0)),
+             Catch::StartsWith("node.xml: hwloc cannot read it (no answer in time)"));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  CHECK_THAT(failure_in_child([] {
+               if (std::malloc(std::size_t{2} << 30) == nullptr) ::raise(SIGABRT);
+             }),
+             Catch::StartsWith("node.xml: hwloc cannot read it (it crashed: SIGABRT"));
+#endif
+  CHECK(failure_in_child([] {}) == "node.xml: describes no node on which ranks could run");
+}
+
+TEST_CASE("files that crash hwloc are refused") {
+  for (const char* name : {"missing_core.xml", "overlapping_cores.xml"}) {
+    CAPTURE(name);
+    CHECK_THAT(failure_of(*hwloc_xml(std::string(DDL_DAMAGED_TOPOLOGIES) + "/" + name)),
+               Catch::Contains(name));
+  }
+}
+
+TEST_CASE("numbers that no CPU and no NUMA node has are refused") {
+  const TemporaryDirectory folder;
+  const std::string cpu = changed("type=\"PU\" os_index=\"", "\"", "70000");
+  CHECK_THAT(failure_of(*hwloc_xml(written(folder, cpu))), Catch::Contains("node.xml"));
+  const std::string numa = changed("type=\"NUMANode\" os_index=\"", "\"", "4294967295");
+  CHECK_THAT(failure_of(*hwloc_xml(written(folder, numa))), Catch::Contains("node.xml"));
+}
+
+TEST_CASE("a description of this machine that crashes hwloc is not used, and a warning says so") {
+  const auto before = this_machine(Devices::kBesideGpus)->load();
+  REQUIRE(before);
+  ::setenv("HWLOC_XMLFILE", (std::string(DDL_DAMAGED_TOPOLOGIES) + "/missing_core.xml").c_str(), 1);
+  const auto after = this_machine(Devices::kBesideGpus)->load();
+  ::unsetenv("HWLOC_XMLFILE");
+  REQUIRE(after);
+  CHECK(after->cores == before->cores);
+  CHECK(is_consistent(*after));
 }

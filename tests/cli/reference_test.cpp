@@ -160,11 +160,11 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
   ddl::launcher::HostCheck host;
   host.facts = ddl::launcher::test::facts_of("node1", 4);
   std::set<std::string> fields;
-  const auto collect = [&](const auto& self, const nlohmann::json& json) -> void {
-    if (!json.is_structured()) return;
-    for (const auto& [name, value] : json.items()) {
-      if (json.is_object()) fields.insert(name);
-      self(self, value);
+  const auto collect = [&](const auto& self, const nlohmann::json& item) -> void {
+    if (!item.is_structured()) return;
+    for (const auto& [name, inner] : item.items()) {
+      if (item.is_object()) fields.insert(name);
+      self(self, inner);
     }
   };
   for (const std::string& text :

@@ -25,19 +25,19 @@ std::string probe_path() {
 #endif
 }
 
-/// The error that the probe prints with this configuration; it must answer soon.
-std::string error_with(const std::string& configuration, const std::string& milliseconds) {
+/// The error that the probe prints with this configuration and so many milliseconds; it must answer soon.
+std::string error_with(const std::string& configuration, const std::string& patience) {
   const e2e::Scratch scratch;
   e2e::Command command;
-  command.argv = {probe_path(), milliseconds};
+  command.argv = {probe_path(), patience};
   command.environment["SLURM_CONF"] = configuration;
   const Deadline deadline = Deadline::after(20s);
   e2e::Job job(scratch, command);
   CHECK(job.wait() == 1);
   CHECK_FALSE(deadline.has_passed());
-  const auto json = nlohmann::json::parse(job.out(), nullptr, false);
-  REQUIRE(json.is_object());
-  return json.value("error", "");
+  const auto answer = nlohmann::json::parse(job.out(), nullptr, false);
+  REQUIRE(answer.is_object());
+  return answer.value("error", "");
 }
 
 }  // namespace

@@ -62,6 +62,15 @@ int allowed_cpus() {
   return CPU_COUNT(&set);
 }
 
+TEST_CASE("a job runs where HWLOC_XMLFILE names a description that crashes hwloc", "[binding]") {
+  const Scratch scratch;
+  Command command = ddlrun({"-np", "1", "sh", "-c", "echo $HWLOC_XMLFILE"});
+  command.environment["HWLOC_XMLFILE"] = DDL_E2E_DAMAGED_TOPOLOGY;
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.out(), Catch::Contains(DDL_E2E_DAMAGED_TOPOLOGY));  // the ranks' own
+}
+
 TEST_CASE("two ranks run where --show-bind says, and the report tells the truth", "[binding]") {
   if (allowed_cpus() < 2) DDL_SKIP("there is one CPU");
   const Run two = run({"-np", "2", "--report-bindings"});

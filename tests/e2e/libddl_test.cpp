@@ -38,6 +38,49 @@ TEST_CASE("libddl ranks find each other through PMIx and average, also when ther
   }
 }
 
+TEST_CASE(
+    "a rank that the PMIx server does not let in ends the job, and does not wait for the others by PMI-1",
+    "[libddl]") {
+  const Scratch scratch;
+  const std::string nowhere =
+      "for n in $(env | grep ^PMIX_SERVER_URI | cut -d= -f1); do export $n='x.0;tcp4://127.0.0.1:1'; done";
+  Job job(scratch,
+          ddlrun({"-np", "3", "--oversubscribe", "sh", "-c",
+                  "if test $RANK = 1; then " + nowhere + "; fi; exec " + program("ddl_program") + " sum"}));
+  CHECK(job.wait_and_require_nothing_left() == 1);
+  CHECK_THAT(job.out(), Contains("[1]<stdout>:init: bootstrap: bootstrap pmix: PMIx_Init: ") &&
+                            Contains("; the launcher has promised PMIx to all ranks.") &&
+                            !Contains("by pmi"));
+}
+
+TEST_CASE("ddl_init does not wait for ever for a rank that does not come", "[libddl]") {
+  const Scratch scratch;
+  // Without its module for PMIx, whose timeouts are whole seconds.
+  Job job(scratch,
+          ddlrun({"-np", "2", "--oversubscribe", "-x", "DDL_START_TIMEOUT_SECONDS=0.01", "-x",
+                  "DDL_MODULE_DIR=" + scratch.path(), "sh", "-c",
+                  "test $RANK = 1 && exec tail -f /dev/null; exec " + program("ddl_program") + " sum"}));
+  CHECK(job.wait_and_require_nothing_left() == 1);
+  CHECK_THAT(
+      job.out(),
+      Contains("[0]<stdout>:init: bootstrap: not all ranks have come within 0.01 s (DDL_START_TIMEOUT_"));
+}
+
+TEST_CASE("ranks find each other where TMPDIR has little room", "[libddl]") {
+  if (::geteuid() != 0) DDL_SKIP("only root mounts a small file system");
+  for (const std::string size : {"300k", "5m", "80m"}) {
+    CAPTURE(size);
+    const Scratch scratch;
+    Command command = ddl_program(4, "sum");
+    command.argv.insert(command.argv.begin(),
+                        {"unshare", "-m", "sh", "-c",
+                         "mount -t tmpfs -o size=" + size + " none \"$TMPDIR\" && exec \"$@\"", "sh"});
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(job.out(), Contains("[3]<stdout>:round 1: ddl rank 3 of 4, local 3 of 4, by pmix: 0 wrong"));
+  }
+}
+
 TEST_CASE("when a rank is killed inside a collective, the others' error names rank, host, pid and operation",
           "[libddl]") {
   for (const int size : {2, 4}) {

@@ -1,6 +1,7 @@
 // Whatever dies: nothing of the job stays, and whoever survives says what happened. ddlrun promises 2 s for that; the
 // time itself is measured in bench/, here only the end is waited for, on machines as busy as they may be.
 #include <poll.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -12,6 +13,7 @@
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 namespace ddl::e2e {
 namespace {
@@ -260,6 +262,35 @@ TEST_CASE("what the shell before ddlrun had started is no part of the job", "[li
   job.wait();
   job.require_all_gone();
   CHECK(bytes_of(scratch.path("survived")) == "go\n");
+}
+
+TEST_CASE("ddlrun killed as soon as there is a session directory leaves none", "[lifeline]") {
+  for (int time = 0; time < 10; ++time) {
+    const Scratch scratch;
+    const UniqueFd watch(::inotify_init1(IN_CLOEXEC));
+    REQUIRE(::inotify_add_watch(watch.get(), scratch.make_directory("tmp").c_str(), IN_CREATE) >= 0);
+    Job job(scratch, ddlrun({"-np", "1", "true"}));
+    pollfd entry{watch.get(), POLLIN, 0};
+    REQUIRE(::poll(&entry, 1, Deadline::after(kPatience).poll_milliseconds()) == 1);
+    job.send(SIGKILL);
+    job.require_all_gone();
+  }
+}
+
+TEST_CASE("ddlrun does not start a job where /proc is missing or another PID namespace's", "[lifeline]") {
+  if (::geteuid() != 0) DDL_SKIP("only root makes such namespaces");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> places = {
+      {{"unshare", "-m", "sh", "-c", "umount -l /proc && exec \"$@\"", "sh"}, "/proc is not mounted"},
+      {{"unshare", "-p", "--fork", "--kill-child"}, "/proc is that of another PID namespace"}};
+  for (const auto& [place, sentence] : places) {
+    const Scratch scratch;
+    Command command = ddlrun({"-np", "1", "echo", "started"});
+    command.argv.insert(command.argv.begin(), place.begin(), place.end());
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == contract::kStartFailure);
+    CHECK_THAT(job.err(), Contains("ddlrun: " + sentence + ", and without it"));
+    CHECK(job.out().empty());
+  }
 }
 
 }  // namespace

@@ -1,11 +1,17 @@
 // Programs that speak PMIx to the agent's server: the real client library.
+#include <netinet/in.h>
+#include <sys/fsuid.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <random>
 
 #include "base/text.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 namespace ddl::e2e {
 namespace {
@@ -15,6 +21,78 @@ using Catch::Matchers::Contains;
 Command pmix_client(int size, const std::string& what) {
   return ddlrun(
       {"-np", std::to_string(size), "--oversubscribe", "--tag-output", program("pmix_client"), what});
+}
+
+/// The port of the agent's server, of what a rank has printed of its environment.
+std::uint16_t port_in(const std::string& out) {
+  const std::string before = "tcp4://127.0.0.1:";
+  const std::size_t at = out.find(before);
+  REQUIRE(at != std::string::npos);
+  return static_cast<std::uint16_t>(std::stoi(out.substr(at + before.size())));
+}
+
+/// A connection that another user has opened, who has sent these bytes.
+UniqueFd connect_as_nobody(std::uint16_t port, const std::string& bytes) {
+  constexpr uid_t kNobody = 65534;
+  const auto before = static_cast<uid_t>(::setfsuid(kNobody));  // whose sockets this thread makes
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ::setfsuid(before);
+  const timeval patience{kPatience.count(), 0};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fd.reset();
+  if (fd && !bytes.empty()) (void)::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  return fd;
+}
+
+/// A header that promises 100 bytes, and these: what ends a libpmix that reads it.
+std::string noise(std::mt19937& random) {
+  struct {
+    std::int32_t index = 0;
+    std::uint32_t tag = 0;
+    std::uint64_t size = 100;
+  } header;
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  while (bytes.size() < sizeof header + header.size) bytes += static_cast<char>(random());
+  return bytes;
+}
+
+/// Ranks of which the second half of the work is done once another user has attacked the server so often.
+void attack_while_ranks_join(int times) {
+  const Scratch scratch;
+  Fifo go(scratch, "go");
+  Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "sh", "-c",
+                           "env | grep ^PMIX_SERVER_URI; read -r line <" + go.path() + "; exec " +
+                               program("pmix_client") + " modex"}));
+  job.wait_for("tcp4://127.0.0.1:", 2);
+  const std::uint16_t port = port_in(job.out());
+  std::mt19937 random(1);
+  // Two at the beginning say nothing and stay: neither may be waited for.
+  const UniqueFd silent = connect_as_nobody(port, ""), unfinished = connect_as_nobody(port, "123");
+  for (int i = 0; i < times; ++i) {
+    UniqueFd fd = connect_as_nobody(port, i % 2 == 0 ? noise(random) : "");
+    if (i % 3 == 0) continue;  // closes at once what it has sent
+    char byte = 0;
+    const ssize_t got = ::recv(fd.get(), &byte, 1, 0);  // until the server closes it
+    REQUIRE((got == 0 || (got < 0 && errno == ECONNRESET)));
+  }
+  go.write("go\ngo\n");
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.out(), Contains("[0]<stdout>:modex=2\n") && Contains("[1]<stdout>:modex=2\n"));
+}
+
+TEST_CASE("another user of the node can neither end nor hold up a job through the PMIx server's port",
+          "[pmix_client]") {
+  if (::geteuid() != 0) DDL_SKIP("only root makes connections of another user");
+  attack_while_ranks_join(300);
+}
+
+TEST_CASE("ten thousand connections of another user do a job no harm", "[.][pmix_strangers]") {
+  if (::geteuid() != 0) DDL_SKIP("only root makes connections of another user");
+  attack_while_ranks_join(10000);
 }
 
 TEST_CASE("a PMIx client learns rank, size and the other job-level keys", "[pmix_client]") {

@@ -30,13 +30,12 @@ std::vector<std::string> environment_now() {
 // may read an environment that is just being moved.
 TEST_CASE("an agent forks nothing and leaves its environment alone once it may have threads") {
   auto link = test_socket_pair();
-  const auto directory = make_session_directory();
-  REQUIRE(directory);
+  const std::string directory = new_session_directory_name();
   const pid_t agent = fork_process([&] {
     link.first.reset();
     ::pthread_atfork([] { forks_beside_threads += may_have_threads ? 1 : 0; }, nullptr, nullptr);
     std::vector<std::string> before;
-    run_agent(*directory, std::move(link.second), {}, [&] {
+    run_agent(directory, std::move(link.second), {}, [&] {
       may_have_threads = true;
       before = environment_now();
     });

@@ -53,11 +53,11 @@ struct Connection {
   Side b;
 };
 
-enum class Kind { kSocketPair, kTwoPipes };
+enum class LinkKind { kSocketPair, kTwoPipes };
 
-std::unique_ptr<Connection> connect(EventLoop& loop, Kind kind) {
+std::unique_ptr<Connection> connect(EventLoop& loop, LinkKind kind) {
   auto connection = std::make_unique<Connection>(loop);
-  if (kind == Kind::kSocketPair) {
+  if (kind == LinkKind::kSocketPair) {
     FdPair pair = test_socket_pair();
     connection->a.link = make_stream_link(loop, std::move(pair.first));
     connection->b.link = make_stream_link(loop, std::move(pair.second));
@@ -108,7 +108,7 @@ struct OneSided {
 
 TEST_CASE("a link carries frames both ways, in order and unchanged") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->start();
   connection->a.link->send(1, "one");
   connection->a.link->send(0xffff, std::string("\0\xff", 2));
@@ -127,7 +127,7 @@ TEST_CASE("a link carries frames both ways, in order and unchanged") {
 
 TEST_CASE("what is sent before a link is started arrives once it is") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->a.link->send(1, "early");
   CHECK(connection->a.link->queued_bytes() == ddl::net::kFrameHeaderSize + 5);
   connection->start();
@@ -137,7 +137,7 @@ TEST_CASE("what is sent before a link is started arrives once it is") {
 
 TEST_CASE("bursts in both directions at once arrive whole, however large") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->start();
   std::vector<std::string> sent;
   for (const std::size_t size : {1u, 70'000u, 3'000'000u, 0u, 1'048'576u, 17u})
@@ -161,7 +161,7 @@ TEST_CASE("bursts in both directions at once arrive whole, however large") {
 
 TEST_CASE("many small frames arrive in order") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->start();
   constexpr std::size_t kFrames = 20'000;
   for (std::size_t i = 0; i < kFrames; ++i) connection->a.link->send(1, std::to_string(i));
@@ -174,7 +174,7 @@ TEST_CASE("many small frames arrive in order") {
 
 TEST_CASE("a side that goes away closes the other's link once, after everything that it had sent") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->start();
   connection->a.link->send(1, "last words");
   connection->a.link.reset();
@@ -192,7 +192,7 @@ TEST_CASE("a side that goes away closes the other's link once, after everything 
 
 TEST_CASE("flush returns when everything is on its way, also before the link is started") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->a.link->send(1, "last words");
   connection->a.link->flush();
   CHECK(connection->a.link->queued_bytes() == 0);
@@ -205,7 +205,7 @@ TEST_CASE("flush returns when everything is on its way, also before the link is 
 
 TEST_CASE("flush ends when the other side goes away instead of reading") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->start();
   connection->a.link->send(1, std::string(4 << 20, 'x'));  // more than the kernel takes
   CHECK(connection->a.link->queued_bytes() > 0);
@@ -216,7 +216,7 @@ TEST_CASE("flush ends when the other side goes away instead of reading") {
 
 TEST_CASE("a handler may send, and an answer to every frame reaches the other side") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   int echoes = 0;
   connection->b.link->start(
       {[&](Frame frame) { connection->b.link->send(frame.type, frame.payload); }, [](const std::string&) {}});
@@ -231,7 +231,7 @@ TEST_CASE("a handler may send, and an answer to every frame reaches the other si
 
 TEST_CASE("a link may be destroyed in its on_closed") {
   EventLoop loop;
-  const auto connection = connect(loop, GENERATE(Kind::kSocketPair, Kind::kTwoPipes));
+  const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   bool closed = false;
   connection->b.link->start({[](const Frame&) {},
                              [&](const std::string&) {

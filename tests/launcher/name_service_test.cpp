@@ -3,17 +3,17 @@
 #include "support/catch.h"
 
 using namespace ddl::launcher;
-using Status = NameService::Status;
+using NameStatus = NameService::Status;
 
 namespace {
 
-std::string name_of(Status status) {
+std::string name_of(NameStatus status) {
   switch (status) {
-    case Status::kDone: return "all:";
-    case Status::kPartial: return "some:";
-    case Status::kNotFound: return "none";
-    case Status::kTimedOut: return "timed out";
-    case Status::kDuplicate: break;
+    case NameStatus::kDone: return "all:";
+    case NameStatus::kPartial: return "some:";
+    case NameStatus::kNotFound: return "none";
+    case NameStatus::kTimedOut: return "timed out";
+    case NameStatus::kDuplicate: break;
   }
   return "duplicate";
 }
@@ -22,7 +22,7 @@ std::string name_of(Status status) {
 class Asked {
  public:
   NameService::Answer answer() {
-    return [this](Status status, const NameService::Pairs& found) {
+    return [this](NameStatus status, const NameService::Pairs& found) {
       ++times;
       text = name_of(status);
       for (const auto& one : found)
@@ -35,7 +35,7 @@ class Asked {
 
 class Store {
  public:
-  Status publish(int rank, const std::map<std::string, std::string>& pairs, bool first_read_only = false) {
+  NameStatus publish(int rank, const std::map<std::string, std::string>& pairs, bool first_read_only = false) {
     NameService::Pairs list;
     for (const auto& [key, value] : pairs) list.push_back({key, value, rank});
     return data.publish(std::move(list), first_read_only);
@@ -52,21 +52,21 @@ class Store {
 }  // namespace
 
 TEST_CASE_METHOD(Store, "what is published can be looked up, with its publisher, again and again") {
-  CHECK(publish(2, {{"host", "a"}, {"port", "7"}}) == Status::kDone);
+  CHECK(publish(2, {{"host", "a"}, {"port", "7"}}) == NameStatus::kDone);
   for (int time = 0; time < 2; ++time)
     CHECK(lookup({"port", "host"}) == "all: port=7(rank 2) host=a(rank 2)");
 }
 
 TEST_CASE_METHOD(Store, "a key that is there already is refused, and nothing of the call is stored") {
-  REQUIRE(publish(0, {{"a", "1"}}) == Status::kDone);
-  CHECK(publish(1, {{"a", "2"}, {"b", "3"}}) == Status::kDuplicate);
+  REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
+  CHECK(publish(1, {{"a", "2"}, {"b", "3"}}) == NameStatus::kDuplicate);
   CHECK(lookup({"a"}) == "all: a=1(rank 0)");
   CHECK(lookup({"b"}) == "none");
-  CHECK(publish(0, {{"a", "2"}}) == Status::kDuplicate);  // one's own, too
+  CHECK(publish(0, {{"a", "2"}}) == NameStatus::kDuplicate);  // one's own, too
 }
 
 TEST_CASE_METHOD(Store, "a lookup that finds some of its keys says so") {
-  REQUIRE(publish(0, {{"a", "1"}}) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
   CHECK(lookup({"a", "b"}) == "some: a=1(rank 0)");
   CHECK(lookup({"b"}) == "none");
 }
@@ -74,16 +74,16 @@ TEST_CASE_METHOD(Store, "a lookup that finds some of its keys says so") {
 TEST_CASE_METHOD(Store, "a lookup that waits is answered once, when the last of its keys is there") {
   Asked asked;
   REQUIRE(data.lookup({"a", "b"}, true, asked.answer()));
-  REQUIRE(publish(0, {{"a", "1"}}) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
   CHECK(asked.times == 0);
-  REQUIRE(publish(1, {{"b", "2"}}) == Status::kDone);
+  REQUIRE(publish(1, {{"b", "2"}}) == NameStatus::kDone);
   CHECK(asked.text == "all: a=1(rank 0) b=2(rank 1)");
-  REQUIRE(publish(1, {{"c", "3"}}) == Status::kDone);
+  REQUIRE(publish(1, {{"c", "3"}}) == NameStatus::kDone);
   CHECK(asked.times == 1);
 }
 
 TEST_CASE_METHOD(Store, "a lookup that may wait and need not is answered at once") {
-  REQUIRE(publish(0, {{"a", "1"}}) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
   Asked asked;
   CHECK_FALSE(data.lookup({"a"}, true, asked.answer()));
   CHECK(asked.text == "all: a=1(rank 0)");
@@ -98,7 +98,7 @@ TEST_CASE_METHOD(Store, "a waiting lookup can run out of time, and only that one
   CHECK(impatient.text == "timed out");
   CHECK(patient.times == 0);
   data.time_out(*id);  // again: nothing
-  REQUIRE(publish(0, {{"a", "1"}}) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
   CHECK(impatient.times == 1);
   CHECK(patient.text == "all: a=1(rank 0)");
 }
@@ -107,34 +107,34 @@ TEST_CASE_METHOD(Store, "the time of a lookup that has been answered no longer m
   Asked asked;
   const auto id = data.lookup({"a"}, true, asked.answer());
   REQUIRE(id);
-  REQUIRE(publish(0, {{"a", "1"}}) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
   data.time_out(*id);
   CHECK(asked.times == 1);
 }
 
 TEST_CASE_METHOD(Store,
                  "what is published until its first read is gone after it, and can be published anew") {
-  REQUIRE(publish(0, {{"a", "1"}, {"b", "2"}}, true) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}, {"b", "2"}}, true) == NameStatus::kDone);
   CHECK(lookup({"a"}) == "all: a=1(rank 0)");
   CHECK(lookup({"a"}) == "none");
   CHECK(lookup({"b", "b"}) == "some: b=2(rank 0)");
-  CHECK(publish(0, {{"a", "3"}}) == Status::kDone);
+  CHECK(publish(0, {{"a", "3"}}) == NameStatus::kDone);
 }
 
 TEST_CASE_METHOD(Store, "of two that wait for a first read, one gets it and the other goes on waiting") {
   Asked first, second;
   REQUIRE(data.lookup({"a"}, true, first.answer()));
   REQUIRE(data.lookup({"a"}, true, second.answer()));
-  REQUIRE(publish(0, {{"a", "1"}}, true) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}}, true) == NameStatus::kDone);
   CHECK(first.text == "all: a=1(rank 0)");
   CHECK(second.times == 0);
-  REQUIRE(publish(0, {{"a", "2"}}, true) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "2"}}, true) == NameStatus::kDone);
   CHECK(second.text == "all: a=2(rank 0)");
 }
 
 TEST_CASE_METHOD(Store, "only one's own keys can be unpublished: the named ones, or all") {
-  REQUIRE(publish(0, {{"a", "1"}, {"b", "2"}, {"c", "3"}}) == Status::kDone);
-  REQUIRE(publish(1, {{"d", "4"}}) == Status::kDone);
+  REQUIRE(publish(0, {{"a", "1"}, {"b", "2"}, {"c", "3"}}) == NameStatus::kDone);
+  REQUIRE(publish(1, {{"d", "4"}}) == NameStatus::kDone);
   data.unpublish(1, {"a"});
   data.unpublish(7, {});
   CHECK(lookup({"a", "b", "c", "d"}) == "all: a=1(rank 0) b=2(rank 0) c=3(rank 0) d=4(rank 1)");

@@ -32,11 +32,18 @@ class TemporaryTmpdir {
   std::string before_;
 };
 
+/// Makes one of a new name.
+ddl::Result<std::string> make_new() {
+  std::string path = new_session_directory_name();
+  if (auto made = make_session_directory(path); !made) return ddl::fail(made.error());
+  return path;
+}
+
 }  // namespace
 
 TEST_CASE("a session directory is private, unique, and removed with all that is in it") {
-  const auto first = make_session_directory();
-  const auto second = make_session_directory();
+  const auto first = make_new();
+  const auto second = make_new();
   REQUIRE(first);
   REQUIRE(second);
   CHECK(*first != *second);
@@ -54,19 +61,26 @@ TEST_CASE("a session directory is private, unique, and removed with all that is 
   remove_session_directory("");
 }
 
+TEST_CASE("a session directory that is there already is not taken") {
+  const auto path = make_new();
+  REQUIRE(path);
+  CHECK_FALSE(make_session_directory(*path));
+  remove_session_directory(*path);
+}
+
 TEST_CASE("TMPDIR chooses where, unless it is no absolute path") {
   {
     const TemporaryTmpdir relative("somewhere");
-    const auto path = make_session_directory();
+    const auto path = make_new();
     REQUIRE(path);
     CHECK(path->starts_with("/tmp/ddlrun-" + std::to_string(::getuid()) + "-"));
     remove_session_directory(*path);
   }
-  const auto parent = make_session_directory();
+  const auto parent = make_new();
   REQUIRE(parent);
   {
     const TemporaryTmpdir chosen(parent->c_str());
-    const auto path = make_session_directory();
+    const auto path = make_new();
     REQUIRE(path);
     CHECK(path->starts_with(*parent + "/ddlrun-"));
   }
@@ -75,9 +89,9 @@ TEST_CASE("TMPDIR chooses where, unless it is no absolute path") {
 
 TEST_CASE("a TMPDIR that is not there is named, with the remedy") {
   const TemporaryTmpdir missing("/no/such/place");
-  const auto path = make_session_directory();
+  const auto path = make_new();
   REQUIRE_FALSE(path);
   CHECK_THAT(path.error().message(),
              Catch::StartsWith("making the job's private directory (TMPDIR chooses where): "
-                               "mkdtemp /no/such/place/ddlrun-"));
+                               "mkdir /no/such/place/ddlrun-"));
 }

@@ -22,9 +22,8 @@ class SpawnerHarness {
  public:
   SpawnerHarness() {
     become_subreaper();
-    auto path = make_session_directory();
-    REQUIRE(path);
-    directory = *path;
+    directory = new_session_directory_name();
+    REQUIRE(make_session_directory(directory));
     auto started = start_spawner(directory, open_files_limit());
     REQUIRE(started);
     pid_ = started->pid;

@@ -186,6 +186,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK(given->pmix_promised);
 
   const std::pair<const char*, const char*> bad[] = {
+      {"DDL_START_TIMEOUT_SECONDS", "-1"},
       {"DDL_TIMEOUT_SECONDS", "-1"},
       {"DDL_TIMEOUT_SECONDS", "soon"},
       {"DDL_SPIN_MICROSECONDS", "-1"},

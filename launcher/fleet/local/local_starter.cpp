@@ -58,22 +58,19 @@ class LocalStarter : public NodeStarter {
   Result<StartedAgent> start(const AllocatedNode&) override {
     auto link = make_socket_pair(SOCK_STREAM);
     if (!link) return fail(std::move(link.error()).during("starting the agent on this machine"));
-    // Made here, because the head outlives the agent that works in it.
-    auto directory = make_session_directory();
-    if (!directory) return fail(ErrorCode::kSystem, directory.error().message() + ", on this machine");
+    // Named here, because the head outlives the agent that makes it.
+    std::string directory = new_session_directory_name();
     // "something & exec ddlrun ..." makes something a child of this process that is no part of the job.
     auto bystanders = descendants_of(::getpid());
     become_subreaper();
     const pid_t pid = ::fork();
     if (pid < 0) {
-      auto error = errno_error("fork", errno);
-      remove_session_directory(*directory);
-      return fail(std::move(error).during("starting the agent on this machine"));
+      return fail(errno_error("fork", errno).during("starting the agent on this machine"));
     }
-    if (pid == 0) become_agent(*directory, std::move(link->second));
+    if (pid == 0) become_agent(directory, std::move(link->second));
     StartedAgent started;
     started.read = std::move(link->first);
-    started.process = std::make_unique<ForkedAgent>(pid, std::move(*directory), std::move(bystanders));
+    started.process = std::make_unique<ForkedAgent>(pid, std::move(directory), std::move(bystanders));
     return started;
   }
 };

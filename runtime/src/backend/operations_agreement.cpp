@@ -24,8 +24,9 @@ Status put_operations(Bootstrap& bootstrap, const Settings& settings) {
 
 Status check_same_operations(Bootstrap& bootstrap, const Settings& settings) {
   const std::string mine = wish_of(settings);
+  const Deadline deadline = settings.start_deadline();
   for (int rank = 0; rank < bootstrap.membership().size; ++rank) {
-    const auto theirs = bootstrap.get(rank, kKey, Deadline::never());
+    const auto theirs = bootstrap.get(rank, kKey, deadline);
     if (!theirs) return fail(theirs.error());
     if (*theirs == mine) continue;
     return fail(ErrorCode::kInvalidArgument, std::string(contract::env::kCpuOperations) + " is " + mine +

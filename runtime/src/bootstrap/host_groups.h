@@ -8,6 +8,7 @@
 namespace ddl::runtime {
 
 /// The ranks of each host, hosts by name. Of a membership that has generation, size and host; collective over its ranks.
-Result<std::vector<std::vector<int>>> groups_by_host_name(Bootstrap& bootstrap, const Membership& membership);
+Result<std::vector<std::vector<int>>> groups_by_host_name(Bootstrap& bootstrap, const Membership& membership,
+                                                          Deadline deadline);
 
 }  // namespace ddl::runtime

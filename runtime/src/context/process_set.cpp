@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "base/text.h"
+#include "contract/environment.h"
 #include "runtime/src/backend/host/host_backend.h"
 #include "runtime/src/backend/mpi/mpi_backend.h"
 #include "runtime/src/backend/mpi/mpi_module.h"
@@ -52,7 +54,15 @@ Status meet(const SetSurroundings& around, Bootstrap& bootstrap, Transport& with
   if (offered && around.watches_deaths) offered = put_operations(bootstrap, around.settings);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
   around.fault.pass(FaultPoint::kBeforeFence);
-  DDL_TRY(bootstrap.fence(Deadline::never()));
+  auto met = bootstrap.fence(around.settings.start_deadline());
+  if (!met && met.error().code() == ErrorCode::kTimeout && around.watches_deaths) {
+    std::array<char, 32> seconds{};
+    std::snprintf(seconds.data(), seconds.size(), "%g", around.settings.start_timeout_seconds);
+    return fail(std::move(met.error().during(std::string("not all ranks have come within ") + seconds.data() +
+                                             " s (" + contract::env::kStartTimeoutSeconds +
+                                             "): one may have failed before it could join")));
+  }
+  DDL_TRY(met);
   return offered;
 }
 

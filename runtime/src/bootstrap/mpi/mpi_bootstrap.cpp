@@ -22,7 +22,7 @@ class MpiBootstrap final : public Bootstrap {
   MpiBootstrap(std::unique_ptr<MpiWorld> world, std::unique_ptr<Communicator> communicator)
       : world_(std::move(world)), communicator_(std::move(communicator)) {}
 
-  Status load_membership(std::uint32_t generation);
+  Status load_membership(std::uint32_t generation, Deadline deadline);
 
   const char* name() const override { return "mpi"; }
   const Membership& membership() const override { return membership_; }
@@ -99,13 +99,13 @@ class MpiBootstrap final : public Bootstrap {
   std::vector<PutValues> all_;  ///< by rank
 };
 
-Status MpiBootstrap::load_membership(std::uint32_t generation) {
+Status MpiBootstrap::load_membership(std::uint32_t generation, Deadline deadline) {
   membership_.generation = generation;
   membership_.rank = world_->rank();
   membership_.size = world_->size();
   membership_.host = host_name();
   all_.resize(static_cast<std::size_t>(world_->size()));
-  auto groups = groups_by_host_name(*this, membership_);
+  auto groups = groups_by_host_name(*this, membership_, deadline);
   if (!groups) return fail(std::move(groups.error()));
   auto layout = HostLayout::of(*std::move(groups), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("MPI's map of the job")));
@@ -133,7 +133,7 @@ Result<BootstrapAttempt> attempt_mpi(const Settings& settings, std::uint32_t gen
   auto communicator = (*world)->communicator(ranks, 0);
   if (!communicator) return fail(std::move(communicator.error()));
   auto bootstrap = std::make_unique<MpiBootstrap>(*std::move(world), *std::move(communicator));
-  DDL_TRY(bootstrap->load_membership(generation));
+  DDL_TRY(bootstrap->load_membership(generation, settings.start_deadline()));
   return BootstrapAttempt{std::move(bootstrap), ""};
 }
 

@@ -51,7 +51,7 @@ class PmiBootstrap final : public Bootstrap {
   explicit PmiBootstrap(PmiSession& session) : session_(session) { session.add_user(); }
   ~PmiBootstrap() override { (void)leave(); }
 
-  Status load_membership(const PmiPlace& place, std::uint32_t generation);
+  Status load_membership(const PmiPlace& place, std::uint32_t generation, Deadline deadline);
 
   const char* name() const override { return "pmi"; }
   const Membership& membership() const override { return membership_; }
@@ -67,7 +67,7 @@ class PmiBootstrap final : public Bootstrap {
       if (name.size() >= session_.key_bytes())
         return fail(ErrorCode::kInvalidArgument, "PMI-1: the launcher takes no key as long as " + name);
       const auto done = session_.ask({"put", {{"kvsname", session_.space()}, {"key", name}, {"value", part}}},
-                                     "put_result", Deadline::never());
+                                     "put_result", Deadline::after(PmiSession::kAnswerPatience));
       if (!done) return fail(done.error());
     }
     return {};
@@ -111,7 +111,7 @@ class PmiBootstrap final : public Bootstrap {
     if (!found) return fail(Error(found.error()).during(key));
     return std::string((*found)["value"]);
   }
-  Result<std::vector<std::vector<int>>> groups();
+  Result<std::vector<std::vector<int>>> groups(Deadline deadline);
 
   PmiSession& session_;
   Membership membership_;
@@ -119,18 +119,18 @@ class PmiBootstrap final : public Bootstrap {
 };
 
 /// By the launcher's map, or, where it has none, by what the ranks' hosts call themselves.
-Result<std::vector<std::vector<int>>> PmiBootstrap::groups() {
-  if (const auto mapping = fetch("PMI_process_mapping", Deadline::never()); mapping && !mapping->empty())
+Result<std::vector<std::vector<int>>> PmiBootstrap::groups(Deadline deadline) {
+  if (const auto mapping = fetch("PMI_process_mapping", deadline); mapping && !mapping->empty())
     return parse_process_mapping(*mapping, membership_.size);
-  return groups_by_host_name(*this, membership_);
+  return groups_by_host_name(*this, membership_, deadline);
 }
 
-Status PmiBootstrap::load_membership(const PmiPlace& place, std::uint32_t generation) {
+Status PmiBootstrap::load_membership(const PmiPlace& place, std::uint32_t generation, Deadline deadline) {
   membership_.generation = generation;
   membership_.rank = place.rank;
   membership_.size = place.size;
   membership_.host = host_name();
-  auto found = groups();
+  auto found = groups(deadline);
   if (!found) return fail(std::move(found.error()));
   auto layout = HostLayout::of(*std::move(found), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("the launcher's map of the job")));
@@ -153,7 +153,7 @@ Result<BootstrapAttempt> attempt_pmi(const Settings& settings, std::uint32_t gen
   if (const auto opened = session.open(settings.pmi->fd); !opened)
     return BootstrapAttempt{nullptr, opened.error().message()};
   auto bootstrap = std::make_unique<PmiBootstrap>(session);
-  DDL_TRY(bootstrap->load_membership(*settings.pmi, generation));
+  DDL_TRY(bootstrap->load_membership(*settings.pmi, generation, settings.start_deadline()));
   return BootstrapAttempt{std::move(bootstrap), ""};
 }
 

@@ -13,8 +13,6 @@
 namespace ddl::runtime {
 namespace {
 
-/// A launcher that is there answers at once.
-constexpr std::chrono::seconds kAnswerPatience{30};
 /// At exit nobody wants to wait for a goodbye.
 constexpr std::chrono::seconds kGoodbyePatience{2};
 

@@ -19,6 +19,9 @@ namespace ddl::runtime {
 /// An MPI of the same program may use the descriptor, too: each asks and reads its answer, and never at the same time.
 class PmiSession {
  public:
+  /// A launcher that is there answers at once, where it has nobody else to wait for.
+  static constexpr std::chrono::seconds kAnswerPatience{30};
+
   /// The only one: there is one descriptor.
   static PmiSession& instance();
 

@@ -22,7 +22,15 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
     return BootstrapAttempt{
         nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
   }
-  return result;
+  if (!result || result->bootstrap) return result;
+  // What a process inherits of a job that has gone may look like a promise.
+  if (settings.allow_singleton && !settings.pmi) return result;
+  // Other ranks have been let in, perhaps: by another way this one would wait for them, and they for it.
+  return fail(ErrorCode::kProtocol, result->not_available +
+                                        "; the launcher has promised PMIx to all ranks. Is there room in "
+                                        "TMPDIR, and may this user start threads (ulimit "
+                                        "-u)? If no launcher started this process, unset " +
+                                        contract::env::kPmixNamespace);
 }
 
 }  // namespace ddl::runtime

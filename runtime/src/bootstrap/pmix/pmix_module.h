@@ -8,8 +8,8 @@
 
 namespace ddl::runtime {
 
-/// Not available without a promise in the environment (then nothing is loaded), without the module or libpmix, or
-/// when the server does not answer.
+/// Not available without a promise in the environment (then nothing is loaded), or without the module or libpmix. Where the
+/// server does not answer that is an error, because it may have answered other ranks.
 Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation);
 
 }  // namespace ddl::runtime

@@ -1,4 +1,4 @@
-#include "affinity/output/topology_fields.h"
+#include "affinity/topology_fields.h"
 
 #include <stdexcept>
 #include <string>

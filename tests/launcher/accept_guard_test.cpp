@@ -1,0 +1,129 @@
+#include "launcher/pmix/accept_guard.h"
+
+#include <netinet/in.h>
+#include <sys/fsuid.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "support/catch.h"
+#include "support/skip.h"
+
+using namespace ddl;
+using namespace ddl::launcher;
+
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+/// Sockets made meanwhile by this thread are another user's.
+class AsUser {
+ public:
+  explicit AsUser(uid_t user) : before_(static_cast<uid_t>(::setfsuid(user))) {}
+  ~AsUser() { ::setfsuid(before_); }
+
+ private:
+  uid_t before_;
+};
+
+struct Kind {
+  const char* name;
+  int server;  ///< the family of the socket that listens, and of the one that connects
+  int client;
+};
+constexpr Kind kKinds[] = {
+    {"IPv4", AF_INET, AF_INET}, {"IPv6", AF_INET6, AF_INET6}, {"IPv4 mapped to IPv6", AF_INET6, AF_INET}};
+
+/// A connection over the loopback interface; near is what accept() gave. Without descriptors where there is no IPv6.
+struct Pair {
+  UniqueFd near, far;
+};
+
+sockaddr_in6 any_v6() {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  return address;
+}
+
+Pair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
+  sockaddr_in6 v6 = any_v6();
+  if (kind.client == AF_INET6) v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* to_bind =
+      kind.server == AF_INET6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
+  socklen_t size = kind.server == AF_INET6 ? sizeof v6 : sizeof v4;
+  const UniqueFd listener(::socket(kind.server, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!listener || ::bind(listener.get(), to_bind, size) != 0) return {};
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  REQUIRE(::getsockname(listener.get(), to_bind, &size) == 0);
+  if (kind.server != kind.client) v4.sin_port = v6.sin6_port;
+  auto* to_reach =
+      kind.client == AF_INET6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
+  Pair pair;
+  {
+    const AsUser as(user);
+    pair.far = UniqueFd(::socket(kind.client, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  REQUIRE(::connect(pair.far.get(), to_reach, kind.client == AF_INET6 ? sizeof v6 : sizeof v4) == 0);
+  pair.near = UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  REQUIRE(pair.near);
+  return pair;
+}
+
+}  // namespace
+
+TEST_CASE("the user at the other end of a connection is known, by whatever the kernel offers") {
+  for (const Kind& kind : kKinds) {
+    const Pair pair = connect_over_loopback(kind);
+    if (!pair.near) continue;
+    for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp}) {
+      CAPTURE(kind.name, static_cast<int>(lookup));
+      CHECK(user_of_peer(pair.near.get(), lookup) == ::geteuid());
+      if (kind.server == kind.client) CHECK(user_of_peer(pair.far.get(), lookup) == ::geteuid());
+    }
+  }
+}
+
+TEST_CASE("a connection of another user is told from one's own") {
+  if (::geteuid() != 0) DDL_SKIP("only root makes sockets of another user");
+  for (const Kind& kind : kKinds) {
+    const Pair pair = connect_over_loopback(kind, kNobody);
+    if (!pair.near) continue;
+    for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp}) {
+      CAPTURE(kind.name, static_cast<int>(lookup));
+      CHECK(user_of_peer(pair.near.get(), lookup) == kNobody);
+      if (kind.server == kind.client) CHECK(user_of_peer(pair.far.get(), lookup) == ::geteuid());
+    }
+  }
+}
+
+TEST_CASE("who has sent something and closed at once belongs to nobody") {
+  for (const bool sends : {true, false}) {
+    for (const Kind& kind : kKinds) {
+      Pair pair = connect_over_loopback(kind);
+      if (!pair.near) continue;
+      if (sends) REQUIRE(::send(pair.far.get(), "\0\0\0\0", 4, 0) == 4);
+      pair.far.reset();
+      for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp}) {
+        CAPTURE(kind.name, sends, static_cast<int>(lookup));
+        CHECK(user_of_peer(pair.near.get(), lookup) == std::nullopt);
+      }
+    }
+  }
+}
+
+TEST_CASE("a socket that is no TCP connection has no user") {
+  auto pair = make_socket_pair(SOCK_STREAM);
+  REQUIRE(pair);
+  const UniqueFd unconnected(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp}) {
+    CHECK(user_of_peer(pair->first.get(), lookup) == std::nullopt);
+    CHECK(user_of_peer(unconnected.get(), lookup) == std::nullopt);
+    CHECK(user_of_peer(-1, lookup) == std::nullopt);
+  }
+}
