@@ -109,7 +109,9 @@ TEST_CASE(
              Catch::StartsWith("node.xml: hwloc cannot read it (no answer in time)"));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   CHECK_THAT(failure_in_child([] {
-               if (std::malloc(std::size_t{2} << 30) == nullptr) ::raise(SIGABRT);
+               void* const memory = std::malloc(std::size_t{2} << 30);
+               if (memory == nullptr) ::raise(SIGABRT);
+               std::free(memory);
              }),
              Catch::StartsWith("node.xml: hwloc cannot read it (it crashed: SIGABRT"));
 #endif

@@ -218,9 +218,9 @@ TEST_CASE("a handler may send, and an answer to every frame reaches the other si
   EventLoop loop;
   const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   int echoes = 0;
-  connection->b.link->start(
-      {[&](Frame frame) { connection->b.link->send(frame.type, frame.payload); }, [](const std::string&) {}});
-  connection->a.link->start({[&](Frame frame) {
+  connection->b.link->start({[&](const Frame& frame) { connection->b.link->send(frame.type, frame.payload); },
+                             [](const std::string&) {}});
+  connection->a.link->start({[&](const Frame& frame) {
                                if (++echoes < 100) connection->a.link->send(1, frame.payload + "x");
                                connection->driver.check();
                              },

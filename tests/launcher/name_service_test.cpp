@@ -35,7 +35,8 @@ class Asked {
 
 class Store {
  public:
-  NameStatus publish(int rank, const std::map<std::string, std::string>& pairs, bool first_read_only = false) {
+  NameStatus publish(int rank, const std::map<std::string, std::string>& pairs,
+                     bool first_read_only = false) {
     NameService::Pairs list;
     for (const auto& [key, value] : pairs) list.push_back({key, value, rank});
     return data.publish(std::move(list), first_read_only);

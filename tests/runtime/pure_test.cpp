@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "base/unique_fd.h"
 #include "contract/exit_record.h"
 #include "runtime/src/api/last_error.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
