@@ -10,19 +10,28 @@
 #include "launcher/message/codec.h"
 
 namespace ddl::launcher {
+namespace {
+
+// A spawner that is not stopped itself is first, and ends the ranks with some grace.
+constexpr int kAgentLooks = 5;
+
+}  // namespace
+
 AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
     : loop_(loop),
       process_(std::move(started.process)),
       read_(std::move(started.read)),
       write_(std::move(started.write)),
       errors_(std::move(started.errors)),
-      heartbeat_(loop, kSilentPeriods,
+      pace_(started.child > 0 ? kLocalPace : kRemotePace),
+      heartbeat_(loop, pace_,
                  {[this] { send(message::Heartbeat{}); },
                   [this] {
                     is_silent_ = true;
-                    lose("nothing has been heard from its agent for " + silence_text() +
+                    lose("nothing has been heard from its agent for " + silence_text(pace_) +
                          ": the host is down or cut off, or the agent is stopped");
                   }}) {
+  if (started.child > 0) child_watch_.emplace(started.child, kAgentLooks);
   if (!started.nonce.empty()) greeting_.emplace(std::move(started.nonce));
 }
 
@@ -97,6 +106,15 @@ void AgentConnection::send(const message::Any& message) {
   if (link_ && !over_) message::send(*link_, message);
 }
 
+void AgentConnection::look_at_child() {
+  if (!child_watch_ || over_ || look_.is_pending()) return;
+  if (child_watch_->is_stopped_for_good()) {
+    is_silent_ = true;
+    return lose("its agent was stopped");
+  }
+  if (child_watch_->was_stopped()) look_ = loop_.after(child_watch_->pause(), [this] { look_at_child(); });
+}
+
 void AgentConnection::flush() {
   if (link_ && !over_) link_->flush();
 }
@@ -127,6 +145,7 @@ void AgentConnection::lose(const std::string& how) {
 void AgentConnection::stop_listening() {
   over_ = true;
   heartbeat_.stop();
+  look_.cancel();
   greeting_watch_.reset();
 }
 

@@ -43,16 +43,16 @@ class Spawner {
 
   /// Returns when the agent has closed the channel or died, or is stopped.
   void serve() {
-    Deadline look = Deadline::after(StoppedWatch::kPeriod);
+    Deadline look = Deadline::after(agent_watch_.pause());
     while (agent_is_there_) {
       const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
       std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
       for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), look.poll_milliseconds()); });
       if (look.has_passed()) {
-        look = Deadline::after(StoppedWatch::kPeriod);
         agent_is_stopped_ = agent_watch_.is_stopped_for_good();
         if (agent_is_stopped_) return;
+        look = Deadline::after(agent_watch_.pause());
       }
       // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
       for (std::size_t i = entries.size(); i-- > 2;) {
