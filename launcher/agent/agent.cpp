@@ -467,7 +467,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   // Only now: from here on whatever ends ddlrun, the directory is removed.
   const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
     if (!ready) return fail(ready.error());
-    return start_spawner(session_directory, ranks_open_files);
+    return start_spawner(session_directory, ranks_open_files, head > 0);
   };
   Status ready = check_proc();
   if (ready) ready = make_session_directory(session_directory);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 #include "contract/version.h"
 #include "launcher/fleet/stream_link.h"
@@ -10,13 +11,6 @@
 #include "launcher/message/codec.h"
 
 namespace ddl::launcher {
-namespace {
-
-// A spawner that is not stopped itself is first, and ends the ranks with some grace.
-constexpr int kAgentLooks = 5;
-
-}  // namespace
-
 AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
     : loop_(loop),
       process_(std::move(started.process)),
@@ -30,8 +24,9 @@ AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
                     is_silent_ = true;
                     lose("nothing has been heard from its agent for " + silence_text(pace_) +
                          ": the host is down or cut off, or the agent is stopped");
-                  }}) {
-  if (started.child > 0) child_watch_.emplace(started.child, kAgentLooks);
+                  }}),
+      child_(started.child) {
+  if (child_ > 0) child_watch_.emplace(child_);
   if (!started.nonce.empty()) greeting_.emplace(std::move(started.nonce));
 }
 
@@ -109,8 +104,9 @@ void AgentConnection::send(const message::Any& message) {
 void AgentConnection::look_at_child() {
   if (!child_watch_ || over_ || look_.is_pending()) return;
   if (child_watch_->is_stopped_for_good()) {
-    is_silent_ = true;
-    return lose("its agent was stopped");
+    // Its spawner notices that, and ends the ranks with some grace.
+    ::kill(child_, SIGKILL);
+    return lose("the agent (process " + std::to_string(child_) + ") was stopped, and was killed");
   }
   if (child_watch_->was_stopped()) look_ = loop_.after(child_watch_->pause(), [this] { look_at_child(); });
 }

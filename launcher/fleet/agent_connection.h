@@ -69,6 +69,7 @@ class AgentConnection {
   std::unique_ptr<Link> link_;
   const HeartbeatPace pace_;
   Heartbeat heartbeat_;
+  const pid_t child_;
   std::optional<StoppedWatch> child_watch_;
   EventLoop::Timer look_;
   EventLoop::FdWatch greeting_watch_;

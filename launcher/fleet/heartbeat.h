@@ -19,7 +19,7 @@ struct HeartbeatPace {
 inline constexpr HeartbeatPace kRemotePace{std::chrono::milliseconds(800), 4};
 /// On one host no word is lost. The kernel tells of a death, and a look at the other's state of a stop (StoppedWatch):
 /// what is left for the heartbeat is a process that lives and hangs.
-inline constexpr HeartbeatPace kLocalPace{std::chrono::seconds(10), 2};
+inline constexpr HeartbeatPace kLocalPace{std::chrono::seconds(20), 1};
 
 /// "3.2 s": how long a silence is a death, for a sentence.
 std::string silence_text(HeartbeatPace pace);

@@ -165,7 +165,7 @@ TEST_CASE("whoever of ddlrun, agent and spawner is stopped and stays so: the oth
   CHECK_THAT(spawner.job.err(), Contains("the spawner (process " + std::to_string(spawner.spawner) +
                                          ") was stopped, and was killed"));
   CHECK(both.job.wait_and_require_nothing_left() == contract::kLostHost);
-  CHECK_THAT(both.job.err(), Contains("its agent was stopped"));
+  CHECK_THAT(both.job.err(), Contains("the agent (process " + std::to_string(both.agent) + ") was stopped"));
   // Its agent tells it when it can hear.
   for (const Process& process : head.job.processes()) {
     if (process.pid != head.job.pid() && process.pid != head.agent)
