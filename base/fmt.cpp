@@ -7,6 +7,7 @@ namespace detail {
 // What the headers declare as "extern template", and what ddl-bench and ddlrun use of it.
 template FMT_API auto thousands_sep_impl<char>(locale_ref) -> thousands_sep_result<char>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
+template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
 
 }  // namespace detail
 FMT_END_NAMESPACE

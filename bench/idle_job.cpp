@@ -117,6 +117,7 @@ std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
         fmt::format("{} initialised ranks over {} s, all processes of the job", kIdleRanks, window)};
   };
   const RankProgram nothing{{"init_none"}};
+  const RankProgram client{{"init_pmix"}};
   const RankProgram ddl{{"init_ddl"}, kIdleRanks};
   const RankProgram mpi{{"init_mpi"}, kIdleRanks};
   const auto measured = [&](Launcher launcher, const RankProgram& program, auto what) {
@@ -125,6 +126,8 @@ std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
   return {
       gauge("ddlrun-agent-and-spawner-memory", "ddlrun's agent and spawner", "bytes",
             measured(Launcher::kDdlrun, nothing, helpers_memory)),
+      gauge("ddlrun-agent-and-spawner-memory-with-pmix", "the same, with PMIx clients", "bytes",
+            measured(Launcher::kDdlrun, client, helpers_memory)),
       gauge("ddlrun-head-memory", "ddlrun's head", "bytes",
             measured(Launcher::kDdlrun, nothing, launcher_memory)),
       gauge("mpirun-memory", "mpirun (head and agent)", "bytes",

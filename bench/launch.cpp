@@ -158,9 +158,9 @@ Report run_launch(const Site& site, const Settings& settings) {
       ratio_aim(report, "ddlrun starts /bin/true no slower than mpirun", {"true-ddlrun", "true-mpirun"}, 1),
       ratio_aim(report, "libddl's init + finalize takes at most 0.4x of Open MPI's",
                 {"init-ddl-ddlrun", "init-mpi-mpirun"}, 0.4),
-      gauge_aim(report, "agent and spawner have less than 15 MB of unique memory",
-                "ddlrun-agent-and-spawner-memory", 15e6, "MB", 1e-6),
-      gauge_aim(report, "an idle job of 8 ranks uses less than 0.1% of a core", "ddl-idle-cpu", 0.001, "%",
+      gauge_aim(report, "agent and spawner have less than 5 MB of unique memory, PMIx clients connected",
+                "ddlrun-agent-and-spawner-memory-with-pmix", 5e6, "MB", 1e-6),
+      gauge_aim(report, "an idle job of 8 ranks uses less than 0.01% of a core", "ddl-idle-cpu", 0.0001, "%",
                 100),
       gauge_aim(report, "planning a node of 256 CPUs and 8 GPUs takes less than 10 ms", "ddlrun-planning",
                 0.01, "ms", 1000)};

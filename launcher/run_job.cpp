@@ -45,7 +45,7 @@ constexpr auto kDrainDeadline = std::chrono::seconds(5);
 // A rank that somebody has stopped holds all the others up: so long it may be continued.
 constexpr int kStoppedSeconds = 4;
 // Until a host that has gone silent is known as lost, which ranks of other hosts may have noticed before.
-constexpr auto kExplanationDeadline = kHeartbeatPeriod * (kSilentPeriods + 2);
+constexpr auto kExplanationDeadline = kRemotePace.period * (kRemotePace.limit + 2);
 
 std::string make_job_id() {
   std::random_device random;
@@ -106,7 +106,7 @@ class JobRun : private SupervisorActions {
   void take_signals() {
     std::signal(SIGPIPE, SIG_IGN);  // a gone reader is an error of write(), told by the output
     std::signal(SIGTTIN, SIG_IGN);  // reading the terminal in the background fails instead of stopping ddlrun
-    std::vector<int> wanted = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+    std::vector<int> wanted = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
     // What the caller had ignored stays ignored (nohup, a shell's background job).
     for (const int signal : {SIGINT, SIGHUP}) {
       struct sigaction action {};
@@ -391,6 +391,7 @@ class JobRun : private SupervisorActions {
   }
 
   void on_signal(int signal) {
+    if (signal == SIGCHLD) return fleet_.look_at_children();
     if (signal == SIGCONT && stdin_) stdin_->recheck_terminal();
     if (supervisor_ && !draining_) return supervisor_->on_signal(signal);
     if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGCONT) return;

@@ -49,6 +49,8 @@ namespace {
 // silence, inside 5 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
 constexpr double kHeadSilentGraceSeconds = 0.5;
+// A head on this host may be stopped for about as long as one elsewhere may be silent.
+constexpr int kHeadLooks = 3;
 // Agents that were started from here end when their links close; one whose host is dead does not.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 // Of libpmix, to end: it needs milliseconds, unless it waits for itself.
@@ -68,7 +70,7 @@ struct Rank {
 class Agent {
  public:
   Agent(UniqueFd link_read, UniqueFd link_write, SpawnerProcess spawner, std::string directory,
-        NodeFacts facts)
+        NodeFacts facts, pid_t head)
       : directory_(std::move(directory)),
         facts_(std::move(facts)),
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
@@ -84,9 +86,14 @@ class Agent {
         stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
                             [this] { say(message::StdinClosed{}); }}),
         relay_(loop_, [this](const message::Any& message) { say(message); }),
-        head_heartbeat_(loop_, kSilentPeriods,
-                        {[this] { say(message::Heartbeat{}); }, [this] { on_head_silent(); }}),
-        spawner_watch_(spawner_.pid()) {}
+        head_pace_(head > 0 ? kLocalPace : kRemotePace),
+        head_heartbeat_(
+            loop_, head_pace_,
+            {[this] { say(message::Heartbeat{}); },
+             [this] { on_head_silent("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}),
+        spawner_watch_(spawner_.pid()) {
+    if (head > 0) head_watch_.emplace(head, kHeadLooks);
+  }
 
   int run() {
     // The head plans while the PMIx library starts.
@@ -98,7 +105,7 @@ class Agent {
          [this](const std::string&) { on_head_gone("ddlrun itself has gone", kHeadGoneGraceSeconds); }});
     head_heartbeat_.start();
     loop_.watch_signals({SIGTERM}, [this](int) { on_told_to_end(); });
-    look_at_spawner();
+    look_at_others();
     start_pmix();
     loop_.run();
     if (pmix_ && !pmix_->shut_down(Deadline::after(kPmixDeadline))) (void)pmix_.release();
@@ -246,11 +253,10 @@ class Agent {
 
   void on(const message::Pausing&) { head_heartbeat_.excuse(); }
 
-  void on_head_silent() {
+  void on_head_silent(const std::string& how) {
     // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
-    say(message::AgentFailed{
-        "nothing was heard from ddlrun for " + silence_text() + ", so the ranks here were ended", true});
-    on_head_gone("nothing has been heard from ddlrun for " + silence_text(), kHeadSilentGraceSeconds);
+    say(message::AgentFailed{how + ", so the ranks here were ended", true});
+    on_head_gone(how, kHeadSilentGraceSeconds);
   }
 
   /// A resource manager ends all processes of a job so, ranks too: the head shall hear of it before it sees them gone.
@@ -265,6 +271,7 @@ class Agent {
     if (head_gone_) return;
     head_gone_ = true;
     head_heartbeat_.stop();
+    head_watch_.reset();
     if (finished_) return loop_.stop();
     if (!ranks_.empty() && !gave_up_) {
       const std::string rest =
@@ -361,16 +368,24 @@ class Agent {
   template <class Other>
   void on(const Other&) {}
 
-  void look_at_spawner() {
-    if (spawner_watch_.is_stopped_for_good()) {
-      spawner_stopped_ = true;
-      return spawner_.kill();
+  /// Both at one time: an idle job wakes up for little else.
+  void look_at_others() {
+    auto pause = StoppedWatch::kPeriod;
+    if (head_watch_ && !head_heartbeat_.is_excused()) {
+      const bool is_stopped = head_watch_->is_stopped_for_good();
+      pause = head_watch_->pause();
+      if (is_stopped) on_head_silent("ddlrun itself was stopped");
     }
-    spawner_look_ = loop_.after(StoppedWatch::kPeriod, [this] { look_at_spawner(); });
+    if (!spawner_lost_ && spawner_watch_.is_stopped_for_good()) {
+      spawner_stopped_ = true;
+      spawner_.kill();
+    }
+    if (!spawner_lost_) pause = std::min(pause, spawner_watch_.pause());
+    look_ = loop_.after(pause, [this] { look_at_others(); });
   }
 
   void on_spawner_lost() {
-    spawner_look_.cancel();
+    spawner_lost_ = true;
     if (finished_ || all_gone_) return;
     const std::string ended = spawner_.how_it_ended();
     const std::string how = spawner_stopped_ ? "was stopped, and was killed" : ended;
@@ -406,9 +421,12 @@ class Agent {
   Terminator terminator_;
   StdinFeed stdin_feed_;
   Relay relay_;
+  const HeartbeatPace head_pace_;
   Heartbeat head_heartbeat_;
+  std::optional<StoppedWatch> head_watch_;  // of a head on this host
   StoppedWatch spawner_watch_;
-  EventLoop::Timer spawner_look_;
+  bool spawner_lost_ = false;
+  EventLoop::Timer look_;
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
   std::optional<ExitRecords> exit_records_;
@@ -433,7 +451,7 @@ class Agent {
 }  // namespace
 
 int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write,
-              const std::function<void()>& before_threads) {
+              const std::function<void()>& before_threads, pid_t head) {
   ::prctl(PR_SET_NAME, "ddl-agent");
   ::setsid();  // the terminal's ^C and ^Z are the head's to hear
   // SIGUSR1 and SIGUSR2: a resource manager that warns a job warns every process of it, and it is the ranks that care.
@@ -449,7 +467,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   // Only now: from here on whatever ends ddlrun, the directory is removed.
   const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
     if (!ready) return fail(ready.error());
-    return start_spawner(session_directory, ranks_open_files);
+    return start_spawner(session_directory, ranks_open_files, head > 0);
   };
   Status ready = check_proc();
   if (ready) ready = make_session_directory(session_directory);
@@ -469,7 +487,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   int status = 0;
   {
     Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory,
-                std::move(facts));
+                std::move(facts), head);
     status = agent.run();
   }
   // The spawner ends when its channel closes; it is waited for so that nothing of the job outlives the agent.

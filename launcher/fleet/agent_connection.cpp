@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 #include "contract/version.h"
 #include "launcher/fleet/stream_link.h"
@@ -16,13 +17,16 @@ AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
       read_(std::move(started.read)),
       write_(std::move(started.write)),
       errors_(std::move(started.errors)),
-      heartbeat_(loop, kSilentPeriods,
+      pace_(started.child > 0 ? kLocalPace : kRemotePace),
+      heartbeat_(loop, pace_,
                  {[this] { send(message::Heartbeat{}); },
                   [this] {
                     is_silent_ = true;
-                    lose("nothing has been heard from its agent for " + silence_text() +
+                    lose("nothing has been heard from its agent for " + silence_text(pace_) +
                          ": the host is down or cut off, or the agent is stopped");
-                  }}) {
+                  }}),
+      child_(started.child) {
+  if (child_ > 0) child_watch_.emplace(child_);
   if (!started.nonce.empty()) greeting_.emplace(std::move(started.nonce));
 }
 
@@ -97,6 +101,16 @@ void AgentConnection::send(const message::Any& message) {
   if (link_ && !over_) message::send(*link_, message);
 }
 
+void AgentConnection::look_at_child() {
+  if (!child_watch_ || over_ || look_.is_pending()) return;
+  if (child_watch_->is_stopped_for_good()) {
+    // Its spawner notices that, and ends the ranks with some grace.
+    ::kill(child_, SIGKILL);
+    return lose("the agent (process " + std::to_string(child_) + ") was stopped, and was killed");
+  }
+  if (child_watch_->was_stopped()) look_ = loop_.after(child_watch_->pause(), [this] { look_at_child(); });
+}
+
 void AgentConnection::flush() {
   if (link_ && !over_) link_->flush();
 }
@@ -127,6 +141,7 @@ void AgentConnection::lose(const std::string& how) {
 void AgentConnection::stop_listening() {
   over_ = true;
   heartbeat_.stop();
+  look_.cancel();
   greeting_watch_.reset();
 }
 

@@ -13,6 +13,7 @@
 #include "launcher/fleet/stream_tail.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/message/message.h"
+#include "launcher/process/stopped_watch.h"
 
 namespace ddl::launcher {
 
@@ -33,6 +34,8 @@ class AgentConnection {
   void send(const message::Any& message);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
+  /// To be called when a child of this process may have been stopped or continued: whether it was this agent.
+  void look_at_child();
   /// The agent has said Finished: its link may close now.
   void expect_end() { expects_end_ = true; }
   /// Calls on_failed or on_lost with this reason; the agent is not listened to any more.
@@ -64,7 +67,11 @@ class AgentConnection {
   StreamTail errors_;
   std::optional<GreetingScanner> greeting_;
   std::unique_ptr<Link> link_;
+  const HeartbeatPace pace_;
   Heartbeat heartbeat_;
+  const pid_t child_;
+  std::optional<StoppedWatch> child_watch_;
+  EventLoop::Timer look_;
   EventLoop::FdWatch greeting_watch_;
   std::optional<std::chrono::steady_clock::time_point> greeted_at_;
   bool is_silent_ = false;

@@ -271,6 +271,12 @@ void Fleet::send_all(const message::Any& message) {
   for (std::size_t node = 0; node < agents_.size(); ++node) send(node, message);
 }
 
+void Fleet::look_at_children() {
+  for (Agent& agent : agents_) {
+    if (agent.connection) agent.connection->look_at_child();
+  }
+}
+
 void Fleet::flush() {
   for (Agent& agent : agents_) {
     if (agent.connection) agent.connection->flush();

@@ -59,6 +59,8 @@ class Fleet {
   void send_all(const message::Any& message);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
+  /// To be called after SIGCHLD: an agent that is a child of this process may have been stopped.
+  void look_at_children();
   /// Closes the links and returns when the agents are gone, by force after the deadline.
   void shut_down(Deadline deadline);
 

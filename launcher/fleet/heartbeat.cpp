@@ -6,15 +6,15 @@
 
 namespace ddl::launcher {
 
-std::string silence_text() {
-  return fmt::format("{:g} s", std::chrono::duration<double>(kSilentPeriods * kHeartbeatPeriod).count());
+std::string silence_text(HeartbeatPace pace) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(pace.limit * pace.period).count());
 }
 
-Heartbeat::Heartbeat(EventLoop& loop, int limit, Handlers handlers)
-    : loop_(loop), limit_(limit), handlers_(std::move(handlers)) {}
+Heartbeat::Heartbeat(EventLoop& loop, HeartbeatPace pace, Handlers handlers)
+    : loop_(loop), pace_(pace), handlers_(std::move(handlers)) {}
 
 void Heartbeat::start() {
-  timer_ = loop_.after(kHeartbeatPeriod, [this] { on_tick(); });
+  timer_ = loop_.after(pace_.period, [this] { on_tick(); });
 }
 
 // True if this tick is one more without a word.
@@ -26,7 +26,7 @@ bool Heartbeat::counts() {
 }
 
 void Heartbeat::on_tick() {
-  if (!excused_ && counts() && quiet_ticks_ > limit_) return handlers_.on_silence();
+  if (!excused_ && counts() && quiet_ticks_ > pace_.limit) return handlers_.on_silence();
   start();
   handlers_.say();
 }

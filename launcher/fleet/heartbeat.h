@@ -9,13 +9,20 @@
 
 namespace ddl::launcher {
 
-inline constexpr auto kHeartbeatPeriod = std::chrono::milliseconds(800);
-/// So many periods without a word are a death. Between hosts a packet may be lost and sent again, several times over in
-/// three seconds; what is told after that leaves a second to end the job within five.
-inline constexpr int kSilentPeriods = 4;
+/// How often a word is said, and how many periods without one are a death.
+struct HeartbeatPace {
+  std::chrono::milliseconds period;
+  int limit;
+};
+/// Between hosts a packet may be lost and sent again, several times over in three seconds; what is told after that leaves
+/// a second to end the job within five.
+inline constexpr HeartbeatPace kRemotePace{std::chrono::milliseconds(800), 4};
+/// On one host no word is lost. The kernel tells of a death, and a look at the other's state of a stop (StoppedWatch):
+/// what is left for the heartbeat is a process that lives and hangs.
+inline constexpr HeartbeatPace kLocalPace{std::chrono::seconds(20), 1};
 
-/// "3.2 s": how long that is, for a sentence.
-std::string silence_text();
+/// "3.2 s": how long a silence is a death, for a sentence.
+std::string silence_text(HeartbeatPace pace);
 
 /// One side of one connection. Lives on the loop's thread, which its handlers run on.
 ///
@@ -28,8 +35,8 @@ class Heartbeat {
     std::function<void()> say;         ///< once a period
     std::function<void()> on_silence;  ///< nothing was heard for the limit; called once, and this has stopped
   };
-  /// limit: periods without a word before on_silence. It is noticed between limit and limit + 1 periods.
-  Heartbeat(EventLoop& loop, int limit, Handlers handlers);
+  /// Silence is noticed between limit and limit + 1 periods after the last word.
+  Heartbeat(EventLoop& loop, HeartbeatPace pace, Handlers handlers);
 
   void start();
   void stop() { timer_.cancel(); }
@@ -40,13 +47,14 @@ class Heartbeat {
   }
   /// The other side has said that it will be silent; until heard() that means nothing.
   void excuse() { excused_ = true; }
+  bool is_excused() const { return excused_; }
 
  private:
   void on_tick();
   bool counts();
 
   EventLoop& loop_;
-  int limit_;
+  HeartbeatPace pace_;
   Handlers handlers_;
   EventLoop::Timer timer_;
   int quiet_ticks_ = 0;

@@ -1,6 +1,8 @@
 // How an agent comes to run on a node.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,6 +40,8 @@ struct StartedAgent {
   UniqueFd errors;    ///< its standard error; empty: it is the head's own
   std::string nonce;  ///< what the agent's greeting must contain; empty: the first byte is a frame's
   std::unique_ptr<AgentProcess> process;
+  pid_t child =
+      0;  ///< the agent, if it is a child of this process; 0: it is on another host, or to be taken for that
 };
 
 /// Starts agents of one kind: on this machine, over ssh, by srun.

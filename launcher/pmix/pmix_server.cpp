@@ -53,6 +53,14 @@ bool has_room_for_store(const std::string& directory) {
   return unknown || space.available >= kRoom;
 }
 
+/// Sizes of the two files that each job begins with in that store, all of which the library touches: 4 MiB each unless it is told
+/// otherwise, of which even a thousand ranks use little. Clients must be told the same. The first holds 24 bytes a rank of the job,
+/// the second a job's data, whose largest value must fit; a further file follows where one is full.
+constexpr std::pair<const char*, std::size_t> kStoreSizes[] = {
+    {"NS_META_SEG_SIZE", std::size_t{512} << 10},
+    {"NS_DATA_SEG_SIZE", std::size_t{2} << 20},
+};
+
 /// Requests arrive on the library's thread and are handed to the loop; the library keeps the arguments alive until
 /// its callback is called.
 class LibraryServer : public PmixServer {
@@ -119,7 +127,8 @@ class LibraryServer : public PmixServer {
     const pmix_proc_t process = process_of(rank);
     char** entries = nullptr;
     DDL_TRY(check_pmix("PMIx_server_setup_fork", PMIx_server_setup_fork(&process, &entries)));
-    const Environment environment = parse_environment(key_list(entries));
+    Environment environment = parse_environment(key_list(entries));
+    for (const auto& [name, size] : kStoreSizes) environment.insert_or_assign(name, std::getenv(name));
     for (char** entry = entries; entry != nullptr && *entry != nullptr; ++entry) std::free(*entry);
     std::free(entries);
     return environment;
@@ -320,6 +329,7 @@ void PmixServer::prepare_environment(const std::string& directory) {
   ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio,-x86", 0);
   ::setenv("HWLOC_PLUGINS_PATH", directory.c_str(), 0);
   // A second store of everything, for clients of PMIx 1.2, of 2017.
+  for (const auto& [name, size] : kStoreSizes) ::setenv(name, std::to_string(size).c_str(), 0);
   ::setenv("PMIX_MCA_gds", has_room_for_store(directory) ? "^ds12" : "^ds12,ds21", 0);
 }
 

@@ -28,12 +28,16 @@ namespace {
 
 constexpr auto kAgentGoneGrace = std::chrono::milliseconds(500);
 constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
+// Where the agent's parent sees its stops at once: for the case that both have been stopped.
+constexpr auto kWatchedPeriod = std::chrono::seconds(10);
 
 /// The spawner's whole life: one thread, one poll().
 class Spawner {
  public:
-  Spawner(UniqueFd channel, const rlimit& children_open_files)
-      : channel_(std::move(channel)), children_open_files_(children_open_files) {
+  Spawner(UniqueFd channel, const rlimit& children_open_files, bool agent_is_watched)
+      : channel_(std::move(channel)),
+        children_open_files_(children_open_files),
+        agent_is_watched_(agent_is_watched) {
     sigset_t child_signal;
     sigemptyset(&child_signal);
     sigaddset(&child_signal, SIGCHLD);
@@ -43,16 +47,16 @@ class Spawner {
 
   /// Returns when the agent has closed the channel or died, or is stopped.
   void serve() {
-    Deadline look = Deadline::after(StoppedWatch::kPeriod);
+    Deadline look = Deadline::after(pause_before_look());
     while (agent_is_there_) {
       const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
       std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
       for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), look.poll_milliseconds()); });
       if (look.has_passed()) {
-        look = Deadline::after(StoppedWatch::kPeriod);
         agent_is_stopped_ = agent_watch_.is_stopped_for_good();
         if (agent_is_stopped_) return;
+        look = Deadline::after(pause_before_look());
       }
       // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
       for (std::size_t i = entries.size(); i-- > 2;) {
@@ -240,6 +244,10 @@ class Spawner {
     return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
 
+  std::chrono::milliseconds pause_before_look() const {
+    return agent_is_watched_ && !agent_watch_.was_stopped() ? kWatchedPeriod : agent_watch_.pause();
+  }
+
   void kill_once() {
     for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, SIGKILL);
   }
@@ -251,6 +259,7 @@ class Spawner {
 
   UniqueFd channel_;
   rlimit children_open_files_;
+  bool agent_is_watched_;
   UniqueFd child_events_;
   StoppedWatch agent_watch_{::getppid()};
   bool agent_is_there_ = true;
@@ -266,7 +275,7 @@ class Spawner {
 };
 
 [[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
-                              const rlimit& open_files) {
+                              const rlimit& open_files, bool agent_is_watched) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
   // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the default back.
   std::signal(SIGTERM, SIG_IGN);
@@ -276,7 +285,7 @@ class Spawner {
   const pid_t agent = ::getppid();
   bool agent_is_stopped = false;
   {
-    Spawner spawner(std::move(channel), open_files);
+    Spawner spawner(std::move(channel), open_files, agent_is_watched);
     spawner.serve();
     agent_is_stopped = spawner.agent_is_stopped();
   }
@@ -300,8 +309,8 @@ class Spawner {
 
 }  // namespace
 
-Result<SpawnerProcess> start_spawner(const std::string& session_directory,
-                                     const rlimit& children_open_files) {
+Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,
+                                     bool agent_is_watched) {
   auto channel = make_socket_pair(SOCK_STREAM);
   if (!channel) return fail(channel.error());
   const pid_t pid = ::fork();
@@ -309,7 +318,7 @@ Result<SpawnerProcess> start_spawner(const std::string& session_directory,
   if (pid == 0) {
     close_all_fds_but(channel->second.get());
     channel->first.release();  // closed by the line above
-    run_spawner(std::move(channel->second), session_directory, children_open_files);
+    run_spawner(std::move(channel->second), session_directory, children_open_files, agent_is_watched);
   }
   return SpawnerProcess{pid, std::move(channel->first)};
 }

@@ -17,6 +17,8 @@ struct SpawnerProcess {
 
 /// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner removes
 /// session_directory if the agent dies before it. children_open_files: the limit of open files that children get back.
-Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files);
+/// agent_is_watched: the agent's parent is told of its stops by the kernel, so that the spawner need look at it only rarely.
+Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,
+                                     bool agent_is_watched = false);
 
 }  // namespace ddl::launcher

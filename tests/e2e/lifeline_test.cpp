@@ -153,6 +153,29 @@ TEST_CASE("when agent and spawner die together, ddlrun ends everything and says 
   }
 }
 
+TEST_CASE("whoever of ddlrun, agent and spawner is stopped and stays so: the others end everything",
+          "[lifeline]") {
+  // All at once: each takes some seconds.
+  Family agent("stubborn"), spawner("stubborn"), both("stubborn"), head("stubborn");
+  kill_now({agent.agent, spawner.spawner, both.agent, both.spawner, head.job.pid()}, SIGSTOP);
+  CHECK(agent.job.wait_and_require_nothing_left() == contract::kLostHost);
+  CHECK_THAT(agent.job.err(),
+             Contains("the agent (process " + std::to_string(agent.agent) + ") was stopped"));
+  CHECK(spawner.job.wait_and_require_nothing_left() == contract::kLostHost);
+  CHECK_THAT(spawner.job.err(), Contains("the spawner (process " + std::to_string(spawner.spawner) +
+                                         ") was stopped, and was killed"));
+  CHECK(both.job.wait_and_require_nothing_left() == contract::kLostHost);
+  CHECK_THAT(both.job.err(), Contains("the agent (process " + std::to_string(both.agent) + ") was stopped"));
+  // Its agent tells it when it can hear.
+  for (const Process& process : head.job.processes()) {
+    if (process.pid != head.job.pid() && process.pid != head.agent)
+      CHECK(wait_for_end_of(process.pid, Deadline::after(kPatience)));
+  }
+  head.job.send(SIGCONT);
+  CHECK(head.job.wait_and_require_nothing_left() == contract::kLostHost);
+  CHECK_THAT(head.job.err(), Contains("ddlrun itself was stopped, so the ranks here were ended"));
+}
+
 TEST_CASE("when ddlrun and one of the two others die together, the last one ends everything", "[lifeline]") {
   // Which of two deaths is noticed first is a matter of chance, and both orders must do.
   for (const bool head_first : {true, false}) {

@@ -14,7 +14,7 @@ struct HeartbeatFixture {
   int said = 0;
   int silences = 0;
   ddl::launcher::Heartbeat heartbeat{loop,
-                                     1,
+                                     {std::chrono::milliseconds(20), 1},
                                      {[this] {
                                         ++said;
                                         driver.check();

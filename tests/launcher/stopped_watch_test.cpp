@@ -22,16 +22,24 @@ TEST_CASE("a process is stopped for good when it was stopped at some looks in a 
     return found;
   };
   CHECK_FALSE(look(StoppedWatch::kLooks));
+  CHECK(watch.pause() == StoppedWatch::kPeriod);
   ::kill(child, SIGSTOP);
   REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
   CHECK_FALSE(look(StoppedWatch::kLooks - 1));
+  CHECK(watch.pause() == StoppedWatch::kPeriodWhileStopped);
   ::kill(child, SIGCONT);
   REQUIRE(::waitpid(child, &status, WCONTINUED) == child);
   CHECK_FALSE(look(1));
+  CHECK(watch.pause() == StoppedWatch::kPeriod);
   ::kill(child, SIGSTOP);
   REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
   CHECK_FALSE(look(StoppedWatch::kLooks - 1));
   CHECK(look(1));
+  StoppedWatch patient(child, 3);
+  CHECK_FALSE(patient.is_stopped_for_good());
+  CHECK_FALSE(patient.is_stopped_for_good());
+  CHECK(patient.is_stopped_for_good());
   ::kill(child, SIGKILL);
   REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK_FALSE(look(StoppedWatch::kLooks));  // whoever has its number now
 }

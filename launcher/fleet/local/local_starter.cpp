@@ -39,7 +39,7 @@ class ForkedAgent : public AgentProcess {
   std::vector<ProcessId> bystanders_;
 };
 
-[[noreturn]] void become_agent(const std::string& session_directory, UniqueFd link) {
+[[noreturn]] void become_agent(const std::string& session_directory, UniqueFd link, pid_t head) {
   close_all_fds_but(link.get());
   // Its standard error stays: that is where it speaks when the head has died. The others would keep a reader of
   // ddlrun's output waiting.
@@ -48,7 +48,7 @@ class ForkedAgent : public AgentProcess {
     ::dup2(null, STDOUT_FILENO);
     ::close(null);
   }
-  ::_exit(run_agent(session_directory, std::move(link)));
+  ::_exit(run_agent(session_directory, std::move(link), {}, {}, head));
 }
 
 class LocalStarter : public NodeStarter {
@@ -63,13 +63,14 @@ class LocalStarter : public NodeStarter {
     // "something & exec ddlrun ..." makes something a child of this process that is no part of the job.
     auto bystanders = descendants_of(::getpid());
     become_subreaper();
-    const pid_t pid = ::fork();
+    const pid_t head = ::getpid(), pid = ::fork();
     if (pid < 0) {
       return fail(errno_error("fork", errno).during("starting the agent on this machine"));
     }
-    if (pid == 0) become_agent(directory, std::move(link->second));
+    if (pid == 0) become_agent(directory, std::move(link->second), head);
     StartedAgent started;
     started.read = std::move(link->first);
+    started.child = pid;
     started.process = std::make_unique<ForkedAgent>(pid, std::move(directory), std::move(bystanders));
     return started;
   }

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <ctime>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/pidfd.h"
 #include "base/text.h"
@@ -125,12 +126,18 @@ std::optional<std::int64_t> peak_memory_of(pid_t pid) {
   return std::nullopt;
 }
 
-std::chrono::nanoseconds cpu_time_of(pid_t pid) {
-  clockid_t clock{};
-  timespec time{};
-  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
-    return std::chrono::nanoseconds(0);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+std::int64_t sleeps_of(pid_t pid) {
+  constexpr std::string_view kName = "voluntary_ctxt_switches:";
+  std::int64_t sleeps = 0;
+  std::error_code gone;
+  for (const auto& thread : std::filesystem::directory_iterator(proc_file(pid, "task"), gone)) {
+    const auto status = read_file(thread.path().native() + "/status");
+    if (!status) continue;
+    for (const std::string_view line : split(*status, '\n')) {
+      if (line.starts_with(kName)) sleeps += parse_integer(trim(line.substr(kName.size()))).value_or(0);
+    }
+  }
+  return sleeps;
 }
 
 std::string describe(const std::vector<Process>& processes) {

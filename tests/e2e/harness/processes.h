@@ -40,8 +40,8 @@ std::optional<pid_t> child_named(pid_t parent, const std::string& name);
 /// The largest resident set that the process has had, in bytes. nullopt once it has ended.
 std::optional<std::int64_t> peak_memory_of(pid_t pid);
 
-/// User and system time that all its threads have used, to the nanosecond. 0 if there is no such process.
-std::chrono::nanoseconds cpu_time_of(pid_t pid);
+/// How often all its threads have gone to sleep so far, which is how often they woke up. 0 if there is no such process.
+std::int64_t sleeps_of(pid_t pid);
 
 /// "pid 12 ddl-agent S, pid 13 sleep S": for messages.
 std::string describe(const std::vector<Process>& processes);
