@@ -8,6 +8,7 @@
 
 #include "base/pidfd.h"
 #include "e2e/harness/job.h"
+#include "net/tcp.h"
 #include "support/catch.h"
 #include "support/skip.h"
 
@@ -65,6 +66,29 @@ TEST_CASE("ddl_init does not wait for ever for a rank that does not come", "[lib
   CHECK_THAT(
       job.out(),
       Contains("[0]<stdout>:init: bootstrap: not all ranks have come within 0.01 s (DDL_START_TIMEOUT_"));
+}
+
+TEST_CASE("ddl_init does not wait for ever for a PMIx server that says nothing", "[libddl]") {
+  // The kernel takes the connection, and nobody reads what comes.
+  const auto any = net::SocketAddress::parse("127.0.0.1:0");
+  REQUIRE(any);
+  const auto listener = net::listen_tcp(*any, 8);
+  REQUIRE(listener);
+  const auto silent = net::local_address(listener->get());
+  REQUIRE(silent);
+  const Scratch scratch;
+  const std::string ask_it =
+      "for n in $(env | grep ^PMIX_SERVER_URI | cut -d= -f1); do export $n='x.0;tcp4://" + silent->to_text() +
+      "'; done";
+  Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "-x", "DDL_START_TIMEOUT_SECONDS=0.01", "sh", "-c",
+                           "test $RANK = 0 && exec tail -f /dev/null; " + ask_it + "; exec " +
+                               program("ddl_program") + " sum"}));
+  CHECK(job.wait_and_require_nothing_left() == 1);
+  CHECK_THAT(job.out(),
+             Contains("[1]<stdout>:init: bootstrap: bootstrap pmix: PMIx_Init: the PMIx server of "
+                      "this host has not answered for 0.") &&
+                 Contains(" s (DDL_START_TIMEOUT_SECONDS); it is a process of the launcher, which may "
+                          "have been stopped, "));
 }
 
 TEST_CASE("ranks find each other where TMPDIR has little room", "[libddl]") {

@@ -70,6 +70,21 @@ TEST_CASE("mpirun's ranks are bound, and know who they are", "[mpirun]") {
   }
 }
 
+#ifdef DDL_E2E_OPEN_MPI
+TEST_CASE("ddl_init does not wait for ever for a PMIx server that was stopped after the first context",
+          "[mpirun]") {
+  const Scratch scratch;
+  // Not ddlrun's server: where that is stopped, its spawner ends the ranks. mpirun is this one's, and the rank's parent.
+  Command command;
+  command.argv = {DDL_E2E_MPIEXEC, "-np", "1", program("ddl_program"), "stopped"};
+  command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+  Job job(scratch, command);
+  CHECK(job.wait() == 1);
+  CHECK_THAT(job.out(),
+             Contains("init: bootstrap: PMIx_Fence: the PMIx server of this host has not answered for "));
+}
+#endif
+
 TEST_CASE("a rank that fails under mpirun is named, ends the job, and its code is ddlrun's", "[mpirun]") {
   struct Failure {
     std::string how;

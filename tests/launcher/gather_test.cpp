@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 
@@ -105,6 +106,7 @@ TEST_CASE("much that is said arrives whole") {
 TEST_CASE("who is not expected, comes twice, or does not know the key, hears nothing") {
   ListeningStarter gathering;
   const StartedAgent one = gathering.expect("node2");
+  const StartedAgent late = gathering.expect("node3");
   const Comer stranger(gathering.join(), "node9");
   CHECK(read_some(stranger.link.get()).empty());
   CHECK(stranger.is_refused);
@@ -120,6 +122,33 @@ TEST_CASE("who is not expected, comes twice, or does not know the key, hears not
   CHECK(read_some(again.link.get()).empty());
   say(right.link.get(), "still me");
   CHECK(read_some(one.read.get()) == "still me");
+}
+
+TEST_CASE(
+    "many who say nothing do not keep an agent out, and nobody can connect any more when all have come") {
+  ListeningStarter gathering;
+  const StartedAgent one = gathering.expect("node2");
+  const auto address =
+      ddl::net::SocketAddress::parse("127.0.0.1:" + std::to_string(gathering.starter->port()));
+  REQUIRE(address);
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 300; ++i) {  // more than may stand there without a proof
+    auto socket = ddl::net::begin_connect(*address);
+    REQUIRE(socket);
+    silent.push_back(*std::move(socket));
+  }
+  const Comer comer(gathering.join(), "node2");
+  say(comer.link.get(), "here");
+  CHECK(read_some(one.read.get()) == "here");
+  const auto hung_up = [](const UniqueFd& socket) {
+    char byte = 0;
+    pollfd waited{socket.get(), POLLIN, 0};
+    return ::poll(&waited, 1, 60'000) == 1 && ::read(socket.get(), &byte, 1) <= 0;
+  };
+  CHECK(std::all_of(silent.begin(), silent.end(), hung_up));
+  const auto refused = connect_to_gatherer(gathering.join(), std::chrono::seconds(60));
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message(), Catch::Matchers::Contains("Connection refused"));
 }
 
 TEST_CASE("an agent comes by IPv6 where that is what there is") {

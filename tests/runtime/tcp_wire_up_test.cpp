@@ -1,5 +1,6 @@
 // The wire-up between hosts against strangers: no key, garbage, silence, floods, half-open connections, wrong addresses.
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -249,6 +250,28 @@ TEST_CASE("a flood of callers costs no more than the limit and keeps nobody out"
   // Those that were there before the limit was reached have been turned away.
   CHECK(hung_up(flood.front().get()));
   CHECK(hung_up(flood[CallerGate::kMaxCallers].get()));
+}
+
+TEST_CASE("callers who take the last descriptor are turned away, and no error of the rank's") {
+  auto gate = CallerGate::open(loopback());
+  REQUIRE(gate);
+  const auto key = net::JobKey::random();
+  REQUIRE(key);
+  const auto own = hello_of(0).to_introduction();
+  std::vector<UniqueFd> callers;
+  for (int i = 0; i < 8; ++i) callers.push_back(connect_to(gate->addresses().front()));
+  REQUIRE(gate->advance(*key, own));
+  callers.push_back(connect_to(gate->addresses().front()));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int lowest_free = UniqueFd(::dup(callers.front().get())).get();
+  const rlimit none_left{static_cast<rlim_t>(lowest_free), before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none_left) == 0);
+  const auto asked = gate->advance(*key, own);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(asked);
+  CHECK(gate->refusals() == "4 callers were turned away, the last because: no descriptor was left");
+  for (int i = 0; i < 4; ++i) CHECK(hung_up(callers[static_cast<std::size_t>(i)].get()));
 }
 
 TEST_CASE("a flood that goes on while the ranks meet delays them, no more") {

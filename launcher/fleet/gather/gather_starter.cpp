@@ -60,6 +60,8 @@ UniqueFd GatherStarter::end_of(const std::string& identity) {
   if (found == expected_.end()) return {};
   UniqueFd end = std::move(found->second);
   expected_.erase(found);
+  // Nobody else is to come: what does not listen cannot be attacked.
+  if (expected_.empty()) pump_.stop_accepting();
   return end;
 }
 

@@ -14,7 +14,8 @@
 
 namespace ddl::launcher {
 
-/// "Starting" an agent is to expect it. Each proves that it knows the key under its node's name, and comes once.
+/// "Starting" an agent is to expect it. Each proves that it knows the key under its node's name, and comes once. All are
+/// expected before the first comes; when the last has come, nobody can connect any more.
 class GatherStarter : public NodeStarter {
  public:
   /// Listens on all addresses of this host, on a free port. nonce: of the agents' greeting.

@@ -17,8 +17,11 @@ using Step = net::TlsStream::Step;
 constexpr std::size_t kPiece = std::size_t{16} << 10;  // a TLS record's worth
 constexpr std::chrono::seconds kHandshakeDeadline{10};
 constexpr std::chrono::seconds kLastWordsDeadline{1};
-// Who has not proved anything yet costs memory: more of them at a time wait in the kernel's queue.
+// Who has not proved anything yet costs memory and a descriptor. Where there are more of them, the one who has waited longest
+// is turned away: an agent needs two round trips, so a flood of strangers does not keep it out.
 constexpr std::size_t kMostUnproved = 256;
+// Without a descriptor to spare nobody can be taken in, and the listener stays ready all the time.
+constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
 
 }  // namespace
 
@@ -37,7 +40,9 @@ class TlsPump::Connection {
     deadline_ = loop.after(kHandshakeDeadline, [this] { over(); });
   }
 
-  bool is_proved() const { return is_proved_; }
+  /// It may still prove who it is.
+  bool is_unproved() const { return !is_proved_ && !is_over_; }
+  void turn_away() { over(); }
 
   void step() {
     if (is_over_) return;
@@ -173,6 +178,7 @@ TlsPump::TlsPump()
 TlsPump::~TlsPump() {
   loop_.post([this] {
     is_ending_ = true;
+    accept_again_.cancel();
     listener_watch_.reset();
     for (auto& [connection, owner] : connections_) connection->step();
     last_words_ = loop_.after(kLastWordsDeadline, [this] { loop_.stop(); });
@@ -190,11 +196,13 @@ void TlsPump::carry(net::TlsStream stream, UniqueFd far_end, std::function<void(
   });
 }
 
-void TlsPump::open(net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused) {
+TlsPump::Connection* TlsPump::open(net::TlsStream stream, FindEnd find_end,
+                                   std::function<void()> on_refused) {
   auto connection = std::make_unique<Connection>(loop_, std::move(stream), std::move(find_end),
                                                  std::move(on_refused), [this](Connection* over) {
                                                    // Not from within its own step.
                                                    loop_.post([this, over] {
+                                                     std::erase(unproved_, over);
                                                      connections_.erase(over);
                                                      if (is_ending_ && connections_.empty()) loop_.stop();
                                                    });
@@ -202,6 +210,7 @@ void TlsPump::open(net::TlsStream stream, FindEnd find_end, std::function<void()
   Connection* const raw = connection.get();
   connections_.emplace(raw, std::move(connection));
   raw->step();
+  return raw;
 }
 
 void TlsPump::accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEnd find_end) {
@@ -217,12 +226,37 @@ void TlsPump::accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEn
 
 void TlsPump::on_connection() {
   auto socket = net::accept_tcp(listener_.get());
-  if (!socket || !*socket) return;
-  std::size_t unproved = 0;
-  for (const auto& [connection, owner] : connections_) unproved += connection->is_proved() ? 0 : 1;
-  if (unproved >= kMostUnproved) return;
-  if (auto stream = net::TlsStream::accepted(std::move(*socket), find_key_))
-    open(*std::move(stream), find_end_, {});
+  if (!socket) {
+    // No descriptor, most likely. Strangers hold some; if not, there may be one later.
+    if (turn_away_oldest(1)) return;
+    listener_watch_.want_read(false);
+    accept_again_ = loop_.after(kPauseWithoutDescriptors, [this] { listener_watch_.want_read(true); });
+    return;
+  }
+  if (!*socket) return;
+  turn_away_oldest(kMostUnproved);
+  auto stream = net::TlsStream::accepted(std::move(*socket), find_key_);
+  if (!stream) return;
+  unproved_.push_back(open(*std::move(stream), find_end_, {}));
+}
+
+bool TlsPump::turn_away_oldest(std::size_t most) {
+  std::erase_if(unproved_, [](const Connection* connection) { return !connection->is_unproved(); });
+  if (unproved_.size() < most) return false;
+  Connection* const oldest = unproved_.front();
+  unproved_.pop_front();
+  oldest->turn_away();
+  return true;
+}
+
+void TlsPump::stop_accepting() {
+  loop_.post([this] {
+    accept_again_.cancel();
+    listener_watch_.reset();
+    listener_.reset();
+    while (turn_away_oldest(1)) {
+    }
+  });
 }
 
 }  // namespace ddl::launcher

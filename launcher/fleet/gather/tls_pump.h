@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,16 +33,23 @@ class TlsPump {
   using FindEnd = std::function<UniqueFd(const std::string& identity)>;
   /// Takes connections on the listener from now on. Both functions are called on the pump's thread.
   void accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEnd find_end);
+  /// Closes the listener, and every connection that has not proved who it is.
+  void stop_accepting();
 
  private:
   class Connection;
-  void open(net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused);
+  Connection* open(net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused);
   void on_connection();
+  /// Turns away the unproved connection that has waited longest if there are so many. False: there are not.
+  bool turn_away_oldest(std::size_t most);
 
   EventLoop loop_;
   std::map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::deque<Connection*>
+      unproved_;  ///< the one that has waited longest first; some have proved themselves since
   UniqueFd listener_;
   EventLoop::FdWatch listener_watch_;
+  EventLoop::Timer accept_again_;
   net::TlsStream::FindKey find_key_;
   FindEnd find_end_;
   bool is_ending_ = false;

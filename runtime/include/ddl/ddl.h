@@ -126,7 +126,9 @@ typedef struct ddl_call_options {
  *  then singleton (a world of one).
  *  If no launcher answers although the environment says that several processes were started, this fails with
  *  DDL_ERROR_BOOTSTRAP instead of silently making worlds of one.
- *  Collective: returns when all ranks have called it. At most one context is alive per process; a new one may be
+ *  Collective: returns when all ranks have called it, or DDL_START_TIMEOUT_SECONDS are over. A rank on which it fails
+ *  must end with a code other than 0: the others are not told, and wait for it, until the launcher ends them.
+ *  At most one context is alive per process; a new one may be
  *  created after ddl_finalize(). options may be null. Starts one sleeping thread that watches for dead peers. */
 DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** context);
 

@@ -21,6 +21,8 @@
 namespace ddl::runtime {
 namespace {
 
+/// So many callers are accepted before those who are in get their turn.
+constexpr int kMostAcceptedAtOnce = 32;
 /// Callers that have not said who they are, beyond one per member: more are turned away until these have spoken.
 constexpr std::size_t kSpareCallers = 16;
 /// Between two looks at whether descriptors have arrived.
@@ -131,7 +133,7 @@ Status WireUpLeader::admit_all(const ConnectLimit& limit) {
 }
 
 Status WireUpLeader::accept_callers() {
-  for (;;) {
+  for (int i = 0; i < kMostAcceptedAtOnce; ++i) {
     UniqueFd socket(retry_eintr(
         [&] { return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
     if (!socket) {
@@ -147,6 +149,7 @@ Status WireUpLeader::accept_callers() {
     caller.pid = credentials->pid;
     callers_.push_back(std::move(caller));
   }
+  return {};
 }
 
 WireUpLeader::Heard WireUpLeader::listen_to(Caller& caller) {

@@ -1,14 +1,17 @@
-/* ddl_program sum|loop|work|idle|leave|wait: a rank that uses libddl.
+/* ddl_program sum|loop|work|idle|leave|wait|stopped: a rank that uses libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages for ever; when a rank is killed each of the others prints the error and exits with 0
  *   work  averages for ever; prints the error and exits with 8 when that fails, as most programs do
  *   idle  says "ready" after init and waits for a signal
  *   leave rank 1 leaves after the first of two calls, and stays; the others print the error and exit with 0
- *   wait  rank 1 does not come to the second call; the others print the error and exit with 0 */
+ *   wait  rank 1 does not come to the second call; the others print the error and exit with 0
+ *   stopped  makes a second context while its parent is stopped; prints the error and exits with 1 */
 #include <ddl/ddl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 enum { kCount = 100000 };
@@ -92,6 +95,18 @@ static int miss(int leaves) {
   for (;;) pause();
 }
 
+static int stopped(void) {
+  ddl_context* context = NULL;
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  if (failed("finalize", ddl_finalize(context))) return 1;
+  const pid_t server = getppid();
+  setenv("DDL_START_TIMEOUT_SECONDS", "0.01", 1);
+  kill(server, SIGSTOP);
+  const ddl_status status = ddl_init(NULL, &context);
+  kill(server, SIGCONT);
+  return failed("init", status);
+}
+
 int main(int argc, char** argv) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -105,5 +120,6 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "idle") == 0) return idle();
   if (strcmp(argv[1], "leave") == 0) return miss(1);
   if (strcmp(argv[1], "wait") == 0) return miss(0);
+  if (strcmp(argv[1], "stopped") == 0) return stopped();
   return 2;
 }

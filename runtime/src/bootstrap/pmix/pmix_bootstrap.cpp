@@ -1,16 +1,26 @@
 // The module: a PMIx client. Compiled into libddl_pmix.so, not into libddl.so.
 #include <pmix.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/text.h"
+#include "contract/environment.h"
 #include "runtime/src/bootstrap/pmix/module_interface.h"
 #include "runtime/src/host_name.h"
 
@@ -78,6 +88,120 @@ class TimeoutInfo {
   pmix_info_t info_{};
 };
 
+/// PMIx ends a call whose time is over at the server. A server that does not answer, because it was stopped or cannot go
+/// on, ends nothing, and that is found out here, so much later: what the server says itself explains more.
+constexpr std::chrono::seconds kServerGrace{2};
+
+Deadline with_grace(Deadline deadline) {
+  return deadline.is_never() ? deadline : Deadline::after(deadline.remaining() + kServerGrace);
+}
+
+/// A call of libpmix that waits for the server, on a thread of its own, because libpmix waits for as long as the server
+/// likes. If the deadline passes first, the thread stays behind inside the call, for ever perhaps: nothing can end it. So
+/// the thread uses nothing but this object, which it owns, too; this module is never unloaded; and the process may exit
+/// meanwhile, because libpmix has nothing that runs at exit.
+template <typename Answer>
+class ServerCall {
+ public:
+  using Function = std::function<void(Answer&)>;
+
+  /// Starts it. The function uses what it owns, and the answer. Error: the user may start no more threads.
+  static Result<std::shared_ptr<ServerCall>> start(Function function) {
+    auto call = std::make_shared<ServerCall>();
+    try {
+      std::thread([call, function = std::move(function)] {
+        // They are for the program's threads, and libpmix's thread inherits this.
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+        function(call->answer_);
+        const std::lock_guard lock(call->mutex_);
+        call->has_ended_ = true;
+        call->ended_.notify_all();
+      }).detach();
+    } catch (const std::system_error& error) {
+      return fail(errno_error("a thread for a call of PMIx", error.code().value()));
+    }
+    return call;
+  }
+
+  /// The answer, which is the caller's from now on; null if there is none by then.
+  Answer* wait(Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    const auto has_ended = [this] { return has_ended_; };
+    if (deadline.is_never()) {
+      ended_.wait(lock, has_ended);
+    } else if (!ended_.wait_until(lock, deadline.when(), has_ended)) {
+      return nullptr;
+    }
+    return &answer_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+  Answer answer_{};
+};
+
+/// What was waited for, how long, and where to look. Not kTimeout, which says that ranks are missing.
+Error server_is_silent(const std::string& call, Deadline::Clock::time_point since) {
+  const std::chrono::duration<double> waited = Deadline::Clock::now() - since;
+  std::array<char, 32> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%.3g", waited.count());
+  return Error(
+      ErrorCode::kClosed,
+      call + ": the PMIx server of this host has not answered for " + seconds.data() + " s (" +
+          contract::env::kStartTimeoutSeconds +
+          "); it is a process of the launcher, which may have been stopped, or have no CPU: under ddlrun, "
+          "\"ps -C ddl-agent -o pid,stat,args\" shows its state, which is T if it was stopped");
+}
+
+/// What a call that waits for the server has found.
+struct Answered {
+  pmix_status_t status = PMIX_ERROR;
+  std::optional<std::string> text;  ///< of PMIx_Get(), if it is a string
+};
+
+/// Waits for function until a while after the deadline, which is the server's. kClosed: it does not answer;
+/// kSystem.
+Result<Answered> ask_server(const std::string& what, ServerCall<Answered>::Function function,
+                            Deadline deadline) {
+  const auto since = Deadline::Clock::now();
+  auto call = ServerCall<Answered>::start(std::move(function));
+  if (!call) return fail(std::move(call.error().during(what)));
+  Answered* answered = (*call)->wait(with_grace(deadline));
+  if (answered == nullptr) return fail(server_is_silent(what, since));
+  return std::move(*answered);
+}
+
+/// What the server has told about the job when this process came to it.
+struct JobFacts {
+  pmix_status_t joined = PMIX_ERROR;  ///< of PMIx_Init(); without success the others say nothing
+  pmix_proc_t self{};
+  pmix_status_t size_found = PMIX_ERROR;
+  std::optional<std::int64_t> size;
+  pmix_status_t peers_found = PMIX_ERROR;
+  std::optional<std::string> peers;
+  std::optional<std::string> host;
+};
+
+/// Waits for the server.
+void join_server(JobFacts& facts) {
+  facts.joined = PMIx_Init(&facts.self, nullptr, 0);
+  if (facts.joined != PMIX_SUCCESS) return;
+  // Keys of the job as a whole, which every server must have.
+  pmix_proc_t job = facts.self;
+  job.rank = PMIX_RANK_WILDCARD;
+  PmixValue size, peers, host;
+  facts.size_found = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, size.out());
+  if (facts.size_found == PMIX_SUCCESS) facts.size = size.number();
+  facts.peers_found = PMIx_Get(&job, PMIX_LOCAL_PEERS, nullptr, 0, peers.out());
+  if (facts.peers_found == PMIX_SUCCESS) facts.peers = peers.text();
+  // Optional: only for sentences. The launcher's name of the host is the one that the user knows.
+  if (PMIx_Get(&facts.self, PMIX_HOSTNAME, nullptr, 0, host.out()) == PMIX_SUCCESS) facts.host = host.text();
+}
+
 /// This process's connection to its PMIx server: opened by the first context, closed when the process exits.
 ///
 /// It is not closed with a context, because leaving is not collective and a server counts who has called
@@ -93,15 +217,28 @@ class PmixSession {
 
   /// True in a forked child, whose copy of the connection belongs to the parent.
   bool is_inherited() const { return owner_ != 0 && owner_ != ::getpid(); }
-  /// Connects unless that has been done. Not thread-safe, as is creating contexts.
-  pmix_status_t open(pmix_proc_t& self) {
-    if (owner_ == 0) {
-      if (const pmix_status_t status = PMIx_Init(&self_, nullptr, 0); status != PMIX_SUCCESS) return status;
+  /// Connects unless that has been done. The facts live as long as the process. A call whose deadline has passed goes on,
+  /// and the next one waits for it again: PMIx_Init() is called by one thread at a time. Not thread-safe, as is creating
+  /// contexts. kClosed: the server does not answer. Any other error: it does not let this process in.
+  Result<const JobFacts*> open(Deadline deadline) {
+    const auto since = Deadline::Clock::now();
+    if (!joining_) {
+      auto joining = ServerCall<JobFacts>::start(join_server);
+      if (!joining) return fail(std::move(joining.error()));
+      joining_ = *std::move(joining);
       owner_ = ::getpid();
     }
-    self = self_;
-    return PMIX_SUCCESS;
+    const JobFacts* facts = joining_->wait(deadline);
+    if (facts == nullptr) return fail(server_is_silent("PMIx_Init", since));
+    is_open_ = facts->joined == PMIX_SUCCESS;
+    if (is_open_) return facts;
+    const Error error = pmix_error("PMIx_Init", facts->joined);
+    joining_.reset();
+    owner_ = 0;
+    return fail(error);
   }
+  /// The server has not answered. A thread may be in a call of it, and a goodbye would not be heard.
+  void give_up() { is_given_up_ = true; }
   void add_user() { ++users_; }
   void remove_user() { --users_; }
 
@@ -109,10 +246,12 @@ class PmixSession {
   PmixSession() = default;
   ~PmixSession() {
     // A forked child that calls exit() has inherited this, but not the connection's thread.
-    if (owner_ == ::getpid() && users_ == 0) PMIx_Finalize(nullptr, 0);
+    if (is_open_ && !is_given_up_ && owner_ == ::getpid() && users_ == 0) PMIx_Finalize(nullptr, 0);
   }
 
-  pmix_proc_t self_{};
+  std::shared_ptr<ServerCall<JobFacts>> joining_;
+  bool is_open_ = false;
+  bool is_given_up_ = false;
   pid_t owner_ = 0;
   int users_ = 0;
 };
@@ -128,8 +267,8 @@ class PmixBootstrap final : public Bootstrap {
   }
   ~PmixBootstrap() override { (void)leave(); }
 
-  /// Learns from the server who is in the job.
-  Status load_membership(std::uint32_t generation);
+  /// Makes of the server's facts who is in the job.
+  Status load_membership(const JobFacts& facts, std::uint32_t generation);
 
   const char* name() const override { return "pmix"; }
   const Membership& membership() const override { return membership_; }
@@ -146,32 +285,40 @@ class PmixBootstrap final : public Bootstrap {
   }
 
   Status fence(Deadline deadline) override {
-    if (const pmix_status_t status = PMIx_Commit(); status != PMIX_SUCCESS) {
-      return fail(pmix_error("PMIx_Commit", status));
-    }
-    // Without PMIX_COLLECT_DATA: who needs a value fetches it, instead of every node receiving everybody's.
-    const TimeoutInfo timeout(deadline);
-    const pmix_status_t status = PMIx_Fence(nullptr, 0, timeout.data(), timeout.size());
-    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Fence", status));
+    const auto commit_and_fence = [deadline](Answered& answered) {
+      answered.status = PMIx_Commit();
+      answered.text = "PMIx_Commit";
+      if (answered.status != PMIX_SUCCESS) return;
+      // Without PMIX_COLLECT_DATA: who needs a value fetches it, instead of every node receiving everybody's.
+      const TimeoutInfo timeout(deadline);
+      answered.status = PMIx_Fence(nullptr, 0, timeout.data(), timeout.size());
+      answered.text = "PMIx_Fence";
+    };
+    const auto answered = ask("PMIx_Fence", commit_and_fence, deadline);
+    if (!answered) return fail(answered.error());
+    if (answered->status != PMIX_SUCCESS) return fail(pmix_error(*answered->text, answered->status));
     return {};
   }
 
   Result<std::string> get(int rank, std::string_view key, Deadline deadline) override {
     const std::string what = "PMIx_Get of " + std::string(key) + " of rank " + std::to_string(rank);
-    const TimeoutInfo timeout(deadline);
-    PmixValue value;
-    const pmix_proc_t owner = process(static_cast<pmix_rank_t>(rank));
-    const Deadline patience = Deadline::after(kPublished);
-    pmix_status_t status = PMIX_ERR_NOT_FOUND;
-    for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
-      status = PMIx_Get(&owner, std::string(key).c_str(), timeout.data(), timeout.size(), value.out());
-      if (status != PMIX_ERR_NOT_FOUND || patience.has_passed() || deadline.has_passed()) break;
-      std::this_thread::sleep_for(pause);
-    }
-    if (status != PMIX_SUCCESS) return fail(pmix_error(what, status));
-    auto text = value.text();
-    if (!text) return fail(ErrorCode::kProtocol, what + ": not a string");
-    return *std::move(text);
+    const auto fetch = [deadline, key = std::string(key),
+                        owner = process(static_cast<pmix_rank_t>(rank))](Answered& answered) {
+      const TimeoutInfo timeout(deadline);
+      const Deadline patience = Deadline::after(kPublished);
+      for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
+        PmixValue value;
+        answered.status = PMIx_Get(&owner, key.c_str(), timeout.data(), timeout.size(), value.out());
+        if (answered.status == PMIX_SUCCESS) answered.text = value.text();
+        if (answered.status != PMIX_ERR_NOT_FOUND || patience.has_passed() || deadline.has_passed()) return;
+        std::this_thread::sleep_for(pause);
+      }
+    };
+    auto answered = ask(what, fetch, deadline);
+    if (!answered) return fail(std::move(answered.error()));
+    if (answered->status != PMIX_SUCCESS) return fail(pmix_error(what, answered->status));
+    if (!answered->text) return fail(ErrorCode::kProtocol, what + ": not a string");
+    return *std::move(answered->text);
   }
 
   void tell_launcher(int event) override {
@@ -190,12 +337,10 @@ class PmixBootstrap final : public Bootstrap {
     proc.rank = rank;
     return proc;
   }
-  /// A key of the job as a whole (rank PMIX_RANK_WILDCARD), which every server must have.
-  Status get_of_job(const char* key, PmixValue& value) const {
-    const pmix_proc_t job = process(PMIX_RANK_WILDCARD);
-    const pmix_status_t status = PMIx_Get(&job, key, nullptr, 0, value.out());
-    if (status != PMIX_SUCCESS) return fail(pmix_error(std::string("PMIx_Get of ") + key, status));
-    return {};
+  Result<Answered> ask(const std::string& what, ServerCall<Answered>::Function function, Deadline deadline) {
+    auto answered = ask_server(what, std::move(function), deadline);
+    if (!answered && answered.error().code() == ErrorCode::kClosed) session_.give_up();
+    return answered;
   }
 
   /// The ranks of each host.
@@ -246,13 +391,13 @@ Status PmixBootstrap::map_hosts(std::vector<std::vector<int>>& groups) const {
   return {};
 }
 
-Status PmixBootstrap::load_membership(std::uint32_t generation) {
+Status PmixBootstrap::load_membership(const JobFacts& facts, std::uint32_t generation) {
   membership_.generation = generation;
   membership_.rank = static_cast<int>(self_.rank);
 
-  PmixValue size;
-  DDL_TRY(get_of_job(PMIX_JOB_SIZE, size));
-  const auto ranks = size.number();
+  if (facts.size_found != PMIX_SUCCESS)
+    return fail(pmix_error("PMIx_Get of " PMIX_JOB_SIZE, facts.size_found));
+  const auto ranks = facts.size;
   if (!ranks || *ranks <= 0 || *ranks > std::numeric_limits<int>::max() || self_.rank >= *ranks) {
     return fail(ErrorCode::kProtocol, "the PMIx server gave rank " + std::to_string(self_.rank) +
                                           " in a job of " + (ranks ? std::to_string(*ranks) : "unknown") +
@@ -260,9 +405,9 @@ Status PmixBootstrap::load_membership(std::uint32_t generation) {
   }
   membership_.size = static_cast<int>(*ranks);
 
-  PmixValue peers;
-  DDL_TRY(get_of_job(PMIX_LOCAL_PEERS, peers));
-  auto local = ranks_of_list(peers.text().value_or(""));
+  if (facts.peers_found != PMIX_SUCCESS)
+    return fail(pmix_error("PMIx_Get of " PMIX_LOCAL_PEERS, facts.peers_found));
+  auto local = ranks_of_list(facts.peers.value_or(""));
   if (!local) return fail(std::move(local.error()));
   std::vector<std::vector<int>> groups{*local};
   if (static_cast<int>(local->size()) != membership_.size) DDL_TRY(map_hosts(groups));
@@ -275,26 +420,22 @@ Status PmixBootstrap::load_membership(std::uint32_t generation) {
                 "the PMIx server's list of local peers does not fit its map of the job");
   }
 
-  // Optional: only for sentences. The launcher's name of the host is the one that the user knows.
-  PmixValue host;
-  const pmix_status_t status = PMIx_Get(&self_, PMIX_HOSTNAME, nullptr, 0, host.out());
-  membership_.host = (status == PMIX_SUCCESS ? host.text() : std::nullopt).value_or(host_name());
+  membership_.host = facts.host.value_or(host_name());
   return {};
 }
 
-Result<BootstrapAttempt> create(std::uint32_t generation) {
-  pmix_proc_t self;
+Result<BootstrapAttempt> create(std::uint32_t generation, Deadline deadline) {
   PmixSession& session = PmixSession::instance();
   if (session.is_inherited()) {
     return fail(
         ErrorCode::kInvalidArgument,
         "this process was forked, without exec, from one that had joined a job; it cannot join in its place");
   }
-  if (const pmix_status_t status = session.open(self); status != PMIX_SUCCESS) {
-    return BootstrapAttempt{nullptr, std::string("PMIx_Init: ") + PMIx_Error_string(status)};
-  }
-  auto bootstrap = std::make_unique<PmixBootstrap>(session, self);
-  DDL_TRY(bootstrap->load_membership(generation));
+  const auto facts = session.open(deadline);
+  if (!facts && facts.error().code() == ErrorCode::kClosed) return fail(facts.error());
+  if (!facts) return BootstrapAttempt{nullptr, facts.error().message()};
+  auto bootstrap = std::make_unique<PmixBootstrap>(session, (*facts)->self);
+  DDL_TRY(bootstrap->load_membership(**facts, generation));
   return BootstrapAttempt{std::move(bootstrap), ""};
 }
 
@@ -302,10 +443,10 @@ Result<BootstrapAttempt> create(std::uint32_t generation) {
 }  // namespace ddl::runtime
 
 extern "C" __attribute__((visibility("default"))) int ddl_pmix_bootstrap_create(
-    std::uint32_t interface, const char* version, std::uint32_t generation,
+    std::uint32_t interface, const char* version, std::uint32_t generation, ddl::Deadline deadline,
     ddl::Result<ddl::runtime::BootstrapAttempt>* result) {
   if (interface != ddl::runtime::kBootstrapInterface || std::strcmp(version, ddl::contract::kVersion) != 0)
     return 0;
-  *result = ddl::runtime::create(generation);
+  *result = ddl::runtime::create(generation, deadline);
   return 1;
 }

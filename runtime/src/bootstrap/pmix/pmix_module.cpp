@@ -17,8 +17,8 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
   const auto symbol = load_symbol(file, kPmixFactorySymbol);
   if (!symbol) return BootstrapAttempt{nullptr, symbol.error().message()};
   Result<BootstrapAttempt> result;
-  if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation, &result) ==
-      0) {
+  if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation,
+                                             settings.start_deadline(), &result) == 0) {
     return BootstrapAttempt{
         nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
   }

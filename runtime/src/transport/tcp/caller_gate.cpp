@@ -1,6 +1,7 @@
 #include "runtime/src/transport/tcp/caller_gate.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/text.h"
 #include "net/tcp.h"
@@ -14,6 +15,11 @@ using net::HandshakeSocket;
 constexpr int kBacklog = 128;
 /// So many callers are accepted before those who are in get their turn.
 constexpr int kCallersAtOnce = 32;
+
+/// accept(2) has no descriptor or no memory for a caller.
+bool is_shortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
 
 }  // namespace
 
@@ -75,17 +81,31 @@ Status CallerGate::accept_callers(const net::JobKey& key, const net::Introductio
   for (const UniqueFd& listener : listeners_) {
     for (int i = 0; i < kCallersAtOnce; ++i) {
       auto socket = net::accept_tcp(listener.get());
-      if (!socket) return fail(std::move(socket.error()));
+      if (!socket) {
+        if (callers_.empty() || !is_shortage(socket.error().system_errno()))
+          return fail(std::move(socket.error()));
+        make_room();
+        continue;
+      }
       if (!*socket) break;
       auto caller = HandshakeSocket::answer(*std::move(socket), key, own, Deadline::after(patience_));
       if (!caller) return fail(std::move(caller.error()));
       callers_.push_back(*std::move(caller));
-      if (callers_.size() <= kMaxCallers) continue;
+      if (callers_.size() <= most_callers_) continue;
       callers_.pop_front();
       refuse("too many were waiting");
     }
   }
   return {};
+}
+
+void CallerGate::make_room() {
+  most_callers_ = callers_.size() / 2 + 1;
+  const auto kept = callers_.size() / 2;
+  while (callers_.size() > kept) {
+    callers_.pop_front();
+    refuse("no descriptor was left");
+  }
 }
 
 void CallerGate::keep(HandshakeSocket caller) {

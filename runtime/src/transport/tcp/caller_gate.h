@@ -3,6 +3,8 @@
 // A stranger can cost no more than a few descriptors for a while: callers have kPatience to prove that they know the
 // job's key, and when there are more than the limit the one who has waited longest is turned away. A rank needs two round
 // trips, and calls again if it is turned away, so a flood delays it but cannot keep it out.
+// In a process that has no descriptor left, half of the callers are turned away, and there are never as many again: the
+// program needs what they hold.
 #pragma once
 
 #include <poll.h>
@@ -47,12 +49,14 @@ class CallerGate {
  private:
   CallerGate() = default;
   Status accept_callers(const net::JobKey& key, const net::Introduction& own);
+  void make_room();
   void refuse(const std::string& why);
 
   std::vector<net::SocketAddress> addresses_;
   std::vector<UniqueFd> listeners_;
   std::deque<net::HandshakeSocket> callers_;  ///< the one who has waited longest first
-  std::deque<net::HandshakeSocket> early_;    ///< proved, and not expected yet
+  std::size_t most_callers_ = kMaxCallers;
+  std::deque<net::HandshakeSocket> early_;  ///< proved, and not expected yet
   std::chrono::milliseconds patience_{};
   int refused_ = 0;
   std::string last_refusal_;
