@@ -7,6 +7,8 @@
  *   wait  rank 1 does not come to the second call; the others print the error and exit with 0
  *   stopped  makes a second context while its parent is stopped; prints the error and exits with 1 */
 #include <ddl/ddl.h>
+#include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +97,28 @@ static int miss(int leaves) {
   for (;;) pause();
 }
 
+/* Whether all threads of a process are stopped. Nobody but its parent is told when. */
+static int is_stopped(pid_t process) {
+  char path[300];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+  DIR* tasks = opendir(path);
+  if (tasks == NULL) return 0;
+  int all = 1;
+  for (const struct dirent* task = readdir(tasks); task != NULL && all; task = readdir(tasks)) {
+    if (task->d_name[0] == '.') continue;
+    char state = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/stat", (int)process, task->d_name);
+    FILE* stat = fopen(path, "r");
+    if (stat != NULL) {
+      if (fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) state = 0;
+      fclose(stat);
+    }
+    all = state == 'T';
+  }
+  closedir(tasks);
+  return all;
+}
+
 static int stopped(void) {
   ddl_context* context = NULL;
   if (failed("init", ddl_init(NULL, &context))) return 1;
@@ -102,6 +126,7 @@ static int stopped(void) {
   const pid_t server = getppid();
   setenv("DDL_START_TIMEOUT_SECONDS", "0.01", 1);
   kill(server, SIGSTOP);
+  while (!is_stopped(server)) sched_yield();
   const ddl_status status = ddl_init(NULL, &context);
   kill(server, SIGCONT);
   return failed("init", status);
