@@ -153,7 +153,7 @@ class ConfigReader {
     const OptionEntry* entry =
         value.text == "gloo" || value.text == "mpi" ? find_spelling("--" + value.text) : nullptr;
     if (entry == nullptr) {
-      return error(value.line, "controller is horovodrun's, and gloo or mpi there", "leave it away");
+      return error(value.line, "controller is horovodrun's, and gloo or mpi there", "omit it");
     }
     return entry->is_available() ? accept_flag(*entry, value.line) : read_unavailable(*entry, value.line);
   }

@@ -56,12 +56,12 @@ class JobReader {
       refuse_once(given_.origin(id) + display_name(entry_of(id)) +
                       (id == OptionId::kSite ? " belongs to --show-bind, --show-topology, --slurm and --lint"
                                              : " belongs to --show-bind, --explain-bind and --show-topology"),
-                  "leave it away: each host of a job says itself what it has");
+                  "omit it: each host of a job says itself what it has");
     }
     request_.probes_hosts = has(OptionId::kProbe);
     if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
       refuse_once(given_.origin(OptionId::kProbe) + "--probe belongs to --dry-run",
-                  "add --dry-run, or leave it away: a job asks its hosts anyway");
+                  "add --dry-run, or omit it: a job asks its hosts anyway");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     if (values_.refusal()) return Refusal(*values_.refusal());
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
@@ -129,8 +129,7 @@ class JobReader {
     }
     for (const OptionWithoutEffect& one : given_.without_effect) {
       if (one.name == "--gloo" && one.where.empty() && job().launcher == launcher::LauncherChoice::kMpirun)
-        refuse_once("--gloo and " + mpirun_choice(given_) + " contradict each other",
-                    "leave one of them away");
+        refuse_once("--gloo and " + mpirun_choice(given_) + " contradict each other", "omit one of them");
     }
     if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
     if (job().launcher == launcher::LauncherChoice::kMpirun) {
@@ -163,7 +162,7 @@ class JobReader {
          {OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp}) {
       if (has(id))
         refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher mpirun",
-                    "add --launcher mpirun, or leave it away: ddlrun starts the ranks itself");
+                    "add --launcher mpirun, or omit it: ddlrun starts the ranks itself");
     }
   }
 
@@ -179,7 +178,7 @@ class JobReader {
     if (const auto refused = refuse_beyond_srun(given_)) refuse_once(refused->message, refused->hint);
     if (has(OptionId::kJson))
       refuse_once("--json reports what ddlrun has started, and with --launcher srun it is srun that starts",
-                  "leave one of them away");
+                  "omit one of them");
   }
 
   void read_input_output() {
@@ -258,7 +257,7 @@ class JobReader {
     if (slurm && job().fan_out > 0) {
       return refuse_once(given_.origin(OptionId::kFanOut) +
                              "--fan-out is for hosts over ssh; in a Slurm job each has an srun",
-                         "leave it away, or add --launcher ssh");
+                         "omit it, or add --launcher ssh");
     }
     if (slurm && chooses) allocation = launcher::allocation_of(*slurm, *allocation, context_.hostname);
     if (!allocation)
@@ -271,7 +270,7 @@ class JobReader {
     if (!has(OptionId::kStdin)) {
       job().stdin_target = launcher::StdinTarget::kNone;
     } else if (job().stdin_target != launcher::StdinTarget::kNone) {
-      refuse_once("--hostfile - reads standard input, so no rank can", "leave --stdin away, or name a file");
+      refuse_once("--hostfile - reads standard input, so no rank can", "omit --stdin, or name a file");
     }
   }
 
@@ -280,7 +279,7 @@ class JobReader {
       if (launcher::is_this_machine(node, context_.hostname)) continue;
       refuse_once("--launcher local starts ranks on this machine, " + context_.hostname + ", and " +
                       node.name + " is another",
-                  "leave --launcher away: then other hosts are reached over ssh");
+                  "omit --launcher: then other hosts are reached over ssh");
       return;
     }
   }

@@ -33,8 +33,8 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
     if (!given.has(id)) continue;
     values.refuse_once(
         given.origin(id) + display_name(entry_of(id)) + " is what ddlrun's agents do, and mpirun has none",
-        id == OptionId::kOutputFilename ? "leave it away, or pass mpirun's own with --mpi-args"
-                                        : "leave it away, or leave " + task.choice + " away");
+        id == OptionId::kOutputFilename ? "omit it, or pass mpirun's own with --mpi-args"
+                                        : "omit it, or omit " + task.choice);
   }
   values.take(OptionId::kMpirun, not_empty, task.mpirun);
   values.take(

@@ -83,9 +83,8 @@ int run_by_mpirun(const Request& request, const launcher::Environment& environme
   if (!site) {
     const bool is_missing = site.error().code() == ErrorCode::kNotFound;
     return console.refuse({site.error().message(),
-                           is_missing
-                               ? "load the MPI's module, or name its mpirun with --mpirun"
-                               : "name another with --mpirun, or leave " + request.mpi.choice + " away",
+                           is_missing ? "load the MPI's module, or name its mpirun with --mpirun"
+                                      : "name another with --mpirun, or omit " + request.mpi.choice,
                            is_missing ? contract::kNotFound : contract::kStartFailure});
   }
   Words rank_words = {request.job.remote_path.empty() ? own_path() : request.job.remote_path,

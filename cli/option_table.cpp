@@ -14,17 +14,17 @@ using enum OptionGroup;
 
 constexpr std::string_view kHostsAreGiven =
     "hosts are given with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
-constexpr std::string_view kOwnAlgorithms = "libddl chooses the way through the hosts itself; leave it away";
+constexpr std::string_view kOwnAlgorithms = "libddl chooses the way through the hosts itself; omit it";
 constexpr std::string_view kNothingTuned = "nothing tunes the way that libddl chooses through the hosts";
 constexpr std::string_view kNoNamedTier =
-    "this version has no fusion buffer, cycle or cache to tune; leave it away";
-constexpr std::string_view kNoTimeline = "this version records no timeline; leave it away";
+    "this version has no fusion buffer, cycle or cache to tune; omit it";
+constexpr std::string_view kNoTimeline = "this version records no timeline; omit it";
 constexpr std::string_view kNoStallCheck =
     "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails after so "
     "long";
 constexpr std::string_view kNoElastic =
-    "this version starts a fixed number of ranks; leave it away and give that number with -np";
-constexpr std::string_view kNoAutotune = "this version has nothing to tune; leave it away";
+    "this version starts a fixed number of ranks; omit it and give that number with -np";
+constexpr std::string_view kNoAutotune = "this version has nothing to tune; omit it";
 constexpr std::string_view kNoMpi =
     "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
 constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
@@ -206,15 +206,15 @@ constexpr OptionEntry kTable[] = {
     {kUnavailable, kHidden, "--stall-check-warning-time-seconds", "SECONDS", kNoStallCheck},
     {kUnavailable, kHidden, "--stall-check-shutdown-time-seconds", "SECONDS", kNoStallCheck},
     {kUnavailable, kHidden, "--mpi-threads-disable", "", kNoMpi},
-    {kUnavailable, kHidden, "--num-nccl-streams", "N", "this version has no GPU backend; leave it away"},
+    {kUnavailable, kHidden, "--num-nccl-streams", "N", "this version has no GPU backend; omit it"},
     {kUnavailable, kHidden, "--thread-affinity", "N",
-     "libddl's only thread sleeps while nothing is wrong; leave it away"},
+     "libddl's only thread sleeps while nothing is wrong; omit it"},
     {kUnavailable, kHidden, "--gloo-timeout-seconds", "SECONDS", kNoStallCheck},
     {kUnavailable, kHidden, "--log-level", "LEVEL", kNoLog},
     {kUnavailable, kHidden, "--log-with-timestamp,--no-log-hide-timestamp", "",
      "use --prefix-output-with-timestamp, which stamps the ranks' lines"},
     {kUnavailable, kHidden, "--jsrun", "",
-     "ddlrun starts ranks itself, or by srun or mpirun (--launcher); leave it away"},
+     "ddlrun starts ranks itself, or by srun or mpirun (--launcher); omit it"},
 
     // What hands type that are used to mpirun, srun or torchrun.
     {kForeign, kHidden, "-n,--ntasks", "N", kNumberOfRanks},
@@ -235,20 +235,20 @@ constexpr OptionEntry kTable[] = {
     {kForeign, kHidden, "-genv,--genv,-env,--env,-genvlist,--genvlist", "NAME",
      "use -x NAME=VALUE, or -x NAME to pass on ddlrun's own"},
     {kForeign, kHidden, "-genvall,--genvall,-envall,--envall", "",
-     "leave it away: ranks have ddlrun's environment"},
+     "omit it: ranks have ddlrun's environment"},
     {kForeign, kHidden, "-mca,--mca,-gmca,--gmca,--prtemca,--pmixmca", "NAME",
      "use -x OMPI_MCA_NAME=VALUE, or mpirun's own with --launcher mpirun --mpi-args ARGS"},
     {kForeign, kHidden,
      "--master-addr,--master_addr,--master-port,--master_port,--rdzv-endpoint,--rdzv_endpoint,--rdzv-backend,"
      "--rdzv_backend,--rdzv-id,--rdzv_id,--node-rank,--node_rank",
-     "VALUE", "leave it away: ddlrun tells the ranks where they meet"},
+     "VALUE", "omit it: ddlrun tells the ranks where they meet"},
     {kForeign, kHidden, "-f", "FILE", kHostsAreGiven},
     {kForeign, kHidden, "--cpu-bind", "WHAT",
      "use --bind-to; --show-bind --format srun prints what srun takes"},
     {kForeign, kHidden, "--timestamp-output,-timestamp-output", "",
      "use --prefix-output-with-timestamp, or -prefix-timestamp"},
     {kForeign, kHidden, "-V", "", "the version is shown by -v or --version"},
-    {kForeign, kHidden, "--standalone", "", "leave it away: without -H ranks run on this machine"},
+    {kForeign, kHidden, "--standalone", "", "omit it: without -H ranks run on this machine"},
     {kForeign, kHidden, "--nodelist,-w", "HOSTS", kHostsAreGiven},
     {kForeign, kHidden, "--exclude", "HOSTS", "hosts are left out with --hosts-exclude"},
 };

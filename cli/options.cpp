@@ -79,7 +79,7 @@ std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
     if (option.second == first->second || is_told_later) continue;
     return CommandLineError{display_name(entry_of(first->first)) + " and " +
                                 display_name(entry_of(option.first)) + " contradict each other",
-                            "leave one of them away"};
+                            "omit one of them"};
   }
   return std::nullopt;
 }
@@ -95,7 +95,7 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
   DDL_CHECK(option != std::end(kActionOptions), "an action without its option");
   const std::string name(split(entry_of(option->first).spellings, ',').back());
   const std::string word = shell_quote(words.front());
-  std::string hint = "leave it away; options stand before any other word";
+  std::string hint = "omit it; options stand before any other word";
   if (action == Action::kCheckBuild) hint = "to ask for one box alone: --check-build=" + word;
   if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
   return CommandLineError{name + " starts no command, and finds " + word + " behind the options",
@@ -151,8 +151,7 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
       request.box = boxes.front().text;
       // Of a variable that was not set: not the question that has no answer but yes.
       if (request.box.empty())
-        return Refusal(
-            CommandLineError{"--check-build: the name is empty", "name a box, or leave the '=' away"});
+        return Refusal(CommandLineError{"--check-build: the name is empty", "name a box, or omit the '='"});
     }
     const bool is_local =
         given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";

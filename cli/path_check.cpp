@@ -46,10 +46,9 @@ std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job,
 std::optional<CommandLineError> check_identity_file(const launcher::JobSpec& job) {
   if (job.ssh_identity_file.empty() || ::access(job.ssh_identity_file.c_str(), R_OK) == 0)
     return std::nullopt;
-  return CommandLineError{
-      "the key " + shell_quote(job.ssh_identity_file) +
-          " cannot be read: " + std::generic_category().message(errno),
-      "give a file of yours with -i, or leave -i away for the keys of ssh's configuration"};
+  return CommandLineError{"the key " + shell_quote(job.ssh_identity_file) +
+                              " cannot be read: " + std::generic_category().message(errno),
+                          "give a file of yours with -i, or omit -i for the keys of ssh's configuration"};
 }
 
 std::optional<CommandLineError> create_output_directory(const launcher::JobSpec& job) {

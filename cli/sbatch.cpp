@@ -34,7 +34,7 @@ Answer ask_sbatch(const std::string& option, const std::string& script, const st
     return {{},
             {},
             console.refuse({"sbatch: " + said.error().message(),
-                            "run it where Slurm's commands are, or leave " + option_of_ours + " away",
+                            "run it where Slurm's commands are, or omit " + option_of_ours,
                             contract::kStartFailure})};
   }
   std::string complaint = launcher::printable_text(trim(said->err));

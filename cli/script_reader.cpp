@@ -101,7 +101,7 @@ class ScriptReader {
     for (const OptionId id : kOutOfPlace) {
       if (has(id))
         values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " has no place in a job script",
-                            "leave it away: Slurm chooses the hosts, and the script runs later");
+                            "omit it: Slurm chooses the hosts, and the script runs later");
     }
     ScriptTask& task = request_.script;
     take_text(OptionId::kSite, task.site);
@@ -211,14 +211,14 @@ class ScriptReader {
     for (const OptionId id : {OptionId::kGpuChoice, OptionId::kMpiType}) {
       if (has(id))
         values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher srun",
-                            "add --launcher srun, or leave it away: ddlrun takes care of it");
+                            "add --launcher srun, or omit it: ddlrun takes care of it");
     }
     if (job().launcher != launcher::LauncherChoice::kAuto) {
       const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
       const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
       values_.refuse_once(
           given_.origin(id) + std::string(entry_of(id).spellings) + value + " has no place in a job script",
-          "leave it away, or --launcher srun where ddlrun is not installed");
+          "omit it, or --launcher srun where ddlrun is not installed");
     }
     script().ddlrun = job().remote_path;
     for (const OptionId id : kPassedOn) {
@@ -238,7 +238,7 @@ class ScriptReader {
       if (has(id))
         values_.refuse_once(
             given_.origin(id) + display_name(entry_of(id)) + " is not for a script with --launcher srun",
-            "leave it away, or leave --launcher srun away");
+            "omit it, or omit --launcher srun");
     }
     for (const launcher::EnvironmentExport& one : job().exports) {
       // Without a value it is sbatch that hands the submitter's on.
@@ -271,7 +271,7 @@ void refuse_without_use(ValueReader& values) {
     if (is_typed)
       values.refuse_once(
           std::string(canonical_spelling(entry_of(view))) + " makes no use of " + display_name(entry),
-          "leave it away");
+          "omit it");
   }
 }
 
@@ -299,16 +299,16 @@ std::optional<CommandLineError> refuse_script_options(const GivenOptions& given)
     if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
       if (given[OptionId::kLauncher].back().text == "srun") continue;
       return CommandLineError{display_name(entry) + " belongs to --launcher srun",
-                              "leave it away: each MPI finds what it needs where ddlrun starts the ranks"};
+                              "omit it: each MPI finds what it needs where ddlrun starts the ranks"};
     }
     const auto& values = given[entry.id];
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))
       continue;
     const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError;
-    return CommandLineError{display_name(entry) + " belongs to --slurm, which writes a job script",
-                            is_output ? "the ranks' output goes to files with --output-filename DIR"
-                                      : "add --slurm, or leave it away"};
+    return CommandLineError{
+        display_name(entry) + " belongs to --slurm, which writes a job script",
+        is_output ? "the ranks' output goes to files with --output-filename DIR" : "add --slurm, or omit it"};
   }
   return std::nullopt;
 }

@@ -17,7 +17,7 @@ std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given) {
     if (!given.has(id)) continue;
     return CommandLineError{
         given.origin(id) + display_name(entry_of(id)) + " is what ddlrun does, and srun cannot",
-        "leave it away, or leave --launcher srun away"};
+        "omit it, or omit --launcher srun"};
   }
   return std::nullopt;
 }

@@ -36,11 +36,10 @@ int run_by_srun(const Request& request, const launcher::Environment& environment
   const bool is_dry = request.action == Action::kDryRun;
   const auto type = mpi_type(request.script.request.mpi_type);
   if (!type)
-    return console.refuse(
-        {type.error().message(),
-         "leave --launcher srun away, for ddlrun brings its own PMIx; or --mpi-type TYPE for a "
-         "program of that MPI",
-         contract::kStartFailure});
+    return console.refuse({type.error().message(),
+                           "omit --launcher srun, for ddlrun brings its own PMIx; or --mpi-type TYPE for a "
+                           "program of that MPI",
+                           contract::kStartFailure});
   const auto plan =
       launcher::dry_run(request.job, request.allocation, environment, !is_dry || request.probes_hosts,
                         request.job.quiet ? nullptr : console.progress());

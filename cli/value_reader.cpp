@@ -35,7 +35,7 @@ void ValueReader::exclude(OptionId one, OptionId other) {
   if (!has(one) || !has(other)) return;
   refuse_once(given_.origin(other) + display_name(entry_of(one)) + " and " + display_name(entry_of(other)) +
                   " contradict each other",
-              "leave one of them away");
+              "omit one of them");
 }
 
 }  // namespace ddl::cli

@@ -41,7 +41,7 @@ std::string binding_table(const Topology& topology, const BindingPlan& plan) {
     rows.push_back({std::to_string(rank.local_rank), rank.cpus.list(), std::to_string(rank.threads),
                     numbers(rank.numa_nodes), gpus_of(rank), join(rank.nics, ",")});
   }
-  // A column that says nothing is left away.
+  // A column that says nothing is omitted.
   for (std::size_t column = 0; column < kColumns; ++column) {
     const bool is_empty =
         std::all_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return row[column].empty(); });

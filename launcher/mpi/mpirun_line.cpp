@@ -198,9 +198,9 @@ class Line {
     if (!spec_.network_interfaces.empty()) add({"-iface", spec_.network_interfaces.front()});
     if (const auto ssh = as_one_word(ssh_words(spec_)); !ssh) return fail(ssh.error());
     if (spec_.stdin_target == StdinTarget::kAll)
-      return cannot("hydra gives standard input to rank 0 alone; leave --stdin all away");
+      return cannot("hydra gives standard input to rank 0 alone; omit --stdin all");
     if (spec_.timestamp_output)
-      return cannot("hydra puts no time before lines; leave --prefix-output-with-timestamp away");
+      return cannot("hydra puts no time before lines; omit --prefix-output-with-timestamp");
     if (spec_.tag_output) add({"-prepend-rank"});
     add({"-genvlist", join(exportable(environment_), ",")});
     return {};

@@ -156,7 +156,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   const auto* const exclusive = find_option(step.options, "--exclusive");
   const SlurmOption* const option = exact != nullptr ? exact : exclusive;
   const std::string remedy =
-      "; without it srun's step has the whole node, as a list of CPUs needs it: leave it away";
+      "; without it srun's step has the whole node, as a list of CPUs needs it: omit it";
   if (option != nullptr) {
     context.report(
         "mask-in-part-of-node", step.line,

@@ -198,7 +198,7 @@ void check_shells_signal(LintContext& context) {
                    "with B: only the script's shell gets the signal, and dies of it, with the job; write "
                    "exec in front of "
                    "the program, or a trap for " +
-                       std::string(signal) + ", or leave B: away so that the ranks get it");
+                       std::string(signal) + ", or omit B: so that the ranks get it");
     return;
   }
   const bool waits =
@@ -207,7 +207,7 @@ void check_shells_signal(LintContext& context) {
   context.report(
       "signal-to-shell", option->line,
       "bash runs its trap only when the srun in the foreground has ended, and with B: no other process gets "
-      "the signal; write srun ... & and wait, or leave B: away");
+      "the signal; write srun ... & and wait, or omit B:");
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class JobMaker {
     const int needed = divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
     const bool is_needed = request_.binding.gpus_per_rank > 0 || request_.binding.ranks_per_gpu > 0;
     if (request_.gpus_per_node == 0 && !option.empty())
-      return refuse(option + " wants GPUs, and --gpus-per-node 0 asks for none: leave one of them away");
+      return refuse(option + " wants GPUs, and --gpus-per-node 0 asks for none: omit one of them");
     if (request_.gpus_per_node) {
       job_.gpus_per_node = used_gpus_ = *request_.gpus_per_node;
     } else if (known_gpus() > 0) {

@@ -106,7 +106,7 @@ TEST_CASE("an unknown key is refused with its line, and a near one suggested") {
 TEST_CASE("an option that is not in this version is refused with its line") {
   const auto error = refused("verbose: true\nfusion-threshold-mb: 32\n");
   CHECK(error.message == "job.yaml:2: --fusion-threshold-mb is not in this version");
-  CHECK_THAT(error.hint, Catch::Contains("leave it away"));
+  CHECK_THAT(error.hint, Catch::Contains("omit it"));
   CHECK_THAT(refused("ntasks: 3").message, Catch::Contains("is no option of ddlrun"));
 }
 

@@ -166,7 +166,7 @@ const std::vector<Refused> kRefused = {
     {{"--host", "a,b", "-np", "2", "a"}, "--host is no option of ddlrun", "-H"},
     {{"-map-by", "node", "-np", "2", "a"}, "-map-by is no option of ddlrun", "--map-by node"},
     {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is no option of ddlrun", "-H"},
-    {{"-np", "2", "--fusion-threshold-mb", "64", "a"}, "--fusion-threshold-mb is not in this version", "leave it away"},
+    {{"-np", "2", "--fusion-threshold-mb", "64", "a"}, "--fusion-threshold-mb is not in this version", "omit it"},
     {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"}, "--mpi-args belongs to --launcher mpirun", "--launcher mpirun"},
     {{"-np", "2", "--tcp", "a"}, "--tcp belongs to --launcher mpirun", "--launcher mpirun"},
     {{"-np", "2", "--mpi", "--launcher", "ssh", "a"}, "--mpi", "leave one"},
@@ -175,13 +175,13 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--mpi", "--mpi-args", "'a", "a"}, "--mpi-args", "--mpi-args"},
     {{"-np", "2", "--mpi", "--binding-args", "--bind-to core", "--bind-to", "core", "a"}, "--binding-args", ""},
     {{"-np", "2", "--mpi-threads-disable", "a"}, "--mpi-threads-disable is not in this version", "OMPI_MCA"},
-    {{"-np", "2", "--torus-allreduce", "a"}, "--torus-allreduce is not in this version", "leave it away"},
+    {{"-np", "2", "--torus-allreduce", "a"}, "--torus-allreduce is not in this version", "omit it"},
     {{"-np", "2", "--gloo", "--mpi", "a"}, "--gloo and --mpi contradict each other", "leave one"},
     {{"-np", "2", "--gloo", "--launcher", "mpirun", "a"}, "--gloo and --launcher mpirun contradict", "leave one"},
     // Named as they were typed.
     {{"-np", "2", "--chdir", "d", "a"}, "--chdir is no option of ddlrun", "--workdir"},
     {{"-np", "2", "-genv", "A", "1", "a"}, "-genv is no option of ddlrun", "-x NAME=VALUE"},
-    {{"-np", "2", "--mpi", "--json", "a"}, "--json is what ddlrun's agents do", "leave --mpi away"},
+    {{"-np", "2", "--mpi", "--json", "a"}, "--json is what ddlrun's agents do", "omit --mpi"},
     {{"-np", "2", "--slurm", "--launcher", "mpirun", "a"}, "--launcher mpirun has no place in a job script", ""},
     {{"-np", "2", "--slurm", "--mpi", "a"}, "--mpi has no place in a job script", ""},
     {{"--explain-bind", "-np", "2", "-H", "b"}, "--explain-bind is about one node, and -H/--hosts names", ""},
@@ -191,7 +191,7 @@ const std::vector<Refused> kRefused = {
     {{"--check-build", "nccl"}, "--check-build starts no command, and finds nccl", "--check-build=nccl"},
     {{"-np", "4", "-cb", "--", "./a", "b"}, "--check-build starts no command, and finds ./a", ""},
     {{"--check-box", "nccl", "mpi"}, "--check-box starts no command, and finds mpi", ""},
-    {{"--check-hosts", "nodes"}, "--check-hosts starts no command, and finds nodes", "leave it away"},
+    {{"--check-hosts", "nodes"}, "--check-hosts starts no command, and finds nodes", "omit it"},
     {{"--check-hosts", "./a", "-H", "b"}, "finds ./a", "options stand before"},
     {{"--list-sites", "lumi-g"}, "--list-sites starts no command, and finds lumi-g", ""},
     {{"--show-site", "lumi-g", "frontier"}, "--show-site starts no command, and finds frontier", ""},
@@ -485,7 +485,7 @@ TEST_CASE("a hostfile on standard input leaves nothing of it for the ranks") {
   CHECK(accepted({"--hostfile", "-", "--stdin", "none", "x"}).job.stdin_target == StdinTarget::kNone);
 }
 
-TEST_CASE("-np may be left away where the number of ranks is no guess") {
+TEST_CASE("-np may be omitted where the number of ranks is no guess") {
   CHECK(accepted({"-H", "a:2,b:3", "x"}).job.num_proc == 5);
   CHECK(accepted({"--hostfile", "full", "x"}).job.num_proc == 5);
   CHECK(accepted({"-H", "a,b", "--ranks-per-node", "2", "x"}).job.num_proc == 4);
