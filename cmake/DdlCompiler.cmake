@@ -23,6 +23,10 @@ target_compile_options(ddl_build_flags INTERFACE
 # Every include names its room: "base/error.h". The direction between rooms is checked by a test.
 target_include_directories(ddl_build_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
 
+# Code that runs once in a job and then waits for the kernel and the network: a third less to compile.
+add_library(ddl_runs_once INTERFACE)
+target_compile_options(ddl_runs_once INTERFACE $<$<CONFIG:Release>:-O1>)
+
 if(DDL_SANITIZE)
   target_compile_options(ddl_build_flags INTERFACE
     -fsanitize=${DDL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
