@@ -8,7 +8,7 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl {
 

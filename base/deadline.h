@@ -1,4 +1,4 @@
-// A point in time after which waiting is over.
+// Time: a point after which waiting is over, and a length of time as messages carry it.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <limits>
 
 namespace ddl {
+
+// A point in time after which waiting is over.
 
 /// A moment of the steady clock, or never.
 class Deadline {
@@ -40,5 +42,20 @@ class Deadline {
   explicit Deadline(Clock::time_point when) : when_(when) {}
   Clock::time_point when_;
 };
+
+// A length of time.
+
+/// A length of time in seconds, as it travels in messages: a number to compute with, and a type of its own so that
+/// who decodes it can bound it (a length without bound overflows the clocks it is added to).
+struct Seconds {
+  double value = 0;
+
+  constexpr Seconds() = default;
+  constexpr Seconds(double seconds) : value(seconds) {}  // NOLINT(google-explicit-constructor): a number
+  constexpr operator double() const { return value; }    // NOLINT(google-explicit-constructor): a number
+};
+
+/// The longest that is taken from a message, about 30 years.
+inline constexpr double kMaxSeconds = 1e9;
 
 }  // namespace ddl

@@ -15,8 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "base/c_strings.h"
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "bench/process_table.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "bench/entrant.h"
 
 namespace ddl::bench {

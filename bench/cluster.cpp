@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "bench/process_table.h"
 
 namespace ddl::bench {

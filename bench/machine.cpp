@@ -12,8 +12,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "bench/child.h"
 #include "contract/version.h"
 

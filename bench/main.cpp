@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "base/path_search.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"
 #include "bench/chart.h"

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "base/pidfd.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace ddl::bench {
 namespace {

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/mapped_memory.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "bench/size_plan.h"
 
 namespace ddl::bench {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/path_search.h"
+#include "base/process.h"
 #include "bench/aims.h"
 #include "bench/benchmarks.h"
 #include "bench/host_plan.h"

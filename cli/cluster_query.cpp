@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/deadline.h"
-#include "base/path_search.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "cli/command_output.h"
 #include "cli/this_process.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::cli {
 

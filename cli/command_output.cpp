@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 #include "base/deadline.h"
-#include "base/pidfd.h"
-#include "base/spawn.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace ddl::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "base/unique_fd.h"
-#include "contract/exit_code.h"
+#include "base/fd.h"
+#include "contract/ddlrun.h"
 #include "launcher/output/stderr_tail.h"
 
 namespace ddl::cli {

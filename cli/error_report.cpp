@@ -1,6 +1,6 @@
 #include "cli/error_report.h"
 
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::cli {
 

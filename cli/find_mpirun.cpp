@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "base/path_search.h"
+#include "base/process.h"
 #include "cli/command_output.h"
 #include "launcher/agent/node_probe.h"
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::cli {
 

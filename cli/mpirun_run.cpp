@@ -9,7 +9,7 @@
 #include "cli/shell_words.h"
 #include "cli/this_process.h"
 #include "cli/user_file.h"
-#include "contract/agent_option.h"
+#include "contract/ddlrun.h"
 #include "contract/environment.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/mpi/mpi_rank.h"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::cli {
 

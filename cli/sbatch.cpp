@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "cli/command_output.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "contract/version.h"
 #include "launcher/output/stderr_tail.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/path_search.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "cli/cluster_findings.h"
 #include "cli/cluster_query.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/spawn.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "cli/mpi_types.h"
 #include "cli/shell_words.h"

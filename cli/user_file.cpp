@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::cli {
 

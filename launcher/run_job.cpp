@@ -12,8 +12,8 @@
 #include <span>
 
 #include "base/text.h"
+#include "contract/ddlrun.h"
 #include "contract/environment.h"
-#include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/check/check_hosts.h"
 #include "launcher/fleet/fleet.h"

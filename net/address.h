@@ -1,4 +1,4 @@
-// Addresses of TCP sockets: values, and their form as text.
+// Addresses of TCP sockets, as values and as text, and the addresses that this host's network interfaces offer to others.
 #pragma once
 
 #include <netinet/in.h>
@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
 namespace ddl::net {
+
+// Addresses of TCP sockets: values, and their form as text.
 
 /// An IPv4 or IPv6 address with a port.
 class SocketAddress {
@@ -46,5 +49,22 @@ class SocketAddress {
 
   sockaddr_storage storage_{};
 };
+
+// This host's network interfaces and the addresses that others may use to reach it.
+
+struct InterfaceAddress {
+  std::string interface;  ///< "eth0"
+  SocketAddress address;  ///< port 0
+  int prefix_bits = 0;    ///< of its network
+};
+
+/// Every IPv4 and IPv6 address of the interfaces that are up, in the system's order.
+Result<std::vector<InterfaceAddress>> local_addresses();
+
+/// The addresses of all that may be offered to other hosts. Pure.
+/// names empty: all but loopback and link-local ones. Otherwise: those of the interfaces named, loopback too if it is
+/// named. Names of which none is there, or having nothing to offer, are an error that says what there is.
+Result<std::vector<InterfaceAddress>> usable_addresses(const std::vector<InterfaceAddress>& all,
+                                                       const std::vector<std::string>& names);
 
 }  // namespace ddl::net

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::net {
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "net/address.h"
 
 namespace ddl::net {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "net/job_key.h"
 
 namespace ddl::net {

@@ -15,8 +15,8 @@
 #include "affinity/source/pci_device.h"
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace ddl::affinity {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "bench/entrants/measuring.h"
 
 namespace {

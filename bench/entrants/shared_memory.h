@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/mapped_memory.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "bench/entrants/rank_job.h"
 
 namespace ddl::bench {

@@ -17,10 +17,9 @@
 
 #include <fmt/format.h>
 
-#include "base/mapped_memory.h"
-#include "base/pidfd.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cli/check_build/probe.h"
 #include "cli/check_build/probe_tools.h"
 #include "launcher/agent/node_resources.h"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/path_search.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "cli/command_output.h"
 #include "launcher/output/stderr_tail.h"

@@ -21,8 +21,8 @@
 #include <slurm/slurm_errno.h>
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cli/command_output.h"
 #include "templates/cluster/cluster_facts.h"
 #include "templates/cluster/gres.h"

@@ -18,7 +18,7 @@
 #include "base/deadline.h"
 #include "base/text.h"
 #include "contract/environment.h"
-#include "contract/rank_fds.h"
+#include "contract/rank_process.h"
 #include "launcher/agent/exit_records.h"
 #include "launcher/agent/job_presence.h"
 #include "launcher/agent/node_probe.h"

@@ -6,8 +6,7 @@
 
 #include <vector>
 
-#include "contract/exit_record.h"
-#include "contract/rank_fds.h"
+#include "contract/rank_process.h"
 
 namespace ddl::launcher {
 

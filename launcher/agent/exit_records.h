@@ -1,10 +1,10 @@
-// What the ranks of a node leave behind when they end (contract/exit_record.h).
+// What the ranks of a node leave behind when they end (contract/rank_process.h).
 #pragma once
 
 #include <string>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::launcher {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/loop/event_loop.h"
 
 namespace ddl::launcher {

@@ -1,6 +1,6 @@
 #include "launcher/agent/node_addresses.h"
 
-#include "net/interface.h"
+#include "net/address.h"
 
 namespace ddl::launcher {
 

@@ -7,7 +7,7 @@
 
 namespace ddl::launcher {
 
-/// In the kernel's order: what may be offered to other nodes (net/interface.h) of all interfaces. Empty where there is
+/// In the kernel's order: what may be offered to other nodes (net/address.h) of all interfaces. Empty where there is
 /// nothing or the kernel does not tell.
 std::vector<NodeAddress> node_addresses();
 

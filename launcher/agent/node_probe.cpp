@@ -14,7 +14,7 @@
 #include <set>
 
 #include "affinity/source/topology_source.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "contract/version.h"
 #include "launcher/agent/node_addresses.h"
 #include "launcher/agent/node_resources.h"

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace ddl::launcher {
 namespace fs = std::filesystem;

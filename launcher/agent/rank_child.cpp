@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "contract/environment.h"
-#include "contract/rank_fds.h"
+#include "contract/rank_process.h"
 
 namespace ddl::launcher {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/message/message.h"
 #include "launcher/plan/launch_plan.h"
 

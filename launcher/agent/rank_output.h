@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/output/credit.h"
 #include "launcher/output/line_splitter.h"

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "base/fd_passing.h"
+#include "base/fd.h"
 #include "launcher/message/codec.h"
 #include "launcher/process/child_end.h"
 

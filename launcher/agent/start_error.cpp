@@ -11,9 +11,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::launcher {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/loop/event_loop.h"
 
 namespace ddl::launcher {

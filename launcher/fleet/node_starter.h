@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/job/allocation.h"
 
 namespace ddl::launcher {

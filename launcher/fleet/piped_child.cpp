@@ -6,8 +6,7 @@
 #include <csignal>
 #include <utility>
 
-#include "base/pidfd.h"
-#include "base/spawn.h"
+#include "base/process.h"
 
 namespace ddl::launcher {
 Result<PipedChild> PipedChild::start(const std::vector<std::string>& words,

@@ -9,7 +9,7 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/job/environment.h"
 
 namespace ddl::launcher {

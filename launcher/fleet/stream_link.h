@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/fleet/link.h"
 #include "launcher/loop/event_loop.h"
 

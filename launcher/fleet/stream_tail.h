@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/loop/event_loop.h"
 
 namespace ddl::launcher {

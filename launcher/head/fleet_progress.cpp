@@ -1,7 +1,7 @@
 #include "launcher/head/fleet_progress.h"
 
 #include "base/text.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::launcher {
 

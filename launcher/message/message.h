@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/seconds.h"
+#include "base/deadline.h"
 #include "launcher/output/output_chunk.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"

@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/spawn.h"
+#include "base/process.h"
 #include "base/text.h"
+#include "contract/ddlrun.h"
 #include "contract/environment.h"
-#include "contract/exit_code.h"
-#include "contract/rank_fds.h"
+#include "contract/rank_process.h"
 #include "launcher/plan/rank_environment.h"
 
 namespace ddl::launcher {

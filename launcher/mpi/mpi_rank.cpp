@@ -13,8 +13,8 @@
 #include <optional>
 
 #include "base/text.h"
+#include "contract/ddlrun.h"
 #include "contract/environment.h"
-#include "contract/exit_code.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/agent/rank_child.h"
 #include "launcher/agent/start_error.h"

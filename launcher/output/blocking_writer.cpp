@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::launcher {
 namespace {

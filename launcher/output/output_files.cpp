@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::launcher {
 namespace {

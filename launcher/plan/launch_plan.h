@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/error.h"
-#include "base/seconds.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/plan/node_binding.h"
 #include "launcher/plan/node_facts.h"

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
-#include "contract/rank_fds.h"
+#include "contract/rank_process.h"
 #include "launcher/pmi/process_mapping.h"
 #include "net/pmi_line.h"
 

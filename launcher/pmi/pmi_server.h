@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/job/environment.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/message/message.h"

@@ -19,7 +19,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::launcher {
 namespace {

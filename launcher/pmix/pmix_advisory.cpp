@@ -5,8 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "contract/environment.h"
 
 namespace ddl::launcher {

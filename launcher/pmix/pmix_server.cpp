@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "contract/environment.h"
-#include "contract/launcher_event.h"
+#include "contract/rank_process.h"
 #include "launcher/pmix/accept_guard.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"

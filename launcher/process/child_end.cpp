@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "base/deadline.h"
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace ddl::launcher {

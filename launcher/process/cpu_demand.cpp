@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace ddl::launcher {
 namespace {

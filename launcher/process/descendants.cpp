@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace ddl::launcher {

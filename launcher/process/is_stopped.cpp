@@ -1,6 +1,6 @@
 #include "launcher/process/is_stopped.h"
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::launcher {
 

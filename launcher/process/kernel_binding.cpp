@@ -4,8 +4,8 @@
 #include <ctime>
 #include <utility>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "contract/environment.h"
 
 namespace ddl::launcher {

@@ -1,7 +1,7 @@
 #include "launcher/process/oom_events.h"
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace ddl::launcher {
 namespace {

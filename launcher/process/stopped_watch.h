@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::launcher {
 

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <map>
 
-#include "base/fd_passing.h"
+#include "base/fd.h"
 #include "launcher/agent/node_probe.h"
 #include "launcher/message/codec.h"
 #include "launcher/process/close_fds.h"

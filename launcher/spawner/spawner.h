@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::launcher {
 

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/c_strings.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "contract/rank_fds.h"
+#include "contract/rank_process.h"
 #include "launcher/spawner/bind_child.h"
 
 namespace ddl::launcher {

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/message/message.h"
 #include "launcher/spawner/child_spec.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "affinity/cpu_set.h"
-#include "base/seconds.h"
+#include "base/deadline.h"
 #include "launcher/process/kernel_binding.h"
 
 namespace ddl::launcher {
@@ -60,7 +60,7 @@ enum class EndReason {
 
 struct JobReport {
   EndReason reason = EndReason::kSuccess;
-  int exit_code = 0;                       ///< what ddlrun returns; see contract/exit_code.h
+  int exit_code = 0;                       ///< what ddlrun returns; see contract/ddlrun.h
   std::optional<int> first_failure;        ///< rank
   std::string message;                     ///< one sentence about reason, where ranks alone do not tell it
   std::vector<std::string> host_failures;  ///< several hosts did not come up: "node3: why", one each

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::launcher {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "contract/exit_record.h"
+#include "contract/rank_process.h"
 
 namespace ddl::runtime {
 

@@ -1,4 +1,4 @@
-// This rank's record for its launcher (contract/exit_record.h).
+// This rank's record for its launcher (contract/rank_process.h).
 #pragma once
 
 #include <cstdint>

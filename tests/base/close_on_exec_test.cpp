@@ -10,10 +10,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/fd_passing.h"
-#include "base/pidfd.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "support/catch.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <memory>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 
 using ddl::Error;

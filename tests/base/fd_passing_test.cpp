@@ -1,4 +1,4 @@
-#include "base/fd_passing.h"
+#include "base/fd.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 
 using ddl::UniqueFd;

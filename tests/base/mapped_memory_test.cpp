@@ -1,11 +1,10 @@
-#include "base/mapped_memory.h"
+#include "base/fd.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
 
-#include "base/unique_fd.h"
 #include "support/catch.h"
 
 using ddl::MappedMemory;

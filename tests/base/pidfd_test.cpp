@@ -1,4 +1,4 @@
-#include "base/pidfd.h"
+#include "base/process.h"
 
 #include <poll.h>
 #include <sys/wait.h>

@@ -1,12 +1,11 @@
-#include "base/spawn.h"
+#include "base/process.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <type_traits>
 
-#include "base/c_strings.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 #include "support/started_program.h"
 

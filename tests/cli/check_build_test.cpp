@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/spawn.h"
+#include "base/process.h"
 #include "contract/version.h"
 #include "support/catch.h"
 

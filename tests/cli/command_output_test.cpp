@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "support/catch.h"
 #include "support/started_program.h"

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 
 using ddl::UniqueFd;

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/help_text.h"
 #include "cli/program_run.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

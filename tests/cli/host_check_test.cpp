@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/host_check_text.h"
 #include "cli/host_comparison.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "contract/version.h"
 #include "launcher/facts.h"
 #include "support/catch.h"

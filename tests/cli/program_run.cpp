@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/pidfd.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "support/catch.h"
 
 namespace ddl::test {

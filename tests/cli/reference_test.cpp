@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cli/check_build/capability_json.h"
 #include "cli/check_build/probe.h"
 #include "cli/host_check_text.h"
@@ -47,10 +47,10 @@ std::map<std::string, std::string> matches(const std::string& text, const std::r
 
 }  // namespace
 
-TEST_CASE("exit-codes.md lists the exit codes of contract/exit_code.h, all and only") {
+TEST_CASE("exit-codes.md lists the exit codes of contract/ddlrun.h, all and only") {
   const auto documented =
       matches(source("docs/reference/exit-codes.md"), std::regex(R"(\n\| (\d+) \| `(k\w+)` \|)"));
-  const auto names = matches(source("contract/exit_code.h"), std::regex(R"(\n  (k\w+) = (\d+),)"));
+  const auto names = matches(source("contract/ddlrun.h"), std::regex(R"(\n  (k\w+) = (\d+),)"));
   CHECK(names.size() >= 9);
   CHECK(documented.size() == names.size());
   for (const auto& [number, name] : documented) {

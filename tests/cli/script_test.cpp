@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/path_search.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cli/program_run.h"
 #include "contract/version.h"
 #include "support/catch.h"

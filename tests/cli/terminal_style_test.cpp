@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 
 using ddl::cli::TerminalStyle;

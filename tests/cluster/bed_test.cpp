@@ -8,9 +8,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "base/pidfd.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_processes.h"
 #include "support/catch.h"

@@ -3,7 +3,7 @@
 
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "contract/version.h"
 #include "support/catch.h"
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "support/catch.h"
 #include "support/skip.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"

@@ -6,7 +6,7 @@
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/gate.h"
 #include "cluster/harness/host_job.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/fifo.h"
 #include "support/catch.h"
 #include "support/skip.h"

@@ -7,7 +7,7 @@
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
 #include "cluster/harness/salloc.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "support/catch.h"
 
 namespace ddl::cluster {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/job_folder.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "support/catch.h"
 
 namespace ddl::cluster {

@@ -11,7 +11,7 @@
 #include "cluster/harness/host_job.h"
 #include "cluster/harness/job_folder.h"
 #include "cluster/harness/salloc.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "launcher/job/host_list.h"
 #include "support/catch.h"
 

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "support/catch.h"
 
 namespace ddl::cluster {

@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "base/text.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
 #include "support/skip.h"

@@ -2,7 +2,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
 

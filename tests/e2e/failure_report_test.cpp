@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"

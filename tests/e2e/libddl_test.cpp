@@ -6,7 +6,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "e2e/harness/job.h"
 #include "net/tcp.h"
 #include "support/catch.h"

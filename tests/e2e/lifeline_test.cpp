@@ -7,9 +7,9 @@
 #include <csignal>
 #include <set>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"

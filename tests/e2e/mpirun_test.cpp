@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/text.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
 

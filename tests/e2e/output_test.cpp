@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "e2e/programs/line_pattern.h"

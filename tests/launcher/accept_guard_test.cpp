@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 #include "support/skip.h"
 

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 
 namespace ddl::launcher::test {

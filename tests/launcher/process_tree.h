@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "launcher/pipes.h"
 #include "launcher/process/descendants.h"
 

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "contract/exit_record.h"
+#include "contract/rank_process.h"
 #include "launcher/agent/exit_records.h"
 #include "support/catch.h"
 

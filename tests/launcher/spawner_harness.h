@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fd_passing.h"
+#include "base/fd.h"
 #include "launcher/agent/session_directory.h"
 #include "launcher/message/codec.h"
 #include "launcher/process/open_files_limit.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

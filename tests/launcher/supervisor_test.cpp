@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "contract/exit_code.h"
+#include "contract/ddlrun.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -9,7 +9,7 @@
 #include <csignal>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher_output/fakes.h"
 #include "support/catch.h"
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/output/blocking_writer.h"
 #include "launcher/output/credit.h"
 #include "launcher/output/line_splitter.h"

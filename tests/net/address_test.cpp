@@ -1,6 +1,5 @@
 #include "net/address.h"
 
-#include "net/interface.h"
 #include "support/catch.h"
 
 using namespace ddl::net;

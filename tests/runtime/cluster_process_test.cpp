@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "net/job_key.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "runtime/src/channel/abort.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"

@@ -6,8 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fd_passing.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "runtime/src/transport/local_socket.h"
 #include "runtime/src/transport/wire_up_leader.h"
 #include "runtime/src/transport/wire_up_member.h"

@@ -5,8 +5,8 @@
 
 #include <map>
 
-#include "base/unique_fd.h"
-#include "contract/exit_record.h"
+#include "base/fd.h"
+#include "contract/rank_process.h"
 #include "runtime/src/api/last_error.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/pmi/process_mapping.h"

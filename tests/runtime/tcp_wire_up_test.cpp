@@ -10,8 +10,8 @@
 #include <future>
 #include <thread>
 
-#include "net/handshake_socket.h"
-#include "net/interface.h"
+#include "net/address.h"
+#include "net/handshake.h"
 #include "net/tcp.h"
 #include "runtime/src/transport/tcp/business_card.h"
 #include "runtime/src/transport/tcp/caller_gate.h"

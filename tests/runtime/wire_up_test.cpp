@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "base/fd_passing.h"
+#include "base/fd.h"
 #include "runtime/src/transport/local_socket.h"
 #include "runtime/src/transport/sealed_memory.h"
 #include "runtime/src/transport/shared_memory.h"

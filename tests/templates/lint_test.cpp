@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 #include "templates/site_catalog.h"
 

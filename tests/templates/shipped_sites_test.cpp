@@ -1,8 +1,8 @@
 // Every shipped profile can be read, and gives the bindings that its site publishes.
 #include "affinity/output/binding_format.h"
 #include "affinity/plan/planner.h"
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "support/catch.h"
 #include "templates/site_catalog.h"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "support/catch.h"
 #include "templates/shipped_files.h"
 

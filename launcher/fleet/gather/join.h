@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/message/message.h"
 
 namespace ddl::launcher {

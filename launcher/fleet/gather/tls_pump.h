@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "launcher/loop/event_loop.h"
 #include "net/tls_stream.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/path_search.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "launcher/fleet/greeting.h"
 #include "launcher/fleet/piped_child.h"

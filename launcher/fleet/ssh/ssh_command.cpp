@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "contract/agent_option.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::launcher {
 namespace {

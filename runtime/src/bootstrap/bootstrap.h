@@ -47,7 +47,7 @@ class Bootstrap {
   virtual Status fence(Deadline deadline) = 0;
   /// What rank put under key before the last fence().
   virtual Result<std::string> get(int rank, std::string_view key, Deadline deadline) = 0;
-  /// Tells the launcher what it has asked to be told (contract/launcher_event.h). Where there is no launcher that asks,
+  /// Tells the launcher what it has asked to be told (contract/rank_process.h). Where there is no launcher that asks,
   /// nobody listens.
   virtual void tell_launcher(int event) = 0;
   /// Says goodbye to the launcher; not collective. Only the destructor may follow.

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "contract/launcher_event.h"
+#include "contract/rank_process.h"
 #include "runtime/src/context/gather_texts.h"
 #include "runtime/src/context/set_bootstrap.h"
 

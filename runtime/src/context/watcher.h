@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::runtime {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "runtime/src/channel/abort.h"
 #include "runtime/src/link/control_frame.h"
 #include "runtime/src/transport/link_transport.h"

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "runtime/src/link/awaited_slices.h"
 #include "runtime/src/link/send_queue.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/transport/connect_limit.h"
 #include "runtime/src/transport/member.h"

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/fd_passing.h"
+#include "base/fd.h"
 
 namespace ddl::runtime {
 namespace {

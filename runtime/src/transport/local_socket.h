@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "runtime/src/transport/connect_limit.h"
 
 namespace ddl::runtime {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::runtime {
 

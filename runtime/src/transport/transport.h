@@ -5,8 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/mapped_memory.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/channel/segment.h"
 #include "runtime/src/transport/connect_limit.h"

@@ -10,8 +10,8 @@
 #include <chrono>
 #include <thread>
 
-#include "base/fd_passing.h"
-#include "base/pidfd.h"
+#include "base/fd.h"
+#include "base/process.h"
 #include "runtime/src/channel/exchange_groups.h"
 #include "runtime/src/channel/segment.h"
 #include "runtime/src/transport/cpu_places.h"

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "base/fd_passing.h"
+#include "base/fd.h"
 #include "runtime/src/channel/segment.h"
 #include "runtime/src/transport/local_socket.h"
 #include "runtime/src/transport/sealed_memory.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::cluster {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "e2e/harness/job.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/deadline.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "e2e/harness/scratch.h"
 
 namespace ddl::e2e {

@@ -12,8 +12,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "base/c_strings.h"
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "e2e/harness/fifo.h"
 #include "support/catch.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "e2e/harness/processes.h"
 #include "e2e/harness/scratch.h"
 

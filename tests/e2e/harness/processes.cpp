@@ -9,7 +9,7 @@
 #include <memory>
 #include <system_error>
 
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace ddl::e2e {

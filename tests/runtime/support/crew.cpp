@@ -12,7 +12,7 @@
 #include <fstream>
 #include <new>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 
 namespace ddl::runtime::test {
 namespace {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 #include "base/deadline.h"
-#include "base/pidfd.h"
+#include "base/process.h"
 #include "runtime/src/api/handle.h"
 #include "runtime/src/transport/shared_memory.h"
 #include "runtime/src/transport/tcp/tcp_transport.h"

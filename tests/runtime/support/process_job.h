@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/fd.h"
 #include "ddl/ddl.h"
 #include "runtime/src/settings.h"
 #include "runtime/support/board.h"

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 
 namespace ddl::runtime {
 namespace {

@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "net/address.h"
-#include "net/handshake_socket.h"
-#include "net/interface.h"
+#include "net/handshake.h"
 
 namespace ddl::runtime {
 

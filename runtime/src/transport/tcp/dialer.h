@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "net/handshake_socket.h"
-#include "net/interface.h"
+#include "net/address.h"
+#include "net/handshake.h"
 #include "runtime/src/transport/tcp/link_hello.h"
 
 namespace ddl::runtime {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/interface.h"
+#include "net/address.h"
 #include "net/job_key.h"
 #include "runtime/src/fault.h"
 #include "runtime/src/transport/link_transport.h"
