@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "bench/entrant.h"
+#include "bench/contender.h"
 #include "bench/report.h"
 
 namespace ddl::bench {

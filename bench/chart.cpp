@@ -1,9 +1,9 @@
 #include "bench/chart.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
-
 #include "base/text.h"
 
 namespace ddl::bench {
@@ -45,4 +45,161 @@ double headline(Svg& svg, const Report& report, double left) {
 }
 
 }  // namespace chart
+
+// One bar per entrant, grouped by case, each case on a scale of its own; gauges in the same manner below.
+namespace {
+
+using namespace chart;
+
+constexpr double kWidth = 1080;
+constexpr double kMargin = 28;
+constexpr double kBarsLeft = 250;
+constexpr double kBarsRight = 640;
+constexpr double kVerdictLeft = 800;
+constexpr double kRow = 30;
+constexpr double kBar = 18;
+constexpr double kGroupGap = 50;
+constexpr double kRemarkLine = 15;
+constexpr double kTitleCharacter = 9.5;  // at most, and a little room behind the title
+
+struct Bar {
+  std::string label;
+  std::string color;
+  bool is_bold = false;
+  double value = 0;
+  double whisker = 0;  // where a thin line goes on to, 0 if nowhere
+  std::string value_text;
+  std::vector<std::string> remarks;  // to the right, below each other
+  std::string missing;               // instead of the bar
+};
+
+double draw_group(Svg& svg, double y, const std::string& title, const std::string& note,
+                  const std::vector<Bar>& bars) {
+  // One run that took very long must not make the bars unreadable: its whisker is cut, and says how far it would go.
+  double most = 0;
+  double longest = 0;
+  for (const Bar& bar : bars) {
+    most = std::max(most, bar.value);
+    longest = std::max({longest, bar.value, bar.whisker});
+  }
+  most = std::min(1.6 * most, longest);
+  if (most <= 0) most = 1;
+  const double scale = (kBarsRight - kBarsLeft) / most;
+  svg.text({kMargin, y}, title, {.size = 15, .color = kInk, .is_bold = true});
+  svg.text({std::max(kBarsLeft, kMargin + kTitleCharacter * static_cast<double>(title.size())), y}, note,
+           {.size = 12, .color = kMuted});
+  y += 12;
+  svg.line({kBarsLeft, y}, {kBarsLeft, y + kRow * static_cast<double>(bars.size())}, "#ced4da", 1);
+  double remarks_end = y;
+  for (const Bar& bar : bars) {
+    const double middle = y + kRow / 2;
+    svg.text({kBarsLeft - 12, middle + 4.5}, bar.label,
+             {.size = 13, .color = kInk, .anchor = Anchor::kEnd, .is_bold = bar.is_bold});
+    y += kRow;
+    if (!bar.missing.empty()) {
+      svg.text({kBarsLeft + 10, middle + 4.5}, bar.missing, {.size = 12, .color = kMuted});
+      continue;
+    }
+    const double end = kBarsLeft + std::max(1.5, bar.value * scale);
+    svg.rect({kBarsLeft, middle - kBar / 2}, end - kBarsLeft, kBar, bar.color, 1, 2);
+    double text_from = end;
+    const bool is_cut = bar.whisker > most;
+    if (bar.whisker > bar.value) {
+      text_from = kBarsLeft + std::min(bar.whisker, most) * scale;
+      svg.line({end, middle}, {text_from, middle}, bar.color, 1.5, is_cut ? "4 3" : "");
+      if (!is_cut) svg.line({text_from, middle - 5}, {text_from, middle + 5}, bar.color, 1.5);
+    }
+    const std::string beyond = is_cut ? " (p99 " + time_text(bar.whisker) + ")" : "";
+    svg.text({text_from + 9, middle + 4.5}, bar.value_text + beyond,
+             {.size = 13, .color = kInk, .is_bold = bar.is_bold});
+    // Beside the bar, but below what the bars above have to say.
+    double remark_y = std::max(middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1),
+                               remarks_end + kRemarkLine);
+    for (const std::string& remark : bar.remarks) {
+      svg.text({kVerdictLeft, remark_y}, remark, {.size = 12, .color = kOurs});
+      remarks_end = remark_y;
+      remark_y += kRemarkLine;
+    }
+  }
+  return y;
+}
+
+// The A/A entrant is no row of its own: its spread is part of the note.
+std::vector<Bar> bars_of(const Report& report, const Case& one) {
+  std::vector<Bar> bars;
+  std::size_t ours = 0;
+  std::size_t peers = 0;
+  for (const std::string& name : one.entrants) {
+    const Entrant& entrant = report.entrant(name);
+    if (!entrant.again_of.empty()) continue;
+    std::size_t& order = entrant.is_ours ? ours : peers;
+    Bar bar{.label = entrant.label, .color = color_of(entrant, order), .is_bold = entrant.is_ours};
+    if (!entrant.is_limit()) ++order;
+    if (const Figures* figures = one.figures_of(name)) {
+      bar.value = figures->p50();
+      bar.whisker = figures->p99();
+      bar.value_text = time_text(figures->p50());
+      for (const Comparison& found : one.comparisons) {
+        if (found.subject != name) continue;
+        const bool is_equal = judge(found.ratio, found.spread) == Verdict::kEqual;
+        bar.remarks.push_back(verdict_text(found.ratio, found.spread) + (is_equal ? " to " : " than ") +
+                              report.entrant(found.peer).label);
+      }
+    } else {
+      bar.missing = entrant.why_out().substr(0, 90);
+    }
+    bars.push_back(std::move(bar));
+  }
+  return bars;
+}
+
+std::vector<Bar> gauge_bars(const Report& report, const std::string& unit) {
+  std::vector<Bar> bars;
+  for (const Gauge& gauge : report.gauges) {
+    if (gauge.unit != unit) continue;
+    const bool is_ours = gauge.name.starts_with("ddl");
+    Bar bar{.label = gauge.label, .color = is_ours ? kOurs : "#495057", .is_bold = is_ours};
+    if (gauge.value) {
+      bar.value = *gauge.value;
+      bar.value_text = unit == "bytes" ? fmt::format("{:.1f} MB", *gauge.value / 1e6)
+                                       : fmt::format("{:.3f}% of a core", *gauge.value * 100);
+    } else {
+      bar.missing = gauge.note.substr(0, 90);
+    }
+    bars.push_back(std::move(bar));
+  }
+  return bars;
+}
+
+}  // namespace
+
+std::string bar_chart(const Report& report) {
+  struct Group {
+    std::string title;
+    std::string note;
+    std::vector<Bar> bars;
+  };
+  std::vector<Group> groups;
+  for (const Case& one : report.cases) {
+    const std::string spread =
+        one.spread ? fmt::format("; A/A spread ±{:.0f}%", std::ceil((*one.spread - 1) * 100)) : std::string();
+    groups.push_back({one.label, "median wall time, and a line to p99" + spread, bars_of(report, one)});
+  }
+  if (auto bars = gauge_bars(report, "bytes"); !bars.empty()) {
+    groups.push_back(
+        {"memory", "unique (private) memory of the launcher's processes, 2 idle ranks", std::move(bars)});
+  }
+  if (auto bars = gauge_bars(report, "cores"); !bars.empty()) {
+    groups.push_back(
+        {"idle CPU", "all processes of an initialised job of 8 ranks that do nothing", std::move(bars)});
+  }
+  double height = 78 + 24;
+  for (const Group& group : groups) height += kGroupGap + kRow * static_cast<double>(group.bars.size());
+  Svg svg(kWidth, height);
+  double y = headline(svg, report, kMargin);
+  for (const Group& group : groups)
+    y = draw_group(svg, y + kGroupGap - 12, group.title, group.note, group.bars);
+  return svg.document();
+}
+
 }  // namespace ddl::bench

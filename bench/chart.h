@@ -1,4 +1,4 @@
-// A report as a picture.
+// A report as a picture: what both kinds of chart share, and the chart of bars. chart_lines.cpp draws the other kind.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "bench/entrant.h"
+#include "bench/contender.h"
 
 namespace ddl::bench {
 

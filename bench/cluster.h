@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "bench/entrant.h"
+#include "bench/contender.h"
 
 namespace ddl::bench {
 

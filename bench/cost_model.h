@@ -1,13 +1,18 @@
-// What a collective costs on more ranks than there are: T = alpha * steps + beta * bytes sent + gamma * bytes combined.
-// Pure.
+// The cost of a collective on more ranks than there are, T = alpha * steps + beta * bytes sent + gamma * bytes combined, and
+// the report that predicts it from measured results.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "bench/collective.h"
+#include "base/error.h"
+#include "bench/workload.h"
 
 namespace ddl::bench {
+
+// What a collective costs on more ranks than there are: T = alpha * steps + beta * bytes sent + gamma * bytes combined.
+// Pure.
 
 /// One measured median.
 struct CostPoint {
@@ -40,5 +45,17 @@ struct CostModel {
 CostModel fit(const std::vector<CostPoint>& points);
 
 double predict(const CostModel& model, Collective what, int ranks, std::uint64_t bytes);
+
+// Reads what benchmarks of collectives have written as JSON, and tells what larger jobs would take by the cost model.
+
+/// A document and the name it has in messages.
+struct ResultFile {
+  std::string name;
+  std::string text;
+};
+
+/// Tables for people: one model for each entrant and network of the files, and what it predicts for collectives that were
+/// measured. All predictions are labelled as a model's. An error names the file that is not what it should be.
+Result<std::string> model_report(const std::vector<ResultFile>& files);
 
 }  // namespace ddl::bench

@@ -1,14 +1,17 @@
-// How the harness starts two or more ranks of a program under each launcher, and whether it can.
+// The command lines by which ranks are started under each launcher, on this host and on the hosts of a cluster, and the
+// reasons why a launcher cannot be used here.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/entrant.h"
+#include "bench/contender.h"
 #include "bench/settings.h"
 
 namespace ddl::bench {
+
+// How the harness starts two or more ranks of a program under each launcher, and whether it can.
 
 enum class Launcher {
   kFloor,  ///< spawn_floor: starts and waits, nothing else
@@ -32,5 +35,27 @@ std::optional<std::string> why_absent(Launcher launcher, const RankProgram& prog
 
 /// Why there is no such entrant's program: a peer that CMake did not find.
 std::string why_not_built(const std::string& path, const Site& site);
+
+// How the harness starts ranks on the hosts of a cluster under each launcher, and whether it can.
+
+enum class HostLauncher {
+  kSsh,  ///< ssh_floor: the command once on each host, all at once, nothing else
+  kDdlrun,
+  kMpirun,
+};
+
+struct HostJob {
+  HostLauncher launcher = HostLauncher::kSsh;
+  std::vector<std::string> hosts;
+  int ranks_per_host = 1;  ///< not for kSsh
+  std::vector<std::string> options = {};
+  std::string program;  ///< without a slash it lies beside ddl-bench
+  std::vector<std::string> arguments = {};
+};
+
+Command launch_on_hosts(const HostJob& job, const Site& site);
+
+/// Why it cannot be started here: "mpirun is not in PATH".
+std::optional<std::string> why_absent(const HostJob& job, const Site& site);
 
 }  // namespace ddl::bench

@@ -14,8 +14,8 @@
 #include "bench/chart.h"
 #include "bench/child.h"
 #include "bench/cluster.h"
-#include "bench/job_options.h"
-#include "bench/model_report.h"
+#include "bench/cost_model.h"
+#include "bench/settings.h"
 #include "ddl/ddl.h"
 
 namespace {

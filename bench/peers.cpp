@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "bench/cluster.h"
-#include "bench/host_launchers.h"
 #include "bench/launchers.h"
 
 namespace ddl::bench {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/entrant.h"
+#include "bench/contender.h"
 #include "bench/report.h"
 #include "bench/settings.h"
-#include "bench/size_plan.h"
+#include "bench/workload.h"
 
 namespace ddl::bench {
 

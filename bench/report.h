@@ -1,4 +1,5 @@
-// What a benchmark found: values that the table, the JSON and the chart are made from.
+// What a benchmark found, as values: times, comparisons, gauges and aims. The table, the JSON, the CSV and the chart are made
+// from it.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "bench/entrant.h"
+#include "bench/contender.h"
 #include "bench/machine.h"
 #include "bench/settings.h"
 #include "bench/statistics.h"
 
 namespace ddl::bench {
+
+// What a benchmark found: values that the table, the JSON and the chart are made from.
 
 /// One entrant's times in one case, in seconds.
 struct Figures {
@@ -103,5 +106,15 @@ std::string as_csv(const Report& report);
 std::string time_text(double seconds);
 /// "4 B", "64 KiB", "16 MiB".
 std::string size_text(std::uint64_t bytes);
+
+// What was aimed at, judged by what was found.
+
+/// An aim for the ratio of two entrants' times: at most limit. At a limit of 1 the question is who is faster, and what
+/// is equal is not slower.
+Aim ratio_aim(const Report& report, const std::string& text, const Pairing& pairing, double limit);
+
+/// An aim for a gauge: below limit, in the gauge's unit. It is told multiplied by scale, in unit.
+Aim gauge_aim(const Report& report, const std::string& text, const std::string& gauge_name, double limit,
+              const char* unit, double scale);
 
 }  // namespace ddl::bench

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "bench/size_plan.h"
+#include "bench/workload.h"
 
 namespace ddl::bench {
 

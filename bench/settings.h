@@ -1,13 +1,16 @@
-// How a benchmark is to be run.
+// How a benchmark is to be run, and where the programs are that it runs. The words of the command line become a JobShape here.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "bench/gradients.h"
+#include "base/error.h"
+#include "bench/workload.h"
 
 namespace ddl::bench {
+
+// How a benchmark is to be run.
 
 /// Ranks of a job that is timed, unless told otherwise.
 inline constexpr int kRanks = 2;
@@ -39,5 +42,20 @@ struct Site {
   std::string gloo_absent;  ///< the same of Gloo's
   bool is_root = false;
 };
+
+// What a user says about the job of a benchmark of collectives. Pure.
+
+/// As on the command line; 0 and "" stand for what was not said.
+struct JobOptions {
+  int ranks = 0;
+  int hosts = 0;
+  std::string rate;
+  std::vector<std::string> sizes;
+  std::string model;
+  std::vector<std::string> entrants;
+};
+
+/// The job that is meant; an error that says what cannot be meant. takes_job: whether the benchmark has such options.
+Result<JobShape> job_shape(const JobOptions& options, bool takes_job);
 
 }  // namespace ddl::bench

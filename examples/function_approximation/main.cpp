@@ -16,11 +16,9 @@
 
 #include <ddl/ddl.hpp>
 
-#include "adam.h"
 #include "checkpoint.h"
-#include "hash.h"
-#include "learning_rate.h"
 #include "mlp.h"
+#include "optimizer.h"
 #include "options.h"
 #include "picture.h"
 #include "plot.h"

@@ -1,4 +1,4 @@
-#include "bench/collective.h"
+#include "bench/workload.h"
 
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <random>
 
-#include "bench/model_report.h"
 #include "support/catch.h"
 
 namespace ddl::bench {

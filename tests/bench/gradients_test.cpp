@@ -1,4 +1,4 @@
-#include "bench/gradients.h"
+#include "bench/workload.h"
 
 #include <algorithm>
 #include <numeric>

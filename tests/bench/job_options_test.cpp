@@ -1,4 +1,4 @@
-#include "bench/job_options.h"
+#include "bench/settings.h"
 
 #include "support/catch.h"
 

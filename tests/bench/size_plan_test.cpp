@@ -1,4 +1,4 @@
-#include "bench/size_plan.h"
+#include "bench/workload.h"
 
 #include "support/catch.h"
 

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "examples/function_approximation/checkpoint.h"
-#include "examples/function_approximation/learning_rate.h"
+#include "examples/function_approximation/optimizer.h"
 #include "examples/function_approximation/target.h"
 #include "examples/launch.h"
 #include "examples/scratch_directory.h"

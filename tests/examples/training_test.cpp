@@ -1,8 +1,7 @@
 // The optimizer and the learning rate.
 #include <cmath>
 
-#include "examples/function_approximation/adam.h"
-#include "examples/function_approximation/learning_rate.h"
+#include "examples/function_approximation/optimizer.h"
 #include "support/catch.h"
 
 using fit::Adam;

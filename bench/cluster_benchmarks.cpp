@@ -1,0 +1,356 @@
+// The benchmarks "hosts", "large-job" and "slurm": jobs are started and ended on the hosts of a cluster, over ssh and in an
+// allocation of Slurm. They run on the head of the cluster.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include "base/process.h"
+#include "bench/benchmarks.h"
+#include "bench/blocks.h"
+#include "bench/child.h"
+#include "bench/cluster.h"
+#include "bench/contender.h"
+#include "bench/launchers.h"
+#include "bench/machine.h"
+#include "bench/peers.h"
+#include "bench/report.h"
+#include "bench/settings.h"
+
+namespace ddl::bench {
+
+// What a benchmark on a cluster's hosts runs, and how.
+
+struct HostPlan {
+  struct Row {
+    std::string of;   ///< the case
+    Entrant entrant;  ///< with its command, or why it is absent
+  };
+  std::vector<Row> rows;  ///< within a case in the order of the table and the chart
+  std::vector<std::pair<std::string, std::string>> cases;  ///< names and labels
+  std::vector<Pairing> pairings;
+};
+
+std::vector<Entrant> entrants_of(const HostPlan& plan);
+
+/// Runs the plan in blocks and fills the report but for its titles and aims. The CPU time is that of all hosts; a process left
+/// behind on any of them is a failure.
+void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
+                   Settings settings);
+
+namespace {
+
+constexpr double kHostTimeout = 300;
+
+Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& hosts) {
+  const double cpu_before = hosts.cpu_seconds();
+  auto child = Child::start(entrant.command);
+  if (!child) return fail(std::move(child.error()));
+  const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
+  const auto idle = hosts.wait_until_idle();  // also after a failure: the next entrant begins on empty hosts
+  if (!cost) return fail(cost.error());
+  if (!idle) return fail(idle.error());
+  return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds + hosts.cpu_seconds() - cpu_before};
+}
+
+}  // namespace
+
+std::vector<Entrant> entrants_of(const HostPlan& plan) {
+  std::vector<Entrant> entrants;
+  for (const HostPlan::Row& row : plan.rows) entrants.push_back(row.entrant);
+  return entrants;
+}
+
+void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
+                   Settings settings) {
+  settings.cpus = allowed_cpus();  // hosts share the machine: nobody is pinned
+  report.settings = settings;
+  report.method =
+      "Wall time of the whole command on the head; CPU time on all hosts, which are namespaces of one "
+      "machine.";
+  report.machine = describe_machine(site.mpirun);
+  report.entrants = entrants_of(plan);
+  const LoadWatch watch([&] { return hosts.cpu_seconds(); });
+  for (const auto& [name, label] : plan.cases) {
+    Case one{.name = name, .label = label};
+    std::vector<Entrant*> entrants;
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+      if (plan.rows[i].of != one.name) continue;
+      one.entrants.push_back(report.entrants[i].name);
+      entrants.push_back(&report.entrants[i]);
+    }
+    const auto run = [&](const Entrant& entrant) { return run_hosts_once(entrant, hosts); };
+    run_blocks(report.benchmark + ": " + one.label, entrants, settings.blocks, run, {&one});
+    compare(one, report.entrants, plan.pairings);
+    report.cases.push_back(std::move(one));
+  }
+  report.other_load = watch.other_load();
+}
+
+// The benchmarks "hosts" and "large-job": launching over ssh. They run on the head of a cluster.
+namespace {
+
+constexpr int kFewHosts = 4;
+constexpr int kRanksPerHost = 2;
+
+// The cluster's network, of the two that its hosts have; no search for fabrics, which its hosts do not have.
+const std::vector<std::string> kOneNetwork = {"--mca", "oob_tcp_if_include", "10.77.0.0/24"};
+const std::vector<std::string> kTcpOnly = {"--mca",
+                                           "oob_tcp_if_include",
+                                           "10.77.0.0/24",
+                                           "--mca",
+                                           "btl_tcp_if_include",
+                                           "10.77.0.0/24",
+                                           "--mca",
+                                           "pml",
+                                           "ob1",
+                                           "--mca",
+                                           "btl",
+                                           "self,vader,tcp"};
+// mpirun lets hosts start others in turn unless it is told not to.
+const std::vector<std::string> kFromHeadOnly = {"--mca", "oob_tcp_if_include",    "10.77.0.0/24",
+                                                "--mca", "plm_rsh_no_tree_spawn", "1"};
+
+/// A plan whose commands are made of jobs over ssh.
+struct Plan : HostPlan {
+  explicit Plan(const Site& where) : site(where) {}
+  void add(const char* of, Entrant entrant, const HostJob& job) {
+    entrant.command = launch_on_hosts(job, site);
+    entrant.absent = why_absent(job, site);
+    rows.push_back({of, std::move(entrant)});
+  }
+  const Site& site;
+};
+
+std::vector<std::string> first(const std::vector<std::string>& names, int count) {
+  return {names.begin(), names.begin() + std::min<std::ptrdiff_t>(count, std::ssize(names))};
+}
+
+std::string size_of(std::size_t hosts, int ranks) { return fmt::format("{} hosts x {} ranks", hosts, ranks); }
+
+// `hostname` on some hosts: one case. Its entrants' names start with its own.
+void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& hosts,
+                  const std::string& fan_out) {
+  using enum HostLauncher;
+  const std::string prefix = name;
+  const auto add = [&](Entrant entrant, HostLauncher launcher, std::vector<std::string> options,
+                       const char* program = "/bin/hostname") {
+    entrant.name = prefix + entrant.name;
+    if (!entrant.again_of.empty()) entrant.again_of = prefix + entrant.again_of;
+    plan.add(name, std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
+  };
+  add({.name = "-ssh-floor",
+       .label = "parallel ssh of true",
+       .why = "one ssh for each host, all at once, and nothing to start there: the floor"},
+      kSsh, {}, "/bin/true");
+  add({.name = "-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true}, kDdlrun, {});
+  add({.name = "-ddlrun-again",
+       .label = "ddlrun, again",
+       .why = "A/A",
+       .again_of = "-ddlrun",
+       .is_ours = true},
+      kDdlrun, {});
+  if (!fan_out.empty()) {
+    add({.name = "-ddlrun-fan-out",
+         .label = "ddlrun --fan-out " + fan_out,
+         .why = "hosts start hosts, as mpirun does it unless told otherwise",
+         .is_ours = true},
+        kDdlrun, {"--fan-out", fan_out});
+    plan.pairings.push_back({prefix + "-ddlrun-fan-out", prefix + "-ssh-floor"});
+    plan.pairings.push_back({prefix + "-ddlrun-fan-out", prefix + "-mpirun"});
+  }
+  add({.name = "-mpirun",
+       .label = "mpirun",
+       .why = "told which network to use, so that it tries no other; its hosts start hosts"},
+      kMpirun, kOneNetwork);
+  add({.name = "-mpirun-flat",
+       .label = "mpirun, no tree",
+       .why = "all hosts started from the head: which of the two is its best depends on the number of hosts"},
+      kMpirun, kFromHeadOnly);
+  for (const char* peer : {"-ssh-floor", "-mpirun", "-mpirun-flat"})
+    plan.pairings.push_back({prefix + "-ddlrun", prefix + peer});
+  plan.cases.emplace_back(name, "hostname, " + size_of(hosts.size(), kRanksPerHost));
+}
+
+void add_init(Plan& plan, const std::vector<std::string>& hosts) {
+  using enum HostLauncher;
+  const auto add = [&](Entrant entrant, HostLauncher launcher, const char* program,
+                       std::vector<std::string> options = {}) {
+    plan.add("init", std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
+  };
+  add({.name = "init-ddl-ddlrun", .label = "libddl, ddlrun", .why = "ours", .is_ours = true}, kDdlrun,
+      "init_ddl");
+  add({.name = "init-ddl-again",
+       .label = "libddl, ddlrun, again",
+       .why = "A/A",
+       .again_of = "init-ddl-ddlrun",
+       .is_ours = true},
+      kDdlrun, "init_ddl");
+  add({.name = "init-mpi-mpirun", .label = "Open MPI, mpirun", .why = "as most people run it"}, kMpirun,
+      "init_mpi");
+  add({.name = "init-mpi-mpirun-tuned",
+       .label = "Open MPI tuned, mpirun",
+       .why = "told the network, and not to look for fabrics: its best honest setting here"},
+      kMpirun, "init_mpi", kTcpOnly);
+  add({.name = "init-mpi-ddlrun",
+       .label = "Open MPI, ddlrun",
+       .why = "an unmodified MPI program under ddlrun",
+       .is_ours = true},
+      kDdlrun, "init_mpi");
+  plan.pairings.insert(plan.pairings.end(), {{"init-ddl-ddlrun", "init-mpi-mpirun"},
+                                             {"init-ddl-ddlrun", "init-mpi-mpirun-tuned"},
+                                             {"init-mpi-ddlrun", "init-mpi-mpirun"}});
+  plan.cases.emplace_back("init", "init + finalize, " + size_of(hosts.size(), kRanksPerHost));
+}
+
+Plan hosts_plan(const std::vector<std::string>& names, const Site& site) {
+  Plan plan(site);
+  add_hostname(plan, "few", first(names, kFewHosts), "");
+  add_hostname(plan, "many", names, names.size() > 16 ? "6" : "2");
+  add_init(plan, first(names, kFewHosts));
+  return plan;
+}
+
+Plan large_plan(const std::vector<std::string>& names, const Site& site, const Settings& settings) {
+  const int ranks = settings.quick ? 4 : 16;
+  const std::vector<std::string> oversubscribe{"--oversubscribe"};
+  Plan plan(site);
+  plan.add("large",
+           {.name = "large-ssh-floor",
+            .label = "parallel ssh of true",
+            .why = "one ssh for each host: the part that is not ours"},
+           {HostLauncher::kSsh, names, 1, {}, "/bin/true"});
+  plan.add("large", {.name = "large-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true},
+           {HostLauncher::kDdlrun, names, ranks, oversubscribe, "one_allreduce"});
+  plan.cases.emplace_back("large", "start, one allreduce, end: " + size_of(names.size(), ranks));
+  return plan;
+}
+
+}  // namespace
+
+int hosts_needed(const Settings& settings) { return settings.quick ? 6 : 32; }
+
+std::vector<Entrant> hosts_entrants(const Site& site, const Settings& settings) {
+  return entrants_of(hosts_plan(ClusterHosts(hosts_needed(settings)).names(), site));
+}
+
+Report run_hosts(const Site& site, const Settings& settings) {
+  const ClusterHosts hosts(hosts_needed(settings));
+  const Plan plan = hosts_plan(hosts.names(), site);
+  Report report;
+  report.benchmark = "hosts";
+  report.title = "hosts: starting and ending jobs over ssh";
+  run_host_plan(report, plan, hosts, site, settings);
+  const auto many = hosts.names().size();
+  report.aims = {
+      ratio_aim(report,
+                "init + finalize of libddl under ddlrun takes at most 0.6x of Open MPI's under mpirun",
+                {"init-ddl-ddlrun", "init-mpi-mpirun"}, 0.6),
+      ratio_aim(report, fmt::format("hostname on {} hosts takes at most 1.1x of parallel ssh", kFewHosts),
+                {"few-ddlrun", "few-ssh-floor"}, 1.1),
+      ratio_aim(report, fmt::format("hostname on {} hosts takes at most 1.1x of parallel ssh", many),
+                {"many-ddlrun", "many-ssh-floor"}, 1.1)};
+  return report;
+}
+
+int large_job_hosts_needed(const Settings& settings) { return settings.quick ? 6 : 64; }
+
+std::vector<Entrant> large_job_entrants(const Site& site, const Settings& settings) {
+  return entrants_of(large_plan(ClusterHosts(large_job_hosts_needed(settings)).names(), site, settings));
+}
+
+Report run_large_job(const Site& site, const Settings& settings) {
+  const ClusterHosts hosts(large_job_hosts_needed(settings));
+  Report report;
+  report.benchmark = "large-job";
+  report.title = "large-job: a job of many hosts and ranks";
+  run_host_plan(report, large_plan(hosts.names(), site, settings), hosts, site, settings);
+  return report;
+}
+
+// The benchmark "slurm": jobs in an allocation of Slurm's. It runs on the head of a cluster with Slurm.
+namespace {
+
+constexpr int kSlurmHosts = 4;
+constexpr int kSlurmRanksPerHost = 2;
+
+enum class Starter { kDdlrun, kSrun, kMpirun };
+
+/// salloc is part of every command, as it is of every interactive job.
+Entrant entrant_of(Entrant entrant, Starter starter, const std::string& program, const Site& site) {
+  const char* path = std::getenv("PATH");
+  const auto salloc = find_in_path("salloc", path != nullptr ? path : "");
+  if (!salloc) entrant.absent = "salloc is not in PATH";
+  std::vector<std::string> words = {salloc.value_or("salloc"),
+                                    "-Q",
+                                    "-N",
+                                    std::to_string(kSlurmHosts),
+                                    "-n",
+                                    std::to_string(kSlurmHosts * kSlurmRanksPerHost),
+                                    "--ntasks-per-node=" + std::to_string(kSlurmRanksPerHost)};
+  switch (starter) {
+    case Starter::kDdlrun: words.push_back(site.ddlrun); break;
+    case Starter::kSrun: words.insert(words.end(), {"srun", "--mpi=pmix"}); break;
+    case Starter::kMpirun:
+      words.push_back(site.mpirun);
+      if (site.is_root) words.emplace_back("--allow-run-as-root");
+      if (site.mpirun.empty()) entrant.absent = "mpirun is not in PATH";
+      break;
+  }
+  words.push_back(site.programs + "/" + program);
+  entrant.command = {words, {}, {}};
+  return entrant;
+}
+
+void add_case(HostPlan& plan, const Site& site, const std::string& name, const std::string& program,
+              const std::string& label) {
+  const auto add = [&](Entrant entrant, Starter starter) {
+    plan.rows.push_back({name, entrant_of(std::move(entrant), starter, program, site)});
+  };
+  add({.name = name + "-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true}, Starter::kDdlrun);
+  add({.name = name + "-ddlrun-again",
+       .label = "ddlrun, again",
+       .why = "A/A",
+       .again_of = name + "-ddlrun",
+       .is_ours = true},
+      Starter::kDdlrun);
+  add({.name = name + "-srun", .label = "srun --mpi=pmix", .why = "Slurm's own, as sites advise it"},
+      Starter::kSrun);
+  add({.name = name + "-mpirun", .label = "mpirun", .why = "which starts its daemons by srun"},
+      Starter::kMpirun);
+  plan.pairings.push_back({name + "-ddlrun", name + "-srun"});
+  plan.pairings.push_back({name + "-ddlrun", name + "-mpirun"});
+  plan.cases.emplace_back(name,
+                          fmt::format("{}, {} hosts x {} ranks", label, kSlurmHosts, kSlurmRanksPerHost));
+}
+
+HostPlan slurm_plan(const Site& site) {
+  HostPlan plan;
+  add_case(plan, site, "pmix", "init_pmix", "PMIx_Init and PMIx_Finalize");
+  add_case(plan, site, "mpi", "init_mpi", "MPI_Init and MPI_Finalize");
+  return plan;
+}
+
+}  // namespace
+
+int slurm_hosts_needed(const Settings&) { return kSlurmHosts; }
+
+std::vector<Entrant> slurm_entrants(const Site& site, const Settings&) {
+  return entrants_of(slurm_plan(site));
+}
+
+Report run_slurm(const Site& site, const Settings& settings) {
+  const ClusterHosts hosts(kSlurmHosts);
+  Report report;
+  report.benchmark = "slurm";
+  report.title = "slurm: salloc, and a job in it";
+  run_host_plan(report, slurm_plan(site), hosts, site, settings);
+  report.aims = {ratio_aim(report, "a PMIx program takes at most 1.2x of srun --mpi=pmix",
+                           {"pmix-ddlrun", "pmix-srun"}, 1.2),
+                 ratio_aim(report, "and less than under mpirun", {"pmix-ddlrun", "pmix-mpirun"}, 1.0)};
+  return report;
+}
+
+}  // namespace ddl::bench

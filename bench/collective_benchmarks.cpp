@@ -1,0 +1,271 @@
+// The benchmarks in which the ranks measure themselves: one for each collective over the message size, and "gradients", the
+// training steps of a model.
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include "base/error.h"
+#include "base/text.h"
+#include "bench/benchmarks.h"
+#include "bench/blocks.h"
+#include "bench/child.h"
+#include "bench/cluster.h"
+#include "bench/peers.h"
+#include "bench/report.h"
+#include "bench/scoreboard.h"
+#include "bench/settings.h"
+#include "bench/workload.h"
+
+namespace ddl::bench {
+
+// A folder for the files of one run.
+
+/// Made empty, and removed with all that is in it.
+class RunFolder {
+ public:
+  static Result<RunFolder> make_in(const std::string& parent);
+  ~RunFolder();
+  RunFolder(RunFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  RunFolder& operator=(RunFolder&&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// One benchmark in which the ranks of a job are measured from inside: its runs, and the report of them.
+
+/// "4 ranks on one host", "4 ranks on 2 hosts at 1 Gbit/s".
+std::string job_text(const JobShape& job);
+
+/// Fills in entrants, cases' figures and comparisons of a report that has everything else: one case for each size of the
+/// plan, in that order, without entrants. With several hosts, on the head of a cluster.
+void run_ranks(Report& report, const RankWork& work, const Site& site);
+
+Result<RunFolder> RunFolder::make_in(const std::string& parent) {
+  std::string path = parent + "/ddl-bench-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) return fail_errno("create " + path);
+  return RunFolder(std::move(path));
+}
+
+RunFolder::~RunFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+namespace {
+
+constexpr double kRunTimeout = 600;
+
+// What all ranks see: of a cluster's hosts that is the home, which is in memory, too.
+std::string common_folder(const JobShape& job) {
+  if (job.hosts == 1) return std::filesystem::temp_directory_path().native();
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? "/root" : home;
+}
+
+// Runs of entrants of one benchmark.
+class RankRuns {
+ public:
+  RankRuns(const JobShape& job, const std::vector<SizePlan>& plan) : job_(job), plan_(plan) {
+    if (job.hosts > 1) hosts_.emplace(job.hosts);
+  }
+
+  double cpu_seconds() const { return hosts_ ? hosts_->cpu_seconds() : 0; }
+
+  Status set_rate() const {
+    for (const std::string& host : hosts_ ? hosts_->names() : std::vector<std::string>()) {
+      Status set = ddl::bench::set_rate(host, job_.rate);
+      if (!set) return set;
+    }
+    return {};
+  }
+
+  Result<RunTimes> run(const Entrant& entrant) const {
+    const auto folder = RunFolder::make_in(common_folder(job_));
+    if (!folder) return fail(folder.error());
+    const auto scoreboard = hosts_
+                                ? Scoreboard::create_file(folder->path() + "/scoreboard", job_.ranks, plan_)
+                                : Scoreboard::create(job_.ranks, plan_);
+    if (!scoreboard) return fail(scoreboard.error());
+    Command command = entrant.command;
+    command.argv.insert(command.argv.end(), {folder->path(), scoreboard->path()});
+    const double cpu_before = cpu_seconds();
+    auto child = Child::start(command);
+    if (!child) return fail(std::move(child.error()));
+    const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
+    // Also after a failure: the next entrant begins on empty hosts.
+    const Status idle = hosts_ ? hosts_->wait_until_idle() : Status();
+    if (!cost) return fail(cost.error());
+    if (!idle) return fail(idle.error());
+    RunTimes times{{}, cost->cpu_seconds + cpu_seconds() - cpu_before};
+    for (std::size_t i = 0; i < plan_.size(); ++i) times.by_case.push_back(scoreboard->slowest_rank(i));
+    return times;
+  }
+
+ private:
+  const JobShape& job_;
+  const std::vector<SizePlan>& plan_;
+  std::optional<ClusterHosts> hosts_;
+};
+
+// "10gbit" as people write it: "10 Gbit/s".
+std::string rate_text(const std::string& rate) {
+  const std::size_t digits = std::min(rate.find_first_not_of("0123456789"), rate.size());
+  std::string unit = rate.substr(digits);
+  if (!unit.empty()) unit[0] = static_cast<char>(unit[0] - 'a' + 'A');
+  return rate.substr(0, digits) + " " + unit + "/s";
+}
+
+}  // namespace
+
+std::string job_text(const JobShape& job) {
+  const std::string ranks = counted(job.ranks, "rank");
+  if (job.hosts == 1) return ranks + " on one host";
+  return fmt::format("{} on {} hosts{}", ranks, job.hosts,
+                     job.rate.empty() ? "" : " at " + rate_text(job.rate));
+}
+
+void run_ranks(Report& report, const RankWork& work, const Site& site) {
+  const Settings& settings = report.settings;
+  report.machine = describe_machine(site.mpirun);
+  report.entrants = peers_of(work, site, settings);
+  std::vector<Entrant*> entrants;
+  for (Entrant& entrant : report.entrants) entrants.push_back(&entrant);
+  std::vector<Case*> cases;
+  for (Case& one : report.cases) {
+    for (const Entrant& entrant : report.entrants) one.entrants.push_back(entrant.name);
+    cases.push_back(&one);
+  }
+  const RankRuns runs(settings.job, work.plan);
+  if (const Status set = runs.set_rate(); !set) {
+    for (Entrant* entrant : entrants) entrant->failed = set.error().message();
+  }
+  const LoadWatch watch([&] { return runs.cpu_seconds(); });
+  run_blocks(
+      report.benchmark, entrants, settings.blocks, [&](const Entrant& entrant) { return runs.run(entrant); },
+      cases);
+  report.other_load = watch.other_load();
+  for (Case& one : report.cases) compare(one, report.entrants, peer_pairings());
+}
+
+// The benchmarks of single collectives: "allreduce" and its siblings.
+namespace {
+
+constexpr int kBlocks = 10;
+
+// Sizes that round up to the same one are one.
+RankWork work_of(Collective what, const Settings& settings) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::uint64_t wanted : settings.job.sizes.empty() ? default_sizes() : settings.job.sizes) {
+    const std::uint64_t bytes = whole_bytes(what, wanted, settings.job.ranks);
+    if (sizes.empty() || sizes.back() < bytes) sizes.push_back(bytes);
+  }
+  return {name_of(what), plan_of_sizes(sizes, settings.quick)};
+}
+
+Report run_collective(Collective what, const Site& site, const Settings& settings) {
+  const RankWork work = work_of(what, settings);
+  Report report;
+  report.benchmark = name_of(what);
+  report.title = fmt::format("{}: {}, {}", name_of(what), describe(what), job_text(settings.job));
+  report.method =
+      "Time of one call on the slowest rank, each pinned to one CPU; before each call every rank rewrites "
+      "its whole buffers and all meet.";
+  report.settings = settings;
+  for (const SizePlan& size : work.plan) {
+    report.cases.push_back(
+        {.name = std::to_string(size.bytes), .label = size_text(size.bytes), .bytes = size.bytes});
+  }
+  run_ranks(report, work, site);
+  return report;
+}
+
+}  // namespace
+
+std::vector<Benchmark> collective_benchmarks() {
+  std::vector<Benchmark> all;
+  for (const Collective what : all_collectives()) {
+    all.push_back(
+        {name_of(what), fmt::format("{}, over the message size", describe(what)), kBlocks,
+         [what](const Site& site, const Settings& settings) {
+           return peers_of(work_of(what, settings), site, settings);
+         },
+         [what](const Site& site, const Settings& settings) { return run_collective(what, site, settings); },
+         [](const Settings& settings) { return settings.job.hosts > 1 ? settings.job.hosts : 0; }, true});
+  }
+  return all;
+}
+
+// The benchmark "gradients".
+namespace {
+
+constexpr int kStepBlocks = 10;
+
+struct Packing {
+  const char* name;
+  const char* label;
+  std::uint64_t bucket_bytes;
+};
+
+// No two gradients fit into a bucket of one element. 25 MiB is what PyTorch's DistributedDataParallel uses.
+constexpr Packing kPackings[] = {{"one-by-one", "one by one", sizeof(float)},
+                                 {"buckets", "in buckets of 25 MiB", std::uint64_t{25} << 20}};
+
+RankWork work_of(const Settings& settings) {
+  RankWork work{name_of(settings.job.model), {}};
+  for (const Packing& packing : kPackings)
+    work.plan.push_back({packing.bucket_bytes, std::uint64_t{settings.quick ? 2U : 10U}, 1});
+  return work;
+}
+
+std::string model_text(Model model) {
+  const std::vector<std::uint64_t> tensors = tensors_of(model);
+  std::uint64_t elements = 0;
+  for (const std::uint64_t count : tensors) elements += count;
+  return fmt::format("{}, {} gradients of {:.1f} million f32", name_of(model), tensors.size(),
+                     static_cast<double>(elements) * 1e-6);
+}
+
+Report run_gradients(const Site& site, const Settings& settings) {
+  Report report;
+  report.benchmark = "gradients";
+  report.title = fmt::format("gradients: {}, {}", model_text(settings.job.model), job_text(settings.job));
+  report.method =
+      "Time in which the slowest rank sums all gradients of a step, last layer first, copies into buckets "
+      "and "
+      "back included.";
+  report.settings = settings;
+  const std::vector<std::uint64_t> tensors = tensors_backward(settings.job.model);
+  for (const Packing& packing : kPackings) {
+    const auto calls = static_cast<std::int64_t>(buckets_of(tensors, packing.bucket_bytes).size());
+    report.cases.push_back(
+        {.name = packing.name, .label = fmt::format("{} ({})", packing.label, counted(calls, "call"))});
+  }
+  run_ranks(report, work_of(settings), site);
+  return report;
+}
+
+}  // namespace
+
+Benchmark gradients_benchmark() {
+  return {
+      "gradients",
+      "a training step's sums: all gradients of a model, one by one and in buckets",
+      kStepBlocks,
+      [](const Site& site, const Settings& settings) { return peers_of(work_of(settings), site, settings); },
+      run_gradients,
+      [](const Settings& settings) { return settings.job.hosts > 1 ? settings.job.hosts : 0; },
+      true};
+}
+
+}  // namespace ddl::bench

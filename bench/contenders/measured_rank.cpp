@@ -1,0 +1,322 @@
+#include "bench/contenders/measured_rank.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include "base/error.h"
+#include "base/text.h"
+#include "contract/environment.h"
+
+namespace ddl::bench {
+
+// A rank's own buffers, the same for every entrant.
+
+/// Private, page-aligned memory that does not come from malloc: how malloc is tuned then concerns the library under
+/// test and not the buffer it is given.
+class PrivateBuffer {
+ public:
+  static Result<PrivateBuffer> allocate(std::size_t size) {
+    void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return fail_errno("mmap the buffer");
+    return PrivateBuffer(data, size);
+  }
+  ~PrivateBuffer() {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
+  PrivateBuffer(PrivateBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+  PrivateBuffer& operator=(PrivateBuffer&&) = delete;
+
+  float* floats() const { return static_cast<float*>(data_); }
+
+ private:
+  PrivateBuffer(void* data, std::size_t size) : data_(data), size_(size) {}
+  void* data_;
+  std::size_t size_;
+};
+
+/// Buffers for measure() that live as long as this.
+class PrivateMemory {
+ public:
+  Result<float*> allocate(std::size_t bytes) {
+    auto buffer = PrivateBuffer::allocate(bytes);
+    if (!buffer) return fail(std::move(buffer.error()));
+    buffers_.push_back(std::move(*buffer));
+    return buffers_.back().floats();
+  }
+
+ private:
+  std::vector<PrivateBuffer> buffers_;
+};
+
+namespace {
+
+std::optional<int> small_number(const char* text) {
+  const auto number = text == nullptr ? std::nullopt : parse_integer(text);
+  if (!number || *number < 0 || *number > 100000) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+std::optional<Work> parse_work(std::string_view name) {
+  if (const auto collective = parse_collective(name)) return *collective;
+  if (const auto model = parse_model(name)) return *model;
+  return std::nullopt;
+}
+
+Result<int> launched_rank() {
+  for (const char* name : {"DDL_BENCH_RANK", contract::env::kPmixRank}) {
+    if (const auto rank = small_number(std::getenv(name))) return *rank;
+  }
+  return fail(ErrorCode::kInvalidArgument, "neither DDL_BENCH_RANK nor PMIX_RANK says which rank this is");
+}
+
+}  // namespace
+
+Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
+  if (argc != 8)
+    return fail(ErrorCode::kInvalidArgument, "usage: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD");
+  const auto work = parse_work(argv[1]);
+  if (!work) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("\"{}\" is neither a collective nor a model", argv[1]));
+  }
+  const auto rank = launched_rank();
+  if (!rank) return fail(rank.error());
+  const auto ranks = small_number(argv[2]);
+  if (!ranks || *rank >= *ranks) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("rank {} of \"{}\" ranks", *rank, argv[2]));
+  }
+  const auto hosts = small_number(argv[3]);
+  if (!hosts || *hosts < 1 || *ranks % *hosts != 0) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} ranks on \"{}\" hosts", *ranks, argv[3]));
+  }
+  std::vector<int> cpus;
+  for (const std::string_view text : split(argv[4], ',')) {
+    const auto cpu = small_number(std::string(text).c_str());
+    if (!cpu) return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is no list of CPUs", argv[4]));
+    cpus.push_back(*cpu);
+  }
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  if (has_threads) {
+    for (const int cpu : cpus) CPU_SET(cpu, &own);
+  } else {
+    CPU_SET(cpus[static_cast<std::size_t>(*rank) % cpus.size()], &own);
+  }
+  if (::sched_setaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_setaffinity");
+
+  auto plan = parse_plan(argv[5]);
+  if (!plan) return fail(std::move(plan.error()));
+  auto scoreboard = Scoreboard::open(argv[7], *ranks, *plan);
+  if (!scoreboard) return fail(std::move(scoreboard.error()));
+  return RankJob{.work = *work,
+                 .rank = *rank,
+                 .ranks = *ranks,
+                 .hosts = *hosts,
+                 .cpus = static_cast<int>(cpus.size()),
+                 .plan = std::move(*plan),
+                 .folder = argv[6],
+                 .scoreboard = std::move(*scoreboard),
+                 .has_threads = has_threads};
+}
+
+int fail_rank(const Error& error) {
+  std::fprintf(stderr, "%s\n", error.message().c_str());
+  return EXIT_FAILURE;
+}
+
+Status check_world(const RankJob& job, int rank, int size) {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  if (::sched_getaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_getaffinity");
+  if (CPU_COUNT(&own) != (job.has_threads ? std::min(job.cpus, CPU_SETSIZE) : 1))
+    return fail(ErrorCode::kProtocol, "the library has undone the pinning");
+  if (rank == job.rank && size == job.ranks) return {};
+  return fail(ErrorCode::kProtocol,
+              fmt::format("the launcher started rank {} of {}, but the library sees rank {} of {}", job.rank,
+                          job.ranks, rank, size));
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kTimeForOneSize{1};
+constexpr std::uint64_t kFewestCalls = 4;
+
+std::uint64_t largest_size(const RankJob& job) {
+  std::uint64_t largest = 0;
+  for (const SizePlan& size : job.plan) largest = std::max(largest, size.bytes);
+  return largest;
+}
+
+// The loop of one size. rewrite(turn) fills the buffers, run() is what is timed and returns whether it succeeded,
+// is_right(turn, thoroughly) judges the result.
+template <class Rewrite, class Run, class IsRight>
+Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsRight is_right) {
+  const SizePlan& size = job.plan[index];
+  double* seconds = job.scoreboard.seconds(job.rank, index);
+  const auto end_of_time = Clock::now() + kTimeForOneSize;
+  bool enough = false;
+  for (std::uint64_t call = 0; call < size.warm_ups + size.calls && !enough; ++call) {
+    const int turn = static_cast<int>(call % 8);
+    rewrite(turn);
+    const bool time_is_up = call + 1 >= size.warm_ups + kFewestCalls && Clock::now() > end_of_time;
+    enough = job.scoreboard.meet(job.rank, job.wait(), time_is_up);
+    const auto started = Clock::now();
+    const bool succeeded = run();
+    const auto ended = Clock::now();
+    if (!succeeded)
+      return fail(ErrorCode::kSystem,
+                  fmt::format("rank {}: a call with {} bytes failed", job.rank, size.bytes));
+    const bool is_warm_up = call < size.warm_ups;
+    if (!is_warm_up) seconds[call - size.warm_ups] = std::chrono::duration<double>(ended - started).count();
+    if (!is_right(turn, is_warm_up))
+      return fail(ErrorCode::kInternal,
+                  fmt::format("rank {}: a wrong result of {} bytes", job.rank, size.bytes));
+  }
+  return {};
+}
+
+bool is_all(const float* data, std::size_t count, float value, bool thoroughly) {
+  if (thoroughly) return std::all_of(data, data + count, [value](float one) { return one == value; });
+  return data[0] == value && data[count / 2] == value && data[count - 1] == value;
+}
+
+Status measure_collective(RankJob& job, Collective what, Expect expect, const Allocate& allocate,
+                          const Call& call) {
+  const auto send = allocate(largest_size(job));
+  if (!send) return fail(send.error());
+  const auto recv = is_in_place(what) ? send : allocate(largest_size(job));
+  if (!recv) return fail(recv.error());
+  const Shape shape = shape_of(what, job.ranks);
+
+  for (std::size_t index = 0; index < job.plan.size(); ++index) {
+    Buffers buffers{*send, *recv, static_cast<std::size_t>(job.plan[index].bytes / sizeof(float)), 0};
+    buffers.part = buffers.count / static_cast<std::size_t>(job.ranks);
+    const std::size_t length = shape.has_shares ? buffers.part : buffers.count;
+    const auto part_of = [length](auto* data, int part) {
+      return data + static_cast<std::size_t>(part) * length;
+    };
+    const auto rewrite = [&](int turn) {
+      if (!is_in_place(what))
+        std::fill_n(buffers.recv, length * static_cast<std::size_t>(shape.result_parts), -2.0F);
+      for (int part = 0; part < shape.sent_parts; ++part)
+        std::fill_n(part_of(buffers.send, part), length, sent_value(what, job.rank, job.ranks, part, turn));
+    };
+    const float* result = nullptr;
+    const auto run = [&] { return (result = call(what, buffers)) != nullptr; };
+    const auto is_right = [&](int turn, bool thoroughly) {
+      if (expect == Expect::kNothing) return true;
+      for (int part = 0; part < shape.result_parts; ++part) {
+        const float wanted = expected_value(what, job.rank, job.ranks, part, turn);
+        if (!is_all(part_of(result, part), length, wanted, thoroughly)) return false;
+      }
+      return true;
+    };
+    Status status = time_calls(job, index, rewrite, run, is_right);
+    if (!status) return status;
+  }
+  return {};
+}
+
+// The gradients of a model in memory of their own each, in the order in which they become ready.
+struct Gradients {
+  std::vector<std::uint64_t> elements;
+  std::vector<float*> data;
+};
+
+Result<Gradients> allocate_gradients(Model model, const Allocate& allocate) {
+  constexpr std::uint64_t kCacheLine = 64 / sizeof(float);
+  Gradients gradients{tensors_backward(model), {}};
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t end = 0;
+  for (const std::uint64_t elements : gradients.elements) {
+    offsets.push_back(end);
+    end += (elements + kCacheLine - 1) / kCacheLine * kCacheLine;
+  }
+  const auto memory = allocate(end * sizeof(float));
+  if (!memory) return fail(memory.error());
+  for (const std::uint64_t offset : offsets) gradients.data.push_back(*memory + offset);
+  return gradients;
+}
+
+// Reduces one bucket: one gradient where it lies, several by way of the buffer.
+bool reduce_bucket(const Gradients& gradients, const Bucket& bucket, float* buffer, const Call& call) {
+  const auto reduce = [&](float* data) {
+    return call(Collective::kAllreduce, {data, data, bucket.elements, 0}) != nullptr;
+  };
+  if (bucket.count == 1) return reduce(gradients.data[bucket.first]);
+  float* at = buffer;
+  for (std::size_t i = bucket.first; i < bucket.first + bucket.count; ++i) {
+    std::memcpy(at, gradients.data[i], gradients.elements[i] * sizeof(float));
+    at += gradients.elements[i];
+  }
+  if (!reduce(buffer)) return false;
+  at = buffer;
+  for (std::size_t i = bucket.first; i < bucket.first + bucket.count; ++i) {
+    std::memcpy(gradients.data[i], at, gradients.elements[i] * sizeof(float));
+    at += gradients.elements[i];
+  }
+  return true;
+}
+
+Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& allocate, const Call& call) {
+  const auto gradients = allocate_gradients(model, allocate);
+  if (!gradients) return fail(gradients.error());
+  const auto buffer = allocate(largest_size(job));
+  if (!buffer) return fail(buffer.error());
+
+  for (std::size_t index = 0; index < job.plan.size(); ++index) {
+    const std::vector<Bucket> buckets = buckets_of(gradients->elements, job.plan[index].bytes);
+    const auto rewrite = [&](int turn) {
+      const float value = sent_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
+      for (std::size_t i = 0; i < gradients->data.size(); ++i)
+        std::fill_n(gradients->data[i], gradients->elements[i], value);
+    };
+    const auto run = [&] {
+      return std::all_of(buckets.begin(), buckets.end(), [&](const Bucket& bucket) {
+        return reduce_bucket(*gradients, bucket, *buffer, call);
+      });
+    };
+    const auto is_right = [&](int turn, bool thoroughly) {
+      if (expect == Expect::kNothing) return true;
+      const float wanted = expected_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
+      for (std::size_t i = 0; i < gradients->data.size(); ++i) {
+        if (!is_all(gradients->data[i], gradients->elements[i], wanted, thoroughly)) return false;
+      }
+      return true;
+    };
+    Status status = time_calls(job, index, rewrite, run, is_right);
+    if (!status) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status measure(RankJob& job, Expect expect, const Allocate& allocate, const Call& call) {
+  if (const auto* what = std::get_if<Collective>(&job.work))
+    return measure_collective(job, *what, expect, allocate, call);
+  return measure_steps(job, std::get<Model>(job.work), expect, allocate, call);
+}
+
+Status measure(RankJob& job, Expect expect, const Call& call) {
+  PrivateMemory memory;
+  return measure(
+      job, expect, [&memory](std::size_t bytes) { return memory.allocate(bytes); }, call);
+}
+
+}  // namespace ddl::bench

@@ -1,4 +1,0 @@
-// A program that initialises nothing.
-#include "bench/entrants/hold.h"
-
-int main(int argc, char** argv) { return ddl::bench::hold_if_asked(argc, argv) ? 0 : 1; }

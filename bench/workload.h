@@ -1,0 +1,102 @@
+// What the ranks are measured doing: collectives, the gradients of well-known models, and message sizes with the number of
+// calls of each. Pure; the harness and the rank programs share it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ddl::bench {
+
+// The collectives that are measured: what one call moves, and what a right result looks like. Pure; the harness and the
+// rank programs share it.
+
+enum class Collective { kAllreduce, kAllgather, kAlltoall, kBroadcast, kReduceScatter };
+
+const std::vector<Collective>& all_collectives();
+/// "reduce-scatter", and back.
+const char* name_of(Collective what);
+std::optional<Collective> parse_collective(std::string_view name);
+/// What one call does, for a title: "f32 sum in place".
+const char* describe(Collective what);
+
+/// Allreduce and broadcast work in one buffer, the others from one into another: as programs mostly call them, and as
+/// every peer can.
+bool is_in_place(Collective what);
+
+/// A message's size is that of the larger buffer of a rank: the whole vector of allreduce and broadcast, all ranks' parts
+/// of the others. This is the size nearest to the wanted one, and not below it, that has equal parts of whole floats.
+std::uint64_t whole_bytes(Collective what, std::uint64_t wanted, int ranks);
+
+/// How many parts a rank gives, and how many its result has. Each part is as long as the whole buffer, where both are 1,
+/// or as one rank's share of it.
+struct Shape {
+  int sent_parts = 1;
+  int result_parts = 1;
+  bool has_shares = false;  ///< a part is 1/ranks of the size
+};
+Shape shape_of(Collective what, int ranks);
+
+/// What rank sends as this part in this turn, and what it must find as this part of its result. Small whole numbers: their
+/// sums are exact in any order. Of a broadcast, rank 0 is the root.
+float sent_value(Collective what, int rank, int ranks, int part, int turn);
+float expected_value(Collective what, int rank, int ranks, int part, int turn);
+
+/// Bytes that every host must send over its link at least, divided by the size, if each has one rank: what no algorithm
+/// can avoid. A host of a broadcast may pass on what it receives.
+double least_sent(Collective what, int hosts);
+
+// The gradients of well-known models, generated from their architectures, and the buckets that training packs them into.
+// Pure.
+
+enum class Model { kResnet50, kResnet101, kVgg16, kBertBase, kGpt2Small };
+
+const std::vector<Model>& all_models();
+/// "bert-base", and back.
+const char* name_of(Model model);
+std::optional<Model> parse_model(std::string_view name);
+
+/// The number of elements of each gradient, in the order of the model's layers. BatchNorm and LayerNorm have two tensors.
+std::vector<std::uint64_t> tensors_of(Model model);
+/// The same in the order in which training computes them: the last layer first.
+std::vector<std::uint64_t> tensors_backward(Model model);
+
+/// A run of gradients that are reduced by one call.
+struct Bucket {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::uint64_t elements = 0;
+};
+
+/// Fills buckets of at most so many bytes, of f32, in the order given; a gradient that is larger has one for itself.
+std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t most_bytes);
+
+// Message sizes: how often each is called, as text for the rank programs, and as people write them.
+
+/// One message size and how often it is called. Of training steps the size is a bucket's.
+struct SizePlan {
+  std::uint64_t bytes = 0;
+  std::uint64_t calls = 0;     ///< measured, at most
+  std::uint64_t warm_ups = 0;  ///< before them, not measured
+};
+
+/// "4:2000:100,1024:2000:100" and back.
+std::string plan_text(const std::vector<SizePlan>& plan);
+Result<std::vector<SizePlan>> parse_plan(std::string_view text);
+
+/// 4 B to 256 MiB, in steps of 4 or 16.
+const std::vector<std::uint64_t>& default_sizes();
+
+/// Enough calls of each size for a steady median, and little enough that a block takes seconds and not minutes. quick: a
+/// few calls of each, and no size above 1 MiB.
+std::vector<SizePlan> plan_of_sizes(const std::vector<std::uint64_t>& sizes, bool quick);
+
+/// "4", "64K", "1M", "256MiB": a positive number of bytes below 2^40.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+}  // namespace ddl::bench
