@@ -1,16 +1,21 @@
-// A node as far as it matters to where ranks run: cores with their caches and memory, GPUs and network adapters.
-//
-// Pure values, wherever they come from (affinity/source/). Indices in here are positions in this struct's own vectors;
-// os_index is what the operating system calls a thing.
+// The hardware of one node as far as binding needs it: cores with their caches and NUMA nodes, GPUs, network adapters, and
+// the cores that are reserved for the operating system. These are pure values; affinity/source/ fills them.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "affinity/cpu_set.h"
+#include "base/error.h"
 
 namespace ddl::affinity {
+
+// A node as far as it matters to where ranks run: cores with their caches and memory, GPUs and network adapters.
+//
+// Pure values, wherever they come from (affinity/source/). Indices in here are positions in this struct's own vectors;
+// os_index is what the operating system calls a thing.
 
 /// One core, with those of its hardware threads that the job may use.
 struct Core {
@@ -97,5 +102,19 @@ struct Topology {
 /// cores to run on: what plan_binding() relies on. For
 /// a topology that another process has sent.
 bool is_consistent(const Topology& topology);
+
+// Cores that are left to the system.
+
+struct ReservedCores {
+  bool first_core_per_l3 = false;
+  CpuSet cpus;  ///< these and the other hardware threads of their cores
+  bool operator==(const ReservedCores&) const = default;
+};
+
+/// "first-core-per-l3", or CPUs such as "0,8,16-17". Error kInvalidArgument quotes what is neither.
+Result<ReservedCores> parse_reserved(std::string_view text);
+
+/// By what the machine has: where a cgroup keeps the first core of an L3, the first that is left is not the system's.
+CpuSet reserved_cpus(const ReservedCores& reserved, const std::vector<CpuDomain>& l3s);
 
 }  // namespace ddl::affinity

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "affinity/plan/planner.h"
+#include "affinity/plan/binding_plan.h"
 #include "affinity/source/node_model.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"

@@ -3,7 +3,7 @@
 
 #include <tl/expected.hpp>
 
-#include "affinity/plan/binding_policy.h"
+#include "affinity/plan/binding_plan.h"
 #include "cli/command_line_error.h"
 #include "cli/given_options.h"
 #include "cli/options.h"

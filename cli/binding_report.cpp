@@ -1,11 +1,10 @@
 #include "cli/binding_report.h"
 
-#include "affinity/plan/planner.h"
+#include "affinity/plan/binding_plan.h"
 #include "affinity/source/node_model.h"
-#include "affinity/source/recorded_text.h"
 #include "affinity/source/topology_source.h"
 #include "base/text.h"
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
 

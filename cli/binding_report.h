@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "affinity/plan/binding_policy.h"
+#include "affinity/plan/binding_plan.h"
 #include "base/error.h"
 #include "cli/binding_view.h"
 

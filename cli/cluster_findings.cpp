@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "templates/cluster/cluster_check.h"
-#include "templates/cluster/slurm_memory.h"
-#include "templates/cluster/slurm_time.h"
+#include "templates/cluster/slurm_values.h"
 
 namespace ddl::cli {
 

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "cli/suggestion.h"
-#include "templates/yaml_tree.h"
+#include "templates/profile/yaml.h"
 
 namespace ddl::cli {
 

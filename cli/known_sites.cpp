@@ -7,7 +7,7 @@
 #include "cli/this_process.h"
 #include "cli/user_file.h"
 #include "contract/version.h"
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
 

@@ -8,7 +8,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "launcher/job/environment.h"
-#include "templates/site_profile.h"
+#include "templates/profile/site_profile.h"
 
 namespace ddl::cli {
 

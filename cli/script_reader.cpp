@@ -6,7 +6,7 @@
 #include "cli/host_option_values.h"
 #include "cli/srun_options.h"
 #include "cli/value_reader.h"
-#include "templates/cluster/slurm_time.h"
+#include "templates/cluster/slurm_values.h"
 
 namespace ddl::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "templates/script/script_request.h"
+#include "templates/script/batch_job.h"
 
 namespace ddl::cli {
 

@@ -1,14 +1,190 @@
 #include "affinity/output/binding_format.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
-#include "affinity/output/binding_json.h"
-#include "affinity/output/binding_table.h"
-#include "affinity/output/binding_text.h"
-#include "affinity/output/topology_svg.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include "affinity/output/topology_format.h"
+#include "affinity/plan/binding_plan.h"
+#include "affinity/topology.h"
+#include "base/text.h"
+#include "contract/version.h"
 
 namespace ddl::affinity {
+
+// A plan for a script.
+
+/// One line: the node's size, and for each rank what RankBinding has. docs/reference/ddlrun.md names the keys.
+std::string binding_json(const Topology& topology, const BindingPlan& plan);
+
+// A plan for a person.
+
+/// What the node is, a line for each rank, and the warnings.
+std::string binding_table(const Topology& topology, const BindingPlan& plan);
+/// The same with a sentence for each rank.
+std::string binding_explanation(const Topology& topology, const BindingPlan& plan);
+
+namespace {
+
+template <class Text>
+std::string joined(const BindingPlan& plan, const char* separator, Text text) {
+  std::vector<std::string> parts;
+  for (const RankBinding& rank : plan.ranks) parts.push_back(text(rank));
+  return join(parts, separator);
+}
+
+std::string nodes_of(const RankBinding& rank) { return CpuSet::of(rank.numa_nodes).mask(); }
+
+}  // namespace
+
+std::string as_map_cpu(const BindingPlan& plan) {
+  return "map_cpu:" +
+         joined(plan, ",", [](const RankBinding& rank) { return std::to_string(rank.first_cpu); });
+}
+
+std::string as_mask_cpu(const BindingPlan& plan) {
+  return "mask_cpu:" + joined(plan, ",", [](const RankBinding& rank) { return rank.cpus.mask(); });
+}
+
+std::string as_srun_options(const BindingPlan& plan) {
+  int threads = 1;
+  for (const RankBinding& rank : plan.ranks) threads = std::max(threads, rank.threads);
+  // srun does not take --cpus-per-task over from the job since 22.05.
+  return fmt::format("--cpu-bind={} --cpus-per-task={}", as_mask_cpu(plan), threads);
+}
+
+std::string as_taskset(const BindingPlan& plan) {
+  return joined(plan, "\n", [](const RankBinding& rank) { return "taskset -c " + rank.cpus.list(); });
+}
+
+std::string as_hwloc_bind(const BindingPlan& plan) {
+  return joined(plan, "\n", [&](const RankBinding& rank) {
+    const std::string memory = plan.binds_memory ? " --membind nodeset:" + nodes_of(rank) : "";
+    return "hwloc-bind --cpubind " + rank.cpus.mask() + memory;
+  });
+}
+
+std::string as_omp_places(const BindingPlan& plan) {
+  return joined(plan, "\n", [](const RankBinding& rank) {
+    std::vector<std::string> places;
+    for (const int cpu : rank.cpus.cpus()) places.push_back(fmt::format("{{{}}}", cpu));
+    return join(places, ",");
+  });
+}
+
+std::string as_rankfile(const BindingPlan& plan, const std::string& host, int first_rank) {
+  return joined(plan, "\n", [&](const RankBinding& rank) {
+    return fmt::format("rank {}={} slot={}", first_rank + rank.local_rank, host, rank.cpus.list());
+  });
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json gpus_json(const RankBinding& rank) {
+  Json json = Json::array();
+  for (const AssignedGpu& gpu : rank.gpus) {
+    json.push_back(Json{{"index", gpu.index},
+                        {"vendor", name_of(gpu.vendor)},
+                        {"bus_id", text_or_null(gpu.bus_id)},
+                        {"uuid", text_or_null(gpu.uuid)}});
+  }
+  return json;
+}
+
+Json rank_json(const RankBinding& rank) {
+  return Json{{"local_rank", rank.local_rank}, {"cpus", rank.cpus.list()}, {"mask", rank.cpus.mask()},
+              {"first_cpu", rank.first_cpu},   {"threads", rank.threads},  {"numa_nodes", rank.numa_nodes},
+              {"gpus", gpus_json(rank)},       {"nics", rank.nics},        {"why", rank.why}};
+}
+
+}  // namespace
+
+std::string binding_json(const Topology& topology, const BindingPlan& plan) {
+  Json json;
+  json["ddlrun"] = contract::kVersion;
+  json["kind"] = "binding";
+  json["topology"] = topology.source;
+  json["board"] = text_or_null(topology.board);
+  json["allowed_cpus"] = topology.allowed.list();
+  json["cores"] = topology.cores.size();
+  json["binds_memory"] = plan.binds_memory;
+  json["warnings"] = plan.warnings;
+  json["ranks"] = Json::array();
+  for (const RankBinding& rank : plan.ranks) json["ranks"].push_back(rank_json(rank));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+namespace {
+
+using Row = std::array<std::string, 6>;
+constexpr std::size_t kColumns = std::tuple_size_v<Row>;
+
+Row headings() { return {"rank", "CPUs", "cores", "NUMA", "GPU", "NIC"}; }
+
+std::string numbers(const std::vector<int>& all) { return CpuSet::of(all).list(); }
+
+std::string gpus_of(const RankBinding& rank) {
+  std::vector<std::string> names;
+  for (const AssignedGpu& gpu : rank.gpus)
+    names.push_back(fmt::format("{}{}", gpu.index, gpu.bus_id.empty() ? "" : " (" + gpu.bus_id + ")"));
+  return join(names, ", ");
+}
+
+std::string warning_lines(const BindingPlan& plan) {
+  std::string text;
+  for (const std::string& warning : plan.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string binding_table(const Topology& topology, const BindingPlan& plan) {
+  std::string text = summary_line(topology);
+  if (plan.ranks.empty()) return text + "ranks are bound to nothing\n" + warning_lines(plan);
+  std::vector<Row> rows{headings()};
+  for (const RankBinding& rank : plan.ranks) {
+    rows.push_back({std::to_string(rank.local_rank), rank.cpus.list(), std::to_string(rank.threads),
+                    numbers(rank.numa_nodes), gpus_of(rank), join(rank.nics, ",")});
+  }
+  // A column that says nothing is omitted.
+  for (std::size_t column = 0; column < kColumns; ++column) {
+    const bool is_empty =
+        std::all_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return row[column].empty(); });
+    if (is_empty) rows[0][column].clear();
+  }
+  text += "\n";
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      std::size_t width = 0;
+      for (const Row& other : rows) width = std::max(width, other[column].size());
+      if (width > 0) line += fmt::format("{:<{}}", row[column], width + 2);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  const std::string warnings = warning_lines(plan);
+  return warnings.empty() ? text : text + "\n" + warnings;
+}
+
+std::string binding_explanation(const Topology& topology, const BindingPlan& plan) {
+  std::string text = summary_line(topology);
+  if (plan.ranks.empty()) text += "ranks are bound to nothing, as --bind-to none says\n";
+  for (const RankBinding& rank : plan.ranks) {
+    const char* const what = rank.cpus.count() == 1 ? "CPU" : "CPUs";
+    text += fmt::format("rank {}: {} {}{}: {}.\n", rank.local_rank, what, rank.cpus.list(),
+                        rank.nics.empty() ? "" : " and " + join(rank.nics, ","), rank.why);
+  }
+  return text + warning_lines(plan);
+}
+
 namespace {
 
 constexpr std::array<std::pair<std::string_view, BindingFormat>, 10> kFormatNames{{

@@ -1,13 +1,81 @@
 #include "affinity/output/topology_format.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include "affinity/output/topology_svg.h"
-#include "affinity/output/topology_text.h"
-#include "affinity/topology_fields.h"
+#include "affinity/output/node_map.h"
+#include "affinity/topology_json.h"
+#include "base/text.h"
 #include "contract/version.h"
 
 namespace ddl::affinity {
+namespace {
+
+std::string count(std::size_t things, std::string_view noun) {
+  return counted(static_cast<std::int64_t>(things), noun);
+}
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  if (ranks.empty()) return "";
+  return (ranks.size() == 1 ? "  rank " : "  ranks ") + CpuSet::of(ranks).list();
+}
+
+/// Cores in a row that the same ranks may run on.
+std::string run_lines(const Topology& topology, const L3Map& l3, const std::string& indent) {
+  std::string text;
+  for (std::size_t i = 0; i < l3.cores.size();) {
+    CpuSet cpus;
+    std::size_t end = i;
+    for (; end < l3.cores.size() && l3.cores[end].ranks == l3.cores[i].ranks; ++end)
+      cpus |= topology.cores[static_cast<std::size_t>(l3.cores[end].core)].cpus;
+    text += fmt::format("{}{} with CPUs {}{}\n", indent, count(end - i, "core"), cpus.list(),
+                        ranks_text(l3.cores[i].ranks));
+    i = end;
+  }
+  return text;
+}
+
+std::string device_lines(const std::vector<DeviceMark>& devices, const std::string& indent) {
+  std::string text;
+  for (const DeviceMark& device : devices)
+    text +=
+        fmt::format("{}{}{}{}\n", indent, device.is_gpu ? "" : "NIC ", device.name, ranks_text(device.ranks));
+  return text;
+}
+
+}  // namespace
+
+std::string summary_line(const Topology& topology) {
+  std::vector<std::string> parts{fmt::format(
+      "{} in {}", count(topology.cores.size(), "core"),
+      counted(topology.allowed.count(), "CPU") + (topology.allowed == topology.complete ? "" : " allowed"))};
+  if (topology.packages.size() > 1) parts.push_back(count(topology.packages.size(), "package"));
+  parts.push_back(count(topology.numa_nodes.size(), "NUMA node"));
+  if (!topology.l3s.empty()) parts.push_back(count(topology.l3s.size(), "L3"));
+  if (!topology.gpus.empty()) parts.push_back(count(topology.gpus.size(), "GPU"));
+  if (!topology.nics.empty()) parts.push_back(count(topology.nics.size(), "NIC"));
+  return fmt::format("{}{}: {}\n", topology.source, topology.board.empty() ? "" : " (" + topology.board + ")",
+                     join(parts, ", "));
+}
+
+std::string topology_text(const Topology& topology, const BindingPlan& plan) {
+  const NodeMap map = map_of(topology, plan);
+  std::string text = summary_line(topology);
+  for (const PackageMap& package : map.packages) {
+    if (!package.name.empty()) text += package.name + "\n";
+    for (const NumaMap& numa : package.numa_nodes) {
+      text += "  " + numa.name + "\n";
+      for (const L3Map& l3 : numa.l3s) {
+        if (!l3.name.empty()) text += "    " + l3.name + "\n";
+        text += run_lines(topology, l3, l3.name.empty() ? "    " : "      ");
+      }
+      text += device_lines(numa.devices, "    ");
+    }
+  }
+  if (!map.elsewhere.empty()) text += "near to no NUMA node alone\n" + device_lines(map.elsewhere, "  ");
+  for (const std::string& warning : plan.ranks.empty() ? topology.warnings : plan.warnings)
+    text += "warning: " + warning + "\n";
+  return text;
+}
 
 std::optional<TopologyFormat> parse_topology_format(std::string_view text) {
   if (text == "text") return TopologyFormat::kText;

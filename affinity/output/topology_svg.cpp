@@ -1,16 +1,77 @@
-#include "affinity/output/topology_svg.h"
-
+// Draws a node as an SVG picture in which each core and GPU has the colour of its rank. topology_format.h declares the
+// function.
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
-
 #include "affinity/output/node_map.h"
-#include "affinity/output/svg_canvas.h"
-#include "affinity/output/topology_text.h"
+#include "affinity/output/topology_format.h"
 #include "base/text.h"
 
 namespace ddl::affinity {
+
+// The few shapes that a picture of a node is made of.
+
+struct SvgText {
+  double size = 11;
+  const char* fill = "#24292f";
+  const char* anchor = "start";  ///< start, middle or end
+  bool is_bold = false;
+};
+
+/// Lengths are pixels; what is drawn later lies on top.
+class SvgCanvas {
+ public:
+  struct Style {
+    std::string fill = "none";
+    std::string stroke = "none";
+    double stroke_width = 1;
+    double radius = 3;
+    const char* dashes = "";
+  };
+  void rectangle(double x, double y, double width, double height, const Style& style);
+  void text(double x, double baseline, std::string_view text, const SvgText& style);
+  /// What a browser shows where the pointer rests: for the shape that follows.
+  void begin_titled(std::string_view title);
+  void end_titled();
+  /// The whole picture; title is what a screen reader says.
+  std::string finish(double width, double height, std::string_view title) const;
+
+ private:
+  std::string body_;
+};
+
+void SvgCanvas::rectangle(double x, double y, double width, double height, const Style& style) {
+  body_ += fmt::format(
+      R"(<rect x="{:g}" y="{:g}" width="{:g}" height="{:g}" rx="{:g}" fill="{}" stroke="{}" stroke-width="{:g}")",
+      x, y, width, height, style.radius, style.fill, style.stroke, style.stroke_width);
+  if (*style.dashes != '\0') body_ += fmt::format(R"( stroke-dasharray="{}")", style.dashes);
+  body_ += "/>\n";
+}
+
+void SvgCanvas::text(double x, double baseline, std::string_view text, const SvgText& style) {
+  body_ += fmt::format(R"(<text x="{:g}" y="{:g}" font-size="{:g}" fill="{}" text-anchor="{}"{}>{}</text>)",
+                       x, baseline, style.size, style.fill, style.anchor,
+                       style.is_bold ? R"( font-weight="bold")" : "", xml_escape(text));
+  body_ += "\n";
+}
+
+void SvgCanvas::begin_titled(std::string_view title) {
+  body_ += "<g><title>" + xml_escape(title) + "</title>\n";
+}
+void SvgCanvas::end_titled() { body_ += "</g>\n"; }
+
+std::string SvgCanvas::finish(double width, double height, std::string_view title) const {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"0 0 {0:g} "
+      "{1:g}\" "
+      "font-family=\"Helvetica, Arial, sans-serif\" role=\"img\">\n<title>{2}</title>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{3}</svg>\n",
+      width, height, xml_escape(title), body_);
+}
+
 namespace {
 
 constexpr double kWidest = 1170;  // of a row of boxes

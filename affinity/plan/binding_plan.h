@@ -1,13 +1,56 @@
-// Which CPUs, memory, GPUs and network adapter every rank of a node has, and why.
+// Computes which CPUs, memory, GPUs and network adapters every rank of a node gets. plan_binding() turns a topology, a
+// policy (what the user asked for) and a number of ranks into a plan; it is a pure function.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "affinity/cpu_set.h"
 #include "affinity/topology.h"
+#include "base/error.h"
 
 namespace ddl::affinity {
+
+// How ranks are to be bound, as the user says it.
+
+enum class BindTo : std::uint8_t { kAuto, kGpu, kNuma, kL3, kSocket, kCore, kPu, kNone };
+
+/// "gpu" and so on; nothing for another word.
+std::optional<BindTo> parse_bind_to(std::string_view text);
+const char* name_of(BindTo bind_to);
+
+enum class RankOrder : std::uint8_t {
+  kGpu,  ///< local rank r has the r-th GPU, wherever that is
+  kCpu,  ///< local ranks ascend by CPU, and each has the GPU that is near
+};
+
+enum class MemoryBinding : std::uint8_t {
+  kLocal,  ///< memory of the NUMA nodes that the rank's CPUs belong to
+  kNone,
+};
+
+struct BindingPolicy {
+  BindTo bind_to = BindTo::kAuto;
+  RankOrder rank_order = RankOrder::kGpu;
+  MemoryBinding memory = MemoryBinding::kLocal;
+  /// Cores of each rank; 0: as many as there are for it.
+  int cores_per_rank = 0;
+  /// 0: as many ranks as there are GPUs have one each; more ranks share them evenly.
+  int gpus_per_rank = 0;
+  /// 0: as many as it takes.
+  int ranks_per_gpu = 0;
+  /// Also the other hardware threads of a rank's cores; otherwise one of each.
+  bool smt = false;
+  ReservedCores reserved;
+  /// More ranks than cores: they share them instead of being refused.
+  bool oversubscribe = false;
+  bool operator==(const BindingPolicy&) const = default;
+};
+
+// Which CPUs, memory, GPUs and network adapter every rank of a node has, and why.
 
 /// A GPU that a rank sees.
 struct AssignedGpu {
@@ -39,5 +82,32 @@ struct BindingPlan {
   bool binds_memory = false;
   std::vector<std::string> warnings;
 };
+
+// The cores that ranks may have: what the job may use, less what is left to the system.
+
+struct UsableCores {
+  std::vector<int> cores;  ///< positions in Topology::cores, by first CPU
+  CpuSet reserved;         ///< CPUs that were allowed and are left to the system
+  /// The first core of each share has still to be left out, because nothing tells the L3s.
+  bool reserves_first_of_share = false;
+};
+
+/// A core that a cgroup has taken away already is not taken a second time.
+UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy);
+
+// The GPUs that a variable such as CUDA_VISIBLE_DEVICES leaves.
+
+/// Leaves the GPUs of the topology that the value names, in its order, each with its visible_as: by index, by "GPU-" and the
+/// beginning of a UUID, or by "MIG-...", which is a GPU of unknown place unless the topology has that UUID. As the vendors'
+/// libraries do, what comes behind the first word that names nothing ("-1") is not looked at. The vendor's GPUs alone are
+/// chosen from; the others go.
+void keep_visible(Topology& topology, GpuVendor vendor, std::string_view value);
+
+// topology + policy + number of ranks -> plan. A pure function.
+
+/// Where local_ranks ranks of a node run. No rank gets a CPU that the job may not use, an empty set, or a CPU of another
+/// one unless the policy allows that. Error kInvalidArgument says what there is too little of, or which option asks for
+/// what the node does not have.
+Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& policy, int local_ranks);
 
 }  // namespace ddl::affinity

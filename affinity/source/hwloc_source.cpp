@@ -10,9 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "affinity/source/board_quirks.h"
-#include "affinity/source/in_child.h"
-#include "affinity/source/pci_device.h"
+#include "affinity/source/child_query.h"
+#include "affinity/source/pci_devices.h"
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
 #include "base/fd.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "affinity/plan/reserved_cores.h"
 #include "affinity/topology.h"
 #include "base/error.h"
 

@@ -1,12 +1,11 @@
-#include "affinity/source/recorded_text.h"
-
+// Reads a topology from the recorded output of lscpu with rocm-smi or nvidia-smi. topology_source.h declares the function.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <regex>
 
 #include <fmt/format.h>
-
+#include "affinity/source/topology_source.h"
 #include "base/text.h"
 
 namespace ddl::affinity {

@@ -1,14 +1,18 @@
-// Where a topology comes from.
+// Where a topology comes from: hwloc for this machine, an hwloc XML file or hwloc's synthetic form (hwloc_source.cpp), or
+// what tools such as lscpu, rocm-smi and nvidia-smi have printed (recorded_text.cpp).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "affinity/topology.h"
 #include "base/error.h"
 
 namespace ddl::affinity {
+
+// Where a topology comes from.
 
 class TopologySource {
  public:
@@ -37,5 +41,15 @@ std::string hwloc_version();
 
 /// What --topology means: the synthetic form where the text has its "kind:count" and there is no such file, else a file.
 std::unique_ptr<TopologySource> topology_named(const std::string& text);
+
+// A topology from what tools print and people paste: `rocm-smi --showtoponuma` or `nvidia-smi topo -m`, with `lscpu`.
+
+/// Reads the lines that it knows wherever they stand, between prompts and anything else:
+///   NUMA node0 CPU(s):  0-15,64-79            (lscpu)
+///   GPU[0] : (Topology) Numa Node: 3          (rocm-smi; also "GPU 0  :", tabs, and -1 for unknown)
+///   GPU0  X  NV12 ... 48-63,176-191  3        (nvidia-smi topo -m, under its own head line)
+/// Of NUMA nodes a second range as long as the first one is taken for its cores' second hardware threads. Nothing tells
+/// packages and L3s. Error kInvalidArgument names source and what is missing in it.
+Result<Topology> topology_of_text(std::string_view text, const std::string& source);
 
 }  // namespace ddl::affinity

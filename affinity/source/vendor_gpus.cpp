@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "affinity/source/in_child.h"
+#include "affinity/source/child_query.h"
 #include "base/text.h"
 
 namespace ddl::affinity {

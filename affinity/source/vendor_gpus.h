@@ -22,7 +22,7 @@ struct VendorGpu {
 };
 
 /// By index. Each loads the library, asks it, and leaves it loaded: it may start threads, hang or crash, so ask in a child
-/// (in_child.h). Errors name the library and say what it said.
+/// (child_query.h). Errors name the library and say what it said.
 Result<std::vector<VendorGpu>> ask_nvml(const std::string& library = "libnvidia-ml.so.1");
 Result<std::vector<VendorGpu>> ask_rocm_smi(const std::string& library = "librocm_smi64.so");
 

@@ -9,7 +9,6 @@
 #include "cli/user_file.h"
 #include "templates/script/batch_job.h"
 #include "templates/script/script_renderer.h"
-#include "templates/script/script_templates.h"
 
 namespace ddl::cli {
 

@@ -14,7 +14,7 @@
 #include "cli/check_build/probe_tools.h"
 #include "cli/this_process.h"
 #include "cli/user_file.h"
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
 

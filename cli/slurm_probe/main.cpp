@@ -25,7 +25,7 @@
 #include "base/text.h"
 #include "cli/command_output.h"
 #include "templates/cluster/cluster_facts.h"
-#include "templates/cluster/gres.h"
+#include "templates/cluster/slurm_values.h"
 
 namespace ddl::cli {
 namespace {

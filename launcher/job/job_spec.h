@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "affinity/plan/binding_policy.h"
+#include "affinity/plan/binding_plan.h"
 
 namespace ddl::launcher {
 

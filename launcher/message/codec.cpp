@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "affinity/topology_fields.h"
+#include "affinity/topology_json.h"
 #include "launcher/message/cbor_shape.h"
 
 namespace ddl {

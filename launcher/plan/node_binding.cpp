@@ -4,8 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "affinity/plan/planner.h"
-#include "affinity/plan/visible_gpus.h"
+#include "affinity/plan/binding_plan.h"
 #include "base/text.h"
 #include "contract/environment.h"
 

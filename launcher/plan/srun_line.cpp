@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "affinity/output/binding_text.h"
+#include "affinity/output/binding_format.h"
 #include "base/text.h"
 #include "contract/environment.h"
 #include "launcher/fleet/srun/srun_command.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "templates/site_profile.h"
+#include "templates/profile/site_profile.h"
 
 namespace ddl::templates {
 

@@ -1,5 +1,9 @@
+// Rules for each srun in a script: how many tasks, CPUs and GPUs it asks for, and the lists of CPUs that it binds to.
 #include <algorithm>
+#include <array>
+#include <cctype>
 
+#include "base/text.h"
 #include "templates/lint/rules.h"
 
 namespace ddl::templates {
@@ -106,6 +110,221 @@ void check_steps(LintContext& context) {
   }
   check_gpus_per_task(context);
   check_masks(context);
+}
+
+namespace {
+
+using affinity::CpuSet;
+
+/// What srun's --cpu-bind, or SLURM_CPU_BIND, is told.
+struct CpuListUse {
+  int line = 0;
+  std::string value;
+  const ScriptStep* step = nullptr;  ///< null for the variable
+};
+
+std::vector<CpuListUse> uses_of_cpu_lists(const LintContext& context) {
+  std::vector<CpuListUse> uses;
+  for (const ScriptStep& step : context.script().steps) {
+    if (const SlurmOption* bind = find_option(step.options, "--cpu-bind"))
+      uses.push_back({step.line, bind->value, &step});
+  }
+  for (const ShellAssignment& one : context.script().assignments) {
+    if (one.name == "SLURM_CPU_BIND") uses.push_back({one.line, one.value, nullptr});
+  }
+  return uses;
+}
+
+struct CpuList {
+  std::vector<CpuSet> cpus;  ///< by local rank
+  bool repeats = false;      ///< as "0x1*4" does: ranks are to share
+};
+
+/// As srun reads it: 0xff, ff, in a map also 12 or 0x12.
+std::optional<CpuSet> cpus_of(std::string_view entry, bool is_mask) {
+  constexpr std::size_t kMostDigits = 2048;
+  constexpr int kMostCpu = 8191;
+  CpuSet cpus;
+  const bool is_hex = is_mask || entry.starts_with("0x");
+  if (entry.starts_with("0x")) entry.remove_prefix(2);
+  if (entry.empty() || entry.size() > kMostDigits) return std::nullopt;
+  int number = 0;
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    const char c = entry[i];
+    const int digit = c >= '0' && c <= '9'             ? c - '0'
+                      : is_hex && c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : is_hex && c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                       : -1;
+    if (digit < 0) return std::nullopt;
+    number = std::min(number * (is_hex ? 16 : 10) + digit, kMostCpu + 1);
+    const int first = static_cast<int>(entry.size() - 1 - i) * 4;
+    for (int bit = 0; is_mask && bit < 4; ++bit) {
+      if ((digit >> bit & 1) != 0) cpus.add(first + bit);
+    }
+  }
+  if (!is_mask && number > kMostCpu) return std::nullopt;
+  if (!is_mask) cpus.add(number);
+  return cpus;
+}
+
+/// Where the list itself begins, and of which kind it is; nothing for other ways to bind.
+struct ListStart {
+  std::size_t at = 0;
+  bool is_mask = false;
+};
+std::optional<ListStart> list_start(std::string_view value) {
+  for (const std::string_view kind : {"map_cpu:", "mask_cpu:"}) {
+    const std::size_t at = value.find(kind);
+    if (at != std::string_view::npos && (at == 0 || value[at - 1] == ','))
+      return ListStart{at + kind.size(), kind == "mask_cpu:"};
+  }
+  return std::nullopt;
+}
+
+std::optional<CpuList> read_list(std::string_view list, bool is_mask) {
+  CpuList read;
+  for (std::string_view entry : split(list, ',')) {
+    const std::size_t star = entry.find('*');
+    read.repeats = read.repeats || star != std::string_view::npos;
+    const auto cpus = cpus_of(entry.substr(0, star), is_mask);
+    if (!cpus) return std::nullopt;
+    read.cpus.push_back(*cpus);
+  }
+  return read;
+}
+
+bool has_blank(std::string_view text) { return text.find_first_of(" \t\n") != std::string_view::npos; }
+
+/// The list ends with a comma or its colon, or what srun takes for the program begins as a list goes on.
+bool ends_at_blank(std::string_view list, const ScriptStep* step) {
+  if (has_blank(list)) return true;
+  if (step == nullptr || step->program.empty()) return false;
+  const std::string& next = step->program.front();
+  const bool goes_on = std::isdigit(static_cast<unsigned char>(next[0])) != 0 || next[0] == '$';
+  return next[0] == ',' || ((list.empty() || list.ends_with(',')) && goes_on);
+}
+
+void check_twice(LintContext& context, int line, const CpuList& list) {
+  if (list.repeats || context.directive("--overcommit") != nullptr) return;
+  CpuSet seen;
+  for (std::size_t later = 0; later < list.cpus.size(); ++later) {
+    const CpuSet& own = list.cpus[later];
+    if (!seen.intersects(own)) {
+      seen |= own;
+      continue;
+    }
+    const auto first = std::find_if(list.cpus.begin(), list.cpus.end(),
+                                    [&](const CpuSet& other) { return other.intersects(own); });
+    const CpuSet both = *first & own;
+    context.report("cpu-twice", line,
+                   "local ranks " + std::to_string(first - list.cpus.begin()) + " and " +
+                       std::to_string(later) + " both have " + counted(both.count(), "CPU") + " (" +
+                       both.list() + ") and take turns there; give each rank CPUs of its own");
+    return;
+  }
+}
+
+/// The whole node's, and those of them that jobs get.
+void check_node(LintContext& context, const CpuListUse& use, const CpuList& list, const SiteProfile& site) {
+  const affinity::NodeModel& node = *site.node;
+  const auto topology = affinity::topology_of_model(node, site.name);
+  if (!topology) return;
+  const int count =
+      node.packages * node.numa_per_package * node.l3s_per_numa * node.cores_per_l3 * node.threads_per_core;
+  const CpuSet all = CpuSet::range(0, count - 1);
+  CpuSet allowed;
+  for (const affinity::Core& core : topology->cores) allowed |= core.cpus;
+  // Who says how many cores the system keeps, has others than usual.
+  const bool specializes =
+      context.directive("--core-spec") != nullptr || context.directive("--thread-spec") != nullptr;
+  for (std::size_t rank = 0; rank < list.cpus.size(); ++rank) {
+    const CpuSet& own = list.cpus[rank];
+    if (!own.is_subset_of(all)) {
+      context.report("cpu-beyond-node", use.line,
+                     "local rank " + std::to_string(rank) + " is to have CPU " +
+                         std::to_string((own - all).first()) + ", and a node of " + site.name +
+                         " has CPUs 0 to " + std::to_string(count - 1) +
+                         "; ddlrun --show-bind --site prints a list for it");
+      return;
+    }
+    if (own.is_subset_of(allowed) || specializes) continue;
+    context.report("reserved-cpu", use.line,
+                   "local rank " + std::to_string(rank) + " is to have CPU " + (own - allowed).list() +
+                       ", which nodes of " + site.name + " keep for the system; jobs get CPUs " +
+                       allowed.list());
+    return;
+  }
+}
+
+/// Slurm heeds a list in a step only that holds all of the node, and --cpus-per-task brings --exact.
+void check_part(LintContext& context, const ScriptStep& step) {
+  const auto* const exact = find_option(step.options, "--exact");
+  const auto* const exclusive = find_option(step.options, "--exclusive");
+  const SlurmOption* const option = exact != nullptr ? exact : exclusive;
+  const std::string remedy =
+      "; without it srun's step has the whole node, as a list of CPUs needs it: omit it";
+  if (option != nullptr) {
+    context.report(
+        "mask-in-part-of-node", step.line,
+        option->name + " leaves the step a part of the node, and Slurm then may not heed the list" + remedy);
+    return;
+  }
+  const SiteProfile* site = context.site();
+  const SlurmOption* own = find_option(step.options, "--cpus-per-task");
+  if (site == nullptr || !site->node || own == nullptr) return;
+  const bool is_known = site->slurm.cpus_are != SlurmCpus::kUnknown || site->node->threads_per_core == 1;
+  const SlurmOption* per_node = find_option(step.options, "--ntasks-per-node");
+  if (per_node == nullptr) per_node = context.directive("--ntasks-per-node");
+  const bool is_resized =
+      find_option(step.options, "--ntasks") != nullptr || context.directive("--ntasks") != nullptr;
+  SlurmOption cpus = *own;
+  if (cpus.value == "$SLURM_CPUS_PER_TASK" || cpus.value == "${SLURM_CPUS_PER_TASK}") {
+    const SlurmOption* directive = context.directive("--cpus-per-task");
+    if (directive == nullptr) return;
+    cpus = *directive;
+  }
+  const auto tasks = count_of(per_node);
+  const auto each = count_of(&cpus);
+  const auto topology = affinity::topology_of_model(*site->node, site->name);
+  if (!is_known || is_resized || !tasks || !each || !topology) return;
+  const auto all = static_cast<std::int64_t>(topology->cores.size()) *
+                   (site->slurm.cpus_are == SlurmCpus::kThreads ? site->node->threads_per_core : 1);
+  if (*tasks * *each >= all) return;
+  context.report("mask-in-part-of-node", step.line,
+                 "--cpus-per-task=" + cpus.value + " leaves the step " + std::to_string(*tasks * *each) +
+                     " of " + std::to_string(all) + " CPUs of a node, and Slurm then may not heed the list" +
+                     remedy);
+}
+
+}  // namespace
+
+void check_cpu_lists(LintContext& context) {
+  for (const CpuListUse& use : uses_of_cpu_lists(context)) {
+    std::vector<std::string> unset;
+    const std::string value = context.expanded(use.value, unset);
+    if (!unset.empty()) {
+      context.report("unset-cpu-list", use.line,
+                     "the script sets no $" + unset.front() +
+                         ", which is empty then, and srun binds to something else; set it before, or write "
+                         "the list here");
+      continue;
+    }
+    const auto start = list_start(value);
+    if (!start) continue;
+    const std::string_view text = std::string_view(value).substr(start->at);
+    if (ends_at_blank(text, use.step)) {
+      context.report(
+          "blank-in-cpu-list", use.line,
+          "the list of CPUs ends at its first blank, and srun takes what follows for the program; write it "
+          "without blanks");
+      continue;
+    }
+    if (use.step != nullptr) check_part(context, *use.step);
+    const auto list = read_list(text, start->is_mask);
+    if (!list) continue;
+    check_twice(context, use.line, *list);
+    if (context.site() != nullptr && context.site()->node) check_node(context, use, *list, *context.site());
+  }
 }
 
 }  // namespace ddl::templates

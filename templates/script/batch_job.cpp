@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "affinity/output/binding_text.h"
-#include "affinity/plan/planner.h"
-#include "affinity/plan/usable_cores.h"
+#include "affinity/output/binding_format.h"
+#include "affinity/plan/binding_plan.h"
 #include "base/text.h"
 
 namespace ddl::templates {

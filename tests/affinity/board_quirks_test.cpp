@@ -1,5 +1,5 @@
 // Places of GPUs that only a table knows.
-#include "affinity/source/board_quirks.h"
+#include "affinity/source/pci_devices.h"
 
 #include "affinity/source/node_model.h"
 #include "support/catch.h"

@@ -1,7 +1,7 @@
 // What binding planners get wrong.
-#include "affinity/output/binding_text.h"
-#include "affinity/plan/planner.h"
-#include "affinity/source/pci_device.h"
+#include "affinity/output/binding_format.h"
+#include "affinity/plan/binding_plan.h"
+#include "affinity/source/pci_devices.h"
 #include "affinity/support/model.h"
 #include "affinity/support/planned.h"
 #include "base/text.h"

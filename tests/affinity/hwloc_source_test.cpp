@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "affinity/output/binding_text.h"
-#include "affinity/plan/planner.h"
-#include "affinity/source/in_child.h"
+#include "affinity/output/binding_format.h"
+#include "affinity/plan/binding_plan.h"
+#include "affinity/source/child_query.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -1,6 +1,6 @@
 // Plans of the models in tests/topologies, as the sites of these nodes publish them, all the way from hwloc's XML.
-#include "affinity/output/binding_text.h"
-#include "affinity/plan/planner.h"
+#include "affinity/output/binding_format.h"
+#include "affinity/plan/binding_plan.h"
 #include "affinity/source/topology_source.h"
 #include "affinity/support/planned.h"
 #include "base/text.h"

@@ -3,7 +3,7 @@
 
 #include "affinity/output/binding_format.h"
 #include "affinity/output/topology_format.h"
-#include "affinity/plan/planner.h"
+#include "affinity/plan/binding_plan.h"
 #include "affinity/support/model.h"
 #include "support/catch.h"
 

@@ -1,13 +1,12 @@
 // Plans of real nodes' models, as their sites publish them, and of whatever nodes there could be.
-#include "affinity/plan/planner.h"
+#include "affinity/plan/binding_plan.h"
 
 #include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "affinity/output/binding_text.h"
-#include "affinity/plan/visible_gpus.h"
+#include "affinity/output/binding_format.h"
 #include "affinity/support/model.h"
 #include "affinity/support/planned.h"
 #include "base/text.h"

@@ -1,10 +1,10 @@
 // What tools print, as people paste it.
-#include "affinity/source/recorded_text.h"
+#include "affinity/source/topology_source.h"
 
 #include <fmt/format.h>
 
-#include "affinity/output/binding_text.h"
-#include "affinity/plan/planner.h"
+#include "affinity/output/binding_format.h"
+#include "affinity/plan/binding_plan.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;

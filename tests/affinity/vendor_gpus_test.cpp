@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "affinity/source/in_child.h"
+#include "affinity/source/child_query.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;

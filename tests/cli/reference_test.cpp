@@ -22,7 +22,7 @@
 #include "cli/this_process.h"
 #include "launcher/facts.h"
 #include "support/catch.h"
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 using namespace ddl::cli;
 

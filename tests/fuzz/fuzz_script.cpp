@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "templates/lint/lint.h"
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "affinity/plan/planner.h"
-#include "templates/site_profile.h"
+#include "affinity/plan/binding_plan.h"
+#include "templates/profile/site_profile.h"
 
 namespace {
 

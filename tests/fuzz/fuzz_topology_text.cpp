@@ -5,8 +5,8 @@
 #include <string>
 
 #include "affinity/output/binding_format.h"
-#include "affinity/plan/planner.h"
-#include "affinity/source/recorded_text.h"
+#include "affinity/plan/binding_plan.h"
+#include "affinity/source/topology_source.h"
 
 using namespace ddl::affinity;
 

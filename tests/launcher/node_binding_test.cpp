@@ -1,7 +1,7 @@
 // Ranks are bound node by node, by what each agent found.
 #include "launcher/plan/node_binding.h"
 
-#include "affinity/output/binding_text.h"
+#include "affinity/output/binding_format.h"
 #include "affinity/source/topology_source.h"
 #include "base/text.h"
 #include "launcher/facts.h"

@@ -1,4 +1,4 @@
-#include "templates/cluster/gres.h"
+#include "templates/cluster/slurm_values.h"
 
 #include "support/catch.h"
 

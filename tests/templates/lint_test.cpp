@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "support/catch.h"
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 using namespace ddl::templates;
 

@@ -1,10 +1,10 @@
 // Every shipped profile can be read, and gives the bindings that its site publishes.
 #include "affinity/output/binding_format.h"
-#include "affinity/plan/planner.h"
+#include "affinity/plan/binding_plan.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "support/catch.h"
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 using namespace ddl::affinity;
 using ddl::templates::SiteCatalog;

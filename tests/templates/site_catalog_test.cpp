@@ -1,5 +1,5 @@
 // Whose profile a name means.
-#include "templates/site_catalog.h"
+#include "templates/profile/site_catalog.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // A profile's text becomes a site, or a sentence with file and line.
-#include "templates/site_profile.h"
+#include "templates/profile/site_profile.h"
 
 #include "support/catch.h"
 

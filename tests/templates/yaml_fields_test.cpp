@@ -1,5 +1,5 @@
 // Keys that are not known, stand twice or hold what they cannot are named with their lines.
-#include "templates/yaml_fields.h"
+#include "templates/profile/yaml.h"
 
 #include "support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "templates/yaml_tree.h"
+#include "templates/profile/yaml.h"
 
 #include "base/text.h"
 #include "support/catch.h"

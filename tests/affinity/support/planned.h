@@ -1,7 +1,7 @@
 // A plan that must succeed.
 #pragma once
 
-#include "affinity/plan/planner.h"
+#include "affinity/plan/binding_plan.h"
 #include "support/catch.h"
 
 namespace ddl::affinity::test {

@@ -1,0 +1,206 @@
+// Assigns ranks to cores by domain: package, NUMA node, L3 cache, core or hardware thread.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include "affinity/plan/rank_assignment.h"
+#include "base/text.h"
+
+namespace ddl::affinity {
+namespace {
+
+/// Usable cores that share something.
+struct Domain {
+  std::vector<int> cores;
+  std::string name;  ///< "NUMA node 3"
+};
+
+/// The domains of a kind, by their first core.
+template <class Of, class Name>
+std::vector<Domain> domains_by(const Topology& topology, const UsableCores& usable, Of of, Name name) {
+  std::vector<Domain> domains;
+  std::map<int, std::size_t> place;
+  for (const int core : usable.cores) {
+    const int key = of(topology.cores[static_cast<std::size_t>(core)], core);
+    const auto [at, is_new] = place.try_emplace(key, domains.size());
+    if (is_new) domains.push_back({{}, name(key)});
+    domains[at->second].cores.push_back(core);
+  }
+  return domains;
+}
+
+std::vector<Domain> domains_of(const Topology& topology, const UsableCores& usable, BindTo kind) {
+  switch (kind) {
+    case BindTo::kSocket:
+      return domains_by(
+          topology, usable, [](const Core& core, int) { return core.package; },
+          [&](int key) {
+            return fmt::format("package {}", topology.packages[static_cast<std::size_t>(key)].os_index);
+          });
+    case BindTo::kNuma:
+      return domains_by(
+          topology, usable, [](const Core& core, int) { return core.numa; },
+          [&](int key) {
+            return fmt::format("NUMA node {}", topology.numa_nodes[static_cast<std::size_t>(key)].os_index);
+          });
+    case BindTo::kL3:
+      return domains_by(
+          topology, usable, [](const Core& core, int) { return core.l3; },
+          [&](int key) { return key < 0 ? "cores without an L3" : fmt::format("L3 {}", key); });
+    default:
+      return domains_by(
+          topology, usable, [](const Core&, int core) { return core; },
+          [&](int key) {
+            return fmt::format("the core of CPU {}",
+                               topology.cores[static_cast<std::size_t>(key)].cpus.first());
+          });
+  }
+}
+
+std::vector<int> cores_of(const std::vector<Domain>& domains) {
+  std::vector<int> cores;
+  for (const Domain& domain : domains) cores.insert(cores.end(), domain.cores.begin(), domain.cores.end());
+  std::sort(cores.begin(), cores.end());
+  return cores;
+}
+
+std::string names_of(const std::vector<Domain>& domains) {
+  if (domains.size() == 1) return domains.front().name;
+  return fmt::format("{} to {}", domains.front().name, domains.back().name);
+}
+
+tl::unexpected<Error> too_few(int ranks, int cores) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{} for {}; --oversubscribe lets them share", counted(cores, "usable core"),
+                          counted(ranks, "rank")));
+}
+
+/// More ranks than cores.
+Assignment wrapped(const std::vector<int>& cores, int ranks) {
+  Assignment assignment;
+  const int count = static_cast<int>(cores.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    AssignedRank& own = assignment.ranks.emplace_back();
+    own.cores = {cores[static_cast<std::size_t>(static_cast<long long>(rank) * count / ranks)]};
+    own.why = "ranks share cores";
+  }
+  assignment.warnings.push_back(fmt::format("{} share {}", counted(ranks, "rank"), counted(count, "core")));
+  return assignment;
+}
+
+/// A hardware thread.
+struct Pu {
+  int core;
+  int cpu;
+};
+
+std::vector<Pu> pus_of(const Topology& topology, const UsableCores& usable) {
+  std::vector<Pu> pus;
+  for (const int core : usable.cores) {
+    for (const int cpu : topology.cores[static_cast<std::size_t>(core)].cpus.cpus())
+      pus.push_back({core, cpu});
+  }
+  return pus;
+}
+
+/// More ranks than cores, and as many hardware threads: neighbours share a core, and no thread of it.
+Assignment shared_by_thread(const Topology& topology, const UsableCores& usable, int ranks) {
+  const std::vector<Pu> pus = pus_of(topology, usable);
+  Assignment assignment;
+  for (int rank = 0; rank < ranks; ++rank) {
+    AssignedRank& own = assignment.ranks.emplace_back();
+    for (const Pu& pu : take(pus, share_of(static_cast<int>(pus.size()), rank, ranks))) {
+      if (own.cores.empty() || own.cores.back() != pu.core) own.cores.push_back(pu.core);
+      own.cpus.add(pu.cpu);
+    }
+    own.why = "there are more ranks than cores, so it has hardware threads of its own";
+  }
+  return assignment;
+}
+
+/// As many domains for each rank as there are, or as many ranks in each domain.
+Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
+  const int count = static_cast<int>(domains.size());
+  Assignment assignment;
+  for (int rank = 0; rank < ranks; ++rank) {
+    AssignedRank& own = assignment.ranks.emplace_back();
+    if (ranks <= count) {
+      const auto mine = take(domains, share_of(count, rank, ranks));
+      own.cores = cores_of(mine);
+      own.why = "has " + names_of(mine);
+      continue;
+    }
+    // Which domain, and which of its ranks.
+    int domain = 0;
+    while (domain + 1 < count &&
+           share_of(ranks, domain, count).first + share_of(ranks, domain, count).count <= rank)
+      ++domain;
+    const Share here = share_of(ranks, domain, count);
+    const Domain& shared = domains[static_cast<std::size_t>(domain)];
+    own.cores =
+        take(shared.cores, share_of(static_cast<int>(shared.cores.size()), rank - here.first, here.count));
+    own.why = fmt::format("has part {} of {} of {}", rank - here.first + 1, here.count, shared.name);
+  }
+  return assignment;
+}
+
+/// The narrowest part that a rank has if it is to be bound to one domain.
+BindTo kind_for(const Topology& topology, const UsableCores& usable, int ranks) {
+  for (const BindTo kind : {BindTo::kSocket, BindTo::kNuma, BindTo::kL3}) {
+    const auto count = static_cast<int>(domains_of(topology, usable, kind).size());
+    if (count >= ranks && (kind != BindTo::kL3 || !topology.l3s.empty())) return kind;
+  }
+  return BindTo::kCore;
+}
+
+}  // namespace
+
+Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& policy,
+                                 const UsableCores& usable, int local_ranks) {
+  const bool is_auto = policy.bind_to == BindTo::kAuto;
+  const BindTo kind = is_auto ? kind_for(topology, usable, local_ranks) : policy.bind_to;
+  if (kind == BindTo::kL3 && topology.l3s.empty())
+    return fail(ErrorCode::kUnavailable, "--bind-to l3: nothing tells which cores of this node share an L3");
+  const auto cores = static_cast<int>(usable.cores.size());
+  const bool fits_threads = local_ranks <= static_cast<int>(pus_of(topology, usable).size());
+  if (local_ranks > cores) {
+    const bool by_thread = fits_threads && (is_auto || kind == BindTo::kPu || policy.smt);
+    if (!by_thread && !policy.oversubscribe) return too_few(local_ranks, cores);
+    Assignment shared =
+        by_thread ? shared_by_thread(topology, usable, local_ranks) : wrapped(usable.cores, local_ranks);
+    DDL_TRY(keep_cores(shared, policy, topology));
+    return shared;
+  }
+  std::vector<Domain> domains = domains_of(topology, usable, kind);
+  if (!is_auto && local_ranks < static_cast<int>(domains.size())) {
+    // One domain each, as far from each other as possible.
+    std::vector<Domain> apart;
+    for (int rank = 0; rank < local_ranks; ++rank) {
+      const Share share = share_of(static_cast<int>(domains.size()), rank, local_ranks);
+      const auto wide = static_cast<std::size_t>(share.first);
+      apart.push_back(domains[wide]);
+      // So many cores may take more than one.
+      for (std::size_t next = wide + 1; next < wide + static_cast<std::size_t>(share.count) &&
+                                        static_cast<int>(apart.back().cores.size()) < policy.cores_per_rank;
+           ++next) {
+        apart.back().cores.insert(apart.back().cores.end(), domains[next].cores.begin(),
+                                  domains[next].cores.end());
+        apart.back().name += " and " + domains[next].name;
+      }
+    }
+    domains = std::move(apart);
+  }
+  Assignment assignment = shared_out(domains, local_ranks);
+  // A domain that the others leave few cores of may have more ranks than cores.
+  for (const AssignedRank& rank : assignment.ranks) {
+    if (!rank.cores.empty()) continue;
+    domains = domains_of(topology, usable, BindTo::kCore);
+    assignment = shared_out(domains, local_ranks);
+    assignment.warnings.emplace_back("domains differ in size, so ranks are spread over cores instead");
+    break;
+  }
+  DDL_TRY(keep_cores(assignment, policy, topology));
+  return assignment;
+}
+
+}  // namespace ddl::affinity

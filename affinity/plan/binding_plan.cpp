@@ -1,0 +1,171 @@
+#include "affinity/plan/binding_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include "affinity/plan/rank_assignment.h"
+#include "base/text.h"
+
+namespace ddl::affinity {
+namespace {
+
+constexpr std::array<std::pair<BindTo, const char*>, 8> kBindToNames{{{BindTo::kAuto, "auto"},
+                                                                      {BindTo::kGpu, "gpu"},
+                                                                      {BindTo::kNuma, "numa"},
+                                                                      {BindTo::kL3, "l3"},
+                                                                      {BindTo::kSocket, "socket"},
+                                                                      {BindTo::kCore, "core"},
+                                                                      {BindTo::kPu, "pu"},
+                                                                      {BindTo::kNone, "none"}}};
+
+}  // namespace
+
+std::optional<BindTo> parse_bind_to(std::string_view text) {
+  for (const auto& [value, name] : kBindToNames) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+const char* name_of(BindTo bind_to) {
+  for (const auto& [value, name] : kBindToNames) {
+    if (value == bind_to) return name;
+  }
+  return "";
+}
+
+UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy) {
+  const CpuSet reserved = reserved_cpus(policy.reserved, topology.l3s);
+  UsableCores usable;
+  usable.reserves_first_of_share = policy.reserved.first_core_per_l3 && topology.l3s.empty();
+  for (std::size_t i = 0; i < topology.cores.size(); ++i) {
+    const Core& core = topology.cores[i];
+    if (core.cpus.intersects(reserved)) {
+      usable.reserved |= core.cpus;
+    } else {
+      usable.cores.push_back(static_cast<int>(i));
+    }
+  }
+  return usable;
+}
+
+namespace {
+
+/// More than any node has: the value is the user's.
+constexpr std::size_t kMostVisible = 1024;
+
+bool is_uuid(std::string_view word) { return word.starts_with("GPU-") || word.starts_with("MIG-"); }
+
+std::optional<Gpu> gpu_named(const std::vector<Gpu>& gpus, GpuVendor vendor, std::string_view word) {
+  const auto index = parse_integer(word);
+  const auto is_meant = [&](const Gpu& gpu) {
+    if (gpu.vendor != vendor) return false;
+    return index ? gpu.index == *index : is_uuid(word) && gpu.uuid.starts_with(word);
+  };
+  const auto found = std::find_if(gpus.begin(), gpus.end(), is_meant);
+  if (found != gpus.end()) return *found;
+  if (!is_uuid(word)) return std::nullopt;
+  Gpu unknown;
+  unknown.vendor = vendor;
+  unknown.uuid = word;
+  return unknown;
+}
+
+}  // namespace
+
+void keep_visible(Topology& topology, GpuVendor vendor, std::string_view value) {
+  std::vector<Gpu> visible;
+  for (const std::string_view part : split(value, ',')) {
+    const std::string_view word = trim(part);
+    auto gpu = gpu_named(topology.gpus, vendor, word);
+    if (!gpu || visible.size() == kMostVisible) break;
+    gpu->visible_as = word;
+    visible.push_back(*std::move(gpu));
+  }
+  // A device without a place of its own in the node is counted as the program will count it.
+  for (std::size_t i = 0; i < visible.size(); ++i) {
+    if (visible[i].bus_id.empty() && !visible[i].uuid.empty()) visible[i].index = static_cast<int>(i);
+  }
+  topology.gpus = std::move(visible);
+}
+
+namespace {
+
+/// What a rank's cores come to.
+void complete(RankBinding& rank, const Topology& topology, const AssignedRank& own,
+              const BindingPolicy& policy) {
+  const std::vector<int>& cores = own.cores;
+  CpuSet all;
+  int l3 = topology.cores[static_cast<std::size_t>(cores.front())].l3;
+  for (const int index : cores) {
+    const Core& core = topology.cores[static_cast<std::size_t>(index)];
+    if (policy.smt) {
+      all |= core.cpus;
+    } else {
+      all.add(core.cpus.first());
+    }
+    const int numa = topology.numa_nodes[static_cast<std::size_t>(core.numa)].os_index;
+    if (std::find(rank.numa_nodes.begin(), rank.numa_nodes.end(), numa) == rank.numa_nodes.end())
+      rank.numa_nodes.push_back(numa);
+    if (core.l3 != l3) l3 = -1;
+  }
+  rank.cpus = own.cpus.is_empty() ? all : own.cpus;
+  std::sort(rank.numa_nodes.begin(), rank.numa_nodes.end());
+  rank.first_cpu = rank.cpus.first();
+  rank.threads = static_cast<int>(cores.size());
+  rank.package = topology.cores[static_cast<std::size_t>(cores.front())].package;
+  rank.l3 = l3;
+}
+
+}  // namespace
+
+Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& policy, int local_ranks) {
+  BindingPlan plan;
+  plan.warnings = topology.warnings;
+  if (policy.bind_to == BindTo::kNone || local_ranks <= 0) return plan;
+  const UsableCores usable = usable_cores(topology, policy);
+  if (usable.cores.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("no core is left for ranks: of {}, CPUs {} are reserved",
+                            counted(static_cast<std::int64_t>(topology.cores.size()), "core"),
+                            usable.reserved.list()));
+  }
+  const bool by_gpu =
+      policy.bind_to == BindTo::kGpu || (policy.bind_to == BindTo::kAuto && !topology.gpus.empty());
+  if (!by_gpu && (policy.gpus_per_rank > 0 || policy.ranks_per_gpu > 0)) {
+    return fail(ErrorCode::kInvalidArgument,
+                topology.gpus.empty()
+                    ? "--gpus-per-rank and --ranks-per-gpu: this node has no GPU"
+                    : std::string("--gpus-per-rank and --ranks-per-gpu need --bind-to gpu, not ") +
+                          name_of(policy.bind_to));
+  }
+  int cpus = 0;
+  for (const int core : usable.cores) cpus += topology.cores[static_cast<std::size_t>(core)].cpus.count();
+  if (policy.bind_to == BindTo::kAuto && !by_gpu && local_ranks > cpus && policy.oversubscribe) {
+    plan.warnings.push_back(
+        fmt::format("{} for {}: ranks are bound to nothing, so that the system may move them",
+                    counted(local_ranks, "rank"), counted(cpus, "CPU")));
+    return plan;
+  }
+  auto assigned = by_gpu ? assign_by_gpu(topology, policy, usable, local_ranks)
+                         : assign_by_cpu(topology, policy, usable, local_ranks);
+  if (!assigned) return fail(std::move(assigned.error()));
+  plan.binds_memory = policy.memory == MemoryBinding::kLocal;
+  plan.warnings.insert(plan.warnings.end(), assigned->warnings.begin(), assigned->warnings.end());
+  for (std::size_t rank = 0; rank < assigned->ranks.size(); ++rank) {
+    AssignedRank& own = assigned->ranks[rank];
+    RankBinding& binding = plan.ranks.emplace_back();
+    binding.local_rank = static_cast<int>(rank);
+    binding.gpus = std::move(own.gpus);
+    binding.nics = std::move(own.nics);
+    binding.why = std::move(own.why);
+    complete(binding, topology, own, policy);
+  }
+  return plan;
+}
+
+}  // namespace ddl::affinity

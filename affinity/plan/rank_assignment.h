@@ -1,0 +1,76 @@
+// Which cores, GPUs and network adapters each local rank is assigned, before plan_binding() turns cores into CPUs. There
+// are two ways: by CPU domain (assign_by_cpu.cpp) and by GPU (assign_by_gpu.cpp). For the planner's own sources only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "affinity/plan/binding_plan.h"
+#include "affinity/topology.h"
+#include "base/error.h"
+
+namespace ddl::affinity {
+
+// What a local rank is given, before it is said in CPUs.
+
+struct AssignedRank {
+  std::vector<int> cores;  ///< positions in Topology::cores, by first CPU; not empty
+  CpuSet cpus;             ///< of them only these; empty: as the policy says
+  std::vector<AssignedGpu> gpus;
+  std::vector<std::string> nics;
+  std::string why;
+};
+
+struct Assignment {
+  std::vector<AssignedRank> ranks;  ///< by local rank
+  std::vector<std::string> warnings;
+};
+
+/// Leaves each rank the first policy.cores_per_rank of its cores; an error that names the rank that has fewer.
+Status keep_cores(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);
+
+/// Where ranks have cores in common: a warning if policy.oversubscribe allows it, else an error that names two of them.
+Status allow_sharing(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);
+
+// How a row of cores is split.
+
+/// Neighbours in a row.
+struct Share {
+  int first = 0;
+  int count = 0;
+  bool operator==(const Share&) const = default;
+};
+
+/// Part number index of count things split evenly into parts: it begins at ceil(index * count / parts). Some are empty
+/// if there are fewer things than parts.
+constexpr Share share_of(int count, int index, int parts) {
+  const auto cut = [&](int at) {
+    return static_cast<int>((static_cast<long long>(at) * count + parts - 1) / parts);
+  };
+  return {cut(index), cut(index + 1) - cut(index)};
+}
+
+/// The things of a share.
+template <class T>
+std::vector<T> take(const std::vector<T>& row, Share share) {
+  return {row.begin() + share.first, row.begin() + share.first + share.count};
+}
+
+// Ranks by CPU: each has domains of its own, or a part of one.
+
+/// BindTo::kAuto: by the widest domains of which there is one for each rank, so that ranks share as little cache as
+/// possible, and the node is shared out to the last domain. With more ranks than cores, ranks have hardware threads of their
+/// own for BindTo::kAuto and kPu, and with policy.smt.
+Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& policy,
+                                 const UsableCores& usable, int local_ranks);
+
+// Ranks by GPU: each has GPUs, and cores near to them.
+
+Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& policy,
+                                 const UsableCores& usable, int local_ranks);
+
+/// The adapter nearest to a GPU among those at least half as fast as the fastest: behind the same PCI switch, else on its NUMA node, else in its package; among equals, the
+/// i-th of the GPUs that have the same choice has the i-th. "" where all are as near as each other by none of these.
+std::vector<std::string> nics_of_gpus(const Topology& topology);
+
+}  // namespace ddl::affinity
