@@ -5,32 +5,24 @@
 #include <string>
 #include <vector>
 
-#include "cli/binding_report.h"
 #include "cli/check_build/check_build.h"
-#include "cli/console.h"
-#include "cli/error_report.h"
-#include "cli/help_text.h"
-#include "cli/host_check_text.h"
-#include "cli/host_comparison.h"
-#include "cli/known_sites.h"
-#include "cli/mpirun_run.h"
-#include "cli/options.h"
-#include "cli/path_check.h"
-#include "cli/plan_json.h"
-#include "cli/plan_text.h"
-#include "cli/report_json.h"
-#include "cli/report_text.h"
-#include "cli/script_command.h"
-#include "cli/srun_run.h"
-#include "cli/start_notes.h"
-#include "cli/this_process.h"
-#include "cli/user_file.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/job_checks.h"
+#include "cli/commands/show_bind.h"
+#include "cli/options/option_table.h"
+#include "cli/options/request.h"
+#include "cli/options/this_process.h"
+#include "cli/reports/check_hosts_report.h"
+#include "cli/reports/console.h"
+#include "cli/reports/job_report.h"
+#include "cli/reports/plan_report.h"
 #include "contract/ddlrun.h"
-#include "launcher/agent/agent.h"
-#include "launcher/agent/node_probe.h"
-#include "launcher/check/check_hosts.h"
-#include "launcher/mpi/mpi_engine.h"
-#include "launcher/run_job.h"
+#include "launcher/head/check_hosts.h"
+#include "launcher/head/host_comparison.h"
+#include "launcher/head/run_job.h"
+#include "launcher/mpi/mpirun.h"
+#include "launcher/node/agent.h"
+#include "launcher/node/node_probe.h"
 
 namespace {
 
@@ -73,11 +65,11 @@ int check_hosts(const cli::Request& request, const cli::Console& console,
   const auto hosts = launcher::check_hosts(request.job, request.allocation, environment,
                                            request.job.quiet ? nullptr : console.progress());
   if (!hosts) return finish(cli::error_report(hosts.error()), request, console);
-  const cli::HostComparison comparison = cli::compare_hosts(*hosts);
+  const launcher::HostComparison comparison = launcher::compare_hosts(*hosts);
   const auto style = cli::TerminalStyle::for_fd(STDOUT_FILENO, environment);
   const int printed = console.print(request.json ? cli::check_hosts_json(*hosts, comparison)
                                                  : cli::check_hosts_text(*hosts, comparison, style));
-  return printed != contract::kSuccess ? printed : cli::exit_code_of(comparison);
+  return printed != contract::kSuccess ? printed : launcher::exit_code_of(comparison);
 }
 
 int run(const cli::Request& request, const launcher::Environment& environment, const cli::Console& console) {

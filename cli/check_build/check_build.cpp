@@ -3,14 +3,109 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/child_question.h"
 #include "base/text.h"
-#include "cli/check_build/capability_json.h"
-#include "cli/check_build/capability_text.h"
-#include "cli/check_build/host_boxes.h"
+#include "cli/check_build/capability.h"
 #include "cli/check_build/probe.h"
-#include "launcher/agent/node_probe.h"
+#include "cli/options/request.h"
+#include "cli/options/this_process.h"
+#include "cli/reports/console.h"
+#include "cli/reports/job_report.h"
+#include "launcher/head/run_job.h"
+#include "launcher/job/environment.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/output/output_files.h"
 
 namespace ddl::cli {
+
+// --check-build on every host of a job.
+
+/// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what they have in common and
+/// where they differ. Returns ddlrun's exit code. For a process with one thread.
+int check_on_hosts(const Request& request, const launcher::Environment& environment, const Console& console);
+
+namespace {
+
+constexpr std::size_t kMostAnswer = std::size_t{1} << 20;
+/// For hosts that take their time to answer, and the looks themselves.
+constexpr double kPatienceSeconds = 30;
+
+launcher::JobSpec one_rank_on_each(const Request& request, const std::string& folder) {
+  launcher::JobSpec spec = request.job;
+  spec.command = {spec.remote_path.empty() ? own_path() : spec.remote_path, "--check-build", "--json",
+                  "--launcher", "local"};
+  spec.num_proc = static_cast<int>(request.allocation.nodes.size());
+  spec.ranks_per_node = 1;
+  spec.oversubscribe = true;
+  spec.binding.bind_to = affinity::BindTo::kNone;
+  spec.stdin_target = launcher::StdinTarget::kNone;
+  spec.timeout_seconds = spec.start_timeout_seconds + kPatienceSeconds;
+  spec.output_directory = folder;
+  spec.tag_output = false;
+  spec.quiet = true;
+  spec.exports.push_back({"TMPDIR", ""});  // this machine's may be nowhere else
+  return spec;
+}
+
+/// "" if all is well, else the job's report.
+std::string run_quietly(const launcher::JobSpec& spec, const launcher::Allocation& allocation,
+                        const launcher::Environment& environment) {
+  const auto ignore = [](const std::string&) {};
+  const auto report = launcher::run_job(spec, allocation, environment, {ignore, ignore, nullptr});
+  const launcher::JobReport told = report ? *report : error_report(report.error());
+  return told.reason == launcher::EndReason::kSuccess ? "" : failure_report(told, spec, TerminalStyle(false));
+}
+
+/// Returns 0 if all hosts can use it.
+int print_one(std::vector<HostCapabilities>& hosts, const Request& request, const Console& console) {
+  bool all_can = true;
+  std::string text;
+  for (HostCapabilities& host : hosts) {
+    std::erase_if(host.all, [&request](const Capability& one) { return one.key != request.box; });
+    for (const Capability& one : host.all) {
+      all_can = all_can && one.available();
+      text += host.host + ": " + capability_line(one);
+    }
+  }
+  const int printed = console.print(request.json ? check_build_hosts_json(hosts) : text);
+  return printed != contract::kSuccess ? printed : all_can ? 0 : 1;
+}
+
+}  // namespace
+
+int check_on_hosts(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const ScratchFolder folder;
+  if (folder.path().empty())
+    return console.refuse({errno_error("a temporary folder", errno).message(),
+                           "set TMPDIR to one that can be written", contract::kStartFailure});
+  const launcher::JobSpec spec = one_rank_on_each(request, folder.path());
+  // In a child, whose output is nobody's: the ranks' goes to files.
+  auto job = ChildQuestion::ask([&] { return "x" + run_quietly(spec, request.allocation, environment); });
+  const auto said = job ? job->answer(Deadline::never()) : Result<std::string>(fail(job.error()));
+  if (!said)
+    return console.refuse(
+        {said.error().message(), "ddlrun --check-hosts asks the hosts one by one", contract::kStartFailure});
+  if (said->size() > 1) {
+    console.report(said->substr(1));
+    return contract::kStartFailure;
+  }
+  std::vector<HostCapabilities> hosts;
+  for (int rank = 0; rank < spec.num_proc; ++rank) {
+    const auto text = read_file(
+        folder.path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout", kMostAnswer);
+    auto host = text ? read_check_build(*text) : Result<HostCapabilities>(fail(text.error()));
+    const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;
+    if (!host)
+      return console.refuse({name + ": " + host.error().message(),
+                             "look whether its ddlrun is this one: ddlrun --check-hosts",
+                             contract::kStartFailure});
+    host->host = name;
+    hosts.push_back(*std::move(host));
+  }
+  if (request.box.empty())
+    return console.print(request.json ? check_build_hosts_json(hosts) : check_build_hosts_text(hosts));
+  return print_one(hosts, request, console);
+}
 
 namespace {
 

@@ -1,8 +1,8 @@
-// ddlrun --check-build.
+// ddlrun --check-build, on this machine or on every host of a job.
 #pragma once
 
-#include "cli/console.h"
-#include "cli/options.h"
+#include "cli/options/request.h"
+#include "cli/reports/console.h"
 #include "launcher/job/environment.h"
 
 namespace ddl::cli {

@@ -1,16 +1,138 @@
-// What starts agents and ranks, asked for its version.
+// Probes of what starts ranks: libddl and its bootstraps in a job of two ranks, ssh, srun, mpirun, and
+// what writes and submits job scripts.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
+#include <fmt/format.h>
+#include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"
-#include "cli/check_build/probe_tools.h"
-#include "cli/find_mpirun.h"
-#include "cli/mpi_types.h"
-#include "cli/this_process.h"
-#include "launcher/job/slurm/slurm_job.h"
+#include "cli/options/this_process.h"
+#include "contract/environment.h"
+#include "contract/version.h"
+#include "launcher/job/slurm_job.h"
+#include "launcher/mpi/mpi_query.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/pmix/pmix_advisory.h"
+#include "templates/cluster/cluster_query.h"
+#include "templates/script/batch_job.h"
+#include "templates/script/script_renderer.h"
 
 namespace ddl::cli {
+
+// libddl, by programs that use it: alone, and two ranks of a job of ddlrun's.
+
+namespace {
+
+namespace env = contract::env;
+
+constexpr char kInstallWhole[] = "install the whole of ddlrun: bin, lib and libexec";
+
+/// What probe-rank says that was started so, if it is what it should say.
+Finding program_says(std::vector<std::string> launcher, const std::string& wanted) {
+  launcher.push_back(libexec_path("probe-rank"));
+  const FirstLine said = first_line_of(launcher);
+  if (said.text.empty()) return said.failure;
+  if (!said.text.starts_with(wanted)) return fails("its program says \"" + said.text + "\", not " + wanted);
+  const std::string version = "libddl " + std::string(contract::kVersion);
+  const std::size_t over = said.text.find(" over ");
+  if (!said.text.substr(0, over).ends_with(version))
+    return fails("its libddl is another one: " + said.text + ", and this is " + version, kInstallWhole);
+  if (over == std::string::npos) return works(version, launcher::installed_libddl());
+  return works(said.text.substr(over + 6), launcher::installed_libddl());
+}
+
+/// Two ranks, started by this ddlrun.
+Finding job_says(const std::string& wanted) {
+  return program_says({own_path(), "-np", "2", "--oversubscribe", "--launcher", "local", "--bind-to", "none",
+                       "--quiet", "--no-tag-output"},
+                      wanted + " 2 1 ");
+}
+
+void forget_launchers() {
+  for (const char* name : {env::kPmixNamespace, env::kPmixRank, env::kPmiFd, env::kPmiRank, env::kPmiSize})
+    ::unsetenv(name);
+  ::setenv(env::kAllowSingleton, "1", 1);
+}
+
+}  // namespace
+
+Finding look_at_libddl() { return look_at_singleton(); }
+
+Finding look_at_singleton() {
+  forget_launchers();
+  return program_says({}, "singleton ddl 1 0 ");
+}
+
+Finding look_at_pmix_bootstrap() { return job_says("pmix ddl"); }
+
+Finding look_at_pmi_bootstrap() {
+  ::setenv(env::kModuleDirectory, "/nonexistent", 1);
+  return job_says("pmi ddl");
+}
+
+Finding look_at_shared_memory() {
+  Finding found = job_says("pmix ddl");
+  if (found.works) found.detail = "2 ranks of this host have added";
+  return found;
+}
+
+Finding look_at_mpi_operations() {
+  ::setenv(env::kCpuOperations, "mpi", 1);
+  // A word in the environment would decide which MPI, and this looks whether there is one.
+  ::unsetenv(env::kMpi);
+  Finding found = job_says("pmix mpi");
+  if (found.works) {
+    found.detail = "2 ranks of this host have added by it, with --cpu-operations mpi";
+  } else {
+    found.remedy = "build where the mpicc of your MPI is in PATH, and load that MPI before the ranks start";
+  }
+  return found;
+}
+
+Finding look_at_tcp() {
+  std::vector<std::string> names;
+  for (const auto& address : launcher::node_addresses())
+    names.push_back(address.interface + " " + address.address);
+  if (names.empty())
+    return fails("no network interface but the loopback is up", "bring one up that other hosts reach");
+  return works({}, {}, "this host has " + join(names, ", "));
+}
+
+// How ranks learn who they are: what agents serve, tried by ranks that ask.
+
+namespace {
+
+constexpr char kInstallPmix[] =
+    "install OpenPMIx 4 or 5 (Debian: libpmix2), or name its folder in LD_LIBRARY_PATH";
+
+}  // namespace
+
+Finding look_at_pmix_server() {
+  const auto library = SharedLibrary::load("libpmix.so.2");
+  if (!library) return fails(library.error().message(), kInstallPmix);
+  auto* version = library->function<const char*()>("PMIx_Get_version");
+  if (version == nullptr || library->function<void()>("PMIx_server_init") == nullptr)
+    return fails(library->path() + " has no PMIx server", kInstallPmix);
+  const std::string package = launcher::pmix_package_version(library->path()).value_or("");
+  if (::geteuid() == 0) {
+    if (auto refusal = launcher::pmix_refusal(version(), package)) return fails(*std::move(refusal));
+  }
+  Finding asked = look_at_pmix_bootstrap();
+  if (!asked.works) return asked;
+  return works(launcher::pmix_sentence(version(), package, ::geteuid() == 0), library->path());
+}
+
+Finding look_at_pmi_server() {
+  Finding found = look_at_pmi_bootstrap();
+  if (found.works) found = works("PMI-1", own_path(), "for programs of MPICH");
+  return found;
+}
+
+// What starts agents and ranks, asked for its version.
 
 namespace {
 
@@ -50,7 +172,7 @@ Finding look_at_srun_agents() {
 Finding look_at_srun_ranks() {
   Finding found = look_at_srun_agents();
   if (!found.works) return found;
-  const auto types = ask_mpi_types();
+  const auto types = launcher::ask_mpi_types();
   if (!types) return fails(types.error().message(), "look whether srun --mpi=list works here");
   found.detail = "its kinds of MPI: " + join(*types, ", ");
   const bool has_one = std::any_of(types->begin(), types->end(), [](const std::string& type) {
@@ -63,9 +185,51 @@ Finding look_at_srun_ranks() {
 Finding look_at_mpirun() {
   const Command command = command_in_path("mpirun", "install an MPI, or load its module");
   if (command.path.empty()) return command.missing;
-  const auto site = find_mpirun(command.path, process_environment());
+  const auto site = launcher::find_mpirun(command.path, process_environment());
   if (!site) return fails(site.error().message(), "name another with --mpirun");
   return works(site->name, command.path, "for --launcher mpirun");
+}
+
+// Job scripts: what writes, checks and submits them.
+
+Finding look_at_script_templates() {
+  templates::ScriptRequest request;
+  request.num_proc = 2;
+  request.command = {"./train"};
+  request.ddlrun = "ddlrun";
+  const auto job = templates::make_batch_job(request, nullptr);
+  if (!job) return fails(job.error().message());
+  const auto found =
+      templates::find_templates("", config_folders(process_environment(), "slurm"), read_user_file);
+  if (!found)
+    return fails(found.error().message(), "correct it: " + document("reference/script-templates.md"));
+  const auto text = templates::render_script(*found, request, *job, nullptr, {});
+  if (!text) return fails(text.error().message(), "correct it: " + document("reference/script-templates.md"));
+  if (!text->starts_with("#!/bin/bash")) return fails("the script does not begin with #!/bin/bash");
+  return works({}, {},
+               "ddlrun --slurm writes one with " +
+                   counted(static_cast<std::int64_t>(split(*text, '\n').size()), "line"));
+}
+
+Finding look_at_slurm_probe() {
+  if (::access(libexec_path("slurm-probe").c_str(), X_OK) != 0) {
+    return fails("there is no " + libexec_path("slurm-probe"),
+                 "build ddlrun where libslurm is (Debian: libslurm-dev); without it scontrol is asked");
+  }
+  const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), kCommandPatience);
+  if (!facts) return fails(facts.error().message(), "run it where Slurm is set up");
+  return works(
+      {}, libexec_path("slurm-probe"),
+      counted(static_cast<std::int64_t>(facts->partitions.size()), "partition") + " of " + facts->name);
+}
+
+Finding look_at_sbatch() {
+  const Command command =
+      command_in_path("sbatch", "scripts are written here all the same; submit them where sbatch is");
+  if (command.path.empty()) return command.missing;
+  const FirstLine said = first_line_of({command.path, "--version"});
+  if (!said.text.empty()) return works(said.text, command.path, "for --submit and --test-only");
+  return fails(said.failure.detail, "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf");
 }
 
 }  // namespace ddl::cli

@@ -1,14 +1,21 @@
-// How one box of --check-build is looked into.
+// How one capability is probed: each probe runs in a process of its own, where it may crash or hang.
+// Here is also what several probes need.
 #pragma once
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/check_build/capability.h"
+#include "launcher/node/node_probe.h"
 
 namespace ddl::cli {
+
+// How one box of --check-build is looked into.
 
 struct Probe {
   const char* heading;
@@ -67,5 +74,49 @@ Finding look_at_cma();
 Finding look_at_cgroups();
 Finding look_at_io_uring();
 Finding look_at_limits();
+
+// What looks have in common.
+
+Finding works(std::string version, std::string file, std::string detail = {});
+Finding fails(std::string detail, std::string remedy = {});
+
+/// For a command that a look runs: within that of --check-build as a whole, so that the box says who was slow.
+inline constexpr std::chrono::seconds kCommandPatience{17};
+
+/// "in PATH", or a finding that says it is not, with what to do.
+struct Command {
+  std::string path;  ///< "": it is not there
+  Finding missing;
+};
+Command command_in_path(const std::string& name, const std::string& remedy);
+
+/// The first line that a command prints, on either stream, with exit code 0; else a finding that says what it did instead.
+struct FirstLine {
+  std::string text;  ///< "": it failed
+  Finding failure;
+};
+FirstLine first_line_of(const std::vector<std::string>& argv);
+
+// A folder that is gone in the end.
+
+/// In TMPDIR, else /tmp, with all that is put into it.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = launcher::tmp_directory() + "/ddlrun-check-build-XXXXXX";
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::string& path() const { return path_; }  ///< "": it could not be made
+
+ private:
+  std::string path_;
+};
 
 }  // namespace ddl::cli

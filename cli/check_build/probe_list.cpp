@@ -1,3 +1,5 @@
+// Every probe, in the order in which --check-build shows them. A source of its own: CMake tells it how
+// many MPI modules are built.
 #include <array>
 
 #include "cli/check_build/probe.h"

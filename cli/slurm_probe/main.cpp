@@ -21,9 +21,9 @@
 #include <slurm/slurm_errno.h>
 #include <nlohmann/json.hpp>
 
+#include "base/command_output.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "cli/command_output.h"
 #include "templates/cluster/cluster_facts.h"
 #include "templates/cluster/slurm_values.h"
 

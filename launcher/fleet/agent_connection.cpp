@@ -6,9 +6,9 @@
 #include <csignal>
 
 #include "contract/version.h"
-#include "launcher/fleet/stream_link.h"
-#include "launcher/fleet/telling_lines.h"
-#include "launcher/message/codec.h"
+#include "launcher/fleet/piped_child.h"
+#include "launcher/protocol/codec.h"
+#include "launcher/protocol/link.h"
 
 namespace ddl::launcher {
 AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)

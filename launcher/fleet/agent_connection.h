@@ -6,14 +6,13 @@
 #include <optional>
 #include <string>
 
-#include "launcher/fleet/greeting.h"
-#include "launcher/fleet/heartbeat.h"
-#include "launcher/fleet/link.h"
 #include "launcher/fleet/node_starter.h"
-#include "launcher/fleet/stream_tail.h"
+#include "launcher/fleet/piped_child.h"
 #include "launcher/loop/event_loop.h"
-#include "launcher/message/message.h"
-#include "launcher/process/stopped_watch.h"
+#include "launcher/process/process_state.h"
+#include "launcher/protocol/heartbeat.h"
+#include "launcher/protocol/link.h"
+#include "launcher/protocol/messages.h"
 
 namespace ddl::launcher {
 

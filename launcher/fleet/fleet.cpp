@@ -1,14 +1,27 @@
 #include "launcher/fleet/fleet.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "launcher/fleet/branches.h"
-#include "launcher/fleet/telling_lines.h"
-#include "launcher/message/codec.h"
+#include <fmt/format.h>
+#include "launcher/fleet/piped_child.h"
+#include "launcher/protocol/codec.h"
 
 namespace ddl::launcher {
+
+std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out) {
+  const std::size_t count =
+      fan_out > 0 ? std::min(nodes.size(), static_cast<std::size_t>(fan_out)) : nodes.size();
+  std::vector<Branch> branches;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t begin = nodes.size() * i / count;
+    const std::size_t end = nodes.size() * (i + 1) / count;
+    branches.push_back({nodes[begin],
+                        {nodes.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+                         nodes.begin() + static_cast<std::ptrdiff_t>(end)}});
+  }
+  return branches;
+}
+
 namespace {
 
 // A bastion or an sshd with MaxStartups drops connections while it is busy: the next attempt waits longer each time.

@@ -1,6 +1,7 @@
-// All agents of a job: started, answered, spoken to.
+// All agents of a job: they are started, directly or as a tree (--fan-out), and messages go to and from each.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -9,14 +10,29 @@
 #include <vector>
 
 #include "launcher/fleet/agent_connection.h"
-#include "launcher/fleet/crews.h"
+#include "launcher/fleet/agent_groups.h"
 #include "launcher/fleet/node_starter.h"
-#include "launcher/fleet/ssh/ssh_command.h"
+#include "launcher/fleet/ssh.h"
 #include "launcher/loop/event_loop.h"
-#include "launcher/message/message.h"
 #include "launcher/plan/node_facts.h"
+#include "launcher/protocol/messages.h"
 
 namespace ddl::launcher {
+
+// How hosts are divided among those that connect to them.
+
+/// A host that is connected to directly, and those that it is to connect to in its turn.
+struct Branch {
+  std::size_t first = 0;
+  std::vector<std::size_t> rest;
+  bool operator==(const Branch&) const = default;
+};
+
+/// At most fan_out branches of nearly the same size, in order; one for each node if fan_out is 0 or not less than
+/// their number. Pure.
+std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out);
+
+// All agents of a job: started, answered, spoken to.
 
 /// One agent a node of the allocation, by index. Handlers run on the loop's thread.
 ///

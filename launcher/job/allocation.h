@@ -1,4 +1,4 @@
-// Which nodes the job may use, and who said so.
+// Which nodes the job may use, with how many slots, and who said so: -H, a hostfile, a Slurm job, or nobody.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "launcher/job/job_spec.h"
-#include "launcher/job/slurm/slurm_job.h"
+#include "launcher/job/slurm_job.h"
 
 namespace ddl::launcher {
+
+// Which nodes the job may use, and who said so.
 
 /// One node. Whatever comes from a person has passed the checks of host_name.h, so that it can be a word of ssh's.
 struct AllocatedNode {
@@ -53,5 +55,19 @@ Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation);
 /// Whether this node is the machine called hostname, so that its agent can be forked: "localhost", a loopback address,
 /// the name itself or its first label. One with a user or a port of its own is not: that is ssh's to honour.
 bool is_this_machine(const AllocatedNode& node, const std::string& hostname);
+
+// The nodes of a Slurm job as those of ours.
+
+/// Its nodes with their slots: the tasks of a node if some were asked for, else its GPUs, else its tasks; up to its CPUs or
+/// GPUs, whichever are more, without --oversubscribe. Pure.
+Allocation allocation_of(const SlurmJob& job);
+
+/// Those of the job that the user has chosen with -H or a hostfile, in that order, with the slots that were given there. Pure.
+/// hostname: this machine's, which "localhost" means if it is one of them.
+/// Error (kInvalidArgument): one that is not the job's, or that is to be reached as somebody else.
+Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen, const std::string& hostname);
+
+/// How many ranks are meant where -np is missing: the tasks that were asked for, else the GPUs, else one for each node.
+int implied_num_proc(const SlurmJob& job);
 
 }  // namespace ddl::launcher

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "launcher/job/bracket_range.h"
 #include "launcher/job/host_name.h"
-#include "launcher/job/node_list.h"
 
 namespace ddl::launcher {
 namespace {
@@ -63,7 +61,7 @@ std::vector<std::string_view> split_entries(std::string_view text) {
 }
 
 Error about(std::string_view entry, Error error) {
-  return std::move(error).during(entry.empty() ? "an empty entry" : quoted(entry));
+  return std::move(error).during(entry.empty() ? "an empty entry" : in_double_quotes(entry));
 }
 
 }  // namespace
@@ -73,11 +71,11 @@ Result<int> parse_slots(std::string_view text, std::string_view what) {
       !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   const auto number = digits ? parse_integer(text) : std::nullopt;
   if (!digits || (number && *number == 0)) {
-    return refuse(std::string(what) + " must be a positive integer, found " + quoted(text));
+    return refuse(std::string(what) + " must be a positive integer, found " + in_double_quotes(text));
   }
   if (!number || *number > kMaxSlots) {
     return refuse(std::string(what) + " must be at most " + std::to_string(kMaxSlots) + ", found " +
-                  quoted(text));
+                  in_double_quotes(text));
   }
   return static_cast<int>(*number);
 }
@@ -130,11 +128,169 @@ Result<std::vector<std::string>> parse_host_names(std::string_view text) {
     auto entry = parse_host_entry(word, kMaxHosts - names.size());
     if (!entry) return fail(about(word, std::move(entry.error())));
     if (entry->user || entry->slots) {
-      return refuse(quoted(word) + ": only the names of hosts stand here, without users and slots");
+      return refuse(in_double_quotes(word) + ": only the names of hosts stand here, without users and slots");
     }
     for (std::string& name : entry->names) names.push_back(std::move(name));
   }
   return names;
+}
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kBlanks = " \t";
+
+// The words of a line; "slots = 4" is one word, as Open MPI's hostfiles have it.
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  bool glue = false;
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    if (line.empty()) return words;
+    const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
+    const std::string_view word = line.substr(0, end);
+    line.remove_prefix(end);
+    if (!words.empty() && (glue || word.starts_with('='))) {
+      words.back() += word;
+    } else {
+      words.emplace_back(word);
+    }
+    glue = word.ends_with('=');
+  }
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+template <class T>
+Status set_once(std::optional<T>& target, Result<T> value, std::string_view what) {
+  if (!value) return fail(std::move(value.error()));
+  if (target) return refuse(std::string(what) + " is given twice");
+  target = std::move(*value);
+  return {};
+}
+
+Result<int> parse_port(std::string_view text) {
+  constexpr int kLargestPort = 65535;
+  const auto number = is_digits(text) ? parse_integer(text) : std::nullopt;
+  if (!number || *number < 1 || *number > kLargestPort) {
+    return refuse("port must be a number from 1 to 65535, found " + in_double_quotes(text));
+  }
+  return static_cast<int>(*number);
+}
+
+Result<std::string> parse_user(std::string_view text) {
+  DDL_TRY(check_user_name(text));
+  return std::string(text);
+}
+
+Status read_word(std::string_view word, AllocatedNode& node) {
+  if (is_digits(word)) return set_once(node.slots, parse_slots(word, "slots"), "slots");
+  const std::size_t equals = word.find('=');
+  const std::string_view key = word.substr(0, equals);
+  const std::string_view value = equals == std::string_view::npos ? "" : word.substr(equals + 1);
+  if (equals != std::string_view::npos) {
+    if (key == "slots") return set_once(node.slots, parse_slots(value, key), key);
+    if (key == "max_slots" || key == "max-slots") {
+      return set_once(node.max_slots, parse_slots(value, "max_slots"), "max_slots");
+    }
+    if (key == "port") return set_once(node.port, parse_port(value), key);
+    if (key == "user") return set_once(node.user, parse_user(value), key);
+  }
+  return refuse("behind a host stand slots=N, max_slots=N, port=N and user=NAME, found " +
+                in_double_quotes(word));
+}
+
+Status read_line(std::string_view line, NodeList& nodes) {
+  const std::vector<std::string> words = words_of(line);
+  if (words.empty()) return {};
+  if (const std::size_t comma = words.front().find(','); comma != std::string::npos) {
+    const std::size_t open = words.front().find('[');
+    if (open == std::string::npos || comma < open) return refuse("a hostfile has one host a line");
+  }
+  auto entry = parse_host_entry(words.front(), nodes.room());
+  if (!entry) return fail(std::move(entry.error()));
+  AllocatedNode node;
+  node.slots = entry->slots;
+  node.user = entry->user;
+  for (std::size_t i = 1; i < words.size(); ++i) DDL_TRY(read_word(words[i], node));
+  if (node.slots && node.max_slots && *node.max_slots < *node.slots) {
+    return refuse("max_slots is " + std::to_string(*node.max_slots) + ", fewer than the " +
+                  counted(*node.slots, "slot"));
+  }
+  for (std::string& name : entry->names) {
+    node.name = std::move(name);
+    DDL_TRY(nodes.add(node));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<AllocatedNode>> parse_hostfile(std::string_view text, std::string_view name) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  NodeList nodes(NamedAgain::kIsSlot);
+  int number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (auto status = read_line(line.substr(0, line.find('#')), nodes); !status) {
+      return fail(std::move(status.error()).during(std::string(name) + ":" + std::to_string(number)));
+    }
+  }
+  auto all = std::move(nodes).take();
+  if (all.empty()) return refuse(std::string(name) + " names no host");
+  return all;
+}
+
+namespace {
+
+Status add_slots(std::optional<int>& sum, std::optional<int> more, const std::string& name) {
+  if (!sum) return {};
+  if (*more > kMaxSlots - *sum) {
+    return refuse(name + " has more than " + std::to_string(kMaxSlots) + " slots in all");
+  }
+  *sum += *more;
+  return {};
+}
+
+}  // namespace
+
+Status NodeList::add(AllocatedNode node) {
+  if (room() == 0) return refuse("hosts are named more than " + std::to_string(kMaxTimesNamed) + " times");
+  ++named_;
+  const auto [place, is_new] = index_.try_emplace(host_key(node.name), nodes_.size());
+  if (is_new) {
+    if (nodes_.size() == kMaxHosts) return refuse("more than " + std::to_string(kMaxHosts) + " hosts");
+    nodes_.push_back(std::move(node));
+    times_.push_back(1);
+    return {};
+  }
+  AllocatedNode& known = nodes_[place->second];
+  const bool is_slot = named_again_ == NamedAgain::kIsSlot && !known.slots && !node.slots;
+  if (!is_slot && (!known.slots || !node.slots)) {
+    return refuse(node.name + " is named twice, and not each time with its slots; name it once, as " +
+                  node.name + ":2");
+  }
+  if (known.user != node.user) return refuse(node.name + " is named twice, with different users");
+  if (known.port != node.port) return refuse(node.name + " is named twice, with different ports");
+  if (known.max_slots.has_value() != node.max_slots.has_value()) {
+    return refuse(node.name + " is named twice, and not each time with its max_slots");
+  }
+  ++times_[place->second];
+  if (known.slots) DDL_TRY(add_slots(known.slots, node.slots, node.name));
+  return add_slots(known.max_slots, node.max_slots, node.name);
+}
+
+std::vector<AllocatedNode> NodeList::take() && {
+  bool times_are_slots = false;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    times_are_slots = times_are_slots || (!nodes_[i].slots && times_[i] > 1);
+  for (std::size_t i = 0; times_are_slots && i < nodes_.size(); ++i) {
+    if (!nodes_[i].slots) nodes_[i].slots = times_[i];
+  }
+  return std::move(nodes_);
 }
 
 }  // namespace ddl::launcher

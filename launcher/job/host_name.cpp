@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace ddl::launcher {
 namespace {
 
@@ -35,18 +37,18 @@ Status check_host_name(std::string_view name) {
   if (name.empty()) return refuse("the name of a host is missing");
   if (name.size() > kLongestHostName) {
     return refuse("the name of a host has at most " + std::to_string(kLongestHostName) +
-                  " characters, found " + quoted(name));
+                  " characters, found " + in_double_quotes(name));
   }
   if (name.find(':') != std::string_view::npos) {
     if (is_ipv6_address(name)) return {};
-    return refuse(quoted(name) + " is not an IPv6 address");
+    return refuse(in_double_quotes(name) + " is not an IPv6 address");
   }
   if (!consists_of(name, "._-") || name.front() == '-' || name.front() == '.') {
     return refuse("a host is named with letters, digits and \"._-\" and begins with none of \".-\", found " +
-                  quoted(name));
+                  in_double_quotes(name));
   }
   if (std::all_of(name.begin(), name.end(), is_digit)) {
-    return refuse(quoted(name) + " is a number, not the name of a host");
+    return refuse(in_double_quotes(name) + " is a number, not the name of a host");
   }
   return {};
 }
@@ -55,12 +57,12 @@ Status check_user_name(std::string_view name) {
   if (name.empty()) return refuse("the name of a user is missing");
   if (name.size() > kLongestUserName || !consists_of(name, "._-+@") || name.front() == '-') {
     return refuse("a user is named with letters, digits and \"._-+@\" and does not begin with \"-\", found " +
-                  quoted(name));
+                  in_double_quotes(name));
   }
   return {};
 }
 
-std::string quoted(std::string_view text) {
+std::string in_double_quotes(std::string_view text) {
   constexpr std::size_t kEnough = 60;
   constexpr char kHex[] = "0123456789abcdef";
   std::string result = "\"";
@@ -81,6 +83,124 @@ std::string host_key(std::string_view name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return key;
+}
+
+namespace {
+
+struct Range {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t width = 0;  // padded with zeros to this
+};
+
+// Text, then one of the numbers; the last part of a pattern has no numbers.
+struct Part {
+  std::string_view text;
+  std::vector<Range> ranges;
+  bool has_bracket = false;
+};
+
+bool is_number(std::string_view text) {
+  constexpr std::size_t kLongest = 9;  // fits anything
+  return !text.empty() && text.size() <= kLongest &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::size_t number_of(std::string_view digits) {
+  std::size_t number = 0;
+  for (const char c : digits) number = 10 * number + static_cast<std::size_t>(c - '0');
+  return number;
+}
+
+bool is_padded(std::string_view digits) { return digits.size() > 1 && digits.front() == '0'; }
+
+Result<Range> parse_range(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  const std::string_view first = text.substr(0, dash);
+  const std::string_view last = dash == std::string_view::npos ? first : text.substr(dash + 1);
+  if (!is_number(first) || !is_number(last)) {
+    return refuse("brackets hold numbers and ranges such as [1-3,7], found " + in_double_quotes(text));
+  }
+  const Range range{number_of(first), number_of(last), is_padded(first) ? first.size() : 0};
+  if (range.first > range.last) return refuse("the range " + in_double_quotes(text) + " runs backwards");
+  // [1-016] and [001-16] could be meant in two ways.
+  const bool differently = is_padded(first) ? last.size() < first.size() : is_padded(last);
+  if (differently || (is_padded(last) && last.size() != first.size())) {
+    return refuse("the ends of the range " + in_double_quotes(text) + " have different numbers of digits");
+  }
+  return range;
+}
+
+Result<std::vector<Part>> parse_pattern(std::string_view pattern) {
+  std::vector<Part> parts;
+  for (;;) {
+    const std::size_t open = pattern.find_first_of("[]");
+    Part part;
+    part.text = pattern.substr(0, open);
+    if (open == std::string_view::npos) {
+      parts.push_back(part);
+      return parts;
+    }
+    const std::size_t close = pattern.find_first_of("[]", open + 1);
+    if (pattern[open] != '[' || close == std::string_view::npos || pattern[close] != ']') {
+      return refuse("the brackets do not match");
+    }
+    part.has_bracket = true;
+    for (const std::string_view text : split(pattern.substr(open + 1, close - open - 1), ',')) {
+      auto range = parse_range(text);
+      if (!range) return fail(std::move(range.error()));
+      part.ranges.push_back(*range);
+    }
+    parts.push_back(std::move(part));
+    pattern.remove_prefix(close + 1);
+  }
+}
+
+std::size_t count_of(const Part& part) {
+  std::size_t count = part.has_bracket ? 0 : 1;
+  for (const Range& range : part.ranges) count += range.last - range.first + 1;
+  return count;
+}
+
+void append_padded(std::string& text, std::size_t number, std::size_t width) {
+  const std::string digits = std::to_string(number);
+  if (digits.size() < width) text.append(width - digits.size(), '0');
+  text += digits;
+}
+
+// Every name of `done` continued with every one of the part's.
+std::vector<std::string> continued(const std::vector<std::string>& done, const Part& part) {
+  std::vector<std::string> names;
+  for (const std::string& name : done) {
+    const std::string start = name + std::string(part.text);
+    if (!part.has_bracket) names.push_back(start);
+    for (const Range& range : part.ranges) {
+      for (std::size_t number = range.first; number <= range.last; ++number) {
+        names.push_back(start);
+        append_padded(names.back(), number, range.width);
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_brackets(std::string_view pattern, std::size_t most) {
+  auto parts = parse_pattern(pattern);
+  if (!parts) return fail(std::move(parts.error()));
+  std::size_t total = 1;
+  for (const Part& part : *parts) {
+    // Ranges of nine digits, and not more of them than there are characters: no overflow.
+    if (count_of(part) > most / total) {
+      return refuse(in_double_quotes(pattern) + " stands for more than " + std::to_string(most) +
+                    " hosts, which is all that there is room for");
+    }
+    total *= count_of(part);
+  }
+  std::vector<std::string> names{""};
+  for (const Part& part : *parts) names = continued(names, part);
+  return names;
 }
 
 }  // namespace ddl::launcher

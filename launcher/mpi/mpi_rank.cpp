@@ -3,31 +3,94 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
-#include "launcher/agent/node_probe.h"
-#include "launcher/agent/rank_child.h"
-#include "launcher/agent/start_error.h"
 #include "launcher/job/allocation.h"
-#include "launcher/mpi/front_process.h"
-#include "launcher/mpi/mpi_place.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/node/rank_process.h"
+#include "launcher/node/start_child.h"
 #include "launcher/plan/launch_plan.h"
-#include "launcher/process/descendants.h"
-#include "launcher/process/open_files_limit.h"
-#include "launcher/spawner/start_child.h"
+#include "launcher/process/child.h"
+#include "launcher/process/process_tree.h"
 #include "net/pmi_line.h"
 
 namespace ddl::launcher {
+
+// The process that mpirun knows, in front of the one that does the work.
+
+/// Forks. In front, this process passes the signals of the set on to the other and returns its exit code once it has ended. Behind, it
+/// returns nullopt, in a session of its own: it lives on if mpirun or its daemon kills the one in front, is told so by SIGTERM, and
+/// can end in order what it has started. The set must be blocked. For a process with one thread. Error: fork failed.
+Result<std::optional<int>> stand_in_front(const sigset_t& signals);
+
+namespace {
+
+/// Names of rank, size, local rank and local size.
+using Names = std::array<const char*, 4>;
+constexpr std::array<Names, 2> kLaunchers = {
+    Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+          "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}};
+
+std::optional<int> number_of(const Environment& environment, const char* name) {
+  const auto found = environment.find(name);
+  if (found == environment.end()) return std::nullopt;
+  const auto number = parse_integer(found->second);
+  if (!number || *number < 0 || *number > 1'000'000) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+}  // namespace
+
+Result<MpiPlace> mpi_place_of(const Environment& environment) {
+  for (const Names& names : kLaunchers) {
+    const auto rank = number_of(environment, names[0]), size = number_of(environment, names[1]);
+    const auto local_rank = number_of(environment, names[2]), local_size = number_of(environment, names[3]);
+    if (rank && size && local_rank && local_size && *rank < *size && *local_rank < *local_size)
+      return MpiPlace{*rank, *size, *local_rank, *local_size};
+  }
+  return fail(
+      ErrorCode::kUnavailable,
+      "this mpirun does not say which rank a process is: neither OMPI_COMM_WORLD_RANK nor PMI_RANK and "
+      "what belongs to them is set");
+}
+
+Result<std::optional<int>> stand_in_front(const sigset_t& signals) {
+  const pid_t front = ::getpid();
+  const pid_t behind = ::fork();
+  if (behind < 0) return fail_errno("fork");
+  if (behind == 0) {
+    ::setsid();
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != front) ::raise(SIGTERM);  // it is blocked, and waits to be read
+    return std::optional<int>();
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // of mpirun's daemon here
+  for (;;) {
+    int status = 0;
+    if (::waitpid(behind, &status, WNOHANG) == behind) {
+      constexpr int kSignalBase = 128;
+      return std::optional(WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status));
+    }
+    siginfo_t info{};
+    const int signal = ::sigwaitinfo(&signals, &info);
+    if (signal > 0 && signal != SIGCHLD) ::kill(behind, signal);
+  }
+}
 
 namespace {
 

@@ -1,4 +1,5 @@
-// A sink for a descriptor that ddlrun shares with others: the user's terminal or pipe.
+// Blocking writes in a thread of their own, so that a slow terminal, pipe or disk never blocks the event loop; and the
+// sink for a descriptor that ddlrun shares with others, such as the user's terminal.
 #pragma once
 
 #include <functional>
@@ -9,9 +10,41 @@
 #include "base/deadline.h"
 #include "base/error.h"
 #include "launcher/output/sink.h"
-#include "launcher/output/writer_thread.h"
 
 namespace ddl::launcher {
+
+// A thread that does blocking writes, so that a slow terminal, pipe or disk never blocks the event loop.
+
+/// Writes what it is given, in order. Used from one thread, except that write and post are called on the new thread.
+class WriterThread {
+ public:
+  /// May block for as long as it likes. Returns what is to be posted besides done (an error, perhaps), or nothing.
+  using Write = std::function<std::function<void()>(int target, const std::string& bytes)>;
+
+  /// write must own what it uses: if the thread is stuck in it when this object is destroyed, it lives on.
+  static Result<WriterThread> start(Write write, Post post);
+  /// Drops what has not been begun. Never waits for a write that is going on: the thread is left behind, with its own
+  /// data, and ends when the write does. Nothing is posted after this, and what has been posted does nothing.
+  ~WriterThread();
+  WriterThread(WriterThread&&) = default;
+  WriterThread& operator=(WriterThread&&) = delete;
+
+  /// done is posted when the bytes have been written. Short neighbours for the same target are written together.
+  void push(int target, std::string bytes, std::function<void()> done);
+
+  /// Waits until everything has been written; false if the deadline passed first.
+  bool drain(Deadline deadline);
+
+ private:
+  struct State;
+  explicit WriterThread(std::shared_ptr<State> state);
+  static void run(State& state);
+
+  std::shared_ptr<State> state_;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();  // what has been posted asks whether we still are
+};
+
+// A sink for a descriptor that ddlrun shares with others: the user's terminal or pipe.
 
 /// Writes in a thread of its own with plain write(2). The descriptor is never made non-blocking, because that would
 /// hold for every process that has it; if somebody else made it so, the thread polls.

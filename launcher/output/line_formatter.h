@@ -1,15 +1,38 @@
-// What is written to one terminal, pipe or file so that the lines of several streams stay whole on it.
+// What is written to one terminal, pipe or file: the ranks' lines whole, each with its tag ("[3]<stdout>:") and, if it is
+// asked for, its time stamp.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "launcher/output/output_chunk.h"
-#include "launcher/output/output_tag.h"
+#include "launcher/output/output_stream.h"
 
 namespace ddl::launcher {
+
+// What stands before a rank's line: "[3]<stdout>:", and the time at which it was written.
+
+/// "[3]<stdout>:", as horovodrun has it.
+std::string output_tag(int rank, OutputStream stream);
+
+/// Formats Unix times in this process's time zone: "2026-03-29T02:00:00.123+01:00" (ISO 8601, RFC 3339). Remembers the
+/// last one, because neighbouring lines share it. Not for several threads at once.
+class TimeStampFormat {
+ public:
+  /// Reads TZ.
+  TimeStampFormat();
+  /// Valid until the next call.
+  const std::string& text(std::int64_t time_ns);
+
+ private:
+  std::int64_t second_ = INT64_MIN;
+  std::int64_t millisecond_ = -1;
+  std::string text_;
+};
+
+// What is written to one terminal, pipe or file so that the lines of several streams stay whole on it.
 
 /// How lines look on one sink.
 struct LineStyle {

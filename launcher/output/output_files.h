@@ -8,9 +8,9 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
-#include "launcher/output/output_chunk.h"
+#include "launcher/output/blocking_writer.h"
+#include "launcher/output/output_stream.h"
 #include "launcher/output/sink.h"
-#include "launcher/output/writer_thread.h"
 
 namespace ddl::launcher {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "launcher/output/line_formatter.h"
-#include "launcher/output/output_chunk.h"
+#include "launcher/output/output_stream.h"
 #include "launcher/output/sink.h"
 
 namespace ddl::launcher {

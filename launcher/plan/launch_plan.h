@@ -1,12 +1,16 @@
-// Everything that the agents are told: what to start, where, and how. What --dry-run prints.
+// Everything that the agents are told: what to start, where, and how. The dry plan is the same before the agents have
+// answered, as --dry-run prints it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/deadline.h"
 #include "base/error.h"
+#include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/plan/node_binding.h"
 #include "launcher/plan/node_facts.h"
@@ -14,6 +18,8 @@
 #include "launcher/plan/rank_environment.h"
 
 namespace ddl::launcher {
+
+// Everything that the agents are told: what to start, where, and how. What --dry-run prints.
 
 struct RankLaunch {
   int rank = 0;
@@ -61,5 +67,25 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
                             const std::string& job_id, const std::vector<NodeBinding>& bindings = {},
                             bool in_slurm = false);
+
+// What would be started where, as far as it is known before the job's agents have answered.
+
+/// Stands in a dry plan for the value of a variable that only an agent can tell.
+inline constexpr std::string_view kUnknownUntilLaunch = "(unknown until launch)";
+
+struct DryPlan {
+  LaunchPlan launch;
+  std::vector<NodeBinding> bindings;      ///< of launch.nodes; of a node that was not asked without ranks
+  std::vector<std::optional<int>> slots;  ///< of launch.nodes[i]; nullopt: unknown until launch
+  int assumed_slots = 0;   ///< what the ranks of those were dealt by: as many as this machine has
+  std::string hosts_from;  ///< Allocation::origin
+  bool asked_all = false;  ///< every node has said what it has
+};
+
+/// Pure. known[i]: what allocation.nodes[i] has said of itself, if it was asked; here: the facts of this machine, which slots
+/// of the others are guessed by. Error: as place() and bind_nodes().
+Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
+                              const std::vector<std::optional<NodeFacts>>& known, const NodeFacts& here,
+                              const Environment& head_environment);
 
 }  // namespace ddl::launcher

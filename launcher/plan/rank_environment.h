@@ -1,4 +1,5 @@
-// The environment that a rank is started with. Pure: text in, text out.
+// The environment that a rank is started with: the head's own, -x, the identity of the rank, and in a Slurm job what srun
+// would have set. Pure: text in, text out.
 #pragma once
 
 #include <string>
@@ -11,6 +12,8 @@
 #include "launcher/plan/placement.h"
 
 namespace ddl::launcher {
+
+// The environment that a rank is started with. Pure: text in, text out.
 
 /// "NAME=VALUE" strings, as in environ(7), to a map; entries without '=' are dropped.
 Environment parse_environment(const std::vector<std::string>& entries);
@@ -31,5 +34,20 @@ std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& e
 /// node: the facts of the rank's own node; master_address and master_port: where ranks reach rank 0.
 Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
                              const std::string& master_address, int master_port, const Environment& common);
+
+// Inside a Slurm job, ranks find what srun would have told them: programs read it.
+
+/// What all ranks are told: how many they are, on which nodes. Pure.
+Environment slurm_job_environment(const Placement& placement);
+
+/// What differs: SLURM_PROCID, SLURM_LOCALID, SLURM_NODEID and SLURM_GTIDS. Pure.
+Environment slurm_rank_environment(const Placement& placement, const RankPlacement& rank);
+
+/// What each node's own step tells of itself: ranks get that of their node, not that of where ddlrun was typed.
+std::vector<std::string> slurm_node_variables();
+
+/// True for what salloc, sbatch, srun or an mpirun's daemon has said about another process than a rank: which task it is of how many,
+/// its binding, and how to reach its PMI. A rank that finds itself in it takes it for its own.
+bool is_of_slurm_task(std::string_view name);
 
 }  // namespace ddl::launcher

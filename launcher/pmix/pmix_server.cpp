@@ -18,12 +18,9 @@
 #include "contract/environment.h"
 #include "contract/rank_process.h"
 #include "launcher/pmix/accept_guard.h"
-#include "launcher/pmix/info_list.h"
-#include "launcher/pmix/job_info.h"
-#include "launcher/pmix/modex_client.h"
-#include "launcher/pmix/names_client.h"
-#include "launcher/pmix/packed.h"
 #include "launcher/pmix/pmix_advisory.h"
+#include "launcher/pmix/pmix_info.h"
+#include "launcher/pmix/remote_requests.h"
 
 namespace ddl::launcher {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/deadline.h"
 #include "base/error.h"
 #include "launcher/loop/event_loop.h"
-#include "launcher/message/message.h"
 #include "launcher/plan/launch_plan.h"
+#include "launcher/protocol/messages.h"
 
 namespace ddl::launcher {
 

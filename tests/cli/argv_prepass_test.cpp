@@ -1,7 +1,7 @@
-#include "cli/argv_prepass.h"
+#include "cli/options/given_options.h"
 
 #include "base/text.h"
-#include "cli/option_table.h"
+#include "cli/options/option_table.h"
 #include "support/catch.h"
 
 using ddl::cli::option_table;

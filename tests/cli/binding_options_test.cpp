@@ -1,7 +1,7 @@
 // Options of binding: what reaches the job, what --show-bind is asked for, and what is refused.
 #include "base/text.h"
-#include "cli/binding_report.h"
-#include "cli/options.h"
+#include "cli/commands/show_bind.h"
+#include "cli/options/request.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;

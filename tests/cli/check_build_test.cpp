@@ -1,8 +1,7 @@
 // --check-build as values and texts; and that a look that crashes or hangs is a reason.
-#include "cli/check_build/capability_json.h"
-#include "cli/check_build/capability_text.h"
-#include "cli/check_build/host_boxes_text.h"
+#include "cli/check_build/capability.h"
 #include "cli/check_build/probe.h"
+#include "cli/options/this_process.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -145,4 +144,8 @@ TEST_CASE("every box has a key of its own") {
     CAPTURE(probe.key);
     CHECK(keys.insert(probe.key).second);
   }
+}
+
+TEST_CASE("the probe is looked for below libexec, beside bin") {
+  CHECK_THAT(ddl::cli::libexec_path("slurm-probe"), Catch::Matchers::EndsWith("/libexec/ddlrun/slurm-probe"));
 }

@@ -1,4 +1,4 @@
-#include "cli/config_file.h"
+#include "cli/options/given_options.h"
 
 #include "base/text.h"
 #include "support/catch.h"

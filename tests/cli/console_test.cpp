@@ -1,4 +1,4 @@
-#include "cli/console.h"
+#include "cli/reports/console.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

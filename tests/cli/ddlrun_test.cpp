@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "cli/help_text.h"
+#include "cli/options/option_table.h"
 #include "cli/program_run.h"
 #include "contract/ddlrun.h"
 #include "support/catch.h"

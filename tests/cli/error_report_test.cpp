@@ -1,8 +1,7 @@
-#include "cli/error_report.h"
+#include "cli/reports/job_report.h"
 
 #include <cerrno>
 
-#include "cli/report_text.h"
 #include "support/catch.h"
 
 using ddl::Error;

@@ -1,8 +1,7 @@
-#include "cli/help_text.h"
+#include "cli/options/option_table.h"
 
 #include "base/text.h"
-#include "cli/option_table.h"
-#include "cli/options.h"
+#include "cli/options/request.h"
 #include "contract/version.h"
 #include "support/catch.h"
 

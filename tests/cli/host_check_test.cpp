@@ -2,16 +2,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "cli/host_check_text.h"
-#include "cli/host_comparison.h"
+#include "cli/reports/check_hosts_report.h"
 #include "contract/ddlrun.h"
 #include "contract/version.h"
 #include "launcher/facts.h"
+#include "launcher/head/host_comparison.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
-using ddl::launcher::HostCheck;
-using ddl::launcher::NodeFacts;
+using namespace ddl::launcher;
 using nlohmann::json;
 
 namespace {

@@ -1,9 +1,9 @@
-#include "cli/options.h"
+#include "cli/options/request.h"
 
 #include <map>
 
 #include "base/text.h"
-#include "cli/option_table.h"
+#include "cli/options/option_table.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;

@@ -1,4 +1,4 @@
-#include "cli/path_check.h"
+#include "cli/commands/job_checks.h"
 
 #include <filesystem>
 #include <fstream>

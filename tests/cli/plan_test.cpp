@@ -1,9 +1,7 @@
 // --dry-run's output: golden for people, parsed for programs.
 #include <nlohmann/json.hpp>
 
-#include "cli/environment_change.h"
-#include "cli/plan_json.h"
-#include "cli/plan_text.h"
+#include "cli/reports/plan_report.h"
 #include "contract/version.h"
 #include "support/catch.h"
 

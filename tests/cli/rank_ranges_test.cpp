@@ -1,4 +1,4 @@
-#include "cli/rank_ranges.h"
+#include "cli/reports/job_report.h"
 
 #include "support/catch.h"
 

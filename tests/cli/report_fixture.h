@@ -1,8 +1,8 @@
 // Reports as the supervisor makes them, for the tests of their renderings.
 #pragma once
 
+#include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
-#include "launcher/supervise/job_report.h"
 
 namespace ddl::test {
 

@@ -1,4 +1,4 @@
-#include "cli/report_json.h"
+#include "cli/reports/job_report.h"
 
 #include <csignal>
 #include <set>

@@ -1,4 +1,4 @@
-#include "cli/report_text.h"
+#include "cli/reports/job_report.h"
 
 #include <csignal>
 

@@ -1,4 +1,4 @@
-#include "cli/start_notes.h"
+#include "cli/commands/job_checks.h"
 
 #include "support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "cli/suggestion.h"
+#include "cli/options/option_table.h"
 
 #include "support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "cli/terminal_style.h"
+#include "cli/reports/console.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

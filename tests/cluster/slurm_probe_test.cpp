@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/deadline.h"
-#include "cli/cluster_query.h"
 #include "cluster/harness/cluster.h"
 #include "support/catch.h"
 #include "support/skip.h"
 #include "templates/cluster/cluster_check.h"
+#include "templates/cluster/cluster_query.h"
 
 namespace ddl::cluster {
 namespace {
@@ -44,9 +44,9 @@ std::string error_with(const std::string& configuration, const std::string& pati
 
 TEST_CASE("slurm-probe and scontrol tell the same facts", "[slurm]") {
   if (probe_path().empty()) DDL_CLUSTER_SKIP("slurm-probe was built without libslurm");
-  const auto told = cli::ask_cluster("", 60s);
+  const auto told = templates::ask_cluster("", 60s);
   REQUIRE(told);
-  const auto probed = cli::ask_cluster(probe_path(), 60s);
+  const auto probed = templates::ask_cluster(probe_path(), 60s);
   REQUIRE(probed);
   // Only the probe tells these, by which the answer is known to be its own.
   CHECK(probed->name == "ddl");
@@ -65,8 +65,8 @@ TEST_CASE("changes that Slurm is told of are seen by both", "[slurm]") {
                              std::string("maxnodes=") + nodes, std::string("maxtime=") + time});
   };
   update("drain", "1", "1-02:03:00");
-  const auto told = cli::ask_cluster("", 60s);
-  const auto probed = cli::ask_cluster(probe_path(), 60s);
+  const auto told = templates::ask_cluster("", 60s);
+  const auto probed = templates::ask_cluster(probe_path(), 60s);
   update("up", "unlimited", "60");
   REQUIRE(told);
   REQUIRE(probed);

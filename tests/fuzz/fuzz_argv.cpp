@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "cli/argv_prepass.h"
-#include "cli/options.h"
+#include "cli/options/given_options.h"
+#include "cli/options/request.h"
 
 namespace {
 

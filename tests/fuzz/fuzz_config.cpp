@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "cli/config_file.h"
-#include "cli/options.h"
+#include "cli/options/given_options.h"
+#include "cli/options/request.h"
 
 namespace {
 

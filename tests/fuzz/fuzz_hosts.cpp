@@ -7,8 +7,6 @@
 
 #include "launcher/job/host_list.h"
 #include "launcher/job/host_name.h"
-#include "launcher/job/hostfile.h"
-#include "launcher/job/node_list.h"
 
 namespace {
 

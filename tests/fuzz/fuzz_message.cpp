@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "launcher/message/codec.h"
+#include "launcher/protocol/codec.h"
 
 namespace message = ddl::launcher::message;
 

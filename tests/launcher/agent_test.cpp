@@ -1,5 +1,5 @@
 // An agent as a process: what it does before it may have threads, and not after.
-#include "launcher/agent/agent.h"
+#include "launcher/node/agent.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agent/session_directory.h"
+#include "launcher/process/session_directory.h"
 #include "launcher/process_tree.h"
 
 using namespace ddl::launcher;

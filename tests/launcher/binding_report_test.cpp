@@ -1,4 +1,4 @@
-#include "launcher/head/binding_report.h"
+#include "launcher/head/reports.h"
 
 #include <cerrno>
 

@@ -1,7 +1,7 @@
-#include "launcher/job/bracket_range.h"
+#include "launcher/job/host_name.h"
 
 #include "base/text.h"
-#include "launcher/job/node_list.h"
+#include "launcher/job/host_list.h"
 #include "support/catch.h"
 
 using ddl::launcher::expand_brackets;

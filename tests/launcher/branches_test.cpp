@@ -1,4 +1,4 @@
-#include "launcher/fleet/branches.h"
+#include "launcher/fleet/fleet.h"
 
 #include "support/catch.h"
 

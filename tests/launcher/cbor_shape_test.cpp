@@ -1,4 +1,4 @@
-#include "launcher/message/cbor_shape.h"
+#include "launcher/protocol/codec.h"
 
 #include "support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "launcher/process/child_end.h"
+#include "launcher/process/child.h"
 
 #include "launcher/process_tree.h"
 

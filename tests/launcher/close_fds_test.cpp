@@ -1,4 +1,4 @@
-#include "launcher/process/close_fds.h"
+#include "launcher/process/child.h"
 
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/message/codec.h"
+#include "launcher/protocol/codec.h"
 
 #include <csignal>
 
@@ -99,7 +99,7 @@ std::vector<Any> every_message() {
       End{SIGTERM, 1.5},
       StdinData{every_byte()},
       StdinEof{},
-      OutputCredit{2, OutputStream::kStderr, 1'000'000},
+      message::OutputCredit{2, OutputStream::kStderr, 1'000'000},
       Finish{},
       Facts{facts()},
       RankStarted{2, 4711},
@@ -121,7 +121,7 @@ std::vector<Any> every_message() {
       ChildEnded{1, 9, 0.125},
       Leftovers{5},
       AllGone{},
-      Heartbeat{},
+      message::Heartbeat{},
       Pausing{},
       RankStopped{3, SIGSTOP},
       ChildStopped{1, 0},
@@ -270,10 +270,10 @@ TEST_CASE("a value outside its enumeration is refused") {
     changed[at + field.size()] = value;
     return changed;
   };
-  const std::string credit = cbor(OutputCredit{0, OutputStream::kStdout, 1});
-  CHECK(refusal({type_of<OutputCredit>(), with("stream", credit, 2)}) == "accepted");
-  CHECK_THAT(refusal({type_of<OutputCredit>(), with("stream", credit, 0)}), Catch::Contains("enumeration"));
-  CHECK_THAT(refusal({type_of<OutputCredit>(), with("stream", credit, 3)}), Catch::Contains("enumeration"));
+  const std::string credit = cbor(message::OutputCredit{0, OutputStream::kStdout, 1});
+  CHECK(refusal({type_of<message::OutputCredit>(), with("stream", credit, 2)}) == "accepted");
+  CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 0)}), Catch::Contains("enumeration"));
+  CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 3)}), Catch::Contains("enumeration"));
   const std::string failed = cbor(ChildFailed{0, ChildFailed::Stage::kFork, 1});
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, 6)}), Catch::Contains("enumeration"));
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, '\x20')}),

@@ -1,4 +1,4 @@
-#include "launcher/process/cpu_demand.h"
+#include "launcher/protocol/heartbeat.h"
 
 #include "support/catch.h"
 

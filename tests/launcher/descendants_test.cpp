@@ -1,4 +1,4 @@
-#include "launcher/process/descendants.h"
+#include "launcher/process/process_tree.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <set>
 
-#include "launcher/process/child_end.h"
+#include "launcher/process/child.h"
 #include "launcher/process_tree.h"
 #include "support/skip.h"
 

@@ -1,4 +1,4 @@
-#include "launcher/plan/dry_plan.h"
+#include "launcher/plan/launch_plan.h"
 
 #include "affinity/source/topology_source.h"
 #include "launcher/facts.h"

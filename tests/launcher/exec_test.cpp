@@ -1,9 +1,9 @@
 // What a program gets from each of the launcher's ways to start one.
 #include "launcher/fleet/piped_child.h"
-#include "launcher/mpi/mpi_engine.h"
-#include "launcher/process/open_files_limit.h"
+#include "launcher/mpi/mpirun.h"
+#include "launcher/node/start_child.h"
+#include "launcher/process/child.h"
 #include "launcher/process_tree.h"
-#include "launcher/spawner/start_child.h"
 #include "support/started_program.h"
 
 using namespace ddl::launcher;

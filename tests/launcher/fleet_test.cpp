@@ -2,10 +2,10 @@
 
 #include "contract/version.h"
 #include "launcher/facts.h"
-#include "launcher/fleet/stream_link.h"
 #include "launcher/loop_driver.h"
-#include "launcher/message/codec.h"
 #include "launcher/pipes.h"
+#include "launcher/protocol/codec.h"
+#include "launcher/protocol/link.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

@@ -7,9 +7,8 @@
 #include <atomic>
 #include <csignal>
 
-#include "launcher/fleet/gather/gather_starter.h"
-#include "launcher/fleet/gather/join.h"
-#include "launcher/message/codec.h"
+#include "launcher/fleet/rendezvous.h"
+#include "launcher/protocol/codec.h"
 #include "net/tcp.h"
 #include "support/catch.h"
 

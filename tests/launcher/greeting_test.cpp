@@ -1,4 +1,4 @@
-#include "launcher/fleet/greeting.h"
+#include "launcher/protocol/link.h"
 
 #include "support/catch.h"
 

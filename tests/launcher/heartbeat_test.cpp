@@ -1,4 +1,4 @@
-#include "launcher/fleet/heartbeat.h"
+#include "launcher/protocol/heartbeat.h"
 
 #include "launcher/loop_driver.h"
 #include "support/catch.h"

@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "launcher/job/host_name.h"
-#include "launcher/job/node_list.h"
 #include "launcher/job_text.h"
 #include "support/catch.h"
 
@@ -126,8 +125,8 @@ TEST_CASE("what ssh or a shell could take for something else is no host and no u
 TEST_CASE("a message shows what a terminal would act on as text") {
   CHECK_THAT(list_refusal("a\x1b[31m"),
              Catch::Contains("a\\x1b[31m") || Catch::Contains("brackets do not match"));
-  CHECK(quoted("a\x1b\n\xff") == "\"a\\x1b\\x0a\\xff\"");
-  CHECK(quoted(std::string(100, 'a')) == "\"" + std::string(60, 'a') + "...\"");
+  CHECK(in_double_quotes("a\x1b\n\xff") == "\"a\\x1b\\x0a\\xff\"");
+  CHECK(in_double_quotes(std::string(100, 'a')) == "\"" + std::string(60, 'a') + "...\"");
 }
 
 TEST_CASE("what can be meant in two ways is refused") {

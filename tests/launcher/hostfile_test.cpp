@@ -1,4 +1,4 @@
-#include "launcher/job/hostfile.h"
+#include "launcher/job/host_list.h"
 
 #include "launcher/job_text.h"
 #include "support/catch.h"

@@ -1,4 +1,4 @@
-#include "launcher/process/is_stopped.h"
+#include "launcher/process/process_state.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

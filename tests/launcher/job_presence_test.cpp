@@ -1,5 +1,5 @@
 // Several ddlruns in one Slurm job are told of each other on every node where both have ranks.
-#include "launcher/agent/job_presence.h"
+#include "launcher/node/job_presence.h"
 
 #include <sched.h>
 

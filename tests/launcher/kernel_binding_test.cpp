@@ -1,4 +1,4 @@
-#include "launcher/process/kernel_binding.h"
+#include "launcher/process/process_state.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "launcher/facts.h"
-#include "launcher/output/credit.h"
+#include "launcher/output/output_stream.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/text.h"
-#include "launcher/fleet/stream_link.h"
 #include "launcher/loop_driver.h"
 #include "launcher/pipes.h"
+#include "launcher/protocol/link.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

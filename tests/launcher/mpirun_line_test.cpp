@@ -1,8 +1,8 @@
 // The lines of each kind of mpirun, and who its ranks are.
-#include "launcher/mpi/mpirun_line.h"
+#include "launcher/mpi/mpirun.h"
 
 #include "base/text.h"
-#include "launcher/mpi/mpi_place.h"
+#include "launcher/mpi/mpi_rank.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -1,4 +1,4 @@
-#include "launcher/head/name_service.h"
+#include "launcher/head/pmix_relay.h"
 
 #include "support/catch.h"
 

@@ -1,4 +1,4 @@
-#include "launcher/agent/node_probe.h"
+#include "launcher/node/node_probe.h"
 
 #include <sched.h>
 #include <unistd.h>

@@ -1,11 +1,9 @@
-#include "launcher/agent/node_resources.h"
+#include "launcher/node/node_probe.h"
 
 #include <sys/resource.h>
 
 #include <cstdlib>
 
-#include "launcher/agent/node_addresses.h"
-#include "launcher/agent/node_probe.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

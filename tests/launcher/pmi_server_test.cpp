@@ -1,11 +1,10 @@
 // PMI-1 as MPICH's processes speak it, over real sockets; and the barriers between nodes.
-#include "launcher/pmi/pmi_server.h"
+#include "launcher/pmix/pmi_server.h"
 
 #include <poll.h>
 #include <unistd.h>
 
-#include "launcher/head/pmi_barriers.h"
-#include "launcher/pmi/process_mapping.h"
+#include "launcher/head/pmix_relay.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -13,7 +13,7 @@
 #include "base/deadline.h"
 #include "base/process.h"
 #include "launcher/pipes.h"
-#include "launcher/process/descendants.h"
+#include "launcher/process/process_tree.h"
 
 namespace ddl::launcher::test {
 

@@ -1,4 +1,4 @@
-#include "launcher/agent/rank_child.h"
+#include "launcher/node/rank_process.h"
 
 #include <unistd.h>
 

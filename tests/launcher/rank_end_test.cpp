@@ -1,11 +1,10 @@
-#include "launcher/agent/rank_end.h"
+#include "launcher/node/rank_process.h"
 
 #include <unistd.h>
 
 #include <csignal>
 
 #include "contract/rank_process.h"
-#include "launcher/agent/exit_records.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -1,4 +1,4 @@
-#include "launcher/head/rank_map.h"
+#include "launcher/plan/placement.h"
 
 #include "support/catch.h"
 

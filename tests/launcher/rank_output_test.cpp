@@ -1,4 +1,4 @@
-#include "launcher/agent/rank_output.h"
+#include "launcher/node/io_forwarding.h"
 
 #include <optional>
 

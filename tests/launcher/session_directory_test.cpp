@@ -1,4 +1,4 @@
-#include "launcher/agent/session_directory.h"
+#include "launcher/process/session_directory.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

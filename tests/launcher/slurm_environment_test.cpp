@@ -1,5 +1,5 @@
 // Ranks in a Slurm job find what srun would have told them, and the GPUs of their own node.
-#include "launcher/plan/slurm_environment.h"
+#include "launcher/plan/rank_environment.h"
 
 #include "launcher/facts.h"
 #include "launcher/plan/launch_plan.h"

@@ -1,9 +1,8 @@
 // What Slurm's variables say, as recorded from a real Slurm 22.05 for the options in the names of the cases.
-#include "launcher/job/slurm/slurm_job.h"
+#include "launcher/job/slurm_job.h"
 
 #include "base/text.h"
-#include "launcher/job/slurm/slurm_allocation.h"
-#include "launcher/job/slurm/slurm_counts.h"
+#include "launcher/job/allocation.h"
 #include "launcher/plan/placement.h"
 #include "support/catch.h"
 

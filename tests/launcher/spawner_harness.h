@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "launcher/agent/session_directory.h"
-#include "launcher/message/codec.h"
-#include "launcher/process/open_files_limit.h"
+#include "launcher/node/spawner.h"
+#include "launcher/process/child.h"
+#include "launcher/process/session_directory.h"
 #include "launcher/process_tree.h"
-#include "launcher/spawner/spawner.h"
+#include "launcher/protocol/codec.h"
 #include "net/frame.h"
 
 namespace ddl::launcher::test {

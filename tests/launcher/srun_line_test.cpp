@@ -1,5 +1,5 @@
 // The srun that starts ranks itself.
-#include "launcher/plan/srun_line.h"
+#include "launcher/plan/srun_command.h"
 
 #include <algorithm>
 

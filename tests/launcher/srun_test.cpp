@@ -1,7 +1,7 @@
 // The srun that starts an agent: its words, its environment, and what it means when it fails.
+#include "launcher/fleet/srun.h"
 #include "base/text.h"
-#include "launcher/fleet/srun/srun_command.h"
-#include "launcher/fleet/srun/srun_failure.h"
+#include "launcher/plan/srun_command.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;

@@ -1,4 +1,4 @@
-#include "launcher/fleet/ssh/ssh_command.h"
+#include "launcher/fleet/ssh.h"
 
 #include <algorithm>
 

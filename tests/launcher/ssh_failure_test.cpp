@@ -1,5 +1,5 @@
-#include "launcher/fleet/ssh/ssh_failure.h"
-#include "launcher/fleet/telling_lines.h"
+#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/ssh.h"
 
 #include "support/catch.h"
 

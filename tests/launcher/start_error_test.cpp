@@ -1,4 +1,4 @@
-#include "launcher/agent/start_error.h"
+#include "launcher/node/rank_process.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "launcher/head/start_times.h"
+#include "launcher/head/reports.h"
 
 #include "support/catch.h"
 

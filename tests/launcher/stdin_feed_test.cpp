@@ -1,4 +1,4 @@
-#include "launcher/agent/stdin_feed.h"
+#include "launcher/node/io_forwarding.h"
 
 #include "launcher/loop_driver.h"
 #include "launcher/pipes.h"

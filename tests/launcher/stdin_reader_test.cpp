@@ -1,4 +1,4 @@
-#include "launcher/head/stdin_reader.h"
+#include "launcher/head/io_forwarding.h"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "launcher/head/stdin_takers.h"
+#include "launcher/head/io_forwarding.h"
 
 #include "support/catch.h"
 

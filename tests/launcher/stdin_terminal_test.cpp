@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "launcher/head/stdin_reader.h"
+#include "launcher/head/io_forwarding.h"
 #include "launcher/process_tree.h"
 
 using namespace ddl::launcher;

@@ -1,4 +1,4 @@
-#include "launcher/supervise/supervisor.h"
+#include "launcher/head/supervisor.h"
 
 #include <csignal>
 

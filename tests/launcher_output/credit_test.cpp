@@ -1,4 +1,4 @@
-#include "launcher/output/credit.h"
+#include "launcher/output/output_stream.h"
 
 #include "support/catch.h"
 

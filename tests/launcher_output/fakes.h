@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "launcher/output/output_chunk.h"
+#include "launcher/output/output_stream.h"
 #include "launcher/output/sink.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

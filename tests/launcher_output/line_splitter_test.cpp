@@ -1,9 +1,9 @@
-#include "launcher/output/line_splitter.h"
+#include "launcher/output/output_stream.h"
 
 #include <ostream>
 #include <random>
 
-#include "launcher/output/utf8.h"
+#include "launcher/output/printable_text.h"
 #include "support/catch.h"
 
 using ddl::launcher::ChunkEnd;

@@ -9,9 +9,8 @@
 
 #include "base/fd.h"
 #include "launcher/output/blocking_writer.h"
-#include "launcher/output/credit.h"
-#include "launcher/output/line_splitter.h"
 #include "launcher/output/output_mux.h"
+#include "launcher/output/output_stream.h"
 #include "launcher_output/fakes.h"
 #include "support/catch.h"
 

@@ -3,8 +3,8 @@
 #include <map>
 #include <random>
 
-#include "launcher/output/line_splitter.h"
 #include "launcher/output/output_mux.h"
+#include "launcher/output/output_stream.h"
 #include "launcher_output/fakes.h"
 #include "support/catch.h"
 

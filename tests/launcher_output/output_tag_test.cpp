@@ -1,4 +1,4 @@
-#include "launcher/output/output_tag.h"
+#include "launcher/output/line_formatter.h"
 
 #include <cstdlib>
 #include <ctime>

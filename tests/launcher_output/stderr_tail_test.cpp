@@ -1,4 +1,4 @@
-#include "launcher/output/stderr_tail.h"
+#include "launcher/output/printable_text.h"
 
 #include <algorithm>
 #include <random>

@@ -1,4 +1,4 @@
-#include "launcher/output/utf8.h"
+#include "launcher/output/printable_text.h"
 
 #include <string>
 

@@ -1,0 +1,140 @@
+#include "base/command_output.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <optional>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/process.h"
+#include "base/text.h"
+
+namespace ddl {
+namespace {
+
+/// A file in memory: unlike a pipe it is written before the command starts, and no SIGPIPE comes of a command that reads
+/// nothing.
+Result<UniqueFd> input_file(std::string_view input) {
+  UniqueFd fd(::memfd_create("ddlrun-input", MFD_CLOEXEC));
+  if (!fd) return fail_errno("memfd_create");
+  DDL_TRY(write_all(fd.get(), input.data(), input.size()));
+  if (::lseek(fd.get(), 0, SEEK_SET) != 0) return fail_errno("lseek");
+  return fd;
+}
+
+/// A started command. Whoever lets go of it before it is reaped has it killed, with its process group.
+class RunningCommand {
+ public:
+  explicit RunningCommand(pid_t pid) : pid_(pid) {}
+  ~RunningCommand() {
+    if (pid_ <= 0) return;
+    kill_group();
+    int ignored = 0;
+    static_cast<void>(retry_eintr([&] { return ::waitpid(pid_, &ignored, 0); }));
+  }
+  RunningCommand(const RunningCommand&) = delete;
+  RunningCommand& operator=(const RunningCommand&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  /// Of a command that has ended; its group is killed while its leader, unreaped, keeps the number from being another's.
+  Result<int> reap() {
+    kill_group();
+    int status = 0;
+    const pid_t reaped = retry_eintr([&] { return ::waitpid(pid_, &status, 0); });
+    pid_ = -1;
+    if (reaped < 0) return fail_errno("waitpid");
+    return status;
+  }
+
+ private:
+  void kill_group() const { ::kill(-pid_, SIGKILL); }
+  pid_t pid_;
+};
+
+/// One of the command's streams, read without blocking.
+struct Stream {
+  UniqueFd fd;  ///< none once it has ended
+  std::string& text;
+
+  /// What there is now.
+  Status read_on() {
+    std::array<char, 1 << 16> buffer;
+    while (fd) {
+      const ssize_t got = retry_eintr([&] { return ::read(fd.get(), buffer.data(), buffer.size()); });
+      if (got < 0 && errno == EAGAIN) return {};
+      if (got < 0) return fail_errno("read");
+      if (got == 0) fd.reset();
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+      if (text.size() > kMaxCommandOutput)
+        return fail(ErrorCode::kProtocol,
+                    "it prints more than " + counted(kMaxCommandOutput >> 20, "megabyte"));
+    }
+    return {};
+  }
+};
+
+/// Both streams until the command has ended and, as far as it has written them, they are read.
+Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadline) {
+  const auto pidfd = open_pidfd(pid);
+  for (;;) {
+    std::array<pollfd, 3> waiting{
+        {{pidfd ? pidfd->get() : -1, POLLIN, 0}, {out.fd.get(), POLLIN, 0}, {err.fd.get(), POLLIN, 0}}};
+    const int patience = pidfd ? deadline.poll_milliseconds() : nap_milliseconds(deadline);
+    const int ready = retry_eintr([&] { return ::poll(waiting.data(), waiting.size(), patience); });
+    if (ready < 0) return fail_errno("poll");
+    // Before the reads below, so that all that it wrote is read. Its children may hold the pipes open for longer: not waited
+    // for.
+    const bool has_ended = has_child_ended(pid);
+    DDL_TRY(out.read_on());
+    DDL_TRY(err.read_on());
+    if (has_ended) return {};
+    if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "it does not end in time");
+  }
+}
+
+Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view input,
+                          const Deadline& deadline) {
+  auto in = input_file(input);
+  if (!in) return fail(std::move(in.error()));
+  auto out = make_pipe();
+  if (!out) return fail(std::move(out.error()));
+  auto err = make_pipe();
+  if (!err) return fail(std::move(err.error()));
+  DDL_TRY(set_nonblocking(out->first.get(), true));
+  DDL_TRY(set_nonblocking(err->first.get(), true));
+
+  const auto pid = spawn(argv, {in->get(), out->second.get(), err->second.get()});
+  if (!pid) return fail(errno_error("it cannot be started", pid.error().system_errno()));
+  RunningCommand command(*pid);
+  out->second.reset();
+  err->second.reset();
+
+  CommandOutput output;
+  Stream out_stream{std::move(out->first), output.out};
+  Stream err_stream{std::move(err->first), output.err};
+  DDL_TRY(read_until_end(*pid, out_stream, err_stream, deadline));
+  const auto status = command.reap();
+  if (!status) return fail(status.error());
+  output.wait_status = *status;
+  return output;
+}
+
+}  // namespace
+
+Result<CommandOutput> command_output(const std::vector<std::string>& argv, std::string_view input,
+                                     std::chrono::milliseconds patience) {
+  if (argv.empty() || argv.front().empty())
+    return fail(ErrorCode::kInvalidArgument, "there is no command to run");
+  auto output = run(argv, input, Deadline::after(patience));
+  if (!output) return fail(std::move(output.error().during(argv.front())));
+  return output;
+}
+
+}  // namespace ddl

@@ -1,0 +1,166 @@
+// Probes of libraries and packages that are not ddlrun's: CUDA, HIP, NCCL, RCCL, MPI, Gloo, PyTorch
+// and TensorFlow.
+#include <array>
+#include <functional>
+#include <string>
+
+#include <fmt/format.h>
+#include "base/shared_library.h"
+#include "base/text.h"
+#include "cli/check_build/probe.h"
+#include "launcher/node/node_probe.h"
+
+namespace ddl::cli {
+
+// Libraries of vendors, loaded and asked: CUDA, HIP, NCCL, RCCL, MPI, Gloo.
+
+namespace {
+
+/// "2.18.5" of 21805: NCCL's numbers since 2.9, and RCCL's.
+std::string nccl_version(int number) {
+  constexpr int kMajor = 10000, kMinor = 100;
+  return fmt::format("{}.{}.{}", number / kMajor, number % kMajor / kMinor, number % kMinor);
+}
+
+Finding ask_nccl(const std::string& name, const char* soname, const std::string& remedy) {
+  const auto library = SharedLibrary::load(soname);
+  if (!library) return fails(library.error().message(), remedy);
+  auto* get_version = library->function<int(int*)>("ncclGetVersion");
+  if (get_version == nullptr) return fails(library->path() + " has no ncclGetVersion", remedy);
+  int number = 0;
+  if (const int code = get_version(&number); code != 0)
+    return fails(fmt::format("ncclGetVersion of {} fails with {}", library->path(), code));
+  Finding found = works(name + " " + nccl_version(number), library->path());
+  for (const auto& address : launcher::node_addresses()) {
+    if (!address.interface.starts_with("hsn")) continue;
+    found.detail =
+        "this host is on Slingshot, where LL128 with GPUDirect has corrupted data without "
+        "FI_MR_CACHE_MONITOR=userfaultfd, NCCL_CROSS_NIC=1 and NCCL_NET_GDR_LEVEL=PHB (NVIDIA/nccl issue "
+        "2001)";
+    break;
+  }
+  return found;
+}
+
+}  // namespace
+
+Finding look_at_nccl() {
+  return ask_nccl("NCCL", "libnccl.so.2", "install NCCL, or name its folder in LD_LIBRARY_PATH");
+}
+
+Finding look_at_rccl() {
+  return ask_nccl("RCCL", "librccl.so.1", "install RCCL (ROCm), or name its folder in LD_LIBRARY_PATH");
+}
+
+Finding look_at_cuda() {
+  constexpr char kRemedy[] = "install NVIDIA's driver, which brings it";
+  const auto library = SharedLibrary::load("libcuda.so.1");
+  if (!library) return fails(library.error().message(), kRemedy);
+  auto* init = library->function<int(unsigned)>("cuInit");
+  auto* get_version = library->function<int(int*)>("cuDriverGetVersion");
+  auto* get_count = library->function<int(int*)>("cuDeviceGetCount");
+  if (init == nullptr || get_version == nullptr || get_count == nullptr)
+    return fails(library->path() + " lacks a function of CUDA", kRemedy);
+  if (const int code = init(0); code != 0)
+    return fails(fmt::format("cuInit of {} fails with {}", library->path(), code),
+                 "look whether nvidia-smi works here");
+  int version = 0, count = 0;
+  if (get_version(&version) != 0 || get_count(&count) != 0)
+    return fails(library->path() + " does not say which devices there are");
+  constexpr int kMajor = 1000, kMinor = 10;
+  return works(fmt::format("CUDA {}.{}", version / kMajor, version % kMajor / kMinor), library->path(),
+               counted(count, "GPU"));
+}
+
+Finding look_at_hip() {
+  constexpr char kRemedy[] = "install ROCm's HIP runtime, or name its folder in LD_LIBRARY_PATH";
+  std::string reason;
+  for (const char* soname : {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so.7", "libamdhip64.so"}) {
+    const auto library = SharedLibrary::load(soname);
+    if (!library) {
+      if (reason.empty()) reason = library.error().message();
+      continue;
+    }
+    auto* get_version = library->function<int(int*)>("hipRuntimeGetVersion");
+    auto* get_count = library->function<int(int*)>("hipGetDeviceCount");
+    if (get_version == nullptr || get_count == nullptr)
+      return fails(library->path() + " lacks a function of HIP", kRemedy);
+    int version = 0, count = 0;
+    if (const int code = get_version(&version); code != 0)
+      return fails(fmt::format("hipRuntimeGetVersion of {} fails with {}", library->path(), code));
+    if (const int code = get_count(&count); code != 0)
+      return fails(fmt::format("hipGetDeviceCount of {} fails with {}", library->path(), code),
+                   "look whether rocminfo works here");
+    return works(fmt::format("HIP {}", version), library->path(), counted(count, "GPU"));
+  }
+  return fails(reason, kRemedy);
+}
+
+namespace {
+
+/// MPI's library says its version without being initialised.
+Finding ask_mpi(const char* soname, const std::string& remedy) {
+  const auto library = SharedLibrary::load(soname);
+  if (!library) return fails(library.error().message(), remedy);
+  auto* get_version = library->function<int(char*, int*)>("MPI_Get_library_version");
+  if (get_version == nullptr) return fails(library->path() + " has no MPI_Get_library_version", remedy);
+  std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of all that are known is at most this
+  int length = 0;
+  if (const int code = get_version(text.data(), &length); code != 0)
+    return fails(fmt::format("MPI_Get_library_version of {} fails with {}", library->path(), code));
+  std::string line(text.data());
+  line = line.substr(0, line.find_first_of(",\n"));
+  for (char& c : line) c = c == '\t' ? ' ' : c;
+  return works(line, library->path());
+}
+
+}  // namespace
+
+Finding look_at_open_mpi() {
+  Finding found =
+      ask_mpi("libmpi.so.40", "install Open MPI (Debian: openmpi-bin), if you have programs of it");
+  if (found.works && found.version.find(" v4.") != std::string::npos)
+    found.detail =
+        "ddlrun sets the variables that version 4 needs to find a PMIx server that is not mpirun's";
+  return found;
+}
+
+Finding look_at_mpich() {
+  return ask_mpi("libmpich.so.12", "install MPICH (Debian: mpich), if you have programs of it");
+}
+
+Finding look_at_gloo() {
+  const auto library = SharedLibrary::load("libgloo.so.0");
+  if (!library) return fails(library.error().message());
+  return works("Gloo", library->path());
+}
+
+// Programs that ddlrun can start as they are.
+
+namespace {
+
+/// Without importing it, which takes seconds.
+Finding ask_python(const std::string& package, const std::string& module) {
+  const Command python = command_in_path("python3", "load the module, environment or container that has it");
+  if (python.path.empty()) return python.missing;
+  const std::string script =
+      "import importlib.util as u, importlib.metadata as m, sys\n"
+      "s = u.find_spec('" +
+      module +
+      "')\n"
+      "sys.exit('python3 has no " +
+      module + "') if s is None else print('" + package + "', m.version('" + module + "'), '|', s.origin)";
+  const FirstLine said = first_line_of({python.path, "-c", script});
+  if (said.text.empty())
+    return fails(python.path + " has no " + module,
+                 "load the environment or container that has it before you start ddlrun");
+  const std::size_t bar = said.text.find(" | ");
+  return works(said.text.substr(0, bar), bar == std::string::npos ? "" : said.text.substr(bar + 3));
+}
+
+}  // namespace
+
+Finding look_at_torch() { return ask_python("PyTorch", "torch"); }
+Finding look_at_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }
+
+}  // namespace ddl::cli

@@ -1,0 +1,125 @@
+#include "cli/check_build/probe.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/child_question.h"
+#include "base/command_output.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "cli/check_build/capability.h"
+#include "launcher/output/printable_text.h"
+#include "launcher/process/process_tree.h"
+
+namespace ddl::cli {
+
+namespace {
+
+constexpr std::chrono::seconds kClearing{2};
+
+/// What looks have started may outlive them: it comes here, and is ended.
+class Orphanage {
+ public:
+  Orphanage() { launcher::become_subreaper(); }
+  ~Orphanage() {
+    (void)launcher::kill_descendants(Deadline::after(kClearing), bystanders_);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+  Orphanage(const Orphanage&) = delete;
+  Orphanage& operator=(const Orphanage&) = delete;
+
+ private:
+  /// Of a shell that became this process.
+  const std::vector<launcher::ProcessId> bystanders_ = launcher::descendants_of(::getpid());
+};
+
+Finding no_finding(const Error& error) {
+  Finding finding;
+  finding.detail = error.message();
+  return finding;
+}
+
+Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
+  if (!child) return no_finding(child.error());
+  const auto text = child->answer(deadline);
+  if (!text) return no_finding(text.error());
+  auto finding = finding_of(*text);
+  return finding ? *std::move(finding) : no_finding(finding.error());
+}
+
+}  // namespace
+
+std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::milliseconds patience) {
+  // TMPDIR of the looks, as a job that is killed leaves files; goes when nobody is left who could write to it.
+  const ScratchFolder folder;
+  const Orphanage orphanage;
+  const Deadline deadline = Deadline::after(patience);
+  std::vector<Result<ChildQuestion>> children;
+  children.reserve(probes.size());
+  for (const Probe& probe : probes)
+    children.push_back(ChildQuestion::ask([look = probe.look, &folder] {
+      if (!folder.path().empty()) ::setenv("TMPDIR", folder.path().c_str(), 1);
+      return to_text(look());
+    }));
+  std::vector<Capability> all;
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    const Probe& probe = probes[i];
+    Capability one{probe.heading, probe.name, probe.key, probe.not_built == nullptr,
+                   answer_of(children[i], deadline)};
+    if (probe.not_built != nullptr) {
+      // What is here, then, is less than what is missing.
+      const std::string found = one.here.works ? "" : one.here.detail;
+      one.here.detail = probe.not_built + (found.empty() ? "" : ", and " + found);
+      one.here.remedy.clear();
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Finding works(std::string version, std::string file, std::string detail) {
+  return {true, std::move(version), std::move(file), std::move(detail), {}};
+}
+
+Finding fails(std::string detail, std::string remedy) {
+  return {false, {}, {}, std::move(detail), std::move(remedy)};
+}
+
+Command command_in_path(const std::string& name, const std::string& remedy) {
+  const char* path = std::getenv("PATH");
+  if (auto file = find_in_path(name, path != nullptr ? path : "/usr/bin:/bin")) return {*std::move(file), {}};
+  return {{}, fails("there is no " + name + " in PATH", remedy)};
+}
+
+namespace {
+
+/// The first line with words in it: libpmix frames its own with dashes.
+std::string first_words(std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos)
+      return launcher::printable_line(trim(line));
+  }
+  return {};
+}
+
+}  // namespace
+
+FirstLine first_line_of(const std::vector<std::string>& argv) {
+  const auto said = command_output(argv, {}, kCommandPatience);
+  if (!said) return {{}, fails(said.error().message())};
+  std::string line = first_words(trim(said->out).empty() ? said->err : said->out);
+  if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
+    const std::string ended = WIFSIGNALED(said->wait_status)
+                                  ? "was killed by " + signal_text(WTERMSIG(said->wait_status))
+                                  : "exits with " + std::to_string(WEXITSTATUS(said->wait_status));
+    return {{}, fails(join(argv, " ") + " " + ended + (line.empty() ? "" : ": " + line))};
+  }
+  if (line.empty()) return {{}, fails(join(argv, " ") + " prints nothing")};
+  return {std::move(line), {}};
+}
+
+}  // namespace ddl::cli

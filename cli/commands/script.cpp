@@ -1,0 +1,214 @@
+// --slurm: writes a job script, checks it against the rules and the cluster, and hands it to sbatch.
+#include <sys/wait.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+#include "base/command_output.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/options/this_process.h"
+#include "cli/reports/console.h"
+#include "contract/ddlrun.h"
+#include "contract/version.h"
+#include "launcher/output/printable_text.h"
+#include "templates/cluster/cluster_query.h"
+#include "templates/lint/cluster_findings.h"
+#include "templates/script/batch_job.h"
+#include "templates/script/script_renderer.h"
+
+namespace ddl::cli {
+
+// Job scripts handed to Slurm.
+
+/// Submits a script and prints the job's number, or {"job": N}. Returns ddlrun's exit code.
+int submit(const std::string& script, bool as_json, const Console& console);
+/// Has Slurm say when and where it would run, without submitting it. Returns ddlrun's exit code.
+int test_submission(const std::string& script, const Console& console);
+
+namespace {
+
+/// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
+constexpr std::chrono::seconds kSbatchTimeout{60};
+
+/// What sbatch has said, if it took the script; the exit code where it did not, which has been told.
+struct Answer {
+  std::string out;
+  std::string complaint;
+  int status = contract::kSuccess;
+};
+
+Answer ask_sbatch(const std::string& option, const std::string& script, const std::string& option_of_ours,
+                  const Console& console) {
+  const auto said = command_output({"sbatch", option}, script, kSbatchTimeout);
+  if (!said) {
+    return {{},
+            {},
+            console.refuse({"sbatch: " + said.error().message(),
+                            "run it where Slurm's commands are, or omit " + option_of_ours,
+                            contract::kStartFailure})};
+  }
+  std::string complaint = launcher::printable_text(trim(said->err));
+  if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
+    return {{},
+            {},
+            console.refuse({complaint.empty() ? "sbatch failed and did not say why" : complaint,
+                            "ask Slurm's staff there, or try --test-only", contract::kStartFailure})};
+  }
+  return {std::string(trim(said->out)), std::move(complaint)};
+}
+
+}  // namespace
+
+int submit(const std::string& script, bool as_json, const Console& console) {
+  const Answer answer = ask_sbatch("--parsable", script, "--submit", console);
+  if (answer.status != contract::kSuccess) return answer.status;
+  if (!answer.complaint.empty()) console.note(answer.complaint);
+  const std::string number = answer.out.substr(0, answer.out.find(';'));  // behind it: the cluster
+  if (!as_json) return console.print(number + "\n");
+  const nlohmann::ordered_json report = {
+      {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
+  return console.print(report.dump() + "\n");
+}
+
+int test_submission(const std::string& script, const Console& console) {
+  const Answer answer = ask_sbatch("--test-only", script, "--test-only", console);
+  return answer.status != contract::kSuccess ? answer.status : console.print(answer.complaint + "\n");
+}
+
+namespace {
+
+using templates::LintFinding;
+using templates::SiteProfile;
+
+constexpr std::chrono::seconds kClusterPatience{20};
+/// Where the script may be for another cluster.
+constexpr std::chrono::seconds kShortPatience{1};
+
+/// As the script is to call ddlrun: by name where that finds this program, and where a site of its own will.
+std::string ddlrun_of(const ScriptTask& task, const launcher::Environment& environment) {
+  if (!task.request.ddlrun.empty()) return task.request.ddlrun;
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto path = environment.find("PATH");
+  const auto named = find_in_path("ddlrun", path == environment.end() ? "" : path->second);
+  if (error || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
+  return task.site.empty() || task.submits ? self.string() : "ddlrun";
+}
+
+struct Script {
+  std::string text;
+  std::vector<LintFinding> findings;
+  /// What the cluster at hand objects to, which the script may be meant for.
+  std::vector<LintFinding> objections;
+  std::vector<std::string> notes;
+};
+
+/// Adds what a cluster that is at hand objects to.
+void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
+               const templates::BatchJob& job, bool is_verbose) {
+  const bool is_for_it = task.submits || task.tests_only;
+  const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterPatience : kShortPatience);
+  if (!facts) {
+    // Slurm's commands without a Slurm behind them are no news, unless the script is to go there.
+    if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
+      script.notes.push_back("the cluster was not asked whether it can run this: " + facts.error().message());
+    return;
+  }
+  const auto findings = templates::cluster_findings(*facts, request, job, is_for_it);
+  // A script for a site that has a name may be for elsewhere: what is said of this cluster does not belong into it.
+  auto& target = is_for_it || task.site.empty() ? script.findings : script.objections;
+  target.insert(target.end(), findings.begin(), findings.end());
+}
+
+/// The script with its warnings in it.
+Result<Script> script_of(const ScriptTask& task, const SiteProfile* site,
+                         const launcher::Environment& environment, bool is_verbose) {
+  templates::ScriptRequest request = task.request;
+  request.ddlrun = ddlrun_of(task, environment);
+  if (site != nullptr && site->rank_order != affinity::RankOrder::kGpu && !request.has_rank_order)
+    request.ddlrun_options.push_back({"--rank-order", "cpu"});
+  const auto job = templates::make_batch_job(request, site);
+  if (!job) return fail(job.error());
+  const auto found =
+      templates::find_templates(task.template_file, config_folders(environment, "slurm"), read_user_file);
+  if (!found) return fail(found.error());
+  auto text = templates::render_script(*found, request, *job, site, {});
+  if (!text) return fail(text.error());
+  Script script{*text, templates::lint_script(*text, site), {}, job->notes};
+  ask_about(script, task, request, *job, is_verbose);
+  std::vector<std::string> warnings;
+  for (const LintFinding& finding : script.findings)
+    warnings.push_back("[" + finding.rule + "] " + finding.sentence);
+  if (!warnings.empty()) {
+    text = templates::render_script(*found, request, *job, site, warnings);
+    if (!text) return fail(text.error());
+    script.text = *text;
+  }
+  return script;
+}
+
+/// A script that is not written yet has no lines to speak of.
+std::string sentence_of(const LintFinding& finding) {
+  const bool is_error = finding.severity == templates::LintSeverity::kError;
+  return std::string(is_error ? "error" : "warning") + ": [" + finding.rule + "] " + finding.sentence;
+}
+
+}  // namespace
+
+int write_script(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const ScriptTask& task = request.script;
+  const auto site = known_site(task.site, environment);
+  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  const auto script = script_of(task, *site ? &**site : nullptr, environment, request.job.verbose);
+  if (!script)
+    return console.refuse({script.error().message(), "ddlrun --help lists the options of job scripts"});
+  if (!request.job.quiet) {
+    for (const std::string& note : script->notes) console.note(note);
+    for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));
+    for (const LintFinding& objection : script->objections)
+      console.note("if it is for the cluster here: " + sentence_of(objection));
+  }
+  if (has_error(script->findings)) {
+    return console.refuse(
+        {"no script was written, for its errors" + std::string(request.job.quiet ? "" : " above"),
+         document("reference/lint.md") + " explains each rule"});
+  }
+  if (!task.script_file.empty()) {
+    constexpr unsigned kExecutable = 0755;
+    const auto written = write_new_file(task.script_file, script->text, kExecutable, task.overwrites);
+    if (!written)
+      return console.refuse(
+          {written.error().message(),
+           written.error().system_errno() == EEXIST ? "--force writes over it" : "name another file with -o",
+           contract::kUsageError});
+    if (!request.job.quiet && !task.submits)
+      console.note("wrote " + task.script_file + "; submit it with: sbatch " + shell_quote(task.script_file));
+  }
+  if (task.submits) return submit(script->text, request.json, console);
+  if (task.tests_only) return test_submission(script->text, console);
+  return task.script_file.empty() ? console.print(script->text) : contract::kSuccess;
+}
+
+int lint_script_file(const Request& request, const launcher::Environment& environment,
+                     const Console& console) {
+  const auto site = known_site(request.script.site, environment);
+  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  const auto text = read_user_file(request.script.lint_file);
+  if (!text)
+    return console.refuse({text.error().message(), "name a script that is there", contract::kNotFound});
+  const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
+  const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
+  std::string report = request.json ? findings_json(findings, file) : "";
+  for (const LintFinding& finding : findings) {
+    if (!request.json) report += finding_line(finding, file) + "\n";
+  }
+  const int printed = console.print(report);
+  return printed != contract::kSuccess ? printed : has_error(findings) ? 1 : 0;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,69 @@
+#include "cli/commands/show_bind.h"
+
+#include "affinity/plan/binding_plan.h"
+#include "affinity/source/node_model.h"
+#include "affinity/source/topology_source.h"
+#include "base/text.h"
+#include "templates/profile/site_catalog.h"
+
+namespace ddl::cli {
+
+namespace {
+
+Result<affinity::Topology> topology_of_files(const std::vector<std::string>& paths,
+                                             const ReadFile& read_file) {
+  std::string all;
+  for (const std::string& path : paths) {
+    auto text = read_file(path);
+    if (!text) return fail(std::move(text.error()));
+    all += *text + "\n";
+  }
+  return affinity::topology_of_text(all, join(paths, ", "));
+}
+
+Result<affinity::Topology> topology_of_site(const templates::SiteProfile& site) {
+  if (!site.node) {
+    return fail(
+        ErrorCode::kUnavailable,
+        "what is published of " + site.name +
+            "'s nodes does not tell where ranks belong; run it on a node there, or give its hwloc file "
+            "with --topology");
+  }
+  return affinity::topology_of_model(*site.node, site.name);
+}
+
+/// That of the machine, a file or a text.
+Result<affinity::Topology> topology_of(const BindingView& view, const ReadFile& read_file) {
+  if (!view.text_files.empty()) return topology_of_files(view.text_files, read_file);
+  if (!view.topology.empty()) return affinity::topology_named(view.topology)->load();
+  const auto devices = view.topology_format ? affinity::Devices::kAll : affinity::Devices::kBesideGpus;
+  return affinity::this_machine(devices)->load();
+}
+
+Result<std::string> report_on(const affinity::Topology& topology, const affinity::BindingPolicy& policy,
+                              const BindingView& view) {
+  // Without ranks there is nothing to plan, whatever the policy.
+  const auto plan = affinity::plan_binding(topology, policy, view.local_ranks);
+  if (!plan) return fail(plan.error());
+  if (view.topology_format) return affinity::format_topology(topology, *plan, *view.topology_format);
+  return affinity::format_binding(topology, *plan, view.format);
+}
+
+}  // namespace
+
+Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
+                                   const ReadFile& read_file, const std::vector<std::string>& sites_folders) {
+  if (view.site.empty()) {
+    const auto topology = topology_of(view, read_file);
+    if (!topology) return fail(topology.error());
+    return report_on(*topology, policy, view);
+  }
+  const auto site = templates::SiteCatalog(sites_folders, read_file).find(view.site);
+  if (!site) return fail(site.error());
+  if (!view.has_rank_order) policy.rank_order = site->rank_order;
+  const auto topology = topology_of_site(*site);
+  if (!topology) return fail(topology.error());
+  return report_on(*topology, policy, view);
+}
+
+}  // namespace ddl::cli

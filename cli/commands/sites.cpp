@@ -1,0 +1,48 @@
+// --list-sites, --show-site, and the profile that --site names.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+#include "cli/commands/commands.h"
+#include "cli/options/this_process.h"
+#include "contract/version.h"
+#include "templates/profile/site_catalog.h"
+
+namespace ddl::cli {
+
+namespace {
+
+templates::SiteCatalog catalog(const launcher::Environment& environment) {
+  return {config_folders(environment, "sites"), read_user_file};
+}
+
+}  // namespace
+
+Result<std::optional<templates::SiteProfile>> known_site(const std::string& name,
+                                                         const launcher::Environment& environment) {
+  if (name.empty()) return std::nullopt;
+  auto found = catalog(environment).find(name);
+  if (!found) return fail(std::move(found.error()));
+  return *std::move(found);
+}
+
+int list_sites(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const auto sites = catalog(environment).list();
+  nlohmann::ordered_json report = {{"ddlrun", contract::kVersion}, {"kind", "sites"}};
+  auto& rows = report["sites"] = nlohmann::ordered_json::array();
+  std::string text;
+  std::size_t width = 0;
+  for (const auto& site : sites) width = std::max(width, site.name.size());
+  for (const auto& site : sites) {
+    rows.push_back({{"name", site.name}, {"title", site.title}, {"file", site.file}});
+    text += site.name + std::string(width + 2 - site.name.size(), ' ') + site.title + "\n";
+  }
+  return console.print(request.json ? report.dump() + "\n" : text);
+}
+
+int show_site(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const auto text = catalog(environment).text_of(request.script.site);
+  if (!text) return console.refuse({text.error().message(), kSitesHint});
+  return console.print(text->text);
+}
+
+}  // namespace ddl::cli

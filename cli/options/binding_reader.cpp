@@ -1,0 +1,115 @@
+// Reads the options of binding, and those of --show-bind, --explain-bind and --show-topology.
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/options/option_values.h"
+#include "cli/options/readers.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using affinity::BindingPolicy;
+
+constexpr int kMostCores = 8192;
+
+Result<affinity::BindTo> bind_to(const std::string& text) {
+  if (const auto value = affinity::parse_bind_to(text)) return *value;
+  return refuse("'" + text + "' is not auto, gpu, numa, l3, socket, core, pu or none");
+}
+
+Result<affinity::RankOrder> rank_order(const std::string& text) {
+  if (text == "gpu") return affinity::RankOrder::kGpu;
+  if (text == "cpu") return affinity::RankOrder::kCpu;
+  return refuse("'" + text + "' is neither gpu nor cpu");
+}
+
+Result<affinity::MemoryBinding> memory(const std::string& text) {
+  if (text == "local") return affinity::MemoryBinding::kLocal;
+  if (text == "none") return affinity::MemoryBinding::kNone;
+  return refuse("'" + text + "' is neither local nor none");
+}
+
+Result<affinity::BindingFormat> format_of(const std::string& text) {
+  if (const auto value = affinity::parse_binding_format(text)) return *value;
+  return refuse("'" + text +
+                "' is not table, map_cpu, mask_cpu, srun, taskset, hwloc, omp_places, rankfile, json or svg");
+}
+
+Result<std::optional<affinity::TopologyFormat>> topology_format_of(const std::string& text) {
+  if (const auto value = affinity::parse_topology_format(text)) return value;
+  return refuse("'" + text + "' is not text, json or svg, which are the forms of --show-topology");
+}
+
+auto up_to(int most) {
+  return [most](const std::string& text) { return parse_count(text, 1, most); };
+}
+
+}  // namespace
+
+void read_binding(ValueReader& values, BindingPolicy& policy) {
+  values.take(OptionId::kBindTo, bind_to, policy.bind_to);
+  values.take(OptionId::kCoresPerRank, up_to(kMostCores), policy.cores_per_rank);
+  values.take(OptionId::kRankOrder, rank_order, policy.rank_order);
+  values.take(OptionId::kGpusPerRank, up_to(kMaxGpus), policy.gpus_per_rank);
+  values.take(OptionId::kRanksPerGpu, up_to(kMostCores), policy.ranks_per_gpu);
+  values.take(OptionId::kMemBind, memory, policy.memory);
+  policy.smt = values.has(OptionId::kSmt);
+  values.take(OptionId::kReserve, affinity::parse_reserved, policy.reserved);
+  if (policy.gpus_per_rank > 1 && policy.ranks_per_gpu > 1)
+    values.exclude(OptionId::kGpusPerRank, OptionId::kRanksPerGpu);
+}
+
+tl::expected<Request, CommandLineError> read_binding_view(Request request, const GivenOptions& given) {
+  ValueReader values(given);
+  BindingView& view = request.binding_view;
+  view.has_rank_order = given.has(OptionId::kRankOrder);
+  read_binding(values, request.job.binding);
+  request.job.binding.oversubscribe = given.has(OptionId::kOversubscribe);
+  int per_node = 0;
+  values.take(OptionId::kNumProc, parse_rank_count, view.local_ranks);
+  values.take(OptionId::kRanksPerNode, parse_rank_count, per_node);
+  if (per_node > 0) view.local_ranks = view.local_ranks > 0 ? std::min(view.local_ranks, per_node) : per_node;
+  values.take(OptionId::kTopology, not_empty, view.topology);
+  values.take(OptionId::kSite, not_empty, view.site);
+  for (const GivenValue& value : given[OptionId::kTopologyText])
+    view.text_files.push_back(values.value_of(OptionId::kTopologyText, value, not_empty(value.text)));
+  if (given.has(OptionId::kShowTopology)) {
+    view.topology_format = affinity::TopologyFormat::kText;
+    values.take(OptionId::kFormat, topology_format_of, view.topology_format);
+    if (request.json) view.topology_format = affinity::TopologyFormat::kJson;
+  } else {
+    if (given.has(OptionId::kExplainBind)) view.format = affinity::BindingFormat::kExplanation;
+    values.take(OptionId::kFormat, format_of, view.format);
+    if (request.json) view.format = affinity::BindingFormat::kJson;
+  }
+  values.exclude(OptionId::kTopology, OptionId::kTopologyText);
+  values.exclude(OptionId::kSite, OptionId::kTopology);
+  values.exclude(OptionId::kSite, OptionId::kTopologyText);
+  values.exclude(OptionId::kExplainBind, OptionId::kFormat);
+  values.exclude(OptionId::kShowTopology, OptionId::kShowBind);
+  values.exclude(OptionId::kShowTopology, OptionId::kExplainBind);
+  const std::string typed =
+      std::string(canonical_spelling(entry_of(given.has(OptionId::kShowTopology)  ? OptionId::kShowTopology
+                                              : given.has(OptionId::kExplainBind) ? OptionId::kExplainBind
+                                                                                  : OptionId::kShowBind)));
+  for (const OptionId id : {OptionId::kDryRun, OptionId::kProbe}) {
+    if (!given.has(id)) continue;
+    values.refuse_once(
+        given.origin(id) + display_name(entry_of(id)) + " is about a job, and " + typed + " about one node",
+        "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
+  }
+  for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
+    if (!given.has(id)) continue;
+    values.refuse_once(
+        given.origin(id) + typed + " is about one node, and " + display_name(entry_of(id)) + " names hosts",
+        "run it on the host, or give the host's topology with --topology");
+  }
+  if (view.local_ranks == 0 && !view.topology_format)
+    values.refuse_once("-np is missing: how many ranks on the node?",
+                       "for example: ddlrun " + typed + " -np 8");
+  if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
+  return request;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,235 @@
+// --config-file: reads options from a YAML file, also from one that was written for horovodrun.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "cli/options/given_options.h"
+#include "cli/options/option_table.h"
+#include "templates/profile/yaml.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using Refusal = tl::unexpected<CommandLineError>;
+using templates::YamlNode;
+using NodeKind = YamlNode::Kind;
+
+struct GroupKey {
+  std::string_view group;
+  std::string_view key;
+  std::string_view spelling;
+};
+
+// What horovodrun 0.28.1 reads (horovod/runner/common/util/config_parser.py).
+constexpr GroupKey kGroupKeys[] = {
+    {"params", "fusion-threshold-mb", "--fusion-threshold-mb"},
+    {"params", "cycle-time-ms", "--cycle-time-ms"},
+    {"params", "cache-capacity", "--cache-capacity"},
+    {"params", "hierarchical-allreduce", "--hierarchical-allreduce"},
+    {"params", "hierarchical-allgather", "--hierarchical-allgather"},
+    {"params", "torus-allreduce", "--torus-allreduce"},
+    {"autotune", "enabled", "--autotune"},
+    {"autotune", "log-file", "--autotune-log-file"},
+    {"autotune", "warmup-samples", "--autotune-warmup-samples"},
+    {"autotune", "steps-per-sample", "--autotune-steps-per-sample"},
+    {"autotune", "bayes-opt-max-samples", "--autotune-bayes-opt-max-samples"},
+    {"autotune", "gaussian-process-noise", "--autotune-gaussian-process-noise"},
+    {"timeline", "filename", "--timeline-filename"},
+    {"timeline", "mark-cycles", "--timeline-mark-cycles"},
+    {"stall-check", "enabled", "--stall-check"},
+    {"stall-check", "warning-time-seconds", "--stall-check-warning-time-seconds"},
+    {"stall-check", "shutdown-time-seconds", "--stall-check-shutdown-time-seconds"},
+    {"library-options", "mpi-threads-disable", "--mpi-threads-disable"},
+    {"library-options", "mpi-args", "--mpi-args"},
+    {"library-options", "num-nccl-streams", "--num-nccl-streams"},
+    {"library-options", "thread-affinity", "--thread-affinity"},
+    {"library-options", "ccl-bgt-affinity", "--thread-affinity"},
+    {"library-options", "gloo-timeout-seconds", "--gloo-timeout-seconds"},
+    {"logging", "level", "--log-level"},
+    {"logging", "with-timestamp", "--log-with-timestamp"},
+    {"logging", "hide-timestamp", "--log-hide-timestamp"},
+};
+
+std::string with_dashes(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return key;
+}
+
+const OptionEntry* find_key(const std::string& key) {
+  for (const std::string& name : {key, with_dashes(key)}) {
+    for (const char* dashes : {"--", "-"}) {
+      if (const OptionEntry* entry = find_spelling(dashes + name)) return entry;
+    }
+  }
+  return nullptr;
+}
+
+bool is_group(std::string_view key) {
+  return std::any_of(std::begin(kGroupKeys), std::end(kGroupKeys),
+                     [key](const GroupKey& one) { return one.group == key; });
+}
+
+const OptionEntry* find_in_group(std::string_view group, std::string_view key) {
+  for (const GroupKey& one : kGroupKeys) {
+    if (one.group == group && one.key == key) return find_spelling(one.spelling);
+  }
+  return nullptr;
+}
+
+/// Whose value is several words with commas between them.
+bool has_commas(OptionId id) {
+  return id == OptionId::kHosts || id == OptionId::kHostsExclude || id == OptionId::kNetworkInterfaces;
+}
+
+class ConfigReader {
+ public:
+  explicit ConfigReader(std::string_view name) : name_(name) {}
+
+  std::optional<CommandLineError> read(const YamlNode& root) {
+    if (root.kind == NodeKind::kNull) return std::nullopt;  // an empty file
+    if (root.kind != NodeKind::kMap)
+      return error(root.line, "the file is no map", "write one \"option: value\" a line");
+    for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
+      if (auto refused = read_pair(root.items[i], root.items[i + 1])) return refused;
+    }
+    return std::nullopt;
+  }
+  GivenOptions take() { return std::move(given_); }
+
+ private:
+  std::string where(int line) const { return std::string(name_) + ":" + std::to_string(line); }
+
+  CommandLineError error(int line, const std::string& sentence, std::string hint) const {
+    return {where(line) + ": " + sentence, std::move(hint)};
+  }
+
+  CommandLineError unknown_key(const YamlNode& key) const {
+    const auto suggestion = suggest_option(with_dashes(key.text));
+    return error(key.line, "unknown key " + shell_quote(key.text),
+                 suggestion ? "did you mean " + suggestion->substr(suggestion->find_first_not_of('-')) + "?"
+                            : "a key is an option without its dashes; ddlrun --help lists the options");
+  }
+
+  std::optional<CommandLineError> read_pair(const YamlNode& key, const YamlNode& value) {
+    if (key.kind != NodeKind::kScalar)
+      return error(key.line, "a key is not a text", "write \"option: value\"");
+    const std::string group = with_dashes(key.text);
+    if (group == "controller") return read_controller(value);
+    if (is_group(group) && value.kind != NodeKind::kScalar) return read_group(group, value);
+    const OptionEntry* entry = find_key(key.text);
+    if (entry == nullptr) return unknown_key(key);
+    if (entry->id == OptionId::kConfigFile) {
+      return error(key.line, "a configuration file cannot name another", "put all options into one file");
+    }
+    return read_option(*entry, key.line, value);
+  }
+
+  std::optional<CommandLineError> read_group(const std::string& group, const YamlNode& value) {
+    if (value.kind == NodeKind::kNull) return std::nullopt;  // a heading with nothing under it
+    if (value.kind != NodeKind::kMap)
+      return error(value.line, group + " is a group of options", "indent them below it");
+    for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
+      const YamlNode& key = value.items[i];
+      const OptionEntry* entry =
+          key.kind == NodeKind::kScalar ? find_in_group(group, with_dashes(key.text)) : nullptr;
+      if (entry == nullptr) {
+        return error(key.line, "unknown key " + shell_quote(key.text) + " in " + group, keys_of(group));
+      }
+      if (auto refused = read_option(*entry, key.line, value.items[i + 1])) return refused;
+    }
+    return std::nullopt;
+  }
+
+  static std::string keys_of(std::string_view group) {
+    std::vector<std::string> keys;
+    for (const GroupKey& one : kGroupKeys) {
+      if (one.group == group) keys.emplace_back(one.key);
+    }
+    return "it has " + join(keys, ", ");
+  }
+
+  std::optional<CommandLineError> read_controller(const YamlNode& value) {
+    const OptionEntry* entry =
+        value.text == "gloo" || value.text == "mpi" ? find_spelling("--" + value.text) : nullptr;
+    if (entry == nullptr) {
+      return error(value.line, "controller is horovodrun's, and gloo or mpi there", "omit it");
+    }
+    return entry->is_available() ? accept_flag(*entry, value.line) : read_unavailable(*entry, value.line);
+  }
+
+  std::optional<CommandLineError> read_unavailable(const OptionEntry& entry, int line) {
+    if (entry.id == OptionId::kWithoutEffect) {
+      given_.without_effect.push_back({&entry, display_name(entry), where(line)});
+      return std::nullopt;
+    }
+    CommandLineError refused = unavailable(entry, display_name(entry));
+    refused.message = where(line) + ": " + refused.message;
+    return refused;
+  }
+
+  std::optional<CommandLineError> read_option(const OptionEntry& entry, int line, const YamlNode& value) {
+    return entry.takes_value() ? read_value(entry, line, value) : read_flag(entry, line, value);
+  }
+
+  std::optional<CommandLineError> accept_flag(const OptionEntry& entry, int line) {
+    given_[entry.id].push_back({"", where(line)});
+    return std::nullopt;
+  }
+
+  std::optional<CommandLineError> read_flag(const OptionEntry& entry, int line, const YamlNode& value) {
+    const bool on = value.text == "true" || value.text == "True" || value.text == "TRUE";
+    const bool off = value.text == "false" || value.text == "False" || value.text == "FALSE";
+    if (value.kind != NodeKind::kScalar || (!on && !off)) {
+      return error(line,
+                   display_name(entry) + " takes no value; here it is true or false" +
+                       (value.kind == NodeKind::kScalar ? ", found " + shell_quote(value.text) : ""),
+                   "write true or false");
+    }
+    // "tag-output: false" is --no-tag-output; where there is no such thing, false is what is so anyway.
+    const OptionEntry* meant = &entry;
+    if (off) {
+      meant = find_spelling("--no-" + std::string(canonical_spelling(entry).substr(2)));
+      if (meant == nullptr || !meant->is_available()) return std::nullopt;
+    }
+    return meant->is_available() ? accept_flag(*meant, line) : read_unavailable(*meant, line);
+  }
+
+  std::optional<CommandLineError> read_value(const OptionEntry& entry, int line, const YamlNode& value) {
+    if (!entry.is_available()) return read_unavailable(entry, line);
+    if (value.kind == NodeKind::kScalar) {
+      given_[entry.id].push_back({value.text, where(line)});
+      return std::nullopt;
+    }
+    const std::string name = display_name(entry);
+    const bool may_be_list = entry.id == OptionId::kExport || has_commas(entry.id);
+    if (value.kind == NodeKind::kNull) return error(line, name + " needs a value", usage_line(entry));
+    if (value.kind != NodeKind::kSequence || !may_be_list)
+      return error(line, name + " takes one value", usage_line(entry));
+    std::vector<std::string> parts;
+    for (const YamlNode& item : value.items) {
+      if (item.kind != NodeKind::kScalar)
+        return error(item.line, name + " takes a list of texts", usage_line(entry));
+      if (entry.id == OptionId::kExport) given_[entry.id].push_back({item.text, where(item.line)});
+      parts.push_back(item.text);
+    }
+    if (has_commas(entry.id)) given_[entry.id].push_back({join(parts, ","), where(line)});
+    return std::nullopt;
+  }
+
+  std::string_view name_;
+  GivenOptions given_;
+};
+
+}  // namespace
+
+tl::expected<GivenOptions, CommandLineError> read_config(std::string_view text, std::string_view name) {
+  const auto root = templates::parse_yaml(text, name);
+  if (!root) return Refusal(CommandLineError{root.error().message(), "write one \"option: value\" a line"});
+  ConfigReader reader(name);
+  if (auto refused = reader.read(*root)) return Refusal(std::move(*refused));
+  return reader.take();
+}
+
+}  // namespace ddl::cli

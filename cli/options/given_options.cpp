@@ -1,0 +1,208 @@
+#include "cli/options/given_options.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include "base/text.h"
+#include "cli/options/option_table.h"
+
+namespace ddl::cli {
+
+namespace {
+
+/// One word that starts with a dash, taken apart.
+struct OptionWord {
+  const OptionEntry* entry = nullptr;
+  std::optional<std::string_view> attached_value;
+};
+
+OptionWord take_apart(std::string_view word) {
+  if (const OptionEntry* entry = find_spelling(word)) return {entry, std::nullopt};
+
+  const std::size_t equals = word.find('=');
+  if (equals != std::string_view::npos) {
+    const OptionEntry* entry = find_spelling(word.substr(0, equals));
+    // --check-build takes no value and may have one.
+    if (entry != nullptr && entry->id == OptionId::kCheckBuild)
+      return {&entry_of(OptionId::kCheckBox), word.substr(equals + 1)};
+    // A flag with a value stays as it is: the parser refuses it and quotes the word.
+    if (entry != nullptr && entry->takes_value()) return {entry, word.substr(equals + 1)};
+  }
+
+  // "-xNAME=1", "-p22"; but "-timeout" is --timeout with a dash forgotten and "-np4" is no "-n p4" of mpirun's: the
+  // parser will name those.
+  const bool one_dash = word.size() > 2 && word[1] != '-';
+  if (one_dash && find_spelling("-" + std::string(word)) == nullptr) {
+    const OptionEntry* entry = find_spelling(word.substr(0, 2));
+    if (entry != nullptr && entry->takes_value() && entry->id != OptionId::kForeign)
+      return {entry, word.substr(2)};
+  }
+  return {};
+}
+
+}  // namespace
+
+SplitArgv split_argv(std::span<const std::string> words) {
+  SplitArgv result;
+  std::size_t next = 0;
+  while (next < words.size()) {
+    const std::string& word = words[next];
+    if (word == "--") {
+      ++next;
+      break;
+    }
+    if (word.size() < 2 || word[0] != '-') break;
+    ++next;
+
+    const OptionWord option = take_apart(word);
+    if (option.entry == nullptr) {
+      result.options.push_back(word);
+      continue;
+    }
+    const std::string canonical(canonical_spelling(*option.entry));
+    result.options.push_back(canonical);
+    if (!option.entry->is_available())
+      result.typed.try_emplace(canonical, option.attached_value ? word.substr(0, word.find('=')) : word);
+    if (option.attached_value) {
+      result.options.emplace_back(*option.attached_value);
+    } else if (option.entry->takes_value() && next < words.size() && words[next] != "--") {
+      result.options.push_back(words[next++]);
+    }
+  }
+  result.command.assign(words.begin() + static_cast<std::ptrdiff_t>(next), words.end());
+  return result;
+}
+
+namespace {
+
+using Refusal = tl::unexpected<CommandLineError>;
+
+constexpr Contradiction kContradictions[] = {
+    {OptionId::kTagOutput, OptionId::kNoTagOutput},
+    {OptionId::kVerbose, OptionId::kQuiet},
+    {OptionId::kHosts, OptionId::kHostfile},
+    {OptionId::kMpi, OptionId::kLauncher},
+};
+
+Refusal refuse_with_hint(std::string message, std::string hint) {
+  return Refusal(CommandLineError{std::move(message), std::move(hint)});
+}
+
+Refusal refuse_unknown(const std::string& word) {
+  const auto suggestion = suggest_option(word);
+  return refuse_with_hint("unknown option " + shell_quote(word), suggestion
+                                                                     ? "did you mean " + *suggestion + "?"
+                                                                     : "ddlrun --help lists the options");
+}
+
+/// CLI11 throws this for an option without its value and for a flag with one.
+Refusal refuse_arity(const std::vector<std::string>& options) {
+  const OptionEntry* last = find_spelling(options.back());
+  if (last != nullptr && last->takes_value()) {
+    return refuse_with_hint(display_name(*last) + " needs a value", usage_line(*last));
+  }
+  for (const std::string& word : options) {
+    const OptionEntry* flag = find_spelling(std::string_view(word).substr(0, word.find('=')));
+    if (flag != nullptr && !flag->takes_value() && word.find('=') != std::string::npos) {
+      return refuse_with_hint(
+          display_name(*flag) + " takes no value, but " + shell_quote(word) + " gives one",
+          "write " + std::string(canonical_spelling(*flag)));
+    }
+  }
+  return refuse_with_hint("an option lacks its value or has one too many", "ddlrun --help lists the options");
+}
+
+}  // namespace
+
+std::span<const Contradiction> contradictions() { return kContradictions; }
+
+std::string GivenOptions::origin(OptionId id) const {
+  const auto& values = (*this)[id];
+  return values.empty() || values.back().where.empty() ? "" : values.back().where + ": ";
+}
+
+void GivenOptions::complete_from(GivenOptions others) {
+  for (const auto& [one, other] : kContradictions) {
+    if (has(one)) others[other].clear();
+    if (has(other)) others[one].clear();
+  }
+  without_effect.insert(without_effect.end(), std::make_move_iterator(others.without_effect.begin()),
+                        std::make_move_iterator(others.without_effect.end()));
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    auto& mine = values_[i];
+    auto& theirs = others.values_[i];
+    if (mine.empty() || static_cast<OptionId>(i) == OptionId::kExport) {
+      mine.insert(mine.begin(), std::make_move_iterator(theirs.begin()),
+                  std::make_move_iterator(theirs.end()));
+    }
+  }
+}
+
+CommandLineError unavailable(const OptionEntry& entry, const std::string& name) {
+  return {name + (entry.id == OptionId::kForeign ? " is no option of ddlrun" : " is not in this version"),
+          std::string(entry.help)};
+}
+
+tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split) {
+  const std::vector<std::string>& options = split.options;
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<std::pair<const OptionEntry*, CLI::Option*>> defined;
+  for (const OptionEntry& entry : option_table()) {
+    const std::string name(canonical_spelling(entry));
+    // CLI11 compares every new option with all before it: the many that were not given would cost 0.2 ms at every start.
+    const bool is_given = std::any_of(options.begin(), options.end(), [&name](std::string_view word) {
+      return word.substr(0, word.find('=')) == name;
+    });
+    if (!is_given) continue;
+    CLI::Option* option = nullptr;
+    if (entry.takes_value()) {
+      option = app.add_option(name);
+      // An option that is refused anyway is refused with and without its value.
+      if (!entry.is_available()) option->expected(0, 1);
+      option->allow_extra_args(false);
+    } else {
+      option = app.add_flag(name)->disable_flag_override();
+    }
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    defined.emplace_back(&entry, option);
+  }
+
+  try {
+    std::vector<std::string> reversed(options.rbegin(), options.rend());  // as CLI11 wants them
+    app.parse(reversed);
+  } catch (const CLI::ArgumentMismatch&) {
+    return refuse_arity(options);
+  } catch (const CLI::Error& error) {
+    return refuse_with_hint(error.what(), "ddlrun --help lists the options");
+  }
+
+  GivenOptions given;
+  std::optional<Refusal> refused;
+  for (const auto& [entry, option] : defined) {
+    if (option->count() == 0) continue;
+    if (entry->is_available()) {
+      for (const std::string& text : option->results()) given[entry->id].push_back({text, ""});
+      continue;
+    }
+    const auto typed = split.typed.find(std::string(canonical_spelling(*entry)));
+    const std::string name = typed != split.typed.end() ? typed->second : display_name(*entry);
+    if (entry->id == OptionId::kWithoutEffect) {
+      given.without_effect.push_back({entry, name, ""});
+    } else if (!refused) {
+      refused = Refusal(unavailable(*entry, name));
+    }
+  }
+  // Who asks for help gets it, whatever else is wrong.
+  if (given.has(OptionId::kHelp) || given.has(OptionId::kVersion)) return given;
+  if (refused) return *refused;
+  if (const auto unknown = app.remaining(); !unknown.empty()) return refuse_unknown(unknown.front());
+  return given;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,103 @@
+// The options that were given on the command line or in the configuration file, still as text, and
+// where each was given. An option that ddlrun does not know or does not have is refused here.
+#pragma once
+
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+#include "cli/options/option_table.h"
+#include "contract/ddlrun.h"
+
+namespace ddl::cli {
+
+// Why ddlrun refuses what it was given.
+
+/// Why a command line is refused, for a person.
+struct CommandLineError {
+  std::string message;  ///< one sentence that quotes what was given
+  std::string hint;     ///< what to do instead
+  int exit_code = contract::kUsageError;
+};
+
+// What happens to argv before CLI11 sees it: the command is cut off, and options get the one spelling CLI11 knows.
+
+/// ddlrun's words, apart from the command's.
+struct SplitArgv {
+  std::vector<std::string> options;  ///< canonical: "-np=4" and "-np 4" are both "--num-proc", "4"
+  std::vector<std::string> command;  ///< untouched
+  /// Of options that ddlrun refuses or takes no notice of, by canonical spelling: the spelling that was typed.
+  std::map<std::string, std::string> typed;
+};
+
+/// This field spells -np, -cb and -hostfile with one dash, which CLI11 2.1 would read as -n with the value "p".
+///
+/// The command starts at the first word that is no option and no option's value, or after "--"; from there on nothing
+/// is looked at. Which options take a value comes from option_table(). A value is the rest of the word ("-np=4",
+/// "-xNAME") or the next word, whatever it looks like, but never "--". An unknown option is passed on as it is, without a
+/// value: the parser will name it. Pure; words are those after argv[0].
+SplitArgv split_argv(std::span<const std::string> words);
+
+// What was given for every option, still as text, and where.
+
+struct GivenValue {
+  std::string text;   ///< "" for a flag
+  std::string where;  ///< "" on the command line, else "job.yaml:3"
+};
+
+/// An option that was accepted and changes nothing.
+struct OptionWithoutEffect {
+  const OptionEntry* entry = nullptr;
+  std::string name;   ///< as it was typed
+  std::string where;  ///< as in GivenValue
+};
+
+/// The values of every available option, in the order given; a flag has one for each time it was given.
+class GivenOptions {
+ public:
+  std::vector<OptionWithoutEffect> without_effect;
+
+  std::vector<GivenValue>& operator[](OptionId id) { return values_[static_cast<std::size_t>(id)]; }
+  const std::vector<GivenValue>& operator[](OptionId id) const {
+    return values_[static_cast<std::size_t>(id)];
+  }
+  bool has(OptionId id) const { return !(*this)[id].empty(); }
+  /// "job.yaml:3: " if the option comes from there, "" if it comes from the command line or was not given.
+  std::string origin(OptionId id) const;
+
+  /// Takes over what these do not have. What is here wins: also over an option that contradicts it. Of -x both are
+  /// kept, and those here are the later ones.
+  void complete_from(GivenOptions others);
+
+ private:
+  std::array<std::vector<GivenValue>, static_cast<std::size_t>(OptionId::kCount)> values_;
+};
+
+/// Options that cannot be meant together.
+struct Contradiction {
+  OptionId one;
+  OptionId other;
+};
+std::span<const Contradiction> contradictions();
+
+/// The options of a command line. Error: an option that is unknown, that is not in this version, or that lacks its
+/// value; unless help or the version is asked for. Pure.
+tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split);
+
+/// The refusal of an option that is horovodrun's or another launcher's. name: as it was typed.
+CommandLineError unavailable(const OptionEntry& entry, const std::string& name);
+
+// --config-file: options in a YAML file.
+
+/// The options of a file. A key is an option without its dashes, with "_" as good as "-"; horovodrun's groups (params,
+/// timeline, ...) hold its options as horovodrun has them. A flag takes true or false; what may be given several times,
+/// and what is a list with commas on the command line, may be a list. Pure.
+/// name: what messages call the file. Error: an unknown key, a value of the wrong kind, or an option that is not in
+/// this version, each with file and line.
+tl::expected<GivenOptions, CommandLineError> read_config(std::string_view text, std::string_view name);
+
+}  // namespace ddl::cli

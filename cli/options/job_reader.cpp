@@ -1,0 +1,364 @@
+// Reads the options of a job: ranks, hosts, input and output. Then it finds the job's hosts and its
+// number of ranks.
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/options/option_table.h"
+#include "cli/options/option_values.h"
+#include "cli/options/readers.h"
+#include "launcher/job/allocation.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using Refusal = tl::unexpected<CommandLineError>;
+using launcher::JobSpec;
+
+constexpr int kMostParallel = 4096;
+constexpr int kMostFanOut = 4096;
+
+/// "python train.py", or its beginning, for a hint.
+std::string command_excerpt(const std::vector<std::string>& command) {
+  constexpr std::size_t kEnough = 60;
+  std::string text;
+  for (const std::string& word : command) {
+    const std::string quoted = shell_quote(word);
+    if (text.size() + quoted.size() > kEnough) return text + (text.empty() ? "command..." : " ...");
+    text += (text.empty() ? "" : " ") + quoted;
+  }
+  return text.empty() ? "command args..." : text;
+}
+
+/// From given options to a job.
+class JobReader {
+ public:
+  JobReader(Request request, const GivenOptions& given, const CommandLineContext& context)
+      : request_(std::move(request)), given_(given), context_(context), values_(given) {}
+
+  tl::expected<Request, CommandLineError> read(std::vector<std::string> command) {
+    job().workdir = context_.current_directory;
+    read_ranks();
+    read_binding(values_, job().binding);
+    job().binding.oversubscribe = job().oversubscribe;
+    job().report_bindings = has(OptionId::kReportBindings);
+    job().strict_bind = has(OptionId::kStrictBind);
+    read_places();
+    read_input_output();
+    const bool is_script = request_.action == Action::kScript;
+    for (const OptionId id :
+         {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText, OptionId::kSite}) {
+      if (!has(id) || (is_script && id == OptionId::kSite)) continue;
+      refuse_once(given_.origin(id) + display_name(entry_of(id)) +
+                      (id == OptionId::kSite ? " belongs to --show-bind, --show-topology, --slurm and --lint"
+                                             : " belongs to --show-bind, --explain-bind and --show-topology"),
+                  "omit it: each host of a job says itself what it has");
+    }
+    request_.probes_hosts = has(OptionId::kProbe);
+    if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
+      refuse_once(given_.origin(OptionId::kProbe) + "--probe belongs to --dry-run",
+                  "add --dry-run, or omit it: a job asks its hosts anyway");
+    for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
+    if (values_.refusal()) return Refusal(*values_.refusal());
+    const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
+    if (has_job) check_command(command);
+    if (!is_script) {
+      find_hosts();
+      if (has_job) settle_rank_count(command);
+    }
+    if (values_.refusal()) return Refusal(*values_.refusal());
+    job().command = has_job ? std::move(command) : std::vector<std::string>();
+    job().tag_output = has(OptionId::kTagOutput) || (job().num_proc > 1 && !has(OptionId::kNoTagOutput));
+    return std::move(request_);
+  }
+
+ private:
+  JobSpec& job() { return request_.job; }
+  bool has(OptionId id) const { return given_.has(id); }
+  Result<std::string> directory(const std::string& text) const {
+    return parse_directory(text, context_.current_directory);
+  }
+
+  // ---- options ----
+
+  void read_ranks() {
+    take(OptionId::kNumProc, parse_rank_count, job().num_proc);
+    take(OptionId::kRanksPerNode, parse_rank_count, job().ranks_per_node);
+    take(OptionId::kMapBy, parse_map_by, job().map_by);
+    take(
+        OptionId::kTimeout, [](const std::string& text) { return parse_seconds(text, false); },
+        job().timeout_seconds);
+    take(
+        OptionId::kKillGrace, [](const std::string& text) { return parse_seconds(text, true); },
+        job().kill_grace_seconds);
+    take(
+        OptionId::kWorkdir, [this](const std::string& text) { return directory(text); }, job().workdir);
+    for (const GivenValue& value : given_[OptionId::kExport]) {
+      job().exports.push_back(values_.value_of(OptionId::kExport, value, parse_export(value.text)));
+    }
+    if (has(OptionId::kCpuOperations)) {
+      const GivenValue& value = given_[OptionId::kCpuOperations].back();
+      job().exports.push_back(
+          values_.value_of(OptionId::kCpuOperations, value, parse_cpu_operations(value.text)));
+    }
+    job().oversubscribe = has(OptionId::kOversubscribe);
+  }
+
+  void read_places() {
+    const auto as_it_is = [](const std::string& text) -> Result<std::string> {
+      if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
+      return text;
+    };
+    const auto file = [this](const std::string& text) {
+      return parse_file(text, context_.current_directory);
+    };
+    const auto count = [](int least, int most) {
+      return [least, most](const std::string& text) { return parse_count(text, least, most); };
+    };
+    take(OptionId::kHosts, as_it_is, job().hosts);
+    take(OptionId::kHostfile, as_it_is, job().hostfile);
+    take(OptionId::kHostsExclude, as_it_is, job().hosts_exclude);
+    take(OptionId::kLauncher, parse_launcher, job().launcher);
+    if (has(OptionId::kMpi)) {
+      values_.exclude(OptionId::kMpi, OptionId::kLauncher);
+      job().launcher = launcher::LauncherChoice::kMpirun;
+    }
+    for (const OptionWithoutEffect& one : given_.without_effect) {
+      if (one.name == "--gloo" && one.where.empty() && job().launcher == launcher::LauncherChoice::kMpirun)
+        refuse_once("--gloo and " + mpirun_choice(given_) + " contradict each other", "omit one of them");
+    }
+    if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
+    if (job().launcher == launcher::LauncherChoice::kMpirun) {
+      request_.mpi = read_mpi_task(given_, values_);
+    } else {
+      refuse_mpiruns();
+    }
+    take(OptionId::kSshPort, parse_port, job().ssh_port);
+    take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
+    take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
+    take(OptionId::kLaunchAgent, parse_launch_agent, job().launch_agent);
+    take(OptionId::kSshParallel, count(1, kMostParallel), job().ssh_parallel);
+    take(OptionId::kFanOut, count(0, kMostFanOut), job().fan_out);
+    take(
+        OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
+        job().start_timeout_seconds);
+    take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
+    // Given several times it is one list, as horovodrun has it.
+    for (const GivenValue& value : given_[OptionId::kNetworkInterfaces]) {
+      for (std::string& name :
+           values_.value_of(OptionId::kNetworkInterfaces, value, parse_interfaces(value.text))) {
+        auto& names = job().network_interfaces;
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+      }
+    }
+  }
+
+  void refuse_mpiruns() {
+    for (const OptionId id :
+         {OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp}) {
+      if (has(id))
+        refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher mpirun",
+                    "add --launcher mpirun, or omit it: ddlrun starts the ranks itself");
+    }
+  }
+
+  void read_srun() {
+    if (request_.action == Action::kScript) return;
+    take(
+        OptionId::kMpiType,
+        [](const std::string& text) -> Result<std::string> {
+          if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
+          return text;
+        },
+        request_.script.request.mpi_type);
+    if (const auto refused = refuse_beyond_srun(given_)) refuse_once(refused->message, refused->hint);
+    if (has(OptionId::kJson))
+      refuse_once("--json reports what ddlrun has started, and with --launcher srun it is srun that starts",
+                  "omit one of them");
+  }
+
+  void read_input_output() {
+    take(OptionId::kStdin, parse_stdin_target, job().stdin_target);
+    take(
+        OptionId::kOutputFilename, [this](const std::string& text) { return directory(text); },
+        job().output_directory);
+    job().timestamp_output = has(OptionId::kPrefixTimestamp);
+  }
+
+  // ---- what only several of them together say ----
+
+  void check_command(const std::vector<std::string>& command) {
+    if (command.empty()) {
+      refuse_once("no command was given",
+                  "for example: ddlrun -np " + std::to_string(context_.allowed_cpus) + " python train.py");
+    } else if (command.front().empty()) {
+      refuse_once("the command is an empty word", "name a program");
+    }
+    check_colons(command);
+  }
+
+  /// mpirun's "a : -np 1 b" starts two programs. Here the second one would become arguments of the first.
+  void check_colons(const std::vector<std::string>& command) {
+    const bool by_mpirun = job().launcher == launcher::LauncherChoice::kMpirun;
+    const bool by_srun = job().launcher == launcher::LauncherChoice::kSrun;
+    for (std::size_t i = 1; i < command.size(); ++i) {
+      if (command[i] != ":") continue;
+      const std::string next = i + 1 < command.size() ? command[i + 1] : "";
+      const bool starts_program =
+          next.starts_with('-') && find_spelling(std::string_view(next).substr(0, next.find('='))) != nullptr;
+      std::string hint =
+          "start a shell script as the command, which runs one program or the other by its $RANK";
+      if (starts_program)
+        return refuse_once(
+            "': " + next + "' begins a second program, and all ranks of a job run the same one",
+            std::move(hint));
+      if (by_mpirun || by_srun)
+        return refuse_once(std::string("the command has the word ':', at which ") +
+                               (by_mpirun ? "mpirun" : "srun") + " would begin a second program",
+                           "put the command into a shell script, and start that");
+    }
+  }
+
+  void find_hosts() {
+    if (values_.refusal()) return;
+    std::string text;
+    if (!job().hostfile.empty()) {
+      if (job().hostfile == "-") claim_standard_input();
+      auto read = context_.read_file
+                      ? context_.read_file(job().hostfile)
+                      : Result<std::string>(fail(ErrorCode::kUnavailable, "files are not read here"));
+      if (!read) {
+        refuse_once(
+            given_.origin(OptionId::kHostfile) + "the hostfile cannot be read: " + read.error().message(),
+            usage_line(entry_of(OptionId::kHostfile)));
+        return;
+      }
+      text = std::move(*read);
+    }
+    const auto slurm = slurm_job_to_use();
+    if (values_.refusal()) return;
+    const bool chooses = !job().hosts.empty() || !job().hostfile.empty();
+    auto allocation = slurm && !chooses
+                          ? launcher::without_hosts(launcher::allocation_of(*slurm), job().hosts_exclude)
+                          : launcher::make_allocation(job(), text, context_.hostname);
+    if (!allocation) {
+      const OptionId id = has(OptionId::kHosts)      ? OptionId::kHosts
+                          : has(OptionId::kHostfile) ? OptionId::kHostfile
+                                                     : OptionId::kHostsExclude;
+      refuse_once(given_.origin(id) + allocation.error().message(),
+                  "hosts are written as in node1:4, me@node1:4, "
+                  "[2001:db8::1]:4 or node[01-16]:4");
+      return;
+    }
+    if (slurm && job().fan_out > 0) {
+      return refuse_once(given_.origin(OptionId::kFanOut) +
+                             "--fan-out is for hosts over ssh; in a Slurm job each has an srun",
+                         "omit it, or add --launcher ssh");
+    }
+    if (slurm && chooses) allocation = launcher::allocation_of(*slurm, *allocation, context_.hostname);
+    if (!allocation)
+      return refuse_once(allocation.error().message(), "to go beyond the Slurm job over ssh: --launcher ssh");
+    request_.allocation = std::move(*allocation);
+    if (job().launcher == launcher::LauncherChoice::kLocal) check_local();
+  }
+
+  void claim_standard_input() {
+    if (!has(OptionId::kStdin)) {
+      job().stdin_target = launcher::StdinTarget::kNone;
+    } else if (job().stdin_target != launcher::StdinTarget::kNone) {
+      refuse_once("--hostfile - reads standard input, so no rank can", "omit --stdin, or name a file");
+    }
+  }
+
+  void check_local() {
+    for (const launcher::AllocatedNode& node : request_.allocation.nodes) {
+      if (launcher::is_this_machine(node, context_.hostname)) continue;
+      refuse_once("--launcher local starts ranks on this machine, " + context_.hostname + ", and " +
+                      node.name + " is another",
+                  "omit --launcher: then other hosts are reached over ssh");
+      return;
+    }
+  }
+
+  /// The Slurm job that ddlrun runs in, unless another way of reaching hosts was asked for.
+  std::optional<launcher::SlurmJob> slurm_job_to_use() {
+    const bool by_srun = job().launcher == launcher::LauncherChoice::kSrun;
+    const bool may_be_slurms =
+        (job().launcher == launcher::LauncherChoice::kAuto && job().launch_agent.empty()) ||
+        job().launcher == launcher::LauncherChoice::kMpirun;
+    if (job().launcher != launcher::LauncherChoice::kLocal) {
+      const Status alone = launcher::check_single_task(context_.environment);
+      if (!alone && request_.action == Action::kCheckBuild)
+        return std::nullopt;  // each task asks its own node
+      if (!alone) {
+        refuse_once(alone.error().message(), "for ranks of its own beside every task: --launcher local");
+        return std::nullopt;
+      }
+    }
+    if (!by_srun && !may_be_slurms) return std::nullopt;
+    const auto slurm = launcher::slurm_job(context_.environment);
+    if (slurm && by_srun && !*slurm)
+      refuse_once("--launcher srun starts ranks in a Slurm job, and this is none",
+                  "take one with salloc first, or write a job script with --slurm");
+    if (slurm) return *slurm;
+    refuse_once(slurm.error().message(),
+                "to take no notice of Slurm: --launcher local for ranks on this machine, or --launcher ssh");
+    return std::nullopt;
+  }
+
+  void settle_rank_count(const std::vector<std::string>& command) {
+    if (values_.refusal() || has(OptionId::kNumProc)) return;
+    const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
+      const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
+      return entry != nullptr && entry->id == OptionId::kNumProc;
+    });
+    if (np_after_command) {
+      return refuse_once(
+          "-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
+          "options of ddlrun come before the command");
+    }
+    const bool chooses = has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
+    if (!chooses && request_.allocation.slurm) {
+      job().num_proc = launcher::implied_num_proc(*request_.allocation.slurm);
+      return;
+    }
+    if (!chooses) {
+      const std::string cpus = std::to_string(context_.allowed_cpus);
+      return refuse_once(
+          "-np is missing: how many ranks?",
+          "this machine has room for " + cpus + ": ddlrun -np " + cpus + " " + command_excerpt(command));
+    }
+    const auto implied = launcher::implied_num_proc(job(), request_.allocation);
+    if (!implied) {
+      return refuse_once(
+          "-np is missing, and " + implied.error().message(),
+          "say how many ranks with -np, or give every host its slots, as in -H node1:4,node2:4");
+    }
+    job().num_proc = *implied;
+  }
+
+  // ---- what is taken from the options ----
+
+  void refuse_once(std::string message, std::string hint) {
+    values_.refuse_once(std::move(message), std::move(hint));
+  }
+  template <class Parse, class T>
+  void take(OptionId id, Parse parse, T& target) {
+    values_.take(id, parse, target);
+  }
+
+  Request request_;
+  const GivenOptions& given_;
+  const CommandLineContext& context_;
+  ValueReader values_;
+};
+
+}  // namespace
+
+tl::expected<Request, CommandLineError> read_job(Request request, const GivenOptions& given,
+                                                 std::vector<std::string> command,
+                                                 const CommandLineContext& context) {
+  return JobReader(std::move(request), given, context).read(std::move(command));
+}
+
+}  // namespace ddl::cli

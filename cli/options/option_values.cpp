@@ -1,0 +1,240 @@
+#include "cli/options/option_values.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/shell_words.h"
+#include "base/text.h"
+#include "contract/cpu_operations.h"
+#include "contract/environment.h"
+
+namespace ddl::cli {
+
+namespace {
+
+namespace env = contract::env;
+using launcher::kMaxRanks;
+
+// Each rank gets its own of these: one value for all would make them all the same rank.
+constexpr std::string_view kSetByDdlrun[] = {
+    env::kRank,           env::kSize,           env::kLocalRank,  env::kLocalSize,
+    env::kCrossRank,      env::kCrossSize,      env::kHostname,   env::kTorchRank,
+    env::kTorchWorldSize, env::kTorchLocalRank, env::kMasterAddr, env::kTorchLocalWorldSize,
+    env::kMasterPort,     env::kPmixNamespace,  env::kPmixRank,
+};
+
+bool is_name_character(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && (text[0] < '0' || text[0] > '9') &&
+         std::all_of(text.begin(), text.end(), is_name_character);
+}
+
+}  // namespace
+
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+Result<std::string> not_empty(const std::string& text) {
+  if (text.empty()) return refuse("its value is empty");
+  return text;
+}
+
+Result<int> parse_rank_count(std::string_view text) {
+  const auto digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
+  const bool whole = !digits.empty() &&
+                     std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!whole) return refuse(in_quotes(text) + " is not a whole number of ranks");
+  // Too long for an integer is too many, too.
+  const auto number = parse_integer(text);
+  if (text.starts_with('-') || number == 0)
+    return refuse(in_quotes(text) + " is too few ranks; 1 is the least");
+  if (!number || *number > kMaxRanks) {
+    return refuse(in_quotes(text) + " is too many ranks; " + std::to_string(kMaxRanks) + " is the most");
+  }
+  return static_cast<int>(*number);
+}
+
+Result<double> parse_seconds(std::string_view text, bool zero_is_meant) {
+  const auto number = parse_number(text);
+  if (!number) return refuse(in_quotes(text) + " is not a number of seconds, such as 90 or 0.5");
+  if (*number < 0) return refuse(in_quotes(text) + " seconds is negative");
+  if (*number == 0 && !zero_is_meant)
+    return refuse(in_quotes(text) + " seconds leaves no time; omit it for no limit");
+  if (*number > kMaxSeconds) return refuse(in_quotes(text) + " seconds is more than three years");
+  return *number;
+}
+
+Result<launcher::StdinTarget> parse_stdin_target(std::string_view text) {
+  if (text == "0") return launcher::StdinTarget::kRank0;
+  if (text == "all") return launcher::StdinTarget::kAll;
+  if (text == "none") return launcher::StdinTarget::kNone;
+  return refuse(in_quotes(text) + " is none of 0 (rank 0), all, none");
+}
+
+Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  if (!is_name(name)) {
+    if (name.find(',') != std::string_view::npos) {
+      return refuse(in_quotes(text) + " looks like several; repeat -x for each variable");
+    }
+    return refuse(in_quotes(name) + " is not the name of an environment variable (letters, digits and _)");
+  }
+  if (std::find(std::begin(kSetByDdlrun), std::end(kSetByDdlrun), name) != std::end(kSetByDdlrun)) {
+    return refuse(std::string(name) + " is set by ddlrun itself, for every rank");
+  }
+  launcher::EnvironmentExport result{std::string(name), std::nullopt};
+  if (equals != std::string_view::npos) result.value = std::string(text.substr(equals + 1));
+  return result;
+}
+
+Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text) {
+  if (!contract::parse_cpu_operations(text)) {
+    return refuse(in_quotes(text) + " is neither ddl (libddl itself) nor mpi (the site's MPI)");
+  }
+  return launcher::EnvironmentExport{contract::env::kCpuOperations, std::string(text)};
+}
+
+Result<std::string> parse_directory(std::string_view text, std::string_view current_directory) {
+  if (text.empty()) return refuse("the name of the directory is empty");
+  const std::filesystem::path given(text);
+  const std::filesystem::path path = std::filesystem::path(current_directory) / given;
+  // "link/.." is not "." when link is a symbolic link: the kernel is left to resolve it.
+  if (std::find(given.begin(), given.end(), "..") != given.end()) return path.string();
+  std::string normal = path.lexically_normal().string();
+  if (normal.size() > 1 && normal.ends_with('/')) normal.pop_back();
+  return normal;
+}
+
+namespace {
+
+using launcher::LauncherChoice;
+using launcher::MapBy;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+}  // namespace
+
+Result<MapBy> parse_map_by(std::string_view text) {
+  if (text == "slot") return MapBy::kSlot;
+  if (text == "node") return MapBy::kNode;
+  if (text.starts_with("ppr:")) return refuse(in_quotes(text) + " is mpirun's; use --ranks-per-node N");
+  return refuse(in_quotes(text) + " is none of slot, node");
+}
+
+Result<LauncherChoice> parse_launcher(std::string_view text) {
+  if (text == "auto") return LauncherChoice::kAuto;
+  if (text == "local") return LauncherChoice::kLocal;
+  if (text == "ssh") return LauncherChoice::kSsh;
+  if (text == "srun") return LauncherChoice::kSrun;
+  if (text == "mpirun") return LauncherChoice::kMpirun;
+  return refuse(in_quotes(text) + " is none of auto, local, ssh, srun, mpirun");
+}
+
+Result<int> parse_port(std::string_view text) {
+  constexpr int kLargestPort = 65535;
+  return parse_count(text, 1, kLargestPort);
+}
+
+Result<int> parse_count(std::string_view text, int least, int most) {
+  const bool whole = !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  const auto number = whole ? parse_integer(text) : std::nullopt;
+  if (!number || *number < least || *number > most) {
+    return refuse(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
+                  std::to_string(most));
+  }
+  return static_cast<int>(*number);
+}
+
+Result<std::string> parse_file(std::string_view text, std::string_view current_directory) {
+  if (text.empty()) return refuse("the name of the file is empty");
+  return (std::filesystem::path(current_directory) / text).string();
+}
+
+Result<std::vector<std::string>> parse_ssh_args(std::string_view text) {
+  auto words = split_shell_words(text);
+  if (!words) return fail(std::move(words.error()).during(in_quotes(text)));
+  if (words->empty()) return refuse("there is no word in it");
+  return words;
+}
+
+Result<std::vector<std::string>> parse_launch_agent(std::string_view text) {
+  auto words = parse_ssh_args(text);
+  if (!words) return words;
+  if (words->front().empty()) return refuse("the command is an empty word");
+  const bool has_host = std::any_of(words->begin(), words->end(), [](const std::string& word) {
+    return word.find("%h") != std::string::npos;
+  });
+  if (!has_host) return refuse(in_quotes(text) + " does not say with %h where the host's name stands");
+  return words;
+}
+
+Result<std::string> parse_remote_path(std::string_view text) {
+  constexpr std::string_view kPlain = "/._-+@:,=";
+  const bool plain = std::all_of(text.begin(), text.end(), [kPlain](char c) {
+    return is_alphanumeric(c) || kPlain.find(c) != std::string_view::npos;
+  });
+  if (text.empty() || !plain) {
+    return refuse(in_quotes(text) + " is not a path of letters, digits and \"" + std::string(kPlain) + "\"");
+  }
+  if (text.starts_with('-')) return refuse(in_quotes(text) + " begins with a dash");
+  if (!text.starts_with('/') && text.find('/') != std::string_view::npos) {
+    return refuse(in_quotes(text) + " is neither an absolute path nor a bare name");
+  }
+  return std::string(text);
+}
+
+Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
+  constexpr std::size_t kLongestName = 15;  // IFNAMSIZ less its zero
+  std::vector<std::string> names;
+  for (const std::string_view part : split(text, ',')) {
+    const std::string_view name = trim(part);
+    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+      return static_cast<unsigned char>(c) > ' ' && c != '/' && c != ':' && c != '\x7f';
+    });
+    if (name.empty() || name.size() > kLongestName || !plain) {
+      return refuse(in_quotes(name) + " is not the name of a network interface");
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
+  return names;
+}
+
+namespace {
+
+std::string texts_of(const std::vector<GivenValue>& values) {
+  std::vector<std::string> texts;
+  for (const GivenValue& value : values) texts.push_back(value.text);
+  return join(texts, ", ");
+}
+
+}  // namespace
+
+void ValueReader::refuse_once(std::string message, std::string hint) {
+  if (!refusal_) refusal_ = CommandLineError{std::move(message), std::move(hint)};
+}
+
+void ValueReader::refuse_repeated(OptionId id) {
+  const std::vector<GivenValue>& values = given_[id];
+  refuse_once(given_.origin(id) + display_name(entry_of(id)) + " was given " + std::to_string(values.size()) +
+                  " times: " + texts_of(values),
+              "give it once");
+}
+
+void ValueReader::refuse_value(OptionId id, const GivenValue& value, const Error& error) {
+  const OptionEntry& entry = entry_of(id);
+  refuse_once((value.where.empty() ? "" : value.where + ": ") + display_name(entry) + ": " + error.message(),
+              usage_line(entry));
+}
+
+void ValueReader::exclude(OptionId one, OptionId other) {
+  if (!has(one) || !has(other)) return;
+  refuse_once(given_.origin(other) + display_name(entry_of(one)) + " and " + display_name(entry_of(other)) +
+                  " contradict each other",
+              "omit one of them");
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,97 @@
+// The values of options: each parser turns one text into a value or a sentence that says what is wrong
+// with it. ValueReader applies them to the options that were given and remembers the first refusal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/options/given_options.h"
+#include "cli/options/option_table.h"
+#include "launcher/job/allocation.h"
+#include "launcher/job/job_spec.h"
+
+namespace ddl::cli {
+
+// The values of options: text in, a number or a sentence out.
+
+/// About three years; more is taken for a slip of the hand.
+inline constexpr double kMaxSeconds = 1e8;
+
+/// As messages show what was given: 'text'.
+std::string in_quotes(std::string_view text);
+
+/// A whole number from 1 to launcher::kMaxRanks.
+Result<int> parse_rank_count(std::string_view text);
+/// A finite number of seconds up to kMaxSeconds; zero only if zero_is_meant.
+Result<double> parse_seconds(std::string_view text, bool zero_is_meant);
+Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
+/// NAME or NAME=VALUE. Names are letters, digits and _; those that ddlrun itself sets for every rank are refused.
+Result<launcher::EnvironmentExport> parse_export(std::string_view text);
+/// "ddl" or "mpi", as the variable by which libddl is told.
+Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text);
+Result<std::string> not_empty(const std::string& text);
+/// An absolute path, meant from current_directory. An empty one is refused.
+Result<std::string> parse_directory(std::string_view text, std::string_view current_directory);
+
+// The values of options about hosts and how they are reached: text in, a value or a sentence out.
+
+Result<launcher::MapBy> parse_map_by(std::string_view text);
+Result<launcher::LauncherChoice> parse_launcher(std::string_view text);
+/// 1 to 65535.
+Result<int> parse_port(std::string_view text);
+/// A whole number from least to most.
+Result<int> parse_count(std::string_view text, int least, int most);
+/// An absolute path, meant from current_directory.
+Result<std::string> parse_file(std::string_view text, std::string_view current_directory);
+/// Words for ssh. Error: quotes that do not match, or no word at all.
+Result<std::vector<std::string>> parse_ssh_args(std::string_view text);
+/// The words of a command, one of which has %h.
+Result<std::vector<std::string>> parse_launch_agent(std::string_view text);
+/// An absolute path or a bare name, of letters, digits and "/._-+@:,=": every shell there is takes it as one word.
+Result<std::string> parse_remote_path(std::string_view text);
+/// Names of interfaces between commas.
+Result<std::vector<std::string>> parse_interfaces(std::string_view text);
+
+// Takes the values of options one by one and remembers the first refusal.
+
+class ValueReader {
+ public:
+  explicit ValueReader(const GivenOptions& given) : given_(given) {}
+
+  bool has(OptionId id) const { return given_.has(id); }
+  const GivenOptions& given() const { return given_; }
+  const std::optional<CommandLineError>& refusal() const { return refusal_; }
+  /// The first of several is kept.
+  void refuse_once(std::string message, std::string hint);
+
+  /// Leaves the target as it is if the option was not given; refuses more than one value.
+  template <class Parse, class T>
+  void take(OptionId id, Parse parse, T& target) {
+    const std::vector<GivenValue>& values = given_[id];
+    if (values.empty()) return;
+    if (values.size() > 1) refuse_repeated(id);
+    target = value_of(id, values.front(), parse(values.front().text));
+  }
+  /// One of the option's values; T{} if it is refused.
+  template <class T>
+  T value_of(OptionId id, const GivenValue& value, Result<T> parsed) {
+    if (parsed) return std::move(*parsed);
+    refuse_value(id, value, parsed.error());
+    return T{};
+  }
+  /// Refuses both of them together.
+  void exclude(OptionId one, OptionId other);
+
+ private:
+  void refuse_repeated(OptionId id);
+  void refuse_value(OptionId id, const GivenValue& value, const Error& error);
+
+  const GivenOptions& given_;
+  std::optional<CommandLineError> refusal_;
+};
+
+}  // namespace ddl::cli

@@ -1,0 +1,164 @@
+#include "cli/options/request.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/options/given_options.h"
+#include "cli/options/option_table.h"
+#include "cli/options/readers.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using Refusal = tl::unexpected<CommandLineError>;
+
+Refusal refuse_config(std::string message) {
+  return Refusal(CommandLineError{std::move(message), usage_line(entry_of(OptionId::kConfigFile))});
+}
+
+/// What the file of --config-file says, where the command line does not.
+tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
+                                                         const CommandLineContext& context) {
+  if (!given.has(OptionId::kConfigFile)) return given;
+  const auto& names = given[OptionId::kConfigFile];
+  if (names.size() > 1)
+    return refuse_config("--config-file was given " + std::to_string(names.size()) + " times");
+  const std::string name = names.front().text;
+  if (name.empty()) return refuse_config("--config-file: the name of the file is empty");
+  if (!context.read_file) return refuse_config("--config-file: files are not read here");
+  const auto text = context.read_file(name);
+  if (!text) return refuse_config("the configuration file cannot be read: " + text.error().message());
+  auto config = read_config(*text, name == "-" ? "standard input" : name);
+  if (!config) return Refusal(config.error());
+  given.complete_from(std::move(*config));
+  return given;
+}
+
+Action action_of(const GivenOptions& given) {
+  if (given.has(OptionId::kHelp)) return Action::kHelp;
+  if (given.has(OptionId::kVersion)) return Action::kVersion;
+  if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckBox)) return Action::kCheckBuild;
+  if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
+  if (given.has(OptionId::kLint)) return Action::kLint;
+  if (given.has(OptionId::kListSites)) return Action::kListSites;
+  if (given.has(OptionId::kShowSite)) return Action::kShowSite;
+  if (given.has(OptionId::kShowBind) || given.has(OptionId::kExplainBind) ||
+      given.has(OptionId::kShowTopology))
+    return Action::kShowBind;
+  if (given.has(OptionId::kSlurm)) return Action::kScript;
+  return given.has(OptionId::kDryRun) ? Action::kDryRun : Action::kRun;
+}
+
+/// The options that choose an action other than to start ranks. Those of --show-bind may stand together.
+constexpr std::pair<OptionId, Action> kActionOptions[] = {
+    {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckBox, Action::kCheckBuild},
+    {OptionId::kCheckHosts, Action::kCheckHosts}, {OptionId::kLint, Action::kLint},
+    {OptionId::kListSites, Action::kListSites},   {OptionId::kShowSite, Action::kShowSite},
+    {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
+    {OptionId::kShowTopology, Action::kShowBind}, {OptionId::kSlurm, Action::kScript},
+    {OptionId::kDryRun, Action::kDryRun},
+};
+
+/// Of two actions one would be dropped without a word.
+std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
+  std::optional<std::pair<OptionId, Action>> first;
+  for (const auto& option : kActionOptions) {
+    if (!given.has(option.first)) continue;
+    if (!first) first = option;
+    // --dry-run has sentences of its own where these are read.
+    const bool is_told_later = option.second == Action::kDryRun &&
+                               (first->second == Action::kScript || first->second == Action::kShowBind);
+    if (option.second == first->second || is_told_later) continue;
+    return CommandLineError{display_name(entry_of(first->first)) + " and " +
+                                display_name(entry_of(option.first)) + " contradict each other",
+                            "omit one of them"};
+  }
+  return std::nullopt;
+}
+
+/// Words that stand where a command would, behind an action that starts none.
+std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& given,
+                                             const std::vector<std::string>& words) {
+  const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
+  if (takes_command || words.empty()) return std::nullopt;
+  const auto* option =
+      std::find_if(std::begin(kActionOptions), std::end(kActionOptions),
+                   [&](const auto& one) { return one.second == action && given.has(one.first); });
+  DDL_CHECK(option != std::end(kActionOptions), "an action without its option");
+  const std::string name(split(entry_of(option->first).spellings, ',').back());
+  const std::string word = shell_quote(words.front());
+  std::string hint = "omit it; options stand before any other word";
+  if (action == Action::kCheckBuild) hint = "to ask for one box alone: --check-build=" + word;
+  if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
+  return CommandLineError{name + " starts no command, and finds " + word + " behind the options",
+                          std::move(hint)};
+}
+
+std::vector<std::string> notes_of(const GivenOptions& given) {
+  std::vector<std::string> notes;
+  for (const OptionWithoutEffect& one : given.without_effect) {
+    notes.push_back((one.where.empty() ? "" : one.where + ": ") + one.name +
+                    " changes nothing: " + std::string(one.entry->help));
+  }
+  return notes;
+}
+
+}  // namespace
+
+tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::string> words,
+                                                           const CommandLineContext& context) {
+  SplitArgv split = split_argv(words);
+  auto given = collect_options(split);
+  if (!given) return Refusal(given.error());
+
+  Request request;
+  request.action = action_of(*given);
+  // Who asks for help gets it, whatever a file says.
+  if (request.action == Action::kHelp || request.action == Action::kVersion) return request;
+  if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
+  given = with_config(std::move(*given), context);
+  if (!given) return Refusal(given.error());
+  request.action = action_of(*given);
+  if (auto refused = refuse_words(request.action, *given, split.command)) return Refusal(*std::move(refused));
+  request.notes = notes_of(*given);
+  request.json = given->has(OptionId::kJson);
+  request.job.verbose = given->has(OptionId::kVerbose);
+  request.job.quiet = given->has(OptionId::kQuiet);
+  if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
+  const bool views_scripts = request.action == Action::kLint || request.action == Action::kListSites ||
+                             request.action == Action::kShowSite;
+  if (views_scripts) return read_script_view(std::move(request), *given);
+  if (request.action == Action::kScript) {
+    auto job = read_job(std::move(request), *given, std::move(split.command), context);
+    if (!job) return job;
+    return read_script(*std::move(job), *given);
+  }
+  if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
+  if (request.action == Action::kCheckBuild) {
+    if (given->has(OptionId::kCheckBox)) {
+      const auto& boxes = (*given)[OptionId::kCheckBox];
+      if (boxes.size() > 1)
+        return Refusal(CommandLineError{
+            "--check-build was given two names: " + boxes[0].text + ", " + boxes[1].text, "ask for one"});
+      request.box = boxes.front().text;
+      // Of a variable that was not set: not the question that has no answer but yes.
+      if (request.box.empty())
+        return Refusal(CommandLineError{"--check-build: the name is empty", "name a box, or omit the '='"});
+    }
+    const bool is_local =
+        given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";
+    if (!is_local && (given->has(OptionId::kHosts) || given->has(OptionId::kHostfile) ||
+                      context.environment.contains("SLURM_JOB_ID")))
+      return read_job(std::move(request), *given, std::move(split.command), context);
+  }
+  const bool has_hosts = request.action == Action::kRun || request.action == Action::kDryRun ||
+                         request.action == Action::kCheckHosts;
+  if (!has_hosts) return request;
+  return read_job(std::move(request), *given, std::move(split.command), context);
+}
+
+}  // namespace ddl::cli

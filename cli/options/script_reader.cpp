@@ -1,0 +1,313 @@
+// Reads the options of --slurm, --lint, --list-sites and --show-site.
+#include <algorithm>
+#include <iterator>
+
+#include "cli/options/option_values.h"
+#include "cli/options/readers.h"
+#include "templates/cluster/slurm_values.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using templates::ScriptLauncher;
+using templates::ScriptRequest;
+
+constexpr int kMostNodes = 1 << 20;
+
+Result<std::string> one_line(const std::string& text) {
+  if (text.empty()) return refuse("its value is empty");
+  if (text.find_first_of("\r\n") != std::string::npos) return refuse("its value has several lines");
+  return text;
+}
+
+Result<std::string> container_runtime(const std::string& text) {
+  if (text == "apptainer" || text == "singularity") return text;
+  return refuse("'" + text + "' is neither apptainer nor singularity");
+}
+
+Result<std::optional<templates::GpuChoice>> gpu_choice(const std::string& text) {
+  if (text == "visible-devices") return templates::GpuChoice::kVisibleDevices;
+  if (text == "gpu-bind") return templates::GpuChoice::kGpuBind;
+  return refuse("'" + text + "' is neither visible-devices nor gpu-bind");
+}
+
+Result<std::optional<affinity::GpuVendor>> gpu_vendor(const std::string& text) {
+  for (const auto one :
+       {affinity::GpuVendor::kNvidia, affinity::GpuVendor::kAmd, affinity::GpuVendor::kIntel}) {
+    if (text == affinity::name_of(one)) return one;
+  }
+  return refuse("'" + text + "' is none of nvidia, amd and intel");
+}
+
+Result<std::string> directive(const std::string& text) {
+  auto line = one_line(text);
+  if (line && !line->starts_with("-")) return refuse("'" + text + "' is no option: --sbatch=--licenses=x");
+  return line;
+}
+
+Result<std::string> time_limit(const std::string& text) {
+  if (templates::slurm_minutes(text) || text == "UNLIMITED") return text;
+  return refuse("'" + text + "' is no time as Slurm has it: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
+}
+
+/// What the script's ddlrun is told as this one was.
+constexpr OptionId kPassedOn[] = {
+    OptionId::kRanksPerNode,
+    OptionId::kMapBy,
+    OptionId::kOversubscribe,
+    OptionId::kExport,
+    OptionId::kCpuOperations,
+    OptionId::kWorkdir,
+    OptionId::kTimeout,
+    OptionId::kKillGrace,
+    OptionId::kBindTo,
+    OptionId::kCoresPerRank,
+    OptionId::kReserve,
+    OptionId::kRankOrder,
+    OptionId::kSmt,
+    OptionId::kGpusPerRank,
+    OptionId::kRanksPerGpu,
+    OptionId::kMemBind,
+    OptionId::kReportBindings,
+    OptionId::kStrictBind,
+    OptionId::kStartTimeout,
+    OptionId::kNetworkInterfaces,
+    OptionId::kStdin,
+    OptionId::kOutputFilename,
+    OptionId::kTagOutput,
+    OptionId::kNoTagOutput,
+    OptionId::kPrefixTimestamp,
+    OptionId::kVerbose,
+    OptionId::kQuiet,
+};
+
+/// What is about hosts that Slurm chooses, or about something else than a script.
+constexpr OptionId kOutOfPlace[] = {
+    OptionId::kHosts,           OptionId::kHostfile, OptionId::kHostsExclude, OptionId::kSshPort,
+    OptionId::kSshIdentityFile, OptionId::kSshArgs,  OptionId::kLaunchAgent,  OptionId::kSshParallel,
+    OptionId::kFanOut,          OptionId::kDryRun,   OptionId::kProbe,
+};
+
+class ScriptReader {
+ public:
+  ScriptReader(Request request, const GivenOptions& given)
+      : request_(std::move(request)), given_(given), values_(given) {}
+
+  tl::expected<Request, CommandLineError> read() {
+    for (const OptionId id : kOutOfPlace) {
+      if (has(id))
+        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " has no place in a job script",
+                            "omit it: Slurm chooses the hosts, and the script runs later");
+    }
+    ScriptTask& task = request_.script;
+    take_text(OptionId::kSite, task.site);
+    take_text(OptionId::kTemplate, task.template_file);
+    take_text(OptionId::kScriptFile, task.script_file);
+    task.overwrites = has(OptionId::kForce);
+    task.submits = has(OptionId::kSubmit);
+    task.tests_only = has(OptionId::kTestOnly);
+    values_.exclude(OptionId::kSubmit, OptionId::kTestOnly);
+    if (has(OptionId::kForce) && !has(OptionId::kScriptFile))
+      values_.refuse_once("--force belongs to -o", "name the file with -o FILE");
+    read_size();
+    read_directives();
+    read_setup();
+    read_launch();
+    if (values_.refusal()) return tl::unexpected<CommandLineError>(*values_.refusal());
+    return std::move(request_);
+  }
+
+ private:
+  ScriptRequest& script() { return request_.script.request; }
+  const launcher::JobSpec& job() const { return request_.job; }
+  bool has(OptionId id) const { return given_.has(id); }
+  void take_text(OptionId id, std::string& target) { values_.take(id, one_line, target); }
+  void take_list(OptionId id, std::vector<std::string>& target) {
+    for (const GivenValue& value : given_[id])
+      target.push_back(values_.value_of(id, value, one_line(value.text)));
+  }
+
+  void read_size() {
+    script().num_proc = job().num_proc;
+    script().ranks_per_node = job().ranks_per_node;
+    values_.take(
+        OptionId::kNodes, [](const std::string& text) { return parse_count(text, 1, kMostNodes); },
+        script().nodes);
+    values_.take(
+        OptionId::kGpusPerNode,
+        [](const std::string& text) -> Result<std::optional<int>> {
+          auto count = parse_count(text, 0, kMaxGpus);
+          if (!count) return fail(count.error());
+          return *count;
+        },
+        script().gpus_per_node);
+    take_text(OptionId::kMem, script().memory);
+    take_text(OptionId::kMemPerCpu, script().memory_per_cpu);
+    take_text(OptionId::kMemPerGpu, script().memory_per_gpu);
+    values_.exclude(OptionId::kMem, OptionId::kMemPerCpu);
+    values_.exclude(OptionId::kMem, OptionId::kMemPerGpu);
+    values_.exclude(OptionId::kMemPerCpu, OptionId::kMemPerGpu);
+    values_.take(OptionId::kTime, time_limit, script().time_limit);
+    script().exclusive = has(OptionId::kExclusive);
+  }
+
+  void read_directives() {
+    take_text(OptionId::kJobName, script().job_name);
+    take_text(OptionId::kAccount, script().account);
+    take_text(OptionId::kPartition, script().partition);
+    take_text(OptionId::kQos, script().qos);
+    take_text(OptionId::kConstraint, script().constraint);
+    take_text(OptionId::kDependency, script().dependency);
+    take_text(OptionId::kArray, script().array);
+    script().requeue = has(OptionId::kRequeue);
+    constexpr int kMostCode = 255;
+    values_.take(
+        OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMostCode); },
+        script().requeue_on);
+    script().requeue = script().requeue || script().requeue_on > 0;
+    take_text(OptionId::kSignal, script().signal);
+    take_text(OptionId::kOutput, script().output);
+    take_text(OptionId::kError, script().error);
+    take_text(OptionId::kMailUser, script().mail_user);
+    take_text(OptionId::kMailType, script().mail_type);
+    for (const GivenValue& value : given_[OptionId::kSbatch])
+      script().directives.push_back(values_.value_of(OptionId::kSbatch, value, directive(value.text)));
+    for (const std::string& one : script().directives) {
+      if (has(OptionId::kSubmit) && (one == "--wait" || one == "-W"))
+        values_.refuse_once("--submit does not wait for the job, as --sbatch=" + one + " would have it",
+                            "write the script with -o FILE, then: sbatch --wait FILE");
+    }
+  }
+
+  void read_setup() {
+    take_list(OptionId::kModule, script().modules);
+    take_text(OptionId::kEasybuildPrefix, script().easybuild_prefix);
+    take_text(OptionId::kEessi, script().eessi_version);
+    take_text(OptionId::kConda, script().conda);
+    take_text(OptionId::kVenv, script().venv);
+    take_list(OptionId::kSetup, script().setup_lines);
+    take_text(OptionId::kContainer, script().container);
+    values_.take(OptionId::kContainerRuntime, container_runtime, script().container_runtime);
+    take_list(OptionId::kContainerBind, script().container_binds);
+    for (const OptionId id : {OptionId::kContainerRuntime, OptionId::kContainerBind}) {
+      if (has(id) && !has(OptionId::kContainer))
+        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --container",
+                            usage_line(entry_of(OptionId::kContainer)));
+    }
+  }
+
+  void read_launch() {
+    script().command = job().command;
+    script().binding = job().binding;
+    script().has_rank_order = has(OptionId::kRankOrder);
+    values_.take(OptionId::kGpuChoice, gpu_choice, script().gpu_choice);
+    values_.take(OptionId::kGpuVendor, gpu_vendor, script().gpu_vendor);
+    take_text(OptionId::kMpiType, script().mpi_type);
+    if (job().launcher == launcher::LauncherChoice::kSrun) return read_srun();
+    for (const OptionId id : {OptionId::kGpuChoice, OptionId::kMpiType}) {
+      if (has(id))
+        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher srun",
+                            "add --launcher srun, or omit it: ddlrun takes care of it");
+    }
+    if (job().launcher != launcher::LauncherChoice::kAuto) {
+      const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
+      const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
+      values_.refuse_once(
+          given_.origin(id) + std::string(entry_of(id).spellings) + value + " has no place in a job script",
+          "omit it, or --launcher srun where ddlrun is not installed");
+    }
+    script().ddlrun = job().remote_path;
+    for (const OptionId id : kPassedOn) {
+      const OptionEntry& entry = entry_of(id);
+      for (const GivenValue& value : given_[id]) {
+        auto& words = script().ddlrun_options.emplace_back();
+        words.emplace_back(canonical_spelling(entry));
+        if (entry.takes_value()) words.push_back(value.text);
+      }
+    }
+  }
+
+  void read_srun() {
+    script().launcher = ScriptLauncher::kSrun;
+    if (const auto refused = refuse_beyond_srun(given_)) values_.refuse_once(refused->message, refused->hint);
+    for (const OptionId id : {OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin}) {
+      if (has(id))
+        values_.refuse_once(
+            given_.origin(id) + display_name(entry_of(id)) + " is not for a script with --launcher srun",
+            "omit it, or omit --launcher srun");
+    }
+    for (const launcher::EnvironmentExport& one : job().exports) {
+      // Without a value it is sbatch that hands the submitter's on.
+      if (one.value) script().variables.push_back({one.name, *one.value});
+    }
+    if (has(OptionId::kWorkdir)) script().srun_options.push_back("--chdir=" + job().workdir);
+    if (has(OptionId::kTagOutput)) script().srun_options.emplace_back("--label");
+  }
+
+  Request request_;
+  const GivenOptions& given_;
+  ValueReader values_;
+};
+
+/// What --lint, --list-sites and --show-site make no use of, and would drop without a word. A configuration file may have
+/// it for other calls.
+void refuse_without_use(ValueReader& values) {
+  const OptionId view = values.has(OptionId::kLint)        ? OptionId::kLint
+                        : values.has(OptionId::kListSites) ? OptionId::kListSites
+                                                           : OptionId::kShowSite;
+  std::vector<OptionId> used = {view, OptionId::kVerbose, OptionId::kQuiet, OptionId::kConfigFile};
+  if (view != OptionId::kShowSite) used.push_back(OptionId::kJson);
+  if (view == OptionId::kLint) used.push_back(OptionId::kSite);
+  for (const OptionEntry& entry : option_table()) {
+    if (!entry.is_available() || !values.has(entry.id)) continue;
+    if (std::find(used.begin(), used.end(), entry.id) != used.end()) continue;
+    const auto& given = values.given()[entry.id];
+    const bool is_typed =
+        std::any_of(given.begin(), given.end(), [](const GivenValue& value) { return value.where.empty(); });
+    if (is_typed)
+      values.refuse_once(
+          std::string(canonical_spelling(entry_of(view))) + " makes no use of " + display_name(entry),
+          "omit it");
+  }
+}
+
+}  // namespace
+
+tl::expected<Request, CommandLineError> read_script(Request request, const GivenOptions& given) {
+  return ScriptReader(std::move(request), given).read();
+}
+
+tl::expected<Request, CommandLineError> read_script_view(Request request, const GivenOptions& given) {
+  ValueReader values(given);
+  ScriptTask& task = request.script;
+  values.take(OptionId::kLint, one_line, task.lint_file);
+  values.take(OptionId::kSite, one_line, task.site);
+  values.take(OptionId::kShowSite, one_line, task.site);
+  values.exclude(OptionId::kShowSite, OptionId::kSite);
+  refuse_without_use(values);
+  if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
+  return request;
+}
+
+std::optional<CommandLineError> refuse_script_options(const GivenOptions& given) {
+  for (const OptionEntry& entry : option_table()) {
+    if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
+    if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
+      if (given[OptionId::kLauncher].back().text == "srun") continue;
+      return CommandLineError{display_name(entry) + " belongs to --launcher srun",
+                              "omit it: each MPI finds what it needs where ddlrun starts the ranks"};
+    }
+    const auto& values = given[entry.id];
+    if (std::all_of(values.begin(), values.end(),
+                    [](const GivenValue& value) { return !value.where.empty(); }))
+      continue;
+    const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError;
+    return CommandLineError{
+        display_name(entry) + " belongs to --slurm, which writes a job script",
+        is_output ? "the ranks' output goes to files with --output-filename DIR" : "add --slurm, or omit it"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,410 @@
+#include "cli/reports/job_report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "contract/version.h"
+#include "launcher/output/printable_text.h"
+
+namespace ddl::cli {
+
+std::string rank_ranges(const std::vector<int>& ranks) {
+  constexpr std::size_t kMostRanges = 12;
+  std::vector<std::string> parts;
+  std::size_t next = 0;
+  while (next < ranks.size()) {
+    if (parts.size() == kMostRanges) {
+      return join(parts, ", ") + " and " + std::to_string(ranks.size() - next) + " more";
+    }
+    std::size_t last = next;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    std::string part = std::to_string(ranks[next]);
+    if (last > next) part += (last == next + 1 ? ", " : "-") + std::to_string(ranks[last]);
+    parts.push_back(std::move(part));
+    next = last + 1;
+  }
+  return join(parts, ", ");
+}
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks);
+}
+
+namespace {
+
+int exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument: return contract::kUsageError;
+    case ErrorCode::kNotFound: return contract::kNotFound;
+    case ErrorCode::kInternal: return contract::kInternalError;
+    default: return contract::kStartFailure;
+  }
+}
+
+}  // namespace
+
+launcher::JobReport error_report(const Error& error) {
+  launcher::JobReport report;
+  report.reason = launcher::EndReason::kStartFailed;
+  report.exit_code = exit_code_of(error.code());
+  report.message = error.message();
+  return report;
+}
+
+using launcher::EndReason;
+using launcher::JobReport;
+using launcher::JobSpec;
+using launcher::RankOutcome;
+namespace {
+
+const RankOutcome* culprit_of(const JobReport& report) {
+  if (!report.first_failure) return nullptr;
+  const auto it = std::find_if(report.ranks.begin(), report.ranks.end(),
+                               [&](const RankOutcome& rank) { return rank.rank == *report.first_failure; });
+  return it == report.ranks.end() ? nullptr : &*it;
+}
+
+/// "SIGTERM", for a signal that is told rather than explained.
+std::string signal_name(int signal) {
+  const std::string text = signal_text(signal);
+  return text.substr(0, text.find(" ("));
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(trim(text), '\n')) lines.emplace_back(line);
+  return lines;
+}
+
+std::string who(const RankOutcome& rank) {
+  std::string text = fmt::format("rank {}", rank.rank);
+  if (!rank.host.empty()) text += " on " + rank.host;
+  if (rank.pid > 0) text += fmt::format(" (pid {})", rank.pid);
+  return text;
+}
+
+std::string how(const RankOutcome& rank) {
+  switch (rank.kind) {
+    case RankOutcome::Kind::kSignalled:
+      return fmt::format("was killed by {}{}", signal_text(rank.signal),
+                         rank.core_dumped ? ", core dumped" : "");
+    case RankOutcome::Kind::kExited: return fmt::format("exited with {}", rank.exit_code);
+    case RankOutcome::Kind::kStartFailed: return "could not be started: " + rank.start_error;
+    case RankOutcome::Kind::kRunning: return "was running when its host was lost";
+    case RankOutcome::Kind::kNotStarted: return "was not started";
+  }
+  return "";
+}
+
+std::string headline(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
+  const std::string after =
+      " after " + duration_text(culprit ? culprit->run_seconds.value : report.run_seconds);
+  switch (report.reason) {
+    case EndReason::kSuccess: return "";
+    case EndReason::kRankFailed:
+      if (culprit) return who(*culprit) + " " + how(*culprit) + after;
+      break;
+    case EndReason::kAborted:
+      if (culprit)
+        return fmt::format("{} aborted the job with code {}{}", who(*culprit), report.exit_code, after);
+      break;
+    case EndReason::kStartFailed:
+      if (culprit) return who(*culprit) + " " + how(*culprit);
+      break;
+    case EndReason::kHostLost: break;
+    case EndReason::kOutputLost:
+      return "every rank exited with 0, but not all that they wrote is where it should be";
+    case EndReason::kTimeout:
+      return fmt::format("the job had not ended after {} s (--timeout) and was ended", job.timeout_seconds);
+    case EndReason::kRankStopped:
+      if (culprit) {
+        return fmt::format("{} was stopped by {} and did not go on, so the job was ended", who(*culprit),
+                           signal_text(report.signal));
+      }
+      break;
+    case EndReason::kSignal: return fmt::format("ended by {}{}", signal_name(report.signal), after);
+  }
+  return report.message.empty() ? "the job failed" + after : report.message;
+}
+
+/// What happened to one rank that is not the culprit, in words that fit several of them.
+std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool ended_by_signal, bool several) {
+  const std::string were = several ? "were" : "was";
+  switch (rank.kind) {
+    case RankOutcome::Kind::kNotStarted: return were + " not started";
+    case RankOutcome::Kind::kStartFailed:
+      return "could not be started" + std::string(culprit ? " either" : "");
+    case RankOutcome::Kind::kRunning:
+      // A job that is cancelled ends with its agents.
+      if (ended_by_signal) return were + " running when last heard of";
+      return were + " running when " + (several ? "their" : "its") + " host was lost";
+    case RankOutcome::Kind::kSignalled:
+      return were + (rank.ended_by_us ? " ended with " + signal_name(rank.signal)
+                                      : " killed by " + signal_text(rank.signal));
+    case RankOutcome::Kind::kExited: {
+      // A rank that handles SIGTERM may exit with 0 later than the culprit: only an earlier end was its own.
+      const bool before = rank.exit_code == 0 && culprit && rank.run_seconds < culprit->run_seconds;
+      return fmt::format("{} with {}", before ? "had already exited" : "exited", rank.exit_code);
+    }
+  }
+  return "";
+}
+
+/// "ranks 0, 2-5 were ended with SIGTERM; rank 7 had already exited with 0"; "" if there are no others.
+std::string fates(const JobReport& report, const RankOutcome* culprit) {
+  const bool by_signal = report.reason == EndReason::kSignal;
+  std::vector<std::pair<std::string, std::vector<const RankOutcome*>>>
+      groups;  // in order of their lowest rank
+  for (const RankOutcome& rank : report.ranks) {
+    if (&rank == culprit) continue;
+    const std::string key = fate(rank, culprit, by_signal, true);
+    auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == key; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
+    group->second.push_back(&rank);
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [key, members] : groups) {
+    std::vector<int> ranks;
+    for (const RankOutcome* rank : members) ranks.push_back(rank->rank);
+    sentences.push_back(ranks_text(ranks) + " " +
+                        fate(*members.front(), culprit, by_signal, members.size() > 1));
+  }
+  return join(sentences, "; ");
+}
+
+/// What libddl had told the culprit, where nothing better explains its failure; "" if nothing.
+std::string whom_it_saw_go(const JobReport& report, const RankOutcome* culprit) {
+  if (!culprit || culprit->gone_rank < 0) return "";
+  const auto gone = std::find_if(report.ranks.begin(), report.ranks.end(),
+                                 [&](const RankOutcome& one) { return one.rank == culprit->gone_rank; });
+  if (gone == report.ranks.end()) return "";
+  return "before that, libddl had told it that " + who(*gone) + " was gone";
+}
+
+std::string next_step_after_signal(const RankOutcome& culprit) {
+  switch (culprit.signal) {
+    case SIGKILL:
+      // An explanation says itself whether memory is the matter.
+      if (!culprit.kill_explanation.empty()) return "";
+      return "ddlrun did not send it: look for the kernel's out-of-memory killer in 'dmesg' on " +
+             culprit.host;
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGABRT:
+    case SIGFPE:
+    case SIGILL:
+      return culprit.core_dumped ? "look at the core file: coredumpctl debug " + std::to_string(culprit.pid) +
+                                       ", or gdb with the program and the file"
+                                 : "for a core file, type 'ulimit -c unlimited' before ddlrun; for a Python "
+                                   "program, -x PYTHONFAULTHANDLER=1 shows where it was";
+    default: return "";
+  }
+}
+
+/// True if a start error ends with the system's words for this errno.
+bool says(const std::string& start_error, int error) {
+  return start_error.starts_with("cannot execute ") &&
+         start_error.ends_with(std::generic_category().message(error));
+}
+
+/// What to do next, in one sentence; "" where the lines above say all there is.
+std::string next_step(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
+  const std::string program = job.command.empty() ? "" : shell_quote(job.command.front());
+  switch (report.reason) {
+    case EndReason::kTimeout: return "if it was still at work, give --timeout more seconds";
+    case EndReason::kStartFailed:
+      // What does not exist is named with where it was looked for; only a script that lacks something needs more.
+      if (culprit && says(culprit->start_error, EACCES)) {
+        return "make it executable (chmod +x), or start its interpreter: python3 " + program;
+      }
+      if (culprit && says(culprit->start_error, ENOEXEC)) {
+        return "begin it with a #! line, or start its interpreter: python3 " + program;
+      }
+      return "";
+    case EndReason::kRankFailed:
+      if (!culprit) return "";
+      if (culprit->kind == RankOutcome::Kind::kSignalled) {
+        if (std::string step = next_step_after_signal(*culprit); !step.empty()) return step;
+      }
+      // The tail is cut: tell where all of it is, or how to keep it.
+      if (culprit->stderr_tail.size() < launcher::StderrTail::kMaxLines) return "";
+      return job.output_directory.empty() ? "--output-filename DIR keeps all that every rank writes"
+                                          : "all that it wrote is in " + job.output_directory;
+    default: return "";
+  }
+}
+
+/// Much of it was said by programs: all of it is made safe to print.
+class Page {
+ public:
+  explicit Page(const TerminalStyle& style) : style_(style) {}
+
+  void line(const std::string& text) { text_ += "  " + launcher::printable_line(text) + "\n"; }
+  void next(const std::string& text) {
+    text_ += "  " + style_.strong("next:") + " " + launcher::printable_line(text) + "\n";
+  }
+  void quote(const std::string& title, const std::vector<std::string>& lines) {
+    line(title + ":");
+    for (const std::string& one : lines)
+      text_ += "  " + style_.faint("|") + (one.empty() ? "" : " " + launcher::printable_line(one)) + "\n";
+  }
+  void head(const std::string& text) {
+    text_ += style_.alarm("ddlrun:") + " " + style_.strong(launcher::printable_text(text)) + "\n";
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  const TerminalStyle& style_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (seconds < 0.9995) return fmt::format("{:.3f} s", seconds);
+  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string success_sentence(const JobReport& report) {
+  return counted(static_cast<std::int64_t>(report.ranks.size()), "rank") + " exited with 0 after " +
+         duration_text(report.run_seconds);
+}
+
+std::string failure_report(const JobReport& report, const JobSpec& job, const TerminalStyle& style) {
+  if (report.reason == EndReason::kSuccess) return "";
+  const RankOutcome* culprit = culprit_of(report);
+  const std::string head = headline(report, culprit, job);
+  const std::vector<std::string> said = lines_of(report.abort_message);
+  const bool says_something = !trim(report.abort_message).empty();
+
+  Page page(style);
+  page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
+  if (says_something && said.size() > 1) page.quote("its message", said);
+  if (!report.message.empty() && report.message != head) page.line(report.message);
+  for (const std::string& host : report.host_failures) page.line(host);
+  if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
+  if (std::string seen = whom_it_saw_go(report, culprit); !seen.empty()) page.line(seen);
+  if (culprit && !culprit->stderr_tail.empty()) {
+    const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
+    page.quote(count == 1 ? "its last line on standard error"
+                          : fmt::format("its last {} lines on standard error", count),
+               culprit->stderr_tail);
+  } else if (culprit && report.saw_output && culprit->kind != RankOutcome::Kind::kStartFailed &&
+             culprit->kind != RankOutcome::Kind::kNotStarted) {
+    page.line("it wrote nothing on standard error");
+  }
+  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
+    page.line(others);
+  if (report.leftovers_ended == 1) {
+    page.line("1 process outlived its rank and was ended");
+  } else if (report.leftovers_ended > 1) {
+    page.line(fmt::format("{} processes outlived their ranks and were ended", report.leftovers_ended));
+  }
+  if (std::string step = next_step(report, culprit, job); !step.empty()) page.next(step);
+  return page.take();
+}
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const char* name_of(EndReason reason) {
+  switch (reason) {
+    case EndReason::kSuccess: return "success";
+    case EndReason::kRankFailed: return "rank_failed";
+    case EndReason::kAborted: return "aborted";
+    case EndReason::kStartFailed: return "start_failed";
+    case EndReason::kHostLost: return "host_lost";
+    case EndReason::kTimeout: return "timeout";
+    case EndReason::kRankStopped: return "rank_stopped";
+    case EndReason::kSignal: return "signal";
+    case EndReason::kOutputLost: return "output_lost";
+  }
+  return "unknown";
+}
+
+const char* name_of(RankOutcome::Kind kind) {
+  switch (kind) {
+    case RankOutcome::Kind::kNotStarted: return "not_started";
+    case RankOutcome::Kind::kStartFailed: return "start_failed";
+    case RankOutcome::Kind::kRunning: return "running";
+    case RankOutcome::Kind::kExited: return "exited";
+    case RankOutcome::Kind::kSignalled: return "signalled";
+  }
+  return "unknown";
+}
+
+Json binding_json(const launcher::BoundRank& rank) {
+  const auto list_or_null = [](const affinity::CpuSet& cpus) {
+    return cpus.is_empty() ? Json(nullptr) : Json(cpus.list());
+  };
+  return {{"planned_cpus", list_or_null(rank.planned)},
+          {"cpus", list_or_null(rank.kernel.cpus)},
+          {"memory", text_or_null(rank.kernel.memory)},
+          {"devices", text_or_null(rank.kernel.devices)},
+          {"difference", text_or_null(rank.difference)}};
+}
+
+Json rank_json(const RankOutcome& rank) {
+  const bool exited = rank.kind == RankOutcome::Kind::kExited;
+  const bool signalled = rank.kind == RankOutcome::Kind::kSignalled;
+  Json json;
+  json["rank"] = rank.rank;
+  json["host"] = rank.host;
+  json["pid"] = rank.pid > 0 ? Json(rank.pid) : Json(nullptr);
+  json["outcome"] = name_of(rank.kind);
+  json["exit_code"] = exited ? Json(rank.exit_code) : Json(nullptr);
+  json["signal"] = signalled ? Json(rank.signal) : Json(nullptr);
+  json["core_dumped"] = rank.core_dumped;
+  json["ended_by_ddlrun"] = rank.ended_by_us;
+  json["seen_gone"] = rank.gone_rank >= 0 ? Json(rank.gone_rank) : Json(nullptr);
+  json["run_seconds"] = rank.run_seconds.value;
+  json["start_error"] = text_or_null(rank.start_error);
+  json["kill_explanation"] = text_or_null(rank.kill_explanation);
+  json["stderr_tail"] = rank.stderr_tail;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+std::string report_json(const launcher::JobReport& report) {
+  Json json;
+  json["ddlrun"] = contract::kVersion;
+  json["kind"] = "job_report";
+  json["reason"] = name_of(report.reason);
+  json["exit_code"] = report.exit_code;
+  json["first_failure"] = report.first_failure ? Json(*report.first_failure) : Json(nullptr);
+  json["message"] = text_or_null(report.message);
+  json["abort_message"] = text_or_null(report.abort_message);
+  json["signal"] = report.signal != 0 ? Json(report.signal) : Json(nullptr);
+  if (!report.host_failures.empty()) json["hosts_failed"] = report.host_failures;
+  json["run_seconds"] = report.run_seconds;
+  json["leftovers_ended"] = report.leftovers_ended;
+  json["ranks"] = Json::array();
+  for (const RankOutcome& rank : report.ranks) {
+    json["ranks"].push_back(rank_json(rank));
+    const auto bound = report.bindings.find(rank.rank);
+    if (bound != report.bindings.end()) json["ranks"].back()["binding"] = binding_json(bound->second);
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,241 @@
+#include "cli/reports/plan_report.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include "base/text.h"
+#include "cli/reports/job_report.h"
+#include "contract/version.h"
+
+namespace ddl::cli {
+
+using launcher::Environment;
+
+EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Environment& head_environment) {
+  // What every rank would find in environ(7), but for PMIx's own.
+  std::vector<Environment> ranks;
+  for (const launcher::NodeLaunch& node : plan.nodes) {
+    for (const launcher::RankLaunch& rank : node.ranks) {
+      Environment whole = rank.environment;
+      whole.insert(node.common_environment.begin(), node.common_environment.end());  // the rank's own win
+      ranks.push_back(std::move(whole));
+    }
+  }
+
+  // How many ranks have a variable, and whether with the same value: linear, as there may be many thousands of ranks.
+  struct Use {
+    const std::string* value;
+    std::size_t ranks = 0;
+    bool same = true;
+  };
+  std::map<std::string, Use> uses;
+  for (const Environment& rank : ranks) {
+    for (const auto& [name, value] : rank) {
+      Use& use = uses.try_emplace(name, Use{&value}).first->second;
+      ++use.ranks;
+      if (*use.value != value) use.same = false;
+    }
+  }
+
+  EnvironmentChange change;
+  change.own.resize(ranks.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    for (const auto& [name, value] : ranks[i]) {
+      const Use& use = uses.at(name);
+      if (!use.same || use.ranks < ranks.size()) change.own[i].emplace(name, value);
+    }
+  }
+  for (const auto& [name, use] : uses) {
+    if (!use.same || use.ranks < ranks.size()) continue;
+    const auto head = head_environment.find(name);
+    if (head == head_environment.end() || head->second != *use.value) change.set.emplace(name, *use.value);
+  }
+  for (const auto& [name, value] : head_environment) {
+    if (!uses.contains(name)) change.removed.push_back(name);
+  }
+  return change;
+}
+
+using launcher::DryPlan;
+using launcher::Environment;
+using launcher::JobSpec;
+using launcher::NodeLaunch;
+using launcher::RankLaunch;
+
+namespace {
+
+std::string field(std::string_view name, std::string_view value) {
+  return fmt::format("  {:<12}{}\n", name, value);
+}
+
+std::string command_line(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (const std::string& word : command) words.push_back(shell_quote(word));
+  return join(words, " ");
+}
+
+std::string stdin_text(launcher::StdinTarget target) {
+  switch (target) {
+    case launcher::StdinTarget::kRank0: return "read by rank 0; the others read /dev/null";
+    case launcher::StdinTarget::kAll: return "every rank reads all of it";
+    case launcher::StdinTarget::kNone: return "every rank reads /dev/null";
+  }
+  return "";
+}
+
+std::string output_text(const JobSpec& job) {
+  std::string text = job.tag_output ? "lines tagged with their rank" : "lines as they are";
+  if (job.timestamp_output) text += ", with the time";
+  if (!job.output_directory.empty()) text += "; also in " + job.output_directory + "/rank.R/{stdout,stderr}";
+  return text;
+}
+
+std::string hosts_text(const DryPlan& plan) {
+  const auto unknown = std::count(plan.slots.begin(), plan.slots.end(), std::nullopt);
+  std::string text = plan.hosts_from;
+  if (unknown == 0) return text;
+  return text + fmt::format("; the slots of {} are unknown until launch, and taken to be {} each, as here",
+                            counted(unknown, "host"), plan.assumed_slots);
+}
+
+std::string asked_text(const DryPlan& plan) {
+  return plan.asked_all ? "Nothing was started; every host was asked what it has."
+                        : "Nothing was started and no node was asked.";
+}
+
+/// What is to be known of how a node's ranks are bound: warnings, or why they are not.
+std::string binding_remarks(const launcher::NodeBinding& binding) {
+  std::string text;
+  for (const std::string& warning : binding.plan.warnings) text += "    warning: " + warning + "\n";
+  if (!binding.unbound_because.empty()) text += "    not bound: " + binding.unbound_because + "\n";
+  return text;
+}
+
+std::string assignment(const std::string& name, const std::string& value) {
+  if (value == launcher::kUnknownUntilLaunch) return name + " " + value;
+  return name + "=" + shell_quote(value);
+}
+
+}  // namespace
+
+std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment& head_environment) {
+  const auto rank_count =
+      std::accumulate(plan.launch.nodes.begin(), plan.launch.nodes.end(), std::size_t{0},
+                      [](std::size_t sum, const NodeLaunch& node) { return sum + node.ranks.size(); });
+  std::string text = fmt::format(
+      "ddlrun would start {} on {}. {}\n\n", counted(static_cast<std::int64_t>(rank_count), "rank"),
+      counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"), asked_text(plan));
+  text += field("hosts", hosts_text(plan));
+  text += field("command", command_line(job.command));
+  text += field("workdir", job.workdir);
+  text += field("stdin", stdin_text(job.stdin_target));
+  text += field("output", output_text(job));
+  if (job.timeout_seconds > 0) text += field("timeout", fmt::format("{} s", job.timeout_seconds));
+  text += field("kill grace", fmt::format("{} s", job.kill_grace_seconds));
+
+  const EnvironmentChange change = environment_change(plan.launch, head_environment);
+  text += "\nEvery rank inherits ddlrun's environment";
+  if (!change.removed.empty()) text += " without " + join(change.removed, ", ");
+  text += ", finds a PMIx server in PMIX_*, and has\n";
+  for (const auto& [name, value] : change.set) text += "    " + assignment(name, value) + "\n";
+
+  auto own = change.own.begin();
+  for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {
+    const NodeLaunch& node = plan.launch.nodes[i];
+    std::vector<int> ranks;
+    for (const RankLaunch& rank : node.ranks) ranks.push_back(rank.rank);
+    const auto index = static_cast<std::size_t>(node.node_index);
+    text += fmt::format("\nNode {}, {} ({}): {}\n", node.node_index,
+                        index < node.node_names.size() ? node.node_names[index] : "?",
+                        plan.slots[i] ? counted(*plan.slots[i], "slot") : "slots unknown until launch",
+                        ranks_text(ranks));
+    const std::vector<affinity::RankBinding>& bindings = plan.bindings[i].plan.ranks;
+    text += binding_remarks(plan.bindings[i]);
+    for (const RankLaunch& rank : node.ranks) {
+      std::vector<std::string> assignments;
+      if (!rank.cpus.is_empty())
+        assignments.push_back((rank.cpus.count() == 1 ? "CPU " : "CPUs ") + rank.cpus.list() + ";");
+      for (const auto& [name, value] : *own) assignments.push_back(assignment(name, value));
+      ++own;
+      if (!assignments.empty()) text += fmt::format("    rank {}: {}\n", rank.rank, join(assignments, " "));
+      const auto local = static_cast<std::size_t>(rank.local_rank);
+      if (local < bindings.size()) text += "        why: " + bindings[local].why + "\n";
+    }
+  }
+  return text;
+}
+
+using launcher::Environment;
+using launcher::NodeLaunch;
+using launcher::RankLaunch;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const char* name_of(launcher::StdinTarget target) {
+  switch (target) {
+    case launcher::StdinTarget::kRank0: return "0";
+    case launcher::StdinTarget::kAll: return "all";
+    case launcher::StdinTarget::kNone: return "none";
+  }
+  return "unknown";
+}
+
+Json environment_json(const Environment& environment) {
+  Json json = Json::object();
+  for (const auto& [name, value] : environment) {
+    json[name] = value == launcher::kUnknownUntilLaunch ? Json(nullptr) : Json(value);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
+                      const Environment& head_environment) {
+  const EnvironmentChange change = environment_change(plan.launch, head_environment);
+  Json json;
+  json["ddlrun"] = contract::kVersion;
+  json["kind"] = "launch_plan";
+  json["size"] = change.own.size();
+  json["command"] = job.command;
+  json["workdir"] = job.workdir;
+  json["stdin"] = name_of(job.stdin_target);
+  json["tag_output"] = job.tag_output;
+  json["timestamp_output"] = job.timestamp_output;
+  json["output_directory"] = job.output_directory.empty() ? Json(nullptr) : Json(job.output_directory);
+  json["timeout_seconds"] = job.timeout_seconds > 0 ? Json(job.timeout_seconds) : Json(nullptr);
+  json["kill_grace_seconds"] = job.kill_grace_seconds;
+  json["hosts_from"] = plan.hosts_from;
+  json["hosts_asked"] = plan.asked_all;
+  json["environment_set"] = environment_json(change.set);
+  json["environment_removed"] = change.removed;
+  json["nodes"] = Json::array();
+  auto own = change.own.begin();
+  for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {
+    const NodeLaunch& node = plan.launch.nodes[i];
+    const auto index = static_cast<std::size_t>(node.node_index);
+    Json ranks = Json::array();
+    const std::vector<affinity::RankBinding>& bindings = plan.bindings[i].plan.ranks;
+    for (const RankLaunch& rank : node.ranks) {
+      const auto local = static_cast<std::size_t>(rank.local_rank);
+      ranks.push_back(Json{{"rank", rank.rank},
+                           {"local_rank", rank.local_rank},
+                           {"reads_stdin", rank.reads_stdin},
+                           {"cpus", rank.cpus.is_empty() ? Json(nullptr) : Json(rank.cpus.list())},
+                           {"memory_nodes", rank.memory_nodes},
+                           {"why", local < bindings.size() ? Json(bindings[local].why) : Json(nullptr)},
+                           {"environment", environment_json(*own++)}});
+    }
+    json["nodes"].push_back(Json{{"name", index < node.node_names.size() ? node.node_names[index] : ""},
+                                 {"warnings", plan.bindings[i].plan.warnings},
+                                 {"slots", plan.slots[i] ? Json(*plan.slots[i]) : Json(nullptr)},
+                                 {"ranks", std::move(ranks)}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,38 @@
+// What --dry-run prints, for a person and as one line of JSON: what would be started where, and which
+// environment variables the ranks would have that ddlrun itself has not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/job/job_spec.h"
+#include "launcher/plan/launch_plan.h"
+
+namespace ddl::cli {
+
+// How the environment of ranks differs from the one that ddlrun was started in.
+
+struct EnvironmentChange {
+  launcher::Environment set;         ///< the same for every rank: added, or with another value
+  std::vector<std::string> removed;  ///< no rank has it; ascending
+  std::vector<launcher::Environment>
+      own;  ///< what differs between ranks; in the order of the plan's nodes and ranks
+};
+
+/// Pure.
+EnvironmentChange environment_change(const launcher::LaunchPlan& plan,
+                                     const launcher::Environment& head_environment);
+
+// What --dry-run prints: what would be started where, for a person.
+
+/// Of the ranks' environment only the difference to head_environment is shown: the rest is nobody's business. Pure.
+std::string plan_text(const launcher::DryPlan& plan, const launcher::JobSpec& job,
+                      const launcher::Environment& head_environment);
+
+// What --dry-run --json prints. docs/reference/ddlrun.md has the schema.
+
+/// plan_text() as one line of JSON, with its newline; what is unknown until launch is null. Pure.
+std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
+                      const launcher::Environment& head_environment);
+
+}  // namespace ddl::cli

@@ -1,0 +1,378 @@
+#include "launcher/fleet/rendezvous.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <span>
+
+#include "base/deadline.h"
+#include "launcher/protocol/codec.h"
+#include "net/tcp.h"
+
+namespace ddl::launcher {
+
+namespace {
+
+using Step = net::TlsStream::Step;
+
+constexpr std::size_t kPiece = std::size_t{16} << 10;  // a TLS record's worth
+constexpr std::chrono::seconds kHandshakeDeadline{10};
+constexpr std::chrono::seconds kLastWordsDeadline{1};
+// Who has not proved anything yet costs memory and a descriptor. Where there are more of them, the one who has waited longest
+// is turned away: an agent needs two round trips, so a flood of strangers does not keep it out.
+constexpr std::size_t kMostUnproved = 256;
+// Without a descriptor to spare nobody can be taken in, and the listener stays ready all the time.
+constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
+
+}  // namespace
+
+/// One pair of ends; lives on the pump's thread.
+class TlsPump::Connection {
+ public:
+  Connection(EventLoop& loop, net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused,
+             std::function<void(Connection*)> on_over)
+      : loop_(loop),
+        stream_(std::move(stream)),
+        find_end_(std::move(find_end)),
+        on_refused_(std::move(on_refused)),
+        on_over_(std::move(on_over)) {
+    remote_watch_ = loop.watch(
+        stream_.fd(), [this] { step(); }, [this] { step(); });
+    deadline_ = loop.after(kHandshakeDeadline, [this] { over(); });
+  }
+
+  /// It may still prove who it is.
+  bool is_unproved() const { return !is_proved_ && !is_over_; }
+  void turn_away() { over(); }
+
+  void step() {
+    if (is_over_) return;
+    if (!is_proved_ && !shake_hands()) return;
+    // Until neither side moves: TLS may hold bytes that no event will tell of.
+    while (move_up() || move_down()) {
+    }
+    if (is_over_) return;
+    remote_watch_.want_read(from_remote_.empty());
+    remote_watch_.want_write(!from_local_.empty());
+    local_watch_.want_read(from_local_.empty() && !local_has_ended_);
+    local_watch_.want_write(!from_remote_.empty());
+  }
+
+ private:
+  bool shake_hands() {
+    switch (stream_.handshake()) {
+      case Step::kDone: break;
+      case Step::kWantRead: remote_watch_.want_write(false); return false;
+      case Step::kWantWrite: remote_watch_.want_write(true); return false;
+      default: over(); return false;
+    }
+    is_proved_ = true;
+    deadline_.cancel();
+    local_ = find_end_(stream_.peer_identity());
+    if (!local_) {
+      over();
+      return false;
+    }
+    (void)set_nonblocking(local_.get(), true);
+    local_watch_ = loop_.watch(
+        local_.get(), [this] { step(); }, [this] { step(); });
+    return true;
+  }
+
+  /// From the local end to the peer. True if something moved.
+  bool move_up() {
+    if (is_over_) return false;
+    bool moved = false;
+    if (from_local_.empty() && !local_has_ended_) {
+      const ssize_t got = retry_eintr([&] { return ::read(local_.get(), buffer_.data(), buffer_.size()); });
+      if (got > 0) from_local_.assign(buffer_.data(), static_cast<std::size_t>(got));
+      if (got == 0 || (got < 0 && errno != EAGAIN)) local_has_ended_ = true;
+      moved = got > 0;
+    }
+    if (!from_local_.empty()) {
+      std::size_t put = 0;
+      const Step done = stream_.write(from_local_, put);
+      if (done == Step::kDone) {
+        from_local_.erase(0, put);
+        moved = true;
+      } else if (done == Step::kClosed || done == Step::kFailed) {
+        over();
+        return false;
+      }
+    }
+    if (local_has_ended_ && from_local_.empty()) over();
+    return moved && !is_over_;
+  }
+
+  /// From the peer to the local end. True if something moved.
+  bool move_down() {
+    if (is_over_) return false;
+    bool moved = false;
+    if (from_remote_.empty() && !remote_has_ended_) {
+      std::size_t got = 0;
+      const Step done = stream_.read(buffer_, got);
+      if (done == Step::kDone) {
+        from_remote_.assign(buffer_.data(), got);
+        moved = true;
+      } else if (done == Step::kClosed || done == Step::kFailed) {
+        remote_has_ended_ = true;
+      }
+    }
+    if (!from_remote_.empty()) {
+      const ssize_t put = retry_eintr(
+          [&] { return ::send(local_.get(), from_remote_.data(), from_remote_.size(), MSG_NOSIGNAL); });
+      if (put > 0) {
+        from_remote_.erase(0, static_cast<std::size_t>(put));
+        moved = true;
+      } else if (errno != EAGAIN) {
+        over();
+        return false;
+      }
+    }
+    if (remote_has_ended_ && from_remote_.empty()) over();
+    return moved && !is_over_;
+  }
+
+  void over() {
+    if (is_over_) return;
+    is_over_ = true;
+    if (is_proved_) {
+      stream_.close_notify();
+    } else if (on_refused_) {
+      on_refused_();
+    }
+    deadline_.cancel();
+    remote_watch_.reset();
+    local_watch_.reset();
+    on_over_(this);
+  }
+
+  EventLoop& loop_;
+  net::TlsStream stream_;
+  UniqueFd local_;
+  FindEnd find_end_;
+  std::function<void()> on_refused_;
+  std::function<void(Connection*)> on_over_;
+  std::array<char, kPiece> buffer_;
+  std::string from_local_;
+  std::string from_remote_;
+  EventLoop::FdWatch remote_watch_;
+  EventLoop::FdWatch local_watch_;
+  EventLoop::Timer deadline_;
+  bool is_proved_ = false;
+  bool local_has_ended_ = false;
+  bool remote_has_ended_ = false;
+  bool is_over_ = false;
+};
+
+TlsPump::TlsPump()
+    : thread_([this] {
+        // Signals are for the thread that watches them.
+        sigset_t all;
+        sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+        // Keeps the loop running while there is nothing to carry.
+        EventLoop::Timer forever = loop_.after(std::chrono::hours(24 * 365), [] {});
+        loop_.run();
+      }) {}
+
+TlsPump::~TlsPump() {
+  loop_.post([this] {
+    is_ending_ = true;
+    accept_again_.cancel();
+    listener_watch_.reset();
+    for (auto& [connection, owner] : connections_) connection->step();
+    last_words_ = loop_.after(kLastWordsDeadline, [this] { loop_.stop(); });
+    if (connections_.empty()) loop_.stop();
+  });
+  thread_.join();
+}
+
+void TlsPump::carry(net::TlsStream stream, UniqueFd far_end, std::function<void()> on_refused) {
+  auto shared = std::make_shared<net::TlsStream>(std::move(stream));
+  auto far = std::make_shared<UniqueFd>(std::move(far_end));
+  loop_.post([this, shared, far, on_refused = std::move(on_refused)] {
+    open(
+        std::move(*shared), [far](const std::string&) { return std::move(*far); }, on_refused);
+  });
+}
+
+TlsPump::Connection* TlsPump::open(net::TlsStream stream, FindEnd find_end,
+                                   std::function<void()> on_refused) {
+  auto connection = std::make_unique<Connection>(loop_, std::move(stream), std::move(find_end),
+                                                 std::move(on_refused), [this](Connection* over) {
+                                                   // Not from within its own step.
+                                                   loop_.post([this, over] {
+                                                     std::erase(unproved_, over);
+                                                     connections_.erase(over);
+                                                     if (is_ending_ && connections_.empty()) loop_.stop();
+                                                   });
+                                                 });
+  Connection* const raw = connection.get();
+  connections_.emplace(raw, std::move(connection));
+  raw->step();
+  return raw;
+}
+
+void TlsPump::accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEnd find_end) {
+  auto owned = std::make_shared<UniqueFd>(std::move(listener));
+  loop_.post([this, owned, find_key = std::move(find_key), find_end = std::move(find_end)] {
+    listener_ = std::move(*owned);
+    find_key_ = find_key;
+    find_end_ = find_end;
+    (void)set_nonblocking(listener_.get(), true);
+    listener_watch_ = loop_.watch(listener_.get(), [this] { on_connection(); });
+  });
+}
+
+void TlsPump::on_connection() {
+  auto socket = net::accept_tcp(listener_.get());
+  if (!socket) {
+    // No descriptor, most likely. Strangers hold some; if not, there may be one later.
+    if (turn_away_oldest(1)) return;
+    listener_watch_.want_read(false);
+    accept_again_ = loop_.after(kPauseWithoutDescriptors, [this] { listener_watch_.want_read(true); });
+    return;
+  }
+  if (!*socket) return;
+  turn_away_oldest(kMostUnproved);
+  auto stream = net::TlsStream::accepted(std::move(*socket), find_key_);
+  if (!stream) return;
+  unproved_.push_back(open(*std::move(stream), find_end_, {}));
+}
+
+bool TlsPump::turn_away_oldest(std::size_t most) {
+  std::erase_if(unproved_, [](const Connection* connection) { return !connection->is_unproved(); });
+  if (unproved_.size() < most) return false;
+  Connection* const oldest = unproved_.front();
+  unproved_.pop_front();
+  oldest->turn_away();
+  return true;
+}
+
+void TlsPump::stop_accepting() {
+  loop_.post([this] {
+    accept_again_.cancel();
+    listener_watch_.reset();
+    listener_.reset();
+    while (turn_away_oldest(1)) {
+    }
+  });
+}
+
+namespace {
+
+constexpr int kBacklog = 1024;
+
+/// All that is seen of it is its connection: who started it knows more.
+class GatheredProcess : public AgentProcess {
+ public:
+  std::string how_it_ended() override {
+    return "its connection closed: its step, its node or its agent has ended";
+  }
+  StartFailure why_not_started(std::string_view, std::string_view) override {
+    return {"it came and went before it said anything"};
+  }
+  void clean_up(Deadline) override {}
+};
+
+}  // namespace
+
+Result<std::unique_ptr<GatherStarter>> GatherStarter::listen(net::JobKey key, std::string nonce) {
+  auto listener = net::listen_tcp_everywhere(kBacklog);
+  if (!listener) return fail(std::move(listener.error()));
+  const auto address = net::local_address(listener->get());
+  if (!address) return fail(address.error());
+  std::unique_ptr<GatherStarter> starter(new GatherStarter(std::move(key), std::move(nonce)));
+  starter->port_ = address->port();
+  starter->pump_.accept(
+      std::move(*listener),
+      [self = starter.get()](std::string_view identity) { return self->key_of(identity); },
+      [self = starter.get()](const std::string& identity) { return self->end_of(identity); });
+  return starter;
+}
+
+Result<StartedAgent> GatherStarter::start(const AllocatedNode& node) {
+  auto pair = make_socket_pair(SOCK_STREAM);
+  if (!pair) return fail(pair.error());
+  {
+    const std::lock_guard lock(mutex_);
+    expected_[node.name] = std::move(pair->second);
+  }
+  return StartedAgent{std::move(pair->first), {}, {}, nonce_, std::make_unique<GatheredProcess>()};
+}
+
+std::optional<net::PresharedKey> GatherStarter::key_of(std::string_view identity) {
+  const std::lock_guard lock(mutex_);
+  if (!expected_.contains(identity)) return std::nullopt;
+  return net::preshared_key(key_, identity);
+}
+
+UniqueFd GatherStarter::end_of(const std::string& identity) {
+  const std::lock_guard lock(mutex_);
+  const auto found = expected_.find(identity);
+  if (found == expected_.end()) return {};
+  UniqueFd end = std::move(found->second);
+  expected_.erase(found);
+  // Nobody else is to come: what does not listen cannot be attacked.
+  if (expected_.empty()) pump_.stop_accepting();
+  return end;
+}
+
+namespace {
+
+constexpr std::size_t kMostJoinBytes = std::size_t{64} << 10;
+constexpr std::chrono::seconds kEachAddress{3};
+
+Deadline sooner(Deadline a, Deadline b) { return a.when() < b.when() ? a : b; }
+
+Result<UniqueFd> connect_within(const net::SocketAddress& address, Deadline deadline) {
+  auto socket = net::begin_connect(address);
+  if (!socket) return fail(std::move(socket.error()));
+  pollfd waited{socket->get(), POLLOUT, 0};
+  const int ready = retry_eintr([&] { return ::poll(&waited, 1, deadline.poll_milliseconds()); });
+  if (ready <= 0) return fail(ErrorCode::kTimeout, address.to_text() + ": no answer");
+  if (auto status = net::connect_result(socket->get()); !status)
+    return fail(Error(status.error()).during(address.to_text()));
+  return std::move(*socket);
+}
+
+}  // namespace
+
+Result<message::Join> read_join(int fd) {
+  net::FrameDecoder decoder(kMostJoinBytes);
+  std::array<std::byte, 4096> buffer;
+  for (;;) {
+    const ssize_t got = retry_eintr([&] { return ::read(fd, buffer.data(), buffer.size()); });
+    if (got < 0) return fail_errno("read");
+    if (got == 0) return fail(ErrorCode::kClosed, "ddlrun has gone before it said whom to join");
+    decoder.append(std::span(buffer).first(static_cast<std::size_t>(got)));
+    const auto frame = decoder.next();
+    if (!frame) return fail(frame.error());
+    if (!*frame) continue;
+    auto message = message::decode(**frame);
+    if (!message) return fail(message.error());
+    if (auto* join = std::get_if<message::Join>(&*message)) return std::move(*join);
+    return fail(ErrorCode::kProtocol, "something else than whom to join came first");
+  }
+}
+
+Result<UniqueFd> connect_to_gatherer(const message::Join& join, std::chrono::milliseconds patience) {
+  const Deadline deadline = Deadline::after(patience);
+  std::string said = "no address was given";
+  for (const std::string& text : join.addresses) {
+    const bool is_v6 = text.find(':') != std::string::npos;
+    const auto address =
+        net::SocketAddress::parse((is_v6 ? "[" + text + "]:" : text + ":") + std::to_string(join.port));
+    if (!address) continue;
+    auto socket = connect_within(*address, sooner(deadline, Deadline::after(kEachAddress)));
+    if (socket) return socket;
+    said = socket.error().message();
+  }
+  return fail(ErrorCode::kUnavailable, "the first node of the job cannot be reached: " + said);
+}
+
+}  // namespace ddl::launcher

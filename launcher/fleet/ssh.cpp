@@ -1,0 +1,261 @@
+#include "launcher/fleet/ssh.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "launcher/fleet/piped_child.h"
+#include "launcher/protocol/link.h"
+
+namespace ddl::launcher {
+namespace {
+
+// Every login shell takes a word of these as it stands.
+bool is_plain(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+,@%:=").find(c) != std::string_view::npos;
+  });
+}
+
+// Blanks and the like are safe between single quotes in sh, csh and fish; these are not.
+bool is_quotable(std::string_view word) {
+  return word.find_first_of("'!\\\n\r") == std::string_view::npos &&
+         word.find('\0') == std::string_view::npos;
+}
+
+Result<std::string> shell_word(const std::string& word) {
+  if (is_plain(word)) return word;
+  if (is_quotable(word)) return "'" + word + "'";
+  return fail(ErrorCode::kInvalidArgument,
+              "the path " + shell_quote(word) +
+                  " cannot be given to every login shell; install ddlrun where the path has no quotes, "
+                  "backslashes or exclamation marks, or name it with --remote-path");
+}
+
+std::vector<std::string> launch_agent_command(const SshSettings& settings, const AllocatedNode& node,
+                                              const std::string& nonce) {
+  std::vector<std::string> words;
+  for (std::string word : settings.launch_agent) {
+    for (std::size_t at = word.find("%h"); at != std::string::npos;
+         at = word.find("%h", at + node.name.size()))
+      word.replace(at, 2, node.name);
+    words.push_back(std::move(word));
+  }
+  words.insert(words.end(), {settings.remote_path, contract::kAgentOption, nonce});
+  return words;
+}
+
+}  // namespace
+
+SshSettings ssh_settings(const JobSpec& spec, const std::string& own_path) {
+  SshSettings settings;
+  settings.port = spec.ssh_port;
+  settings.identity_file = spec.ssh_identity_file;
+  settings.extra_args = spec.ssh_args;
+  settings.launch_agent = spec.launch_agent;
+  settings.remote_path = spec.remote_path.empty() ? own_path : spec.remote_path;
+  settings.start_timeout_seconds = spec.start_timeout_seconds;
+  return settings;
+}
+
+Result<std::vector<std::string>> ssh_command(const SshSettings& settings, const AllocatedNode& node,
+                                             const std::string& nonce) {
+  if (!settings.launch_agent.empty()) return launch_agent_command(settings, node, nonce);
+  const auto path = shell_word(settings.remote_path);
+  if (!path) return fail(path.error());
+  const int connect_seconds = std::max(1, static_cast<int>(std::ceil(settings.start_timeout_seconds)));
+  // A pipe for our frames: no terminal, no question that nobody can answer, and nothing of a configuration that would
+  // open other channels or run another command. Keys, known hosts, jump hosts and aliases are the user's own.
+  std::vector<std::string> words = {
+      "ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o",
+      "RemoteCommand=none", "-o", "PermitLocalCommand=no",
+      // A master that stayed behind would outlive the job.
+      "-o", "ControlMaster=no", "-o", "ConnectTimeout=" + std::to_string(connect_seconds), "-o",
+      "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"};
+  if (const auto port = node.port ? node.port : settings.port) {
+    words.insert(words.end(), {"-p", std::to_string(*port)});
+  }
+  if (!settings.identity_file.empty()) words.insert(words.end(), {"-i", settings.identity_file});
+  if (node.user) words.insert(words.end(), {"-l", *node.user});
+  words.insert(words.end(), settings.extra_args.begin(), settings.extra_args.end());
+  words.insert(words.end(),
+               {"--", node.name, "exec " + *path + " " + std::string(contract::kAgentOption) + " " + nonce});
+  return words;
+}
+
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+struct Rule {
+  std::string_view words;  // in what ssh writes
+  std::string_view sentence;
+  bool retry = false;
+};
+
+// In the order in which they are tried: a changed host key also "fails verification", a closed key exchange may also
+// mention a reset.
+constexpr std::array kRules = {
+    Rule{"Could not resolve hostname", "its name was not found; check the spelling, or use its address"},
+    Rule{"REMOTE HOST IDENTIFICATION HAS CHANGED",
+         "its host key has changed since it was last seen; if that is expected, remove the old one with "
+         "ssh-keygen -R"},
+    Rule{"Host key verification failed",
+         "its host key is not known here; connect once by hand with ssh, or add it to known_hosts"},
+    Rule{"Permission denied (",
+         "ssh was not let in; it needs a key that works without a password (ssh-copy-id installs one)"},
+    Rule{"Too many authentication failures",
+         "ssh was not let in before its right key had been tried; name the key with -i"},
+    Rule{"no such identity",
+         "a key file that is named with -i or in the configuration of ssh does not exist"},
+    Rule{"kex_exchange_identification",
+         "it closed the connection before the key exchange; it may be overloaded", true},
+    Rule{"ssh_exchange_identification",
+         "it closed the connection before the key exchange; it may be overloaded", true},
+    Rule{"Connection timed out during banner exchange", "it took the connection and said nothing", true},
+    Rule{"Connection refused", "it refuses ssh connections; is sshd running there, and on this port?"},
+    Rule{"No route to host", "there is no way to it; is it up, and in this network?"},
+    Rule{"Network is unreachable", "there is no way to its network from here"},
+    Rule{"Connection timed out", "it does not answer; is it up?"},
+    Rule{"Operation timed out", "it does not answer; is it up?"},
+    Rule{"Connection reset by", "it closed the connection", true},
+    Rule{"Connection closed by", "it closed the connection", true},
+    Rule{"Bad owner or permissions", "ssh does not accept its own configuration"},
+    Rule{"Bad configuration option", "ssh does not accept its own configuration"},
+    Rule{"Bad port", "ssh does not accept the port"},
+};
+
+std::string quoted(std::string_view who, const std::string& lines) {
+  if (lines.empty()) return "";
+  return " (" + (lines.starts_with("ssh: ") ? "" : std::string(who) + ": ") + lines + ")";
+}
+
+std::string end_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return "was killed by " + signal_text(WTERMSIG(wait_status));
+  return "ended with " + std::to_string(WEXITSTATUS(wait_status));
+}
+
+}  // namespace
+
+StartFailure describe_ssh_failure(const SshAttempt& attempt) {
+  const std::string said = telling_lines(attempt.errors);
+  const int code = WIFEXITED(attempt.wait_status) ? WEXITSTATUS(attempt.wait_status) : -1;
+  // 255 is ssh's own; what comes from the other side is the login shell's, and csh's is 1 for everything.
+  const bool is_ssh_itself = code == 255;
+  if (!is_ssh_itself && contains(attempt.errors, "xec format error")) {
+    return {
+        "ddlrun at " + attempt.remote_path +
+        " was built for another kind of machine; install one for this host and name it with --remote-path" +
+        quoted("its shell", said)};
+  }
+  // The loader's words: it was found, and something that it needs was not. glibc's and musl's.
+  if (!is_ssh_itself &&
+      (contains(attempt.errors, "error while loading shared libraries") ||
+       contains(attempt.errors, "Error loading shared library") ||
+       (contains(attempt.errors, "version `") && contains(attempt.errors, "' not found")))) {
+    return {
+        "ddlrun at " + attempt.remote_path +
+        " cannot run there, because a shared library that it needs is missing or too old; install it there, "
+        "set "
+        "LD_LIBRARY_PATH in a start-up file of its login shell, or name another ddlrun with --remote-path" +
+        quoted("it", said)};
+  }
+  if (code == 127 || (!is_ssh_itself && (contains(attempt.errors, "ommand not found") ||
+                                         contains(attempt.errors, "No such file or directory")))) {
+    return {"ddlrun was not found at " + attempt.remote_path +
+            "; install it there, or name its place with --remote-path" + quoted("its shell", said)};
+  }
+  if (code == 126 || (!is_ssh_itself && contains(attempt.errors, "ermission denied"))) {
+    return {"ddlrun at " + attempt.remote_path + " cannot be executed" + quoted("its shell", said)};
+  }
+  for (const Rule& rule : kRules) {
+    if (contains(attempt.errors, rule.words))
+      return {std::string(rule.sentence) + quoted("ssh", said), rule.retry};
+  }
+  const std::string noise = telling_lines(attempt.noise);
+  return {attempt.program + " " + end_of(attempt.wait_status) + " before ddlrun had answered" +
+          quoted("it wrote", said.empty() ? noise : said)};
+}
+
+namespace {
+
+constexpr auto kSshEndDeadline = std::chrono::seconds(1);
+
+/// One ssh process.
+class SshProcess : public AgentProcess {
+ public:
+  SshProcess(PipedChild child, std::string program, std::string remote_path)
+      : child_(std::move(child)), program_(std::move(program)), remote_path_(std::move(remote_path)) {}
+
+  std::string how_it_ended() override {
+    if (!child_.wait(Deadline::after(kSshEndDeadline)))
+      return "its connection closed, and " + program_ + " goes on";
+    const int status = child_.status();
+    if (WIFSIGNALED(status)) return program_ + " was killed by " + signal_text(WTERMSIG(status));
+    const int code = WEXITSTATUS(status);
+    // 255 is ssh's own failure; otherwise it is what the agent's end was over there.
+    if (code == 255) return "its agent was killed or the ssh connection broke";
+    if (code > 128) return "the agent was killed by " + signal_text(code - 128);
+    return "the agent ended with " + std::to_string(code);
+  }
+
+  StartFailure why_not_started(std::string_view noise, std::string_view errors) override {
+    if (!child_.wait(Deadline::after(kSshEndDeadline))) {
+      const std::string said = telling_lines(errors);
+      return {program_ + " closed the connection and goes on" +
+              (said.empty() ? "" : " (it wrote: " + said + ")")};
+    }
+    return describe_ssh_failure({program_, remote_path_, child_.status(), noise, errors});
+  }
+
+  void clean_up(Deadline deadline) override { child_.end(deadline); }
+
+ private:
+  PipedChild child_;
+  std::string program_;
+  std::string remote_path_;
+};
+
+class SshStarter : public NodeStarter {
+ public:
+  explicit SshStarter(SshSettings settings) : settings_(std::move(settings)) {}
+
+  bool forks() const override { return false; }
+
+  Result<StartedAgent> start(const AllocatedNode& node) override {
+    auto nonce = make_nonce();
+    if (!nonce) return fail(nonce.error());
+    const auto words = ssh_command(settings_, node, *nonce);
+    if (!words) return fail(words.error());
+    PipedChild::Streams streams;
+    auto child = PipedChild::start(*words, std::nullopt, streams);
+    if (!child) {
+      return fail(child.error().code(),
+                  child.error().message() +
+                      (words->front() == "ssh" ? "; install an ssh client (openssh-client)" : ""));
+    }
+    return StartedAgent{
+        std::move(streams.out), std::move(streams.in), std::move(streams.err), std::move(*nonce),
+        std::make_unique<SshProcess>(*std::move(child), words->front(), settings_.remote_path)};
+  }
+
+ private:
+  SshSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<NodeStarter> make_ssh_starter(SshSettings settings) {
+  return std::make_unique<SshStarter>(std::move(settings));
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,49 @@
+#include "launcher/head/check_hosts.h"
+
+#include <chrono>
+#include <csignal>
+
+#include "launcher/fleet/fleet.h"
+#include "launcher/head/fleet_start.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/process/child.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr auto kShutDownDeadline = std::chrono::milliseconds(1500);
+
+}  // namespace
+
+Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation& allocation,
+                                           const Environment& own,
+                                           const std::function<void(const std::string&)>& progress) {
+  DDL_TRY(check_open_files_limit());
+  std::signal(SIGPIPE, SIG_IGN);  // an agent that has gone is an error of write()
+  EventLoop loop;
+  NodeStarters starters(spec, allocation, own);
+  Fleet fleet(loop, {spec.ssh_parallel, spec.start_timeout_seconds, 0, starters.ssh(), starters.crew()});
+  FleetProgress shown(loop, fleet, allocation, progress);
+  DDL_TRY(fleet.start(allocation, starters.by_node()));
+  // One that is lost after its answer has been checked all the same.
+  fleet.listen(
+      {[&loop] { loop.stop(); }, [](std::size_t, message::Any&&) {}, [](std::size_t, const std::string&) {}});
+  shown.start();
+  loop.run();
+  shown.stop();
+
+  std::vector<HostCheck> hosts(allocation.nodes.size());
+  for (const Fleet::Failure& failure : fleet.failures()) hosts[failure.node].failure = failure.sentence;
+  for (std::size_t node = 0; node < hosts.size(); ++node) {
+    HostCheck& host = hosts[node];
+    host.name = allocation.nodes[node].name;
+    if (!host.failure.empty()) continue;
+    host.facts = fleet.facts()[node];
+    host.answer_seconds = fleet.answer_seconds(node);
+    host.clock_offset_seconds = fleet.clock_offset_seconds(node);
+  }
+  fleet.shut_down(Deadline::after(kShutDownDeadline));
+  return hosts;
+}
+
+}  // namespace ddl::launcher

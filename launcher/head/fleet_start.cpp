@@ -1,0 +1,97 @@
+#include "launcher/head/fleet_start.h"
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "launcher/fleet/local.h"
+#include "launcher/fleet/srun.h"
+#include "launcher/fleet/ssh.h"
+#include "launcher/node/agent.h"
+#include "launcher/node/node_probe.h"
+
+namespace ddl::launcher {
+namespace {
+
+std::string own_path() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+}
+
+/// In a Slurm job an agent here is a step's, too, as all the others: what Slurm tells steps, limits and accounts for them
+/// holds for every rank. A container without Slurm's commands still has its own node.
+bool is_steps(const Allocation& allocation, const Environment& own) {
+  return allocation.slurm && has_srun(own);
+}
+
+bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string& own_name) {
+  switch (spec.launcher) {
+    case LauncherChoice::kSrun:
+    case LauncherChoice::kMpirun:
+    case LauncherChoice::kLocal: return true;
+    case LauncherChoice::kSsh: return false;
+    // A command of the user's own is meant for every host.
+    case LauncherChoice::kAuto: return spec.launch_agent.empty() && is_this_machine(node, own_name);
+  }
+  return false;
+}
+
+}  // namespace
+
+NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, const Environment& own)
+    : settings_(ssh_settings(spec, own_path())),
+      local_(make_local_starter([](const std::string& session_directory, UniqueFd link, pid_t head) {
+        return run_agent(session_directory, std::move(link), {}, {}, head);
+      })),
+      ssh_(make_ssh_starter(settings_)) {
+  const bool all_are_steps = is_steps(allocation, own);
+  if (allocation.slurm) srun_ = make_srun_starter(*allocation.slurm, settings_.remote_path, own);
+  if (all_are_steps) crew_ = make_srun_crew_starter(*allocation.slurm, settings_.remote_path, own);
+  NodeStarter* const elsewhere = srun_ ? srun_.get() : ssh_.get();
+  const std::string own_name = hostname();
+  for (const AllocatedNode& node : allocation.nodes)
+    by_node_.push_back(!all_are_steps && is_forked(spec, node, own_name) ? local_.get() : elsewhere);
+}
+
+void FleetProgress::start() {
+  if (say_) timer_ = loop_.after(std::chrono::seconds(1), [this] { tick(); });
+}
+
+void FleetProgress::stop() {
+  timer_.cancel();
+  if (say_ && seconds_ > 0) say_("");
+  seconds_ = 0;
+}
+
+void FleetProgress::tick() {
+  ++seconds_;
+  const auto missing = fleet_.missing();
+  if (!missing.empty()) {
+    // The one that was begun first is the slowest.
+    say_(std::to_string(fleet_.size() - missing.size()) + " of " +
+         counted(static_cast<std::int64_t>(fleet_.size()), "host") + " have answered, waiting for " +
+         allocation_.nodes[missing.front()].name +
+         (missing.size() > 1 ? " and " + counted(static_cast<std::int64_t>(missing.size()) - 1, "other")
+                             : "") +
+         " (" + std::to_string(seconds_) + " s)");
+  }
+  timer_ = loop_.after(std::chrono::seconds(1), [this] { tick(); });
+}
+
+JobReport start_failure_report(const Fleet& fleet, const Allocation& allocation) {
+  JobReport report;
+  report.reason = EndReason::kStartFailed;
+  report.exit_code = contract::kStartFailure;
+  for (const Fleet::Failure& failure : fleet.failures())
+    report.host_failures.push_back(allocation.nodes[failure.node].name + ": " + failure.sentence);
+  if (report.host_failures.size() == 1) {
+    report.message = std::move(report.host_failures.front());
+    report.host_failures.clear();
+  } else {
+    report.message = std::to_string(report.host_failures.size()) + " of " +
+                     counted(static_cast<std::int64_t>(fleet.size()), "host") + " did not come up";
+  }
+  return report;
+}
+
+}  // namespace ddl::launcher

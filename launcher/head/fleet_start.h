@@ -1,0 +1,72 @@
+// The start of a fleet: how each node's agent is started (by fork, ssh or srun), the progress line until all agents have
+// answered, and the report if some do not answer.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/fleet/fleet.h"
+#include "launcher/fleet/node_starter.h"
+#include "launcher/fleet/ssh.h"
+#include "launcher/job/allocation.h"
+#include "launcher/job/environment.h"
+#include "launcher/job/job_report.h"
+#include "launcher/job/job_spec.h"
+#include "launcher/loop/event_loop.h"
+
+namespace ddl::launcher {
+
+// Which way each node's agent is started.
+
+/// The starters that a job needs, chosen by --launcher: forked on this machine; elsewhere by srun in a Slurm job, else over ssh.
+class NodeStarters {
+ public:
+  /// own: the environment of this process, which srun learns of the job from.
+  NodeStarters(const JobSpec& spec, const Allocation& allocation, const Environment& own);
+
+  /// How hosts are reached over ssh: for agents that start others.
+  const SshSettings& ssh() const { return settings_; }
+  /// What starts the agents of many of Slurm's nodes at once; null elsewhere.
+  CrewStarter* crew() const { return crew_.get(); }
+  /// One for each node of the allocation; they live as long as this.
+  const std::vector<NodeStarter*>& by_node() const { return by_node_; }
+
+ private:
+  SshSettings settings_;
+  std::unique_ptr<NodeStarter> local_;
+  std::unique_ptr<NodeStarter> ssh_;
+  std::unique_ptr<NodeStarter> srun_;  ///< only in a Slurm job
+  std::unique_ptr<CrewStarter> crew_;  ///< the same
+  std::vector<NodeStarter*> by_node_;
+};
+
+// What a person sees while hosts come up.
+
+/// Says "2 of 4 hosts have answered, waiting for node3 (3 s)" once a second from a moment on, then "". Nothing without
+/// a function to say it with. Lives on the loop's thread.
+class FleetProgress {
+ public:
+  FleetProgress(EventLoop& loop, const Fleet& fleet, const Allocation& allocation,
+                std::function<void(const std::string&)> say)
+      : loop_(loop), fleet_(fleet), allocation_(allocation), say_(std::move(say)) {}
+
+  void start();
+  void stop();
+
+ private:
+  void tick();
+
+  EventLoop& loop_;
+  const Fleet& fleet_;
+  const Allocation& allocation_;
+  std::function<void(const std::string&)> say_;
+  EventLoop::Timer timer_;
+  int seconds_ = 0;
+};
+
+/// The report of a job some of whose hosts did not come up: one sentence a host.
+JobReport start_failure_report(const Fleet& fleet, const Allocation& allocation);
+
+}  // namespace ddl::launcher

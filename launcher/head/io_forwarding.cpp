@@ -1,0 +1,163 @@
+#include "launcher/head/io_forwarding.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "base/error.h"
+#include "launcher/output/output_stream.h"
+
+namespace ddl::launcher {
+
+std::vector<std::size_t> StdinTakers::nodes() const {
+  std::vector<std::size_t> nodes;
+  for (const auto& [node, bytes] : taken_) nodes.push_back(node);
+  return nodes;
+}
+
+std::int64_t StdinTakers::take(std::size_t node, std::int64_t bytes) {
+  const auto found = taken_.find(node);
+  if (found == taken_.end()) return 0;
+  found->second += bytes;
+  return newly_taken();
+}
+
+std::int64_t StdinTakers::close(std::size_t node) {
+  taken_.erase(node);
+  return newly_taken();
+}
+
+std::int64_t StdinTakers::newly_taken() {
+  if (taken_.empty()) return 0;
+  const auto slowest = std::min_element(taken_.begin(), taken_.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  const std::int64_t more = slowest->second - reported_;
+  reported_ = slowest->second;
+  return more;
+}
+
+namespace {
+
+// While in the background: a shell's fg sends SIGCONT only to a job that was stopped, and the kernel tells nobody that
+// the terminal has another foreground group.
+constexpr auto kLookAgain = std::chrono::milliseconds(500);
+
+}  // namespace
+
+StdinReader::StdinReader(EventLoop& loop, int fd, Handlers handlers)
+    : loop_(loop), fd_(fd), handlers_(std::move(handlers)), is_terminal_(::isatty(fd) == 1) {
+  watch_ = loop_.watch(fd_, [this] { on_readable(); });
+  watch_as_allowed();
+}
+
+bool StdinReader::is_in_background() const { return is_terminal_ && ::tcgetpgrp(fd_) != ::getpgrp(); }
+
+void StdinReader::watch_as_allowed() {
+  look_again_.cancel();
+  if (ended_) return;
+  const bool in_background = is_in_background();
+  watch_.want_read(!in_background && under_way_ < kWindow);
+  if (in_background) look_again_ = loop_.after(kLookAgain, [this] { watch_as_allowed(); });
+}
+
+void StdinReader::on_readable() {
+  if (is_in_background()) return watch_as_allowed();
+  // The descriptor may be blocking, and another reader of it may have been faster.
+  pollfd entry{fd_, POLLIN, 0};
+  if (::poll(&entry, 1, 0) == 0) return;
+  std::array<char, 65536> buffer;
+  const auto limit = std::min<std::size_t>(buffer.size(), static_cast<std::size_t>(kWindow - under_way_));
+  const ssize_t got = retry_eintr([&] { return ::read(fd_, buffer.data(), limit); });
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+  // EIO: moved to the background between the check and the read.
+  if (got < 0 && errno == EIO && is_in_background()) return watch_as_allowed();
+  if (got <= 0) {
+    stop();
+    return handlers_.on_end();
+  }
+  under_way_ += got;
+  watch_as_allowed();
+  handlers_.on_bytes(std::string(buffer.data(), static_cast<std::size_t>(got)));
+}
+
+void StdinReader::refund(std::int64_t bytes) {
+  under_way_ = std::max<std::int64_t>(0, under_way_ - bytes);
+  watch_as_allowed();
+}
+
+void StdinReader::recheck_terminal() { watch_as_allowed(); }
+
+Result<std::unique_ptr<OutputRouter>> OutputRouter::create(EventLoop& loop, const JobSpec& spec, bool raw,
+                                                           std::size_t window, Handlers handlers) {
+  std::unique_ptr<OutputRouter> router(new OutputRouter(loop, std::move(handlers)));
+  if (auto status = router->open(spec, raw, window); !status) return fail(status.error());
+  return router;
+}
+
+Result<std::unique_ptr<BlockingWriter>> OutputRouter::open_writer(int fd) {
+  return BlockingWriter::create(
+      fd, [this](std::function<void()> call) { loop_.post(std::move(call)); },
+      [this, fd](int errno_value) {
+        if (errno_value == EPIPE && fd == STDOUT_FILENO) return handlers_.on_reader_gone();
+        // Standard error may be what is broken; then there is nobody to tell.
+        const char* name = fd == STDOUT_FILENO ? "standard output" : "standard error";
+        const std::string what = std::string(name) + ": " + std::generic_category().message(errno_value);
+        if (lost_.empty()) lost_ = what;
+        print("ddlrun: writing to " + what + "; what follows is lost there");
+      });
+}
+
+Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
+  auto out = open_writer(STDOUT_FILENO);
+  if (!out) return fail(std::move(out.error()).during("standard output"));
+  out_ = std::move(*out);
+  if (!is_same_file(STDOUT_FILENO, STDERR_FILENO)) {
+    auto err = open_writer(STDERR_FILENO);
+    if (!err) return fail(std::move(err.error()).during("standard error"));
+    err_ = std::move(*err);
+  }
+  if (!spec.output_directory.empty()) {
+    auto files = OutputFiles::create(
+        spec.output_directory, spec.num_proc,
+        [this](std::function<void()> call) { loop_.post(std::move(call)); },
+        [this](const std::string& sentence) {
+          if (lost_.empty()) lost_ = sentence.substr(0, sentence.find("; from here on"));
+          print("ddlrun: " + sentence);
+        });
+    if (!files) return fail(std::move(files.error()).during("--output-filename " + spec.output_directory));
+    files_ = std::move(*files);
+  }
+
+  OutputMuxOptions options;
+  options.num_ranks = spec.num_proc;
+  options.tag = spec.tag_output;
+  options.timestamp = spec.timestamp_output;
+  options.raw = raw;
+  options.stdout_sink = out_.get();
+  options.stderr_sink = err_ ? err_.get() : out_.get();
+  options.stdout_is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  options.stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  if (files_)
+    options.file_sink = [this](int rank, OutputStream stream) { return files_->sink(rank, stream); };
+  options.on_consumed = handlers_.on_consumed;
+  options.refund_step = output_refund_step(window);
+  options.on_deadline = [this](std::optional<OutputMux::TimePoint> when) {
+    tick_.cancel();
+    if (when) tick_ = loop_.after(*when - std::chrono::steady_clock::now(), [this] { mux_->on_tick(); });
+  };
+  mux_ = std::make_unique<OutputMux>(std::move(options));
+  return {};
+}
+
+bool OutputRouter::drain(Deadline deadline) {
+  bool complete = out_->drain(deadline);
+  if (err_) complete = err_->drain(deadline) && complete;
+  if (files_) complete = files_->drain(deadline) && complete;
+  return complete;
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,127 @@
+// ddlrun's own standard streams: its input on the way to the ranks that read it, and the ranks' output on the way to the
+// terminal and files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "launcher/job/job_spec.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/output/blocking_writer.h"
+#include "launcher/output/output_files.h"
+#include "launcher/output/output_mux.h"
+
+namespace ddl::launcher {
+
+// How far the nodes have taken ddlrun's standard input: the slowest one counts.
+
+/// The nodes with ranks that read standard input. Pure.
+class StdinTakers {
+ public:
+  StdinTakers() = default;
+  explicit StdinTakers(const std::vector<std::size_t>& nodes) {
+    for (const std::size_t node : nodes) taken_[node] = 0;
+  }
+
+  /// Those that still take; ascending.
+  std::vector<std::size_t> nodes() const;
+  /// A node has taken so many bytes more. Returns how many more all have taken now.
+  std::int64_t take(std::size_t node, std::int64_t bytes);
+  /// None of the node's ranks reads any more. Returns the same.
+  std::int64_t close(std::size_t node);
+  bool is_empty() const { return taken_.empty(); }
+
+ private:
+  std::int64_t newly_taken();
+
+  std::map<std::size_t, std::int64_t> taken_;
+  std::int64_t reported_ = 0;
+};
+
+// ddlrun's own standard input, on its way to the ranks.
+
+/// Reads a borrowed descriptor and hands the bytes on, never more than kWindow ahead of what the ranks have taken.
+/// A terminal is read only while ddlrun is in its foreground: a background job must not be stopped for reading it, nor
+/// take the shell's input. Lives on the loop's thread.
+class StdinReader {
+ public:
+  static constexpr std::int64_t kWindow = 256 * 1024;
+
+  struct Handlers {
+    std::function<void(std::string&&)> on_bytes;
+    std::function<void()> on_end;  ///< end of file, or an error: once
+  };
+  StdinReader(EventLoop& loop, int fd, Handlers handlers);
+
+  /// The ranks have taken that many bytes.
+  void refund(std::int64_t bytes);
+  /// ddlrun has been continued, perhaps in the foreground.
+  void recheck_terminal();
+  /// Nobody wants any more.
+  void stop() {
+    ended_ = true;
+    look_again_.cancel();
+    watch_.reset();
+  }
+
+ private:
+  bool is_in_background() const;
+  /// Has the descriptor watched if it may be read now; in the background, looks again later.
+  void watch_as_allowed();
+  void on_readable();
+
+  EventLoop& loop_;
+  int fd_;
+  Handlers handlers_;
+  bool is_terminal_;
+  bool ended_ = false;
+  std::int64_t under_way_ = 0;
+  EventLoop::FdWatch watch_;
+  EventLoop::Timer look_again_;
+};
+
+// Where the ranks' output goes on the head: the terminal and files, with ddlrun's own lines between.
+
+/// Wires mux, writers and files to an event loop. Starts threads. Lives on the loop's thread.
+class OutputRouter {
+ public:
+  struct Handlers {
+    std::function<void(int rank, OutputStream stream, std::size_t bytes)> on_consumed;
+    std::function<void()> on_reader_gone;  ///< EPIPE on standard output
+  };
+  /// window: what each stream's agent may have under way. Error: an output file that cannot be made.
+  static Result<std::unique_ptr<OutputRouter>> create(EventLoop& loop, const JobSpec& spec, bool raw,
+                                                      std::size_t window, Handlers handlers);
+
+  void accept(OutputChunk&& chunk) { mux_->accept(std::move(chunk)); }
+  /// One line of ddlrun's own on standard error, never inside a rank's line.
+  void print(const std::string& line) { mux_->print(OutputStream::kStderr, line); }
+  void when_idle(std::function<void()> callback) { mux_->when_idle(std::move(callback)); }
+  /// False if not everything was written in time.
+  bool drain(Deadline deadline);
+  /// The first thing that could not be written, and why; "" if there is none. Complete once drained.
+  const std::string& lost() const { return lost_; }
+
+ private:
+  OutputRouter(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
+  Status open(const JobSpec& spec, bool raw, std::size_t window);
+  Result<std::unique_ptr<BlockingWriter>> open_writer(int fd);
+
+  EventLoop& loop_;
+  Handlers handlers_;
+  std::unique_ptr<BlockingWriter> out_;
+  std::unique_ptr<BlockingWriter> err_;
+  std::unique_ptr<OutputFiles> files_;
+  std::unique_ptr<OutputMux> mux_;
+  EventLoop::Timer tick_;
+  std::string lost_;
+};
+
+}  // namespace ddl::launcher

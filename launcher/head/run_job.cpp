@@ -1,0 +1,511 @@
+#include "launcher/head/run_job.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <random>
+#include <set>
+#include <span>
+
+#include <fmt/format.h>
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "contract/environment.h"
+#include "launcher/fleet/fleet.h"
+#include "launcher/head/check_hosts.h"
+#include "launcher/head/fleet_start.h"
+#include "launcher/head/io_forwarding.h"
+#include "launcher/head/pmix_relay.h"
+#include "launcher/head/reports.h"
+#include "launcher/head/supervisor.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/output/printable_text.h"
+#include "launcher/plan/placement.h"
+#include "launcher/process/child.h"
+#include "launcher/process/process_tree.h"
+#include "launcher/protocol/heartbeat.h"
+#include "net/job_key.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// After an agent has died its spawner needs a moment to end the ranks; then the head does it.
+constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
+constexpr auto kDrainDeadline = std::chrono::seconds(5);
+// A rank that somebody has stopped holds all the others up: so long it may be continued.
+constexpr int kStoppedSeconds = 4;
+// Until a host that has gone silent is known as lost, which ranks of other hosts may have noticed before.
+constexpr auto kExplanationDeadline = kRemotePace.period * (kRemotePace.limit + 2);
+
+std::string make_job_id() {
+  std::random_device random;
+  return "ddlrun-" + std::to_string(::getpid()) + "-" + std::to_string(random());
+}
+
+std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
+  std::vector<int> slots;
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    slots.push_back(allocation.nodes[i].slots.value_or(facts[i].slots));
+  return slots;
+}
+
+/// One job from the first agent to the last word: wires fleet, supervisor and output together, decides nothing.
+class JobRun : private SupervisorActions {
+ public:
+  JobRun(const JobSpec& spec, Allocation allocation, const Environment& head_environment,
+         const Notices& notices)
+      : spec_(spec),
+        head_environment_(head_environment),
+        notices_(notices),
+        allocation_(std::move(allocation)),
+        starters_(spec, allocation_, head_environment),
+        fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters_.ssh(),
+                       starters_.crew()}),
+        progress_(loop_, fleet_, allocation_, notices.progress) {}
+
+  Result<JobReport> run() {
+    DDL_TRY(check_proc());
+    DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
+    // From here on there may be threads.
+    fleet_.listen(
+        {[this] { on_settled(); },
+         [this](std::size_t node, message::Any&& m) { std::visit([&](auto& one) { on(node, one); }, m); },
+         [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
+    take_signals();
+    progress_.start();
+    loop_.run();
+    progress_.stop();
+    stdin_.reset();
+    // Nothing of the job may be left when this returns, whatever happened.
+    fleet_.shut_down(Deadline::after(kCleanUpDeadline));
+    const bool in_time = !output_ || abandon_output_ || output_->drain(Deadline::after(kDrainDeadline));
+    if (!in_time) notices_.note("some output could not be written in time and is lost");
+    if (supervisor_) notices_.detail(times_.text());
+    if (error_) return fail(std::move(*error_));
+    if (early_end_) return *early_end_;
+    JobReport report = supervisor_->report();
+    report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    report.bindings = binding_report_.ranks();
+    if (report.reason == EndReason::kSuccess) look_for_lost_output(report, in_time);
+    return report;
+  }
+
+ private:
+  // ---- the way to a running job ----
+
+  void take_signals() {
+    std::signal(SIGPIPE, SIG_IGN);  // a gone reader is an error of write(), told by the output
+    std::signal(SIGTTIN, SIG_IGN);  // reading the terminal in the background fails instead of stopping ddlrun
+    std::vector<int> wanted = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
+    // What the caller had ignored stays ignored (nohup, a shell's background job).
+    for (const int signal : {SIGINT, SIGHUP}) {
+      struct sigaction action {};
+      if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+        wanted.push_back(signal);
+    }
+    loop_.watch_signals(wanted, [this](int signal) { on_signal(signal); });
+  }
+
+  void on_settled() {
+    progress_.stop();
+    if (!fleet_.failures().empty()) return end_early(start_failure_report(fleet_, allocation_));
+    const auto& facts = fleet_.facts();
+    for (std::size_t node = 0; node < facts.size(); ++node) tell_facts(node);
+    tell_times();
+    auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
+    if (!placement) return give_up(placement.error());
+    ranks_ = RankMap(*placement, fleet_.size());
+    std::vector<NodeFacts> placed_facts;
+    for (const std::size_t place : ranks_.places()) placed_facts.push_back(facts[place]);
+    const bool in_slurm = allocation_.slurm.has_value();
+    const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_, in_slurm);
+    if (!bindings) return give_up(bindings.error());
+    tell_bindings(*placement, *bindings);
+    LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id(),
+                                       *bindings, in_slurm);
+    binding_report_ = BindingReport(plan);
+
+    Supervisor::Job job;
+    for (const RankPlacement& rank : placement->ranks)
+      job.rank_hosts.push_back(placement->nodes[static_cast<std::size_t>(rank.node)].name);
+    job.rank_nodes = ranks_.rank_nodes();
+    job.num_nodes = static_cast<int>(plan.nodes.size());
+    job.kill_grace_seconds = spec_.kill_grace_seconds;
+    supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
+
+    relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+      fleet_.send(ranks_.place_of_node(node), m);
+    });
+    pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+      fleet_.send(ranks_.place_of_node(node), m);
+    });
+    if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
+    if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) {
+      for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
+    }
+    for (NodeLaunch& node : plan.nodes) {
+      node.slurm_job = slurm_job_of_ranks();
+      node.head_host = hostname();
+      node.head_pid = ::getpid();
+    }
+    began_ = Clock::now();
+    if (plan.nodes.size() > 1) {
+      if (auto status = send_job_key(); !status) return give_up(status.error());
+    }
+    for (std::size_t node = 0; node < plan.nodes.size(); ++node)
+      fleet_.send(ranks_.place_of_node(node), message::Launch{plan.nodes[node]});
+    times_.on_launched(spec_.num_proc);
+    finish_idle_agents();
+    open_stdin(plan);
+    if (spec_.timeout_seconds > 0) {
+      timeout_timer_ = loop_.after(
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
+          [this] { supervisor_->on_timeout(); });
+    }
+  }
+
+  /// The job whose CPUs the ranks take, however their agents are started; "" if none. Of a ddlrun that is a rank's own the CPUs are
+  /// that rank's, which another ddlrun has given it.
+  std::string slurm_job_of_ranks() const {
+    if (head_environment_.contains(contract::env::kRank)) return "";
+    return allocation_.slurm ? allocation_.slurm->id : value_of(head_environment_, "SLURM_JOB_ID");
+  }
+
+  Status open_output(const NodeLaunch& node) {
+    auto output = OutputRouter::create(
+        loop_, spec_, !node.split_lines, static_cast<std::size_t>(node.output_window),
+        {[this](int rank, OutputStream stream, std::size_t bytes) {
+           fleet_.send(ranks_.place_of_rank(rank),
+                       message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
+         },
+         [this] {
+           reader_gone_ = true;
+           supervisor_->on_output_broken();
+         }});
+    if (!output) return fail(output.error());
+    output_ = std::move(*output);
+    return {};
+  }
+
+  void open_stdin(const LaunchPlan& plan) {
+    std::vector<std::size_t> readers;
+    for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
+      const auto& ranks = plan.nodes[node].ranks;
+      if (std::any_of(ranks.begin(), ranks.end(), [](const RankLaunch& rank) { return rank.reads_stdin; }))
+        readers.push_back(ranks_.place_of_node(node));
+    }
+    if (readers.empty()) return;
+    stdin_takers_ = StdinTakers(readers);
+    stdin_.emplace(loop_, STDIN_FILENO,
+                   StdinReader::Handlers{
+                       [this](std::string&& bytes) { send_stdin(message::StdinData{std::move(bytes)}); },
+                       [this] { send_stdin(message::StdinEof{}); }});
+  }
+  void send_stdin(const message::Any& message) {
+    for (const std::size_t node : stdin_takers_.nodes()) fleet_.send(node, message);
+  }
+
+  Status send_job_key() {
+    ::prctl(PR_SET_DUMPABLE, 0);  // the key passes through this memory: no core dump, no debugger
+    const auto key = net::JobKey::random();
+    if (!key) return fail(key.error());
+    message::JobKey message{
+        std::string(reinterpret_cast<const char*>(key->bytes().data()), key->bytes().size())};
+    for (const std::size_t place : ranks_.places()) fleet_.send(place, message);
+    net::wipe(std::as_writable_bytes(std::span(message.bytes)));
+    return {};
+  }
+
+  void tell_times() {
+    std::size_t slowest = 0;
+    for (std::size_t node = 0; node < fleet_.size(); ++node) {
+      if (fleet_.answer_seconds(node) > fleet_.answer_seconds(slowest)) slowest = node;
+    }
+    times_.on_agents_ready(allocation_.nodes[slowest].name, fleet_.answer_seconds(slowest),
+                           fleet_.connect_seconds(slowest));
+  }
+
+  void tell_facts(std::size_t node) {
+    const NodeFacts& facts = fleet_.facts()[node];
+    notices_.detail(allocation_.nodes[node].name + ": agent " + std::to_string(facts.agent_pid) + " on " +
+                    facts.hostname + ", " + counted(facts.allowed_cpus, "CPU") + " on " +
+                    counted(facts.allowed_cores, "core") + ", " + facts.kernel +
+                    fmt::format(", answered after {:.3f} s", fleet_.answer_seconds(node)));
+  }
+
+  void tell_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {
+    for (std::size_t node = 0; node < bindings.size(); ++node) {
+      const std::string& name = placement.nodes[node].name;
+      if (!bindings[node].unbound_because.empty())
+        notices_.detail(name + ": ranks are not bound: " + bindings[node].unbound_because);
+      for (const std::string& warning : bindings[node].plan.warnings) notices_.detail(name + ": " + warning);
+    }
+  }
+
+  // Hosts without a rank have nothing to do, unless others are reached through them.
+  void finish_idle_agents() {
+    for (std::size_t place = 0; place < fleet_.size(); ++place) {
+      if (!ranks_.node_at(place)) fleet_.send(place, message::Finish{});
+    }
+  }
+
+  void give_up(Error error) {
+    error_ = std::move(error);
+    loop_.stop();
+  }
+
+  void end_early(JobReport report) {
+    report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    early_end_ = std::move(report);
+    loop_.stop();
+  }
+
+  // ---- events ----
+
+  /// Numbers come from another process: one that is not this node's is not acted upon.
+  bool is_rank_at(std::size_t place, int rank) {
+    if (supervisor_ && ranks_.is_rank_at(place, rank)) return true;
+    on_agent_lost(place, "its agent spoke of rank " + std::to_string(rank) + ", which is not there");
+    return false;
+  }
+
+  void on(std::size_t place, message::RankStarted& m) {
+    if (!is_rank_at(place, m.rank)) return;
+    notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
+                    allocation_.nodes[place].name);
+    times_.on_rank_started();
+    supervisor_->on_rank_started(m.rank, m.pid);
+  }
+  void on(std::size_t place, message::RankBound& m) {
+    if (!is_rank_at(place, m.rank)) return;
+    if (spec_.report_bindings) {
+      for (const std::string& line : binding_report_.add(m)) note(line);
+    }
+    if (const std::string difference = binding_report_.difference(m); !difference.empty())
+      note("warning: " + difference);
+  }
+  void on(std::size_t place, message::NodeShared& m) {
+    if (!output_ || !sharing_.insert({m.host, m.pid}).second) return;
+    note("warning: another ddlrun (process " + std::to_string(m.pid) + " on " + m.host + ", seen on " +
+         allocation_.nodes[place].name + ") runs in Slurm job " + slurm_job_of_ranks() +
+         " at the same time, and both take the same CPUs and GPUs; start one after the other, "
+         "or give each its nodes with -H, or its part of a node: srun --exact -N 1 -n 1 -c CPUS --gpus GPUS "
+         "ddlrun --launcher local ...");
+  }
+  void on(std::size_t place, message::RankProgress& m) {
+    if (!is_rank_at(place, m.rank)) return;
+    if (m.step == message::RankProgress::Step::kInitialised) {
+      times_.on_rank_initialised();
+    } else {
+      times_.on_first_collective();
+    }
+  }
+  void on(std::size_t place, message::RankEnded& m) {
+    if (!is_rank_at(place, m.outcome.rank)) return;
+    stopped_.erase(m.outcome.rank);
+    supervisor_->on_rank_ended(std::move(m.outcome));
+  }
+  void on(std::size_t place, message::RankStopped& m) {
+    if (!is_rank_at(place, m.rank)) return;
+    stopped_.erase(m.rank);
+    if (m.signal == 0 || !supervisor_->on_rank_stopped(m.rank, m.signal, kStoppedSeconds)) return;
+    stopped_[m.rank] = loop_.after(
+        std::chrono::seconds(kStoppedSeconds),
+        [this, rank = m.rank, signal = m.signal] { supervisor_->on_rank_stayed_stopped(rank, signal); });
+  }
+  void on(std::size_t place, message::AbortRequested& m) {
+    if (is_rank_at(place, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
+  }
+  void on(std::size_t place, message::StdinCredit& m) {
+    if (stdin_) stdin_->refund(stdin_takers_.take(place, m.bytes));
+  }
+  void on(std::size_t place, message::StdinClosed&) {
+    if (!stdin_) return;
+    stdin_->refund(stdin_takers_.close(place));
+    if (stdin_takers_.is_empty()) stdin_->stop();
+  }
+  void on(std::size_t place, OutputChunk& chunk) {
+    if (is_rank_at(place, chunk.rank)) output_->accept(std::move(chunk));
+  }
+  void on(std::size_t place, message::Finished& m) {
+    if (const auto node = ranks_.node_at(place))
+      supervisor_->on_finished(static_cast<int>(*node), m.leftovers_ended);
+  }
+  void on(std::size_t place, message::AgentFailed& m) {
+    const auto node = ranks_.node_at(place);
+    if (m.told_to_end <= 0 || m.told_to_end > SIGRTMAX || !supervisor_)
+      return on_agent_failed(place, m.text, m.lost);
+    if (node) {
+      supervisor_->on_agent_told_to_end(static_cast<int>(*node),
+                                        allocation_.nodes[place].name + ": " + m.text, m.told_to_end);
+    }
+  }
+  void on(std::size_t place, message::PmixFence& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixModex& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixModexData& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixPublish& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixLookup& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixUnpublish& m) { relay(place, m); }
+  void on(std::size_t place, message::PmixEvent& m) { relay(place, m); }
+  void on(std::size_t place, message::PmiBarrier& m) {
+    const auto node = ranks_.node_at(place);
+    if (pmi_barriers_ && node) pmi_barriers_->on(*node, std::move(m));
+  }
+  template <class Other>
+  void on(std::size_t, Other&) {}
+
+  template <class Message>
+  void relay(std::size_t place, Message& message) {
+    const auto node = ranks_.node_at(place);
+    if (relay_ && node) relay_->on(*node, std::move(message));
+  }
+
+  void on_agent_lost(std::size_t place, const std::string& why) {
+    const std::string how = allocation_.nodes[place].name + ": " + why;
+    if (!supervisor_) {
+      JobReport report;
+      report.reason = EndReason::kHostLost;
+      report.exit_code = contract::kLostHost;
+      report.message = how;
+      return end_early(std::move(report));
+    }
+    if (const auto node = ranks_.node_at(place))
+      supervisor_->on_agent_failed(static_cast<int>(*node), how, true);
+  }
+
+  void on_agent_failed(std::size_t place, const std::string& text, bool lost) {
+    const std::string sentence = allocation_.nodes[place].name + ": " + text;
+    if (!supervisor_) return give_up(Error(ErrorCode::kSystem, sentence));
+    if (const auto node = ranks_.node_at(place))
+      supervisor_->on_agent_failed(static_cast<int>(*node), sentence, lost);
+  }
+
+  void on_signal(int signal) {
+    if (signal == SIGCHLD) return fleet_.look_at_children();
+    if (signal == SIGCONT && stdin_) stdin_->recheck_terminal();
+    if (supervisor_ && !draining_) return supervisor_->on_signal(signal);
+    if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGCONT) return;
+    if (signal == SIGTSTP) return stop_self();
+    // When only output is left, nobody reads it; before the ranks are started there is nobody to ask.
+    abandon_output_ = draining_;
+    if (supervisor_) return loop_.stop();
+    JobReport report;
+    report.reason = EndReason::kSignal;
+    report.signal = signal;
+    report.exit_code = contract::kSignalBase + signal;
+    report.message = "no rank had been started";
+    end_early(std::move(report));
+  }
+
+  /// Whoever goes by the exit code must not take a part for the whole.
+  void look_for_lost_output(JobReport& report, bool in_time) const {
+    if (reader_gone_) {
+      // As if it had gone while the ranks ran, which is a matter of chance.
+      report.reason = EndReason::kSignal;
+      report.signal = SIGPIPE;
+      report.exit_code = contract::kSignalBase + SIGPIPE;
+      report.message = "nobody reads ddlrun's output any more";
+    } else if (abandon_output_ || !in_time || !output_->lost().empty()) {
+      report.reason = EndReason::kOutputLost;
+      report.exit_code = contract::kOutputLost;
+      report.message = abandon_output_ ? "ddlrun was told not to wait for whoever reads it"
+                       : !in_time      ? "whoever reads it did not take it in time"
+                                       : output_->lost();
+    }
+  }
+
+  // ---- what the supervisor decides ----
+
+  void end_ranks(int signal, double grace_seconds) override {
+    fleet_.send_all(message::End{signal, grace_seconds});
+  }
+  void forward_signal(int signal) override { fleet_.send_all(message::Signal{signal}); }
+  void finish() override { fleet_.send_all(message::Finish{}); }
+
+  void wait_for_explanation() override {
+    explanation_timer_ = loop_.after(kExplanationDeadline, [this] { supervisor_->on_unexplained(); });
+  }
+
+  void stop_self() override {
+    progress_.stop();
+    fleet_.send_all(message::Pausing{});
+    fleet_.flush();
+    ::raise(SIGSTOP);
+  }
+
+  void done() override {
+    draining_ = true;
+    for (const std::string& line : binding_report_.take()) note(line);
+    timeout_timer_.cancel();
+    explanation_timer_.cancel();
+    output_->when_idle([this] { loop_.stop(); });
+  }
+
+  void note(const std::string& sentence) override {
+    if (!spec_.quiet) output_->print("ddlrun: " + printable_text(sentence));
+  }
+
+  const JobSpec& spec_;
+  const Environment& head_environment_;
+  const Notices& notices_;
+  EventLoop loop_;
+  Allocation allocation_;
+  NodeStarters starters_;
+  Fleet fleet_;
+  FleetProgress progress_;
+  RankMap ranks_;
+  std::optional<Supervisor> supervisor_;
+  std::optional<PmixRelay> relay_;
+  std::optional<PmiBarriers> pmi_barriers_;
+  std::unique_ptr<OutputRouter> output_;
+  std::optional<StdinReader> stdin_;
+  StdinTakers stdin_takers_;                                ///< by place in the fleet
+  std::map<int, EventLoop::Timer> stopped_;                 ///< ranks that somebody has stopped
+  std::set<std::pair<std::string, std::int64_t>> sharing_;  ///< other ddlruns that were told of
+  BindingReport binding_report_;
+  StartTimes times_;
+  EventLoop::Timer timeout_timer_;
+  EventLoop::Timer explanation_timer_;
+  Clock::time_point began_ = Clock::now();
+  std::optional<Error> error_;
+  std::optional<JobReport> early_end_;  ///< it ended before there was a supervisor
+  bool draining_ = false;
+  bool abandon_output_ = false;
+  bool reader_gone_ = false;  ///< of standard output
+};
+
+}  // namespace
+
+Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
+                          const Environment& head_environment, const Notices& notices) {
+  DDL_TRY(check_open_files_limit());
+  return JobRun(spec, allocation, head_environment, notices).run();
+}
+
+Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
+                        const Environment& head_environment, bool asks_hosts,
+                        const std::function<void(const std::string&)>& progress) {
+  const NodeFacts here = probe_node();
+  std::vector<std::optional<NodeFacts>> known;
+  if (!asks_hosts) {
+    for (const AllocatedNode& node : allocation.nodes)
+      known.push_back(is_this_machine(node, here.hostname) ? std::optional(here) : std::nullopt);
+    return make_dry_plan(spec, allocation, known, here, head_environment);
+  }
+  auto hosts = check_hosts(spec, allocation, head_environment, progress);
+  if (!hosts) return fail(std::move(hosts.error()));
+  std::vector<std::string> failures;
+  for (HostCheck& host : *hosts) {
+    if (!host.facts) failures.push_back(host.name + ": " + host.failure);
+    known.push_back(std::move(host.facts));
+  }
+  if (!failures.empty()) return fail(ErrorCode::kUnavailable, join(failures, "; "));
+  return make_dry_plan(spec, allocation, known, here, head_environment);
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,37 @@
+// The way through ddlrun, from a JobSpec to a JobReport.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "launcher/job/allocation.h"
+#include "launcher/job/job_report.h"
+#include "launcher/job/job_spec.h"
+#include "launcher/plan/launch_plan.h"
+
+namespace ddl::launcher {
+
+/// What the user is told while the job runs: one sentence each, without a newline.
+struct Notices {
+  std::function<void(const std::string&)> note;    ///< worth a line unless --quiet
+  std::function<void(const std::string&)> detail;  ///< only with --verbose
+  /// What is being waited for, again and again while it changes; "" when it is over. For a terminal's last line; may
+  /// be empty.
+  std::function<void(const std::string&)> progress;
+};
+
+/// Starts the job on the nodes of the allocation, supervises it and returns when nothing of it is left.
+/// Uses standard input and output; installs signal handling for its duration; must be called while the
+/// process has one thread and with descriptors 0, 1 and 2 open.
+/// An Error means that it could not begin (bad combination of numbers, no agent); nothing is left then either.
+Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
+                          const Environment& head_environment, const Notices& notices);
+
+/// The plan as far as it is known without contacting any node but this machine; with asks_hosts, all of them are asked as by
+/// check_hosts(). progress: as Notices::progress. Error: as run_job(), or every host that did not answer, and why.
+Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
+                        const Environment& head_environment, bool asks_hosts,
+                        const std::function<void(const std::string&)>& progress);
+
+}  // namespace ddl::launcher

@@ -1,0 +1,71 @@
+#include "launcher/mpi/mpi_query.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/command_output.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "launcher/node/node_probe.h"
+
+namespace ddl::launcher {
+
+namespace {
+
+constexpr std::chrono::seconds kVersionPatience{8};
+
+}  // namespace
+
+Result<MpirunSite> find_mpirun(const std::string& name, const Environment& environment) {
+  MpirunSite site;
+  site.path = name;
+  if (name.find('/') == std::string::npos) {
+    const auto path = environment.find("PATH");
+    const auto found = find_in_path(name, path != environment.end() ? path->second : "/usr/bin:/bin");
+    if (!found) return fail(ErrorCode::kNotFound, "there is no " + name + " in PATH");
+    site.path = *found;
+  }
+  const auto said = command_output({site.path, "--version"}, {}, kVersionPatience);
+  if (!said) return fail(said.error());
+  const auto kind = mpi_launcher_of(said->out + "\n" + said->err);
+  if (!kind) return fail(Error(kind.error()).during(site.path));
+  site.flavor = kind->flavor;
+  site.name = kind->name;
+  site.is_root = ::geteuid() == 0;
+  site.hostname = hostname();
+  return site;
+}
+
+std::vector<std::string> parse_mpi_types(std::string_view text) {
+  // A name a line after a heading, with "srun: " before each where it goes to standard error; and then
+  // "specific pmix plugin versions available: pmix_v3,pmix_v4".
+  constexpr std::string_view kPrefix = "srun: ";
+  constexpr std::string_view kVersions = "versions available: ";
+  std::vector<std::string> types;
+  for (std::string_view line : split(text, '\n')) {
+    if (line.starts_with(kPrefix)) line.remove_prefix(kPrefix.size());
+    const std::size_t versions = line.find(kVersions);
+    if (versions != std::string_view::npos) line.remove_prefix(versions + kVersions.size());
+    for (const std::string_view name : split(line, ',')) {
+      const std::string_view type = trim(name);
+      const bool is_name = !type.empty() && std::all_of(type.begin(), type.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+      });
+      if (is_name) types.emplace_back(type);
+    }
+  }
+  return types;
+}
+
+Result<std::vector<std::string>> ask_mpi_types() {
+  constexpr std::chrono::seconds kPatience{10};
+  const auto said = command_output({"srun", "--mpi=list"}, "", kPatience);
+  if (!said) return fail(said.error());
+  auto types = parse_mpi_types(said->out + "\n" + said->err);
+  if (types.empty()) return fail(ErrorCode::kUnavailable, "srun --mpi=list names no kind of MPI");
+  return types;
+}
+
+}  // namespace ddl::launcher

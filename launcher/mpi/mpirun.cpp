@@ -1,0 +1,321 @@
+#include "launcher/mpi/mpirun.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/process.h"
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "contract/environment.h"
+#include "contract/rank_process.h"
+#include "launcher/plan/rank_environment.h"
+
+namespace ddl::launcher {
+
+namespace {
+
+std::string first_line(std::string_view text) { return std::string(trim(split(trim(text), '\n').front())); }
+
+/// What stands behind a word, up to the end of its line.
+std::string behind(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  return at == std::string_view::npos ? "" : first_line(text.substr(at + word.size()));
+}
+
+}  // namespace
+
+Result<MpiLauncher> mpi_launcher_of(std::string_view text) {
+  if (const std::string version = behind(text, "(Open MPI)"); !version.empty()) {
+    const auto major = parse_integer(version.substr(0, version.find('.')));
+    if (!major) return fail(ErrorCode::kInvalidArgument, "Open MPI's version is not understood: " + version);
+    return MpiLauncher{*major >= 5 ? MpiFlavor::kPrrte : MpiFlavor::kOpenMpi4, "Open MPI " + version};
+  }
+  if (const std::string version = behind(text, "(OpenRTE)"); !version.empty())  // mpiexec, orterun
+    return MpiLauncher{MpiFlavor::kOpenMpi4, "Open MPI " + version};
+  if (const std::string version = behind(text, "(PRRTE)"); !version.empty())
+    return MpiLauncher{MpiFlavor::kPrrte, "PRRTE " + version};
+  if (text.find("HYDRA build details") != std::string_view::npos)
+    return MpiLauncher{MpiFlavor::kHydra, "MPICH's hydra " + behind(text, "Version:")};
+  if (text.find("Intel(R) MPI Library") != std::string_view::npos)
+    return MpiLauncher{MpiFlavor::kHydra, first_line(text)};
+  return fail(ErrorCode::kInvalidArgument,
+              "it is neither Open MPI's, PRRTE's nor hydra's: it says \"" + first_line(text) + "\"");
+}
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+tl::unexpected<Error> cannot(std::string sentence) {
+  return fail(ErrorCode::kInvalidArgument, std::move(sentence));
+}
+
+/// Further words for ssh: port and identity, then those of --ssh-args.
+Words ssh_words(const JobSpec& spec) {
+  Words words;
+  if (spec.ssh_port) words.insert(words.end(), {"-p", std::to_string(*spec.ssh_port)});
+  if (!spec.ssh_identity_file.empty()) words.insert(words.end(), {"-i", spec.ssh_identity_file});
+  words.insert(words.end(), spec.ssh_args.begin(), spec.ssh_args.end());
+  return words;
+}
+
+/// Launchers of MPI part these at blanks and know no quotes.
+Result<std::string> as_one_word(const Words& words) {
+  for (const std::string& word : words) {
+    if (word.find_first_of(" \t'\"") != std::string::npos)
+      return cannot("mpirun cannot pass on to ssh a word with blanks or quotes: " + word);
+  }
+  return join(words, " ");
+}
+
+/// Those that a shell could set; mpirun's options part at '=' and ','.
+Words exportable(const Environment& environment) {
+  Words names;
+  for (const auto& [name, value] : environment) {
+    const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    });
+    if (is_plain && std::isdigit(static_cast<unsigned char>(name.front())) == 0) names.push_back(name);
+  }
+  return names;
+}
+
+bool is_own_machine_alone(const Allocation& allocation, const MpirunSite& site) {
+  return allocation.nodes.size() == 1 &&
+         (allocation.nodes[0].name == site.hostname || allocation.nodes[0].name == "localhost");
+}
+
+class Line {
+ public:
+  Line(const JobSpec& spec, const Allocation& allocation, const MpiWishes& wishes, const MpirunSite& site,
+       const Environment& environment)
+      : spec_(spec), allocation_(allocation), wishes_(wishes), site_(site), environment_(environment) {}
+
+  Result<Words> make(const Words& rank_words) {
+    words_ = {site_.path};
+    DDL_TRY(check());
+    switch (site_.flavor) {
+      case MpiFlavor::kOpenMpi4: DDL_TRY(open_mpi_4()); break;
+      case MpiFlavor::kPrrte: DDL_TRY(prrte()); break;
+      case MpiFlavor::kHydra: DDL_TRY(hydra()); break;
+    }
+    add(wishes_.binding_args);
+    add(wishes_.mpi_args);
+    add(rank_words);
+    return std::move(words_);
+  }
+
+ private:
+  void add(const Words& words) { words_.insert(words_.end(), words.begin(), words.end()); }
+
+  Status check() const {
+    for (const AllocatedNode& node : allocation_.nodes) {
+      if (node.user || node.port)
+        return cannot("mpirun has no login or port for each host, as " + node.name +
+                      " has; write them into ~/.ssh/config, or give one --ssh-port for all");
+      if (node.name.find(':') != std::string::npos)
+        return cannot("mpirun takes no IPv6 address for a host, as " + node.name + "; give it a name");
+    }
+    if (site_.flavor != MpiFlavor::kHydra || !wishes_.tcp_only) return {};
+    return cannot(
+        "--tcp: MPICH's networks are chosen by its build; set UCX_TLS=tcp or FI_PROVIDER=tcp with -x "
+        "instead");
+  }
+
+  /// "a:2,b:2"; with_slots false: "a,b".
+  Result<std::string> host_list(bool with_slots) const {
+    Words hosts;
+    for (const AllocatedNode& node : allocation_.nodes) {
+      const std::optional<int> slots =
+          spec_.ranks_per_node > 0 ? std::optional(spec_.ranks_per_node) : node.slots;
+      if (with_slots && !slots)
+        return cannot("mpirun must be told how many ranks " + node.name + " takes: -H " + node.name +
+                      ":N, or --ranks-per-node N");
+      hosts.push_back(with_slots ? node.name + ":" + std::to_string(*slots) : node.name);
+    }
+    return join(hosts, ",");
+  }
+
+  /// Where Slurm says it, or this machine is meant, mpirun knows its hosts.
+  bool knows_hosts() const {
+    const bool are_named = !spec_.hosts.empty() || !spec_.hostfile.empty() || !spec_.hosts_exclude.empty();
+    return !are_named || is_own_machine_alone(allocation_, site_);
+  }
+
+  Status add_hosts(const char* option) {
+    if (knows_hosts()) return {};
+    auto hosts = host_list(true);
+    if (!hosts) return fail(hosts.error());
+    add({option, *std::move(hosts)});
+    return {};
+  }
+
+  std::string stdin_word() const {
+    switch (spec_.stdin_target) {
+      case StdinTarget::kAll: return "all";
+      case StdinTarget::kNone: return "none";
+      default: return "0";
+    }
+  }
+
+  void add_exports() {
+    for (const std::string& name : exportable(environment_)) add({"-x", name});
+  }
+
+  Status open_mpi_4() {
+    if (site_.is_root) add({"--allow-run-as-root"});
+    add({"-np", std::to_string(spec_.num_proc)});
+    DDL_TRY(add_hosts("--host"));
+    if (spec_.ranks_per_node > 0) {
+      add({"--map-by", "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"});
+    } else {
+      add({"--map-by", spec_.map_by == MapBy::kNode ? "node" : "slot"});
+    }
+    if (spec_.oversubscribe) add({"--oversubscribe"});
+    if (wishes_.binding_args.empty()) add({"--bind-to", "none"});
+    auto ssh = as_one_word(ssh_words(spec_));
+    if (!ssh) return fail(ssh.error());
+    if (!ssh->empty()) add({"--mca", "plm_rsh_args", *ssh});
+    if (!spec_.network_interfaces.empty()) {
+      const std::string names = join(spec_.network_interfaces, ",");
+      add({"--mca", "btl_tcp_if_include", names, "--mca", "oob_tcp_if_include", names});
+    }
+    if (wishes_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,vader,self"});
+    add({"--stdin", stdin_word()});
+    if (spec_.tag_output) add({"--tag-output"});
+    if (spec_.timestamp_output) add({"--timestamp-output"});
+    add_exports();
+    return {};
+  }
+
+  Status prrte() {
+    if (site_.is_root) add({"--allow-run-as-root"});
+    add({"-n", std::to_string(spec_.num_proc)});
+    DDL_TRY(add_hosts("--host"));
+    std::string mapping = spec_.ranks_per_node > 0 ? "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"
+                          : spec_.map_by == MapBy::kNode ? "node"
+                                                         : "slot";
+    if (spec_.oversubscribe) mapping += ":OVERSUBSCRIBE";
+    add({"--map-by", mapping});
+    if (wishes_.binding_args.empty()) add({"--bind-to", "none"});
+    auto ssh = as_one_word(ssh_words(spec_));
+    if (!ssh) return fail(ssh.error());
+    if (!ssh->empty()) add({"--prtemca", "plm_ssh_args", *ssh});
+    if (!spec_.network_interfaces.empty()) {
+      const std::string names = join(spec_.network_interfaces, ",");
+      add({"--mca", "btl_tcp_if_include", names, "--prtemca", "oob_tcp_if_include", names});
+    }
+    if (wishes_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,sm,self"});
+    add({"--stdin", stdin_word()});
+    Words output;
+    if (spec_.tag_output) output.emplace_back("tag");
+    if (spec_.timestamp_output) output.emplace_back("timestamp");
+    if (!output.empty()) add({"--output", join(output, ",")});
+    add_exports();
+    return {};
+  }
+
+  Status hydra() {
+    add({"-n", std::to_string(spec_.num_proc)});
+    // Its hosts in turn: one on each, and from the beginning again.
+    const bool takes_turns = spec_.map_by == MapBy::kNode && spec_.ranks_per_node == 0;
+    if (!knows_hosts()) {
+      auto hosts = host_list(!takes_turns);
+      if (!hosts) return fail(hosts.error());
+      add({"-hosts", *std::move(hosts)});
+    }
+    if (takes_turns) add({"-ppn", "1"});
+    if (!takes_turns && spec_.ranks_per_node > 0) add({"-ppn", std::to_string(spec_.ranks_per_node)});
+    if (wishes_.binding_args.empty()) add({"-bind-to", "none"});
+    if (spec_.network_interfaces.size() > 1)
+      return cannot("hydra takes one interface, and --network-interfaces names " +
+                    counted(static_cast<std::int64_t>(spec_.network_interfaces.size()), "interface"));
+    if (!spec_.network_interfaces.empty()) add({"-iface", spec_.network_interfaces.front()});
+    if (const auto ssh = as_one_word(ssh_words(spec_)); !ssh) return fail(ssh.error());
+    if (spec_.stdin_target == StdinTarget::kAll)
+      return cannot("hydra gives standard input to rank 0 alone; omit --stdin all");
+    if (spec_.timestamp_output)
+      return cannot("hydra puts no time before lines; omit --prefix-output-with-timestamp");
+    if (spec_.tag_output) add({"-prepend-rank"});
+    add({"-genvlist", join(exportable(environment_), ",")});
+    return {};
+  }
+
+  const JobSpec& spec_;
+  const Allocation& allocation_;
+  const MpiWishes& wishes_;
+  const MpirunSite& site_;
+  const Environment& environment_;
+  Words words_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocation& allocation,
+                                              const MpiWishes& wishes, const MpirunSite& site,
+                                              const Environment& environment,
+                                              const std::vector<std::string>& rank_words) {
+  return Line(spec, allocation, wishes, site, environment).make(rank_words);
+}
+
+Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
+                               const Environment& own) {
+  Environment environment;
+  const Words ssh = ssh_words(spec);
+  if (flavor == MpiFlavor::kHydra && !ssh.empty()) environment["HYDRA_LAUNCHER_EXTRA_ARGS"] = join(ssh, " ");
+  if (!allocation.slurm || !own.contains("SLURM_STEP_ID")) return environment;
+  Words tasks;
+  for (const SlurmNode& node : allocation.slurm->nodes)
+    tasks.push_back(
+        std::to_string(allocation.slurm->num_tasks ? node.tasks : std::max(node.tasks, node.cpus)));
+  environment["SLURM_TASKS_PER_NODE"] = join(tasks, ",");
+  environment["SLURM_NNODES"] = std::to_string(tasks.size());
+  environment["SLURM_OVERLAP"] = "1";
+  return environment;
+}
+
+int become_mpirun(const std::vector<std::string>& words) {
+  namespace env = contract::env;
+  std::vector<std::string> own = {"OMPI_MCA_schizo",
+                                  "OMPI_MCA_ess",
+                                  "OMPI_MCA_hwloc_base_binding_policy",
+                                  "OMPI_MCA_orte_externally_bound",
+                                  env::kRank,
+                                  env::kSize,
+                                  env::kLocalRank,
+                                  env::kLocalSize,
+                                  env::kCrossRank,
+                                  env::kCrossSize,
+                                  env::kHostname,
+                                  env::kTorchRank,
+                                  env::kTorchWorldSize,
+                                  env::kTorchLocalRank,
+                                  env::kTorchLocalWorldSize,
+                                  env::kReportStart,
+                                  env::kExitRecord};
+  // What mpirun keeps in files here goes with the agent's, also where nobody lets mpirun end in order.
+  // Its ranks get their own TMPDIR back.
+  if (const char* directory = std::getenv("PMIX_SERVER_TMPDIR"); directory != nullptr)
+    ::setenv("TMPDIR", directory, 1);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const char* equals = std::strchr(*entry, '=');
+    const std::string name(*entry, equals != nullptr ? static_cast<std::size_t>(equals - *entry) : 0);
+    if (is_denied(name)) own.push_back(name);
+  }
+  for (const std::string_view name : split(words[1], ',')) own.emplace_back(name);
+  for (const std::string& name : own) ::unsetenv(name.c_str());
+  if (!words[0].empty()) ::setenv(env::kMasterAddr, words[0].c_str(), 1);
+  ::close(contract::kPmiFd);
+  ::close(contract::kExitRecordFd);
+  const std::vector<std::string> command(words.begin() + 2, words.end());
+  const Error error = become(command);
+  std::fprintf(stderr, "ddlrun: %s\n", error.message().c_str());
+  return error.code() == ErrorCode::kNotFound ? contract::kNotFound : contract::kNotExecutable;
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,494 @@
+#include "launcher/node/agent.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/text.h"
+#include "contract/environment.h"
+#include "contract/rank_process.h"
+#include "launcher/node/io_forwarding.h"
+#include "launcher/node/job_presence.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/node/rank_process.h"
+#include "launcher/node/relay.h"
+#include "launcher/node/spawner.h"
+#include "launcher/pmix/pmi_server.h"
+#include "launcher/pmix/pmix_server.h"
+#include "launcher/process/child.h"
+#include "launcher/process/oom_events.h"
+#include "launcher/process/process_state.h"
+#include "launcher/process/process_tree.h"
+#include "launcher/process/session_directory.h"
+#include "launcher/protocol/codec.h"
+#include "launcher/protocol/heartbeat.h"
+#include "launcher/protocol/link.h"
+#include "net/job_key.h"
+
+namespace ddl::launcher {
+namespace {
+
+// When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s; after a
+// silence, inside 5 s.
+constexpr double kHeadGoneGraceSeconds = 1.0;
+constexpr double kHeadSilentGraceSeconds = 0.5;
+// A head on this host may be stopped for about as long as one elsewhere may be silent.
+constexpr int kHeadLooks = 3;
+// Agents that were started from here end when their links close; one whose host is dead does not.
+constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
+// Of libpmix, to end: it needs milliseconds, unless it waits for itself.
+constexpr auto kPmixDeadline = std::chrono::seconds(1);
+constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
+// Between a rank's death by SIGTERM and the same signal here, if it was for both.
+constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
+
+struct Rank {
+  int rank = 0;
+  std::int64_t pid = 0;  // 0 until started
+  bool ended = false;
+  std::unique_ptr<RankOutput> out;
+  std::unique_ptr<RankOutput> err;
+};
+
+class Agent {
+ public:
+  Agent(UniqueFd link_read, UniqueFd link_write, SpawnerProcess spawner, std::string directory,
+        NodeFacts facts, pid_t head)
+      : directory_(std::move(directory)),
+        facts_(std::move(facts)),
+        link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
+        spawner_(loop_, std::move(spawner)),
+        terminator_(loop_, {[this](int signal) {
+                              ending_.asked_signal = signal;
+                              spawner_.send(message::AskToEnd{signal});
+                            },
+                            [this] {
+                              ending_.killed = true;
+                              spawner_.send(message::KillAll{});
+                            }}),
+        stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
+                            [this] { say(message::StdinClosed{}); }}),
+        relay_(loop_, [this](const message::Any& message) { say(message); }),
+        head_pace_(head > 0 ? kLocalPace : kRemotePace),
+        head_heartbeat_(
+            loop_, head_pace_,
+            {[this] { say(message::Heartbeat{}); },
+             [this] { on_head_silent("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}),
+        spawner_watch_(spawner_.pid()) {
+    if (head > 0) head_watch_.emplace(head, kHeadLooks);
+  }
+
+  int run() {
+    // The head plans while the PMIx library starts.
+    say(message::Facts{std::exchange(facts_, {})});
+    spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
+                    [this] { on_spawner_lost(); }});
+    link_->start(
+        {[this](const net::Frame& frame) { on_frame(frame); },
+         [this](const std::string&) { on_head_gone("ddlrun itself has gone", kHeadGoneGraceSeconds); }});
+    head_heartbeat_.start();
+    loop_.watch_signals({SIGTERM}, [this](int) { on_told_to_end(); });
+    look_at_others();
+    start_pmix();
+    loop_.run();
+    if (pmix_ && !pmix_->shut_down(Deadline::after(kPmixDeadline))) (void)pmix_.release();
+    relay_.shut_down(Deadline::after(kRelayDeadline));
+    return 0;
+  }
+
+ private:
+  void say(const message::Any& message) { message::send(*link_, message); }
+
+  void start_pmix() {
+    auto server =
+        PmixServer::start(loop_, directory_, hostname(), [this](message::Any&& message) { say(message); });
+    if (server) {
+      pmix_ = std::move(*server);
+    } else {
+      say(message::AgentFailed{server.error().message(), false});
+    }
+  }
+
+  // ---- from the head ----
+
+  void on_frame(const net::Frame& frame) {
+    head_heartbeat_.heard();
+    const auto message = message::decode(frame);
+    if (!message) return say(message::AgentFailed{"from the head: " + message.error().message(), false});
+    std::visit([this](const auto& m) { on(m); }, *message);
+  }
+
+  void on(const message::JobKey& message) {
+    ::prctl(PR_SET_DUMPABLE, 0);  // the key has passed through this memory: no core dump, no debugger
+    const auto key = net::JobKey::from_bytes(std::as_bytes(std::span(message.bytes)));
+    auto memfd = key ? key->to_memfd() : Result<UniqueFd>(fail(key.error()));
+    if (!memfd) return say(message::AgentFailed{"the job's key: " + memfd.error().message(), false});
+    job_key_ = std::move(*memfd);
+  }
+
+  void on(const message::StartAgents& message) { relay_.start(message); }
+  void on(const message::Routed& message) { relay_.pass_down(message); }
+
+  void on(const message::Launch& message) {
+    if (!pmix_) return;  // said already
+    node_ = message.node;
+    announce();
+    pmi_.register_job(node_);
+    if (auto status = pmix_->register_job(node_); !status)
+      return say(message::AgentFailed{status.error().message(), false});
+    if (auto records = ExitRecords::create(node_.ranks.size())) exit_records_ = std::move(*records);
+    for (const RankLaunch& launch : node_.ranks) {
+      if (auto status = spawn(launch); !status) {
+        return give_up(status.error(), launch.rank);
+      }
+    }
+  }
+
+  /// Without it nobody is warned, and all else is as it would be.
+  void announce() {
+    if (node_.slurm_job.empty()) return;
+    auto presence = JobPresence::announce(loop_, node_.slurm_job, {node_.head_host, node_.head_pid});
+    if (!presence) return;
+    presence_.emplace(std::move(*presence));
+    for (const JobHead& other : presence_->others()) say(message::NodeShared{other.host, other.pid});
+  }
+
+  void give_up(Error error, int rank) {
+    std::string text = error.during("starting rank " + std::to_string(rank)).message();
+    if (error.system_errno() == EMFILE) {
+      text += "; a node needs about 5 descriptors a rank, and the hard limit (ulimit -Hn) is " +
+              std::to_string(open_files_limit().rlim_max);
+    }
+    gave_up_ = true;
+    say(message::AgentFailed{text, false});
+  }
+
+  Status spawn(const RankLaunch& launch) {
+    auto environment = pmix_->client_environment(launch.rank);
+    if (!environment) return fail(environment.error());
+    environment->merge(pmi_.client_environment(launch.rank));
+    auto pmi = pmi_.connect(launch.rank);
+    if (!pmi) return fail(pmi.error());
+    auto streams = make_rank_streams(launch.reads_stdin);
+    if (!streams) return fail(streams.error());
+    if (streams->in) stdin_feed_.add(std::move(streams->in));
+    Rank& rank = ranks_[launch.rank];
+    rank.rank = launch.rank;
+    rank.out = make_output(launch.rank, OutputStream::kStdout, std::move(streams->out));
+    rank.err = make_output(launch.rank, OutputStream::kStderr, std::move(streams->err));
+    std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get(),
+                            pmi->get()};
+    std::vector<int> numbers = {contract::kPmiFd};
+    if (exit_records_) {
+      fds.push_back(exit_records_->fd());
+      numbers.push_back(contract::kExitRecordFd);
+      environment->insert_or_assign(contract::env::kExitRecord,
+                                    ExitRecords::place_of(local_rank(launch.rank)));
+    }
+    if (job_key_) {
+      fds.push_back(job_key_.get());
+      numbers.push_back(contract::kJobKeyFd);
+      environment->insert_or_assign(contract::env::kJobKeyFd, std::to_string(contract::kJobKeyFd));
+    }
+    const ChildSpec child = rank_child(node_, launch, *environment, std::move(numbers));
+    search_path_ = search_path_of(child);
+    spawner_.spawn(child, fds);
+    return {};
+  }
+
+  /// The place of a rank of this node in its list.
+  std::size_t local_rank(int rank) const {
+    const auto place = std::find_if(node_.ranks.begin(), node_.ranks.end(),
+                                    [rank](const RankLaunch& launch) { return launch.rank == rank; });
+    return static_cast<std::size_t>(place - node_.ranks.begin());
+  }
+
+  std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
+    return std::make_unique<RankOutput>(
+        loop_,
+        RankOutput::Settings{rank, stream, node_.split_lines, node_.flush_idle_lines,
+                             static_cast<std::size_t>(node_.output_window)},
+        std::move(pipe), [this](OutputChunk&& chunk) {
+          const bool is_last = chunk.end == ChunkEnd::kEof;
+          say(std::move(chunk));
+          if (is_last) loop_.post([this] { finish_if_done(); });
+        });
+  }
+
+  void on(const message::Signal& message) { spawner_.send(message::SignalChildren{message.signal}); }
+
+  void on(const message::End& message) { terminator_.begin(message.signal, message.grace_seconds); }
+
+  void on(const message::StdinData& message) { stdin_feed_.send(message.bytes); }
+  void on(const message::StdinEof&) { stdin_feed_.end(); }
+
+  void on(const message::OutputCredit& message) {
+    const auto rank = ranks_.find(message.rank);
+    if (rank == ranks_.end() || message.bytes < 0) return;
+    auto& output = message.stream == OutputStream::kStdout ? rank->second.out : rank->second.err;
+    output->refund(static_cast<std::size_t>(message.bytes));
+  }
+
+  void on(const message::Finish&) {
+    finishing_ = true;
+    spawner_.send(message::ReportGone{});
+  }
+
+  void on(const message::Pausing&) { head_heartbeat_.excuse(); }
+
+  void on_head_silent(const std::string& how) {
+    // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
+    say(message::AgentFailed{how + ", so the ranks here were ended", true});
+    on_head_gone(how, kHeadSilentGraceSeconds);
+  }
+
+  /// A resource manager ends all processes of a job so, ranks too: the head shall hear of it before it sees them gone.
+  void on_told_to_end() {
+    told_to_end_ = gave_up_ = true;
+    say(message::AgentFailed{"its agent was told to end (SIGTERM), as scancel and a time limit do", true,
+                             SIGTERM});
+    report_held_ends();
+  }
+
+  void on_head_gone(const std::string& how, double grace_seconds) {
+    if (head_gone_) return;
+    head_gone_ = true;
+    head_heartbeat_.stop();
+    head_watch_.reset();
+    if (finished_) return loop_.stop();
+    if (!ranks_.empty() && !gave_up_) {
+      const std::string rest =
+          all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
+      std::fprintf(stderr, "ddlrun agent on %s: %s%s\n", hostname().c_str(), how.c_str(), rest.c_str());
+    }
+    // The spawner may have died before the head did: then everything has been killed, and nobody would report it.
+    if (all_gone_) return loop_.stop();
+    finishing_ = true;
+    terminator_.begin(SIGTERM, grace_seconds);
+    spawner_.send(message::ReportGone{});
+  }
+
+  // ---- from the spawner ----
+
+  void on(const message::ChildStarted& message) {
+    Rank& rank = ranks_[message.rank];
+    rank.pid = message.pid;
+    say(message::RankStarted{message.rank, message.pid});
+    if (!node_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
+    say(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
+  }
+
+  void on(const message::ChildFailed& message) {
+    RankOutcome outcome;
+    outcome.kind = RankOutcome::Kind::kStartFailed;
+    outcome.rank = message.rank;
+    describe_start_failure(message, {node_.command.at(0), node_.workdir, search_path_}, outcome);
+    ranks_[message.rank].ended = true;
+    say(message::RankEnded{outcome});
+  }
+
+  void on(const message::ChildEnded& message) {
+    // Slurm sends SIGTERM to all processes of a job in any order. That the agent got it is the reason why ranks did, and is
+    // to be told before their ends.
+    const bool may_be_slurms = in_slurm_ && !told_to_end_ && ending_.asked_signal == 0 &&
+                               WIFSIGNALED(message.wait_status) && WTERMSIG(message.wait_status) == SIGTERM;
+    if (!may_be_slurms) return report_end(message);
+    if (held_ends_.empty()) hold_timer_ = loop_.after(kOwnSignalDeadline, [this] { report_held_ends(); });
+    held_ends_.push_back(message);
+  }
+
+  void report_held_ends() {
+    hold_timer_.cancel();
+    for (const message::ChildEnded& end : std::exchange(held_ends_, {})) report_end(end);
+    if (std::exchange(gone_behind_held_, false)) on(message::AllGone{});
+  }
+
+  void report_end(const message::ChildEnded& message) {
+    Rank& rank = ranks_[message.rank];
+    rank.ended = true;
+    rank.out->drain();
+    rank.err->drain();
+    RankOutcome outcome = rank_end(message, rank.pid, ending_);
+    if (outcome.signal == SIGKILL && !outcome.ended_by_us)
+      outcome.kill_explanation = oom_events_.explain_kill();
+    if (outcome.signal != 0 || outcome.exit_code != 0) {
+      outcome.stderr_tail = rank.err->tail();
+      if (exit_records_) outcome.gone_rank = exit_records_->gone_rank(local_rank(message.rank));
+    }
+    say(message::RankEnded{outcome});
+  }
+
+  void on(const message::Leftovers& message) {
+    if (head_gone_) return;
+    leftovers_ = message.count;
+    terminator_.begin(SIGTERM, node_.kill_grace_seconds);
+  }
+
+  void on(const message::AllGone&) {
+    if (!held_ends_.empty()) {
+      gone_behind_held_ = true;
+      return;
+    }
+    terminator_.all_gone();
+    all_gone_ = true;
+    if (head_gone_) return loop_.stop();
+    finish_if_done();
+  }
+
+  void on(const message::ChildStopped& message) { say(message::RankStopped{message.rank, message.signal}); }
+
+  void on(const message::PmiBarrierDone& message) { pmi_.take(message); }
+  void on(const message::PmixFenceDone& message) { answer_pmix(message); }
+  void on(const message::PmixModex& message) { answer_pmix(message); }
+  void on(const message::PmixModexData& message) { answer_pmix(message); }
+  void on(const message::PmixNames& message) { answer_pmix(message); }
+  void on(const message::PmixEvent& message) { answer_pmix(message); }
+
+  void answer_pmix(const message::Any& message) {
+    if (pmix_) pmix_->take(message);
+  }
+
+  template <class Other>
+  void on(const Other&) {}
+
+  /// Both at one time: an idle job wakes up for little else.
+  void look_at_others() {
+    auto pause = StoppedWatch::kPeriod;
+    if (head_watch_ && !head_heartbeat_.is_excused()) {
+      const bool is_stopped = head_watch_->is_stopped_for_good();
+      pause = head_watch_->pause();
+      if (is_stopped) on_head_silent("ddlrun itself was stopped");
+    }
+    if (!spawner_lost_ && spawner_watch_.is_stopped_for_good()) {
+      spawner_stopped_ = true;
+      spawner_.kill();
+    }
+    if (!spawner_lost_) pause = std::min(pause, spawner_watch_.pause());
+    look_ = loop_.after(pause, [this] { look_at_others(); });
+  }
+
+  void on_spawner_lost() {
+    spawner_lost_ = true;
+    if (finished_ || all_gone_) return;
+    const std::string ended = spawner_.how_it_ended();
+    const std::string how = spawner_stopped_ ? "was stopped, and was killed" : ended;
+    const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
+    const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
+                             counted(killed, "process") + " of the job left on this node " +
+                             (killed == 1 ? "was" : "were") + " killed";
+    if (head_gone_) return loop_.stop();
+    say(message::AgentFailed{text, true});
+    all_gone_ = true;
+    finishing_ = true;
+  }
+
+  // Everything of the job has ended and everything that it wrote is on its way.
+  void finish_if_done() {
+    if (!finishing_ || !all_gone_ || finished_) return;
+    for (const auto& [number, rank] : ranks_) {
+      if (!rank.out->is_closed() || !rank.err->is_closed()) return;
+    }
+    finished_ = true;
+    say(message::Finished{leftovers_});
+    // The head closes the link when it has everything.
+  }
+
+  EventLoop loop_;
+  std::string directory_;
+  NodeFacts facts_;  // until they are told
+  OomEvents oom_events_ = OomEvents::watch();
+  std::unique_ptr<Link> link_;
+  SpawnerChannel spawner_;
+  std::unique_ptr<PmixServer> pmix_;
+  PmiServer pmi_{loop_, [this](message::Any&& message) { say(message); }};
+  Terminator terminator_;
+  StdinFeed stdin_feed_;
+  Relay relay_;
+  const HeartbeatPace head_pace_;
+  Heartbeat head_heartbeat_;
+  std::optional<StoppedWatch> head_watch_;  // of a head on this host
+  StoppedWatch spawner_watch_;
+  bool spawner_lost_ = false;
+  EventLoop::Timer look_;
+  NodeLaunch node_;
+  std::optional<JobPresence> presence_;
+  std::optional<ExitRecords> exit_records_;
+  UniqueFd job_key_;  // a sealed memfd; none in a job of one node
+  std::map<int, Rank> ranks_;
+  std::string search_path_;  // PATH of the ranks
+  EndingSoFar ending_;
+  int leftovers_ = 0;
+  bool spawner_stopped_ = false;
+  bool gave_up_ = false;  // and the head knows it: it ends the job
+  bool head_gone_ = false;
+  bool finishing_ = false;
+  bool all_gone_ = false;
+  bool finished_ = false;
+  bool told_to_end_ = false;  // by SIGTERM
+  const bool in_slurm_ = std::getenv("SLURM_JOB_ID") != nullptr;
+  std::vector<message::ChildEnded> held_ends_;
+  bool gone_behind_held_ = false;
+  EventLoop::Timer hold_timer_;
+};
+
+}  // namespace
+
+int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write,
+              const std::function<void()>& before_threads, pid_t head) {
+  ::prctl(PR_SET_NAME, "ddl-agent");
+  ::setsid();  // the terminal's ^C and ^Z are the head's to hear
+  // SIGUSR1 and SIGUSR2: a resource manager that warns a job warns every process of it, and it is the ranks that care.
+  for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+  become_subreaper();
+  const rlimit ranks_open_files = open_files_limit();
+  raise_open_files_limit();
+  if (const Status enough = check_open_files_limit(); !enough) {
+    // No loop and no link could be made for it.
+    std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), enough.error().message().c_str());
+    return 1;
+  }
+  // Only now: from here on whatever ends ddlrun, the directory is removed.
+  const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
+    if (!ready) return fail(ready.error());
+    return start_spawner(session_directory, ranks_open_files, head > 0);
+  };
+  Status ready = check_proc();
+  if (ready) ready = make_session_directory(session_directory);
+  auto spawner = spawner_in(ready);
+  if (!spawner) {
+    EventLoop loop;
+    const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));
+    message::send(*last_words, message::AgentFailed{spawner.error().message(), false});
+    last_words->flush();
+    remove_session_directory(session_directory);
+    return 1;
+  }
+  // In this order: the look at this machine forks, and is not to see what is set for the PMIx library.
+  NodeFacts facts = probe_node();
+  PmixServer::prepare_environment(session_directory);
+  if (before_threads) before_threads();
+  int status = 0;
+  {
+    Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory,
+                std::move(facts), head);
+    status = agent.run();
+  }
+  // The spawner ends when its channel closes; it is waited for so that nothing of the job outlives the agent.
+  wait_for_descendants(Deadline::after(kSpawnerGoneDeadline));
+  remove_session_directory(session_directory);
+  return status;
+}
+
+}  // namespace ddl::launcher

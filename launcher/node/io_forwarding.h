@@ -1,0 +1,96 @@
+// The standard streams of a node's ranks: their output from pipes to chunks for the head, and the head's input to the
+// ranks that read it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/output/output_stream.h"
+#include "launcher/output/printable_text.h"
+
+namespace ddl::launcher {
+
+// One stream of one rank, from its pipe to chunks for the head.
+
+/// Reads a pipe while the stream has credit and hands chunks on. Ends itself at end of file, after a kEof chunk.
+/// Lives on the event loop's thread.
+class RankOutput {
+ public:
+  struct Settings {
+    int rank = 0;
+    OutputStream stream = OutputStream::kStdout;
+    bool split_lines = true;
+    bool flush_idle_lines = false;
+    std::size_t window = 0;
+  };
+  using Emit = std::function<void(OutputChunk&&)>;
+
+  RankOutput(EventLoop& loop, Settings settings, UniqueFd pipe, Emit emit);
+
+  /// The head has handed on that many bytes.
+  void refund(std::size_t bytes);
+  /// Reads what the pipe holds now, credit or not: its writer has ended. One pipe buffer at most, whoever else writes.
+  void drain();
+  bool is_closed() const { return !pipe_; }
+  /// The last lines; kept for standard error only.
+  std::vector<std::string> tail() const { return tail_.lines(); }
+
+ private:
+  std::size_t read_once(std::size_t limit);
+  void hand_on(std::vector<OutputChunk>& chunks);
+  void close();
+
+  EventLoop& loop_;
+  Settings settings_;
+  UniqueFd pipe_;
+  Emit emit_;
+  LineSplitter splitter_;
+  OutputCredit credit_;
+  StderrTail tail_;
+  EventLoop::FdWatch watch_;
+  EventLoop::Timer idle_timer_;
+};
+
+// The standard input of the ranks that read it.
+
+/// Copies what the head sends to every reading rank's pipe and tells how much the slowest of them has taken.
+/// Lives on the event loop's thread.
+class StdinFeed {
+ public:
+  struct Handlers {
+    std::function<void(std::int64_t)> on_taken;  ///< so many more bytes are taken by all that still read
+    std::function<void()> on_closed;             ///< nobody reads any more; called once
+  };
+  StdinFeed(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
+
+  /// Adds a rank's pipe; only before the first bytes.
+  void add(UniqueFd pipe);
+  void send(std::string_view bytes);
+  /// Closes every pipe once it has taken what was sent.
+  void end();
+
+ private:
+  struct Reader {
+    UniqueFd pipe;
+    std::string pending;
+    EventLoop::FdWatch watch;
+  };
+  void write_some(std::list<Reader>::iterator reader);
+  void settle();
+
+  EventLoop& loop_;
+  Handlers handlers_;
+  std::list<Reader> readers_;
+  std::int64_t sent_ = 0;
+  std::int64_t reported_ = 0;
+  bool ended_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,118 @@
+#include "launcher/node/job_presence.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "base/text.h"
+#include "launcher/process/process_state.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr int kMostVisitors = 64;
+constexpr std::size_t kMostProcText = std::size_t{16} << 20;
+
+struct AbstractName {
+  sockaddr_un address{};
+  socklen_t length = 0;
+
+  /// A leading zero byte makes it abstract; what follows is not zero-terminated, so the length counts (unix(7)).
+  explicit AbstractName(std::string_view name) {
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+UniqueFd unix_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+/// Letters, digits and what host names have beside them: it is read from a list that others can write into.
+bool is_word(std::string_view text) {
+  constexpr std::size_t kLongest = 63;
+  return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_';
+  });
+}
+
+affinity::CpuSet allowed_cpus_of(pid_t pid) {
+  return parse_allowed_cpus(
+      read_file("/proc/" + std::to_string(pid) + "/status", kMostProcText).value_or(""));
+}
+
+/// Whether an agent of this user listens there and may run on one of these CPUs. A process of another container has no number here;
+/// it is taken for one that may.
+bool shares_cpus(const std::string& socket, const affinity::CpuSet& own) {
+  const UniqueFd fd = unix_socket();
+  const AbstractName name(socket);
+  if (!fd || ::connect(fd.get(), name.get(), name.length) != 0) return false;
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid())
+    return false;
+  const affinity::CpuSet theirs = peer.pid > 0 ? allowed_cpus_of(peer.pid) : affinity::CpuSet();
+  return theirs.is_empty() || own.is_empty() || theirs.intersects(own);
+}
+
+}  // namespace
+
+std::vector<AnnouncedHead> announced_heads(std::string_view proc_net_unix, std::string_view prefix,
+                                           std::string_view own) {
+  std::vector<AnnouncedHead> heads;
+  for (const std::string_view line : split(proc_net_unix, '\n')) {
+    const std::size_t at = line.rfind(" @");  // of the path, which is the last column
+    if (at == std::string_view::npos) continue;
+    const std::string_view name = line.substr(at + 2);
+    if (!name.starts_with(prefix) || name == own) continue;
+    const std::string_view rest = name.substr(prefix.size());
+    const std::size_t slash = rest.find('/');
+    const auto pid = slash == std::string_view::npos ? std::nullopt : parse_integer(rest.substr(slash + 1));
+    if (!pid || *pid < 1 || !is_word(rest.substr(0, slash))) continue;
+    AnnouncedHead one{{std::string(rest.substr(0, slash)), *pid}, std::string(name)};
+    // A connection that was accepted has the name of its listener.
+    if (std::find(heads.begin(), heads.end(), one) == heads.end()) heads.push_back(std::move(one));
+  }
+  return heads;
+}
+
+Result<JobPresence> JobPresence::announce(EventLoop& loop, const std::string& slurm_job,
+                                          const JobHead& head) {
+  const std::string host = head.host.substr(0, head.host.find('.'));
+  if (!is_word(slurm_job) || !is_word(host))
+    return fail(ErrorCode::kInvalidArgument, "no name for a socket: job " + slurm_job + ", host " + host);
+  const std::string prefix = "ddlrun/" + std::to_string(::getuid()) + "/" + slurm_job + "/";
+  const std::string name = prefix + host + "/" + std::to_string(head.pid);
+  if (name.size() >= sizeof(sockaddr_un::sun_path))
+    return fail(ErrorCode::kInvalidArgument, "too long for the name of a socket: " + name);
+  UniqueFd socket = unix_socket();
+  if (!socket) return fail_errno("socket");
+  const AbstractName address(name);
+  if (::bind(socket.get(), address.get(), address.length) != 0) return fail_errno("bind of @" + name);
+  if (::listen(socket.get(), kMostVisitors) != 0) return fail_errno("listen at @" + name);
+  const int fd = socket.get();
+  JobPresence presence(std::move(socket), prefix, name);
+  // Who connects wants to see whose socket it is, and has seen it.
+  presence.watch_ =
+      loop.watch(fd, [fd] { const UniqueFd visitor(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC)); });
+  return presence;
+}
+
+std::vector<JobHead> JobPresence::others() const {
+  const auto text = read_file("/proc/self/net/unix", kMostProcText);
+  if (!text) return {};
+  const affinity::CpuSet own = allowed_cpus_of(::getpid());
+  std::vector<JobHead> heads;
+  for (AnnouncedHead& one : announced_heads(*text, prefix_, name_)) {
+    if (shares_cpus(one.socket, own)) heads.push_back(std::move(one.head));
+  }
+  return heads;
+}
+
+}  // namespace ddl::launcher

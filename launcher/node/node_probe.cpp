@@ -1,0 +1,189 @@
+#include "launcher/node/node_probe.h"
+
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "affinity/source/topology_source.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "contract/version.h"
+#include "launcher/plan/node_binding.h"
+#include "net/address.h"
+
+namespace ddl::launcher {
+namespace {
+
+// CPUs that this process may use (taskset, cgroup cpuset), of any number.
+std::vector<int> allowed_cpus() {
+  for (int capacity = 1024; capacity <= 1 << 20; capacity *= 2) {
+    std::vector<unsigned long> words(static_cast<std::size_t>(capacity) / (8 * sizeof(unsigned long)));
+    auto* set = reinterpret_cast<cpu_set_t*>(words.data());
+    const std::size_t bytes = words.size() * sizeof(unsigned long);
+    if (::sched_getaffinity(0, bytes, set) != 0) {
+      if (errno == EINVAL) continue;  // the kernel's mask is wider
+      break;
+    }
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < capacity; ++cpu) {
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) cpus.push_back(cpu);
+    }
+    return cpus;
+  }
+  return {0};
+}
+
+// A TCP port that is free now. Somebody else may take it before the rank does, as with every launcher that chooses one.
+int free_tcp_port() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    return 29500;  // torch's own default
+  }
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+std::string hostname() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+int count_cores(const std::vector<std::string>& sibling_lists) {
+  std::set<std::string> cores;
+  int unknown = 0;
+  for (const auto& siblings : sibling_lists) {
+    if (siblings.empty()) {
+      ++unknown;
+    } else {
+      cores.insert(siblings);
+    }
+  }
+  return static_cast<int>(cores.size()) + unknown;
+}
+
+NodeFacts probe_node() {
+  const auto cpus = allowed_cpus();
+  std::vector<std::string> sibling_lists;
+  for (const int cpu : cpus) {
+    sibling_lists.push_back(
+        read_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list")
+            .value_or(""));
+  }
+  utsname system{};
+  ::uname(&system);
+
+  NodeFacts facts;
+  facts.version = contract::kVersion;
+  facts.hostname = hostname();
+  facts.kernel = system.release;
+  facts.architecture = system.machine;
+  facts.allowed_cpus = std::max<int>(1, static_cast<int>(cpus.size()));
+  facts.allowed_cores = std::max(1, count_cores(sibling_lists));
+  facts.slots = facts.allowed_cpus;
+  facts.master_address = "127.0.0.1";  // every rank is on this node
+  facts.free_port = free_tcp_port();
+  facts.agent_pid = ::getpid();
+
+  const NodeMemory memory = node_memory();
+  facts.addresses = node_addresses();
+  facts.memory_bytes = memory.total_bytes;
+  facts.memory_available_bytes = memory.available_bytes;
+  facts.memlock_bytes = soft_limit(RLIMIT_MEMLOCK);
+  facts.nofile = soft_limit(RLIMIT_NOFILE);
+  facts.shm_free_bytes = free_bytes("/dev/shm");
+  facts.tmp_directory = tmp_directory();
+  facts.tmp_free_bytes = free_bytes(facts.tmp_directory);
+  facts.libddl = installed_libddl();
+  facts.wall_time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
+  if (auto topology = affinity::this_machine(affinity::Devices::kBesideGpus)->load()) {
+    facts.topology = *std::move(topology);
+  } else {
+    facts.topology_failure = topology.error().message();
+  }
+  for (const std::string& name : visible_device_variables()) {
+    if (const char* const value = std::getenv(name.c_str())) facts.visible_devices[name] = value;
+  }
+  return facts;
+}
+
+std::vector<NodeAddress> node_addresses() {
+  const auto all = net::local_addresses();
+  if (!all) return {};
+  const auto usable = net::usable_addresses(*all, {});
+  if (!usable) return {};
+  std::vector<NodeAddress> addresses;
+  for (const net::InterfaceAddress& one : *usable) {
+    addresses.push_back({one.interface, one.address.host_text(), one.address.family() == AF_INET6 ? 6 : 4});
+  }
+  return addresses;
+}
+
+namespace fs = std::filesystem;
+
+NodeMemory parse_meminfo(std::string_view text) {
+  NodeMemory memory;
+  for (const std::string_view line : split(text, '\n')) {
+    // "MemTotal:       65843028 kB"
+    const auto value_of = [line](std::string_view name) -> std::int64_t {
+      if (!line.starts_with(name) || !line.ends_with(" kB")) return 0;
+      const auto kilobytes = parse_integer(trim(line.substr(name.size(), line.size() - name.size() - 3)));
+      constexpr std::int64_t kMost = INT64_MAX / 1024;
+      return kilobytes && *kilobytes > 0 && *kilobytes <= kMost ? *kilobytes * 1024 : 0;
+    };
+    if (const auto total = value_of("MemTotal:")) memory.total_bytes = total;
+    if (const auto available = value_of("MemAvailable:")) memory.available_bytes = available;
+  }
+  return memory;
+}
+
+NodeMemory node_memory() { return parse_meminfo(read_file("/proc/meminfo").value_or("")); }
+
+std::int64_t soft_limit(int resource) {
+  rlimit limit{};
+  if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return -1;
+  return limit.rlim_cur > INT64_MAX ? -1
+                                    : static_cast<std::int64_t>(limit.rlim_cur);  // RLIM_INFINITY is all ones
+}
+
+std::int64_t free_bytes(const std::string& directory) {
+  struct statvfs file_system {};
+  if (::statvfs(directory.c_str(), &file_system) != 0) return -1;
+  return static_cast<std::int64_t>(file_system.f_bavail) * static_cast<std::int64_t>(file_system.f_frsize);
+}
+
+std::string tmp_directory() {
+  const char* directory = std::getenv("TMPDIR");
+  return directory != nullptr && directory[0] == '/' ? directory : "/tmp";
+}
+
+std::string installed_libddl() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  for (const char* directory : {"../lib", DDL_LIBDIR_FROM_BINDIR}) {
+    const fs::path found = fs::canonical(program.parent_path() / directory / "libddl.so.0", error);
+    if (!error) return found.string();
+  }
+  return "";
+}
+
+}  // namespace ddl::launcher

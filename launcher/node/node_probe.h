@@ -1,0 +1,54 @@
+// What this machine is, as far as placing ranks and --check-hosts need it: CPUs, memory, limits, room for files, network
+// addresses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/plan/node_facts.h"
+
+namespace ddl::launcher {
+
+// What this machine is, as far as placing ranks and --check-hosts need it.
+
+/// Asks the kernel; takes a few milliseconds. Never fails: what cannot be read gets a safe value.
+NodeFacts probe_node();
+
+/// The name of this machine (gethostname).
+std::string hostname();
+
+/// Distinct cores among CPUs, from the text of each CPU's thread_siblings_list ("0,64"); an empty text counts by itself.
+int count_cores(const std::vector<std::string>& sibling_lists);
+
+// The network addresses of this machine.
+
+/// In the kernel's order: what may be offered to other nodes (net/address.h) of all interfaces. Empty where there is
+/// nothing or the kernel does not tell.
+std::vector<NodeAddress> node_addresses();
+
+// What of this machine a job may run out of: memory, limits, room for files.
+
+struct NodeMemory {
+  std::int64_t total_bytes = 0;      ///< 0: unknown
+  std::int64_t available_bytes = 0;  ///< 0: unknown
+};
+
+/// From the text of /proc/meminfo (proc(5)). Pure.
+NodeMemory parse_meminfo(std::string_view text);
+NodeMemory node_memory();
+
+/// The soft limit of setrlimit(2)'s resource; -1: none.
+std::int64_t soft_limit(int resource);
+
+/// Bytes that this user may still write in the file system of a directory; -1: that cannot be read.
+std::int64_t free_bytes(const std::string& directory);
+
+/// TMPDIR if it is absolute, else /tmp: where agents keep their files.
+std::string tmp_directory();
+
+/// The path of the libddl in the library folder beside this program, links resolved; "": there is none.
+std::string installed_libddl();
+
+}  // namespace ddl::launcher

@@ -1,0 +1,265 @@
+#include "launcher/node/rank_process.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "contract/environment.h"
+#include "contract/rank_process.h"
+
+namespace ddl::launcher {
+namespace {
+
+void take_own_variables(const std::vector<std::string>& names, Environment& environment) {
+  for (const std::string& name : names) {
+    const char* own = std::getenv(name.c_str());
+    if (own != nullptr) {
+      environment[name] = own;
+    } else {
+      environment.erase(name);
+    }
+  }
+}
+
+}  // namespace
+
+ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& agent_environment,
+                     std::vector<int> inherited_fds) {
+  Environment environment = node.common_environment;
+  take_own_variables(node.login_variables, environment);
+  for (const auto& [name, value] : launch.environment) environment[name] = value;
+  for (const auto& [name, value] : agent_environment) environment[name] = value;
+
+  ChildSpec child;
+  child.rank = launch.rank;
+  child.inherited_fds = std::move(inherited_fds);
+  child.cpus = launch.cpus;
+  child.memory_nodes = launch.memory_nodes;
+  child.reports_binding = node.reports_bindings;
+  child.strict_binding = node.strict_binding;
+  child.argv = node.command;
+  child.workdir = node.workdir;
+  child.environment = environment_entries(environment);
+  return child;
+}
+
+std::string search_path_of(const ChildSpec& child) {
+  constexpr std::string_view kName = "PATH=";
+  for (const std::string& entry : child.environment) {
+    if (entry.starts_with(kName)) return entry.substr(kName.size());
+  }
+  return "";
+}
+
+Result<RankStreams> make_rank_streams(bool reads_stdin) {
+  auto out = make_pipe();
+  if (!out) return fail(out.error());
+  auto err = make_pipe();
+  if (!err) return fail(err.error());
+  RankStreams streams;
+  streams.out = std::move(out->first);
+  streams.rank_out = std::move(out->second);
+  streams.err = std::move(err->first);
+  streams.rank_err = std::move(err->second);
+  if (reads_stdin) {
+    auto in = make_pipe();
+    if (!in) return fail(in.error());
+    streams.rank_in = std::move(in->first);
+    streams.in = std::move(in->second);
+  } else {
+    streams.rank_in = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!streams.rank_in) return fail_errno("open /dev/null");
+  }
+  return streams;
+}
+
+using contract::ExitRecord;
+
+Result<ExitRecords> ExitRecords::create(std::size_t local_ranks) {
+  UniqueFd fd(::memfd_create("ddl-exit-records", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return fail_errno("memfd_create");
+  const std::vector<ExitRecord> empty(local_ranks);
+  DDL_TRY(
+      write_all(fd.get(), reinterpret_cast<const char*>(empty.data()), empty.size() * sizeof(ExitRecord)));
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail_errno("fcntl F_ADD_SEALS");
+  return ExitRecords(std::move(fd));
+}
+
+std::string ExitRecords::place_of(std::size_t local_rank) {
+  return std::to_string(contract::kExitRecordFd) + ":" + std::to_string(local_rank * sizeof(ExitRecord));
+}
+
+int ExitRecords::gone_rank(std::size_t local_rank) const {
+  ExitRecord record;
+  const auto offset = static_cast<off_t>(local_rank * sizeof record);
+  if (::pread(fd_.get(), &record, sizeof record, offset) != sizeof record) return ExitRecord::kNone;
+  return record.magic == ExitRecord::kMagic ? record.gone_rank : ExitRecord::kNone;
+}
+
+RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const EndingSoFar& ending) {
+  RankOutcome outcome;
+  outcome.rank = ended.rank;
+  outcome.pid = pid;
+  outcome.run_seconds = ended.run_seconds;
+  outcome.before_end = ending.asked_signal == 0 && !ending.killed;
+  if (WIFSIGNALED(ended.wait_status)) {
+    outcome.kind = RankOutcome::Kind::kSignalled;
+    outcome.signal = WTERMSIG(ended.wait_status);
+    outcome.core_dumped = WCOREDUMP(ended.wait_status);
+    outcome.ended_by_us =
+        outcome.signal == ending.asked_signal || (ending.killed && outcome.signal == SIGKILL);
+  } else {
+    outcome.kind = RankOutcome::Kind::kExited;
+    outcome.exit_code = WEXITSTATUS(ended.wait_status);
+  }
+  return outcome;
+}
+
+namespace {
+
+using Stage = message::ChildFailed::Stage;
+
+/// The beginning of a file, as much as the kernel looks at; "" if it cannot be read.
+std::string beginning_of(const std::string& path) {
+  constexpr std::size_t kMost = 4096;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return "";
+  std::string text(kMost, '\0');
+  const ssize_t got = retry_eintr([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+/// What "#!" names, with the "\r" that it may end in; "" if the file does not begin so.
+std::string interpreter_of(std::string_view beginning) {
+  if (!beginning.starts_with("#!")) return "";
+  std::string_view line = beginning.substr(2, beginning.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return std::string(line.substr(0, line.find_first_of(" \t")));
+}
+
+/// The dynamic loader that a 64-bit ELF file of this machine's byte order asks for; "" if it asks for none here.
+std::string loader_of(std::string_view beginning) {
+  Elf64_Ehdr head;
+  if (beginning.size() < sizeof head || !beginning.starts_with(ELFMAG)) return "";
+  std::memcpy(&head, beginning.data(), sizeof head);
+  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr)) return "";
+  for (std::size_t i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr part;
+    const std::size_t at = head.e_phoff + i * sizeof part;
+    if (at > beginning.size() || beginning.size() - at < sizeof part) return "";
+    std::memcpy(&part, beginning.data() + at, sizeof part);
+    if (part.p_type == PT_INTERP && part.p_offset < beginning.size())
+      return std::string(beginning.substr(part.p_offset, part.p_filesz == 0 ? 0 : part.p_filesz - 1));
+  }
+  return "";
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// Where the command is, or would be; "" if it is a bare word that is in no folder of PATH.
+std::string file_of(const FailedCommand& failed) {
+  const auto in_workdir = [&](const std::string& path) {
+    return path.starts_with('/') ? path : failed.workdir + "/" + path;
+  };
+  if (failed.command.find('/') != std::string::npos) return in_workdir(failed.command);
+  for (const std::string_view folder : split(failed.search_path, ':')) {
+    std::string file = in_workdir(std::string(folder.empty() ? "." : folder) + "/" + failed.command);
+    if (::access(file.c_str(), F_OK) == 0 && !is_directory(file)) return file;
+  }
+  return "";
+}
+
+/// Why a file that is there cannot be executed, beyond what its errno says; "" if nothing is known.
+std::string reason_in_file(const std::string& file, int error) {
+  if (error == EACCES && is_directory(file)) return "it is a directory; name the program in it";
+  const std::string beginning = beginning_of(file);
+  const std::string interpreter = interpreter_of(beginning);
+  if (error == ENOENT && interpreter.ends_with('\r')) {
+    return "its first line ends with a carriage return (\\r), as files from Windows do, and there is no " +
+           interpreter.substr(0, interpreter.size() - 1) + "\\r; take them out with: sed -i 's/\\r$//' " +
+           shell_quote(file);
+  }
+  if (error == ENOENT && !interpreter.empty())
+    return "its first line names the interpreter " + interpreter + ", which does not exist";
+  if (error == ENOENT) {
+    const std::string loader = loader_of(beginning);
+    return loader.empty() ? "its interpreter or dynamic loader does not exist"
+                          : "it needs the dynamic loader " + loader +
+                                ", which does not exist; it was built for another system";
+  }
+  if (error == EACCES && !interpreter.empty() && ::access(file.c_str(), X_OK) == 0) {
+    return is_directory(interpreter) ? "its first line names " + interpreter + ", which is a directory"
+                                     : "its interpreter " + interpreter + " may not be executed";
+  }
+  if (error == ENOEXEC && beginning.starts_with(ELFMAG)) return "it was built for another kind of machine";
+  return "";
+}
+
+std::string exec_failure(const FailedCommand& failed, int error) {
+  const std::string file = file_of(failed);
+  if (error == ENOENT && file.empty())
+    return "command not found: " + failed.command + " (no such program in PATH; write ./" + failed.command +
+           " for one in " + failed.workdir + ")";
+  if (error == ENOENT && ::access(file.c_str(), F_OK) != 0) return "no such file: " + file;
+  const std::string reason = file.empty() ? "" : reason_in_file(file, error);
+  if (!reason.empty()) return "cannot execute " + file + ": " + reason;
+  return "cannot execute " + failed.command + ": " + std::generic_category().message(error);
+}
+
+}  // namespace
+
+void describe_start_failure(const message::ChildFailed& failure, const FailedCommand& command,
+                            RankOutcome& outcome) {
+  const std::string reason = std::generic_category().message(failure.error);
+  switch (failure.stage) {
+    case Stage::kFork:
+      outcome.exit_code = contract::kStartFailure;
+      outcome.start_error = "fork: " + reason + " (see ulimit -u and the pids limit of the cgroup)";
+      return;
+    case Stage::kBindCpus:
+      outcome.exit_code = contract::kStartFailure;
+      outcome.start_error = "binding it to its CPUs: " + reason + "; without --strict-bind it runs on others";
+      return;
+    case Stage::kBindMemory:
+      outcome.exit_code = contract::kStartFailure;
+      outcome.start_error =
+          "binding its memory: " + reason + "; without --strict-bind it has any, with --mem-bind none, too";
+      return;
+    case Stage::kRedirect:
+      outcome.exit_code = contract::kStartFailure;
+      outcome.start_error = "redirecting its standard streams: " + reason;
+      return;
+    case Stage::kWorkdir:
+      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
+                                                                              : contract::kNotExecutable;
+      outcome.start_error = "working directory " + command.workdir + ": " + reason;
+      return;
+    case Stage::kExec:
+      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
+                                                                              : contract::kNotExecutable;
+      outcome.start_error = exec_failure(command, failure.error);
+      return;
+  }
+}
+
+}  // namespace ddl::launcher

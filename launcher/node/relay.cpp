@@ -1,0 +1,81 @@
+#include "launcher/node/relay.h"
+
+#include <algorithm>
+
+#include "launcher/fleet/rendezvous.h"
+#include "launcher/fleet/ssh.h"
+#include "launcher/protocol/codec.h"
+
+namespace ddl::launcher {
+namespace {
+
+Result<std::unique_ptr<GatherStarter>> listen_for(const message::StartAgents& branch) {
+  auto key = net::JobKey::from_hex(branch.key);
+  if (!key) return fail(key.error());
+  return GatherStarter::listen(*std::move(key), branch.nonce);
+}
+
+}  // namespace
+
+void Relay::start(const message::StartAgents& branch) {
+  if (fleet_ || branch.nodes.empty()) return;
+  Allocation allocation;
+  for (const message::RemoteNode& node : branch.nodes) {
+    AllocatedNode allocated;
+    allocated.name = node.name;
+    if (!node.user.empty()) allocated.user = node.user;
+    if (node.port > 0) allocated.port = node.port;
+    allocation.nodes.push_back(std::move(allocated));
+    numbers_.push_back(node.number);
+  }
+  SshSettings ssh;
+  if (branch.ssh_port > 0) ssh.port = branch.ssh_port;
+  ssh.identity_file = branch.identity_file;
+  ssh.extra_args = branch.ssh_args;
+  ssh.launch_agent = branch.launch_agent;
+  ssh.remote_path = branch.remote_path;
+  ssh.start_timeout_seconds = branch.start_timeout_seconds;
+  int port = 0;
+  if (branch.key.empty()) {
+    starter_ = make_ssh_starter(ssh);
+  } else if (auto gatherer = listen_for(branch)) {
+    port = (*gatherer)->port();
+    starter_ = *std::move(gatherer);
+  } else {
+    for (const int number : numbers_) say_(message::AgentDown{number, gatherer.error().message()});
+    return;
+  }
+  fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});
+  // Nothing forks, so nothing can fail here.
+  (void)fleet_->start(allocation, std::vector<NodeStarter*>(allocation.nodes.size(), starter_.get()));
+  Fleet::Handlers handlers;
+  handlers.on_answered = [this](std::size_t node) { pass_up(node, message::Facts{fleet_->facts()[node]}); };
+  handlers.on_failed = [this](std::size_t node, const std::string& why) {
+    say_(message::AgentDown{numbers_[node], why});
+  };
+  handlers.on_message = [this](std::size_t node, message::Any&& message) { pass_up(node, message); };
+  handlers.on_lost = [this](std::size_t node, const std::string& how) {
+    say_(message::AgentDown{numbers_[node], how});
+  };
+  fleet_->listen(std::move(handlers));
+  // Not before all of them are expected.
+  if (port != 0) say_(message::Gathering{port});
+}
+
+void Relay::pass_up(std::size_t node, const message::Any& message) {
+  net::Frame frame = message::encode(message);
+  say_(message::Routed{numbers_[node], frame.type, std::move(frame.payload)});
+}
+
+void Relay::pass_down(const message::Routed& routed) {
+  const auto found = std::find(numbers_.begin(), numbers_.end(), routed.node);
+  if (!fleet_ || found == numbers_.end()) return;
+  if (const auto message = message::decode({routed.type, routed.payload}))
+    fleet_->send(static_cast<std::size_t>(found - numbers_.begin()), *message);
+}
+
+void Relay::shut_down(Deadline deadline) {
+  if (fleet_) fleet_->shut_down(deadline);
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,364 @@
+#include "launcher/node/spawner.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <map>
+
+#include "base/fd.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/node/start_child.h"
+#include "launcher/process/child.h"
+#include "launcher/process/process_state.h"
+#include "launcher/process/process_tree.h"
+#include "launcher/protocol/codec.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr auto kAgentGoneGrace = std::chrono::milliseconds(500);
+constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
+// Where the agent's parent sees its stops at once: for the case that both have been stopped.
+constexpr auto kWatchedPeriod = std::chrono::seconds(10);
+
+/// The spawner's whole life: one thread, one poll().
+class Spawner {
+ public:
+  Spawner(UniqueFd channel, const rlimit& children_open_files, bool agent_is_watched)
+      : channel_(std::move(channel)),
+        children_open_files_(children_open_files),
+        agent_is_watched_(agent_is_watched) {
+    sigset_t child_signal;
+    sigemptyset(&child_signal);
+    sigaddset(&child_signal, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
+    child_events_ = UniqueFd(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+
+  /// Returns when the agent has closed the channel or died, or is stopped.
+  void serve() {
+    Deadline look = Deadline::after(pause_before_look());
+    while (agent_is_there_) {
+      const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
+      std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
+      for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
+      retry_eintr([&] { return ::poll(entries.data(), entries.size(), look.poll_milliseconds()); });
+      if (look.has_passed()) {
+        agent_is_stopped_ = agent_watch_.is_stopped_for_good();
+        if (agent_is_stopped_) return;
+        look = Deadline::after(pause_before_look());
+      }
+      // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
+      for (std::size_t i = entries.size(); i-- > 2;) {
+        if (entries[i].revents != 0) on_started(i - 2);
+      }
+      if (entries[1].revents != 0) on_child_events();
+      if ((entries[0].revents & POLLOUT) != 0) send_outgoing();
+      if ((entries[0].revents & ~POLLOUT) != 0) on_channel();
+    }
+  }
+
+  bool agent_is_stopped() const { return agent_is_stopped_; }
+
+ private:
+  void say(const message::Any& message) {
+    const net::Frame frame = message::encode(message);
+    net::append_frame(outgoing_, frame.type, frame.payload);
+    send_outgoing();
+  }
+
+  // Never blocks: an agent that is busy sending many Spawns reads nothing meanwhile, and each would wait for the other.
+  void send_outgoing() {
+    while (!outgoing_.empty()) {
+      const ssize_t sent = retry_eintr([&] {
+        return ::send(channel_.get(), outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      });
+      if (sent < 0) {
+        if (errno != EAGAIN) agent_is_there_ = false;
+        return;
+      }
+      outgoing_.erase(0, static_cast<std::size_t>(sent));
+    }
+  }
+
+  void on_channel() {
+    std::array<std::byte, 65536> buffer;
+    auto received = receive_with_fds(channel_.get(), buffer);
+    if (!received || received->size == 0) {
+      agent_is_there_ = false;
+      return;
+    }
+    for (auto& fd : received->fds) passed_fds_.push_back(std::move(fd));
+    decoder_.append(std::span(buffer).first(received->size));
+    while (agent_is_there_) {
+      auto frame = decoder_.next();
+      if (!frame) {
+        agent_is_there_ = false;  // an agent that talks nonsense is no agent
+        return;
+      }
+      if (!*frame) return;
+      const auto message = message::decode(**frame);
+      if (message) std::visit([this](const auto& m) { on(m); }, *message);
+    }
+  }
+
+  void on(const message::Spawn& message) {
+    ChildFds fds;
+    if (passed_fds_.size() < fds.standard.size() + message.child.inherited_fds.size())
+      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
+    for (auto& fd : fds.standard) fd = take_passed_fd();
+    for (std::size_t i = 0; i < message.child.inherited_fds.size(); ++i)
+      fds.inherited.push_back(take_passed_fd());
+    auto child = start_child(message.child, fds, children_open_files_);
+    if (!child) {
+      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,
+                                      child.error().system_errno()});
+    }
+    starting_.push_back(std::move(*child));
+  }
+
+  UniqueFd take_passed_fd() {
+    UniqueFd fd = std::move(passed_fds_.front());
+    passed_fds_.pop_front();
+    return fd;
+  }
+
+  void on(const message::SignalChildren& message) {
+    for (const auto& [pid, child] : running_) ::kill(-pid, message.signal);
+    // Also those on their way to exec: nobody will tell them again.
+    for (const auto& child : starting_) ::kill(-child.pid, message.signal);
+  }
+
+  void on(const message::AskToEnd& message) {
+    for (const ProcessId& process : descendants_of(::getpid())) {
+      signal_process(process, message.signal);
+      // Only where it is needed: SIGCONT takes back the SIGSTOP of a debugger (or leak checker) that is just attaching,
+      // which then waits for ever.
+      if (is_stopped(process.pid)) signal_process(process, SIGCONT);
+    }
+  }
+
+  void on(const message::KillAll&) {
+    killing_ = true;
+    kill_once();
+  }
+
+  void on(const message::ReportGone&) {
+    on_child_events();  // what has ended already was not left over
+    if (has_children())
+      say(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
+    report_gone_ = true;
+    on_child_events();
+  }
+
+  template <class Other>
+  void on(const Other&) {}
+
+  void on_started(std::size_t index) {
+    StartingChild& child = starting_[index];
+    message::ChildFailed failure;
+    const StartState state = read_start_state(child, failure);
+    if (state == StartState::kGoesOn) return;
+    if (state == StartState::kFailed) {
+      retry_eintr([&] { return ::waitpid(child.pid, nullptr, 0); });
+      early_ends_.erase(child.pid);
+      say(failure);
+    } else {
+      running_.emplace(child.pid, Running{child.rank, child.started});
+      // Before it is reaped, if it has ended already.
+      const KernelBinding binding = child.reports_binding ? read_kernel_binding(child.pid) : KernelBinding{};
+      say(message::ChildStarted{child.rank, child.pid, binding, child.cpu_error, child.memory_error});
+      if (const auto status = early_ends_.find(child.pid); status != early_ends_.end()) {
+        on_ended(status->first, status->second);
+        early_ends_.erase(status);
+      }
+    }
+    starting_.erase(starting_.begin() + static_cast<std::ptrdiff_t>(index));
+    say_if_all_gone();
+  }
+
+  void on_child_events() {
+    signalfd_siginfo ignored;
+    while (::read(child_events_.get(), &ignored, sizeof ignored) > 0) {
+    }
+    int status = 0;
+    pid_t pid = 0;
+    // Orphans of the ranks are ours too (subreaper): they are reaped and not reported.
+    std::vector<std::pair<pid_t, int>> ended;
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+      if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+        on_stopped(pid, WIFSTOPPED(status) ? WSTOPSIG(status) : 0);
+      } else {
+        ended.emplace_back(pid, status);
+      }
+    }
+    // Several at once, and the kernel does not say who was first: death by a signal is a cause more often than a
+    // consequence, so it is told first.
+    std::stable_partition(ended.begin(), ended.end(),
+                          [](const auto& end) { return WIFSIGNALED(end.second); });
+    for (const auto& [ended_pid, ended_status] : ended) on_ended(ended_pid, ended_status);
+    if (killing_) kill_once();
+    say_if_all_gone();
+  }
+
+  void say_if_all_gone() {
+    // Of one that ended before its exec was noticed, start and end are told first.
+    if (!report_gone_ || !starting_.empty() || has_children()) return;
+    report_gone_ = false;
+    killing_ = false;
+    say(message::AllGone{});
+  }
+
+  void on_stopped(pid_t pid, int signal) {
+    const auto child = running_.find(pid);
+    if (child != running_.end()) say(message::ChildStopped{child->second.rank, signal});
+  }
+
+  void on_ended(pid_t pid, int status) {
+    const auto child = running_.find(pid);
+    if (child != running_.end()) {
+      const auto age = std::chrono::steady_clock::now() - child->second.started;
+      say(message::ChildEnded{child->second.rank, status, std::chrono::duration<double>(age).count()});
+      running_.erase(child);
+      return;
+    }
+    // It may be one whose exec has not been noticed yet; for a grandchild nobody will ask.
+    for (const auto& starting : starting_) {
+      if (starting.pid == pid) early_ends_.emplace(pid, status);
+    }
+  }
+
+  // Without children there are no descendants: whoever lost its parent became our child.
+  static bool has_children() {
+    siginfo_t info{};
+    return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  }
+
+  std::chrono::milliseconds pause_before_look() const {
+    return agent_is_watched_ && !agent_watch_.was_stopped() ? kWatchedPeriod : agent_watch_.pause();
+  }
+
+  void kill_once() {
+    for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, SIGKILL);
+  }
+
+  struct Running {
+    int rank = 0;
+    std::chrono::steady_clock::time_point started;
+  };
+
+  UniqueFd channel_;
+  rlimit children_open_files_;
+  bool agent_is_watched_;
+  UniqueFd child_events_;
+  StoppedWatch agent_watch_{::getppid()};
+  bool agent_is_there_ = true;
+  bool agent_is_stopped_ = false;
+  bool killing_ = false;
+  bool report_gone_ = false;
+  net::FrameDecoder decoder_;
+  std::string outgoing_;
+  std::deque<UniqueFd> passed_fds_;
+  std::vector<StartingChild> starting_;
+  std::map<pid_t, Running> running_;
+  std::map<pid_t, int> early_ends_;  // of starting_: pid -> wait status
+};
+
+[[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
+                              const rlimit& open_files, bool agent_is_watched) {
+  ::prctl(PR_SET_NAME, "ddl-spawner");
+  // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the default back.
+  std::signal(SIGTERM, SIG_IGN);
+  // A resource manager that warns a job warns every process of it: this is for the ranks.
+  for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+  become_subreaper();
+  const pid_t agent = ::getppid();
+  bool agent_is_stopped = false;
+  {
+    Spawner spawner(std::move(channel), open_files, agent_is_watched);
+    spawner.serve();
+    agent_is_stopped = spawner.agent_is_stopped();
+  }
+  // The agent has gone, in order or not: nothing of the job may stay.
+  const auto left = descendants_of(::getpid());
+  for (const ProcessId& process : left) signal_process(process, SIGTERM);
+  if (!left.empty() && !wait_for_descendants(Deadline::after(kAgentGoneGrace))) {
+    kill_descendants(Deadline::after(kAgentGoneDeadline));
+  }
+  if (agent_is_stopped && ::getppid() == agent) {
+    std::fprintf(stderr,
+                 "ddlrun spawner on %s: the agent (process %d) was stopped; its ranks were ended, and it was "
+                 "killed\n",
+                 hostname().c_str(), static_cast<int>(agent));
+    ::kill(agent, SIGKILL);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(session_directory, ignored);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,
+                                     bool agent_is_watched) {
+  auto channel = make_socket_pair(SOCK_STREAM);
+  if (!channel) return fail(channel.error());
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) {
+    close_all_fds_but(channel->second.get());
+    channel->first.release();  // closed by the line above
+    run_spawner(std::move(channel->second), session_directory, children_open_files, agent_is_watched);
+  }
+  return SpawnerProcess{pid, std::move(channel->first)};
+}
+
+void SpawnerChannel::start(Handlers handlers) {
+  handlers_ = std::move(handlers);
+  watch_ = loop_.watch(process_.channel.get(), [this] { on_readable(); });
+}
+
+void SpawnerChannel::send(const message::Any& message, std::span<const int> fds) {
+  if (lost_) return;
+  const net::Frame frame = message::encode(message);
+  std::string bytes;
+  net::append_frame(bytes, frame.type, frame.payload);
+  // A failed write means that it died: the reading side notices, after what it said last.
+  (void)send_with_fds(process_.channel.get(), std::as_bytes(std::span(bytes)), fds);
+}
+
+void SpawnerChannel::on_readable() {
+  std::array<std::byte, 16384> buffer;
+  const auto received = receive_with_fds(process_.channel.get(), buffer);
+  if (!received || received->size == 0) return lose();
+  decoder_.append(std::span(buffer).first(received->size));
+  while (!lost_) {
+    auto frame = decoder_.next();
+    if (!frame) return lose();
+    if (!*frame) return;
+    if (const auto message = message::decode(**frame)) handlers_.on_message(*message);
+  }
+}
+
+void SpawnerChannel::lose() {
+  lost_ = true;
+  watch_.reset();
+  handlers_.on_lost();
+}
+
+void SpawnerChannel::kill() {
+  if (!lost_) ::kill(process_.pid, SIGKILL);  // not reaped yet, so it is still that process
+}
+
+std::string SpawnerChannel::how_it_ended() { return describe_child_end(process_.pid); }
+
+}  // namespace ddl::launcher

@@ -1,0 +1,247 @@
+#include "launcher/plan/srun_command.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "affinity/output/binding_format.h"
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "contract/environment.h"
+
+namespace ddl::launcher {
+
+namespace {
+
+/// A step with one task on each of these nodes, which have the same of the job; takes all that it has there, and binds
+/// nothing.
+std::vector<std::string> step_on(const SlurmJob& job, const std::vector<std::string>& names) {
+  const std::string count = std::to_string(names.size());
+  std::vector<std::string> words = {
+      "srun", "--jobid=" + job.id, "--nodelist=" + join(names, ","), "-N", count, "-n", count};
+  const auto own = std::find_if(job.nodes.begin(), job.nodes.end(),
+                                [&](const SlurmNode& one) { return one.name == names.front(); });
+  if (own != job.nodes.end() && own->cpus > 0)
+    words.push_back("--cpus-per-task=" + std::to_string(own->cpus));
+  // Without a number, Slurm 22.05 may leave a step without some of the job's GPUs, or refuse it.
+  if (own != job.nodes.end() && own->gpus > 0)
+    words.push_back("--gpus-per-node=" + std::to_string(own->gpus));
+  words.insert(words.end(), {"--cpu-bind=none", "--gpu-bind=none", "--mpi=none", "--overlap", "--no-kill"});
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> srun_command(const SlurmJob& job, const AllocatedNode& node, const std::string& path,
+                                      const std::string& nonce) {
+  std::vector<std::string> words = step_on(job, {node.name});
+  words.insert(words.end(), {"--input=0", "--unbuffered", "--job-name=ddlrun", path,
+                             std::string(contract::kAgentOption), nonce});
+  return words;
+}
+
+std::vector<std::string> srun_crew_command(const SlurmJob& job, const std::vector<std::string>& names,
+                                           const std::string& path, const std::string& nonce) {
+  std::vector<std::string> words = step_on(job, names);
+  // An agent that ends, ends alone: it is the head that says what becomes of the others.
+  words.insert(words.end(), {"--ntasks-per-node=1", "--input=all", "--kill-on-bad-exit=0", "--wait=0",
+                             "--job-name=ddlrun", path, std::string(contract::kJoiningAgentOption), nonce});
+  return words;
+}
+
+Environment srun_environment(const Environment& own) {
+  constexpr std::array<std::string_view, 12> kPrefixes = {
+      "SLURM_NTASKS",    "SLURM_NPROCS",       "SLURM_TASKS_PER_NODE", "SLURM_CPUS_PER_TASK",
+      "SLURM_GPUS_PER_", "SLURM_GPU_BIND",     "SLURM_TRES_PER_TASK",  "SLURM_CPU_BIND",
+      "SLURM_MEM_BIND",  "SLURM_DISTRIBUTION", "SLURM_HINT",           "SLURM_THREADS_PER_CORE"};
+  constexpr std::array<std::string_view, 4> kNames = {"SLURM_GPUS", "SLURM_EXACT", "SLURM_EXCLUSIVE",
+                                                      "SLURM_MPI_TYPE"};
+  Environment environment;
+  for (const auto& [name, value] : own) {
+    const bool is_wish = std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                                     [&name = name](auto prefix) { return name.starts_with(prefix); }) ||
+                         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+    if (!is_wish) environment.emplace(name, value);
+  }
+  return environment;
+}
+
+namespace {
+
+class LineMaker {
+ public:
+  LineMaker(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
+            const Environment& head_environment)
+      : spec_(spec),
+        job_(job),
+        plan_(plan),
+        is_in_step_(head_environment.contains("SLURM_STEP_ID")),
+        line_{{"srun"}, srun_environment(head_environment)} {}
+
+  Result<SrunLine> make(const std::string& mpi_type) {
+    if (!mpi_type.empty()) add("--mpi=" + mpi_type);
+    // The shell of srun --pty holds CPUs of the job as well, and srun would wait for its end.
+    if (is_in_step_) add("--overlap");
+    DDL_TRY(size());
+    DDL_TRY(binding());
+    input_and_output();
+    for (const EnvironmentExport& one : spec_.exports) {
+      if (one.value) line_.environment[one.name] = *one.value;
+    }
+    choose_gpus();
+    line_.words.insert(line_.words.end(), spec_.command.begin(), spec_.command.end());
+    return std::move(line_);
+  }
+
+ private:
+  void add(std::string word) { line_.words.push_back(std::move(word)); }
+  const std::vector<NodeLaunch>& nodes() const { return plan_.launch.nodes; }
+
+  Status size() {
+    const std::size_t per_node = nodes().front().ranks.size();
+    std::vector<std::string> names;
+    for (const NodeLaunch& node : nodes()) {
+      names.push_back(name_of(node));
+      if (node.ranks.size() != per_node)
+        return refuse("srun places as many ranks on each node, and " + names.back() + " would have " +
+                      counted(static_cast<std::int64_t>(node.ranks.size()), "rank") + " and " +
+                      names.front() + " " + std::to_string(per_node) +
+                      ": choose another -np, or let ddlrun start them");
+    }
+    add("--nodes=" + std::to_string(nodes().size()));
+    add("--nodelist=" + join(names, ","));
+    add("--ntasks=" + std::to_string(nodes().size() * per_node));
+    add("--ntasks-per-node=" + std::to_string(per_node));
+    add(spec_.map_by == MapBy::kNode ? "--distribution=cyclic" : "--distribution=block");
+    if (spec_.oversubscribe) add("--overcommit");
+    // Without a number, Slurm 22.05 may leave a step without some of the job's GPUs, or refuse it.
+    const auto first = std::find_if(job_.nodes.begin(), job_.nodes.end(),
+                                    [&](const SlurmNode& node) { return node.name == names.front(); });
+    if (first != job_.nodes.end() && first->gpus > 0) add("--gpus-per-node=" + std::to_string(first->gpus));
+    return {};
+  }
+
+  std::string name_of(const NodeLaunch& node) const {
+    return node.node_names[static_cast<std::size_t>(node.node_index)];
+  }
+
+  /// CPUs of the job on this node; 0: unknown.
+  int held_on(const std::string& name) const {
+    const auto node = std::find_if(job_.nodes.begin(), job_.nodes.end(),
+                                   [&](const SlurmNode& one) { return one.name == name; });
+    return node == job_.nodes.end() ? 0 : node->cpus;
+  }
+
+  /// What srun can give each rank without more CPUs than the job has; 0: unknown.
+  int held_by_rank() const {
+    int least = 0;
+    for (const NodeLaunch& node : nodes()) {
+      const int each = held_on(name_of(node)) / static_cast<int>(node.ranks.size());
+      if (each == 0) return 0;
+      least = least == 0 ? each : std::min(least, each);
+    }
+    return least;
+  }
+
+  struct Excess {
+    std::string node;
+    int ranks = 0;
+    int planned = 0;
+    int held = 0;
+  };
+  /// Where Slurm keeps jobs to their CPUs, an agent sees no others. Where it does not, all of the node's are planned with, and which
+  /// of them are the job's nobody tells.
+  std::optional<Excess> excess() const {
+    for (std::size_t i = 0; i < nodes().size(); ++i) {
+      affinity::CpuSet cpus;
+      for (const affinity::RankBinding& rank : plan_.bindings[i].plan.ranks) cpus |= rank.cpus;
+      const std::string name = name_of(nodes()[i]);
+      const int held = held_on(name);
+      if (held > 0 && cpus.count() > held)
+        return Excess{name, static_cast<int>(nodes()[i].ranks.size()), cpus.count(), held};
+    }
+    return std::nullopt;
+  }
+
+  Status binding() {
+    const auto too_many = excess();
+    if (too_many) {
+      const std::string ours = too_many->node + ": " + counted(too_many->ranks, "rank") +
+                               " would be bound to " + counted(too_many->planned, "CPU") +
+                               ", and of these the job holds " + std::to_string(too_many->held) +
+                               ", which Slurm does not name";
+      if (is_binding_asked_for(spec_))
+        return refuse(ours +
+                      ": leave binding to srun (without --bind-to and its kin), give each rank fewer with "
+                      "--cores-per-rank, or take whole nodes (--exclusive)");
+      line_.note = ours + "; srun binds them instead; --exclusive takes whole nodes";
+    }
+    std::set<std::string> masks;
+    std::set<int> cpus;
+    for (const NodeBinding& node : plan_.bindings) {
+      masks.insert(node.plan.ranks.empty() || too_many ? "" : affinity::as_mask_cpu(node.plan));
+      for (const affinity::RankBinding& rank : node.plan.ranks) cpus.insert(rank.cpus.count());
+    }
+    if (masks.size() > 1)
+      return refuse(
+          "srun binds the ranks of all nodes alike, and these nodes differ: let ddlrun start them, or add "
+          "--bind-to none");
+    // Of salloc's own --cpus-per-task srun takes no notice since Slurm 22.05.
+    const int each = !masks.begin()->empty() && cpus.size() == 1 ? *cpus.begin() : held_by_rank();
+    if (each > 0) add("--cpus-per-task=" + std::to_string(each));
+    if (!too_many) add("--cpu-bind=" + (masks.begin()->empty() ? "none" : *masks.begin()));
+    return {};
+  }
+
+  void input_and_output() {
+    switch (spec_.stdin_target) {
+      case StdinTarget::kRank0: add("--input=0"); break;
+      case StdinTarget::kAll: add("--input=all"); break;
+      case StdinTarget::kNone: add("--input=none"); break;
+    }
+    if (spec_.tag_output) add("--label");
+    add("--chdir=" + spec_.workdir);
+    add("--kill-on-bad-exit=1");
+  }
+
+  /// All of the node's GPUs stay in the ranks' cgroup, so that they reach each other's memory.
+  void choose_gpus() {
+    const auto& ranks = plan_.bindings.front().plan.ranks;
+    const bool has_gpus = !ranks.empty() && std::none_of(ranks.begin(), ranks.end(),
+                                                         [](const auto& rank) { return rank.gpus.empty(); });
+    if (!has_gpus) return;
+    add("--gpu-bind=none");
+    std::vector<std::string> values;
+    std::string name;
+    for (const affinity::RankBinding& rank : ranks) {
+      for (const auto& [variable, value] : binding_environment(rank, {})) {
+        const auto names = visible_device_variables();
+        if (std::find(names.begin(), names.end(), variable) == names.end()) continue;
+        name = variable;
+        values.push_back(shell_quote(value));
+      }
+    }
+    if (values.size() != ranks.size()) return;
+    line_.words.insert(line_.words.end(), {"bash", "-c",
+                                           "gpus=(" + join(values, " ") + "); export " + name +
+                                               "=\"${gpus[SLURM_LOCALID]}\"; exec \"$@\"",
+                                           "bash"});
+  }
+
+  const JobSpec& spec_;
+  const SlurmJob& job_;
+  const DryPlan& plan_;
+  const bool is_in_step_;
+  SrunLine line_;
+};
+
+}  // namespace
+
+Result<SrunLine> make_srun_line(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
+                                const Environment& head_environment, const std::string& mpi_type) {
+  return LineMaker(spec, job, plan, head_environment).make(mpi_type);
+}
+
+}  // namespace ddl::launcher

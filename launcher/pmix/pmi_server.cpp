@@ -1,0 +1,233 @@
+#include "launcher/pmix/pmi_server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+
+#include "base/text.h"
+#include "contract/environment.h"
+#include "contract/rank_process.h"
+#include "net/pmi_line.h"
+
+namespace ddl::launcher {
+namespace {
+
+struct Block {
+  std::size_t first_node = 0;
+  std::size_t nodes = 0;
+  std::size_t ranks_of_each = 0;
+};
+
+}  // namespace
+
+std::string process_mapping(const std::vector<std::vector<int>>& node_ranks) {
+  std::vector<std::size_t> node_of;
+  for (std::size_t node = 0; node < node_ranks.size(); ++node) {
+    for (const int rank : node_ranks[node]) {
+      const auto index = static_cast<std::size_t>(rank);
+      if (node_of.size() <= index) node_of.resize(index + 1);
+      node_of[index] = node;
+    }
+  }
+  std::vector<Block> blocks;
+  for (std::size_t rank = 0; rank < node_of.size();) {
+    std::size_t end = rank;
+    while (end < node_of.size() && node_of[end] == node_of[rank]) ++end;
+    const std::size_t count = end - rank;
+    if (!blocks.empty() && blocks.back().ranks_of_each == count &&
+        blocks.back().first_node + blocks.back().nodes == node_of[rank]) {
+      ++blocks.back().nodes;
+    } else {
+      blocks.push_back({node_of[rank], 1, count});
+    }
+    rank = end;
+  }
+  std::string text = "(vector";
+  for (const Block& block : blocks) {
+    text += ",(" + std::to_string(block.first_node) + "," + std::to_string(block.nodes) + "," +
+            std::to_string(block.ranks_of_each) + ")";
+  }
+  return text + ")";
+}
+
+namespace {
+
+/// MPICH puts a handful for each rank; whoever puts millions is no MPI program.
+constexpr std::size_t kMostPairs = std::size_t{1} << 20;
+
+}  // namespace
+
+bool PmiSpace::put(std::string_view key, std::string_view value) {
+  if (key.empty() || key.size() >= net::kMostPmiKey || value.size() >= net::kMostPmiValue ||
+      new_.size() >= kMostPairs)
+    return false;
+  keep(std::string(key), std::string(value));
+  new_.push_back({std::string(key), std::string(value)});
+  return true;
+}
+
+const std::string* PmiSpace::get(std::string_view key) const {
+  const auto found = pairs_.find(key);
+  return found == pairs_.end() ? nullptr : &found->second;
+}
+
+void PmiSpace::add(const std::vector<message::PmiPair>& pairs) {
+  for (const message::PmiPair& pair : pairs) keep(pair.key, pair.value);
+}
+
+using net::PmiLine;
+
+/// One rank's connection.
+class PmiServer::Client {
+ public:
+  Client(PmiServer& server, int rank, UniqueFd fd) : server_(server), rank_(rank), fd_(std::move(fd)) {
+    (void)set_nonblocking(fd_.get(), true);
+    watch_ = server_.loop_.watch(fd_.get(), [this] { on_bytes(); });
+  }
+
+  bool is_waiting() const { return is_waiting_; }
+  void end_barrier() {
+    if (std::exchange(is_waiting_, false)) say({"barrier_out", {}});
+  }
+
+ private:
+  void on_bytes() {
+    std::array<char, 4096> buffer;
+    const ssize_t got = retry_eintr([&] { return ::read(fd_.get(), buffer.data(), buffer.size()); });
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) return close();
+    lines_.append({buffer.data(), static_cast<std::size_t>(got)});
+    while (fd_) {
+      const auto line = lines_.next();
+      if (!line) return close();
+      if (!*line) return;
+      on_line(**line);
+    }
+  }
+
+  void on_line(const std::string& text) {
+    // MPI_Comm_spawn's question has many lines.
+    if (is_spawning_) {
+      if (trim(text) != "endcmd") return;
+      is_spawning_ = false;
+      return say({"spawn_result", {{"rc", "-1"}, {"msg", "ddlrun_does_not_spawn"}}});
+    }
+    const auto line = PmiLine::parse(text);
+    if (!line) return close();
+    if (line->command == "spawn") {
+      is_spawning_ = true;
+    } else if (line->command == "barrier_in") {
+      if (!std::exchange(is_waiting_, true)) server_.on_barrier();
+    } else if (line->command == "abort") {
+      const auto code = parse_integer((*line)["exitcode"]);
+      server_.say_(message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff), "MPI_Abort"});
+    } else if (const auto answer = answer_to(*line)) {
+      say(*answer);
+    } else {
+      close();  // who waits for an answer to what is not understood would wait for ever
+    }
+  }
+
+  std::optional<PmiLine> answer_to(const PmiLine& line) {
+    const std::string& command = line.command;
+    if (command == "init") {
+      const bool is_known = line["pmi_version"] == "1";
+      return PmiLine{"response_to_init",
+                     {{"pmi_version", "1"}, {"pmi_subversion", "1"}, {"rc", is_known ? "0" : "-1"}}};
+    }
+    if (command == "get_maxes") {
+      return PmiLine{"maxes",
+                     {{"kvsname_max", std::to_string(net::kMostPmiName)},
+                      {"keylen_max", std::to_string(net::kMostPmiKey)},
+                      {"vallen_max", std::to_string(net::kMostPmiValue)}}};
+    }
+    if (command == "get_appnum") return PmiLine{"appnum", {{"appnum", "0"}}};
+    if (command == "get_universe_size")
+      return PmiLine{"universe_size", {{"size", std::to_string(server_.size_)}}};
+    if (command == "get_my_kvsname") return PmiLine{"my_kvsname", {{"kvsname", server_.job_id_}}};
+    if (command == "put") {
+      if (server_.space_.put(line["key"], line["value"]))
+        return PmiLine{"put_result", {{"rc", "0"}, {"msg", "success"}}};
+      return PmiLine{"put_result", {{"rc", "-1"}, {"msg", "key_or_value_is_too_long"}}};
+    }
+    if (command == "get") {
+      if (const std::string* value = server_.space_.get(line["key"]))
+        return PmiLine{"get_result", {{"rc", "0"}, {"msg", "success"}, {"value", *value}}};
+      return PmiLine{"get_result", {{"rc", "-1"}, {"msg", "nobody_has_put_it"}, {"value", "unknown"}}};
+    }
+    if (command == "finalize") return PmiLine{"finalize_ack", {}};
+    for (const auto& [question, answer] :
+         {std::pair("publish_name", "publish_result"), std::pair("unpublish_name", "unpublish_result"),
+          std::pair("lookup_name", "lookup_result")}) {
+      if (command == question) return PmiLine{answer, {{"rc", "-1"}, {"msg", "ddlrun_keeps_no_names"}}};
+    }
+    return std::nullopt;
+  }
+
+  void say(const PmiLine& line) {
+    const std::string text = line.text();
+    // Each question has one short answer: where there is no room for it, nobody reads.
+    const ssize_t sent =
+        retry_eintr([&] { return ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT); });
+    if (sent != static_cast<ssize_t>(text.size())) close();
+  }
+
+  void close() {
+    watch_.reset();
+    fd_.reset();
+  }
+
+  PmiServer& server_;
+  int rank_;
+  UniqueFd fd_;
+  net::PmiLineReader lines_;
+  EventLoop::FdWatch watch_;
+  bool is_waiting_ = false;
+  bool is_spawning_ = false;
+};
+
+PmiServer::PmiServer(EventLoop& loop, Say say) : loop_(loop), say_(std::move(say)) {}
+PmiServer::~PmiServer() = default;
+
+void PmiServer::register_job(const NodeLaunch& node) {
+  job_id_ = node.job_id;
+  size_ = node.size;
+  local_size_ = node.ranks.size();
+  is_alone_ = local_size_ == static_cast<std::size_t>(size_);
+  // Where it is too long, MPICH's processes tell each other.
+  if (std::string mapping = process_mapping(node.node_ranks); mapping.size() < net::kMostPmiValue)
+    space_.keep("PMI_process_mapping", std::move(mapping));
+}
+
+Result<UniqueFd> PmiServer::connect(int rank) {
+  auto ends = make_socket_pair(SOCK_STREAM);
+  if (!ends) return fail(ends.error());
+  clients_[rank] = std::make_unique<Client>(*this, rank, std::move(ends->first));
+  return std::move(ends->second);
+}
+
+Environment PmiServer::client_environment(int rank) const {
+  namespace env = contract::env;
+  return {{env::kPmiFd, std::to_string(contract::kPmiFd)},
+          {env::kPmiRank, std::to_string(rank)},
+          {env::kPmiSize, std::to_string(size_)}};
+}
+
+void PmiServer::on_barrier() {
+  if (++waiting_ < local_size_) return;
+  auto pairs = space_.take_new();
+  if (is_alone_) return end_barrier(pairs);
+  say_(message::PmiBarrier{std::move(pairs)});
+}
+
+void PmiServer::take(const message::PmiBarrierDone& done) { end_barrier(done.pairs); }
+
+void PmiServer::end_barrier(const std::vector<message::PmiPair>& pairs) {
+  space_.add(pairs);
+  waiting_ = 0;
+  for (auto& [rank, client] : clients_) client->end_barrier();
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,84 @@
+// The PMI-1 server of one node, for programs of MPICH: who a rank is, put, get and barrier, and where all ranks are.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "launcher/job/environment.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/plan/launch_plan.h"
+#include "launcher/protocol/messages.h"
+
+namespace ddl::launcher {
+
+// Which rank is on which node, as programs of MPICH want to be told.
+
+/// "(vector,(0,2,4))": blocks of (first node, number of nodes, ranks on each), in the order of ranks. node_ranks: those of each
+/// node. Pure.
+std::string process_mapping(const std::vector<std::vector<int>>& node_ranks);
+
+// What the ranks of a job have put, by PMI-1's key-value space, as far as this node knows.
+
+class PmiSpace {
+ public:
+  /// Known here and nowhere else.
+  void keep(std::string key, std::string value) { pairs_.insert_or_assign(std::move(key), std::move(value)); }
+  /// Of a rank of this node. False: key or value is empty or longer than PMI-1 has them, or there are too many.
+  bool put(std::string_view key, std::string_view value);
+  /// nullptr if nobody has put it.
+  const std::string* get(std::string_view key) const;
+
+  /// What ranks of this node have put since the last time.
+  std::vector<message::PmiPair> take_new() { return std::exchange(new_, {}); }
+  /// What the ranks of all nodes have put.
+  void add(const std::vector<message::PmiPair>& pairs);
+
+ private:
+  std::map<std::string, std::string, std::less<>> pairs_;
+  std::vector<message::PmiPair> new_;
+};
+
+// How programs of MPICH learn who they are: a node's agent as a launcher that speaks PMI-1.
+
+/// Every rank is offered a connection; one that says nothing on it costs a descriptor. Serves what MPI_Init, MPI_Finalize and
+/// MPI_Abort ask: who am I, put, get, barrier. Spawning and published names are refused. Lives on the loop's thread.
+class PmiServer {
+ public:
+  /// Messages for the head: PmiBarrier, and AbortRequested when a rank calls MPI_Abort.
+  using Say = std::function<void(message::Any&& message)>;
+  PmiServer(EventLoop& loop, Say say);
+  ~PmiServer();
+
+  /// Makes the job known; call once, before ranks connect.
+  void register_job(const NodeLaunch& node);
+  /// The rank's end of a new connection, for its descriptor contract::kPmiFd. Error: no descriptors are left.
+  Result<UniqueFd> connect(int rank);
+  /// What this rank needs in its environment to find it.
+  Environment client_environment(int rank) const;
+  /// The head's answer.
+  void take(const message::PmiBarrierDone& done);
+
+ private:
+  class Client;
+  void on_barrier();
+  void end_barrier(const std::vector<message::PmiPair>& pairs);
+
+  EventLoop& loop_;
+  Say say_;
+  std::string job_id_;
+  int size_ = 0;
+  std::size_t local_size_ = 0;
+  bool is_alone_ = true;  // no other node has ranks
+  PmiSpace space_;
+  std::map<int, std::unique_ptr<Client>> clients_;
+  std::size_t waiting_ = 0;  // in a barrier
+};
+
+}  // namespace ddl::launcher

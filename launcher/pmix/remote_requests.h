@@ -1,0 +1,78 @@
+// Requests of this node's ranks that need the head: the data of one rank elsewhere (direct modex), and publish, lookup and
+// unpublish. Included only by launcher/pmix/*.cpp.
+#pragma once
+
+#include <pmix_server.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launcher/loop/event_loop.h"
+#include "launcher/protocol/messages.h"
+
+namespace ddl::launcher {
+
+// What ranks of this node ask of single ranks elsewhere, and what they are asked (direct modex). Included only by
+// launcher/pmix/*.cpp.
+
+/// Gives data to the library, which keeps it as long as it needs it. done may be null.
+void give(pmix_modex_cbfunc_t done, void* context, pmix_status_t status, const std::string& data);
+
+/// Lives on the loop's thread.
+class ModexClient {
+ public:
+  using Say = std::function<void(message::Any&&)>;
+  ModexClient(EventLoop& loop, Say say) : loop_(loop), say_(std::move(say)) {}
+
+  /// Asks the head for what a rank of another node has put; timeout_seconds 0: waits for ever.
+  void ask(int rank, int timeout_seconds, pmix_modex_cbfunc_t done, void* context);
+  /// The answer. One that nobody waits for any more is ignored.
+  void take(const message::PmixModexData& answer) { answer_waiting(answer.id, answer.status, answer.data); }
+
+  /// Another node's question about process, which is a rank of this one: answered to the head, on the loop, once that
+  /// rank has put its data.
+  void serve(const message::PmixModex& question, const pmix_proc_t& process);
+
+ private:
+  void answer_waiting(std::int64_t id, pmix_status_t status, const std::string& data);
+
+  struct Waiting {
+    std::function<void(pmix_status_t, const std::string&)> answer;
+    EventLoop::Timer timeout;
+  };
+
+  EventLoop& loop_;
+  Say say_;
+  std::map<std::int64_t, Waiting> waiting_;
+  std::int64_t next_id_ = 1;
+};
+
+// Publish, lookup and unpublish for the ranks of this node, as questions to the head, which keeps the names of the job.
+// Included only by launcher/pmix/*.cpp.
+
+/// Lives on the loop's thread. The library keeps the arguments of a request alive until its callback is called, which
+/// is when the head's answer comes.
+class NamesClient {
+ public:
+  /// say: a question to the head.
+  explicit NamesClient(std::function<void(message::Any&&)> say) : say_(std::move(say)) {}
+
+  void publish(int publisher, const pmix_info_t* infos, std::size_t count, pmix_op_cbfunc_t done, void* data);
+  /// Publishers in the answer are processes of nspace.
+  void look_up(const pmix_nspace_t& nspace, std::vector<std::string> keys, const pmix_info_t* infos,
+               std::size_t count, pmix_lookup_cbfunc_t done, void* data);
+  void unpublish(int publisher, std::vector<std::string> keys, pmix_op_cbfunc_t done, void* data);
+
+  /// The head's answer to one of them; one that nobody waits for is ignored.
+  void take(const message::PmixNames& answer);
+
+ private:
+  std::function<void(message::Any&&)> say_;
+  std::map<std::int64_t, std::function<void(const message::PmixNames&)>> waiting_;
+  std::int64_t next_id_ = 1;
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,105 @@
+#include "launcher/process/process_state.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "contract/environment.h"
+
+namespace ddl::launcher {
+
+affinity::CpuSet parse_allowed_cpus(std::string_view status) {
+  constexpr std::string_view kName = "Cpus_allowed_list:";
+  for (const std::string_view line : split(status, '\n')) {
+    if (line.starts_with(kName))
+      return affinity::CpuSet::parse_list(line.substr(kName.size())).value_or(affinity::CpuSet());
+  }
+  return {};
+}
+
+std::string parse_memory_policy(std::string_view numa_maps) {
+  // "55a1c0000000 prefer (many):0 file=/bin/true mapped=2": the policy's name may have a space in it.
+  const std::string_view line = numa_maps.substr(0, numa_maps.find('\n'));
+  const std::size_t begin = line.find(' ');
+  if (begin == std::string_view::npos) return "";
+  std::string_view policy = line.substr(begin + 1);
+  for (const std::string_view next : {" file=", " anon=", " heap", " stack", " mapped=", " huge"}) {
+    policy = policy.substr(0, policy.find(next));
+  }
+  return std::string(trim(policy));
+}
+
+std::string parse_visible_devices(std::string_view environ) {
+  namespace env = contract::env;
+  constexpr std::array kNames{env::kCudaVisibleDevices, env::kRocrVisibleDevices, env::kHipVisibleDevices,
+                              env::kZeAffinityMask};
+  const auto entries = split(environ, '\0');
+  for (const char* name : kNames) {
+    for (const std::string_view entry : entries) {
+      if (entry.starts_with(std::string(name) + "=")) return std::string(entry);
+    }
+  }
+  return "";
+}
+
+namespace {
+
+std::string read_of_process(pid_t pid, const char* name) {
+  return read_file("/proc/" + std::to_string(pid) + "/" + name, std::size_t{16} << 20).value_or("");
+}
+
+// exec closes what is close-on-exec before the new program's memory is laid out, and until then its environment reads as
+// empty. Nothing tells of that moment, so it is looked for again, for as long as a file system may take to give the program.
+std::string environ_after_exec(pid_t pid) {
+  constexpr int kLooks = 100;
+  constexpr timespec kPause{0, 1'000'000};
+  for (int look = 0; look < kLooks; ++look) {
+    std::string environ = read_of_process(pid, "environ");
+    if (!environ.empty() || read_of_process(pid, "status").find("\nVmSize:") == std::string::npos)
+      return environ;
+    ::nanosleep(&kPause, nullptr);
+  }
+  return "";
+}
+
+}  // namespace
+
+KernelBinding read_kernel_binding(pid_t pid) {
+  std::string devices = parse_visible_devices(environ_after_exec(pid));
+  return {parse_allowed_cpus(read_of_process(pid, "status")),
+          parse_memory_policy(read_of_process(pid, "numa_maps")), std::move(devices)};
+}
+
+bool is_stopped(pid_t pid) {
+  const auto stat = read_file(stat_path(pid));
+  return stat && says_stopped(*stat);
+}
+
+std::string stat_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/stat"; }
+
+bool says_stopped(std::string_view stat) {
+  // "71 (name) T ..."; the name may hold anything.
+  const std::size_t name_end = stat.rfind(')');
+  return name_end != std::string_view::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'T';
+}
+
+// A look is one system call: an idle job does little else.
+StoppedWatch::StoppedWatch(pid_t pid, int looks)
+    : looks_(looks), stat_(::open(stat_path(pid).c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+bool StoppedWatch::is_stopped_for_good() {
+  std::array<char, 1024> buffer;
+  const ssize_t got = retry_eintr([&] { return ::pread(stat_.get(), buffer.data(), buffer.size(), 0); });
+  const bool is_stopped = got > 0 && says_stopped({buffer.data(), static_cast<std::size_t>(got)});
+  stopped_looks_ = is_stopped ? stopped_looks_ + 1 : 0;
+  return stopped_looks_ >= looks_;
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,58 @@
+#include "launcher/protocol/heartbeat.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace ddl::launcher {
+namespace {
+
+// At a scheduler's 3 ms a turn this makes a round of a tenth of a second; what needs several turns of several processes, as
+// a word through ssh does, then takes a second or more.
+constexpr long kRunnablePerCpu = 32;
+
+}  // namespace
+
+std::optional<int> parse_runnable(std::string_view loadavg) {
+  // "0.20 0.18 0.12 3/412 11206": three averages, runnable/all, the newest process.
+  const auto words = split(loadavg, ' ');
+  if (words.size() < 5) return std::nullopt;
+  const auto runnable = parse_integer(words[3].substr(0, words[3].find('/')));
+  if (!runnable) return std::nullopt;
+  return static_cast<int>(*runnable);
+}
+
+bool is_machine_overloaded() {
+  const auto text = read_file("/proc/loadavg");
+  const auto runnable = text ? parse_runnable(*text) : std::nullopt;
+  return runnable && *runnable > kRunnablePerCpu * ::sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+std::string silence_text(HeartbeatPace pace) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(pace.limit * pace.period).count());
+}
+
+Heartbeat::Heartbeat(EventLoop& loop, HeartbeatPace pace, Handlers handlers)
+    : loop_(loop), pace_(pace), handlers_(std::move(handlers)) {}
+
+void Heartbeat::start() {
+  timer_ = loop_.after(pace_.period, [this] { on_tick(); });
+}
+
+// True if this tick is one more without a word.
+bool Heartbeat::counts() {
+  // Only who has already been quiet for a whole tick is worth a look at the machine.
+  if (quiet_ticks_ > 0 && is_machine_overloaded()) return false;
+  ++quiet_ticks_;
+  return true;
+}
+
+void Heartbeat::on_tick() {
+  if (!excused_ && counts() && quiet_ticks_ > pace_.limit) return handlers_.on_silence();
+  start();
+  handlers_.say();
+}
+
+}  // namespace ddl::launcher

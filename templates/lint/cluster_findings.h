@@ -1,0 +1,18 @@
+// What the cluster at hand has to say to a job script.
+#pragma once
+
+#include <vector>
+
+#include "templates/cluster/cluster_facts.h"
+#include "templates/lint/lint.h"
+#include "templates/script/batch_job.h"
+
+namespace ddl::templates {
+
+/// Why Slurm there would refuse the job, or leave it waiting: errors where it is to be submitted there, and else warnings,
+/// for the script may be for another cluster. Pure.
+std::vector<LintFinding> cluster_findings(const ClusterFacts& facts,
+                                                     const ScriptRequest& request,
+                                                     const BatchJob& job, bool is_for_it);
+
+}  // namespace ddl::templates

@@ -1,0 +1,119 @@
+#include "base/command_output.h"
+
+#include <csignal>
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "base/text.h"
+#include "support/catch.h"
+#include "support/started_program.h"
+
+using Catch::Matchers::Contains;
+using ddl::ErrorCode;
+using ddl::command_output;
+using namespace std::chrono_literals;
+
+namespace {
+
+auto run_shell(const std::string& script, std::string_view input = {},
+               std::chrono::milliseconds patience = 30s) {
+  return command_output({"sh", "-c", script}, input, patience);
+}
+
+}  // namespace
+
+TEST_CASE("a command's streams and its status come apart") {
+  const auto said = run_shell("echo one; echo two >&2; exit 3");
+  REQUIRE(said);
+  CHECK(said->out == "one\n");
+  CHECK(said->err == "two\n");
+  REQUIRE(WIFEXITED(said->wait_status));
+  CHECK(WEXITSTATUS(said->wait_status) == 3);
+  const auto killed = run_shell("kill -TERM $$");
+  REQUIRE(killed);
+  REQUIRE(WIFSIGNALED(killed->wait_status));
+  CHECK(WTERMSIG(killed->wait_status) == SIGTERM);
+}
+
+TEST_CASE("a command gets exactly its arguments, and this process's environment", "[exec]") {
+  const StartedProgram program;
+  StartedProgram::own_entry();
+  const auto said = command_output(program.words, {}, 30s);
+  REQUIRE(said);
+  CHECK(program.has_own_entry(said->out));
+}
+
+TEST_CASE("a command reads its input, or does not") {
+  const std::string long_input(3'000'000, 'x');
+  const auto echoed = command_output({"cat"}, long_input, 30s);
+  REQUIRE(echoed);
+  CHECK(echoed->out == long_input);
+  const auto ignored = run_shell("exec 0<&-; echo done", long_input);
+  REQUIRE(ignored);
+  CHECK(ignored->out == "done\n");
+  const auto empty = command_output({"cat"}, {}, 30s);
+  REQUIRE(empty);
+  CHECK(empty->out.empty());
+}
+
+TEST_CASE("both streams are read while the command writes them") {
+  const auto said = run_shell("head -c 1000000 /dev/zero >&2; head -c 2000000 /dev/zero");
+  REQUIRE(said);
+  CHECK(said->out.size() == 2'000'000);
+  CHECK(said->err.size() == 1'000'000);
+}
+
+TEST_CASE("what cannot be started is told by its name") {
+  const auto missing = command_output({"no-such-command-of-ours"}, {}, 30s);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code() == ErrorCode::kNotFound);
+  CHECK_THAT(missing.error().message(), Contains("no-such-command-of-ours"));
+  const auto forbidden = command_output({"/etc/passwd"}, {}, 30s);
+  REQUIRE_FALSE(forbidden);
+  CHECK(forbidden.error().code() == ErrorCode::kPermissionDenied);
+  CHECK_FALSE(command_output({}, {}, 30s));
+}
+
+TEST_CASE("a command that is late is killed with its group") {
+  auto pipe = ddl::make_pipe();
+  REQUIRE(pipe);
+  // What the group holds open: at end of file once all of it is gone.
+  const std::string fd = std::to_string(pipe->second.get());
+  const auto path = "/proc/" + std::to_string(::getpid()) + "/fd/" + fd;
+  const auto late = run_shell("exec 9>" + path + "; trap '' TERM; sleep 1000 & sleep 1000", {}, 300ms);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().code() == ErrorCode::kTimeout);
+  CHECK_THAT(late.error().message(), Contains("sh: it does not end in time"));
+  pipe->second.reset();
+  pollfd gone{pipe->first.get(), POLLIN, 0};
+  CHECK(::poll(&gone, 1, 10'000) == 1);
+  CHECK((gone.revents & POLLHUP) != 0);
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // it is reaped
+}
+
+TEST_CASE("a command that has ended is not waited for any longer") {
+  // A daemon in the making: it holds the pipes, and would for a thousand seconds.
+  const auto said = run_shell("sleep 1000 & echo started");
+  REQUIRE(said);
+  CHECK(said->out == "started\n");
+}
+
+TEST_CASE("a command without end of its output is an error") {
+  const auto endless = run_shell("exec yes");
+  REQUIRE_FALSE(endless);
+  CHECK(endless.error().code() == ErrorCode::kProtocol);
+  CHECK_THAT(endless.error().message(), Contains("it prints more than 16 megabytes"));
+}
+
+TEST_CASE("a command has default signals") {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const auto said = run_shell("kill -PIPE $$; echo it was ignored");
+  std::signal(SIGPIPE, before);
+  REQUIRE(said);
+  CHECK(said->out.empty());
+  REQUIRE(WIFSIGNALED(said->wait_status));
+  CHECK(WTERMSIG(said->wait_status) == SIGPIPE);
+}

@@ -1,0 +1,19 @@
+#include "launcher/mpi/mpi_query.h"
+
+#include "support/catch.h"
+
+using ddl::launcher::parse_mpi_types;
+using Types = std::vector<std::string>;
+
+TEST_CASE("kinds of MPI are read as several releases of Slurm print them") {
+  // 22.05.
+  CHECK(parse_mpi_types("MPI plugin types are...\n\tpmix\n\tnone\n\tcray_shasta\n\tpmi2\n"
+                        "specific pmix plugin versions available: pmix_v4\n") ==
+        Types{"pmix", "none", "cray_shasta", "pmi2", "pmix_v4"});
+  // 20.11, on standard error.
+  CHECK(
+      parse_mpi_types("srun: MPI types are...\nsrun: cray_shasta\nsrun: none\nsrun: pmi2\nsrun: pmix_v3\n") ==
+      Types{"cray_shasta", "none", "pmi2", "pmix_v3"});
+  CHECK(parse_mpi_types("").empty());
+  CHECK(parse_mpi_types("srun: error: cannot find plugin\n").empty());
+}
