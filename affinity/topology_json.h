@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+
 #include "affinity/topology.h"
 
 namespace ddl::affinity {

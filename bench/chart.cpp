@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace ddl::bench {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include "base/process.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"

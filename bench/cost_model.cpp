@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "bench/report.h"
 #include "bench/statistics.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include "affinity/plan/binding_plan.h"
 #include "affinity/source/node_model.h"
 #include "bench/benchmarks.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+
 #include "base/error.h"
 
 namespace ddl::bench {

@@ -1,6 +1,7 @@
 // A report as data for other programs: JSON, and comma-separated values.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
 #include "bench/report.h"
 
 namespace ddl::bench {

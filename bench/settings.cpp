@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+
 #include "base/text.h"
 #include "bench/peers.h"
 #include "bench/workload.h"

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace ddl::bench {

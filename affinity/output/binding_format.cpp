@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
 #include "affinity/output/topology_format.h"
 #include "affinity/plan/binding_plan.h"
 #include "affinity/topology.h"

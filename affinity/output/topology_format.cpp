@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
 #include "affinity/output/node_map.h"
 #include "affinity/topology_json.h"
 #include "base/text.h"

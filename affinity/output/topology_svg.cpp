@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+
 #include "affinity/output/node_map.h"
 #include "affinity/output/topology_format.h"
 #include "base/text.h"

@@ -3,6 +3,7 @@
 #include <map>
 
 #include <fmt/format.h>
+
 #include "affinity/plan/rank_assignment.h"
 #include "base/text.h"
 

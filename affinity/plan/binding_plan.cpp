@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+
 #include "affinity/plan/rank_assignment.h"
 #include "base/text.h"
 

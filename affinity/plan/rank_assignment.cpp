@@ -3,6 +3,7 @@
 #include <map>
 
 #include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace ddl::affinity {

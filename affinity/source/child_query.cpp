@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
+
 #include "affinity/topology_json.h"
 #include "base/child_question.h"
 

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include <fmt/format.h>
+
 #include "affinity/source/topology_source.h"
 #include "base/text.h"
 

@@ -16,6 +16,7 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
+
 #include "bench/contenders/measured_rank.h"
 
 namespace {

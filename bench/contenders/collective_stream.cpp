@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include <fmt/format.h>
+
 #include "base/fd.h"
 #include "bench/contenders/measured_rank.h"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "contract/environment.h"

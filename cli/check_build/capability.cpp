@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "contract/version.h"
 

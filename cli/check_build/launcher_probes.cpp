@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
+
 #include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"

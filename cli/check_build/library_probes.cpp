@@ -5,6 +5,7 @@
 #include <string>
 
 #include <fmt/format.h>
+
 #include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"

@@ -17,6 +17,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
 #include "base/fd.h"

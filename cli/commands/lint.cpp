@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
+
 #include "cli/commands/commands.h"
 #include "contract/version.h"
 

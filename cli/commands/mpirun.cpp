@@ -1,6 +1,7 @@
 // --launcher mpirun: the site's mpirun starts the ranks.
 #include "launcher/mpi/mpirun.h"
 #include <fmt/format.h>
+
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"

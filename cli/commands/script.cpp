@@ -7,6 +7,7 @@
 #include <string>
 
 #include <nlohmann/json.hpp>
+
 #include "base/command_output.h"
 #include "base/process.h"
 #include "base/text.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+
 #include "base/text.h"
 #include "cli/options/option_table.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tl/expected.hpp>
+
 #include "cli/options/option_table.h"
 #include "contract/ddlrun.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tl/expected.hpp>
+
 #include "affinity/plan/binding_plan.h"
 #include "cli/options/given_options.h"
 #include "cli/options/option_values.h"

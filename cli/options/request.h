@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tl/expected.hpp>
+
 #include "affinity/output/binding_format.h"
 #include "affinity/output/topology_format.h"
 #include "base/error.h"

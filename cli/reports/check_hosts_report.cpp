@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "contract/version.h"
 #include "launcher/output/printable_text.h"

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/version.h"

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "cli/reports/job_report.h"
 #include "contract/version.h"

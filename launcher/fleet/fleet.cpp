@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+
 #include "launcher/fleet/piped_child.h"
 #include "launcher/protocol/codec.h"
 

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include <fmt/format.h>
+
 #include "base/text.h"
 #include "contract/ddlrun.h"
 
 namespace ddl::launcher {
 
 namespace {
-
 
 constexpr std::int64_t kLittleRoom = std::int64_t{64} << 20;
 constexpr double kMemoryTolerance = 0.05;

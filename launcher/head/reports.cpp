@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace ddl::launcher {

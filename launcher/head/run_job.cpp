@@ -11,6 +11,7 @@
 #include <span>
 
 #include <fmt/format.h>
+
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
+
 #include "affinity/topology_json.h"
 
 namespace ddl::launcher::message {

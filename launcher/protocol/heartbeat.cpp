@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+
 #include "base/fd.h"
 #include "base/text.h"
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "templates/cluster/slurm_values.h"
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
+
 #include "base/command_output.h"
 #include "base/deadline.h"
 #include "base/process.h"

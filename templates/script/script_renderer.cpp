@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <kainjow/mustache.hpp>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "contract/environment.h"

@@ -7,10 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/src/link/awaited_slices.h"
-#include "runtime/src/link/control_frame.h"
-#include "runtime/src/transport/tcp/business_card.h"
-#include "runtime/src/transport/tcp/link_hello.h"
+#include "runtime/src/wire/control_links.h"
+#include "runtime/src/wire/slice_queue.h"
+#include "runtime/src/wire/tcp_endpoint.h"
 
 using namespace ddl::runtime;
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "net/pmi_line.h"
-#include "runtime/src/bootstrap/pmi/process_mapping.h"
+#include "runtime/src/bootstrap/pmi_bootstrap.h"
 
 namespace {
 

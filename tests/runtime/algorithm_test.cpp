@@ -1,8 +1,8 @@
 // The choice of algorithms as a table, and that the choice never shows in the bits.
 #include "runtime/src/collective/algorithm.h"
 
-#include "runtime/src/cluster/slot_areas.h"
-#include "runtime/src/collective/chunking.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/call_agreement.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"

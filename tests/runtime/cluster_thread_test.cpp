@@ -1,7 +1,7 @@
 // Jobs on several hosts with ranks as threads: hosts that the test makes up, connected by TCP over loopback.
 #include <cstring>
 
-#include "runtime/src/link/slice_frame.h"
+#include "runtime/src/wire/slice_queue.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"

@@ -1,5 +1,5 @@
 // In which groups the ranks of a host meet, from where their CPUs lie.
-#include "runtime/src/channel/exchange_groups.h"
+#include "runtime/src/shm/exchange_groups.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 
-#include "runtime/src/transport/cpu_places.h"
 #include "support/catch.h"
 
 using namespace ddl::runtime;

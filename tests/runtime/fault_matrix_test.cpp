@@ -1,4 +1,4 @@
-// A rank dies or is stopped at every named point (runtime/src/fault.h) of every algorithm of every collective, on one host
+// A rank dies or is stopped at every named point (runtime/src/common/fault.h) of every algorithm of every collective, on one host
 // and on several, in the world and in a process set.
 //
 // Which points a call passes, and how often, is found out by running it once: so a new point is tested without anybody
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "runtime/src/fault.h"
+#include "runtime/src/common/fault.h"
 #include "runtime/support/crew.h"
 #include "runtime/support/fault_run.h"
 #include "support/catch.h"

@@ -1,6 +1,6 @@
 // The handshakes of sleeping, publishing, interrupting, leaving and meeting in groups, walked in every order; and that the
 // walk finds broken ones.
-#include "runtime/src/channel/flag_protocol.h"
+#include "runtime/src/shm/flag_protocol.h"
 
 #include <deque>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/src/channel/group_meeting.h"
+#include "runtime/src/shm/exchange_groups.h"
 #include "runtime/support/interleavings.h"
 #include "support/catch.h"
 

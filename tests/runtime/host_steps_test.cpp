@@ -1,6 +1,6 @@
 // The steps between hosts, executed on values: who has what at the end, in which order it was combined, and that both
 // sides of every exchange expect the same.
-#include "runtime/src/collective/host_steps.h"
+#include "runtime/src/collective/canonical_tree.h"
 
 #include <bit>
 #include <deque>

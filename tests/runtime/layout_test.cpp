@@ -1,10 +1,10 @@
 // Which ranks are on which host, and how calls are cut for them.
 #include "runtime/src/bootstrap/host_layout.h"
 
-#include "runtime/src/cluster/slot_areas.h"
-#include "runtime/src/collective/chunking.h"
-#include "runtime/src/link/control_frame.h"
-#include "runtime/src/transport/tcp/link_hello.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/call_agreement.h"
+#include "runtime/src/wire/control_links.h"
+#include "runtime/src/wire/tcp_endpoint.h"
 #include "support/catch.h"
 
 using namespace ddl::runtime;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "runtime/src/channel/abort.h"
+#include "runtime/src/shm/abort.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"

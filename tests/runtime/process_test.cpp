@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "runtime/src/transport/local_socket.h"
-#include "runtime/src/transport/wire_up_leader.h"
-#include "runtime/src/transport/wire_up_member.h"
+#include "runtime/src/shm/fd_passing.h"
+#include "runtime/src/shm/shared_memory_transport.h"
+#include "runtime/src/shm/wire_up.h"
 #include "runtime/support/board_bootstrap.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ddl/half.hpp"
-#include "runtime/src/collective/element.h"
 #include "runtime/src/collective/instruction_set.h"
+#include "runtime/src/common/call.h"
 #include "runtime/support/plain_reduction.h"
 #include "support/catch.h"
 

@@ -1,5 +1,5 @@
 // Several sockets to one partner: pieces of slices over whichever has room, and what comes of frames that do not fit.
-#include "runtime/src/link/socket_bundle.h"
+#include "runtime/src/wire/socket_bundle.h"
 
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -20,11 +20,11 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Pairs of connected sockets that do not block.
-struct Pairs {
+/// SocketPairs of connected sockets that do not block.
+struct SocketPairs {
   std::vector<UniqueFd> near, far;
 
-  explicit Pairs(std::size_t count, int type = SOCK_STREAM) {
+  explicit SocketPairs(std::size_t count, int type = SOCK_STREAM) {
     for (std::size_t i = 0; i < count; ++i) {
       int ends[2];
       REQUIRE(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
@@ -184,7 +184,7 @@ TEST_CASE("slices arrive over any number of sockets, and both ways at once") {
   if (over_tcp) {
     run(TcpPairs(sockets));
   } else {
-    run(Pairs(sockets));
+    run(SocketPairs(sockets));
   }
 }
 
@@ -194,7 +194,7 @@ TEST_CASE(
   const std::size_t bytes = GENERATE(std::size_t{4}, std::size_t{4096}, kPieceBytes);
   CAPTURE(sockets, bytes);
   // Sockets that keep what one system call sent together.
-  Pairs pairs(sockets, SOCK_SEQPACKET);
+  SocketPairs pairs(sockets, SOCK_SEQPACKET);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(bytes);
   Pending pending = 0;
@@ -214,7 +214,7 @@ TEST_CASE(
 }
 
 TEST_CASE("several short slices go in one message") {
-  Pairs pairs(2, SOCK_SEQPACKET);
+  SocketPairs pairs(2, SOCK_SEQPACKET);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(100);
   Pending pending = 0;
@@ -226,7 +226,7 @@ TEST_CASE("several short slices go in one message") {
 }
 
 TEST_CASE("with one socket a slice is not cut") {
-  Pairs pairs(1);
+  SocketPairs pairs(1);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(20 * kPieceBytes);
   Pending pending = 0;
@@ -241,7 +241,7 @@ TEST_CASE("pieces pass a socket that has stalled, which holds up its own alone")
   const std::size_t sockets = GENERATE(2, 4);
   const std::size_t stalled = GENERATE_COPY(range(std::size_t{0}, sockets));
   CAPTURE(sockets, stalled);
-  Pairs pairs(sockets);
+  SocketPairs pairs(sockets);
   // Less than a piece.
   const int small = 4096;
   REQUIRE(::setsockopt(pairs.near[stalled].get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
@@ -292,7 +292,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a later slice arrives while a piece of an earlier one is missing") {
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes first = pattern(2 * kPieceBytes, 1), second = pattern(2 * kPieceBytes, 2),
               small = pattern(10, 3);
@@ -328,7 +328,7 @@ TEST_CASE("a later slice arrives while a piece of an earlier one is missing") {
 }
 
 TEST_CASE("a frame that arrives byte by byte is the same") {
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
   Bytes to(sent.size());
@@ -348,7 +348,7 @@ TEST_CASE("a frame that arrives byte by byte is the same") {
 }
 
 TEST_CASE("a piece of a slice that nobody has asked for waits in its socket") {
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
   Bytes to_now(sent.size()), to_later(sent.size());
@@ -376,7 +376,7 @@ TEST_CASE("a piece of a slice that nobody has asked for waits in its socket") {
 TEST_CASE("a slice that comes before its turn makes way for what stands behind it") {
   const std::size_t size = GENERATE(std::size_t{100}, 2 * kPieceBytes);
   CAPTURE(size);
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes first = pattern(size, 1), early = pattern(size, 2);
   Bytes to_first(size), to_early(size);
@@ -436,7 +436,7 @@ TEST_CASE("a slice that comes before its turn makes way for what stands behind i
 }
 
 TEST_CASE("what comes before its turn is no longer than a slice may be, and is asked for as it came") {
-  Pairs pairs(1);
+  SocketPairs pairs(1);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes early = pattern(100);
   Bytes to(200);
@@ -468,7 +468,7 @@ TEST_CASE("what comes before its turn is no longer than a slice may be, and is a
 }
 
 TEST_CASE("the ordered stream is read where it stands, also if it overtakes the last piece of a call") {
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
   Bytes to(sent.size());
@@ -534,7 +534,7 @@ TEST_CASE("a frame that fits nothing that is awaited is out of step, on whicheve
     frame.first = 0;
     frame.piece = static_cast<std::uint32_t>(size);
   }
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   Bytes to(size);
   Pending pending = 0;
@@ -555,7 +555,7 @@ TEST_CASE("a frame that fits nothing that is awaited is out of step, on whicheve
 }
 
 TEST_CASE("a slice that arrives whole arrives once") {
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
   Bytes to(sent.size());
@@ -575,7 +575,7 @@ TEST_CASE("a slice that arrives whole arrives once") {
 }
 
 TEST_CASE("a partner that has closed its sockets is missed only where something is needed of them") {
-  Pairs pairs(2);
+  SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
   Bytes to(sent.size());

@@ -8,11 +8,9 @@
 #include <thread>
 
 #include "base/fd.h"
-#include "runtime/src/transport/local_socket.h"
-#include "runtime/src/transport/sealed_memory.h"
-#include "runtime/src/transport/shared_memory.h"
-#include "runtime/src/transport/wire_up_leader.h"
-#include "runtime/src/transport/wire_up_member.h"
+#include "runtime/src/shm/fd_passing.h"
+#include "runtime/src/shm/shared_memory_transport.h"
+#include "runtime/src/shm/wire_up.h"
 #include "runtime/support/board_bootstrap.h"
 #include "support/catch.h"
 

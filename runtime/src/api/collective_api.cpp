@@ -1,10 +1,8 @@
 // The C functions of ddl.h that are calls of a process set: arguments in, everything else elsewhere.
 #include <span>
 
-#include "runtime/src/api/guarded.h"
-#include "runtime/src/api/handle.h"
-#include "runtime/src/api/options.h"
-#include "runtime/src/api/validate.h"
+#include "runtime/src/api/c_abi.h"
+#include "runtime/src/collective/request.h"
 
 namespace {
 

@@ -1,15 +1,15 @@
-// The C functions of ddl.h that make and end a context and say who this rank is.
+// ddl_init(), ddl_finalize(), what a context says of itself, and memory of the shared heap.
 #include <atomic>
 
 #include "net/job_key.h"
-#include "runtime/src/api/guarded.h"
-#include "runtime/src/api/handle.h"
-#include "runtime/src/api/options.h"
+#include "runtime/src/api/c_abi.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
-#include "runtime/src/transport/shared_memory.h"
-#include "runtime/src/transport/tcp/tcp_transport.h"
+#include "runtime/src/shm/shared_memory_transport.h"
+#include "runtime/src/wire/tcp_transport.h"
 
 namespace {
+
+// The C functions of ddl.h that make and end a context and say who this rank is.
 
 using namespace ddl::
     runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
@@ -126,6 +126,28 @@ int32_t ddl_mpi_threads_supported(void) {
 const char* ddl_mpi_library(void) {
   const char* const library = process_mpi.load();
   return library == nullptr ? "" : library;
+}
+
+}  // extern "C"
+
+using namespace ddl::
+    runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
+
+extern "C" {
+
+ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    if (memory == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "memory is null");
+    return report(context->context->allocate(bytes, *memory));
+  });
+}
+
+ddl_status ddl_free(ddl_context* context, void* memory) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    return report(context->context->free_memory(memory));
+  });
 }
 
 }  // extern "C"

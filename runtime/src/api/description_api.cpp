@@ -2,7 +2,7 @@
 #include <string>
 
 #include "contract/version.h"
-#include "runtime/src/api/last_error.h"
+#include "runtime/src/api/c_abi.h"
 #include "runtime/src/collective/algorithm.h"
 
 using namespace ddl::

@@ -3,8 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/src/api/guarded.h"
-#include "runtime/src/api/handle.h"
+#include "runtime/src/api/c_abi.h"
 
 namespace {
 

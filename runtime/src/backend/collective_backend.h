@@ -1,15 +1,21 @@
+// The seam below which a process set's collectives are carried out, and the check that all ranks of a job have chosen the
+// same backend.
+#pragma once
+
+#include "base/error.h"
+#include "contract/cpu_operations.h"
+#include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/collective/request.h"
+#include "runtime/src/common/failure.h"
+#include "runtime/src/common/settings.h"
+#include "runtime/src/shm/channel.h"
+
+namespace ddl::runtime {
+
 // The seam below which a process set's collectives are carried out: whole calls, however that is done.
 //
 // Above it stand the order of calls, argument checks, watching and aborting; what is below looks at the group's abort
-// (channel/abort.h) whenever it waits, and tells it of what it finds out.
-#pragma once
-
-#include "contract/cpu_operations.h"
-#include "runtime/src/channel/channel.h"
-#include "runtime/src/collective/request.h"
-#include "runtime/src/failure.h"
-
-namespace ddl::runtime {
+// (shm/abort.h) whenever it waits, and tells it of what it finds out.
 
 /// Of one process set, one call at a time. It has left its communication partners in peace when the destructor returns.
 class CollectiveBackend {
@@ -24,5 +30,12 @@ class CollectiveBackend {
   /// called the same; otherwise DDL_ERROR_MISMATCH on all.
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;
 };
+
+// All ranks of a job say who is to carry out their collectives, and how much goes in one step: it has to be the same.
+
+/// Before the fence.
+Status put_operations(Bootstrap& bootstrap, const Settings& settings);
+/// After it. kInvalidArgument: another rank has put something else, which is named.
+Status check_same_operations(Bootstrap& bootstrap, const Settings& settings);
 
 }  // namespace ddl::runtime

@@ -2,11 +2,6 @@
 
 #include <array>
 
-#include "runtime/src/bootstrap/mpi/mpi_bootstrap.h"
-#include "runtime/src/bootstrap/pmi/pmi_bootstrap.h"
-#include "runtime/src/bootstrap/pmix/pmix_module.h"
-#include "runtime/src/bootstrap/singleton.h"
-
 namespace ddl::runtime {
 
 std::span<const BootstrapBackend> bootstrap_list() {

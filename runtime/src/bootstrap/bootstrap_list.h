@@ -1,4 +1,4 @@
-// The bootstraps, in the order in which they are tried.
+// The bootstraps (PMIx, MPI, PMI-1, singleton), in the order in which they are tried. Each has a source of its own.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,34 @@
 #include <span>
 
 #include "runtime/src/bootstrap/bootstrap.h"
-#include "runtime/src/settings.h"
+#include "runtime/src/common/settings.h"
 
 namespace ddl::runtime {
+
+// The PMIx bootstrap, loaded when a launcher promises a PMIx server.
+
+/// Not available without a promise in the environment (then nothing is loaded), or without the module or libpmix. Where the
+/// server does not answer that is an error, because it may have answered other ranks.
+Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation);
+
+// The bootstrap over the MPI that is to carry out the collectives: for launchers that only that MPI understands, such as
+// the srun of a site with Cray MPICH, and because a launcher's PMI connection takes one client, which MPI is then.
+
+/// Not available unless DDL_CPU_OPERATIONS is mpi, or where MPI cannot be had or knows nobody else although others were
+/// started. Initialises MPI unless the program has. Collective over the job.
+Result<BootstrapAttempt> attempt_mpi(const Settings& settings, std::uint32_t generation);
+
+// The PMI-1 bootstrap: under MPICH's hydra and under Slurm's srun --mpi=pmi2, which speaks it, too.
+
+/// Not available without PMI_FD, or where nobody answers there.
+Result<BootstrapAttempt> attempt_pmi(const Settings& settings, std::uint32_t generation);
+
+// A world of one: no launcher, nobody to find.
+
+/// Not available while the environment says that several processes were started, unless that was overridden.
+Result<BootstrapAttempt> attempt_singleton(const Settings& settings, std::uint32_t generation);
+
+// The bootstraps, in the order in which they are tried.
 
 /// One way to find the other ranks. attempt() returns an error only if the way exists and failed; then no other is
 /// tried, because the ranks could part.

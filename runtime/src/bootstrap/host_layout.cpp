@@ -1,6 +1,9 @@
 #include "runtime/src/bootstrap/host_layout.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <string>
 
 namespace ddl::runtime {
@@ -79,6 +82,12 @@ int HostLayout::cross_size(int local_rank) const {
   return static_cast<int>(std::count_if(hosts.begin(), hosts.end(), [local_rank](const auto& ranks) {
     return static_cast<int>(ranks.size()) > local_rank;
   }));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
 }
 
 }  // namespace ddl::runtime

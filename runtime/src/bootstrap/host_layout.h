@@ -1,11 +1,15 @@
-// Which ranks run on which host: a value that all ranks know alike.
+// Which ranks run on which host, a value that all ranks know alike, and the name of this host. Compiled into libddl and
+// into the PMIx module.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/error.h"
 
 namespace ddl::runtime {
+
+// Which ranks run on which host: a value that all ranks know alike.
 
 struct HostLayout {
   /// The ranks of each host, ascending; the hosts in the order of their lowest ranks. Every rank is in it once.
@@ -30,5 +34,8 @@ struct HostLayout {
   int cross_rank(int local_rank) const;
   int cross_size(int local_rank) const;
 };
+
+/// This host's name as the kernel has it; "localhost" if it has none.
+std::string host_name();
 
 }  // namespace ddl::runtime

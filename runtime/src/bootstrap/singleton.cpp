@@ -1,7 +1,7 @@
-#include "runtime/src/bootstrap/singleton.h"
-
-#include "runtime/src/bootstrap/put_values.h"
-#include "runtime/src/host_name.h"
+// The bootstrap of a world of one: it finds nobody, and refuses where the environment says that there are several processes.
+#include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/bootstrap/host_layout.h"
 
 namespace ddl::runtime {
 namespace {

@@ -1,11 +1,9 @@
 #include "runtime/src/collective/algorithm.h"
 
 #include <sstream>
-#include <utility>
 
-#include "base/text.h"
-#include "runtime/src/channel/exchange_groups.h"
-#include "runtime/src/collective/host_steps.h"
+#include "runtime/src/collective/canonical_tree.h"
+#include "runtime/src/shm/exchange_groups.h"
 
 namespace ddl::runtime {
 namespace {
@@ -46,34 +44,11 @@ constexpr Rule kRules[] = {
     {192 << 10, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
 };
 
-/// What a user may name.
-constexpr std::pair<CallKind, Algorithm> kNamed[] = {
-    {CallKind::kAllreduce, Algorithm::kWhole},   {CallKind::kAllreduce, Algorithm::kSlices},
-    {CallKind::kAllreduce, Algorithm::kTree},    {CallKind::kAllreduce, Algorithm::kUnits},
-    {CallKind::kAllreduce, Algorithm::kHalving}, {CallKind::kAllreduce, Algorithm::kRing},
-    {CallKind::kReduce, Algorithm::kWhole},      {CallKind::kReduce, Algorithm::kSlices},
-    {CallKind::kReduce, Algorithm::kTree},       {CallKind::kReduce, Algorithm::kUnits},
-    {CallKind::kReduce, Algorithm::kHalving},
-};
-
 bool is_for(Algorithm algorithm, int hosts) {
   return (algorithm == Algorithm::kWhole || algorithm == Algorithm::kSlices) == (hosts == 1);
 }
 
 }  // namespace
-
-const char* algorithm_name(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kAuto: return "auto";
-    case Algorithm::kWhole: return "whole";
-    case Algorithm::kSlices: return "slices";
-    case Algorithm::kTree: return "tree";
-    case Algorithm::kUnits: return "units";
-    case Algorithm::kHalving: return "halving";
-    case Algorithm::kRing: return "ring";
-  }
-  return "unknown algorithm";
-}
 
 Algorithm choose(const Situation& situation) {
   Algorithm chosen = Algorithm::kAuto;
@@ -91,28 +66,6 @@ Algorithm choose(const Situation& situation) {
 Algorithm algorithm_of(const Call& call, const Situation& situation) {
   const auto named = static_cast<Algorithm>(call.algorithm);
   return named != Algorithm::kAuto && is_for(named, situation.hosts) ? named : choose(situation);
-}
-
-Result<AlgorithmOverrides> AlgorithmOverrides::parse(std::string_view text) {
-  AlgorithmOverrides overrides;
-  for (const std::string_view part : split(text, ',')) {
-    const auto pair = split(part, '=');
-    bool is_known = false;
-    for (const auto& [kind, algorithm] : kNamed) {
-      if (pair.size() != 2 || trim(pair[0]) != call_kind_name(kind) ||
-          trim(pair[1]) != algorithm_name(algorithm))
-        continue;
-      overrides.chosen_[static_cast<std::size_t>(kind)] = algorithm;
-      is_known = true;
-    }
-    if (!is_known) {
-      return fail(ErrorCode::kInvalidArgument, "\"" + std::string(part) +
-                                                   "\" is none of allreduce or reduce, \"=\", and whole or "
-                                                   "slices (one host), tree, units or halving (several; "
-                                                   "allreduce also ring)");
-    }
-  }
-  return overrides;
 }
 
 std::string explain_choices() {

@@ -1,3 +1,64 @@
+// Collectives that move elements and combine none: how the elements are cut into chunks and slices, and how many each rank
+// has for each other. An alltoallv is such a move after a first one that tells the counts.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/src/collective/request.h"
+#include "runtime/src/common/call.h"
+#include "runtime/src/common/failure.h"
+#include "runtime/src/common/member.h"
+
+namespace ddl::runtime {
+
+// How a call's elements are cut: into chunks one after the other, and each chunk into one slice per lane.
+
+/// Neighbouring elements.
+struct ElementRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const ElementRange&) const = default;
+};
+
+/// Part number part of count elements cut evenly into parts; some are empty if there are fewer elements than parts.
+inline ElementRange even_part(std::uint64_t count, int part, int parts) {
+  const auto cut = [&](int at) {
+    return count * static_cast<std::uint64_t>(at) / static_cast<std::uint64_t>(parts);
+  };
+  return {cut(part), cut(part + 1) - cut(part)};
+}
+
+struct Chunking {
+  std::uint64_t total = 0;      ///< elements
+  std::uint64_t per_chunk = 1;  ///< elements, at least 1
+  int lanes = 1;
+
+  std::uint64_t chunks() const { return (total + per_chunk - 1) / per_chunk; }
+  /// In the whole call.
+  ElementRange chunk(std::uint64_t index) const {
+    const std::uint64_t first = index * per_chunk;
+    return {first, std::min(per_chunk, total - first)};
+  }
+  /// In its chunk.
+  ElementRange slice(std::uint64_t index, int lane) const {
+    return even_part(chunk(index).count, lane, lanes);
+  }
+};
+
+// memcpy() for ranges that may be empty.
+
+/// Allows an empty copy from or to a null pointer, and one onto itself, which does nothing.
+inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
+}
+
 // Collectives that move elements and combine none, as one table: how many elements each rank has for each other.
 //
 // A *block* is what one rank has for another. It lies in one piece in the buffers of both, the blocks of a sender
@@ -9,18 +70,6 @@
 //
 // Blocks are moved a chunk at a time: the same range of elements of every block, as far as a block goes.
 // Pure values, alike on every rank but for own.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "runtime/src/collective/chunking.h"
-#include "runtime/src/collective/request.h"
-
-namespace ddl::runtime {
 
 class BlockMove {
  public:
@@ -95,5 +144,55 @@ struct MoveInBuffers {
   const std::byte* send;  ///< the blocks that this rank has for others
   std::byte* recv;        ///< where it wants theirs
 };
+
+// An alltoallv: first every rank learns what all others send, then the blocks move.
+
+/// own_host: its name. move(request, blocks, element_bytes, send, recv) moves blocks as a call; number() is that of the
+/// call that was begun last. So all steps are one call to those who look from outside.
+template <class Move, class Number>
+Outcome alltoallv(const Request& request, int ranks, int own, const std::string& own_host, Move move,
+                  Number number) {
+  const auto size = static_cast<std::size_t>(ranks);
+  // A rank's row: how much it has room for, and what it has for each.
+  const std::size_t row = size + 1;
+  std::vector<std::uint64_t> mine{request.recv_capacity}, rows(row * size);
+  mine.insert(mine.end(), request.counts.begin(), request.counts.end());
+  if (auto told =
+          move(request, BlockMove::allgather(ranks, row), sizeof(std::uint64_t),
+               reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(rows.data()));
+      !told) {
+    return told;
+  }
+  std::vector<std::uint64_t> counts;
+  for (std::size_t from = 0; from < size; ++from) {
+    counts.insert(counts.end(), rows.begin() + static_cast<std::ptrdiff_t>(from * row + 1),
+                  rows.begin() + static_cast<std::ptrdiff_t>((from + 1) * row));
+    request.recv_counts[from] = counts[from * size + static_cast<std::size_t>(own)];
+  }
+  for (std::size_t to = 0; to < size; ++to) {
+    // Sums do not wrap: every count has been checked to fit into its sender's memory.
+    std::uint64_t arriving = 0;
+    for (std::size_t from = 0; from < size; ++from) arriving += counts[from * size + to];
+    if (arriving > rows[to * row]) {
+      // All have found this out, so they can go on together to learn where that is.
+      const HostField host = HostField::of(own_host);
+      std::vector<HostField> hosts(size);
+      Request naming = request;
+      naming.call.number = number();
+      auto named =
+          move(naming, BlockMove::allgather(ranks, sizeof host), 1, reinterpret_cast<const std::byte*>(&host),
+               reinterpret_cast<std::byte*>(hosts.data()));
+      if (!named) return named;
+      const Member lacking{request.job_ranks[to], hosts[to].str(), 0};
+      return failed(DDL_ERROR_MISMATCH, "alltoallv: " + lacking.place() + " is sent " +
+                                            std::to_string(arriving) + " elements but has room for " +
+                                            std::to_string(rows[to * row]) + " (recv_capacity)");
+    }
+  }
+  Request second = request;
+  second.call.number = number();
+  return move(second, BlockMove::alltoallv(ranks, std::move(counts)), known_element_size(request.dtype()),
+              request.send, request.recv);
+}
 
 }  // namespace ddl::runtime

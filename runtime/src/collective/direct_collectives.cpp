@@ -1,11 +1,11 @@
-#include "runtime/src/collective/direct_collectives.h"
-
+// The collectives of one host on buffers that lie in the shared heap: nothing is staged.
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "runtime/src/collective/copy_bytes.h"
-#include "runtime/src/collective/element.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/host_collectives.h"
+#include "runtime/src/common/call.h"
 
 namespace ddl::runtime {
 namespace {

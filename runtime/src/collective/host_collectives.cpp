@@ -4,11 +4,8 @@
 #include <array>
 
 #include "runtime/src/collective/algorithm.h"
-#include "runtime/src/collective/alltoallv.h"
 #include "runtime/src/collective/block_move.h"
-#include "runtime/src/collective/copy_bytes.h"
-#include "runtime/src/collective/direct_collectives.h"
-#include "runtime/src/collective/element.h"
+#include "runtime/src/common/call.h"
 
 namespace ddl::runtime {
 namespace {

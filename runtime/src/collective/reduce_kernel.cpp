@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "runtime/src/collective/element.h"
 #include "runtime/src/collective/instruction_set.h"
+#include "runtime/src/common/call.h"
 
 namespace ddl::runtime {
 namespace {
@@ -23,7 +23,7 @@ bool is_known(const Reduction& reduction) {
          static_cast<std::uint32_t>(reduction.op) < Kernels::kOps;
 }
 
-struct Block {
+struct PartialBlock {
   alignas(64) std::byte bytes[kBlock * sizeof(double)];
 };
 
@@ -53,8 +53,8 @@ class Steps {
     if (reduction_.prescale == 1.0) return kernels_.partials[dtype_][op_](inputs, out, count);
     // Scaled 16-bit floats are floats.
     const ddl_dtype scaled_dtype = is_floating(dtype_) ? partial_dtype(dtype_, op_) : dtype_;
-    Block scaled;
-    Block values;
+    PartialBlock scaled;
+    PartialBlock values;
     for (std::size_t i = 0; i < inputs.ranks; ++i) {
       kernels_.scale[dtype_](inputs.of_rank[i] + inputs.first * element_, scaled.bytes, count,
                              reduction_.prescale);
@@ -98,7 +98,7 @@ void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> 
     if (reduce != nullptr) return reduce({inputs.data(), inputs.size(), 0}, out, count);
   }
   const Steps steps(reduction);
-  Block partials;
+  PartialBlock partials;
   for (std::size_t first = 0; first < count; first += kBlock) {
     const std::size_t size = std::min(kBlock, count - first);
     steps.partials({inputs.data(), inputs.size(), first}, partials.bytes, size);

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "ddl/ddl.h"
-#include "runtime/src/collective/element.h"
+#include "runtime/src/common/call.h"
 
 namespace ddl::runtime {
 

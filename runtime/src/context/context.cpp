@@ -5,8 +5,7 @@
 #include <numeric>
 
 #include "contract/rank_process.h"
-#include "runtime/src/context/gather_texts.h"
-#include "runtime/src/context/set_bootstrap.h"
+#include "runtime/src/context/set_creation.h"
 
 namespace ddl::runtime {
 namespace {

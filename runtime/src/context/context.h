@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/src/context/process_set.h"
-#include "runtime/src/context/set_members.h"
+#include "runtime/src/context/set_creation.h"
 
 namespace ddl::runtime {
 

@@ -2,12 +2,75 @@
 
 #include <poll.h>
 
-#include "runtime/src/context/pair_bootstrap.h"
-#include "runtime/src/context/pair_links.h"
-#include "runtime/src/context/pair_memory.h"
+#include <string>
+#include <utility>
+
+#include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/context/process_set.h"
+#include "runtime/src/context/set_memory.h"
+#include "runtime/src/wire/link_transport.h"
 
 namespace ddl::runtime {
+
+// Who two ranks are that send to each other. They find each other through the process set that they are in.
+
+/// Carries nothing: what the two need to know of each other they have known since their set was joined.
+class PairBootstrap final : public Bootstrap {
+ public:
+  explicit PairBootstrap(Membership membership) : membership_(std::move(membership)) {}
+
+  const char* name() const override { return "pair"; }
+  const Membership& membership() const override { return membership_; }
+  Status put(std::string_view, std::string_view) override { return {}; }
+  Status fence(Deadline) override { return {}; }
+  Result<std::string> get(int rank, std::string_view key, Deadline) override {
+    return fail(ErrorCode::kNotFound,
+                "rank " + std::to_string(rank) + " of a pair puts nothing under " + std::string(key));
+  }
+  void tell_launcher(int) override {}
+  Status leave() override { return {}; }
+
+ private:
+  Membership membership_;
+};
+
+// The connections of a pair of ranks on two hosts, made by the transport of their process set.
+
+class PairLinks final : public LinkTransport {
+ public:
+  /// set and set_bootstrap outlive this. partner: the other rank, as the set counts hosts and ranks. terms: when to give
+  /// up.
+  PairLinks(LinkTransport& set, Bootstrap& set_bootstrap, const LinkPartner& partner, const LinkTerms& terms)
+      : set_(set), set_bootstrap_(set_bootstrap), partner_(partner), terms_(terms) {}
+
+  const char* name() const override { return set_.name(); }
+  Status offer(Bootstrap&) override { return {}; }
+  Result<std::vector<PeerLink>> connect(Bootstrap&, const std::vector<LinkPartner>& partners,
+                                        const LinkTerms& terms) override {
+    LinkTerms own = terms_;
+    own.agreed = terms.agreed;
+    auto links = set_.connect(set_bootstrap_, {partner_}, own);
+    if (!links) return links;
+    // As the pair counts them.
+    links->front().host = partners.front().host;
+    links->front().peer.rank = partners.front().rank;
+    return links;
+  }
+  /// A pair has one connection, so there is nobody to be told.
+  std::vector<PeerLink> take_standing() override {
+    (void)set_.take_standing();
+    return {};
+  }
+  Member who_is(Bootstrap&, int) const override { return set_.who_is(set_bootstrap_, partner_.rank); }
+  std::vector<int> fds() const override { return {}; }
+
+ private:
+  LinkTransport& set_;
+  Bootstrap& set_bootstrap_;
+  LinkPartner partner_;
+  LinkTerms terms_;
+};
+
 namespace {
 
 /// A rank that has died listens no more either. Whoever sees its death says so within this time.

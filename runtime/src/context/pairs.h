@@ -13,12 +13,11 @@
 #include <memory>
 #include <mutex>
 
-#include "runtime/src/channel/abort.h"
-#include "runtime/src/channel/channel.h"
 #include "runtime/src/collective/request.h"
-#include "runtime/src/transport/link_transport.h"
-#include "runtime/src/transport/transport.h"
-#include "runtime/src/transport/transport_maker.h"
+#include "runtime/src/shm/abort.h"
+#include "runtime/src/shm/channel.h"
+#include "runtime/src/shm/transport.h"
+#include "runtime/src/wire/link_transport.h"
 
 namespace ddl::runtime {
 

@@ -8,12 +8,12 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
-#include "runtime/src/backend/host/host_backend.h"
-#include "runtime/src/backend/mpi/mpi_backend.h"
-#include "runtime/src/backend/mpi/mpi_module.h"
-#include "runtime/src/backend/operations_agreement.h"
-#include "runtime/src/collective/host_steps.h"
-#include "runtime/src/context/segment_wish.h"
+#include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/host_backend.h"
+#include "runtime/src/backend/mpi_backend.h"
+#include "runtime/src/bootstrap/module_loader.h"
+#include "runtime/src/collective/canonical_tree.h"
+#include "runtime/src/context/set_memory.h"
 
 namespace ddl::runtime {
 namespace {
@@ -224,7 +224,10 @@ void ProcessSet::make_pairs() {
 
 Status ProcessSet::make_backend() {
   if (around_.settings.cpu_operations == contract::CpuOperations::kDdl) {
-    backend_ = std::make_unique<HostBackend>(channel_, cluster_.get(), *pairs_, around_.settings.algorithms);
+    backend_ = std::make_unique<HostBackend>(
+        channel_, cluster_.get(),
+        [this](const Request& request, CallDeadline deadline) { return pairs_->transfer(request, deadline); },
+        around_.settings.algorithms);
     return {};
   }
   if (!around_.mpi) {

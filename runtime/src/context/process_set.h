@@ -1,7 +1,7 @@
 // One process set as one of its ranks sees it: shared memory, connections, a channel, and the order of calls on it.
 //
 // The world is one, joined through the launcher's bootstrap. Every other set is joined the same way through the set that it
-// comes from (context/set_bootstrap.h).
+// comes from (context/set_creation.h).
 #pragma once
 
 #include <atomic>
@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
-#include "runtime/src/backend/mpi/mpi_world.h"
 #include "runtime/src/bootstrap/bootstrap.h"
-#include "runtime/src/channel/channel.h"
-#include "runtime/src/cluster/cluster.h"
+#include "runtime/src/bootstrap/mpi_world.h"
+#include "runtime/src/collective/cluster.h"
 #include "runtime/src/collective/request.h"
+#include "runtime/src/common/failure.h"
+#include "runtime/src/common/fault.h"
+#include "runtime/src/common/settings.h"
 #include "runtime/src/context/fork_guard.h"
 #include "runtime/src/context/pairs.h"
 #include "runtime/src/context/watcher.h"
-#include "runtime/src/failure.h"
-#include "runtime/src/fault.h"
-#include "runtime/src/link/control_links.h"
-#include "runtime/src/settings.h"
-#include "runtime/src/transport/transport_maker.h"
+#include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/control_links.h"
+#include "runtime/src/wire/link_transport.h"
 
 namespace ddl::runtime {
 

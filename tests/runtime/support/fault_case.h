@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ddl/ddl.h"
-#include "runtime/src/channel/call.h"
 #include "runtime/src/collective/algorithm.h"
+#include "runtime/src/common/call.h"
 #include "runtime/support/board_bootstrap.h"
 
 namespace ddl::runtime::test {

@@ -4,9 +4,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "runtime/src/channel/exchange_groups.h"
-#include "runtime/src/channel/segment.h"
-#include "runtime/src/transport/sealed_memory.h"
+#include "runtime/src/shm/exchange_groups.h"
+#include "runtime/src/shm/fd_passing.h"
+#include "runtime/src/shm/segment.h"
 
 namespace ddl::runtime::test {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/src/transport/transport.h"
+#include "runtime/src/shm/transport.h"
 
 namespace ddl::runtime::test {
 

@@ -13,9 +13,9 @@
 
 #include "base/deadline.h"
 #include "base/process.h"
-#include "runtime/src/api/handle.h"
-#include "runtime/src/transport/shared_memory.h"
-#include "runtime/src/transport/tcp/tcp_transport.h"
+#include "runtime/src/api/c_abi.h"
+#include "runtime/src/shm/shared_memory_transport.h"
+#include "runtime/src/wire/tcp_transport.h"
 #include "runtime/support/board_bootstrap.h"
 
 namespace ddl::runtime::test {

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "ddl/ddl.h"
-#include "runtime/src/settings.h"
+#include "runtime/src/common/settings.h"
 #include "runtime/support/board.h"
 #include "runtime/support/board_bootstrap.h"
 

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/src/api/handle.h"
-#include "runtime/src/transport/tcp/tcp_transport.h"
+#include "runtime/src/api/c_abi.h"
+#include "runtime/src/wire/tcp_transport.h"
 #include "runtime/support/board_bootstrap.h"
 #include "runtime/support/in_process_transport.h"
 

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "ddl/ddl.h"
-#include "runtime/src/channel/exchange_wish.h"
 #include "runtime/src/collective/algorithm.h"
+#include "runtime/src/common/settings.h"
 #include "runtime/support/board_bootstrap.h"
 
 namespace ddl::runtime::test {

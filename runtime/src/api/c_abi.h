@@ -1,0 +1,96 @@
+// What every C function of libddl needs: the handle, option structs of any version, the last error, and a guard that lets
+// no exception out.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "ddl/ddl.h"
+#include "runtime/src/common/failure.h"
+#include "runtime/src/context/context.h"
+
+namespace ddl::runtime {
+
+// The calling thread's last error, as ddl_last_error() returns it.
+
+/// Keeps the sentence for this thread, cut if it is very long, and returns the status. Allocates nothing.
+ddl_status report(ddl_status status, std::string_view message) noexcept;
+inline ddl_status report(const Failure& failure) noexcept { return report(failure.status, failure.message); }
+inline ddl_status report(const Outcome& outcome) noexcept {
+  return outcome ? DDL_OK : report(outcome.error());
+}
+
+/// This thread's last sentence; "" if there was none.
+const char* last_error() noexcept;
+
+// The edge of libddl: nothing but a status leaves a C function.
+
+/// Runs body, which returns a status, and lets nothing out.
+template <class Body>
+ddl_status guarded(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return report(DDL_ERROR_SYSTEM, "out of memory");
+  } catch (const std::exception& error) {
+    return report(DDL_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return report(DDL_ERROR_INTERNAL, "an unknown exception");
+  }
+}
+
+// Reads option structs of ddl.h, whose size tells which version of the header the program was compiled against.
+
+/// Copies what the program gave over defaults. Fields that an older program does not have keep their defaults; a newer
+/// program's fields that this library does not know must be zero, or it would silently not do what was asked.
+template <class Options>
+Outcome read_options(const Options* given, Options& options, const char* initializer) {
+  const std::size_t own_size = sizeof(Options);
+  if (given == nullptr) return {};
+  const std::size_t given_size = given->struct_size;
+  if (given_size < 2 * sizeof(std::uint32_t)) {
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "options: struct_size is " + std::to_string(given_size) +
+                                                  "; initialise the struct with " + initializer);
+  }
+  std::memcpy(&options, given, std::min(given_size, own_size));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  if (given_size > own_size &&
+      !std::all_of(bytes + own_size, bytes + given_size, [](unsigned char byte) { return byte == 0; })) {
+    return failed(DDL_ERROR_UNSUPPORTED, std::string("options: a field is set that libddl ") + ddl_version() +
+                                             " does not know; the program was compiled for a newer one");
+  }
+  if (options.reserved != 0) {
+    return failed(DDL_ERROR_INVALID_ARGUMENT,
+                  std::string("options: reserved is not 0; initialise the struct with ") + initializer);
+  }
+  if (!std::isfinite(options.timeout_seconds) || options.timeout_seconds < 0) {
+    return failed(DDL_ERROR_INVALID_ARGUMENT,
+                  "options: timeout_seconds is not a number of seconds, 0 or above");
+  }
+  return {};
+}
+
+}  // namespace ddl::runtime
+
+/// Owned by the program between ddl_init() and ddl_finalize(). Tests make theirs directly, several per process.
+struct ddl_context {
+  std::unique_ptr<ddl::runtime::Context> context;
+  /// Made by ddl_init(), which allows one per process.
+  bool is_the_process_context = false;
+};
+
+namespace ddl::runtime {
+
+// What a ddl_context is.
+
+/// A process set that a caller names. An error if there is no context or no such set.
+tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
+
+}  // namespace ddl::runtime

@@ -1,0 +1,39 @@
+#include "runtime/src/backend/collective_backend.h"
+
+#include "contract/environment.h"
+
+namespace ddl::runtime {
+namespace {
+
+constexpr char kKey[] = "ddl.operations";
+
+/// libddl's own take the pieces of their host's first rank.
+std::string wish_of(const Settings& settings) {
+  std::string wish = contract::cpu_operations_name(settings.cpu_operations);
+  if (settings.cpu_operations == contract::CpuOperations::kMpi && settings.staging_bytes)
+    wish +=
+        std::string(" with ") + contract::env::kStagingBytes + "=" + std::to_string(*settings.staging_bytes);
+  return wish;
+}
+
+}  // namespace
+
+Status put_operations(Bootstrap& bootstrap, const Settings& settings) {
+  return bootstrap.put(kKey, wish_of(settings));
+}
+
+Status check_same_operations(Bootstrap& bootstrap, const Settings& settings) {
+  const std::string mine = wish_of(settings);
+  const Deadline deadline = settings.start_deadline();
+  for (int rank = 0; rank < bootstrap.membership().size; ++rank) {
+    const auto theirs = bootstrap.get(rank, kKey, deadline);
+    if (!theirs) return fail(theirs.error());
+    if (*theirs == mine) continue;
+    return fail(ErrorCode::kInvalidArgument, std::string(contract::env::kCpuOperations) + " is " + mine +
+                                                 " here and " + *theirs + " on rank " + std::to_string(rank) +
+                                                 "; it must be the same on all ranks");
+  }
+  return {};
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,267 @@
+#include "runtime/src/backend/mpi_backend.h"
+
+#include <algorithm>
+
+#include "runtime/src/backend/mpi_steps.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/canonical_tree.h"
+#include "runtime/src/collective/request.h"
+#include "runtime/src/common/call.h"
+
+namespace ddl::runtime {
+
+// Collectives that combine elements: MPI moves them, libddl's kernels combine them along the canonical tree.
+
+/// An allreduce, reduce, reduce_scatter or scan whose ranks have agreed on it.
+Outcome reduce_by_mpi(MpiSteps& steps, const Request& request);
+
+namespace {
+
+/// Inputs of all ranks together up to so many bytes go to everybody: one step instead of two.
+constexpr std::size_t kMostGathered = std::size_t{32} << 10;
+/// Slices from so many bytes on are not copied by MPI from a rank to itself.
+constexpr std::size_t kLeastKept = std::size_t{32} << 10;
+
+class MpiReduction {
+ public:
+  MpiReduction(MpiSteps& steps, const Request& request)
+      : steps_(steps),
+        request_(request),
+        element_(known_element_size(request.dtype())),
+        ranks_(static_cast<std::uint64_t>(steps.ranks())),
+        tree_(request.reduction(), steps.place().layout) {}
+
+  /// An allreduce or a reduce.
+  Outcome of_all() {
+    return in_parts(piece_bytes() / element_, [this](const ElementRange& part) {
+      return part.count * element_ * ranks_ <= kMostGathered ? everything(part) : slices(part);
+    });
+  }
+
+  Outcome scan() {
+    return in_parts(piece_bytes() / element_ / ranks_, [this](const ElementRange& part) -> Outcome {
+      if (auto gathered = gather_inputs(part); !gathered) return gathered;
+      const auto inputs = inputs_of(part.count);
+      reduce_chunk(request_.reduction(), std::span(inputs).first(static_cast<std::size_t>(own()) + 1),
+                   request_.recv + part.first * element_, part.count);
+      return {};
+    });
+  }
+
+  Outcome scatter() {
+    const BlockMove blocks = BlockMove::reduce_scatter(request_.counts);
+    const std::uint64_t per_piece = std::max<std::uint64_t>(piece_bytes() / element_ / ranks_, 1);
+    for (std::uint64_t first = 0; first < blocks.longest(); first += per_piece) {
+      const auto piece = [&](int to) {
+        return blocks.piece(0, to, first / per_piece, per_piece);  // the same of every sender
+      };
+      auto moved = spread([&](int to) -> ElementRange {
+        const ElementRange range = piece(to);
+        return {blocks.send_offset(0, to) + range.first, range.count};
+      });
+      if (!moved) return moved;
+      const ElementRange mine = piece(own());
+      tree_.reduce(inputs_of(mine.count), request_.recv + mine.first * element_, mine.count);
+    }
+    return {};
+  }
+
+ private:
+  int own() const { return steps_.place().rank; }
+  std::uint64_t piece_bytes() const { return steps_.place().limits.piece_bytes; }
+  int size() const { return static_cast<int>(ranks_); }
+  /// The own input can be read where it is, although the result may be written over it.
+  bool keeps_own() const { return request_.send != request_.recv || tree_.may_write_over(own()); }
+  bool receives() const { return request_.call.kind != CallKind::kReduce || request_.call.root == own(); }
+  MpiBuffers& buffers() { return steps_.buffers(); }
+
+  template <class Work>
+  Outcome in_parts(std::uint64_t elements, Work work) {
+    elements = std::max<std::uint64_t>(elements, 1);
+    for (std::uint64_t first = 0; first < request_.call.count; first += elements) {
+      if (auto done = work({first, std::min(elements, request_.call.count - first)}); !done) return done;
+    }
+    return {};
+  }
+
+  /// Everybody's elements, which stand one rank's after the other's.
+  std::vector<const std::byte*> inputs_of(std::uint64_t count) {
+    std::vector<const std::byte*> inputs;
+    for (std::uint64_t rank = 0; rank < ranks_; ++rank)
+      inputs.push_back(buffers().recv.data() + rank * count * element_);
+    return inputs;
+  }
+
+  Outcome gather_inputs(const ElementRange& part) {
+    const BlockMove blocks = BlockMove::allgather(size(), part.count);
+    buffers().recv.resize(ranks_ * part.count * element_);
+    return move_blocks(steps_,
+                       {blocks, element_, request_.send + part.first * element_, buffers().recv.data()});
+  }
+
+  Outcome everything(const ElementRange& part) {
+    if (auto gathered = gather_inputs(part); !gathered) return gathered;
+    if (receives()) tree_.reduce(inputs_of(part.count), request_.recv + part.first * element_, part.count);
+    return {};
+  }
+
+  /// Gives every rank its range of this rank's input, and puts aside what all have for this one. may_keep, the same on all
+  /// ranks: this rank's own part need not be put aside.
+  template <class RangeFor>
+  Outcome spread(RangeFor range_for, bool may_keep = false) {
+    MpiMove step;
+    step.kind = MpiMove::Kind::kAlltoall;
+    const std::size_t own_bytes = range_for(own()).count * element_;
+    buffers().recv.resize(ranks_ * own_bytes);
+    step.is_even = !may_keep;
+    const ElementRange first = range_for(0);
+    for (int rank = 0; rank < size(); ++rank) {
+      const ElementRange range = range_for(rank);
+      step.is_even = step.is_even && range.count == first.count &&
+                     range.first == first.first + static_cast<std::uint64_t>(rank) * first.count;
+      step.sends.bytes.push_back(static_cast<int>(range.count * element_));
+      step.sends.offsets.push_back(static_cast<int>((range.first - first.first) * element_));
+      step.receives.bytes.push_back(static_cast<int>(own_bytes));
+      step.receives.offsets.push_back(rank * static_cast<int>(own_bytes));
+    }
+    if (may_keep && keeps_own()) {
+      const auto index = static_cast<std::size_t>(own());
+      step.sends.bytes[index] = step.receives.bytes[index] = 0;
+    }
+    step.send = request_.send + first.first * element_;
+    step.recv = buffers().recv.data();
+    return steps_.move(std::move(step));
+  }
+
+  Outcome slices(const ElementRange& part) {
+    const auto slice = [&](int rank) -> ElementRange {
+      const ElementRange range = even_part(part.count, rank, size());
+      return {part.first + range.first, range.count};
+    };
+    const bool may_keep = part.count / ranks_ * element_ >= kLeastKept;
+    auto moved = spread(slice, may_keep);
+    if (!moved) return moved;
+    const ElementRange mine = slice(own());
+    auto inputs = inputs_of(mine.count);
+    if (may_keep && keeps_own())
+      inputs[static_cast<std::size_t>(own())] = request_.send + mine.first * element_;
+    // In its place, if all of the result comes here.
+    if (!receives()) buffers().result.resize(mine.count * element_);
+    std::byte* const result = receives() ? request_.recv + mine.first * element_ : buffers().result.data();
+    tree_.reduce(inputs, result, mine.count);
+    std::vector<std::uint64_t> counts;
+    for (int rank = 0; rank < size(); ++rank) counts.push_back(slice(rank).count);
+    BlockMove blocks = BlockMove::allgatherv(counts);
+    if (request_.call.kind == CallKind::kReduce) blocks.only_to(request_.call.root);
+    return move_blocks(steps_, {blocks, element_, result, request_.recv + part.first * element_});
+  }
+
+  MpiSteps& steps_;
+  const Request& request_;
+  std::size_t element_;
+  std::uint64_t ranks_;
+  CanonicalReduction tree_;
+};
+
+}  // namespace
+
+Outcome reduce_by_mpi(MpiSteps& steps, const Request& request) {
+  MpiReduction reduction(steps, request);
+  switch (request.call.kind) {
+    case CallKind::kReduceScatter: return reduction.scatter();
+    case CallKind::kScan: return reduction.scan();
+    default: return reduction.of_all();
+  }
+}
+
+Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
+  if (const auto allowed = steps_.allows_call(); !allowed)
+    return failed(DDL_ERROR_UNSUPPORTED, allowed.error().message());
+  if (request.peer >= 0) return transfer(request, deadline);
+  if (request.call.kind == CallKind::kAlltoallv) return alltoallv_by_mpi(request, deadline);
+  if (auto agreed = agree(request.call, deadline); !agreed) return agreed;
+  place().channel.pass(FaultPoint::kInRound);
+  if (const auto blocks = BlockMove::of(request, steps_.ranks()))
+    return move_blocks(steps_, {*blocks, known_element_size(request.dtype()), request.send, request.recv});
+  return has_op(request.call.kind) ? reduce_by_mpi(steps_, request) : Outcome();
+}
+
+Outcome MpiBackend::agree(const Call& call, CallDeadline deadline) {
+  Channel& channel = place().channel;
+  if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
+  if (auto met = steps_.meet(); !met) return met;
+  if (place().layout.host_count() == 1) return Verdict::of_host(channel).outcome();
+  channel.pass(FaultPoint::kBeforeHosts);
+  const std::uint64_t print = call.fingerprint();
+  steps_.buffers().own_print = {print, ~print};
+  if (auto compared = steps_.least_prints(); !compared) return compared;
+  channel.pass(FaultPoint::kAfterHosts);
+  const auto& least = steps_.buffers().least_print;
+  return least[0] == ~least[1] ? Outcome() : tell_mismatch(call);
+}
+
+Outcome MpiBackend::tell_mismatch(const Call& call) {
+  MpiBuffers& buffers = steps_.buffers();
+  buffers.own_stamp = steps_.stamp_of(call);
+  buffers.stamps.resize(static_cast<std::size_t>(steps_.ranks()));
+  const BlockMove blocks = BlockMove::allgather(steps_.ranks(), sizeof(CallStamp));
+  auto told = move_blocks(steps_, {blocks, 1, reinterpret_cast<const std::byte*>(&buffers.own_stamp),
+                                   reinterpret_cast<std::byte*>(buffers.stamps.data())});
+  if (!told) return told;
+  // In the order of the tree, so that every way of comparing names the same two.
+  Verdict verdict;
+  verdict.first = buffers.stamps.front();
+  for (const auto& host : place().layout.hosts) {
+    for (const int rank : host) {
+      const CallStamp& stamp = buffers.stamps[static_cast<std::size_t>(rank)];
+      if (verdict.has_odd != 0 || stamp.call.fingerprint() == verdict.first.call.fingerprint()) continue;
+      verdict.has_odd = 1;
+      verdict.odd = stamp;
+    }
+  }
+  return verdict.outcome();
+}
+
+Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadline) {
+  const Channel& channel = place().channel;
+  return alltoallv(
+      request, steps_.ranks(), place().rank, channel.self().host,
+      [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
+          std::byte* recv) -> Outcome {
+        if (auto agreed = agree(part.call, deadline); !agreed) return agreed;
+        return move_blocks(steps_, {blocks, element, send, recv});
+      },
+      [&] { return channel.call().number; });
+}
+
+Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
+  const bool sends = request.call.root == place().rank;
+  Call call = request.call;
+  call.root = place().job_ranks[static_cast<std::size_t>(call.root)];
+  call.number = ++transfers_[request.peer];
+  Channel& channel = place().channel;
+  if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
+  MpiBuffers& buffers = steps_.buffers();
+  buffers.own_stamp = steps_.stamp_of(call);
+  buffers.stamps.resize(1);
+  auto compared = steps_.exchange(request.peer, std::as_bytes(std::span(&buffers.own_stamp, 1)),
+                                  std::as_writable_bytes(std::span(buffers.stamps)), true);
+  if (!compared) return compared;
+  const CallStamp& theirs = buffers.stamps.front();
+  if (theirs.call.fingerprint() != call.fingerprint()) {
+    const bool is_first = place().rank < request.peer;
+    const CallStamp& first = is_first ? buffers.own_stamp : theirs;
+    return Verdict{first, is_first ? theirs : buffers.own_stamp, 1, 0}.outcome();
+  }
+  const std::uint64_t total = call.count * known_element_size(request.dtype());
+  const std::uint64_t most = place().limits.step_bytes;
+  for (std::uint64_t at = 0; at < total; at += most) {
+    const std::size_t bytes = std::min(most, total - at);
+    auto moved = sends ? steps_.exchange(request.peer, {request.send + at, bytes}, {}, false)
+                       : steps_.exchange(request.peer, {}, {request.recv + at, bytes}, false);
+    if (!moved) return moved;
+  }
+  return {};
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,344 @@
+#include "runtime/src/backend/mpi_steps.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/src/collective/block_move.h"
+
+namespace ddl::runtime {
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// Looks at what is awaited between two at everything else.
+constexpr int kLooks = 16;
+/// Who waits sleeps for a share of the time that it has waited, so it goes on later by no more than that; at first for longer:
+/// with many threads that sleep for microseconds only, Linux 6.18 kept everybody else from running, for seconds. (The kernel
+/// adds 50 us to each nap.)
+constexpr int kShareOfWaited = 16;
+constexpr nanoseconds kShortestNap = std::chrono::microseconds(50);
+constexpr nanoseconds kLongestNap = std::chrono::milliseconds(1);
+/// Bytes that are on their way move only while MPI is called, so who waits for them sleeps less.
+constexpr nanoseconds kLongestNapOnTheWay = std::chrono::microseconds(500);
+/// What a rank has sent before it left has arrived by then.
+constexpr std::chrono::seconds kUnderWay{2};
+/// A connection of MPI's that breaks may be a rank's death, which is noticed within this time.
+constexpr std::chrono::seconds kStepVerdict{2};
+
+/// What a wait does between two rounds of looks: nothing at first, where the rank has a CPU to itself, then it yields a few
+/// times, and then it sleeps. On some kernels two threads that go on yielding to each other keep everybody else from running.
+class Nap {
+ public:
+  /// on_the_way: bytes move; otherwise others are to come first.
+  Nap(const WaitPolicy& policy, bool on_the_way)
+      : spin_(policy.spin),
+        yields_(policy.yields),
+        longest_(on_the_way ? kLongestNapOnTheWay : kLongestNap),
+        began_(Deadline::Clock::now()) {}
+
+  void take() {
+    const nanoseconds waited = Deadline::Clock::now() - began_;
+    if (waited < spin_) return;
+    if (yields_ > 0) {
+      --yields_;
+      (void)::sched_yield();
+      return;
+    }
+    std::this_thread::sleep_for(std::clamp(waited / kShareOfWaited, kShortestNap, longest_));
+  }
+
+ private:
+  nanoseconds spin_;
+  int yields_;
+  nanoseconds longest_;
+  Deadline::Clock::time_point began_;
+};
+
+/// The ranks of this host that wait for this one wait for others in truth.
+class WaitingAbroad {
+ public:
+  WaitingAbroad(const GroupAbort& abort, int index) : abort_(abort), index_(index) {
+    abort_.set_waits_abroad(index_, true);
+  }
+  ~WaitingAbroad() { abort_.set_waits_abroad(index_, false); }
+  WaitingAbroad(const WaitingAbroad&) = delete;
+  WaitingAbroad& operator=(const WaitingAbroad&) = delete;
+
+ private:
+  const GroupAbort& abort_;
+  int index_;
+};
+
+/// What has been given up, for as long as the process lives: MPI may still use it.
+struct GivenUp {
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<MpiBuffers> buffers;
+};
+void keep_for_ever(GivenUp given_up) {
+  static auto* const kept = new std::vector<GivenUp>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(given_up));
+}
+
+}  // namespace
+
+MpiSteps::MpiSteps(MpiPlace place, std::unique_ptr<Communicator> communicator)
+    : place_(std::move(place)),
+      communicator_(std::move(communicator)),
+      buffers_(std::make_unique<MpiBuffers>()) {}
+
+MpiSteps::~MpiSteps() {
+  if (!place_.abort.is_raised()) return;
+  place_.world->abandon();
+  keep_for_ever({std::move(communicator_), std::move(buffers_)});
+}
+
+Outcome MpiSteps::meet() {
+  Channel& channel = place_.channel;
+  channel.arrive();
+  Nap nap(place_.policy, false);
+  for (;;) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (auto met = channel.met()) return *std::move(met);
+      // Others may wait for what this rank has sent in its last call.
+      if (const auto moved = communicator_->progress(); !moved) return tl::unexpected(broken(moved.error()));
+    }
+    nap.take();
+  }
+}
+
+Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
+  if (!started) return tl::unexpected(broken(started.error()));
+  const WaitingAbroad abroad(place_.abort, place_.channel.index());
+  Nap nap(place_.policy, !awaited.may_be_missing);
+  for (;;) {
+    for (int look = 0; look < kLooks; ++look) {
+      const auto done = communicator_->is_done();
+      if (!done) return tl::unexpected(broken(done.error()));
+      if (!*done) continue;
+      left_since_.reset();
+      return {};
+    }
+    if (auto reason = reason_to_stop(awaited)) return tl::unexpected(*std::move(reason));
+    nap.take();
+  }
+}
+
+std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
+  if (place_.abort.is_raised()) return aborted();
+  if (const auto left = departed(awaited)) {
+    place_.abort.raise_told(place_.channel.index(), AbortNotice::of(AbortReason::kLeft, *left));
+    return aborted();
+  }
+  // Those who wait for a rank of their own host know which, and tell.
+  if (!place_.channel.deadline().has_passed_by(awaited.peer >= 0 ? 0 : 1)) return std::nullopt;
+  return give_up(awaited);
+}
+
+std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
+  if (!awaited.may_be_missing) return std::nullopt;
+  std::optional<Member> left;
+  const HostLayout& layout = place_.layout;
+  if (awaited.peer >= 0 && layout.host_of(awaited.peer) == layout.own) {
+    const int index = layout.local_rank(awaited.peer);
+    if (place_.abort.has_left(index)) left = place_.channel.members()[static_cast<std::size_t>(index)];
+  } else if (layout.host_count() > 1) {
+    left = place_.who_left_abroad();
+    const bool is_other =
+        left && awaited.peer >= 0 && left->rank != place_.job_ranks[static_cast<std::size_t>(awaited.peer)];
+    if (is_other) left.reset();
+  }
+  if (!left) return std::nullopt;
+  if (!left_since_) left_since_ = Clock::now();
+  return Clock::now() - *left_since_ < kUnderWay ? std::nullopt : left;
+}
+
+Failure MpiSteps::give_up(const MpiAwaited& awaited) {
+  const CallDeadline& deadline = place_.channel.deadline();
+  const Call& call = place_.channel.call();
+  const int own = place_.channel.index();
+  if (awaited.peer >= 0) {
+    place_.abort.raise_timeout(own, deadline.seconds, call, place_.who_is(awaited.peer));
+    return aborted();
+  }
+  std::array<char, 32> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%.3g s", deadline.seconds);
+  const char* const why = awaited.may_be_missing ? ": a rank has not arrived; MPI does not say which"
+                                                 : ": MPI has not moved everything by then";
+  place_.abort.raise_told(own, AbortNotice::of(AbortReason::kTimedOut, self(),
+                                               self().place() + " gave up after " + seconds.data() + " in " +
+                                                   call.describe() + why));
+  return aborted();
+}
+
+Failure MpiSteps::broken(const Error& error) {
+  if (error.code() == ErrorCode::kUnavailable) return {DDL_ERROR_UNSUPPORTED, error.message()};
+  const Deadline verdict = Deadline::after(kStepVerdict);
+  pollfd doorbell{place_.abort.doorbell(), POLLIN, 0};
+  while (!place_.abort.is_raised() && !verdict.has_passed())
+    (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
+  if (!place_.abort.is_raised()) {
+    place_.abort.raise_told(place_.channel.index(),
+                            AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
+  }
+  return aborted();
+}
+
+Failure MpiSteps::aborted() {
+  place_.world->abandon();
+  return place_.abort.describe(place_.channel.call(), true);
+}
+
+namespace {
+
+MpiMove::Kind kind_of(const BlockMove& move) {
+  if (!move.is_shared()) return move.only_sender() ? MpiMove::Kind::kScatter : MpiMove::Kind::kAlltoall;
+  if (move.only_sender()) return MpiMove::Kind::kBroadcast;
+  return move.only_receiver() ? MpiMove::Kind::kGather : MpiMove::Kind::kAllgather;
+}
+
+/// The same range of every block: as long as is_packed, one after the other, otherwise where the blocks are.
+class Piece {
+ public:
+  Piece(const MoveInBuffers& here, int own, ElementRange range, bool is_packed)
+      : move_(here.move), element_(here.element), own_(own), range_(range), is_packed_(is_packed) {}
+
+  std::size_t bytes(int from, int to) const {
+    const std::uint64_t total = move_.count(from, to);
+    return (std::min(range_.first + range_.count, total) - std::min(range_.first, total)) * element_;
+  }
+  /// Where it begins in this rank's buffers.
+  std::size_t in_send(int to) const { return (move_.send_offset(own_, to) + range_.first) * element_; }
+  std::size_t in_recv(int from) const { return (move_.recv_offset(from, own_) + range_.first) * element_; }
+
+  MpiMove::Blocks sends() const {
+    if (!move_.sends(own_)) return {{0}, {0}};
+    if (move_.is_shared()) return {{static_cast<int>(bytes(own_, move_.a_receiver()))}, {0}};
+    return blocks([this](int to) { return bytes(own_, to); }, [this](int to) { return in_send(to); });
+  }
+  MpiMove::Blocks receives() const {
+    if (!move_.receives(own_)) return {{0}, {0}};
+    if (const auto sender = move_.only_sender()) return {{static_cast<int>(bytes(*sender, own_))}, {0}};
+    return blocks([this](int from) { return bytes(from, own_); }, [this](int from) { return in_recv(from); });
+  }
+
+ private:
+  template <class Bytes, class Place>
+  MpiMove::Blocks blocks(Bytes bytes_of, Place place_of) const {
+    MpiMove::Blocks all;
+    std::size_t end = 0;
+    for (int rank = 0; rank < move_.ranks(); ++rank) {
+      all.bytes.push_back(static_cast<int>(bytes_of(rank)));
+      all.offsets.push_back(static_cast<int>(is_packed_ ? end : place_of(rank)));
+      end += bytes_of(rank);
+    }
+    return all;
+  }
+
+  const BlockMove& move_;
+  std::size_t element_;
+  int own_;
+  ElementRange range_;
+  bool is_packed_;
+};
+
+MpiMove step_of(const MoveInBuffers& here, const Piece& piece) {
+  MpiMove step;
+  step.kind = kind_of(here.move);
+  step.root = here.move.only_sender().value_or(here.move.only_receiver().value_or(0));
+  step.is_even = here.move.is_even();
+  step.sends = piece.sends();
+  step.receives = piece.receives();
+  return step;
+}
+
+Outcome broadcast(MpiSteps& steps, const MoveInBuffers& here) {
+  const std::uint64_t total = here.move.longest() * here.element, most = steps.place().limits.step_bytes;
+  for (std::uint64_t first = 0; first < total; first += most) {
+    MpiMove step;
+    step.kind = MpiMove::Kind::kBroadcast;
+    step.root = *here.move.only_sender();
+    step.recv = here.recv + first;
+    step.receives = {{static_cast<int>(std::min(most, total - first))}, {0}};
+    if (auto moved = steps.move(std::move(step)); !moved) return moved;
+  }
+  return {};
+}
+
+Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
+  const BlockMove& move = here.move;
+  const int own = steps.place().rank;
+  const Piece piece(here, own, {0, move.longest()}, false);
+  MpiMove step = step_of(here, piece);
+  step.send = here.send;
+  step.recv = here.recv;
+  const bool both = move.sends(own) && move.receives(own);
+  if (step.kind == MpiMove::Kind::kAlltoall) {
+    // What comes must not be written over what has not gone.
+    const std::size_t bytes = move.send_offset(own, move.ranks()) * here.element;
+    if (here.send == here.recv && bytes > 0) {
+      steps.buffers().send.assign(here.send, here.send + bytes);
+      step.send = steps.buffers().send.data();
+    }
+  } else if (step.kind == MpiMove::Kind::kScatter) {
+    step.is_in_place = both && here.recv == here.send + piece.in_send(own);
+  } else {
+    step.is_in_place = both && here.send == here.recv + piece.in_recv(own);
+  }
+  return steps.move(std::move(step));
+}
+
+Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
+  const BlockMove& move = here.move;
+  const int own = steps.place().rank;
+  const auto ranks = static_cast<std::uint64_t>(move.ranks());
+  const std::uint64_t per_piece =
+      std::max<std::uint64_t>(steps.place().limits.piece_bytes / here.element / ranks, 1);
+  MpiBuffers& buffers = steps.buffers();
+  for (std::uint64_t first = 0; first < move.longest(); first += per_piece) {
+    const Piece piece(here, own, {first, per_piece}, true);
+    MpiMove step = step_of(here, piece);
+    buffers.send.resize(ranks * per_piece * here.element);
+    buffers.recv.resize(ranks * per_piece * here.element);
+    step.send = buffers.send.data();
+    step.recv = buffers.recv.data();
+    std::size_t filled = 0;
+    for (int to = 0; to < move.ranks() && move.sends(own); ++to) {
+      const int receiver = move.is_shared() ? move.a_receiver() : to;
+      const std::size_t bytes = piece.bytes(own, receiver);
+      if (bytes > 0) copy_bytes(buffers.send.data() + filled, here.send + piece.in_send(receiver), bytes);
+      filled += bytes;
+      if (move.is_shared()) break;
+    }
+    if (auto moved = steps.move(std::move(step)); !moved) return moved;
+    std::size_t taken = 0;
+    for (int from = 0; from < move.ranks(); ++from) {
+      const std::size_t bytes = piece.bytes(from, own);
+      if (bytes > 0) copy_bytes(here.recv + piece.in_recv(from), buffers.recv.data() + taken, bytes);
+      taken += bytes;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here) {
+  const BlockMove& move = here.move;
+  // Decided alike on all ranks: they make the same steps.
+  if (move.longest() == 0) return {};
+  if (move.is_broadcast()) return broadcast(steps, here);
+  const std::uint64_t most =
+      steps.place().limits.step_bytes / here.element / static_cast<std::uint64_t>(move.ranks());
+  return move.longest() <= most ? move_at_once(steps, here) : move_in_pieces(steps, here);
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,151 @@
+#include "runtime/src/bootstrap/module_loader.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/text.h"
+#include "contract/environment.h"
+#include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/bootstrap/mpi_world.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// "/opt/ddl/lib" for a libddl.so in /opt/ddl/lib; empty if the loader does not know this code's file.
+std::string folder_of_library() {
+  static const char here = 0;
+  Dl_info info{};
+  if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return "";
+  const std::string file = info.dli_fname;
+  const auto slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, slash);
+}
+
+std::string loader_error() {
+  const char* text = ::dlerror();
+  return text == nullptr ? "unknown error of the dynamic loader" : text;
+}
+
+}  // namespace
+
+std::string module_directory(const Settings& settings) {
+  return settings.module_directory.empty() ? folder_of_library() + "/ddl" : settings.module_directory;
+}
+
+Result<void*> load_symbol(const std::string& file, const char* symbol) {
+  void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (module == nullptr) return fail(ErrorCode::kNotFound, loader_error());
+  void* found = ::dlsym(module, symbol);
+  if (found == nullptr) return fail(ErrorCode::kNotFound, loader_error());
+  return found;
+}
+
+Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation) {
+  if (!settings.pmix_promised) {
+    return BootstrapAttempt{nullptr, std::string(contract::env::kPmixNamespace) + " and " +
+                                         contract::env::kPmixRank + " are not both set"};
+  }
+  const std::string file = module_directory(settings) + "/" + kPmixModuleFile;
+  const auto symbol = load_symbol(file, kPmixFactorySymbol);
+  if (!symbol) return BootstrapAttempt{nullptr, symbol.error().message()};
+  Result<BootstrapAttempt> result;
+  if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation,
+                                             settings.start_deadline(), &result) == 0) {
+    return BootstrapAttempt{
+        nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
+  }
+  if (!result || result->bootstrap) return result;
+  // What a process inherits of a job that has gone may look like a promise.
+  if (settings.allow_singleton && !settings.pmi) return result;
+  // Other ranks have been let in, perhaps: by another way this one would wait for them, and they for it.
+  return fail(ErrorCode::kProtocol, result->not_available +
+                                        "; the launcher has promised PMIx to all ranks. Is there room in "
+                                        "TMPDIR, and may this user start threads (ulimit "
+                                        "-u)? If no launcher started this process, unset " +
+                                        contract::env::kPmixNamespace);
+}
+
+namespace {
+
+namespace env = contract::env;
+
+/// An MPI as its module's folder is called, and how its library names itself.
+struct Flavor {
+  const char* name;
+  const char* says;
+};
+constexpr std::array kFlavors = {Flavor{"openmpi", "Open MPI"}, Flavor{"mpich", "MPICH"},
+                                 Flavor{"mpich", "Intel(R) MPI"}, Flavor{"mpich", "MVAPICH"}};
+
+/// The MPI that the program is linked with; empty if it has none, or one that is not known.
+std::string flavor_of_program() {
+  auto* const get_version =
+      reinterpret_cast<int (*)(char*, int*)>(::dlsym(RTLD_DEFAULT, "MPI_Get_library_version"));
+  std::array<char, 8192> text{};  // more than any MPI's longest
+  int length = 0;
+  if (get_version == nullptr || get_version(text.data(), &length) != 0) return "";
+  for (const Flavor& flavor : kFlavors) {
+    if (std::string_view(text.data()).find(flavor.says) != std::string_view::npos) return flavor.name;
+  }
+  return "";
+}
+
+/// Modules to try, in this order.
+std::vector<std::string> wanted_flavors(const Settings& settings, const std::string& program) {
+  if (!program.empty()) return {program};
+  if (!settings.mpi.empty()) return {settings.mpi};
+  // Open MPI finds its launcher by PMIx. MPICH takes PMI-1, which is what there is where PMIx is not.
+  if (settings.pmix_promised) return {"openmpi", "mpich"};
+  return {"mpich", "openmpi"};
+}
+
+/// "DDL_MPI can be mpich or openmpi; otherwise "; "" if libddl has no module.
+std::string what_there_is(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
+    if (fs::exists(entry.path() / kMpiModuleFile, ignored)) names.insert(entry.path().filename());
+  }
+  if (names.empty()) return "";
+  return std::string(env::kMpi) + " can be " + join({names.begin(), names.end()}, " or ") + "; otherwise ";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
+                                           const std::optional<MpiRankPlace>& place) {
+  const std::string program = flavor_of_program();
+  if (!program.empty() && !settings.mpi.empty() && settings.mpi != program) {
+    return fail(ErrorCode::kInvalidArgument,
+                std::string(env::kMpi) + "=" + settings.mpi + ", but this program is linked with " + program);
+  }
+  std::string reasons;
+  for (const std::string& flavor : wanted_flavors(settings, program)) {
+    const std::string file = module_directory(settings) + "/" + flavor + "/" + kMpiModuleFile;
+    const auto symbol = load_symbol(file, kMpiFactorySymbol);
+    if (!symbol) {
+      reasons += (reasons.empty() ? "" : "; ") + flavor + ": " + symbol.error().message();
+      continue;
+    }
+    Result<std::unique_ptr<MpiWorld>> world;
+    if (reinterpret_cast<MpiFactory>(*symbol)(kMpiInterface, contract::kVersion, place ? &*place : nullptr,
+                                              &world) == 0) {
+      return fail(ErrorCode::kUnavailable, file + " was built for another version of libddl (this is " +
+                                               contract::kVersion + "); install both from one build");
+    }
+    return world;
+  }
+  return fail(ErrorCode::kUnavailable, "no module for MPI can be loaded (" + reasons + "); " +
+                                           what_there_is(module_directory(settings)) +
+                                           "build libddl where that MPI's mpicc is in PATH");
+}
+
+}  // namespace ddl::runtime

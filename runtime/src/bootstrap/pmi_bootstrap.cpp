@@ -1,0 +1,332 @@
+#include "runtime/src/bootstrap/pmi_bootstrap.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "contract/environment.h"
+#include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/bootstrap/host_layout.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// At exit nobody wants to wait for a goodbye.
+constexpr std::chrono::seconds kGoodbyePatience{2};
+
+}  // namespace
+
+PmiSession& PmiSession::instance() {
+  static PmiSession session;
+  return session;
+}
+
+PmiSession::~PmiSession() {
+  // A forked child that calls exit() has inherited this.
+  if (owner_ != ::getpid() || users_ != 0 || is_broken_) return;
+  (void)exchange({"finalize", {}}, "finalize_ack", Deadline::after(kGoodbyePatience));
+}
+
+bool PmiSession::is_inherited() const { return owner_ != 0 && owner_ != ::getpid(); }
+
+Status PmiSession::open(int fd) {
+  if (owner_ != 0) return {};
+  fd_ = fd;
+  if (auto status = greet(); !status) {
+    is_broken_ = true;
+    return status;
+  }
+  owner_ = ::getpid();
+  return {};
+}
+
+Status PmiSession::greet() {
+  const Deadline deadline = Deadline::after(kAnswerPatience);
+  const auto hello =
+      ask({"init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}}, "response_to_init", deadline);
+  if (!hello) return fail(hello.error());
+  const auto maxes = ask({"get_maxes", {}}, "maxes", deadline);
+  if (!maxes) return fail(maxes.error());
+  const auto most = [&maxes](std::string_view name, std::size_t limit) {
+    const auto number = parse_integer((*maxes)[name]);
+    return number && *number > 0 ? std::min(static_cast<std::size_t>(*number), limit) : limit;
+  };
+  most_key_ = most("keylen_max", net::kMostPmiKey);
+  most_value_ = most("vallen_max", net::kMostPmiValue);
+  const auto space = ask({"get_my_kvsname", {}}, "my_kvsname", deadline);
+  if (!space) return fail(space.error());
+  space_ = (*space)["kvsname"];
+  return {};
+}
+
+Result<net::PmiLine> PmiSession::ask(const net::PmiLine& line, std::string_view answer, Deadline deadline) {
+  if (is_broken_) return fail(ErrorCode::kClosed, "PMI-1: the connection to the launcher is lost");
+  auto said = exchange(line, answer, deadline);
+  if (!said) {
+    is_broken_ = true;
+    return said;
+  }
+  const std::string_view code = (*said)["rc"];
+  if (!code.empty() && code != "0") {
+    return fail(ErrorCode::kNotFound, "PMI-1: " + line.command + ": the launcher answers rc=" +
+                                          std::string(code) + " " + std::string((*said)["msg"]));
+  }
+  return said;
+}
+
+Status PmiSession::say(std::string_view text) const {
+  while (!text.empty()) {
+    // Not write(2): the signal of a launcher that has gone is not the program's business.
+    const ssize_t sent = retry_eintr([&] { return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); });
+    if (sent < 0) return fail_errno("PMI-1: writing to the launcher");
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Result<net::PmiLine> PmiSession::exchange(const net::PmiLine& line, std::string_view answer,
+                                          Deadline deadline) {
+  DDL_TRY(say(line.text()));
+  for (;;) {
+    auto next = reader_.next();
+    if (!next) return fail(std::move(next.error()));
+    if (*next) {
+      auto said = net::PmiLine::parse(**next);
+      if (said && said->command != answer) {
+        return fail(ErrorCode::kProtocol,
+                    "PMI-1: the launcher answers " + line.command + " with " + said->command);
+      }
+      return said;
+    }
+    pollfd waited{fd_, POLLIN, 0};
+    const int ready = retry_eintr([&] { return ::poll(&waited, 1, deadline.poll_milliseconds()); });
+    if (ready < 0) return fail_errno("poll");
+    if (ready == 0) return fail(ErrorCode::kTimeout, "PMI-1: no answer to " + line.command);
+    std::array<char, 4096> buffer;
+    const ssize_t got = retry_eintr([&] { return ::read(fd_, buffer.data(), buffer.size()); });
+    if (got < 0 && errno == EAGAIN) continue;
+    if (got < 0) return fail_errno("read of PMI_FD");
+    if (got == 0) return fail(ErrorCode::kClosed, "PMI-1: the launcher has closed the connection");
+    reader_.append({buffer.data(), static_cast<std::size_t>(got)});
+  }
+}
+
+namespace {
+
+struct Block {
+  int first_node = 0;
+  int nodes = 0;
+  int ranks_of_each = 0;
+};
+
+constexpr int kMost = 1 << 24;
+
+/// "0,2,4".
+std::optional<Block> parse_block(std::string_view text) {
+  const auto parts = split(text, ',');
+  if (parts.size() != 3) return std::nullopt;
+  std::array<int, 3> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto number = parse_integer(trim(parts[i]));
+    if (!number || *number < (i == 0 ? 0 : 1) || *number > kMost) return std::nullopt;
+    numbers[i] = static_cast<int>(*number);
+  }
+  return Block{numbers[0], numbers[1], numbers[2]};
+}
+
+/// What is in the brackets behind "(vector"; nothing if the text is something else.
+std::vector<Block> parse_blocks(std::string_view text) {
+  constexpr std::string_view kBeginning = "(vector";
+  if (!text.starts_with(kBeginning) || !text.ends_with(')')) return {};
+  text = text.substr(kBeginning.size(), text.size() - kBeginning.size() - 1);
+  std::vector<Block> blocks;
+  while (!text.empty()) {
+    const std::size_t close = text.find(')');
+    if (!text.starts_with(",(") || close == std::string_view::npos) return {};
+    const auto block = parse_block(text.substr(2, close - 2));
+    if (!block) return {};
+    blocks.push_back(*block);
+    text.remove_prefix(close + 1);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view text, int size) {
+  const std::vector<Block> blocks = parse_blocks(trim(text));
+  if (blocks.empty()) {
+    return fail(ErrorCode::kProtocol,
+                "the launcher's PMI_process_mapping is not understood: " + std::string(text.substr(0, 100)));
+  }
+  std::map<int, std::vector<int>> ranks_of_node;
+  int rank = 0;
+  while (rank < size) {
+    for (const Block& block : blocks) {
+      for (int node = 0; node < block.nodes && rank < size; ++node) {
+        for (int i = 0; i < block.ranks_of_each && rank < size; ++i)
+          ranks_of_node[block.first_node + node].push_back(rank++);
+      }
+    }
+  }
+  std::vector<std::vector<int>> groups;
+  for (auto& [node, ranks] : ranks_of_node) groups.push_back(std::move(ranks));
+  return groups;
+}
+
+namespace {
+
+/// Of what a value may have less room for the rest of its line, which MPICH's parser ends at 1023 bytes.
+constexpr std::size_t kMostPiece = 512;
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+/// Values of PMI-1 may hold no blanks and no newlines.
+std::string to_hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += kHexDigits[byte >> 4];
+    text += kHexDigits[byte & 15];
+  }
+  return text;
+}
+
+Result<std::string> from_hex(std::string_view text) {
+  const std::string_view digits(kHexDigits);
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    const std::size_t high = digits.find(text[i]), low = digits.find(text[i + 1]);
+    if (high == std::string_view::npos || low == std::string_view::npos)
+      return fail(ErrorCode::kProtocol, "PMI-1: a value is not as it was put");
+    bytes += static_cast<char>(high * 16 + low);
+  }
+  return bytes;
+}
+
+/// Keys are the job's: each rank's bear its number. A value goes in pieces; the first says how many there are.
+std::string key_of(int rank, std::string_view key, std::size_t piece) {
+  return std::to_string(rank) + "-" + std::string(key) + "-" + std::to_string(piece);
+}
+
+class PmiBootstrap final : public Bootstrap {
+ public:
+  explicit PmiBootstrap(PmiSession& session) : session_(session) { session.add_user(); }
+  ~PmiBootstrap() override { (void)leave(); }
+
+  Status load_membership(const PmiPlace& place, std::uint32_t generation, Deadline deadline);
+
+  const char* name() const override { return "pmi"; }
+  const Membership& membership() const override { return membership_; }
+
+  Status put(std::string_view key, std::string_view value) override {
+    const std::string text = to_hex(value);
+    const std::size_t room = std::min(kMostPiece, session_.value_bytes() - kCountBytes);
+    const std::size_t pieces = std::max<std::size_t>(1, (text.size() + room - 1) / room);
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      std::string part = text.substr(piece * room, room);
+      if (piece == 0) part = std::to_string(pieces) + ":" + part;
+      const std::string name = key_of(membership_.rank, key, piece);
+      if (name.size() >= session_.key_bytes())
+        return fail(ErrorCode::kInvalidArgument, "PMI-1: the launcher takes no key as long as " + name);
+      const auto done = session_.ask({"put", {{"kvsname", session_.space()}, {"key", name}, {"value", part}}},
+                                     "put_result", Deadline::after(PmiSession::kAnswerPatience));
+      if (!done) return fail(done.error());
+    }
+    return {};
+  }
+
+  Status fence(Deadline deadline) override {
+    const auto done = session_.ask({"barrier_in", {}}, "barrier_out", deadline);
+    if (!done) return fail(done.error());
+    return {};
+  }
+
+  Result<std::string> get(int rank, std::string_view key, Deadline deadline) override {
+    const auto first = fetch(key_of(rank, key, 0), deadline);
+    if (!first) return fail(first.error());
+    const std::size_t colon = first->find(':');
+    const auto pieces = parse_integer(first->substr(0, colon));
+    if (colon == std::string::npos || !pieces || *pieces < 1 || *pieces > kMostPieces)
+      return fail(ErrorCode::kProtocol, "PMI-1: a value is not as it was put");
+    std::string text = first->substr(colon + 1);
+    for (std::int64_t piece = 1; piece < *pieces; ++piece) {
+      const auto more = fetch(key_of(rank, key, static_cast<std::size_t>(piece)), deadline);
+      if (!more) return fail(more.error());
+      text += *more;
+    }
+    return from_hex(text);
+  }
+
+  void tell_launcher(int) override {}
+  Status leave() override {
+    if (!std::exchange(left_, true)) session_.remove_user();
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kCountBytes = 16;
+  static constexpr std::int64_t kMostPieces = 1024;
+
+  Result<std::string> fetch(const std::string& key, Deadline deadline) {
+    const auto found =
+        session_.ask({"get", {{"kvsname", session_.space()}, {"key", key}}}, "get_result", deadline);
+    if (!found) return fail(Error(found.error()).during(key));
+    return std::string((*found)["value"]);
+  }
+  Result<std::vector<std::vector<int>>> groups(Deadline deadline);
+
+  PmiSession& session_;
+  Membership membership_;
+  bool left_ = false;
+};
+
+/// By the launcher's map, or, where it has none, by what the ranks' hosts call themselves.
+Result<std::vector<std::vector<int>>> PmiBootstrap::groups(Deadline deadline) {
+  if (const auto mapping = fetch("PMI_process_mapping", deadline); mapping && !mapping->empty())
+    return parse_process_mapping(*mapping, membership_.size);
+  return groups_by_host_name(*this, membership_, deadline);
+}
+
+Status PmiBootstrap::load_membership(const PmiPlace& place, std::uint32_t generation, Deadline deadline) {
+  membership_.generation = generation;
+  membership_.rank = place.rank;
+  membership_.size = place.size;
+  membership_.host = host_name();
+  auto found = groups(deadline);
+  if (!found) return fail(std::move(found.error()));
+  auto layout = HostLayout::of(*std::move(found), membership_.rank, membership_.size);
+  if (!layout) return fail(std::move(layout.error().during("the launcher's map of the job")));
+  membership_.layout = *std::move(layout);
+  return {};
+}
+
+}  // namespace
+
+Result<BootstrapAttempt> attempt_pmi(const Settings& settings, std::uint32_t generation) {
+  if (!settings.pmi)
+    return BootstrapAttempt{nullptr, std::string(contract::env::kPmiFd) + ", " + contract::env::kPmiRank +
+                                         " and " + contract::env::kPmiSize + " are not all set"};
+  PmiSession& session = PmiSession::instance();
+  if (session.is_inherited()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "this process was forked, without exec, from one that had joined a job; it cannot join in its place");
+  }
+  if (const auto opened = session.open(settings.pmi->fd); !opened)
+    return BootstrapAttempt{nullptr, opened.error().message()};
+  auto bootstrap = std::make_unique<PmiBootstrap>(session);
+  DDL_TRY(bootstrap->load_membership(*settings.pmi, generation, settings.start_deadline()));
+  return BootstrapAttempt{std::move(bootstrap), ""};
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,454 @@
+// The PMIx bootstrap: the on-demand module libddl_pmix.so, the only code that links libpmix.
+#include <pmix.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/text.h"
+#include "contract/environment.h"
+#include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/bootstrap/host_layout.h"
+
+namespace ddl::runtime {
+
+// The module: a PMIx client. Compiled into libddl_pmix.so, not into libddl.so.
+namespace {
+
+Error pmix_error(const std::string& call, pmix_status_t status) {
+  const ErrorCode code = status == PMIX_ERR_TIMEOUT ? ErrorCode::kTimeout : ErrorCode::kProtocol;
+  return Error(code, call + ": " + PMIx_Error_string(status));
+}
+
+/// Owns a value that PMIx_Get() allocated.
+class PmixValue {
+ public:
+  PmixValue() = default;
+  ~PmixValue() {
+    if (value_ != nullptr) PMIX_VALUE_RELEASE(value_);
+  }
+  PmixValue(const PmixValue&) = delete;
+  PmixValue& operator=(const PmixValue&) = delete;
+
+  pmix_value_t** out() { return &value_; }
+
+  std::optional<std::string> text() const {
+    if (value_ == nullptr || value_->type != PMIX_STRING || value_->data.string == nullptr)
+      return std::nullopt;
+    return value_->data.string;
+  }
+  std::optional<std::int64_t> number() const {
+    if (value_ == nullptr) return std::nullopt;
+    switch (value_->type) {
+      case PMIX_UINT16: return value_->data.uint16;
+      case PMIX_UINT32: return value_->data.uint32;
+      case PMIX_PROC_RANK: return value_->data.rank;
+      default: return std::nullopt;
+    }
+  }
+
+ private:
+  pmix_value_t* value_ = nullptr;
+};
+
+/// One PMIX_TIMEOUT directive, or none when the deadline never passes.
+class TimeoutInfo {
+ public:
+  explicit TimeoutInfo(Deadline deadline) : given_(!deadline.is_never()) {
+    if (!given_) return;
+    // Whole seconds is what PMIx takes; 0 would mean "no timeout".
+    const auto left = std::chrono::ceil<std::chrono::seconds>(deadline.remaining()).count();
+    const int seconds = static_cast<int>(std::clamp<long long>(left, 1, std::numeric_limits<int>::max()));
+    PMIX_INFO_CONSTRUCT(&info_);
+    PMIX_INFO_LOAD(&info_, PMIX_TIMEOUT, &seconds, PMIX_INT);
+  }
+  ~TimeoutInfo() {
+    if (given_) PMIX_INFO_DESTRUCT(&info_);
+  }
+  TimeoutInfo(const TimeoutInfo&) = delete;
+  TimeoutInfo& operator=(const TimeoutInfo&) = delete;
+
+  const pmix_info_t* data() const { return given_ ? &info_ : nullptr; }
+  std::size_t size() const { return given_ ? 1 : 0; }
+
+ private:
+  bool given_;
+  pmix_info_t info_{};
+};
+
+/// PMIx ends a call whose time is over at the server. A server that does not answer, because it was stopped or cannot go
+/// on, ends nothing, and that is found out here, so much later: what the server says itself explains more.
+constexpr std::chrono::seconds kServerGrace{2};
+
+Deadline with_grace(Deadline deadline) {
+  return deadline.is_never() ? deadline : Deadline::after(deadline.remaining() + kServerGrace);
+}
+
+/// A call of libpmix that waits for the server, on a thread of its own, because libpmix waits for as long as the server
+/// likes. If the deadline passes first, the thread stays behind inside the call, for ever perhaps: nothing can end it. So
+/// the thread uses nothing but this object, which it owns, too; this module is never unloaded; and the process may exit
+/// meanwhile, because libpmix has nothing that runs at exit.
+template <typename Answer>
+class ServerCall {
+ public:
+  using Function = std::function<void(Answer&)>;
+
+  /// Starts it. The function uses what it owns, and the answer. Error: the user may start no more threads.
+  static Result<std::shared_ptr<ServerCall>> start(Function function) {
+    auto call = std::make_shared<ServerCall>();
+    try {
+      std::thread([call, function = std::move(function)] {
+        // They are for the program's threads, and libpmix's thread inherits this.
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+        function(call->answer_);
+        const std::lock_guard lock(call->mutex_);
+        call->has_ended_ = true;
+        call->ended_.notify_all();
+      }).detach();
+    } catch (const std::system_error& error) {
+      return fail(errno_error("a thread for a call of PMIx", error.code().value()));
+    }
+    return call;
+  }
+
+  /// The answer, which is the caller's from now on; null if there is none by then.
+  Answer* wait(Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    const auto has_ended = [this] { return has_ended_; };
+    if (deadline.is_never()) {
+      ended_.wait(lock, has_ended);
+    } else if (!ended_.wait_until(lock, deadline.when(), has_ended)) {
+      return nullptr;
+    }
+    return &answer_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+  Answer answer_{};
+};
+
+/// What was waited for, how long, and where to look. Not kTimeout, which says that ranks are missing.
+Error server_is_silent(const std::string& call, Deadline::Clock::time_point since) {
+  const std::chrono::duration<double> waited = Deadline::Clock::now() - since;
+  std::array<char, 32> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%.3g", waited.count());
+  return Error(
+      ErrorCode::kClosed,
+      call + ": the PMIx server of this host has not answered for " + seconds.data() + " s (" +
+          contract::env::kStartTimeoutSeconds +
+          "); it is a process of the launcher, which may have been stopped, or have no CPU: under ddlrun, "
+          "\"ps -C ddl-agent -o pid,stat,args\" shows its state, which is T if it was stopped");
+}
+
+/// What a call that waits for the server has found.
+struct Answered {
+  pmix_status_t status = PMIX_ERROR;
+  std::optional<std::string> text;  ///< of PMIx_Get(), if it is a string
+};
+
+/// Waits for function until a while after the deadline, which is the server's. kClosed: it does not answer;
+/// kSystem.
+Result<Answered> ask_server(const std::string& what, ServerCall<Answered>::Function function,
+                            Deadline deadline) {
+  const auto since = Deadline::Clock::now();
+  auto call = ServerCall<Answered>::start(std::move(function));
+  if (!call) return fail(std::move(call.error().during(what)));
+  Answered* answered = (*call)->wait(with_grace(deadline));
+  if (answered == nullptr) return fail(server_is_silent(what, since));
+  return std::move(*answered);
+}
+
+/// What the server has told about the job when this process came to it.
+struct JobFacts {
+  pmix_status_t joined = PMIX_ERROR;  ///< of PMIx_Init(); without success the others say nothing
+  pmix_proc_t self{};
+  pmix_status_t size_found = PMIX_ERROR;
+  std::optional<std::int64_t> size;
+  pmix_status_t peers_found = PMIX_ERROR;
+  std::optional<std::string> peers;
+  std::optional<std::string> host;
+};
+
+/// Waits for the server.
+void join_server(JobFacts& facts) {
+  facts.joined = PMIx_Init(&facts.self, nullptr, 0);
+  if (facts.joined != PMIX_SUCCESS) return;
+  // Keys of the job as a whole, which every server must have.
+  pmix_proc_t job = facts.self;
+  job.rank = PMIX_RANK_WILDCARD;
+  PmixValue size, peers, host;
+  facts.size_found = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, size.out());
+  if (facts.size_found == PMIX_SUCCESS) facts.size = size.number();
+  facts.peers_found = PMIx_Get(&job, PMIX_LOCAL_PEERS, nullptr, 0, peers.out());
+  if (facts.peers_found == PMIX_SUCCESS) facts.peers = peers.text();
+  // Optional: only for sentences. The launcher's name of the host is the one that the user knows.
+  if (PMIx_Get(&facts.self, PMIX_HOSTNAME, nullptr, 0, host.out()) == PMIX_SUCCESS) facts.host = host.text();
+}
+
+/// This process's connection to its PMIx server: opened by the first context, closed when the process exits.
+///
+/// It is not closed with a context, because leaving is not collective and a server counts who has called
+/// PMIx_Finalize() as gone: the fence of the next context would then end early, with PMIX_ERR_PARTIAL_SUCCESS. It is not
+/// closed at all if a context is still alive at exit, so that the launcher can tell such an end from a proper one.
+class PmixSession {
+ public:
+  /// The only one; PMIx itself is one per process.
+  static PmixSession& instance() {
+    static PmixSession session;
+    return session;
+  }
+
+  /// True in a forked child, whose copy of the connection belongs to the parent.
+  bool is_inherited() const { return owner_ != 0 && owner_ != ::getpid(); }
+  /// Connects unless that has been done. The facts live as long as the process. A call whose deadline has passed goes on,
+  /// and the next one waits for it again: PMIx_Init() is called by one thread at a time. Not thread-safe, as is creating
+  /// contexts. kClosed: the server does not answer. Any other error: it does not let this process in.
+  Result<const JobFacts*> open(Deadline deadline) {
+    const auto since = Deadline::Clock::now();
+    if (!joining_) {
+      auto joining = ServerCall<JobFacts>::start(join_server);
+      if (!joining) return fail(std::move(joining.error()));
+      joining_ = *std::move(joining);
+      owner_ = ::getpid();
+    }
+    const JobFacts* facts = joining_->wait(deadline);
+    if (facts == nullptr) return fail(server_is_silent("PMIx_Init", since));
+    is_open_ = facts->joined == PMIX_SUCCESS;
+    if (is_open_) return facts;
+    const Error error = pmix_error("PMIx_Init", facts->joined);
+    joining_.reset();
+    owner_ = 0;
+    return fail(error);
+  }
+  /// The server has not answered. A thread may be in a call of it, and a goodbye would not be heard.
+  void give_up() { is_given_up_ = true; }
+  void add_user() { ++users_; }
+  void remove_user() { --users_; }
+
+ private:
+  PmixSession() = default;
+  ~PmixSession() {
+    // A forked child that calls exit() has inherited this, but not the connection's thread.
+    if (is_open_ && !is_given_up_ && owner_ == ::getpid() && users_ == 0) PMIx_Finalize(nullptr, 0);
+  }
+
+  std::shared_ptr<ServerCall<JobFacts>> joining_;
+  bool is_open_ = false;
+  bool is_given_up_ = false;
+  pid_t owner_ = 0;
+  int users_ = 0;
+};
+
+/// Everything that is asked for has been put, before a fence that has ended. Yet Slurm's server, where an MPI of the same
+/// process has put other things, now and then does not find it at once.
+constexpr std::chrono::seconds kPublished{5};
+
+class PmixBootstrap final : public Bootstrap {
+ public:
+  PmixBootstrap(PmixSession& session, const pmix_proc_t& self) : session_(session), self_(self) {
+    session.add_user();
+  }
+  ~PmixBootstrap() override { (void)leave(); }
+
+  /// Makes of the server's facts who is in the job.
+  Status load_membership(const JobFacts& facts, std::uint32_t generation);
+
+  const char* name() const override { return "pmix"; }
+  const Membership& membership() const override { return membership_; }
+
+  Status put(std::string_view key, std::string_view value) override {
+    const std::string text(value);
+    pmix_value_t wrapped;
+    PMIX_VALUE_CONSTRUCT(&wrapped);
+    PMIX_VALUE_LOAD(&wrapped, text.c_str(), PMIX_STRING);
+    const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, std::string(key).c_str(), &wrapped);
+    PMIX_VALUE_DESTRUCT(&wrapped);
+    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Put of " + std::string(key), status));
+    return {};
+  }
+
+  Status fence(Deadline deadline) override {
+    const auto commit_and_fence = [deadline](Answered& answered) {
+      answered.status = PMIx_Commit();
+      answered.text = "PMIx_Commit";
+      if (answered.status != PMIX_SUCCESS) return;
+      // Without PMIX_COLLECT_DATA: who needs a value fetches it, instead of every node receiving everybody's.
+      const TimeoutInfo timeout(deadline);
+      answered.status = PMIx_Fence(nullptr, 0, timeout.data(), timeout.size());
+      answered.text = "PMIx_Fence";
+    };
+    const auto answered = ask("PMIx_Fence", commit_and_fence, deadline);
+    if (!answered) return fail(answered.error());
+    if (answered->status != PMIX_SUCCESS) return fail(pmix_error(*answered->text, answered->status));
+    return {};
+  }
+
+  Result<std::string> get(int rank, std::string_view key, Deadline deadline) override {
+    const std::string what = "PMIx_Get of " + std::string(key) + " of rank " + std::to_string(rank);
+    const auto fetch = [deadline, key = std::string(key),
+                        owner = process(static_cast<pmix_rank_t>(rank))](Answered& answered) {
+      const TimeoutInfo timeout(deadline);
+      const Deadline patience = Deadline::after(kPublished);
+      for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
+        PmixValue value;
+        answered.status = PMIx_Get(&owner, key.c_str(), timeout.data(), timeout.size(), value.out());
+        if (answered.status == PMIX_SUCCESS) answered.text = value.text();
+        if (answered.status != PMIX_ERR_NOT_FOUND || patience.has_passed() || deadline.has_passed()) return;
+        std::this_thread::sleep_for(pause);
+      }
+    };
+    auto answered = ask(what, fetch, deadline);
+    if (!answered) return fail(std::move(answered.error()));
+    if (answered->status != PMIX_SUCCESS) return fail(pmix_error(what, answered->status));
+    if (!answered->text) return fail(ErrorCode::kProtocol, what + ": not a string");
+    return *std::move(answered->text);
+  }
+
+  void tell_launcher(int event) override {
+    // Without a callback the call returns when the server has it. PMIX_RANGE_RM does not reach the server of OpenPMIx 4.2.
+    (void)PMIx_Notify_event(event, &self_, PMIX_RANGE_SESSION, nullptr, 0, nullptr, nullptr);
+  }
+
+  Status leave() override {
+    if (!std::exchange(left_, true)) session_.remove_user();
+    return {};
+  }
+
+ private:
+  pmix_proc_t process(pmix_rank_t rank) const {
+    pmix_proc_t proc = self_;
+    proc.rank = rank;
+    return proc;
+  }
+  Result<Answered> ask(const std::string& what, ServerCall<Answered>::Function function, Deadline deadline) {
+    auto answered = ask_server(what, std::move(function), deadline);
+    if (!answered && answered.error().code() == ErrorCode::kClosed) session_.give_up();
+    return answered;
+  }
+
+  /// The ranks of each host.
+  Status map_hosts(std::vector<std::vector<int>>& groups) const;
+
+  PmixSession& session_;
+  pmix_proc_t self_;
+  Membership membership_;
+  bool left_ = false;
+};
+
+/// "0,1,2" as ranks.
+Result<std::vector<int>> ranks_of_list(const std::string& list) {
+  std::vector<int> ranks;
+  for (const std::string_view part : split(list, ',')) {
+    const auto rank = parse_integer(trim(part));
+    if (!rank || *rank < 0 || *rank > std::numeric_limits<int>::max()) {
+      return fail(ErrorCode::kProtocol,
+                  "the PMIx server's list of local peers is not one of ranks: \"" + list + "\"");
+    }
+    ranks.push_back(static_cast<int>(*rank));
+  }
+  return ranks;
+}
+
+Status PmixBootstrap::map_hosts(std::vector<std::vector<int>>& groups) const {
+  // Of what the launcher told every server at the start: with PMIX_OPTIONAL nothing is asked over the network. Not
+  // PMIx_Resolve_peers(): under Open MPI 4.1 it does not return for another host.
+  bool yes = true;
+  pmix_info_t only_what_is_here;
+  PMIX_INFO_CONSTRUCT(&only_what_is_here);
+  PMIX_INFO_LOAD(&only_what_is_here, PMIX_OPTIONAL, &yes, PMIX_BOOL);
+  std::map<std::string, std::vector<int>> ranks_of_host;
+  for (int rank = 0; rank < membership_.size; ++rank) {
+    PmixValue host;
+    const pmix_proc_t proc = process(static_cast<pmix_rank_t>(rank));
+    const pmix_status_t status = PMIx_Get(&proc, PMIX_HOSTNAME, &only_what_is_here, 1, host.out());
+    const auto name = status == PMIX_SUCCESS ? host.text() : std::nullopt;
+    if (!name) {
+      return fail(ErrorCode::kUnavailable, "the PMIx server does not know the host of rank " +
+                                               std::to_string(rank) + " (" + PMIx_Error_string(status) +
+                                               "), and the job has ranks on several hosts");
+    }
+    ranks_of_host[*name].push_back(rank);
+  }
+  groups.clear();
+  for (auto& [name, ranks] : ranks_of_host) groups.push_back(std::move(ranks));
+  return {};
+}
+
+Status PmixBootstrap::load_membership(const JobFacts& facts, std::uint32_t generation) {
+  membership_.generation = generation;
+  membership_.rank = static_cast<int>(self_.rank);
+
+  if (facts.size_found != PMIX_SUCCESS)
+    return fail(pmix_error("PMIx_Get of " PMIX_JOB_SIZE, facts.size_found));
+  const auto ranks = facts.size;
+  if (!ranks || *ranks <= 0 || *ranks > std::numeric_limits<int>::max() || self_.rank >= *ranks) {
+    return fail(ErrorCode::kProtocol, "the PMIx server gave rank " + std::to_string(self_.rank) +
+                                          " in a job of " + (ranks ? std::to_string(*ranks) : "unknown") +
+                                          " processes");
+  }
+  membership_.size = static_cast<int>(*ranks);
+
+  if (facts.peers_found != PMIX_SUCCESS)
+    return fail(pmix_error("PMIx_Get of " PMIX_LOCAL_PEERS, facts.peers_found));
+  auto local = ranks_of_list(facts.peers.value_or(""));
+  if (!local) return fail(std::move(local.error()));
+  std::vector<std::vector<int>> groups{*local};
+  if (static_cast<int>(local->size()) != membership_.size) DDL_TRY(map_hosts(groups));
+  auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
+  if (!layout) return fail(std::move(layout.error().during("the PMIx server's map of the job")));
+  membership_.layout = *std::move(layout);
+  std::sort(local->begin(), local->end());
+  if (membership_.local_members() != *local) {
+    return fail(ErrorCode::kProtocol,
+                "the PMIx server's list of local peers does not fit its map of the job");
+  }
+
+  membership_.host = facts.host.value_or(host_name());
+  return {};
+}
+
+Result<BootstrapAttempt> create(std::uint32_t generation, Deadline deadline) {
+  PmixSession& session = PmixSession::instance();
+  if (session.is_inherited()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "this process was forked, without exec, from one that had joined a job; it cannot join in its place");
+  }
+  const auto facts = session.open(deadline);
+  if (!facts && facts.error().code() == ErrorCode::kClosed) return fail(facts.error());
+  if (!facts) return BootstrapAttempt{nullptr, facts.error().message()};
+  auto bootstrap = std::make_unique<PmixBootstrap>(session, (*facts)->self);
+  DDL_TRY(bootstrap->load_membership(**facts, generation));
+  return BootstrapAttempt{std::move(bootstrap), ""};
+}
+
+}  // namespace
+}  // namespace ddl::runtime
+
+extern "C" __attribute__((visibility("default"))) int ddl_pmix_bootstrap_create(
+    std::uint32_t interface, const char* version, std::uint32_t generation, ddl::Deadline deadline,
+    ddl::Result<ddl::runtime::BootstrapAttempt>* result) {
+  if (interface != ddl::runtime::kBootstrapInterface || std::strcmp(version, ddl::contract::kVersion) != 0)
+    return 0;
+  *result = ddl::runtime::create(generation, deadline);
+  return 1;
+}

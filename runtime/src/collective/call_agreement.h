@@ -1,0 +1,70 @@
+// The agreement of all ranks of all hosts that they have called the same, and its place in a staging slot.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/src/common/call.h"
+#include "runtime/src/common/member.h"
+#include "runtime/src/shm/channel.h"
+#include "runtime/src/shm/segment.h"
+
+namespace ddl::runtime {
+
+// Whether all ranks of all hosts called the same: found out along the canonical tree, so that every rank finds the same
+// pair and says the same sentence.
+
+/// Who called what. Plain data between hosts.
+struct CallStamp {
+  std::int32_t rank = 0;
+  std::uint32_t reserved = 0;
+  HostField host;
+  Call call;
+};
+
+struct Verdict {
+  CallStamp first;  ///< the first rank's, with which all others are compared
+  CallStamp odd;    ///< the first that called something else
+  std::uint32_t has_odd = 0;
+  std::uint32_t reserved = 0;
+
+  /// Of one host, after an exchange of its channel.
+  static Verdict of_host(const Channel& channel);
+  /// Of neighbouring hosts: left holds the lower ones.
+  static Verdict merge(const Verdict& left, const Verdict& right);
+  /// Ok, or the mismatch.
+  Outcome outcome() const;
+};
+
+// How a staging slot is used when a job has several hosts.
+//
+//   input     what this rank puts in
+//   result    the slice of the result that this rank has brought from the other hosts
+//   verdict   whether all ranks called the same
+
+struct SlotAreas {
+  static constexpr std::size_t kVerdictBytes = (sizeof(Verdict) + kLineBytes - 1) / kLineBytes * kLineBytes;
+
+  std::size_t area_bytes = 0;  ///< of input, and of result; a multiple of kLineBytes
+
+  /// staging_bytes is a multiple of kLineBytes. There is room for a line of every rank's, and for an element of every
+  /// rank's for each rank of the largest host.
+  static SlotAreas of(std::size_t staging_bytes, int ranks, int largest_host) {
+    const std::size_t line =
+        std::max(kLineBytes, static_cast<std::size_t>(largest_host) * sizeof(std::uint64_t));
+    const std::size_t least = static_cast<std::size_t>(ranks) * line;
+    return {std::max(staging_bytes, (least + kLineBytes - 1) / kLineBytes * kLineBytes)};
+  }
+  /// The areas of slots that were made so.
+  static SlotAreas in_slot(std::size_t slot_bytes) { return {(slot_bytes - kVerdictBytes) / 2}; }
+  std::size_t slot_bytes() const { return 2 * area_bytes + kVerdictBytes; }
+  std::byte* input(std::byte* slot) const { return slot; }
+  const std::byte* input(const std::byte* slot) const { return slot; }
+  std::byte* result(std::byte* slot) const { return slot + area_bytes; }
+  const std::byte* result(const std::byte* slot) const { return slot + area_bytes; }
+  std::byte* verdict(std::byte* slot) const { return slot + 2 * area_bytes; }
+  const std::byte* verdict(const std::byte* slot) const { return slot + 2 * area_bytes; }
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,187 @@
+#include "runtime/src/collective/canonical_tree.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "runtime/src/common/call.h"
+
+namespace ddl::runtime {
+namespace {
+
+constexpr UnitRange kNothing{0, 0};
+constexpr UnitRange kValue{0, 1};
+
+/// Where a host stands in the tree.
+class Place {
+ public:
+  Place(int hosts, int host)
+      : taking_part_(static_cast<int>(std::bit_floor(static_cast<unsigned>(hosts)))),
+        pairs_(hosts - taking_part_),
+        host_(host) {}
+
+  int taking_part() const { return taking_part_; }
+  /// The second of a pair takes part through the first.
+  bool has_stand_in() const { return host_ < 2 * pairs_ && host_ % 2 == 1; }
+  bool is_stand_in() const { return host_ < 2 * pairs_ && host_ % 2 == 0; }
+  int stand_in() const { return host_ - 1; }
+  int stood_in_for() const { return host_ + 1; }
+  /// Its number among those that take part; that of the stand-in if it has one.
+  int number() const { return host_ < 2 * pairs_ ? host_ / 2 : host_ - pairs_; }
+  int host_of(int number) const { return number < pairs_ ? 2 * number : number + pairs_; }
+  bool is_stand_in_number(int number) const { return number < pairs_; }
+
+ private:
+  int taking_part_;
+  int pairs_;
+  int host_;
+};
+
+}  // namespace
+
+HostSteps allreduce_steps(int hosts, int own) {
+  const Place place(hosts, own);
+  if (place.has_stand_in()) {
+    return {{place.stand_in(), kValue, kNothing, Merge::kReplace},
+            {place.stand_in(), kNothing, kValue, Merge::kReplace}};
+  }
+  HostSteps steps;
+  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kNothing, kValue, Merge::kPeerOnRight});
+  const int number = place.number();
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    const int partner = number ^ distance;
+    steps.push_back({place.host_of(partner), kValue, kValue,
+                     number < partner ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
+  }
+  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kValue, kNothing, Merge::kReplace});
+  return steps;
+}
+
+HostSteps halving_steps(int hosts, int own, int units, int root) {
+  const Place place(hosts, own);
+  const UnitRange value{0, units};
+  if (place.has_stand_in()) {
+    HostSteps steps{{place.stand_in(), value, kNothing, Merge::kReplace}};
+    if (root < 0 || root == own) steps.push_back({place.stand_in(), kNothing, value, Merge::kReplace});
+    return steps;
+  }
+  HostSteps steps;
+  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kNothing, value, Merge::kPeerOnRight});
+  const int number = place.number();
+  UnitRange kept = value;
+  HostSteps back;
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    const int partner = number ^ distance;
+    const bool is_lower = number < partner;
+    UnitRange first{kept.first, kept.count / 2};
+    UnitRange second{kept.first + first.count, kept.count - first.count};
+    if (!is_lower) std::swap(first, second);  // the kept one stands first
+    steps.push_back(
+        {place.host_of(partner), second, first, is_lower ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
+    back.push_back({place.host_of(partner), first, second, Merge::kReplace});
+    kept = first;
+  }
+  // On the way to a root, of two partners the one with the root's bit receives; the other one has then given all it had.
+  const int differs = root < 0 ? 0 : number ^ Place(hosts, root).number();
+  for (int distance = place.taking_part() / 2; distance > 0; distance /= 2) {
+    HostStep step = back.back();
+    back.pop_back();
+    const bool gives = (differs & distance) != 0;
+    if (root >= 0) (gives ? step.recv : step.send) = kNothing;
+    steps.push_back(step);
+    if (gives) return steps;
+  }
+  if (place.is_stand_in() && (root < 0 || root == place.stood_in_for())) {
+    steps.push_back({place.stood_in_for(), value, kNothing, Merge::kReplace});
+  }
+  return steps;
+}
+
+std::vector<HostSteps> ring_steps(int hosts, int own) {
+  const auto unit = [hosts](int number) { return UnitRange{(number + 2 * hosts) % hosts, 1}; };
+  const int next = (own + 1) % hosts, before = (own + hosts - 1) % hosts;
+  std::vector<HostSteps> rounds;
+  for (int step = 1; step < hosts; ++step) {
+    rounds.push_back({{next, unit(own - step), kNothing, Merge::kReplace},
+                      {before, kNothing, unit(own - step - 1), Merge::kPeerOnLeft}});
+  }
+  for (int step = 0; step < hosts - 1; ++step) {
+    rounds.push_back({{next, unit(own - step), kNothing, Merge::kReplace},
+                      {before, kNothing, unit(own - step - 1), Merge::kReplace}});
+  }
+  return rounds;
+}
+
+HostSteps broadcast_steps(int hosts, int own, int root) {
+  const Place place(hosts, own), root_place(hosts, root);
+  HostSteps steps;
+  if (place.has_stand_in()) {
+    if (own == root) return {{place.stand_in(), kValue, kNothing, Merge::kReplace}};
+    return {{place.stand_in(), kNothing, kValue, Merge::kReplace}};
+  }
+  if (root_place.has_stand_in() && root_place.stand_in() == own) {
+    steps.push_back({root, kNothing, kValue, Merge::kReplace});
+  }
+  // Numbered from the root: after step k those below 2^(k+1) have the value.
+  const int from_root = place.number() ^ root_place.number();
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    const int partner = place.host_of(place.number() ^ distance);
+    if (from_root < distance) {
+      steps.push_back({partner, kValue, kNothing, Merge::kReplace});
+    } else if (from_root < 2 * distance) {
+      steps.push_back({partner, kNothing, kValue, Merge::kReplace});
+    }
+  }
+  if (place.is_stand_in() && place.stood_in_for() != root) {
+    steps.push_back({place.stood_in_for(), kValue, kNothing, Merge::kReplace});
+  }
+  return steps;
+}
+
+std::vector<std::pair<int, int>> tree_pairs(int hosts) {
+  std::vector<std::pair<int, int>> pairs;
+  const Place place(hosts, 0);
+  for (int number = 0; place.is_stand_in_number(number); ++number) {
+    pairs.emplace_back(place.host_of(number), place.host_of(number) + 1);
+  }
+  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+    for (int number = 0; number < place.taking_part(); number += 2 * distance) {
+      pairs.emplace_back(place.host_of(number), place.host_of(number + distance));
+    }
+  }
+  return pairs;
+}
+
+std::vector<int> partner_hosts(int hosts, int own) {
+  std::vector<int> partners;
+  for (const HostStep& step : allreduce_steps(hosts, own)) partners.push_back(step.host);
+  std::sort(partners.begin(), partners.end());
+  partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+  return partners;
+}
+
+CanonicalReduction::CanonicalReduction(const Reduction& reduction, const HostLayout& layout)
+    : reduction_(reduction), merge_(merge_of(reduction)), layout_(layout) {}
+
+void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::byte* out, std::size_t count) {
+  if (count == 0) return;
+  if (layout_.host_count() == 1) return reduce_chunk(reduction_, inputs, out, count);
+  const std::size_t bytes = count * known_element_size(merge_.dtype);
+  const auto hosts = static_cast<std::size_t>(layout_.host_count());
+  partials_.resize(hosts * bytes);
+  const auto partial = [&](int host) { return partials_.data() + static_cast<std::size_t>(host) * bytes; };
+  std::vector<const std::byte*> local;
+  for (int host = 0; host < layout_.host_count(); ++host) {
+    local.clear();
+    for (const int rank : layout_.hosts[static_cast<std::size_t>(host)])
+      local.push_back(inputs[static_cast<std::size_t>(rank)]);
+    reduce_partials(reduction_, local, partial(host), count);
+  }
+  for (const auto& [left, right] : tree_pairs(layout_.host_count())) {
+    const std::array<const std::byte*, 2> both{partial(left), partial(right)};
+    reduce_chunk(merge_, both, partial(left), count);
+  }
+  finish_chunk(reduction_, partial(0), out, count, layout_.rank_count());
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,248 @@
+#include "runtime/src/collective/cluster.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/cluster_move.h"
+#include "runtime/src/collective/cluster_reduce.h"
+#include "runtime/src/common/call.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// What hosts say to each other when they compare what they called. The first slice follows if payload_bytes says so.
+struct AgreementFrame {
+  static constexpr std::uint32_t kMagic = kOrderedMagic;
+  std::uint32_t magic = kMagic;
+  std::uint32_t reserved = 0;
+  std::uint64_t payload_bytes = 0;
+  Verdict verdict;
+};
+static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slice's frame reads no further");
+
+}  // namespace
+
+Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
+                 bool has_mesh, ConnectMesh connect_mesh)
+    : layout_(layout),
+      areas_(areas),
+      channel_(channel),
+      lane_(std::move(lane)),
+      has_mesh_(has_mesh),
+      connect_mesh_(std::move(connect_mesh)),
+      agreement_steps_(allreduce_steps(layout.host_count(), layout.own)) {}
+
+Outcome Cluster::run(const Request& request, CallDeadline deadline) {
+  const int ranks = layout_.rank_count();
+  const Call& call = request.call;
+  if (const auto blocks = BlockMove::of(request, ranks)) {
+    return move(request, *blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
+  }
+  switch (call.kind) {
+    case CallKind::kAllreduce:
+    case CallKind::kReduce: {
+      ClusterReduce work(place(), request);
+      return run(work, call, deadline);
+    }
+    case CallKind::kReduceScatter: {
+      ClusterReduceScatter work(place(), request);
+      return run(work, call, deadline);
+    }
+    case CallKind::kScan: return scan(request, deadline);
+    case CallKind::kAlltoallv: {
+      const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
+      return alltoallv(
+          request, ranks, own, channel_.self().host,
+          [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
+              std::byte* recv) { return move(part, blocks, element, send, recv, deadline); },
+          [&] { return channel_.call().number; });
+    }
+    case CallKind::kBarrier:
+    case CallKind::kMakeSets: {
+      ClusterBarrier work(place());
+      return run(work, call, deadline);
+    }
+    default: break;
+  }
+  DDL_CHECK(false, call.describe());
+  return {};
+}
+
+Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element,
+                      const std::byte* send, std::byte* recv, CallDeadline deadline) {
+  const MoveInBuffers here{blocks, element, send, recv};
+  if (ClusterSmallMove::serves(place(), blocks, element)) {
+    ClusterSmallMove work(place(), here);
+    return run(work, request.call, deadline);
+  }
+  if (layout_.largest_host() == 1) {
+    ClusterDirectMove work(place(), here);
+    return run(work, request.call, deadline);
+  }
+  ClusterMove work(place(), here);
+  return run(work, request.call, deadline);
+}
+
+Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
+  // Everybody gets the inputs of all, a part at a time, and combines those of the ranks up to its own.
+  constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+  const std::size_t element = known_element_size(request.dtype());
+  const auto ranks = static_cast<std::uint64_t>(layout_.rank_count());
+  const auto own = static_cast<std::size_t>(layout_.local()[static_cast<std::size_t>(channel_.index())]);
+  const Chunking parts{request.call.count, std::max<std::uint64_t>(kPartBytes / element / ranks, 1), 1};
+  Request part = request;
+  std::vector<std::byte> inputs;
+  for (std::uint64_t index = 0; index < std::max<std::uint64_t>(parts.chunks(), 1); ++index) {
+    const ElementRange range = parts.chunk(index);
+    const std::size_t bytes = range.count * element;
+    inputs.resize(ranks * bytes);
+    const std::size_t offset = range.first * element;
+    auto moved = move(part, BlockMove::allgather(static_cast<int>(ranks), range.count), element,
+                      request.send + offset, inputs.data(), deadline);
+    if (!moved) return moved;
+    part.call.number = channel_.call().number;
+    std::vector<const std::byte*> first_ranks;
+    for (std::size_t rank = 0; rank <= own; ++rank) first_ranks.push_back(inputs.data() + rank * bytes);
+    if (bytes > 0) reduce_chunk(request.reduction(), first_ranks, request.recv + offset, range.count);
+  }
+  return {};
+}
+
+Outcome Cluster::have_mesh() {
+  if (has_mesh_) return {};
+  channel_.pass(FaultPoint::kBeforeMesh);
+  if (lane_) {
+    if (auto connected = connect_mesh_(*lane_); !connected) return connected;
+  }
+  has_mesh_ = true;
+  return {};
+}
+
+Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline) {
+  if (auto begun = channel_.begin(call, deadline, areas_.slot_bytes()); !begun) return begun;
+  const std::uint64_t chunks = work.chunks();
+  const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
+  if (first == 1) work.fill_area(0);
+  if (auto met = channel_.meet(); !met) return met;
+  Verdict verdict = Verdict::of_host(channel_);
+  channel_.pass(FaultPoint::kBeforeHosts);
+  if (lane_) {
+    if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
+    if (first == 1 && verdict.has_odd == 0) {
+      work.publish_area(0, runs_[0].buffers());
+    }
+    std::memcpy(areas_.verdict(channel_.own_slot()), &verdict, sizeof verdict);
+  }
+  channel_.pass(FaultPoint::kAfterHosts);
+
+  // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is always a first
+  // round, because the verdict is told in it.
+  const std::uint64_t count = chunks - first;
+  const std::uint64_t depth = std::min<std::uint64_t>(kDepth, count);
+  const std::uint64_t rounds = std::max<std::uint64_t>(count + depth, 1);
+  first_running_ = end_running_ = first;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const std::uint64_t filled = first + round, published = first + round - depth;
+    const bool fills = round < count, publishes = round >= depth && round - depth < count;
+    if (publishes && lane_) {
+      if (auto finished = finish_run(published); !finished) return finished;
+      work.publish_area(published, run_of(published).buffers());
+    }
+    if (fills) work.fill_area(filled);
+    if (auto met = channel_.meet(); !met) return met;
+    if (round == 0) {
+      // The first local rank always has a lane, and all lanes have come to the same verdict.
+      std::memcpy(&verdict, areas_.verdict(channel_.slot(0)), sizeof verdict);
+      if (auto same = verdict.outcome(); !same) return same;
+      if (first == 1) work.take(0);
+      if (fills && work.needs_mesh()) {
+        if (auto connected = have_mesh(); !connected) return connected;
+      }
+    }
+    if (fills && lane_) begin_run(filled, work);
+    if (fills) work.take_inputs(filled);
+    channel_.pass(FaultPoint::kInRound);
+    if (publishes) work.take(published);
+  }
+  return {};
+}
+
+Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
+  SliceBuffers& buffers = runs_[0].buffers();
+  if (rides) {
+    (void)work.gather(0, buffers);
+    buffers.keep_received(buffers.value.size());
+  }
+  const std::size_t own_bytes = rides ? buffers.value.size() : 0;
+  std::vector<std::byte> scrap;
+  for (const HostStep& step : agreement_steps_) {
+    AgreementFrame own, other;
+    own.verdict = verdict;
+    own.payload_bytes = rides && verdict.has_odd == 0 ? own_bytes : 0;
+    Pending sending = 0, receiving = 0;
+    if (step.send.count > 0) {
+      lane_->post_send(step.host, std::as_bytes(std::span(&own, 1)), sending);
+      lane_->post_send(step.host, std::span<const std::byte>(buffers.value).first(own.payload_bytes),
+                       sending);
+    }
+    const auto drive = [&](auto done) { return lane_->drive(channel_.call(), channel_.deadline(), done); };
+    if (step.recv.count > 0) {
+      lane_->post_receive(step.host, std::as_writable_bytes(std::span(&other, 1)), receiving);
+      if (auto driven = drive([&] { return receiving == 0; }); !driven) return driven;
+      if (other.magic != AgreementFrame::kMagic || other.payload_bytes > areas_.area_bytes)
+        return lane_->out_of_step(step.host, channel_.call());
+      const Verdict merged = step.merge == Merge::kReplace       ? other.verdict
+                             : step.merge == Merge::kPeerOnRight ? Verdict::merge(verdict, other.verdict)
+                                                                 : Verdict::merge(other.verdict, verdict);
+      const bool is_usable = merged.has_odd == 0;
+      if (is_usable && other.payload_bytes != own_bytes)
+        return lane_->out_of_step(step.host, channel_.call());
+      if (!is_usable) scrap.resize(other.payload_bytes);
+      lane_->post_receive(step.host, is_usable ? buffers.received.first(own_bytes) : std::span(scrap),
+                          receiving);
+      if (auto driven = drive([&] { return receiving == 0 && sending == 0; }); !driven) return driven;
+      if (is_usable && own_bytes > 0) buffers.merge(step.merge, work.combine());
+      verdict = merged;
+    } else if (auto driven = drive([&] { return sending == 0; }); !driven) {
+      return driven;
+    }
+    channel_.pass(FaultPoint::kInHosts);
+  }
+  return {};
+}
+
+void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
+  HostRun& run = run_of(chunk);
+  run.buffers().received = {};
+  Route route = work.gather(chunk, run.buffers());
+  lane_->begin_chunk(channel_.call().number, chunk, work.longest_slice());
+  run.begin(*lane_, std::move(route), layout_.host_count(), work.combine(), channel_.call().number, chunk);
+  end_running_ = chunk + 1;
+  // Off to the kernel now; the rest goes on whenever this rank waits for its lane.
+  while (lane_->move()) advance_runs();
+}
+
+bool Cluster::advance_runs() {
+  bool all_done = true;
+  for (std::uint64_t chunk = first_running_; chunk < end_running_; ++chunk) {
+    HostRun& run = run_of(chunk);
+    const std::size_t before = run.stage();
+    if (!run.advance()) all_done = false;
+    for (std::size_t passed = before; passed < run.stage(); ++passed) channel_.pass(FaultPoint::kAfterStage);
+  }
+  return all_done;
+}
+
+Outcome Cluster::finish_run(std::uint64_t chunk) {
+  HostRun& run = run_of(chunk);
+  auto driven = lane_->drive(channel_.call(), channel_.deadline(), [&] {
+    advance_runs();
+    return run.is_done();
+  });
+  if (!driven) return driven;
+  first_running_ = chunk + 1;
+  return {};
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,91 @@
+// The collectives of a job on several hosts, as one rank takes part in them.
+//
+// The first ranks of every host, as many as the smallest host has, each have a *lane*: connections to the ranks of the
+// same local rank on other hosts. A call is cut into chunks, and each chunk into one slice per lane. For each chunk
+//   1. every rank puts its input into its slot, and the ranks of the host exchange;
+//   2. a rank with a lane makes its slice's value of this host (an allreduce reduces the local ranks in order), sends it
+//      on its way between hosts (collective/slice_route.h), and puts what comes of it into its slot;
+//   3. the ranks of the host exchange again, and everybody takes all slices.
+// The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are on their way at once.
+//
+// Before any of that, the ranks compare what they called: on each host by the first exchange, between hosts by frames that
+// go through the steps of an allreduce. The first chunk of a small allreduce rides on these frames, and so does all that a
+// collective moves if it is little, so it costs no more than one trip along the tree. Nothing is written to a user's
+// buffer before the comparison has ended.
+//
+// A rank that is alone on its host needs no slot: it works on the caller's buffers as far as it can.
+//
+// No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been carried and sent
+// completely. Of all slices that ranks wait for, consider one of the lowest chunk: the rank that it is awaited from either
+// drives its lane, or waits on its own host for a rank that would be waiting for a lower chunk. Nor does it stand for ever
+// behind others in a socket, however many sockets there are and in whatever order their slices come: the sender posts
+// no slice of chunk c + kDepth before all of chunk c is in the sockets, so what stands before it is of chunks that the
+// receiver, which waits for chunk c, has begun, and these are taken out of the sockets also before their turn
+// (wire/slice_queue.h).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "runtime/src/bootstrap/host_layout.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/call_agreement.h"
+#include "runtime/src/collective/cluster_call.h"
+#include "runtime/src/collective/request.h"
+#include "runtime/src/collective/slice_route.h"
+#include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/lane.h"
+
+namespace ddl::runtime {
+
+/// Not thread-safe: one call at a time.
+class Cluster {
+ public:
+  /// Connects the lane, of a rank that has one, with those hosts that it is not connected with yet.
+  using ConnectMesh = std::function<Outcome(Lane& lane)>;
+
+  /// lane: null on ranks that have none. channel has slots of areas.slot_bytes(). All but layout outlive this. has_mesh:
+  /// the lanes of all ranks are connected with all hosts already.
+  Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
+          bool has_mesh, ConnectMesh connect_mesh);
+
+  Outcome run(const Request& request, CallDeadline deadline);
+
+  /// The data connections' descriptors; there is a lane.
+  std::vector<int> fds() const { return lane_->fds(); }
+  /// Closes the data connections: nothing but the destructor may follow.
+  void hang_up() { lane_.reset(); }
+
+ private:
+  /// Chunks that are on their way between hosts at once.
+  static constexpr std::size_t kDepth = 3;
+
+  Outcome move(const Request& request, const BlockMove& blocks, std::size_t element, const std::byte* send,
+               std::byte* recv, CallDeadline deadline);
+  Outcome scan(const Request& request, CallDeadline deadline);
+  Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
+  /// Compares with the other hosts, and carries the first chunk along if rides.
+  Outcome agree(Verdict& verdict, ClusterCall& work, bool rides);
+  ClusterPlace place() const { return {layout_, areas_, channel_}; }
+  /// Once all ranks have agreed on a call that needs it.
+  Outcome have_mesh();
+  void begin_run(std::uint64_t chunk, ClusterCall& work);
+  Outcome finish_run(std::uint64_t chunk);
+  HostRun& run_of(std::uint64_t chunk) { return runs_[chunk % kDepth]; }
+  bool advance_runs();
+
+  HostLayout layout_;
+  SlotAreas areas_;
+  Channel& channel_;
+  std::unique_ptr<Lane> lane_;
+  bool has_mesh_;
+  ConnectMesh connect_mesh_;
+  HostSteps agreement_steps_;
+  std::array<HostRun, kDepth> runs_;
+  std::uint64_t first_running_ = 0;  ///< chunks from here ...
+  std::uint64_t end_running_ = 0;    ///< ... to before here have been begun and not been finished
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,112 @@
+// What a collective does with a chunk when a job has several hosts: the part that differs between them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/src/bootstrap/host_layout.h"
+#include "runtime/src/collective/call_agreement.h"
+#include "runtime/src/collective/slice_route.h"
+#include "runtime/src/shm/channel.h"
+
+namespace ddl::runtime {
+
+/// Where a rank stands, for all calls.
+struct ClusterPlace {
+  const HostLayout& layout;
+  const SlotAreas& areas;
+  Channel& channel;
+};
+
+/// What rides on the comparison of the calls at most, instead of going on its own after it: sending so much to hosts that
+/// do not need it takes about as long as a step more. Two hosts send it each other once. More merge it on its way, and
+/// each passes on all of it.
+inline std::size_t most_riding_bytes(const ClusterPlace& place) {
+  const std::size_t measured = place.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
+  return std::min(measured, place.areas.area_bytes);
+}
+
+class ClusterCall {
+ public:
+  explicit ClusterCall(ClusterPlace place) : place_(place) {}
+  virtual ~ClusterCall() = default;
+  ClusterCall(const ClusterCall&) = delete;
+  ClusterCall& operator=(const ClusterCall&) = delete;
+
+  virtual std::uint64_t chunks() const = 0;
+  /// The first chunk's value goes as a whole with the comparison of the calls, by the steps of an allreduce.
+  virtual bool first_rides() const { return false; }
+  /// Its routes lead to hosts that are not neighbours in the tree.
+  virtual bool needs_mesh() const { return false; }
+  virtual Reduction combine() const { return {}; }
+  /// What a lane sends or receives of a chunk in one go is never longer.
+  virtual std::size_t longest_slice() const { return area_bytes(); }
+
+  /// Every rank, before the exchange: puts its part of the chunk into its input area.
+  virtual void fill(std::uint64_t chunk, std::byte* input) = 0;
+  /// Every rank, after it: takes what the ranks of its own host have for it.
+  virtual void take_inputs(std::uint64_t) {}
+  /// A rank with a lane, after it: makes this host's value of its slice, and says which way it goes.
+  virtual Route gather(std::uint64_t chunk, SliceBuffers& buffers) = 0;
+  /// A rank with a lane: puts the slice's result into its result area.
+  virtual void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) = 0;
+  /// Every rank, after the next exchange: takes the chunk's result from the result areas of the lanes.
+  virtual void take(std::uint64_t chunk) = 0;
+
+  /// Where the chunk stands in the caller's buffers just as fill() and publish() would lay it out, if it does: a rank that
+  /// is alone on its host uses those instead of its areas, and the copies come to nothing.
+  virtual const std::byte* caller_input(std::uint64_t) const { return nullptr; }
+  virtual std::byte* caller_result(std::uint64_t) const { return nullptr; }
+
+  /// fill() and publish() where the chunk is to be for gather() and take().
+  void fill_area(std::uint64_t chunk) {
+    own_input_ = local_size() == 1 ? caller_input(chunk) : nullptr;
+    if (own_input_ == nullptr) fill(chunk, place_.areas.input(place_.channel.own_slot()));
+  }
+  void publish_area(std::uint64_t chunk, SliceBuffers& buffers) {
+    own_result_ = local_size() == 1 ? caller_result(chunk) : nullptr;
+    publish(chunk, buffers,
+            own_result_ == nullptr ? place_.areas.result(place_.channel.own_slot()) : own_result_);
+  }
+
+ protected:
+  const HostLayout& layout() const { return place_.layout; }
+  const std::vector<int>& ranks_on(int host) const { return layout().hosts[static_cast<std::size_t>(host)]; }
+  int host_count() const { return layout().host_count(); }
+  int own_host() const { return layout().own; }
+  int own_lane() const { return place_.channel.index(); }
+  int own_rank() const { return layout().local()[static_cast<std::size_t>(own_lane())]; }
+  int local_size() const { return place_.channel.size(); }
+  /// What local rank i had put in at the last exchange.
+  const std::byte* input_of(int local_rank) const {
+    if (own_input_ != nullptr) return own_input_;
+    return place_.areas.input(place_.channel.slot(local_rank));
+  }
+  const std::byte* result_of(int lane) const {
+    if (own_result_ != nullptr) return own_result_;
+    return place_.areas.result(place_.channel.slot(lane));
+  }
+  std::size_t area_bytes() const { return place_.areas.area_bytes; }
+  /// How long a slice is best where every rank is alone on its host, so that none lies in an area, and nobody waits for
+  /// the whole of it to pass it on.
+  std::size_t unstaged_bytes() const { return 4 * area_bytes(); }
+
+ private:
+  ClusterPlace place_;
+  const std::byte* own_input_ = nullptr;  ///< the chunk that was filled last, in the caller's buffer
+  std::byte* own_result_ = nullptr;       ///< the chunk that was published last, in the caller's buffer
+};
+
+/// Nothing but the comparison of the calls.
+class ClusterBarrier final : public ClusterCall {
+ public:
+  using ClusterCall::ClusterCall;
+  std::uint64_t chunks() const override { return 0; }
+  void fill(std::uint64_t, std::byte*) override {}
+  Route gather(std::uint64_t, SliceBuffers&) override { return {}; }
+  void publish(std::uint64_t, SliceBuffers&, std::byte*) override {}
+  void take(std::uint64_t) override {}
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,301 @@
+#include "runtime/src/collective/cluster_move.h"
+
+#include <algorithm>
+#include <span>
+
+#include "runtime/src/collective/block_move.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// How many elements of every block fit into a chunk on every host: into the senders' input areas, and, slice by slice,
+/// into the lanes' result areas.
+std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout, std::size_t area_elements) {
+  std::uint64_t most_parts = 0;
+  const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.ranks());
+  for (int host = 0; host < layout.host_count(); ++host) {
+    const auto& here = layout.hosts[static_cast<std::size_t>(host)];
+    const auto sends = [&move](int rank) { return move.sends(rank); };
+    const auto receives = [&move](int rank) { return move.receives(rank); };
+    auto receivers = static_cast<std::uint64_t>(std::count_if(here.begin(), here.end(), receives));
+    const auto senders =
+        all_senders - static_cast<std::uint64_t>(std::count_if(here.begin(), here.end(), sends));
+    if (move.is_shared()) receivers = std::min<std::uint64_t>(receivers, 1);
+    most_parts = std::max(most_parts, senders * receivers);
+  }
+  const auto lanes = static_cast<std::uint64_t>(layout.lanes());
+  const std::uint64_t by_input = area_elements / static_cast<std::uint64_t>(move.blocks_per_sender());
+  // A slice is up to one element longer than its fair part.
+  const std::uint64_t in_slices = most_parts == 0 ? area_elements : area_elements / most_parts;
+  DDL_CHECK(by_input >= 1 && in_slices >= 1, std::to_string(area_elements) + " elements");
+  const std::uint64_t by_result = std::max<std::uint64_t>((in_slices - 1) * lanes, 1);
+  return std::max<std::uint64_t>(std::min({move.longest(), by_input, by_result}), 1);
+}
+
+}  // namespace
+
+ClusterMove::ClusterMove(ClusterPlace place, const MoveInBuffers& work)
+    : ClusterCall(place),
+      move_(work.move),
+      element_(work.element),
+      send_(work.send),
+      recv_(work.recv),
+      is_broadcast_(work.move.is_broadcast()),
+      root_host_(is_broadcast_ ? layout().host_of(*work.move.only_sender()) : 0),
+      per_chunk_(elements_per_chunk(work.move, layout(), area_bytes() / work.element)) {}
+
+template <class Each>
+std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chunk, int lane, std::size_t at,
+                                   Each each) const {
+  for (const int from : ranks_on(from_host)) {
+    if (!move_.sends(from)) continue;
+    for (const int to : ranks_on(to_host)) {
+      if (!move_.receives(to)) continue;
+      Part part{from, to, {}, at, 0};
+      const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
+      part.slice = even_part(piece.count, lane, layout().lanes());
+      part.bytes = part.slice.count * element_;
+      each(part);
+      at += part.bytes;
+      if (move_.is_shared()) break;  // once for all of them
+    }
+  }
+  return at;
+}
+
+template <class Each>
+std::size_t ClusterMove::for_arriving(std::uint64_t chunk, int lane, Each each) const {
+  std::size_t at = 0;
+  for (int host = 0; host < host_count(); ++host) {
+    if (host != own_host()) at = for_parts(host, own_host(), chunk, lane, at, each);
+  }
+  return at;
+}
+
+std::byte* ClusterMove::place_of(int from, std::uint64_t chunk) const {
+  const int own = own_rank();
+  return recv_ + (move_.recv_offset(from, own) + move_.piece(from, own, chunk, per_chunk_).first) * element_;
+}
+
+void ClusterMove::fill(std::uint64_t chunk, std::byte* input) {
+  const int own = own_rank();
+  for (int to = 0; to < move_.ranks(); ++to) {
+    const ElementRange piece = move_.piece(own, to, chunk, per_chunk_);
+    if (piece.count == 0) continue;
+    copy_bytes(input + input_at(to), send_ + (move_.send_offset(own, to) + piece.first) * element_,
+               piece.count * element_);
+    if (move_.is_shared()) return;
+  }
+}
+
+void ClusterMove::take_inputs(std::uint64_t chunk) {
+  const int own = own_rank();
+  for (int i = 0; i < local_size(); ++i) {
+    const int from = ranks_on(own_host())[static_cast<std::size_t>(i)];
+    const ElementRange piece = move_.piece(from, own, chunk, per_chunk_);
+    if (piece.count == 0) continue;
+    std::byte* const to = place_of(from, chunk);
+    // What stands in its place already, in place, is not copied onto itself.
+    const bool is_there = from == own && to == send_ + (move_.send_offset(own, own) + piece.first) * element_;
+    if (!is_there) copy_bytes(to, input_of(i) + input_at(own), piece.count * element_);
+  }
+}
+
+Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
+  const auto local_of = [this](int rank) { return layout().local_rank(rank); };
+  if (is_broadcast_) {
+    const int root = *move_.only_sender();
+    const ElementRange piece = move_.piece(root, root, chunk, per_chunk_);
+    const ElementRange slice = even_part(piece.count, own_lane(), layout().lanes());
+    const std::size_t bytes = slice.count * element_;
+    buffers.keep_value(bytes);
+    if (own_host() == root_host_) {
+      copy_bytes(buffers.value.data(), input_of(local_of(root)) + slice.first * element_, bytes);
+    }
+    return route_of(broadcast_steps(host_count(), own_host(), root_host_), bytes);
+  }
+  Stage stage;
+  std::size_t sent = 0, arriving = 0;
+  buffers.keep_value(0);
+  for (int distance = 1; distance < host_count(); ++distance) {
+    const int host = (own_host() + distance) % host_count();
+    // The same for every host, if it is shared, and so there once.
+    const std::size_t first = move_.is_shared() ? 0 : sent;
+    const std::size_t end = for_parts(own_host(), host, chunk, own_lane(), first, [&](const Part& part) {
+      if (buffers.value.size() < part.at + part.bytes) buffers.keep_value(part.at + part.bytes);
+      copy_bytes(buffers.value.data() + part.at,
+                 input_of(local_of(part.from)) + input_at(part.to) + part.slice.first * element_, part.bytes);
+    });
+    sent = std::max(sent, end);
+    stage.transfers.push_back({host, {first, end - first}, {}, Merge::kAside});
+  }
+  // What arrives lies in the order of the hosts, as everybody who takes it counts.
+  for (int host = 0; host < host_count(); ++host) {
+    if (host == own_host()) continue;
+    const std::size_t end = for_parts(host, own_host(), chunk, own_lane(), arriving, [](const Part&) {});
+    const auto index = static_cast<std::size_t>((host - own_host() + host_count()) % host_count() - 1);
+    stage.transfers[index].recv = {arriving, end - arriving};
+    arriving = end;
+  }
+  return {stage};
+}
+
+void ClusterMove::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
+  if (is_broadcast_) {
+    if (own_host() != root_host_) copy_bytes(result, buffers.value.data(), buffers.value.size());
+    return;
+  }
+  copy_bytes(result, buffers.received.data(), for_arriving(chunk, own_lane(), [](const Part&) {}));
+}
+
+void ClusterMove::take(std::uint64_t chunk) {
+  const int own = own_rank();
+  if (!move_.receives(own)) return;
+  for (int lane = 0; lane < layout().lanes(); ++lane) {
+    for_arriving(chunk, lane, [&](const Part& part) {
+      if (part.to != own && !move_.is_shared()) return;
+      copy_bytes(place_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
+                 part.bytes);
+    });
+  }
+}
+
+namespace {
+
+/// A route sends from what it may also receive into; here nothing is.
+std::span<std::byte> sent_from(const std::byte* bytes, std::size_t size) {
+  return {const_cast<std::byte*>(bytes), size};
+}
+
+}  // namespace
+
+ClusterDirectMove::ClusterDirectMove(ClusterPlace place, const MoveInBuffers& work)
+    : ClusterCall(place),
+      move_(work.move),
+      element_(work.element),
+      send_(work.send),
+      recv_(work.recv),
+      is_broadcast_(work.move.is_broadcast()),
+      receives_aside_(work.send == work.recv && !work.move.is_shared() && !work.move.only_sender()),
+      per_chunk_(longest_slice() / work.element) {}
+
+std::size_t ClusterDirectMove::longest_slice() const {
+  // A host that passes a broadcast on waits for the whole of a chunk first.
+  return is_broadcast_ && host_count() > 2 ? area_bytes() : unstaged_bytes();
+}
+
+ByteRange ClusterDirectMove::in_send(int from, int to, std::uint64_t chunk) const {
+  const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
+  return {(move_.send_offset(from, to) + piece.first) * element_, piece.count * element_};
+}
+
+ByteRange ClusterDirectMove::in_recv(int from, int to, std::uint64_t chunk) const {
+  const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
+  return {(move_.recv_offset(from, to) + piece.first) * element_, piece.count * element_};
+}
+
+void ClusterDirectMove::take_inputs(std::uint64_t chunk) {
+  const int own = own_rank();
+  const ByteRange from = in_send(own, own, chunk), to = in_recv(own, own, chunk);
+  // What stands in its place already, in place, is not copied onto itself.
+  if (to.count > 0) copy_bytes(recv_ + to.first, send_ + from.first, to.count);
+}
+
+Route ClusterDirectMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
+  const int own = own_rank();
+  if (is_broadcast_) {
+    const int root = *move_.only_sender();
+    const ByteRange piece = in_send(root, own, chunk);
+    buffers.value = own == root ? sent_from(send_ + piece.first, piece.count)
+                                : std::span(recv_ + piece.first, piece.count);
+    return route_of(broadcast_steps(host_count(), own_host(), layout().host_of(root)), piece.count);
+  }
+  Stage stage;
+  std::size_t sent = 0, arriving = 0;
+  for (int distance = 1; distance < host_count(); ++distance) {
+    const int host = (own_host() + distance) % host_count();
+    ByteRange arrives = in_recv(rank_on(host), own, chunk);
+    if (receives_aside_) arrives.first = arriving;
+    if (arrives.count > 0) arriving = std::max(arriving, arrives.first + arrives.count);
+    const ByteRange leaves = in_send(own, rank_on(host), chunk);
+    if (leaves.count > 0) sent = std::max(sent, leaves.first + leaves.count);
+    stage.transfers.push_back({host, leaves, arrives, Merge::kAside});
+  }
+  buffers.value = sent_from(send_, sent);
+  if (!receives_aside_) buffers.received = {recv_, arriving};
+  return {stage};
+}
+
+void ClusterDirectMove::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte*) {
+  if (!receives_aside_) return;
+  std::size_t arrived = 0;
+  for (int distance = 1; distance < host_count(); ++distance) {
+    const int host = (own_host() + distance) % host_count();
+    const ByteRange to = in_recv(rank_on(host), own_rank(), chunk);
+    copy_bytes(recv_ + to.first, buffers.received.data() + arrived, to.count);
+    arrived += to.count;
+  }
+}
+
+namespace {
+
+std::uint64_t elements_of(const BlockMove& move, int sender) {
+  if (move.is_shared()) return move.count(sender, move.a_receiver());
+  return move.sends(sender) ? move.send_offset(sender, move.ranks()) : 0;
+}
+
+}  // namespace
+
+bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, std::size_t element) {
+  const std::uint64_t most = most_riding_bytes(place) / element;
+  std::uint64_t sum = 0;
+  for (int sender = 0; sender < move.ranks() && sum <= most; ++sender) {
+    const std::uint64_t count = elements_of(move, sender);
+    sum = count > most ? count : sum + count;
+  }
+  return sum > 0 && sum <= most;
+}
+
+ClusterSmallMove::ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work)
+    : ClusterCall(place), move_(work.move), element_(work.element), send_(work.send), recv_(work.recv) {}
+
+std::size_t ClusterSmallMove::bytes_of(int sender) const {
+  return static_cast<std::size_t>(elements_of(move_, sender)) * element_;
+}
+
+void ClusterSmallMove::fill(std::uint64_t, std::byte* input) {
+  copy_bytes(input, send_, bytes_of(own_rank()));
+}
+
+Route ClusterSmallMove::gather(std::uint64_t, SliceBuffers& buffers) {
+  std::size_t bytes = 0;
+  for (int sender = 0; own_lane() == 0 && sender < move_.ranks(); ++sender) bytes += bytes_of(sender);
+  buffers.keep_value(bytes);
+  std::fill(buffers.value.begin(), buffers.value.end(), std::byte{0});
+  std::byte* to = buffers.value.data();
+  for (int sender = 0; bytes > 0 && sender < move_.ranks(); to += bytes_of(sender++)) {
+    if (layout().host_of(sender) == own_host())
+      copy_bytes(to, input_of(layout().local_rank(sender)), bytes_of(sender));
+  }
+  return {};
+}
+
+void ClusterSmallMove::publish(std::uint64_t, SliceBuffers& buffers, std::byte* result) {
+  copy_bytes(result, buffers.value.data(), buffers.value.size());
+}
+
+void ClusterSmallMove::take(std::uint64_t) {
+  const int own = own_rank();
+  const std::byte* from = result_of(0);
+  if (!move_.receives(own)) return;
+  for (int sender = 0; sender < move_.ranks(); from += bytes_of(sender++)) {
+    const auto bytes = static_cast<std::size_t>(move_.count(sender, own)) * element_;
+    if (bytes == 0) continue;
+    const std::size_t offset = move_.send_offset(sender, own) * element_;
+    std::byte* const to = recv_ + move_.recv_offset(sender, own) * element_;
+    // What stands in its place already, in place, may be the caller's constant.
+    if (sender != own || to != send_ + offset) copy_bytes(to, from + offset, bytes);
+  }
+}
+
+}  // namespace ddl::runtime

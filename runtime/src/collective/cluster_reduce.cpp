@@ -1,0 +1,180 @@
+#include "runtime/src/collective/cluster_reduce.h"
+
+#include <algorithm>
+
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/reduce_kernel.h"
+
+namespace ddl::runtime {
+namespace {
+
+std::size_t partial_size(const Request& request) {
+  return known_element_size(partial_dtype(request.dtype(), request.call.op));
+}
+
+}  // namespace
+
+ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
+    : ClusterCall(place),
+      request_(request),
+      element_(known_element_size(request.dtype())),
+      partial_(partial_size(request)),
+      ranks_(layout().rank_count()),
+      algorithm_(algorithm_of(
+          request.call, {request.call.kind, request.call.count * partial_, host_count(), layout().lanes()})),
+      chunking_{request.call.count, longest_slice() / partial_, layout().lanes()} {
+  if (request.call.kind == CallKind::kReduce) root_host_ = layout().host_of(request.call.root);
+}
+
+std::size_t ClusterReduce::longest_slice() const {
+  return algorithm_ == Algorithm::kUnits && layout().largest_host() == 1 ? unstaged_bytes() : area_bytes();
+}
+
+Reduction ClusterReduce::combine() const { return merge_of(request_.reduction()); }
+
+std::vector<std::size_t> ClusterReduce::units_of(const ElementRange& slice) const {
+  std::vector<std::size_t> units;
+  for (int host = 0; host < host_count(); ++host)
+    units.push_back(even_part(slice.count, host, host_count()).count * partial_);
+  return units;
+}
+
+void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
+  const ElementRange range = chunking_.chunk(chunk);
+  copy_bytes(input, request_.send + range.first * element_, range.count * element_);
+}
+
+std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
+  // What rides on the comparison may come to nothing, and nothing may have been written then.
+  if (local_size() > 1 || (first_rides() && chunk == 0)) return nullptr;
+  const bool are_inputs =
+      request_.call.prescale == 1.0 && partial_dtype(request_.dtype(), request_.call.op) == request_.dtype();
+  return are_inputs ? caller_result(chunk) : nullptr;
+}
+
+Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
+  const ElementRange slice = chunking_.slice(chunk, own_lane());
+  const std::size_t bytes = slice.count * partial_;
+  if (std::byte* const result = partials_in_result(chunk)) {
+    buffers.value = {result, bytes};
+    copy_bytes(result, input_of(0), bytes);
+  } else {
+    std::vector<const std::byte*> inputs;
+    for (int i = 0; i < local_size(); ++i) inputs.push_back(input_of(i) + slice.first * element_);
+    buffers.keep_value(bytes);
+    reduce_partials(request_.reduction(), inputs, buffers.value.data(), slice.count);
+  }
+  switch (algorithm_) {
+    case Algorithm::kHalving:
+      return route_of(halving_steps(host_count(), own_host(), static_cast<int>(slice.count), root_host_),
+                      partial_);
+    case Algorithm::kRing: return route_of(ring_steps(host_count(), own_host()), units_of(slice));
+    case Algorithm::kUnits: break;
+    default: return route_of(allreduce_steps(host_count(), own_host()), bytes);
+  }
+  const std::vector<std::size_t> units = units_of(slice);
+  Stage back = allgather_stage(units, own_host());
+  if (root_host_ >= 0) {
+    // Only root's host receives, and only the others send.
+    std::erase_if(back.transfers, [&](const Transfer& transfer) {
+      return own_host() != root_host_ && transfer.host != root_host_;
+    });
+    for (Transfer& transfer : back.transfers) {
+      (own_host() == root_host_ ? transfer.send : transfer.recv) = {};
+    }
+  }
+  return {reduce_scatter_stage(units, own_host()), back};
+}
+
+void ClusterReduce::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
+  if (!takes_here()) return;
+  const ElementRange slice = chunking_.slice(chunk, own_lane());
+  finish_chunk(request_.reduction(), buffers.value.data(), result, slice.count, ranks_);
+}
+
+void ClusterReduce::take(std::uint64_t chunk) {
+  if (root_host_ >= 0 && own_rank() != request_.call.root) return;
+  std::byte* const to = request_.recv + chunking_.chunk(chunk).first * element_;
+  for (int lane = 0; lane < chunking_.lanes; ++lane) {
+    const ElementRange slice = chunking_.slice(chunk, lane);
+    copy_bytes(to + slice.first * element_, result_of(lane), slice.count * element_);
+  }
+}
+
+ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& request)
+    : ClusterCall(place),
+      request_(request),
+      element_(known_element_size(request.dtype())),
+      partial_(partial_size(request)),
+      move_(BlockMove::reduce_scatter(request.counts)),
+      per_chunk_(std::max<std::uint64_t>(
+          std::min<std::uint64_t>(move_.longest(),
+                                  area_bytes() / partial_ / static_cast<std::size_t>(move_.ranks())),
+          1)),
+      rides_(chunks() == 1 && move_.send_offset(0, move_.ranks()) * partial_ <= most_riding_bytes(place)) {}
+
+std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
+
+Reduction ClusterReduceScatter::combine() const { return merge_of(request_.reduction()); }
+
+ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int lane) const {
+  const ElementRange piece = move_.piece(0, rank, chunk, per_chunk_);
+  return even_part(piece.count, lane, layout().lanes());
+}
+
+void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
+  for (int to = 0; to < move_.ranks(); ++to) {
+    const ElementRange piece = move_.piece(own_rank(), to, chunk, per_chunk_);
+    copy_bytes(input + static_cast<std::size_t>(to) * per_chunk_ * element_,
+               request_.send + (move_.send_offset(own_rank(), to) + piece.first) * element_,
+               piece.count * element_);
+  }
+}
+
+Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
+  std::vector<std::size_t> units(static_cast<std::size_t>(host_count()), 0);
+  for (int host = 0; host < host_count(); ++host) {
+    for (const int to : ranks_on(host)) {
+      units[static_cast<std::size_t>(host)] += slice_for(to, chunk, own_lane()).count * partial_;
+    }
+  }
+  std::size_t bytes = 0;
+  for (const std::size_t unit : units) bytes += unit;
+  buffers.keep_value(bytes);
+  std::size_t offset = 0;
+  std::vector<const std::byte*> inputs(static_cast<std::size_t>(local_size()));
+  for (int host = 0; host < host_count(); ++host) {
+    for (const int to : ranks_on(host)) {
+      const ElementRange slice = slice_for(to, chunk, own_lane());
+      const std::size_t at = (static_cast<std::size_t>(to) * per_chunk_ + slice.first) * element_;
+      for (int i = 0; i < local_size(); ++i) inputs[static_cast<std::size_t>(i)] = input_of(i) + at;
+      reduce_partials(request_.reduction(), inputs, buffers.value.data() + offset, slice.count);
+      offset += slice.count * partial_;
+    }
+  }
+  return {reduce_scatter_stage(units, own_host())};
+}
+
+void ClusterReduceScatter::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
+  std::size_t before = 0, count = 0;
+  for (int host = 0; host <= own_host(); ++host) {
+    for (const int to : ranks_on(host)) {
+      (host < own_host() ? before : count) += slice_for(to, chunk, own_lane()).count;
+    }
+  }
+  finish_chunk(request_.reduction(), buffers.value.data() + before * partial_, result, count, move_.ranks());
+}
+
+void ClusterReduceScatter::take(std::uint64_t chunk) {
+  std::byte* to = request_.recv + move_.piece(0, own_rank(), chunk, per_chunk_).first * element_;
+  for (int lane = 0; lane < layout().lanes(); ++lane) {
+    std::size_t before = 0;
+    for (int i = 0; i < own_lane(); ++i) {
+      before += slice_for(layout().local()[static_cast<std::size_t>(i)], chunk, lane).count;
+    }
+    const ElementRange slice = slice_for(own_rank(), chunk, lane);
+    copy_bytes(to + slice.first * element_, result_of(lane) + before * element_, slice.count * element_);
+  }
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,163 @@
+#include "runtime/src/common/call.h"
+
+#include <bit>
+#include <sstream>
+#include <utility>
+
+#include "base/text.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection in which every input bit moves every output bit.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+/// "prescale 0.5, " unless the scale is 1.
+std::string scale_text(const char* name, double scale) {
+  if (scale == 1.0) return "";
+  std::ostringstream text;
+  text << name << " " << scale << ", ";
+  return text.str();
+}
+
+/// "sum, float32, 1000 elements"; "" for a barrier.
+std::string arguments(const Call& call) {
+  if (call.kind == CallKind::kBarrier || call.kind == CallKind::kNone) return "";
+  std::string text;
+  if (has_op(call.kind)) {
+    text += std::string(op_name(call.op)) + ", " + scale_text("prescale", call.prescale) +
+            scale_text("postscale", call.postscale);
+  }
+  if (call.kind == CallKind::kTransfer) {
+    text += "from rank " + std::to_string(call.root) + ", ";
+  } else if (has_root(call.kind)) {
+    text += "root " + std::to_string(call.root) + ", ";
+  }
+  if (call.kind == CallKind::kMakeSets) return text + counted(static_cast<std::int64_t>(call.count), "rank");
+  if (call.algorithm != 0) {
+    text += std::string("by ") + algorithm_name(static_cast<Algorithm>(call.algorithm)) + ", ";
+  }
+  text += dtype_name(call.dtype);
+  if (call.kind == CallKind::kAlltoallv) return text;
+  text += ", " + counted(static_cast<std::int64_t>(call.count), "element");
+  if (call.counts != 0) {
+    // The numbers themselves are too many for a sentence; that they differ shows.
+    std::ostringstream digest;
+    digest << " in parts #" << std::hex << (call.counts & 0xFFFF'FFFF);
+    text += digest.str();
+  }
+  return text;
+}
+
+/// What a user may name.
+constexpr std::pair<CallKind, Algorithm> kNamed[] = {
+    {CallKind::kAllreduce, Algorithm::kWhole},   {CallKind::kAllreduce, Algorithm::kSlices},
+    {CallKind::kAllreduce, Algorithm::kTree},    {CallKind::kAllreduce, Algorithm::kUnits},
+    {CallKind::kAllreduce, Algorithm::kHalving}, {CallKind::kAllreduce, Algorithm::kRing},
+    {CallKind::kReduce, Algorithm::kWhole},      {CallKind::kReduce, Algorithm::kSlices},
+    {CallKind::kReduce, Algorithm::kTree},       {CallKind::kReduce, Algorithm::kUnits},
+    {CallKind::kReduce, Algorithm::kHalving},
+};
+
+}  // namespace
+
+const char* call_kind_name(CallKind kind) {
+  switch (kind) {
+    case CallKind::kNone: return "nothing";
+    case CallKind::kAllreduce: return "allreduce";
+    case CallKind::kReduce: return "reduce";
+    case CallKind::kReduceScatter: return "reduce_scatter";
+    case CallKind::kScan: return "scan";
+    case CallKind::kBroadcast: return "broadcast";
+    case CallKind::kAllgather: return "allgather";
+    case CallKind::kAllgatherv: return "allgatherv";
+    case CallKind::kGather: return "gather";
+    case CallKind::kScatter: return "scatter";
+    case CallKind::kAlltoall: return "alltoall";
+    case CallKind::kAlltoallv: return "alltoallv";
+    case CallKind::kTransfer: return "transfer";
+    case CallKind::kBarrier: return "barrier";
+    case CallKind::kMakeSets: return "making process sets";
+  }
+  return "unknown collective";
+}
+
+std::uint64_t Call::fingerprint() const {
+  const std::uint64_t what = static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(dtype) << 8 |
+                             static_cast<std::uint64_t>(op) << 16 |
+                             static_cast<std::uint64_t>(algorithm) << 24 |
+                             static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
+  std::uint64_t print = mix(mix(what) ^ count);
+  if (counts != 0) print = mix(print ^ counts);
+  if (prescale != 1.0 || postscale != 1.0) {
+    print =
+        mix(mix(print ^ std::bit_cast<std::uint64_t>(prescale)) ^ std::bit_cast<std::uint64_t>(postscale));
+  }
+  return print;
+}
+
+std::string Call::signature() const {
+  return std::string(call_kind_name(kind)) + "(" + arguments(*this) + ")";
+}
+
+std::string Call::describe() const {
+  const std::string text = arguments(*this);
+  return std::string(call_kind_name(kind)) + " #" + std::to_string(number) +
+         (text.empty() ? "" : " (" + text + ")");
+}
+
+Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
+  Call call;
+  call.kind = kind;
+  call.count = count;
+  call.dtype = static_cast<std::uint8_t>(dtype);
+  return call;
+}
+
+std::uint64_t digest_of(std::span<const std::uint64_t> numbers) {
+  std::uint64_t digest = numbers.size();
+  for (const std::uint64_t number : numbers) digest = mix(digest ^ number);
+  return digest;
+}
+
+const char* algorithm_name(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kAuto: return "auto";
+    case Algorithm::kWhole: return "whole";
+    case Algorithm::kSlices: return "slices";
+    case Algorithm::kTree: return "tree";
+    case Algorithm::kUnits: return "units";
+    case Algorithm::kHalving: return "halving";
+    case Algorithm::kRing: return "ring";
+  }
+  return "unknown algorithm";
+}
+
+Result<AlgorithmOverrides> AlgorithmOverrides::parse(std::string_view text) {
+  AlgorithmOverrides overrides;
+  for (const std::string_view part : split(text, ',')) {
+    const auto pair = split(part, '=');
+    bool is_known = false;
+    for (const auto& [kind, algorithm] : kNamed) {
+      if (pair.size() != 2 || trim(pair[0]) != call_kind_name(kind) ||
+          trim(pair[1]) != algorithm_name(algorithm))
+        continue;
+      overrides.chosen_[static_cast<std::size_t>(kind)] = algorithm;
+      is_known = true;
+    }
+    if (!is_known) {
+      return fail(ErrorCode::kInvalidArgument, "\"" + std::string(part) +
+                                                   "\" is none of allreduce or reduce, \"=\", and whole or "
+                                                   "slices (one host), tree, units or halving (several; "
+                                                   "allreduce also ring)");
+    }
+  }
+  return overrides;
+}
+
+}  // namespace ddl::runtime

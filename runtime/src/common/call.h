@@ -1,0 +1,206 @@
+// One collective call as the ranks compare it, and the element types and operations that it names.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "ddl/ddl.h"
+
+namespace ddl::runtime {
+
+// Element types and operations of ddl.h: sizes, names, and what goes with what.
+
+/// Bytes of one element; 0 for a type that does not exist.
+constexpr std::size_t element_size(ddl_dtype dtype) {
+  switch (dtype) {
+    case DDL_UINT8:
+    case DDL_INT8:
+    case DDL_BOOL: return 1;
+    case DDL_UINT16:
+    case DDL_INT16:
+    case DDL_FLOAT16:
+    case DDL_BFLOAT16: return 2;
+    case DDL_UINT32:
+    case DDL_INT32:
+    case DDL_FLOAT32: return 4;
+    case DDL_UINT64:
+    case DDL_INT64:
+    case DDL_FLOAT64: return 8;
+    default: return 0;
+  }
+}
+
+/// The same for a type that has been checked: never 0.
+inline std::size_t known_element_size(ddl_dtype dtype) {
+  const std::size_t size = element_size(dtype);
+  DDL_CHECK(size != 0, std::to_string(dtype));
+  return size;
+}
+
+constexpr const char* dtype_name(ddl_dtype dtype) {
+  switch (dtype) {
+    case DDL_UINT8: return "uint8";
+    case DDL_INT8: return "int8";
+    case DDL_UINT16: return "uint16";
+    case DDL_INT16: return "int16";
+    case DDL_UINT32: return "uint32";
+    case DDL_INT32: return "int32";
+    case DDL_UINT64: return "uint64";
+    case DDL_INT64: return "int64";
+    case DDL_FLOAT16: return "float16";
+    case DDL_BFLOAT16: return "bfloat16";
+    case DDL_FLOAT32: return "float32";
+    case DDL_FLOAT64: return "float64";
+    case DDL_BOOL: return "bool";
+    default: return "unknown type";
+  }
+}
+
+/// nullptr for an operation that does not exist.
+constexpr const char* op_name_or_null(ddl_op op) {
+  switch (op) {
+    case DDL_SUM: return "sum";
+    case DDL_AVERAGE: return "average";
+    case DDL_MIN: return "min";
+    case DDL_MAX: return "max";
+    case DDL_PRODUCT: return "product";
+    case DDL_BIT_AND: return "bitwise and";
+    case DDL_BIT_OR: return "bitwise or";
+    case DDL_BIT_XOR: return "bitwise xor";
+    case DDL_LOGICAL_AND: return "logical and";
+    case DDL_LOGICAL_OR: return "logical or";
+    case DDL_LOGICAL_XOR: return "logical xor";
+    default: return nullptr;
+  }
+}
+
+constexpr const char* op_name(ddl_op op) {
+  const char* name = op_name_or_null(op);
+  return name == nullptr ? "unknown operation" : name;
+}
+
+constexpr bool is_floating(ddl_dtype dtype) {
+  return dtype == DDL_FLOAT16 || dtype == DDL_BFLOAT16 || dtype == DDL_FLOAT32 || dtype == DDL_FLOAT64;
+}
+
+/// Whether elements of this type can be combined so; both exist.
+constexpr bool op_applies(ddl_op op, ddl_dtype dtype) {
+  switch (op) {
+    case DDL_SUM:
+    case DDL_AVERAGE:
+    case DDL_PRODUCT: return dtype != DDL_BOOL;
+    case DDL_MIN:
+    case DDL_MAX: return true;
+    default: return !is_floating(dtype);
+  }
+}
+
+/// The type in which what some ranks' elements have come to is kept until all ranks' are in: wide enough that only the
+/// last step rounds, or cuts an average of integers.
+constexpr ddl_dtype partial_dtype(ddl_dtype dtype, ddl_op op) {
+  switch (dtype) {
+    case DDL_FLOAT16:
+    case DDL_BFLOAT16: return DDL_FLOAT32;
+    case DDL_INT8:
+    case DDL_INT16:
+    case DDL_INT32: return op == DDL_AVERAGE ? DDL_INT64 : dtype;
+    case DDL_UINT8:
+    case DDL_UINT16:
+    case DDL_UINT32: return op == DDL_AVERAGE ? DDL_UINT64 : dtype;
+    default: return dtype;
+  }
+}
+
+// One collective call as the ranks compare it: what must be the same everywhere.
+
+enum class CallKind : std::uint8_t {
+  kNone = 0,
+  kAllreduce,
+  kReduce,
+  kReduceScatter,
+  kScan,
+  kBroadcast,
+  kAllgather,
+  kAllgatherv,
+  kGather,
+  kScatter,
+  kAlltoall,
+  kAlltoallv,
+  kTransfer,  ///< of a pair: what one sends, the other receives
+  kBarrier,
+  kMakeSets,  ///< the exchange in which process sets come about
+};
+
+/// "allreduce".
+const char* call_kind_name(CallKind kind);
+/// Whether elements are combined.
+constexpr bool has_op(CallKind kind) { return kind >= CallKind::kAllreduce && kind <= CallKind::kScan; }
+/// Whether one rank stands out.
+constexpr bool has_root(CallKind kind) {
+  return kind == CallKind::kReduce || kind == CallKind::kBroadcast || kind == CallKind::kGather ||
+         kind == CallKind::kScatter || kind == CallKind::kTransfer;
+}
+
+// Which algorithm carries out a call (collective/algorithm.h chooses).
+
+enum class Algorithm : std::uint8_t {
+  kAuto = 0,     ///< what the table says
+  kWhole = 1,    ///< one host: every rank combines all inputs itself
+  kSlices = 2,   ///< one host: every rank combines one slice, and shows it to the others
+  kTree = 3,     ///< hosts: values go whole along the canonical tree
+  kUnits = 4,    ///< hosts: every host combines one unit of all hosts' values, and gives it to the others
+  kHalving = 5,  ///< hosts: values go along the canonical tree, half as much in each step, and back
+  /// Hosts: units go around from neighbour to neighbour; only if named, and with an order of its own.
+  kRing = 6,
+};
+
+/// "slices".
+const char* algorithm_name(Algorithm algorithm);
+
+/// What a user says instead: "allreduce=halving,reduce=tree". Where one names an algorithm that is not for the number of
+/// hosts, the table's choice stands.
+class AlgorithmOverrides {
+ public:
+  /// An error that names the part that cannot be meant, and what could stand there.
+  static Result<AlgorithmOverrides> parse(std::string_view text);
+  Algorithm of(CallKind kind) const { return chosen_[static_cast<std::size_t>(kind)]; }
+
+ private:
+  std::array<Algorithm, 16> chosen_{};
+};
+
+/// Plain data: it lies in shared memory, beside the flag line of the rank that makes the call. What a call does not have
+/// stays as it is here.
+struct Call {
+  CallKind kind = CallKind::kNone;
+  std::uint8_t dtype = 0;
+  std::uint8_t op = 0;
+  std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named
+  std::int32_t root = 0;
+  std::uint64_t count = 0;   ///< elements; where every rank has its own number, the sum
+  std::uint64_t counts = 0;  ///< digest_of() those numbers
+  double prescale = 1.0;
+  double postscale = 1.0;
+  std::uint64_t number = 0;  ///< counts the calls of a channel from 1; not compared
+
+  /// 64 bits over everything but the number: equal for calls that fit together.
+  std::uint64_t fingerprint() const;
+  /// "allreduce(sum, float32, 1000 elements)".
+  std::string signature() const;
+  /// "allreduce #17 (sum, float32, 1000 elements)".
+  std::string describe() const;
+};
+static_assert(sizeof(Call) == 48);
+
+/// A call without op, root and number.
+Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype);
+
+/// 64 bits over numbers in their order.
+std::uint64_t digest_of(std::span<const std::uint64_t> numbers);
+
+}  // namespace ddl::runtime

@@ -1,0 +1,31 @@
+#include "runtime/src/common/failure.h"
+
+namespace ddl::runtime {
+
+Failure AbortNotice::describe(const Call& call, bool entered) const {
+  const std::string who = Member{rank, host.str(), pid}.describe();
+  const std::string when = (entered ? " during " : " before ") + call.describe();
+  switch (reason) {
+    case AbortReason::kDied: return {DDL_ERROR_PEER_LOST, who + " died" + when};
+    case AbortReason::kLeft: return {DDL_ERROR_PEER_LOST, who + " left the job (finalize)" + when};
+    case AbortReason::kTimedOut: return {DDL_ERROR_TIMEOUT, text.str()};
+    case AbortReason::kLost:
+      return {DDL_ERROR_PEER_LOST, who + " cannot be reached any more" + when + ": " + text.str()};
+    case AbortReason::kBroken:
+      return {DDL_ERROR_INTERNAL, who + " broke the protocol" + when + ": " + text.str()};
+  }
+  return {DDL_ERROR_INTERNAL, "the group was aborted for an unknown reason"};
+}
+
+Failure with_awaited(Failure failure, const Call& call, const Members& awaited) {
+  if (failure.status != DDL_ERROR_TIMEOUT) return failure;
+  std::string names;
+  for (const Member& member : awaited) {
+    if (failure.message.find(member.place() + " ") != std::string::npos) continue;
+    names += (names.empty() ? "" : ", ") + member.describe();
+  }
+  if (!names.empty()) failure.message += "; this rank was in " + call.describe() + " and waited for " + names;
+  return failure;
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,83 @@
+// What a call of libddl reports when it fails, and the notice by which the ranks of all hosts learn why a job cannot go on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+#include "base/error.h"
+#include "ddl/ddl.h"
+#include "runtime/src/common/call.h"
+#include "runtime/src/common/member.h"
+
+namespace ddl::runtime {
+
+// What a call of libddl reports when it fails: a status of ddl.h and one sentence.
+
+struct Failure {
+  ddl_status status = DDL_ERROR_INTERNAL;
+  std::string message;
+};
+
+/// The outcome of a collective. Unlike Result, it can say what only collectives know: mismatch, busy, aborted.
+using Outcome = tl::expected<void, Failure>;
+
+inline tl::unexpected<Failure> failed(ddl_status status, std::string message) {
+  return tl::unexpected<Failure>(Failure{status, std::move(message)});
+}
+
+/// An error from joining the job, as a status of ddl.h. What has no better name is DDL_ERROR_BOOTSTRAP.
+inline Failure to_failure(const Error& error) {
+  ddl_status status = DDL_ERROR_BOOTSTRAP;
+  switch (error.code()) {
+    case ErrorCode::kInvalidArgument: status = DDL_ERROR_INVALID_ARGUMENT; break;
+    case ErrorCode::kUnavailable: status = DDL_ERROR_UNSUPPORTED; break;
+    case ErrorCode::kSystem: status = DDL_ERROR_SYSTEM; break;
+    case ErrorCode::kInternal: status = DDL_ERROR_INTERNAL; break;
+    case ErrorCode::kNotFound:
+    case ErrorCode::kPermissionDenied:
+    case ErrorCode::kTimeout:
+    case ErrorCode::kClosed:
+    case ErrorCode::kProtocol: break;
+  }
+  return Failure{status, error.message()};
+}
+
+// Why a job's ranks can go on no more, in words that every rank of every host understands.
+
+enum class AbortReason : std::uint32_t {
+  kDied = 1,      ///< the culprit's process ended without leaving
+  kLeft = 2,      ///< the culprit left while somebody waited for it
+  kTimedOut = 3,  ///< the culprit gave up waiting
+  kLost = 4,      ///< the culprit cannot be reached any more; text says what the system says
+  kBroken = 5,    ///< the culprit sent what it should not have; text says what
+};
+
+/// True for the values above: a reason comes out of shared memory or from the network.
+constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 5; }
+
+/// Plain data: it lies in shared memory and travels between hosts.
+struct AbortNotice {
+  AbortReason reason = AbortReason::kDied;
+  std::int32_t rank = 0;  ///< the culprit
+  std::int32_t pid = 0;
+  std::uint32_t reserved = 0;
+  HostField host;
+  TextField<432> text;  ///< kTimedOut: the whole sentence, the same for everybody
+
+  static AbortNotice of(AbortReason reason, const Member& culprit, const std::string& text = "") {
+    return {reason, culprit.rank, culprit.pid, 0, HostField::of(culprit.host), TextField<432>::of(text)};
+  }
+  /// The status and the sentence for a rank that is in this call. entered: it had begun to wait for others.
+  Failure describe(const Call& call, bool entered) const;
+};
+static_assert(sizeof(AbortNotice) == 512);
+
+/// The failure of a rank that itself waited for these in the call when others gave up waiting: one of them may be whom in
+/// the end everybody waits for, as these may wait in another set's call. So the sentence goes on with those that it does
+/// not name. Other failures stay as they are.
+Failure with_awaited(Failure failure, const Call& call, const Members& awaited);
+
+}  // namespace ddl::runtime

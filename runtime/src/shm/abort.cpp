@@ -1,0 +1,135 @@
+#include "runtime/src/shm/abort.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <cstdio>
+
+#include "runtime/src/shm/exchange_groups.h"
+#include "runtime/src/shm/flag_protocol.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// A sentence names at most so many ranks; a job of a thousand must stay readable.
+constexpr int kMaxNamed = 8;
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g s", seconds);
+  return text.data();
+}
+
+/// Anybody's, also of a segment that the caller is not a member of; doorbell -1: it has none.
+void raise_in(Segment segment, AbortCause cause, int doorbell) {
+  std::uint64_t none = 0;
+  segment.abort_line().cause.compare_exchange_strong(none, cause.encode());
+  FutexPlatform platform;
+  FlagProtocol protocol(platform);
+  const std::vector<int> leaders = segment.leaders();
+  const bool in_groups = ExchangeRole::of(leaders, 0).in_groups;
+  for (int i = 0; i < segment.members(); ++i) {
+    for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment.flag(i, parity).word);
+    if (!in_groups || leaders[static_cast<std::size_t>(i)] != i) continue;
+    protocol.interrupt(segment.gathered(i).word);
+    protocol.interrupt(segment.released(i).word);
+  }
+  // Nobody reads it, so it wakes every poll() from now on. It is full only after 2^64 aborts.
+  if (doorbell >= 0) (void)::eventfd_write(doorbell, 1);
+}
+
+}  // namespace
+
+std::optional<AbortCause> AbortCause::decode(std::uint64_t word) {
+  if (word == 0) return std::nullopt;
+  return AbortCause{static_cast<Where>(word >> 32), static_cast<int>(word & 0xFFFF'FFFF)};
+}
+
+void GroupAbort::raise(AbortCause cause) const { raise_in(segment_, cause, doorbell_); }
+
+void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call,
+                               const std::array<std::uint64_t, kMaxMembers / 64>& missing) const {
+  TimeoutRecord& record = segment_.timeout_record(own_index);
+  record.seconds = seconds;
+  record.call = call;
+  record.missing = missing;
+  raise({AbortCause::Where::kTimedOut, own_index});
+}
+
+void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call, const Member& awaited) const {
+  TimeoutRecord& record = segment_.timeout_record(own_index);
+  record.seconds = seconds;
+  record.call = call;
+  record.awaits_another_host = 1;
+  record.awaited_rank = awaited.rank;
+  record.awaited_pid = awaited.pid;
+  record.awaited_host = HostField::of(awaited.host);
+  raise({AbortCause::Where::kTimedOut, own_index});
+}
+
+void GroupAbort::raise_told(int own_index, const AbortNotice& notice) const {
+  ToldRecord& record = segment_.told_record(own_index);
+  // The process's threads may hear of different things at once. Whoever is first raises, when the record is whole.
+  // Who comes second waits for that moment: what it does next relies on a cause.
+  if (record.is_taken.exchange(1) != 0) return wait_raised();
+  record.notice = notice;
+  raise({AbortCause::Where::kTold, own_index});
+}
+
+void GroupAbort::wait_raised() const {
+  // It rings after the cause was set, and for ever.
+  pollfd doorbell{doorbell_, POLLIN, 0};
+  while (!is_raised()) (void)::poll(&doorbell, 1, -1);
+}
+
+std::string GroupAbort::describe_timeout(int culprit) const {
+  const TimeoutRecord& record = segment_.timeout_record(culprit);
+  std::string missing;
+  int count = 0;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if ((record.missing[i / 64] >> (i % 64) & 1) == 0) continue;
+    if (++count <= kMaxNamed) missing += (count == 1 ? "" : ", ") + members_[i].describe();
+  }
+  if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
+  if (record.awaits_another_host != 0) {
+    const Member awaited{record.awaited_rank, record.awaited_host.str(), record.awaited_pid};
+    missing = awaited.describe() + ", or a rank that it waits for";
+  }
+  return members_[static_cast<std::size_t>(culprit)].place() + " gave up after " +
+         seconds_text(record.seconds) + " in " + record.call.describe() + ": not arrived: " + missing;
+}
+
+AbortNotice GroupAbort::notice() const {
+  const auto cause = AbortCause::decode(segment_.abort_line().cause.load());
+  DDL_CHECK(cause.has_value(), "the reason of an abort was asked for before there is one");
+  const Member& member = members_[static_cast<std::size_t>(cause->member)];
+  switch (cause->where) {
+    case AbortCause::Where::kDied: return AbortNotice::of(AbortReason::kDied, member);
+    case AbortCause::Where::kLeft: return AbortNotice::of(AbortReason::kLeft, member);
+    case AbortCause::Where::kTimedOut:
+      return AbortNotice::of(AbortReason::kTimedOut, member, describe_timeout(cause->member));
+    case AbortCause::Where::kTold: return segment_.told_record(cause->member).notice;
+  }
+  return AbortNotice::of(AbortReason::kBroken, member, "an abort without a known cause");
+}
+
+void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell) {
+  segment.presence(index).presence.store(Presence::kLeft);
+  segment.abort_line().departures.fetch_or(1);
+  if (segment.abort_line().cause.load() != 0) return;
+  const auto word_of = [&](int i) -> SharedWord& { return segment.flag(i, next & 1).word; };
+  if (FlagProtocol<FutexPlatform>::is_missed(next, segment.members(), word_of)) {
+    raise_in(segment, {AbortCause::Where::kLeft, index}, doorbell);
+  }
+}
+
+std::optional<int> GroupAbort::first_departed(std::uint32_t sequence) const {
+  if (segment_.abort_line().departures.load() == 0) return std::nullopt;
+  for (int i = 0; i < segment_.members(); ++i) {
+    // In this order: what it has shown, it has shown before it left.
+    if (has_left(i) && !has_reached(segment_.flag(i, sequence & 1).word.load(), sequence)) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddl::runtime

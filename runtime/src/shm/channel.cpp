@@ -1,0 +1,233 @@
+#include "runtime/src/shm/channel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "runtime/src/shm/exchange_groups.h"
+#include "runtime/src/shm/flag_protocol.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// Looks at memory between two looks at the clock, the abort word and the peer's presence.
+constexpr int kLooksPerRound = 64;
+
+/// Of the ranks that it waited for, a failing call names at most so many.
+constexpr std::size_t kMostNamed = 8;
+
+/// Smaller chunks stay where they are: so few lines pass between two cores faster than they come out of a farther cache.
+constexpr std::size_t kTurnsFrom = std::size_t{8} << 10;
+
+/// Tells the CPU that this is a spin loop, so that its hardware sibling runs and leaving it is cheap.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+/// Where the words of a meeting of one parity stand.
+struct MeetingWords {
+  Segment segment;
+  unsigned parity;
+
+  SharedWord& flag(int index) const { return segment.flag(index, parity).word; }
+  SharedWord& gathered(int index) const { return segment.gathered(index).word; }
+  SharedWord& released(int index) const { return segment.released(index).word; }
+};
+
+/// Spins until the word shows the sequence, the policy's time or the deadline is over, or there is a reason to stop.
+template <class ShouldStop>
+bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy, Deadline deadline,
+                ShouldStop should_stop) {
+  if (policy.spin.count() > 0) {
+    // Who is awaited is most often here already, or nearly: that takes no look at a clock.
+    for (int look = 0; look < kLooksPerRound; ++look) {
+      if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
+      relax();
+    }
+    const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
+    do {
+      for (int look = 0; look < kLooksPerRound; ++look) {
+        if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
+        relax();
+      }
+    } while (!should_stop() && Deadline::Clock::now() < end);
+  }
+  for (int i = 0; i < policy.yields; ++i) {
+    if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
+    ::sched_yield();
+  }
+  return false;
+}
+
+}  // namespace
+
+Channel::Channel(Segment segment, const Members& members, const GroupAbort& abort, int index,
+                 WaitPolicy policy, const SharedHeap& heap, FaultInjector& fault)
+    : segment_(segment),
+      members_(members),
+      abort_(abort),
+      index_(index),
+      policy_(policy),
+      heap_(heap),
+      fault_(fault),
+      role_(ExchangeRole::of(segment.leaders(), index)),
+      sequence_(segment.first_sequence()) {}
+
+Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
+  DDL_CHECK(chunk_bytes <= slot_bytes(), call.describe());
+  if (call.number == 0) call.number = ++calls_;
+  call_ = call;
+  is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
+  place_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
+  places_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / place_bytes_);
+  fingerprint_ = call.fingerprint();
+  deadline_ = deadline;
+  if (abort_.is_raised()) return tl::unexpected(abort_.describe(call_, false));
+  return {};
+}
+
+Outcome Channel::exchange() {
+  if (auto met = meet(); !met) return met;
+  // Every rank compares with the first, so all find the same pair and say the same sentence.
+  const auto odd = odd_member();
+  if (!odd) return {};
+  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].place() +
+                                        " called " + call_of(0).signature() + ", " +
+                                        members_[static_cast<std::size_t>(*odd)].place() + " called " +
+                                        call_of(*odd).signature());
+}
+
+void Channel::show(const Note& note) {
+  static_assert(sizeof note <= FlagLine::kPayloadBytes);
+  std::memcpy(segment_.flag(index_, (sequence_ + 1) & 1).payload.data(), &note, sizeof note);
+}
+
+Channel::Note Channel::note_of(int index) const {
+  Note note;
+  std::memcpy(&note, segment_.flag(index, sequence_ & 1).payload.data(), sizeof note);
+  return note;
+}
+
+bool Channel::somebody_uses_heap() const {
+  // What belongs to the last exchange stands until everybody, and so this rank too, has shown the next.
+  for (int i = 0; i < size(); ++i) {
+    if (segment_.flag(i, sequence_ & 1).uses_heap != 0) return true;
+  }
+  return false;
+}
+
+std::optional<int> Channel::odd_member() const {
+  const std::uint64_t first = segment_.flag(0, sequence_ & 1).fingerprint;
+  for (int i = 1; i < size(); ++i) {
+    if (segment_.flag(i, sequence_ & 1).fingerprint != first) return i;
+  }
+  return std::nullopt;
+}
+
+void Channel::arrive() {
+  pass(FaultPoint::kBeforePublish);
+  const std::uint32_t sequence = ++sequence_;
+  FlagLine& own = segment_.flag(index_, sequence & 1);
+  own.fingerprint = fingerprint_;
+  own.uses_heap = heap_.is_used() ? 1 : 0;
+  segment_.call(index_, sequence & 1).call = call_;
+  FutexPlatform platform;
+  FlagProtocol protocol(platform);
+  protocol.publish(own.word, sequence);
+  pass(FaultPoint::kAfterPublish);
+}
+
+bool Channel::all_are_here() const {
+  for (int i = 0; i < size(); ++i) {
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(std::memory_order_acquire), sequence_))
+      return false;
+  }
+  return true;
+}
+
+std::optional<Outcome> Channel::met() {
+  if (all_are_here()) return Outcome();
+  if (should_stop()) return give_up(false);
+  if (!deadline_.deadline.has_passed()) return std::nullopt;
+  if (all_missing_wait_abroad() && !deadline_.has_passed_by(2)) return std::nullopt;
+  return give_up(true);
+}
+
+Outcome Channel::meet() {
+  arrive();
+  const std::uint32_t sequence = sequence_;
+  if (role_.in_groups) {
+    FutexPlatform platform;
+    FlagProtocol protocol(platform);
+    return meet_in_groups(
+        role_, MeetingWords{segment_, sequence & 1},
+        [&](SharedWord& word) { protocol.publish(word, sequence); },
+        [this](SharedWord& word) { return wait_for(word); });
+  }
+  for (int i = 0; i < size(); ++i) {
+    if (i == index_) continue;
+    if (auto arrived = wait_for(segment_.flag(i, sequence & 1).word); !arrived) return arrived;
+  }
+  return {};
+}
+
+Outcome Channel::wait_for(SharedWord& word) {
+  if (has_reached(word.load(std::memory_order_acquire), sequence_)) return {};
+  if (spin_until(word, sequence_, policy_, deadline_.deadline, [this] { return should_stop(); })) return {};
+  return sleep_on(word);
+}
+
+Outcome Channel::sleep_on(SharedWord& word) {
+  FutexPlatform platform;
+  FlagProtocol protocol(platform);
+  Deadline deadline = deadline_.deadline;
+  bool has_grace = false;
+  for (;;) {
+    switch (protocol.sleep(word, sequence_, deadline, [this] { return should_stop(); })) {
+      case SleepEnd::kLook: break;
+      case SleepEnd::kReached: return {};
+      case SleepEnd::kStop: return give_up(false);
+      case SleepEnd::kTimeout:
+        if (has_grace || !all_missing_wait_abroad()) return give_up(true);
+        // They give up a little later (wire/lane.cpp), and know whom they wait for.
+        has_grace = true;
+        deadline = deadline_.later(2);
+        break;
+    }
+  }
+}
+
+bool Channel::all_missing_wait_abroad() const {
+  for (int i = 0; i < size(); ++i) {
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_) && !abort_.waits_abroad(i))
+      return false;
+  }
+  return true;
+}
+
+Outcome Channel::give_up(bool timed_out) {
+  std::array<std::uint64_t, kMaxMembers / 64> missing{};
+  Members awaited;
+  for (int i = 0; i < size(); ++i) {
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) {
+      missing[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
+      if (awaited.size() < kMostNamed) awaited.push_back(members_[static_cast<std::size_t>(i)]);
+    }
+  }
+  // They may all have arrived just before the reason appeared, or the leader that was to say so cannot.
+  if (awaited.empty()) return {};
+  if (timed_out) {
+    abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
+  } else if (!abort_.is_raised()) {
+    abort_.raise({AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
+  }
+  return tl::unexpected(with_awaited(abort_.describe(call_, true), call_, awaited));
+}
+
+}  // namespace ddl::runtime

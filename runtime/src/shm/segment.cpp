@@ -1,0 +1,128 @@
+#include "runtime/src/shm/segment.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "runtime/src/shm/flag_protocol.h"
+
+namespace ddl::runtime {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
+constexpr std::uint32_t kLayoutVersion = 5;
+constexpr std::size_t kPageBytes = 4096;
+/// The heap begins on the largest page that there may be.
+constexpr std::size_t kLargestPageBytes = std::size_t{64} << 10;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+std::size_t Segment::slots_offset() const {
+  // On a page of its own, so that flags and data never share one.
+  return round_up(meetings_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(MeetingLine),
+                  kPageBytes);
+}
+
+std::size_t Segment::heap_offset() const {
+  return round_up(slots_offset() + static_cast<std::size_t>(members_) * 2 * slot_bytes_,
+                  heap_bytes_ == 0 ? kPageBytes : kLargestPageBytes);
+}
+
+std::size_t Segment::pairs_offset() const {
+  return heap_offset() + static_cast<std::size_t>(members_) * heap_bytes_;
+}
+
+std::size_t Segment::pair_bytes() const { return Segment(nullptr, 2, pair_slot_bytes_, 0, 0).heap_offset(); }
+
+Segment Segment::pair(int a, int b) const {
+  const auto [low, high] = std::minmax(a, b);
+  DDL_CHECK(has_pairs() && low >= 0 && low < high && high < members_,
+            std::to_string(a) + " and " + std::to_string(b));
+  // Zeroed memory is as good as laid out: nobody has left, and no sequence after 0 has been reached.
+  static_assert(encode_sequence(0) == 0);
+  const auto number =
+      static_cast<std::size_t>(high) * static_cast<std::size_t>(high - 1) / 2 + static_cast<std::size_t>(low);
+  return {base_ + pairs_offset() + number * pair_bytes(), 2, pair_slot_bytes_, 0, 0};
+}
+
+std::size_t Segment::bytes_for(int members, const SegmentWish& wish) {
+  const Segment shape(nullptr, members, wish.slot_bytes, wish.heap_bytes, wish.pair_slot_bytes);
+  const auto count = static_cast<std::size_t>(members);
+  return shape.pairs_offset() + (shape.has_pairs() ? count * (count - 1) / 2 * shape.pair_bytes() : 0);
+}
+
+Segment Segment::create(std::span<std::byte> memory, int members, const SegmentWish& wish) {
+  DDL_CHECK(members >= 1 && members <= kMaxMembers && wish.slot_bytes % kLineBytes == 0 &&
+                wish.heap_bytes % kPageBytes == 0 && wish.pair_slot_bytes % kLineBytes == 0 &&
+                memory.size() == bytes_for(members, wish),
+            std::to_string(members) + " members, slots of " + std::to_string(wish.slot_bytes));
+  const Segment segment(memory.data(), members, wish.slot_bytes, wish.heap_bytes, wish.pair_slot_bytes);
+  new (memory.data()) SegmentHeader{kMagic,
+                                    kLayoutVersion,
+                                    static_cast<std::uint32_t>(members),
+                                    wish.slot_bytes,
+                                    wish.heap_bytes,
+                                    wish.pair_slot_bytes,
+                                    wish.first_sequence};
+  new (&segment.abort_line()) AbortLine{};
+  for (int i = 0; i < members; ++i) {
+    new (&segment.presence(i)) PresenceLine{Presence::kJoined, {}, 0};
+    new (&segment.timeout_record(i)) TimeoutRecord{};
+    new (&segment.told_record(i)) ToldRecord{};
+    new (&segment.pairs_record(i)) PairsRecord{};
+    for (MeetingLine* line : {&segment.gathered(i), &segment.released(i)})
+      new (line) MeetingLine{encode_sequence(wish.first_sequence)};
+    for (const unsigned parity : {0u, 1u}) {
+      // As if every member had published the sequences up to the first: nothing after it has been reached.
+      new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, {}};
+      new (&segment.call(i, parity)) CallLine{};
+    }
+  }
+  return segment;
+}
+
+Result<Segment> Segment::open(std::span<std::byte> memory) {
+  if (memory.size() < sizeof(SegmentHeader))
+    return fail(ErrorCode::kProtocol, "the shared segment is too small");
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(memory.data());
+  if (header.magic != kMagic || header.layout_version != kLayoutVersion) {
+    return fail(ErrorCode::kProtocol, "the shared segment was laid out by another version of libddl");
+  }
+  if (header.members < 1 || header.members > kMaxMembers || header.slot_bytes == 0 ||
+      header.slot_bytes % kLineBytes != 0 || header.slot_bytes > memory.size() ||
+      header.heap_bytes % kPageBytes != 0 || header.heap_bytes > memory.size() ||
+      header.pair_slot_bytes % kLineBytes != 0 || header.pair_slot_bytes > memory.size() ||
+      memory.size() != bytes_for(static_cast<int>(header.members),
+                                 {header.slot_bytes, header.heap_bytes, header.pair_slot_bytes})) {
+    return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
+  }
+  const Segment segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes,
+                        header.pair_slot_bytes);
+  for (int i = 0; i < segment.members(); ++i) {
+    const std::uint32_t behind = segment.presence(i).behind_leader;
+    if (behind > static_cast<std::uint32_t>(i) ||
+        segment.presence(i - static_cast<int>(behind)).behind_leader != 0) {
+      return fail(ErrorCode::kProtocol, "the shared segment has groups without leaders");
+    }
+  }
+  return segment;
+}
+
+void Segment::set_leaders(std::span<const int> leader_of) const {
+  DDL_CHECK(leader_of.size() == static_cast<std::size_t>(members_), std::to_string(leader_of.size()));
+  for (int i = 0; i < members_; ++i) {
+    const int leader = leader_of[static_cast<std::size_t>(i)];
+    DDL_CHECK(leader >= 0 && leader <= i, std::to_string(leader));
+    presence(i).behind_leader = static_cast<std::uint32_t>(i - leader);
+  }
+}
+
+std::vector<int> Segment::leaders() const {
+  std::vector<int> leader_of;
+  for (int i = 0; i < members_; ++i) leader_of.push_back(i - static_cast<int>(presence(i).behind_leader));
+  return leader_of;
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,230 @@
+// The shared segment of a group of ranks: flags, records and staging of every member, at fixed places, and the measures that
+// the first rank asks for before the segment exists.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/src/common/call.h"
+#include "runtime/src/common/failure.h"
+#include "runtime/src/common/settings.h"
+
+namespace ddl::runtime {
+
+// The measures of a shared segment, before it exists.
+
+/// What the first rank of a group asks of the segment that it makes.
+struct SegmentWish {
+  std::size_t slot_bytes = std::size_t{32} << 10;  ///< one staging slot; a multiple of 64
+  std::size_t heap_bytes = 0;  ///< of each member's part of the shared heap; a multiple of the page size
+  /// One staging slot of every pair of members; a multiple of 64, or 0 for no pairs.
+  std::size_t pair_slot_bytes = 0;
+  std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
+  ExchangeWish exchange;             ///< how the members meet
+};
+
+// The shared segment of a group: flags, records and staging of every member, at fixed places.
+//
+//   header            one line, written by the member that makes the segment, before anybody else sees it
+//   abort line        the cause of an abort; the one line that several members may write, once
+//   per member        a presence line, a timeout record and a record of what happened on another host, each written by
+//                     that member alone
+//   per member        two flags, for even and odd sequences, written by that member alone: a line with the word and a
+//                     few bytes of payload, and a line that others read only if the calls differ
+//   per member        two lines with the words that a leader shows where the members meet in groups
+//   per member        two staging slots, for even and odd sequences, written by that member alone
+//   per member        a part of the shared heap, given out by that member alone, written by whom a collective tells to
+//   per pair          a segment of two members for what they send to each other; nothing is written there before they do
+//
+// No two members write the same cache line, except when the group is aborted, when a member leaves, and before one sleeps:
+// see shm/flag_protocol.h. Pages of staging and heap stay untouched, and so cost no
+// memory, until they are used.
+
+/// Adjacent lines are fetched in pairs on x86, but a flag line is 64 bytes, as long as the line itself.
+inline constexpr std::size_t kLineBytes = 64;
+
+using SharedWord = std::atomic<std::uint32_t>;
+static_assert(SharedWord::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free,
+              "words in shared memory must not hide a lock");
+static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
+
+/// What a member shows of one exchange. The word is stored last and read first; the rest is stable until the exchange
+/// after the next.
+struct alignas(kLineBytes) FlagLine {
+  static constexpr std::size_t kPayloadBytes = 48;
+  SharedWord word;
+  std::uint32_t uses_heap;  ///< 1: the member has had memory of the shared heap
+  std::uint64_t fingerprint;
+  /// Stands for the staging slot in calls whose chunk is as small as this: it comes with the line that is read anyway.
+  std::array<std::byte, kPayloadBytes> payload;
+};
+static_assert(sizeof(FlagLine) == kLineBytes);
+
+/// What the member calls, in full.
+struct alignas(kLineBytes) CallLine {
+  Call call;
+};
+static_assert(sizeof(CallLine) == kLineBytes);
+
+/// What a leader shows of its group's meeting: see shm/exchange_groups.h. The words of one leader stand apart, because
+/// others look at them.
+struct alignas(kLineBytes) MeetingLine {
+  SharedWord word;
+};
+static_assert(sizeof(MeetingLine) == kLineBytes);
+
+enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
+
+struct alignas(kLineBytes) PresenceLine {
+  std::atomic<Presence> presence;
+  std::atomic<std::uint32_t> waits_abroad;  ///< 1: this member sleeps until another host sends something
+  /// How far before it the member stands that leads its group, which is the group's first; 0: it leads itself. Written
+  /// before the others see the segment.
+  std::uint32_t behind_leader;
+};
+
+/// With whom this member has begun to exchange in the pair's segment: one bit per member.
+struct alignas(kLineBytes) PairsRecord {
+  std::array<std::atomic<std::uint64_t>, kMaxMembers / 64> begun;
+};
+
+/// Why this member gave up waiting. Written before the abort word names the member, and only once.
+struct alignas(kLineBytes) TimeoutRecord {
+  double seconds;
+  Call call;
+  std::array<std::uint64_t, kMaxMembers / 64> missing;  ///< one bit per member that had not arrived
+  std::uint32_t awaits_another_host;                    ///< 1: it waited for the rank below instead
+  std::int32_t awaited_rank;
+  std::int32_t awaited_pid;
+  HostField awaited_host;
+};
+
+/// What this member knows of another host. Written before the abort word names the member, and only once.
+struct alignas(kLineBytes) ToldRecord {
+  AbortNotice notice;
+  std::atomic<std::uint32_t> is_taken;  ///< 1: one of the member's threads has begun to write
+};
+
+struct alignas(kLineBytes) AbortLine {
+  std::atomic<std::uint64_t> cause;  ///< 0 = none; see shm/abort.h
+  SharedWord departures;             ///< not 0: some member has left
+};
+
+struct alignas(kLineBytes) SegmentHeader {
+  std::uint64_t magic;
+  std::uint32_t layout_version;
+  std::uint32_t members;
+  std::uint64_t slot_bytes;
+  std::uint64_t heap_bytes;
+  std::uint64_t pair_slot_bytes;
+  std::uint32_t first_sequence;
+};
+
+/// A view of the memory; owns nothing.
+class Segment {
+ public:
+  /// A view of nothing.
+  Segment() = default;
+  /// Bytes that a segment for so many members takes.
+  static std::size_t bytes_for(int members, const SegmentWish& wish);
+  /// Lays out fresh, zeroed memory of bytes_for() bytes.
+  static Segment create(std::span<std::byte> memory, int members, const SegmentWish& wish);
+  /// Views memory that another member laid out; an error if it is not that.
+  static Result<Segment> open(std::span<std::byte> memory);
+
+  int members() const { return members_; }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+  std::uint32_t first_sequence() const { return header().first_sequence; }
+
+  AbortLine& abort_line() const { return at<AbortLine>(sizeof(SegmentHeader)); }
+  /// In which groups the members meet: for each of them its leader. Everybody leads itself until this is called, before
+  /// another member sees the segment.
+  void set_leaders(std::span<const int> leader_of) const;
+  std::vector<int> leaders() const;
+
+  PresenceLine& presence(int index) const { return at<PresenceLine>(member_offset(index)); }
+  TimeoutRecord& timeout_record(int index) const {
+    return at<TimeoutRecord>(member_offset(index) + sizeof(PresenceLine));
+  }
+  ToldRecord& told_record(int index) const {
+    return at<ToldRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord));
+  }
+  PairsRecord& pairs_record(int index) const {
+    return at<PairsRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
+                           sizeof(ToldRecord));
+  }
+  bool has_pairs() const { return pair_slot_bytes_ > 0; }
+  /// The segment of two members, of which the one with the lower index becomes 0 and the other one 1.
+  Segment pair(int a, int b) const;
+  /// The line of one member for the exchanges of the given parity (0 or 1).
+  FlagLine& flag(int index, unsigned parity) const {
+    return at<FlagLine>(flags_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(FlagLine));
+  }
+  CallLine& call(int index, unsigned parity) const {
+    return at<CallLine>(calls_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(CallLine));
+  }
+  /// Shown when the member's group has gathered, and when it may go on.
+  MeetingLine& gathered(int index) const {
+    return at<MeetingLine>(meetings_offset() + static_cast<std::size_t>(index) * 2 * sizeof(MeetingLine));
+  }
+  MeetingLine& released(int index) const {
+    return at<MeetingLine>(meetings_offset() +
+                           (static_cast<std::size_t>(index) * 2 + 1) * sizeof(MeetingLine));
+  }
+  /// The parts of all members, one after the other; empty if there is no heap.
+  std::span<std::byte> heap() const {
+    return {base_ + heap_offset(), static_cast<std::size_t>(members_) * heap_bytes_};
+  }
+  std::span<std::byte> heap_part(int index) const {
+    return heap().subspan(static_cast<std::size_t>(index) * heap_bytes_, heap_bytes_);
+  }
+  std::byte* slot(int index, unsigned parity) const {
+    return base_ + slots_offset() + (static_cast<std::size_t>(index) * 2 + parity) * slot_bytes_;
+  }
+
+ private:
+  static constexpr std::size_t kMemberBytes =
+      sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(ToldRecord) + sizeof(PairsRecord);
+
+  Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes,
+          std::size_t pair_slot_bytes)
+      : base_(base),
+        members_(members),
+        slot_bytes_(slot_bytes),
+        heap_bytes_(heap_bytes),
+        pair_slot_bytes_(pair_slot_bytes) {}
+
+  template <class T>
+  T& at(std::size_t offset) const {
+    return *reinterpret_cast<T*>(base_ + offset);
+  }
+  SegmentHeader& header() const { return at<SegmentHeader>(0); }
+  std::size_t member_offset(int index) const {
+    return sizeof(SegmentHeader) + sizeof(AbortLine) + static_cast<std::size_t>(index) * kMemberBytes;
+  }
+  std::size_t flags_offset() const { return member_offset(members_); }
+  std::size_t calls_offset() const {
+    return flags_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(FlagLine);
+  }
+  std::size_t meetings_offset() const {
+    return calls_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(CallLine);
+  }
+  std::size_t slots_offset() const;
+  std::size_t heap_offset() const;
+  std::size_t pairs_offset() const;
+  /// Of one pair's segment.
+  std::size_t pair_bytes() const;
+
+  std::byte* base_ = nullptr;
+  int members_ = 0;
+  std::size_t slot_bytes_ = 0;
+  std::size_t heap_bytes_ = 0;
+  std::size_t pair_slot_bytes_ = 0;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,50 @@
+// The seam through which the ranks of one host reach each other's memory. Its sibling for ranks of different hosts is
+// wire/link_transport.h.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/fd.h"
+#include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/common/member.h"
+#include "runtime/src/common/wait_limits.h"
+#include "runtime/src/shm/segment.h"
+
+namespace ddl::runtime {
+
+/// The wired-up ranks of one host, from the view of one member.
+struct SharedGroup {
+  /// What all members map, and the segment in it, laid out and initialised.
+  std::shared_ptr<const MappedMemory> memory;
+  Segment segment;
+  /// Of a group that is joined, by their ranks in the bootstrap's membership.
+  Members members;
+  int index = 0;  ///< this process's place in members
+  /// One per member, readable when its process has ended; empty where there is nothing to watch: for the own process
+  /// and for ranks that are threads of it.
+  std::vector<UniqueFd> pidfds;
+  /// An eventfd of the whole group, readable once the group has been aborted.
+  UniqueFd doorbell;
+  /// CPUs that the members may run on, all together.
+  int cpus = 1;
+};
+
+class Transport {
+ public:
+  Transport() = default;
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  virtual const char* name() const = 0;  ///< static storage
+  /// An error that gives the reason if this transport cannot connect the ranks of this host.
+  virtual Status is_usable(const Membership& membership) const = 0;
+  /// Puts into the bootstrap what the others need to find this rank. A fence of all ranks follows, whatever comes out
+  /// here. The first rank's wish for the segment holds.
+  virtual Status offer(Bootstrap& bootstrap, const SegmentWish& wish) = 0;
+  /// After that fence; collective over the ranks of the host: they return when all are connected, or all fail.
+  virtual Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) = 0;
+};
+
+}  // namespace ddl::runtime

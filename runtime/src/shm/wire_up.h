@@ -1,0 +1,133 @@
+// The wire-up of the ranks of one host: the address of their leader, which travels through the bootstrap, the messages
+// between the leader and the other ranks, and the leader's side. The others' side is in shared_memory_transport.cpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/src/common/fault.h"
+#include "runtime/src/common/member.h"
+#include "runtime/src/shm/exchange_groups.h"
+#include "runtime/src/shm/transport.h"
+
+namespace ddl::runtime {
+
+// What the ranks of one host say to their leader when they meet. Plain data between processes of one machine and one
+// version of libddl, so it is sent as it lies in memory.
+//
+//   member -> leader   Hello
+//   leader -> member   Welcome, one MemberEntry per member; the descriptors of the shared memory and of the doorbell and
+//                      one pidfd per member travel with it, in batches of kMaxPassedFds, each further batch with one
+//                      more byte
+//   member -> leader   one byte: mapped
+//   leader -> member   one byte: everybody has mapped
+
+inline constexpr std::uint32_t kWireUpMagic = 0x44444C57;  // "DDLW"
+inline constexpr std::uint32_t kWireUpVersion = 2;
+
+using Nonce = std::array<std::uint8_t, 16>;
+
+struct Hello {
+  std::uint32_t magic = kWireUpMagic;
+  std::uint32_t version = kWireUpVersion;
+  Nonce nonce{};
+  std::int32_t rank = 0;
+  std::uint32_t reserved = 0;
+  HostField host;
+  CpuSet cpus;
+};
+
+struct Welcome {
+  std::uint32_t magic = kWireUpMagic;
+  std::uint32_t version = kWireUpVersion;
+  std::int32_t members = 0;
+  std::int32_t cpus = 0;
+};
+
+struct MemberEntry {
+  std::int32_t rank = 0;
+  std::int32_t pid = 0;
+  HostField host;
+};
+
+/// The bytes of a message, to be sent or filled.
+template <class T>
+std::span<const std::byte> bytes_of(const T& message) {
+  return std::as_bytes(std::span(&message, 1));
+}
+template <class T>
+std::span<std::byte> writable_bytes_of(T& message) {
+  return std::as_writable_bytes(std::span(&message, 1));
+}
+
+// Where the ranks of one host meet: the leader's socket and the proof that a rank of the job is calling.
+
+/// Travels through the bootstrap as text. Other users may read it there, so the leader also checks the caller's user
+/// id; the nonce tells apart jobs and contexts of one user.
+struct Rendezvous {
+  std::string socket_name;  ///< abstract, random
+  Nonce nonce{};
+
+  static Result<Rendezvous> random();
+  std::string to_text() const;
+  static Result<Rendezvous> parse(std::string_view text);
+};
+
+// The leader's side of the wire-up of one host.
+
+/// Makes the segment, waits for every other member and hands it out. Used once.
+class WireUpLeader {
+ public:
+  /// Makes segment and socket, so that the address may be published.
+  static Result<WireUpLeader> open(const Membership& membership, const SegmentWish& wish);
+
+  std::string address() const { return rendezvous_.to_text(); }
+  /// Waits until all members have come, and gives the group to them and to the caller. A caller that is no member is
+  /// turned away and changes nothing.
+  Result<SharedGroup> gather(const ConnectLimit& limit, FaultInjector& fault);
+
+ private:
+  /// Somebody of our user who has not said a whole Hello yet.
+  struct Caller {
+    UniqueFd socket;
+    pid_t pid = 0;
+    Hello hello;
+    std::size_t received = 0;
+  };
+  enum class Heard { kMore, kHello, kNobody };
+
+  WireUpLeader() = default;
+
+  Status accept_callers();
+  static Heard listen_to(Caller& caller);
+  Status admit(Caller caller);
+  Status admit_all(const ConnectLimit& limit);
+  Status welcome_all(Deadline deadline);
+  Status confirm_all(const ConnectLimit& limit);
+  void plan_exchange();
+  std::string not_arrived() const;
+
+  Rendezvous rendezvous_;
+  UniqueFd memory_fd_;
+  UniqueFd doorbell_;
+  std::shared_ptr<const MappedMemory> memory_;
+  Segment segment_;
+  UniqueFd listener_;
+  std::map<int, std::size_t> index_of_rank_;  ///< of all members
+  Members members_;
+  std::vector<UniqueFd> pidfds_;   ///< by index
+  std::vector<UniqueFd> sockets_;  ///< by index; empty for the leader and for who has not come
+  std::vector<Caller> callers_;
+  std::vector<CpuSet> cpus_of_;  ///< by index
+  CpuSet cpus_;                  ///< of all
+  ExchangeWish exchange_;
+  std::size_t arrived_ = 1;
+};
+
+}  // namespace ddl::runtime

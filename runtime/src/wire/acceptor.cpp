@@ -1,0 +1,134 @@
+#include "runtime/src/wire/acceptor.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.h"
+#include "net/tcp.h"
+
+namespace ddl::runtime {
+namespace {
+
+using net::Handshake;
+using net::HandshakeSocket;
+
+constexpr int kBacklog = 128;
+/// So many callers are accepted before those who are in get their turn.
+constexpr int kCallersAtOnce = 32;
+
+/// accept(2) has no descriptor or no memory for a caller.
+bool is_shortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+Result<CallerGate> CallerGate::open(const std::vector<net::InterfaceAddress>& addresses,
+                                    std::chrono::milliseconds patience) {
+  CallerGate gate;
+  gate.patience_ = patience;
+  Error last(ErrorCode::kUnavailable, "there is no address to listen on");
+  for (const net::InterfaceAddress& entry : addresses) {
+    auto listener = net::listen_tcp(entry.address, kBacklog);
+    if (!listener) {
+      // An address may be there but not usable, such as an IPv6 one that is still checked for duplicates.
+      last = std::move(listener.error());
+      continue;
+    }
+    const auto bound = net::local_address(listener->get());
+    if (!bound) return fail(bound.error());
+    gate.addresses_.push_back(*bound);
+    gate.listeners_.push_back(*std::move(listener));
+  }
+  if (gate.listeners_.empty()) return fail(std::move(last));
+  return gate;
+}
+
+void CallerGate::append_entries(std::vector<pollfd>& entries) const {
+  for (const UniqueFd& listener : listeners_) entries.push_back({listener.get(), POLLIN, 0});
+  for (const HandshakeSocket& caller : callers_) entries.push_back({caller.fd(), caller.events(), 0});
+}
+
+Deadline CallerGate::next_deadline() const {
+  // Deadlines stand in the order of arrival.
+  return callers_.empty() ? Deadline::never() : callers_.front().deadline();
+}
+
+Result<std::vector<HandshakeSocket>> CallerGate::advance(const net::JobKey& key,
+                                                         const net::Introduction& own) {
+  DDL_TRY(accept_callers(key, own));
+  std::vector<HandshakeSocket> asked;
+  for (HandshakeSocket& caller : early_) {
+    if (!caller.deadline().has_passed()) asked.push_back(std::move(caller));
+  }
+  early_.clear();
+  std::deque<HandshakeSocket> waiting;
+  for (HandshakeSocket& caller : callers_) {
+    const auto state = caller.advance();
+    if (!state) {
+      refuse(state.error().message());
+    } else if (*state == Handshake::State::kAsked) {
+      asked.push_back(std::move(caller));
+    } else {
+      waiting.push_back(std::move(caller));
+    }
+  }
+  callers_ = std::move(waiting);
+  return asked;
+}
+
+Status CallerGate::accept_callers(const net::JobKey& key, const net::Introduction& own) {
+  for (const UniqueFd& listener : listeners_) {
+    for (int i = 0; i < kCallersAtOnce; ++i) {
+      auto socket = net::accept_tcp(listener.get());
+      if (!socket) {
+        if (callers_.empty() || !is_shortage(socket.error().system_errno()))
+          return fail(std::move(socket.error()));
+        make_room();
+        continue;
+      }
+      if (!*socket) break;
+      auto caller = HandshakeSocket::answer(*std::move(socket), key, own, Deadline::after(patience_));
+      if (!caller) return fail(std::move(caller.error()));
+      callers_.push_back(*std::move(caller));
+      if (callers_.size() <= most_callers_) continue;
+      callers_.pop_front();
+      refuse("too many were waiting");
+    }
+  }
+  return {};
+}
+
+void CallerGate::make_room() {
+  most_callers_ = callers_.size() / 2 + 1;
+  const auto kept = callers_.size() / 2;
+  while (callers_.size() > kept) {
+    callers_.pop_front();
+    refuse("no descriptor was left");
+  }
+}
+
+void CallerGate::keep(HandshakeSocket caller) {
+  early_.push_back(std::move(caller));
+  // It calls again.
+  if (early_.size() > kMaxCallers) early_.pop_front();
+}
+
+std::vector<int> CallerGate::fds() const {
+  std::vector<int> fds;
+  for (const UniqueFd& listener : listeners_) fds.push_back(listener.get());
+  return fds;
+}
+
+void CallerGate::refuse(const std::string& why) {
+  ++refused_;
+  last_refusal_ = why;
+}
+
+std::string CallerGate::refusals() const {
+  if (refused_ == 0) return "";
+  return counted(refused_, "caller") + (refused_ == 1 ? " was" : " were") +
+         " turned away, the last because: " + last_refusal_;
+}
+
+}  // namespace ddl::runtime

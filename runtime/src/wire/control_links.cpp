@@ -1,0 +1,150 @@
+#include "runtime/src/wire/control_links.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+namespace ddl::runtime {
+
+std::optional<ControlFrame> ControlFrame::parse(std::span<const std::byte> bytes) {
+  if (bytes.size() != sizeof(ControlFrame)) return std::nullopt;
+  ControlFrame frame;
+  std::memcpy(&frame, bytes.data(), sizeof frame);
+  if (frame.magic != kMagic) return std::nullopt;
+  if (frame.kind == Kind::kFarewell) return frame;
+  if (frame.kind != Kind::kAbort || !is_abort_reason(static_cast<std::uint32_t>(frame.notice.reason)))
+    return std::nullopt;
+  return frame;
+}
+
+ControlLinks::ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index)
+    : abort_(abort), own_index_(own_index) {
+  add(links);
+}
+
+void ControlLinks::add(std::vector<PeerLink>& links) {
+  const std::lock_guard lock(mutex_);
+  for (PeerLink& link : links) {
+    Link& own = links_.emplace_back();
+    own.peer = link.peer;
+    own.socket = std::move(link.control);
+    if (!forwarded_) continue;
+    ControlFrame frame;
+    frame.kind = ControlFrame::Kind::kAbort;
+    frame.notice = abort_.notice();
+    send(own, frame);
+  }
+}
+
+std::size_t ControlLinks::size() const {
+  const std::lock_guard lock(mutex_);
+  return links_.size();
+}
+
+ControlLinks::Link& ControlLinks::link_at(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  return links_[index];
+}
+
+bool ControlLinks::on_readable(std::size_t index) {
+  Link& link = link_at(index);
+  for (;;) {
+    const auto rest = std::span(link.buffer).subspan(link.received);
+    const ssize_t got = retry_eintr([&] { return ::recv(link.socket.get(), rest.data(), rest.size(), 0); });
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) {
+      lose(link, AbortReason::kDied, "");
+      return false;
+    }
+    if (got < 0) {
+      lose(link, AbortReason::kLost, std::strerror(errno));
+      return false;
+    }
+    link.received += static_cast<std::size_t>(got);
+    if (link.received < link.buffer.size()) continue;
+    link.received = 0;
+    const auto frame = ControlFrame::parse(link.buffer);
+    if (!frame) {
+      lose(link, AbortReason::kBroken, "a control message that is none");
+      return false;
+    }
+    if (frame->kind == ControlFrame::Kind::kFarewell) {
+      set_state(link, PeerState::kLeft);
+      // Tells the leaving rank that it has been heard.
+      ::shutdown(link.socket.get(), SHUT_WR);
+      return false;
+    }
+    abort_.raise_told(own_index_, frame->notice);
+  }
+}
+
+void ControlLinks::lose(Link& link, AbortReason reason, const std::string& text) {
+  abort_.raise_told(own_index_, AbortNotice::of(reason, link.peer, text));
+  set_state(link, PeerState::kGone);
+}
+
+void ControlLinks::set_state(Link& link, PeerState state) {
+  const std::lock_guard lock(mutex_);
+  link.state = state;
+  changed_.notify_all();
+}
+
+void ControlLinks::send(const Link& link, const ControlFrame& frame) {
+  // Nothing else travels here, so there is room; a partner that has gone needs no message.
+  (void)::send(link.socket.get(), &frame, sizeof frame, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void ControlLinks::forward_abort() {
+  if (!abort_.is_raised()) return;
+  ControlFrame frame;
+  frame.kind = ControlFrame::Kind::kAbort;
+  frame.notice = abort_.notice();
+  const std::lock_guard lock(mutex_);
+  for (const Link& link : links_) send(link, frame);
+  forwarded_ = true;
+  changed_.notify_all();
+}
+
+void ControlLinks::wait_forwarded(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline.when(), [this] { return forwarded_; });
+}
+
+PeerState ControlLinks::wait_verdict(std::size_t index, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const Link& link = links_[index];
+  changed_.wait_until(lock, deadline.when(),
+                      [&] { return link.state != PeerState::kThere || forwarded_ || abort_.is_raised(); });
+  return link.state;
+}
+
+std::optional<Member> ControlLinks::first_left() const {
+  const std::lock_guard lock(mutex_);
+  for (const Link& link : links_) {
+    if (link.state == PeerState::kLeft) return link.peer;
+  }
+  return std::nullopt;
+}
+
+void ControlLinks::say_farewell() {
+  if (abort_.is_raised() && !forwarded_) forward_abort();
+  for (const Link& link : links_) {
+    if (link.state != PeerState::kThere) continue;
+    send(link, ControlFrame());
+    ::shutdown(link.socket.get(), SHUT_WR);
+  }
+}
+
+void ControlLinks::wait_heard(Deadline deadline) {
+  std::array<std::byte, sizeof(ControlFrame)> scrap;
+  for (const Link& link : links_) {
+    if (link.state != PeerState::kThere) continue;
+    pollfd entry{link.socket.get(), POLLIN, 0};
+    while (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) > 0) {
+      if (::recv(entry.fd, scrap.data(), scrap.size(), MSG_DONTWAIT) <= 0) break;
+    }
+  }
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,113 @@
+// The data connections of one rank to its partners on other hosts.
+//
+// What is to be sent and where what arrives is to be put is posted; posting does not wait. A partner that stops reading
+// holds up nothing but what goes to it, and with several sockets to a partner (wire/socket_bundle.h) one that is slow holds
+// up nothing but the piece that it carries. Whoever waits drives all of them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "runtime/src/common/failure.h"
+#include "runtime/src/common/wait_limits.h"
+#include "runtime/src/shm/abort.h"
+#include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/control_links.h"
+#include "runtime/src/wire/link_transport.h"
+#include "runtime/src/wire/slice_queue.h"
+#include "runtime/src/wire/socket_bundle.h"
+
+namespace ddl::runtime {
+
+/// Not thread-safe: used by the rank that is inside a call.
+class Lane {
+ public:
+  /// Takes the data connections out of links, which control was made of as well. abort and control outlive this.
+  Lane(std::vector<PeerLink>& links, const GroupAbort& abort, ControlLinks& control, int own_index,
+       WaitPolicy policy);
+
+  /// Takes further ones, which control has taken as well.
+  void add(std::vector<PeerLink>& links);
+
+  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. Bytes must stay as
+  /// they are until pending is 0: then the kernel has them.
+  void post_send(int host, std::span<const std::byte> bytes, Pending& pending);
+  /// The next bytes that the partner sends there. Bytes are being written until pending is 0.
+  void post_receive(int host, std::span<std::byte> bytes, Pending& pending);
+  /// A slice: of frame, its call, chunk and turn count.
+  void post_slice_send(int host, const SliceFrame& frame, std::span<const std::byte> bytes, Pending& pending);
+  /// Slices of this chunk, which are at most so long, may come in any order from now on. Chunks are begun in order.
+  void begin_chunk(std::uint64_t call, std::uint64_t chunk, std::size_t longest);
+  /// The slice of this call, chunk and turn, whenever the partner sends it. Not while a post_receive() is pending.
+  void post_slice(int host, const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
+
+  /// Moves what can be moved without waiting; true if anything was.
+  bool move();
+
+  /// Moves bytes until advance() returns true; advance() is called whenever something has moved, and may post more.
+  /// Fails when the group is aborted, a partner that is needed is gone, or the call's deadline has passed.
+  template <class Advance>
+  Outcome drive(const Call& call, const CallDeadline& deadline, Advance advance) {
+    if (advance()) return {};
+    Wait wait(*this, call, deadline);
+    for (;;) {
+      if (move()) {
+        if (advance()) return {};
+        wait.start_over();
+        continue;
+      }
+      if (auto waited = wait.once(); !waited) return waited;
+    }
+  }
+
+  /// The partner on this host has sent what does not belong here: aborts the group and says so.
+  Outcome out_of_step(int host, const Call& call);
+
+  /// The connections' descriptors.
+  std::vector<int> fds() const;
+
+ private:
+  struct Partner {
+    int host = 0;
+    SocketBundle sockets;
+  };
+
+  /// One wait: whenever nothing has come for a time, in which it spins, it sleeps.
+  class Wait {
+   public:
+    Wait(Lane& lane, const Call& call, const CallDeadline& deadline);
+    /// Lets some time pass; fails if there is no use in waiting longer.
+    Outcome once();
+    /// Something has come: more may follow at once.
+    void start_over() { spins_anew_ = true; }
+
+   private:
+    Outcome sleep();
+
+    Lane& lane_;
+    const Call& call_;
+    const CallDeadline& deadline_;
+    Deadline give_up_;
+    std::chrono::nanoseconds spin_;
+    Deadline spin_until_ = Deadline::never();
+    bool spins_anew_ = true;
+    int looks_ = 0;  ///< since it began to spin
+  };
+
+  Partner& partner(int host);
+  /// The partner without whose connections it cannot go on.
+  Partner* needed_and_broken();
+  const Member& member_of(const Partner& partner) const;
+  Outcome aborted(const Call& call) const;
+  Outcome partner_ended(Partner& partner, const Call& call);
+  Outcome timed_out(const Call& call, double seconds);
+
+  std::vector<Partner> partners_;  ///< in the order of the control links
+  const GroupAbort& abort_;
+  ControlLinks& control_;
+  int own_index_;
+  WaitPolicy policy_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,181 @@
+#include "runtime/src/wire/slice_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+
+namespace ddl::runtime {
+
+SendQueue::Piece SendQueue::Posted::piece_at(std::size_t at, std::uint64_t number) const {
+  Piece piece;
+  piece.of = number;
+  piece.data = bytes.data() + at;
+  piece.data_left = std::min(piece_bytes, bytes.size() - at);
+  if (is_ordered) return piece;
+  piece.frame = frame;
+  piece.frame.bytes = static_cast<std::uint32_t>(bytes.size());
+  piece.frame.first = static_cast<std::uint32_t>(at);
+  piece.frame.piece = static_cast<std::uint32_t>(piece.data_left);
+  piece.frame_left = sizeof piece.frame;
+  return piece;
+}
+
+void SendQueue::post_slice(const SliceFrame& frame, std::span<const std::byte> bytes, bool is_cut,
+                           Pending& pending) {
+  DDL_CHECK(!bytes.empty() && bytes.size() <= std::numeric_limits<std::uint32_t>::max(),
+            std::to_string(bytes.size()) + " bytes");
+  post(
+      {frame, false, bytes, is_cut ? piece_bytes_of(bytes.size()) : bytes.size(), 0, bytes.size(), &pending});
+}
+
+void SendQueue::post_ordered(std::span<const std::byte> bytes, Pending& pending) {
+  if (bytes.empty()) return;
+  post({{}, true, bytes, bytes.size(), 0, bytes.size(), &pending});
+}
+
+void SendQueue::post(const Posted& posted) {
+  // Mostly all has been sent by now. Memory is kept.
+  constexpr std::size_t kMostSent = 64;
+  if (is_empty() || first_ >= kMostSent) {
+    posted_.erase(posted_.begin(), posted_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_number_ += first_;
+    first_ = 0;
+  }
+  ++*posted.pending;
+  posted_.push_back(posted);
+}
+
+std::size_t SendQueue::peek(bool by_first_socket, std::span<Piece> pieces, std::size_t most_bytes) const {
+  std::size_t count = 0, bytes = 0;
+  for (std::size_t i = first_; i < posted_.size(); ++i) {
+    const Posted& posted = posted_[i];
+    if (!posted.may_go(by_first_socket)) continue;
+    for (std::size_t at = posted.taken; at < posted.bytes.size(); at += posted.piece_bytes) {
+      if (count == pieces.size()) return count;
+      const Piece piece = posted.piece_at(at, first_number_ + i);
+      if (count > 0 && bytes + piece.data_left > most_bytes) return count;
+      bytes += piece.data_left;
+      pieces[count++] = piece;
+    }
+  }
+  return count;
+}
+
+bool SendQueue::has_for(bool by_first_socket) const {
+  return std::any_of(posted_.begin() + static_cast<std::ptrdiff_t>(first_), posted_.end(),
+                     [by_first_socket](const Posted& posted) {
+                       return posted.may_go(by_first_socket) && posted.taken < posted.bytes.size();
+                     });
+}
+
+void SendQueue::take(const Piece& piece) { posted_[piece.of - first_number_].taken += piece.data_left; }
+
+void SendQueue::note_sent(Piece& piece, std::size_t bytes) {
+  const std::size_t of_frame = std::min(bytes, piece.frame_left);
+  const std::size_t of_data = bytes - of_frame;
+  piece.frame_left -= of_frame;
+  piece.data += of_data;
+  piece.data_left -= of_data;
+  Posted& posted = posted_[piece.of - first_number_];
+  posted.unsent -= of_data;
+  if (of_data == 0 || posted.unsent > 0) return;
+  --*posted.pending;
+  while (first_ < posted_.size() && posted_[first_].unsent == 0) ++first_;
+}
+
+bool AwaitedSlices::begin_chunk(std::uint64_t call, std::uint32_t chunk, std::size_t longest) {
+  if (call != call_ && !slices_.empty()) return false;
+  call_ = call;
+  last_begun_ = chunk;
+  longest_ = longest;
+  return true;
+}
+
+bool AwaitedSlices::has_begun(std::uint32_t chunk) const {
+  // Indices wrap around.
+  return longest_ > 0 && static_cast<std::int32_t>(last_begun_ - chunk) >= 0;
+}
+
+AwaitedSlices::Place AwaitedSlices::find(std::uint32_t chunk, std::uint32_t turn) {
+  return std::find_if(slices_.begin(), slices_.end(),
+                      [&](const Slice& slice) { return slice.chunk == chunk && slice.turn == turn; });
+}
+
+AwaitedSlices::Slice& AwaitedSlices::add(std::uint32_t chunk, std::uint32_t turn, std::size_t size) {
+  Slice& slice = slices_.emplace_back();
+  slice.number = ++numbers_;
+  slice.chunk = chunk;
+  slice.turn = turn;
+  slice.size = slice.unclaimed = slice.missing = size;
+  return slice;
+}
+
+void AwaitedSlices::count_unclaimed(const Slice& slice, std::ptrdiff_t bytes) {
+  unclaimed_ += static_cast<std::size_t>(bytes);
+  if (slice.size > kPieceBytes) unclaimed_cut_ += static_cast<std::size_t>(bytes);
+}
+
+bool AwaitedSlices::await(const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending) {
+  DDL_CHECK(!bytes.empty() && (slices_.empty() || call_ == frame.call),
+            "chunk " + std::to_string(frame.chunk));
+  call_ = frame.call;
+  Place place = find(frame.chunk, frame.turn);
+  const bool has_come = place != slices_.end();
+  if (has_come && place->size != bytes.size()) return false;
+  Slice& slice = has_come ? *place : add(frame.chunk, frame.turn, bytes.size());
+  DDL_CHECK(slice.to.empty(), "chunk " + std::to_string(frame.chunk) + " is awaited twice");
+  slice.to = bytes;
+  slice.pending = &pending;
+  ++pending;
+  ++awaited_;
+  count_unclaimed(slice, static_cast<std::ptrdiff_t>(slice.unclaimed));
+  if (has_come) end_if_complete(place);
+  return true;
+}
+
+AwaitedSlices::Claim AwaitedSlices::claim(const SliceFrame& head) {
+  const bool is_possible = head.magic == SliceFrame::kMagic && head.piece > 0 && head.first < head.bytes &&
+                           head.piece <= head.bytes - head.first && head.call == call_;
+  if (!is_possible) return {};
+  Place place = find(head.chunk, head.turn);
+  if (place == slices_.end()) {
+    if (!has_begun(head.chunk)) return {Fit::kLater, 0, {}};
+    if (head.bytes > longest_) return {};
+    add(head.chunk, head.turn, head.bytes).aside.resize(head.bytes);
+    place = std::prev(slices_.end());
+  }
+  Slice& slice = *place;
+  const std::uint32_t end = head.first + head.piece;
+  const bool overlaps = std::any_of(slice.claimed.begin(), slice.claimed.end(), [&](const auto& other) {
+    return head.first < other.second && other.first < end;
+  });
+  if (head.bytes != slice.size || head.piece > slice.unclaimed || overlaps) return {};
+  // What arrives whole needs no list.
+  if (head.piece < head.bytes) slice.claimed.emplace_back(head.first, end);
+  slice.unclaimed -= head.piece;
+  if (!slice.to.empty()) count_unclaimed(slice, -static_cast<std::ptrdiff_t>(head.piece));
+  const std::span<std::byte> all = slice.aside.empty() ? slice.to : std::span<std::byte>(slice.aside);
+  return {Fit::kHere, slice.number, all.subspan(head.first, head.piece)};
+}
+
+void AwaitedSlices::note_arrived(std::uint64_t number, std::size_t bytes) {
+  const Place place = std::find_if(slices_.begin(), slices_.end(),
+                                   [number](const Slice& slice) { return slice.number == number; });
+  DDL_CHECK(place != slices_.end() && bytes <= place->missing, "slice " + std::to_string(number));
+  place->missing -= bytes;
+  end_if_complete(place);
+}
+
+void AwaitedSlices::end_if_complete(Place place) {
+  Slice& slice = *place;
+  if (slice.missing > 0 || slice.to.empty()) return;
+  if (!slice.aside.empty()) std::memcpy(slice.to.data(), slice.aside.data(), slice.size);
+  --*slice.pending;
+  --awaited_;
+  slices_.erase(place);
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,333 @@
+#include "runtime/src/wire/tcp_transport.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "contract/environment.h"
+#include "net/tcp.h"
+#include "runtime/src/common/call.h"
+
+namespace ddl::runtime {
+namespace {
+
+using net::Handshake;
+using net::HandshakeSocket;
+
+}  // namespace
+
+void LinkMeeting::expect(int host, int rank) {
+  Pending& link = links_.emplace_back();
+  link.host = host;
+  link.rank = rank;
+}
+
+void LinkMeeting::expect(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
+  expect(host, rank);
+  LinkHello hello = hello_;
+  hello.to_rank = rank;
+  hello.purpose = LinkPurpose::kKnock;
+  links_.back().knock.emplace(key_, hello, addresses, own_addresses_);
+}
+
+void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
+  expect(host, rank);
+  LinkHello hello = hello_;
+  hello.to_rank = rank;
+  links_.back().dialer.emplace(key_, hello, addresses, own_addresses_);
+}
+
+Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int doorbell) {
+  const auto all_done = [this] {
+    return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done; });
+  };
+  for (;;) {
+    DDL_TRY(advance());
+    if (all_done()) break;
+    if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "not connected in time: " + missing());
+    DDL_TRY(wait(deadline, doorbell));
+  }
+  for (const Pending& link : links_) DDL_TRY(check(link));
+  return take_standing();
+}
+
+std::vector<PeerLink> LinkMeeting::take_standing() {
+  std::vector<PeerLink> links;
+  for (Pending& link : links_) {
+    if (!link.is_done) continue;
+    links.push_back(
+        {link.host, link.peer->member(), std::move(link.control), std::move(link.data), std::move(link.how)});
+  }
+  return links;
+}
+
+Status LinkMeeting::wait(Deadline deadline, int doorbell) const {
+  std::vector<pollfd> entries{{doorbell, POLLIN, 0}};
+  Deadline next = deadline;
+  const auto until = [&next](Deadline other) { next = other.when() < next.when() ? other : next; };
+  gate_.append_entries(entries);
+  until(gate_.next_deadline());
+  for (const HandshakeSocket& caller : welcomed_) entries.push_back({caller.fd(), caller.events(), 0});
+  for (const Pending& link : links_) {
+    for (const std::optional<Dialer>* dialer : {&link.dialer, &link.knock}) {
+      if (!*dialer) continue;
+      (*dialer)->append_entries(entries);
+      until((*dialer)->next_deadline());
+    }
+  }
+  if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), next.poll_milliseconds()); }) < 0)
+    return fail_errno("poll");
+  if (entries.front().revents != 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
+  return {};
+}
+
+Status LinkMeeting::advance() {
+  DDL_TRY(advance_callers());
+  for (Pending& link : links_) {
+    if (link.is_done) link.knock.reset();
+    if (link.knock) {
+      DDL_TRY(link.knock->advance());
+      if (link.knock->is_gone()) return gone(link, *link.knock);
+    }
+    if (!link.dialer) continue;
+    DDL_TRY(link.dialer->advance());
+    if (hello_.use == LinkUse::kPair && link.dialer->is_gone()) return gone(link, *link.dialer);
+    if (!link.dialer->is_done()) continue;
+    DialedLink dialed = link.dialer->take();
+    link.dialer.reset();
+    link.peer = dialed.peer;
+    link.control = std::move(dialed.control);
+    link.data = std::move(dialed.data);
+    link.how = std::move(dialed.how);
+    link.is_done = true;
+  }
+  return {};
+}
+
+Status LinkMeeting::advance_callers() {
+  auto asked = gate_.advance(key_, hello_.to_introduction());
+  if (!asked) return fail(std::move(asked.error()));
+  for (HandshakeSocket& caller : *asked) {
+    const auto peer = LinkHello::parse(caller.peer());
+    if (!peer) return fail(peer.error());
+    if (expected_of(*peer) != nullptr) {
+      caller.accept();
+      welcomed_.push_back(std::move(caller));
+    } else if (belongs(*peer)) {
+      gate_.keep(std::move(caller));
+    }
+    // Any other rank of this job called an address that means another process on its own host.
+  }
+  std::vector<HandshakeSocket> waiting;
+  for (HandshakeSocket& caller : welcomed_) {
+    const auto state = caller.advance();
+    if (!state) continue;  // it will call again
+    if (*state != Handshake::State::kDone) {
+      waiting.push_back(std::move(caller));
+      continue;
+    }
+    const auto peer = LinkHello::parse(caller.peer());
+    Pending* link = peer ? expected_of(*peer) : nullptr;
+    if (link == nullptr) continue;
+    take_connection(*link, *peer, caller.release());
+  }
+  welcomed_ = std::move(waiting);
+  return {};
+}
+
+void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const {
+  if (peer.purpose == LinkPurpose::kControl) {
+    if (!link.control) link.controls[peer.call] = std::move(socket);
+    return;
+  }
+  if (!link.control) {
+    const auto taken = link.controls.find(peer.call);
+    if (taken == link.controls.end()) return;  // of a connection that it never had: no rank of ours says that
+    const auto from = net::peer_address(taken->second.get());
+    link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
+    link.peer = peer;
+    link.control = std::move(taken->second);
+    link.controls.clear();
+    link.data.resize(hello_.sockets);
+  }
+  if (peer.call != link.peer->call || peer.socket >= link.data.size()) return;
+  link.data[peer.socket] = std::move(socket);
+  // Who wants another number makes one, and both say so.
+  link.is_done = peer.sockets != hello_.sockets ||
+                 std::all_of(link.data.begin(), link.data.end(),
+                             [](const UniqueFd& data) { return static_cast<bool>(data); });
+}
+
+LinkMeeting::Pending* LinkMeeting::expected_of(const LinkHello& caller) {
+  if (!belongs(caller) || caller.use != hello_.use || caller.purpose == LinkPurpose::kKnock) return nullptr;
+  const auto found = std::find_if(links_.begin(), links_.end(), [&](const Pending& link) {
+    return link.rank == caller.rank && !link.dialer && !link.is_done;
+  });
+  return found == links_.end() ? nullptr : &*found;
+}
+
+bool LinkMeeting::belongs(const LinkHello& caller) const {
+  return caller.to_rank == hello_.rank && caller.generation == hello_.generation &&
+         caller.size == hello_.size && caller.rank >= 0 && caller.rank < hello_.size &&
+         caller.rank != hello_.rank;
+}
+
+Status LinkMeeting::gone(const Pending& link, const Dialer& dialer) {
+  return fail(ErrorCode::kNotFound,
+              "rank " + std::to_string(link.rank) + " listens no more (" + dialer.failures() + ")");
+}
+
+Status LinkMeeting::check(const Pending& link) const {
+  if (link.peer->sockets != hello_.sockets) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the hosts want different numbers of data connections: " + link.peer->member().place() + " " +
+                    std::to_string(link.peer->sockets) + ", " + hello_.member().place() + " " +
+                    std::to_string(hello_.sockets) + "; " + contract::env::kSocketsPerPeer +
+                    " must be the same everywhere");
+  }
+  if (link.peer->agreed == hello_.agreed) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "the hosts cut buffers differently: " + link.peer->member().place() + " into " +
+                  std::to_string(link.peer->agreed) + " bytes, " + hello_.member().place() + " into " +
+                  std::to_string(hello_.agreed) + "; " + contract::env::kStagingBytes +
+                  " must be the same everywhere");
+}
+
+std::string LinkMeeting::missing() const {
+  std::string text;
+  for (const Pending& link : links_) {
+    if (link.is_done) continue;
+    text += (text.empty() ? "rank " : ", rank ") + std::to_string(link.rank);
+    if (link.dialer) text += " (" + link.dialer->failures() + ")";
+  }
+  const std::string refusals = gate_.refusals();
+  return refusals.empty() ? text : text + "; " + refusals;
+}
+
+namespace {
+
+std::string card_key(const Membership& membership) {
+  return "ddl.tcp." + std::to_string(membership.generation);
+}
+std::string secret_key(const Membership& membership) {
+  return "ddl.key." + std::to_string(membership.generation);
+}
+
+void wipe_text(std::string& text) { net::wipe(std::as_writable_bytes(std::span(text.data(), text.size()))); }
+
+}  // namespace
+
+Result<TcpTransport::Offer> TcpTransport::prepare(Bootstrap& bootstrap) const {
+  const Membership& membership = bootstrap.membership();
+  std::optional<net::JobKey> key;
+  if (settings_.job_key_fd) {
+    auto inherited = net::JobKey::from_memfd(*settings_.job_key_fd);
+    if (!inherited) return fail(std::move(inherited.error().during(contract::env::kJobKeyFd)));
+    key.emplace(*std::move(inherited));
+  } else if (membership.rank == 0) {
+    auto made = net::JobKey::random();
+    if (!made) return fail(std::move(made.error()));
+    std::string hex = made->to_hex();
+    const Status put = bootstrap.put(secret_key(membership), hex);
+    wipe_text(hex);
+    if (!put) return fail(put.error());
+    key.emplace(*std::move(made));
+  }
+  auto all = net::local_addresses();
+  if (!all) return fail(std::move(all.error()));
+  auto addresses = net::usable_addresses(*all, settings_.interfaces);
+  if (!addresses) return fail(std::move(addresses.error()));
+  auto gate = CallerGate::open(*addresses, settings_.patience);
+  if (!gate) return fail(std::move(gate.error()));
+  return Offer{*std::move(addresses), *std::move(gate), std::move(key)};
+}
+
+Status TcpTransport::offer(Bootstrap& bootstrap) {
+  offer_ = prepare(bootstrap);
+  BusinessCard card;
+  card.host = HostField::of(bootstrap.membership().host).str();
+  card.pid = ::getpid();
+  if (*offer_) {
+    card.addresses = (*offer_)->gate.addresses();
+  } else {
+    // Said to those that would call, which otherwise would try until their time is over.
+    card.failure = offer_->error().message();
+  }
+  return bootstrap.put(card_key(bootstrap.membership()), card.to_text());
+}
+
+Result<BusinessCard> TcpTransport::card_of(Bootstrap& bootstrap, int rank, Deadline deadline) {
+  auto text = bootstrap.get(rank, card_key(bootstrap.membership()), deadline);
+  if (!text) return fail(std::move(text.error()));
+  auto card = BusinessCard::parse(*text);
+  if (!card) return fail(std::move(card.error().during("rank " + std::to_string(rank))));
+  return card;
+}
+
+Member TcpTransport::who_is(Bootstrap& bootstrap, int rank) const {
+  const auto card = card_of(bootstrap, rank, Deadline::after_seconds(settings_.seconds));
+  return card ? Member{rank, card->host, card->pid} : Member{rank, "an unknown host", 0};
+}
+
+Status TcpTransport::fetch_key(Bootstrap& bootstrap, Deadline deadline) {
+  std::optional<net::JobKey>& key = (*offer_)->key;
+  if (key) return {};
+  auto hex = bootstrap.get(0, secret_key(bootstrap.membership()), deadline);
+  if (!hex) return fail(std::move(hex.error().during("fetching the job's key")));
+  auto fetched = net::JobKey::from_hex(*hex);
+  wipe_text(*hex);
+  if (!fetched) return fail(std::move(fetched.error()));
+  key.emplace(*std::move(fetched));
+  return {};
+}
+
+Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
+                                                    const std::vector<LinkPartner>& partners,
+                                                    const LinkTerms& terms) {
+  DDL_CHECK(offer_.has_value(), "offer() comes first");
+  if (!*offer_) return fail(offer_->error());
+  Offer& offer = **offer_;
+  const Membership& membership = bootstrap.membership();
+  const bool is_pair = terms.use == LinkUse::kPair;
+  const Deadline soon = Deadline::after_seconds(settings_.seconds);
+  DDL_TRY(fetch_key(bootstrap, soon));
+
+  LinkHello hello;
+  hello.generation = membership.generation;
+  hello.rank = membership.rank;
+  hello.size = membership.size;
+  hello.pid = ::getpid();
+  hello.use = terms.use;
+  hello.agreed = terms.agreed;
+  hello.sockets = static_cast<std::uint16_t>(settings_.sockets);
+  hello.host = HostField::of(membership.host);
+  LinkMeeting meeting(*offer.key, hello, offer.gate, offer.addresses);
+  for (const LinkPartner& partner : partners) {
+    if (!partner.calls && !is_pair) {
+      meeting.expect(partner.host, partner.rank);
+      continue;
+    }
+    auto card = card_of(bootstrap, partner.rank, soon);
+    if (!card) return fail(std::move(card.error()));
+    if (card->addresses.empty()) {
+      return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + card->failure);
+    }
+    if (partner.calls) {
+      meeting.dial(partner.host, partner.rank, card->addresses);
+    } else {
+      meeting.expect(partner.host, partner.rank, card->addresses);
+    }
+  }
+  fault_.pass(FaultPoint::kBeforeLinks);
+  auto links = meeting.run(is_pair ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
+  if (!links) standing_ = meeting.take_standing();
+  fault_.pass(FaultPoint::kAfterLinks);
+  return links;
+}
+
+std::vector<int> TcpTransport::fds() const {
+  return offer_ && *offer_ ? (*offer_)->gate.fds() : std::vector<int>();
+}
+
+}  // namespace ddl::runtime

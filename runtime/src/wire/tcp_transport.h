@@ -1,0 +1,134 @@
+// The TCP transport: every rank offers an endpoint, then dials some ranks of other hosts and accepts the others until it
+// has a link to each.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/address.h"
+#include "net/job_key.h"
+#include "runtime/src/common/fault.h"
+#include "runtime/src/wire/acceptor.h"
+#include "runtime/src/wire/dialer.h"
+#include "runtime/src/wire/link_transport.h"
+#include "runtime/src/wire/tcp_endpoint.h"
+
+namespace ddl::runtime {
+
+// Calls some ranks of other hosts and waits for the calls of others, until there is a link to each.
+
+/// Used once, by one thread.
+class LinkMeeting {
+ public:
+  /// hello: how this rank introduces itself. Everything but hello outlives this.
+  LinkMeeting(const net::JobKey& key, const LinkHello& hello, CallerGate& gate,
+              const std::vector<net::InterfaceAddress>& own_addresses)
+      : key_(key), hello_(hello), gate_(gate), own_addresses_(own_addresses) {}
+
+  /// This rank will call; we wait.
+  void expect(int host, int rank);
+  /// The same, and we knock at its addresses meanwhile, which tells when it has left.
+  void expect(int host, int rank, const std::vector<net::SocketAddress>& addresses);
+  /// We call this rank on one of these addresses.
+  void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
+
+  /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing; a rank of the
+  /// job that comes too early is kept. doorbell: as in ConnectLimit.
+  Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
+  /// The links that stand, also when not all of them do.
+  std::vector<PeerLink> take_standing();
+
+ private:
+  /// A link as it comes about.
+  struct Pending {
+    int host = 0;
+    int rank = 0;
+    std::optional<Dialer> dialer;  ///< empty: expected to call
+    std::optional<Dialer> knock;
+    std::optional<LinkHello> peer;
+    std::map<std::uint32_t, UniqueFd>
+        controls;  ///< expected: by LinkHello::call, until data says which one it is
+    UniqueFd control;
+    std::vector<UniqueFd> data;  ///< by LinkHello::socket
+    std::string how;
+    bool is_done = false;
+  };
+
+  Status advance();
+  Status advance_callers();
+  /// It means this rank of this job.
+  bool belongs(const LinkHello& caller) const;
+  Status wait(Deadline deadline, int doorbell) const;
+  static Status gone(const Pending& link, const Dialer& dialer);
+  void take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const;
+  Pending* expected_of(const LinkHello& caller);
+  Status check(const Pending& link) const;
+  std::string missing() const;
+
+  const net::JobKey& key_;
+  LinkHello hello_;
+  CallerGate& gate_;
+  const std::vector<net::InterfaceAddress>& own_addresses_;
+  std::deque<Pending> links_;
+  /// Callers that have been welcomed but not been told yet.
+  std::vector<net::HandshakeSocket> welcomed_;
+};
+
+// Ranks of different hosts over TCP.
+
+struct TcpSettings {
+  /// Names of the interfaces whose addresses are offered; empty: all but loopback.
+  std::vector<std::string> interfaces;
+  /// Inherited descriptor of the job's key. Without it rank 0 makes a key and sends it through the bootstrap, where other
+  /// users of a host may be able to read it: that still keeps strangers on the network out.
+  std::optional<int> job_key_fd;
+  /// Data connections to each partner, from 1 to kMaxSocketsPerPeer; the same on all ranks.
+  int sockets = 1;
+  /// How long connecting may take once all ranks have begun.
+  double seconds = 60.0;
+  /// How long a caller may take to prove itself; another than the default in tests only.
+  std::chrono::milliseconds patience = CallerGate::kPatience;
+};
+
+/// Every rank listens on its usable addresses, and goes on doing so, for further connections, as long as the transport
+/// lives. Both sides prove that they know the job's key before anything else is said. What follows is not encrypted.
+///
+/// A pair connects whenever both want to, so one may wait long for the other. It would not notice that the other one has
+/// left, so it knocks at its door: a connection that nobody answers before they meet, but that ends when the listener does.
+class TcpTransport final : public LinkTransport {
+ public:
+  /// fault outlives the transport.
+  TcpTransport(TcpSettings settings, FaultInjector& fault) : settings_(std::move(settings)), fault_(fault) {}
+
+  const char* name() const override { return "tcp"; }
+  Status offer(Bootstrap& bootstrap) override;
+  Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<LinkPartner>& partners,
+                                        const LinkTerms& terms) override;
+  std::vector<PeerLink> take_standing() override { return std::exchange(standing_, {}); }
+  Member who_is(Bootstrap& bootstrap, int rank) const override;
+  std::vector<int> fds() const override;
+
+ private:
+  /// What this rank has before it meets the others.
+  struct Offer {
+    std::vector<net::InterfaceAddress> addresses;
+    CallerGate gate;
+    std::optional<net::JobKey> key;
+  };
+  Result<Offer> prepare(Bootstrap& bootstrap) const;
+  Status fetch_key(Bootstrap& bootstrap, Deadline deadline);
+  static Result<BusinessCard> card_of(Bootstrap& bootstrap, int rank, Deadline deadline);
+
+  TcpSettings settings_;
+  FaultInjector& fault_;
+  std::optional<Result<Offer>> offer_;
+  std::vector<PeerLink> standing_;  ///< when connect() has failed
+};
+
+}  // namespace ddl::runtime
