@@ -1,8 +1,12 @@
-// Which room may include which (docs/architecture.md), and what a header may cost whoever includes it.
+// Which folder may include which: the table of docs/architecture.md. And which headers are too slow for other headers.
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "structure/source_tree.h"
 #include "support/catch.h"
 
@@ -11,23 +15,6 @@ using ddl::test::project_files;
 using ddl::test::SourceFile;
 
 namespace {
-
-// "ddl" stands for libddl's public headers in runtime/include/ddl. A new room is added here and in the architecture.
-const std::map<std::string, std::set<std::string>, std::less<>> kMayInclude = {
-    {"contract", {"contract"}},
-    {"base", {"base", "contract"}},
-    {"net", {"net", "base", "contract"}},
-    {"affinity", {"affinity", "base", "contract"}},
-    {"templates", {"templates", "affinity", "base", "contract"}},
-    {"launcher", {"launcher", "affinity", "net", "base", "contract"}},
-    {"cli", {"cli", "launcher", "templates", "affinity", "net", "base", "contract"}},
-    {"runtime", {"runtime", "ddl", "net", "base", "contract"}},
-    {"examples", {"examples", "ddl"}},
-    {"bench", {"bench", "ddl", "affinity", "base", "contract"}},
-    {"tests",
-     {"tests", "bench", "examples", "cli", "launcher", "templates", "affinity", "runtime", "ddl", "net",
-      "base", "contract"}},
-};
 
 // Slow to compile: only a .cpp includes them.
 const std::vector<std::string_view> kHeavy = {"nlohmann/json.hpp", "CLI/", "asio", "Eigen/",
@@ -57,13 +44,78 @@ std::string position(const SourceFile& file, const Include& include) {
   return file.path + ":" + std::to_string(include.line) + ": " + std::string(include.name);
 }
 
-/// The room of an include of ours, "" if it is none: system and third-party headers.
-std::string room_of(const Include& include) {
+/// The path of an included file of ours; "" for headers of the system and of other projects.
+std::string path_of(const Include& include) {
   const std::string name(include.name);
-  if (tree().paths.contains(name)) return name.substr(0, name.find('/'));
-  if (tree().paths.contains("runtime/include/" + name)) return "ddl";
-  if (tree().paths.contains("tests/" + name)) return "tests";
+  for (const char* start : {"", "runtime/include/", "tests/"})
+    if (tree().paths.contains(start + name)) return start + name;
   return "";
+}
+
+/// Its room; "ddl" for libddl's public headers, "" if it is not ours.
+std::string room_of(const Include& include) {
+  const std::string path = path_of(include);
+  return path.starts_with("runtime/include/") ? "ddl" : path.substr(0, path.find('/'));
+}
+
+/// The table "Folders" of docs/architecture.md.
+struct Folders {
+  std::map<std::string, std::size_t, std::less<>> rows;  ///< folder -> number of its row
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>>
+      of_room;  ///< room -> rooms in its row
+  /// The folder with the longest name that the file lies in; "" if there is none.
+  std::string of(std::string_view path) const {
+    for (std::size_t end = path.rfind('/'); end != std::string_view::npos; end = path.rfind('/', end - 1)) {
+      if (rows.contains(path.substr(0, end))) return std::string(path.substr(0, end));
+      if (end == 0) break;
+    }
+    return "";
+  }
+};
+
+const Folders& folders() {
+  static const Folders kFolders = [] {
+    Folders folders;
+    const auto text = std::find_if(tree().files.begin(), tree().files.end(), [](const SourceFile& file) {
+      return file.path == "docs/architecture.md";
+    });
+    const std::regex row("\\| `([a-z_/]+)` \\|[^|]*\\|([^|]*)\\|[^|]*\\|[^|]*\\|[^|]*\\|");
+    const std::regex name("`([a-z_/]+)`");
+    const std::string empty;
+    for (const std::string_view line : ddl::split(text == tree().files.end() ? empty : text->text, '\n')) {
+      std::cmatch match;
+      if (!std::regex_match(line.begin(), line.end(), match, row)) continue;
+      folders.rows.emplace(match[1], folders.rows.size());
+      auto& rooms = folders.of_room[match[1]];
+      const std::string named = match[2];
+      for (auto it = std::sregex_iterator(named.begin(), named.end(), name); it != std::sregex_iterator();
+           ++it)
+        rooms.insert((*it)[1]);
+    }
+    return folders;
+  }();
+  return kFolders;
+}
+
+/// The nodes of a graph from which a circle can be reached: what is left when nodes that lead nowhere are taken away, again and
+/// again.
+std::set<std::string> circles(std::map<std::string, std::set<std::string>> graph) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto it = graph.begin(); it != graph.end();) {
+      std::erase_if(it->second,
+                    [&](const std::string& to) { return to == it->first || !graph.contains(to); });
+      if (it->second.empty()) {
+        it = graph.erase(it);
+        changed = true;
+      } else {
+        ++it;
+      }
+    }
+  }
+  std::set<std::string> left;
+  for (const auto& [from, to] : graph) left.insert(from);
+  return left;
 }
 
 }  // namespace
@@ -74,28 +126,53 @@ TEST_CASE("there is a tree to look at") {
   CHECK(tree().paths.contains("runtime/include/ddl/ddl.h"));
 }
 
-TEST_CASE("every file of code lies in a room that has include rules") {
+TEST_CASE("every file of code lies in a folder of the table in docs/architecture.md") {
+  REQUIRE(folders().rows.size() > 20);
   for (const SourceFile& file : tree().files) {
-    if (!ddl::test::is_code(file)) continue;
+    if (!ddl::test::is_code(file) || file.room() == "tests") continue;
     INFO(file.path);
-    CHECK(kMayInclude.contains(file.room()));
+    CHECK_FALSE(folders().of(file.path).empty());
   }
 }
 
-TEST_CASE("rooms include only what they may") {
+TEST_CASE("rooms include the rooms of their row, and folders of a room those above them") {
   int checked = 0;
   for (const SourceFile& file : tree().files) {
-    const auto rule = kMayInclude.find(file.room());
-    if (!ddl::test::is_code(file) || rule == kMayInclude.end()) continue;
+    if (!ddl::test::is_code(file) || file.room() == "tests") continue;
+    const std::string from = folders().of(file.path);
     for (const Include& include : ddl::test::includes_of(file)) {
-      const std::string room = room_of(include);
-      if (room.empty()) continue;
+      const std::string path = path_of(include);
+      if (path.empty() || room_of(include) == "ddl") continue;
       INFO(position(file, include));
-      CHECK(rule->second.contains(room));
+      const std::string to = folders().of(path);
+      if (room_of(include) == file.room()) {
+        CHECK(folders().rows.at(to) <= folders().rows.at(from));
+      } else {
+        CHECK(folders().of_room.at(std::string(file.room())).contains(room_of(include)));
+      }
       ++checked;
     }
   }
   CHECK(checked > 20);
+}
+
+TEST_CASE("neither headers nor folders include each other in a circle") {
+  std::map<std::string, std::set<std::string>> of_headers, of_folders;
+  for (const SourceFile& file : tree().files) {
+    if (!ddl::test::is_code(file)) continue;
+    for (const Include& include : ddl::test::includes_of(file)) {
+      const std::string path = path_of(include);
+      if (path.empty()) continue;
+      if (ddl::test::is_header(file)) of_headers[file.path].insert(path);
+      if (file.room() == "tests") continue;
+      of_folders[file.path.substr(0, file.path.rfind('/'))].insert(path.substr(0, path.rfind('/')));
+    }
+  }
+  CHECK(of_folders.size() > 20);
+  CHECK(circles(of_headers) == std::set<std::string>());
+  CHECK(circles(of_folders) == std::set<std::string>());
+  CHECK(circles({{"a", {"b"}}, {"b", {"c", "b"}}, {"c", {"b"}}, {"d", {}}}) ==
+        std::set<std::string>{"a", "b", "c"});
 }
 
 TEST_CASE("a quoted include is ours and names its room") {
