@@ -224,7 +224,7 @@ Plan large_plan(const std::vector<std::string>& names, const Site& site, const S
             .why = "one ssh for each host: the part that is not ours"},
            {HostLauncher::kSsh, names, 1, {}, "/bin/true"});
   plan.add("large", {.name = "large-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true},
-           {HostLauncher::kDdlrun, names, ranks, oversubscribe, "one_allreduce"});
+           {HostLauncher::kDdlrun, names, ranks, oversubscribe, "init_ddl", {"allreduce"}});
   plan.cases.emplace_back("large", "start, one allreduce, end: " + size_of(names.size(), ranks));
   return plan;
 }

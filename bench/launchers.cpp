@@ -20,7 +20,7 @@ std::vector<std::string> launcher_words(Launcher launcher, const RankProgram& pr
   const bool is_crowded = program.ranks > static_cast<int>(settings.cpus.size());
   std::vector<std::string> words;
   switch (launcher) {
-    case Launcher::kFloor: return {site.programs + "/spawn_floor", ranks};
+    case Launcher::kFloor: return {site.programs + "/launch_floor", "spawn", ranks};
     case Launcher::kDdlrun: words = {site.ddlrun, "-np", ranks}; break;
     case Launcher::kMpirun:
       words = {site.mpirun, "-np", ranks, "--bind-to", "none"};
@@ -80,7 +80,7 @@ std::string host_list(const HostJob& job) {
 Command launch_on_hosts(const HostJob& job, const Site& site) {
   std::vector<std::string> words;
   switch (job.launcher) {
-    case HostLauncher::kSsh: words = {site.programs + "/ssh_floor"}; break;
+    case HostLauncher::kSsh: words = {site.programs + "/launch_floor", "ssh"}; break;
     case HostLauncher::kDdlrun: words = {site.ddlrun, "-H"}; break;
     case HostLauncher::kMpirun:
       words = {site.mpirun, "--bind-to", "none", "--mca", "plm_rsh_agent", "ssh", "-H"};

@@ -14,7 +14,7 @@ namespace ddl::bench {
 // How the harness starts two or more ranks of a program under each launcher, and whether it can.
 
 enum class Launcher {
-  kFloor,  ///< spawn_floor: starts and waits, nothing else
+  kFloor,  ///< launch_floor: starts and waits, nothing else
   kDdlrun,
   kMpirun,  ///< --bind-to none: the harness pins, the same for all
 };
@@ -39,7 +39,7 @@ std::string why_not_built(const std::string& path, const Site& site);
 // How the harness starts ranks on the hosts of a cluster under each launcher, and whether it can.
 
 enum class HostLauncher {
-  kSsh,  ///< ssh_floor: the command once on each host, all at once, nothing else
+  kSsh,  ///< launch_floor: the command once on each host, all at once, nothing else
   kDdlrun,
   kMpirun,
 };

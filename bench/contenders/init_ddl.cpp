@@ -1,8 +1,25 @@
-// ddl_init() and ddl_finalize(), nothing in between.
+// ddl_init() and ddl_finalize(), and in between, with the argument "allreduce", the sum of one number over all ranks.
 #include <cstdio>
+#include <string_view>
 
 #include "bench/idle_rank.h"
 #include "ddl/ddl.h"
+
+namespace {
+
+bool sum_is_right(ddl_context* context) {
+  float sum = 1;
+  if (ddl_allreduce(context, &sum, &sum, 1, DDL_FLOAT32, DDL_SUM, nullptr) != DDL_OK) {
+    std::fprintf(stderr, "%s\n", ddl_last_error());
+    return false;
+  }
+  const int size = ddl_size(context);
+  if (sum == static_cast<float>(size)) return true;
+  std::fprintf(stderr, "the sum of ones over %d ranks is not %g\n", size, static_cast<double>(sum));
+  return false;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   ddl_context* context = nullptr;
@@ -14,6 +31,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "libddl sees a world of one\n");
     return 1;
   }
+  if (argc > 1 && std::string_view(argv[1]) == "allreduce")
+    return sum_is_right(context) && ddl_finalize(context) == DDL_OK ? 0 : 1;
   const bool held_well = ddl::bench::hold_if_asked(argc, argv);
   return ddl_finalize(context) == DDL_OK && held_well ? 0 : 1;
 }

@@ -22,7 +22,7 @@ using Work = std::variant<Collective, Model>;
 /// The rank's part of the job, from its command line: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD.
 struct RankJob {
   Work work;
-  int rank = 0;  ///< as the launcher says it: PMIX_RANK, or DDL_BENCH_RANK under spawn_floor
+  int rank = 0;  ///< as the launcher says it: PMIX_RANK, or DDL_BENCH_RANK under launch_floor
   int ranks = 0;
   int hosts = 0;  ///< of equally many ranks each, in rank order
   int cpus = 0;   ///< how many the ranks share; rank r is pinned to number r modulo this
