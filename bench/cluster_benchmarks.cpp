@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cpu_set.h"
 #include "base/process.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
@@ -66,7 +67,7 @@ std::vector<Entrant> entrants_of(const HostPlan& plan) {
 
 void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
                    Settings settings) {
-  settings.cpus = allowed_cpus();  // hosts share the machine: nobody is pinned
+  settings.cpus = CpuSet::allowed().cpus();  // hosts share the machine: nobody is pinned
   report.settings = settings;
   report.method =
       "Wall time of the whole command on the head; CPU time on all hosts, which are namespaces of one "

@@ -1,6 +1,5 @@
 #include "bench/machine.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -68,17 +67,6 @@ Machine describe_machine(const std::string& mpirun) {
   machine.version = contract::kVersion;
   machine.open_mpi = open_mpi_version(mpirun);
   return machine;
-}
-
-std::vector<int> allowed_cpus() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  ::sched_getaffinity(0, sizeof mask, &mask);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 LoadWatch::LoadWatch(std::function<double()> also_own) : also_own_(std::move(also_own)), start_(sample()) {}

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/cpu_set.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"
@@ -214,7 +215,7 @@ int main(int argc, char** argv) {
   }
   settings.job = *shape;
   if (settings.cpus.empty()) {
-    settings.cpus = allowed_cpus();
+    settings.cpus = ddl::CpuSet::allowed().cpus();
     const auto ranks = static_cast<std::size_t>(settings.job.ranks);
     if (settings.cpus.size() > ranks) settings.cpus.resize(ranks);
   }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cpu_set.h"
 #include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"
@@ -152,7 +153,7 @@ constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc
 
 Finding look_at_own_machine() {
   Finding found = look_at_pmix_bootstrap();
-  if (found.works) found = works({}, own_path(), counted(allowed_cpus(), "CPU"));
+  if (found.works) found = works({}, own_path(), counted(CpuSet::allowed().count(), "CPU"));
   return found;
 }
 

@@ -26,13 +26,13 @@ Result<std::string> mpi_type(const std::string& asked) {
 }
 
 [[nodiscard]] int become_srun(const SrunLine& line, const Console& console) {
-  const Error error = become(line.words, launcher::environment_entries(line.environment));
+  const Error error = become(line.words, environment_entries(line.environment));
   return console.refuse({error.message(), "Slurm's own commands must be in PATH", contract::kStartFailure});
 }
 
 }  // namespace
 
-int run_by_srun(const Request& request, const launcher::Environment& environment, const Console& console) {
+int run_by_srun(const Request& request, const Environment& environment, const Console& console) {
   const bool is_dry = request.action == Action::kDryRun;
   const auto type = mpi_type(request.script.request.mpi_type);
   if (!type)

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "launcher/job/environment.h"
 #include "launcher/loop/event_loop.h"
 
 namespace ddl::launcher {

@@ -1,7 +1,6 @@
 #include "launcher/node/start_child.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,23 +15,15 @@
 #include <cstring>
 #include <vector>
 
-#include "affinity/cpu_set.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "contract/rank_process.h"
 
 namespace ddl::launcher {
 
-// A process binds itself to CPUs and memory.
-
-/// Each returns 0 or an errno. Only for a process with one thread.
-/// EINVAL also where the kernel has quietly left some CPUs out, as a cgroup can make it do.
-int bind_to_cpus(const affinity::CpuSet& cpus);
-/// Memory comes from these NUMA nodes while they have some (set_mempolicy(2), MPOL_PREFERRED_MANY; before Linux 5.15 the first
-/// of them). Success on a kernel without NUMA.
-int prefer_memory_of(const std::vector<int>& nodes);
-
 namespace {
+
+// A process binds itself to memory.
 
 // Debian 12's linux/mempolicy.h has these, C libraries have not.
 constexpr int kMpolPreferred = 1;
@@ -55,28 +46,13 @@ int set_memory_policy(int mode, const std::vector<int>& nodes) {
   return ::syscall(SYS_set_mempolicy, mode, words.data(), words.size() * kWordBits + 1) == 0 ? 0 : errno;
 }
 
-}  // namespace
-
-int bind_to_cpus(const affinity::CpuSet& cpus) {
-  std::vector<unsigned long> wanted = words_of(cpus.cpus());
-  const std::size_t bytes = wanted.size() * sizeof(unsigned long);
-  if (::sched_setaffinity(0, bytes, reinterpret_cast<const cpu_set_t*>(wanted.data())) != 0) return errno;
-  // As wide as the kernel's own mask may be.
-  std::vector<unsigned long> got(std::max<std::size_t>(wanted.size(), affinity::kMostCpus / kWordBits));
-  if (::sched_getaffinity(0, got.size() * sizeof(unsigned long), reinterpret_cast<cpu_set_t*>(got.data())) !=
-      0)
-    return errno;
-  wanted.resize(got.size());
-  return got == wanted ? 0 : EINVAL;
-}
-
+/// Memory comes from these NUMA nodes while they have some (set_mempolicy(2), MPOL_PREFERRED_MANY; before Linux 5.15 the
+/// first of them). Success on a kernel without NUMA. Returns 0 or an errno. Only for a process with one thread.
 int prefer_memory_of(const std::vector<int>& nodes) {
   int error = set_memory_policy(kMpolPreferredMany, nodes);
   if (error == EINVAL) error = set_memory_policy(kMpolPreferred, {nodes.front()});
   return error == ENOSYS ? 0 : error;
 }
-
-namespace {
 
 using Stage = message::ChildFailed::Stage;
 
@@ -156,7 +132,7 @@ int place(const std::vector<int>& numbers, const std::vector<UniqueFd>& fds, int
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
   restore_default_signals();
   if (!spec.cpus.is_empty()) {
-    if (const int error = bind_to_cpus(spec.cpus)) tell(Stage::kBindCpus, error, spec.strict_binding);
+    if (const int error = spec.cpus.bind_this_thread()) tell(Stage::kBindCpus, error, spec.strict_binding);
   }
   if (!spec.memory_nodes.empty()) {
     if (const int error = prefer_memory_of(spec.memory_nodes))

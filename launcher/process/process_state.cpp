@@ -15,11 +15,10 @@
 
 namespace ddl::launcher {
 
-affinity::CpuSet parse_allowed_cpus(std::string_view status) {
+CpuSet parse_allowed_cpus(std::string_view status) {
   constexpr std::string_view kName = "Cpus_allowed_list:";
   for (const std::string_view line : split(status, '\n')) {
-    if (line.starts_with(kName))
-      return affinity::CpuSet::parse_list(line.substr(kName.size())).value_or(affinity::CpuSet());
+    if (line.starts_with(kName)) return CpuSet::parse_list(line.substr(kName.size())).value_or(CpuSet());
   }
   return {};
 }

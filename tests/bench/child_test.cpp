@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/cpu_set.h"
 #include "bench/machine.h"
 #include "bench/process_table.h"
 #include "support/catch.h"
@@ -73,14 +74,14 @@ TEST_CASE("an orphan that ends by itself is waited for and its CPU time counted"
 
 TEST_CASE("the program gets the environment, and exactly the CPUs, of the command") {
   REQUIRE(become_subreaper());
-  const int cpu = allowed_cpus().back();
+  const int cpu = CpuSet::allowed().cpus().back();
   const std::string wanted = "Cpus_allowed_list:\t" + std::to_string(cpu);
   Command command = shell("[ \"$GIVEN\" = 'a b' ] && grep -qx \"$WANTED\" /proc/self/status");
   command.environment = {{"GIVEN", "a b"}, {"WANTED", wanted}};
   command.cpus = {cpu};
-  const std::vector<int> before = allowed_cpus();
+  const std::vector<int> before = CpuSet::allowed().cpus();
   CHECK(error_of(command) == "succeeded");
-  CHECK(allowed_cpus() == before);
+  CHECK(CpuSet::allowed().cpus() == before);
 }
 
 // Not under valgrind: 3.19 has no pidfd_open, without which no Child starts.

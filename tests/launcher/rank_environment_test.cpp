@@ -24,11 +24,6 @@ Environment with_defaults(Environment expected) {
 
 }  // namespace
 
-TEST_CASE("environ's entries become a map, the first of a name as getenv has it") {
-  CHECK(parse_environment({"A=1", "EMPTY=", "EQUALS=a=b", "no entry", "=name missing", "A=2"}) ==
-        Environment{{"A", "1"}, {"EMPTY", ""}, {"EQUALS", "a=b"}});
-}
-
 TEST_CASE("what an outer launcher told this process is denied") {
   for (const char* name :
        {"PMIX_RANK", "PMIX_SERVER_URI41", "PMI_RANK", "PMI_FD", "PMI2_x", "OMPI_COMM_WORLD_RANK",
