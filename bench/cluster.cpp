@@ -1,8 +1,6 @@
 #include "bench/cluster.h"
 
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/command.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "bench/process_table.h"
@@ -23,15 +22,10 @@ constexpr auto kGrace = std::chrono::seconds(2);
 
 // Runs a command with this process's own streams and environment; its exit status.
 Result<int> run_command(std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ);
-  if (error != 0) return fail(errno_error("start " + words[0], error));
-  int status = 0;
-  if (retry_eintr([&] { return ::waitpid(pid, &status, 0); }) < 0) return fail_errno("waitpid");
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  auto child = Child::start({.argv = std::move(words), .group = Command::Group::kOfParent});
+  if (!child) return fail(std::move(child.error()));
+  child->wait(Deadline::never());
+  return child->exit_code();
 }
 
 // Where the script remembers a cluster that only this process knows of.
@@ -107,7 +101,7 @@ ClusterHosts::ClusterHosts(int count) {
     names_.emplace_back(name);
     daemons_.push_back(first_process(names_.back()));
   }
-  known_ = descendants(daemons_);
+  known_ = below_daemons();
 }
 
 double ClusterHosts::cpu_seconds() const {
@@ -116,25 +110,35 @@ double ClusterHosts::cpu_seconds() const {
   return seconds;
 }
 
-std::vector<pid_t> ClusterHosts::strangers() const {
-  std::vector<pid_t> found = descendants(daemons_);
-  std::erase_if(found,
-                [&](pid_t pid) { return std::find(known_.begin(), known_.end(), pid) != known_.end(); });
+std::vector<ProcessId> ClusterHosts::below_daemons() const {
+  std::vector<ProcessId> found;
+  for (const pid_t daemon : daemons_) {
+    const auto below = descendants_of(daemon);
+    found.insert(found.end(), below.begin(), below.end());
+  }
+  return found;
+}
+
+std::vector<ProcessId> ClusterHosts::strangers() const {
+  std::vector<ProcessId> found = below_daemons();
+  std::erase_if(found, [&](const ProcessId& process) {
+    return std::find(known_.begin(), known_.end(), process) != known_.end();
+  });
   return found;
 }
 
 Status ClusterHosts::wait_until_idle() const {
   const Deadline deadline = Deadline::after(kGrace);
-  std::vector<pid_t> running = strangers();
+  std::vector<ProcessId> running = strangers();
   while (!running.empty() && !deadline.has_passed()) {
     wait_until_one_ends(running, deadline);
     running = strangers();
   }
   if (running.empty()) return {};
   std::vector<std::string> programs;
-  for (const pid_t pid : running) {
-    programs.push_back(program_of(pid));
-    ::kill(pid, SIGKILL);
+  for (const ProcessId& process : running) {
+    programs.push_back(program_of(process.pid));
+    signal_process(process, SIGKILL);
   }
   return fail(Error(ErrorCode::kSystem, "left running on the hosts: " + join(programs, ", ")));
 }

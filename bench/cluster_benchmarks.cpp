@@ -8,15 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "base/command.h"
 #include "base/cpu_set.h"
-#include "base/process.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
-#include "bench/child.h"
 #include "bench/cluster.h"
 #include "bench/contender.h"
 #include "bench/launchers.h"
 #include "bench/machine.h"
+#include "bench/measured_run.h"
 #include "bench/peers.h"
 #include "bench/report.h"
 #include "bench/settings.h"
@@ -48,7 +48,7 @@ constexpr double kHostTimeout = 300;
 
 Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& hosts) {
   const double cpu_before = hosts.cpu_seconds();
-  auto child = Child::start(entrant.command);
+  auto child = MeasuredRun::start(entrant.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
   const auto idle = hosts.wait_until_idle();  // also after a failure: the next entrant begins on empty hosts

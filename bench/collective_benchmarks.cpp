@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
-#include "bench/child.h"
 #include "bench/cluster.h"
+#include "bench/measured_run.h"
 #include "bench/peers.h"
 #include "bench/report.h"
 #include "bench/scoreboard.h"
@@ -101,7 +101,7 @@ class RankRuns {
     Command command = entrant.command;
     command.argv.insert(command.argv.end(), {folder->path(), scoreboard->path()});
     const double cpu_before = cpu_seconds();
-    auto child = Child::start(command);
+    auto child = MeasuredRun::start(command);
     if (!child) return fail(std::move(child.error()));
     const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
     // Also after a failure: the next entrant begins on empty hosts.

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "bench/child.h"
+#include "bench/measured_run.h"
 #include "contract/version.h"
 
 namespace ddl::bench {
@@ -35,7 +35,7 @@ std::string field(const std::string& path, std::string_view key, std::string_vie
 // "mpirun (Open MPI) 4.1.4"
 std::string open_mpi_version(const std::string& mpirun) {
   if (mpirun.empty()) return {};
-  auto child = Child::start({{mpirun, "--version"}, {}, {}});
+  auto child = MeasuredRun::start({.argv = {mpirun, "--version"}});
   if (!child || !child->finish(Deadline::after_seconds(30))) return {};
   const std::string_view line = split(child->output(), '\n')[0];
   const std::size_t name_end = line.find("Open MPI) ");

@@ -8,14 +8,15 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/command.h"
 #include "base/cpu_set.h"
-#include "base/process.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"
 #include "bench/chart.h"
-#include "bench/child.h"
 #include "bench/cluster.h"
 #include "bench/cost_model.h"
+#include "bench/measured_run.h"
 #include "bench/settings.h"
 #include "ddl/ddl.h"
 
@@ -109,7 +110,7 @@ int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outp
 int run(const Benchmark& benchmark, const Site& site, const Settings& settings, const Outputs& outputs) {
   const bool needs_hosts = benchmark.hosts_needed != nullptr && benchmark.hosts_needed(settings) > 0;
   if (needs_hosts && !is_on_cluster_head()) return run_on_head(benchmark, settings, outputs);
-  if (const auto status = become_subreaper(); !status) {
+  if (const auto status = ddl::become_subreaper(); !status) {
     fmt::print(stderr, "ddl-bench: {}\n", status.error().message());
     return 1;
   }

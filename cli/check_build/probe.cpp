@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "base/child_question.h"
+#include "base/command.h"
 #include "base/command_output.h"
-#include "base/process.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "cli/check_build/capability.h"
 #include "launcher/output/printable_text.h"
-#include "launcher/process/process_tree.h"
 
 namespace ddl::cli {
 
@@ -24,9 +24,9 @@ constexpr std::chrono::seconds kClearing{2};
 /// What looks have started may outlive them: it comes here, and is ended.
 class Orphanage {
  public:
-  Orphanage() { launcher::become_subreaper(); }
+  Orphanage() { (void)become_subreaper(); }
   ~Orphanage() {
-    (void)launcher::kill_descendants(Deadline::after(kClearing), bystanders_);
+    (void)kill_descendants(Deadline::after(kClearing), preexisting_);
     ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   }
   Orphanage(const Orphanage&) = delete;
@@ -34,7 +34,7 @@ class Orphanage {
 
  private:
   /// Of a shell that became this process.
-  const std::vector<launcher::ProcessId> bystanders_ = launcher::descendants_of(::getpid());
+  const std::vector<ProcessId> preexisting_ = descendants_of(::getpid());
 };
 
 Finding no_finding(const Error& error) {

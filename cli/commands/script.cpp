@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/command.h"
 #include "base/command_output.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"

@@ -1,7 +1,7 @@
 // --launcher srun: ddlrun asks the nodes, plans, and becomes the srun that starts the ranks.
 #include <algorithm>
 
-#include "base/process.h"
+#include "base/command.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"

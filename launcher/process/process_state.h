@@ -40,10 +40,6 @@ std::string parse_visible_devices(std::string_view environ);
 /// CPU, for one that a debugger holds, and for one that is gone.
 bool is_stopped(pid_t pid);
 
-/// The file that says so, and whether this text of it does (proc(5)).
-std::string stat_path(pid_t pid);
-bool says_stopped(std::string_view stat);
-
 // Notices that a process of this host, without which another cannot do, stays stopped.
 
 /// Whom a process cannot do without, it looks at again and again: somebody who is stopped answers nobody, and the kernel

@@ -5,6 +5,7 @@
 #include "contract/version.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using nlohmann::json;
 

@@ -5,6 +5,7 @@
 #include "launcher/facts.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using ddl::launcher::test::facts_of;
 

@@ -5,6 +5,7 @@
 #include "launcher/plan/launch_plan.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 
