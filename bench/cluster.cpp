@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "base/command.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "bench/process_table.h"
 
@@ -28,31 +28,12 @@ Result<int> run_command(std::vector<std::string> words) {
   return child->exit_code();
 }
 
-// Where the script remembers a cluster that only this process knows of.
-class StateFolder {
- public:
-  static Result<StateFolder> make() {
-    std::string path = (std::filesystem::temp_directory_path() / "ddl-bench-cluster-XXXXXX").native();
-    if (::mkdtemp(path.data()) == nullptr) return fail_errno("create " + path);
-    return StateFolder(std::move(path));
-  }
-  ~StateFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  StateFolder(StateFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  StateFolder& operator=(StateFolder&&) = delete;
-
-  std::vector<std::string> script(std::initializer_list<std::string> words) const {
-    std::vector<std::string> all{DDL_BENCH_CLUSTER_SCRIPT, "--state", path_};
-    all.insert(all.end(), words);
-    return all;
-  }
-
- private:
-  explicit StateFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
+// Of the cluster whose state the script keeps in the folder.
+std::vector<std::string> script(const TemporaryFolder& state, std::initializer_list<std::string> words) {
+  std::vector<std::string> all{DDL_BENCH_CLUSTER_SCRIPT, "--state", state.path()};
+  all.insert(all.end(), words);
+  return all;
+}
 
 // "number namespace", as the script keeps it.
 pid_t first_process(const std::string& host) {
@@ -66,17 +47,17 @@ bool is_on_cluster_head() { return ::access(kInside, F_OK) == 0; }
 
 Result<int> run_on_new_cluster(int hosts, bool with_slurm, const std::vector<std::string>& trees,
                                const std::vector<std::string>& command) {
-  const auto state = StateFolder::make();
+  const auto state = TemporaryFolder::make_in(tmp_directory(), "ddl-bench-cluster");
   if (!state) return fail(state.error());
-  auto up = state->script({"up", std::to_string(hosts), "--with-parent"});
+  auto up = script(*state, {"up", std::to_string(hosts), "--with-parent"});
   if (with_slurm) up.emplace_back("--slurm");
   for (const std::string& tree : trees) up.insert(up.end(), {"--tree", tree});
   auto started = run_command(std::move(up));
   if (!started || *started != 0) return started;
-  auto exec = state->script({"exec", "head"});
+  auto exec = script(*state, {"exec", "head"});
   exec.insert(exec.end(), command.begin(), command.end());
   auto result = run_command(std::move(exec));
-  auto ended = run_command(state->script({"down"}));
+  auto ended = run_command(script(*state, {"down"}));
   if (!ended) return ended;
   return result;
 }

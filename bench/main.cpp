@@ -10,6 +10,7 @@
 
 #include "base/command.h"
 #include "base/cpu_set.h"
+#include "base/files.h"
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"
@@ -29,7 +30,7 @@ constexpr const char* kModel = "model";
 Site find_site() {
   const char* path = std::getenv("PATH");
   Site site;
-  site.programs = std::filesystem::read_symlink("/proc/self/exe").parent_path().native();
+  site.programs = std::filesystem::path(ddl::own_path()).parent_path().native();
   site.ddlrun = site.programs + "/ddlrun";
   site.mpirun = ddl::find_in_path("mpirun", path != nullptr ? path : "").value_or("");
   site.mpi_absent = DDL_BENCH_MPI_ABSENT;
@@ -89,7 +90,7 @@ std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& se
 // Runs the same command again, on the head of a cluster that lives as long.
 int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outputs& outputs) {
   namespace fs = std::filesystem;
-  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const fs::path program = ddl::own_path();
   std::vector<std::string> command = words_of(benchmark, settings);
   command.insert(command.begin(), program);
   std::vector<std::string> trees{program.parent_path()};

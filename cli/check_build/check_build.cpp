@@ -5,6 +5,7 @@
 
 #include "base/child_question.h"
 #include "base/environment.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/check_build/capability.h"
 #include "cli/check_build/probe.h"
@@ -74,11 +75,11 @@ int print_one(std::vector<HostCapabilities>& hosts, const Request& request, cons
 }  // namespace
 
 int check_on_hosts(const Request& request, const Environment& environment, const Console& console) {
-  const ScratchFolder folder;
-  if (folder.path().empty())
-    return console.refuse({errno_error("a temporary folder", errno).message(),
-                           "set TMPDIR to one that can be written", contract::kStartFailure});
-  const launcher::JobSpec spec = one_rank_on_each(request, folder.path());
+  const auto folder = make_scratch_folder();
+  if (!folder)
+    return console.refuse(
+        {folder.error().message(), "set TMPDIR to one that can be written", contract::kStartFailure});
+  const launcher::JobSpec spec = one_rank_on_each(request, folder->path());
   // In a child, whose output is nobody's: the ranks' goes to files.
   auto job = ChildQuestion::ask([&] { return "x" + run_quietly(spec, request.allocation, environment); });
   const auto said = job ? job->answer(Deadline::never()) : Result<std::string>(fail(job.error()));
@@ -92,7 +93,7 @@ int check_on_hosts(const Request& request, const Environment& environment, const
   std::vector<HostCapabilities> hosts;
   for (int rank = 0; rank < spec.num_proc; ++rank) {
     const auto text = read_file(
-        folder.path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout", kMostAnswer);
+        folder->path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout", kMostAnswer);
     auto host = text ? read_check_build(*text) : Result<HostCapabilities>(fail(text.error()));
     const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;
     if (!host)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/cpu_set.h"
+#include "base/files.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"

@@ -10,6 +10,7 @@
 
 #include "base/command.h"
 #include "base/command_output.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
@@ -93,11 +94,11 @@ constexpr std::chrono::seconds kShortPatience{1};
 /// As the script is to call ddlrun: by name where that finds this program, and where a site of its own will.
 std::string ddlrun_of(const ScriptTask& task, const Environment& environment) {
   if (!task.request.ddlrun.empty()) return task.request.ddlrun;
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path self = own_path();
   const auto path = environment.find("PATH");
   const auto named = find_in_path("ddlrun", path == environment.end() ? "" : path->second);
-  if (error || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
+  std::error_code error;
+  if (self.empty() || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
   return task.site.empty() || task.submits ? self.string() : "ddlrun";
 }
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/files.h"
+
 namespace ddl::cli {
 
 void open_closed_standard_fds() {
@@ -28,11 +30,6 @@ std::vector<std::string> config_folders(const Environment& environment, std::str
   }
   folders.push_back("/etc" + below);
   return folders;
-}
-
-std::string own_path() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
 }
 
 std::string libexec_path(std::string_view name) {

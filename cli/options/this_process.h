@@ -23,9 +23,6 @@ void open_closed_standard_fds();
 /// $XDG_CONFIG_HOME, then the admin's, /etc/ddlrun/KIND. Whether they are there or not.
 std::vector<std::string> config_folders(const Environment& environment, std::string_view kind);
 
-/// The file of this program.
-std::string own_path();
-
 /// Where a program of ddlrun's own lies that people do not call, in the build and install trees; whether it is there is another
 /// question.
 std::string libexec_path(std::string_view name);

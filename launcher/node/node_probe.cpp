@@ -17,6 +17,7 @@
 #include "affinity/source/topology_source.h"
 #include "base/cpu_set.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "contract/version.h"
 #include "launcher/plan/node_binding.h"
@@ -151,15 +152,10 @@ std::int64_t free_bytes(const std::string& directory) {
   return static_cast<std::int64_t>(file_system.f_bavail) * static_cast<std::int64_t>(file_system.f_frsize);
 }
 
-std::string tmp_directory() {
-  const char* directory = std::getenv("TMPDIR");
-  return directory != nullptr && directory[0] == '/' ? directory : "/tmp";
-}
-
 std::string installed_libddl() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return "";
+  const fs::path program = own_path();
+  if (program.empty()) return "";
   for (const char* directory : {"../lib", DDL_LIBDIR_FROM_BINDIR}) {
     const fs::path found = fs::canonical(program.parent_path() / directory / "libddl.so.0", error);
     if (!error) return found.string();
