@@ -24,7 +24,7 @@ bool is_consistent(const Topology& topology) {
   };
   // A plan makes sets of their numbers, as of those of CPUs.
   const auto is_numbered = [](const NumaNode& node) {
-    return node.os_index >= 0 && node.os_index < kMostCpus;
+    return node.os_index >= 0 && node.os_index < kMaxCpuNumbers;
   };
   return !topology.cores.empty() &&
          std::all_of(topology.numa_nodes.begin(), topology.numa_nodes.end(), is_numbered) &&

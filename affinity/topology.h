@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "affinity/cpu_set.h"
+#include "base/cpu_set.h"
 #include "base/error.h"
 
 namespace ddl::affinity {

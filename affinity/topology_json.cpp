@@ -5,10 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ddl::affinity {
-
-/// More cores, caches or devices than any node has: a set of CPUs is a few characters on the way and kilobytes here.
-constexpr std::size_t kMostInTopology = 4096;
+namespace ddl {
 
 void to_json(nlohmann::json& j, const CpuSet& cpus) { j = cpus.list(); }
 void from_json(const nlohmann::json& j, CpuSet& cpus) {
@@ -16,6 +13,14 @@ void from_json(const nlohmann::json& j, CpuSet& cpus) {
   if (!parsed) throw std::out_of_range(parsed.error().message());
   cpus = *std::move(parsed);
 }
+
+}  // namespace ddl
+
+namespace ddl::affinity {
+
+/// More cores, caches or devices than any node has: a set of CPUs is a few characters on the way and kilobytes here.
+constexpr std::size_t kMostInTopology = 4096;
+
 void from_json(const nlohmann::json& j, GpuVendor& vendor) {
   const auto number = j.get<std::int64_t>();
   if (number < 0 || number > static_cast<std::int64_t>(GpuVendor::kIntel))

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <utility>
 
 #include "base/text.h"
 
@@ -71,26 +70,14 @@ Result<ChildQuestion> ChildQuestion::ask(const std::function<std::string()>& que
   if (child < 0) return fail_errno("fork");
   if (child == 0) be_child(question, pipe->second.get(), parent);
   ::setpgid(child, child);  // the child does the same: whoever comes first
-  return ChildQuestion(child, std::move(pipe->first));
-}
-
-ChildQuestion::ChildQuestion(ChildQuestion&& other) noexcept
-    : pid_(std::exchange(other.pid_, 0)), from_(std::move(other.from_)) {}
-
-int ChildQuestion::end() {
-  if (pid_ <= 0) return 0;
-  // Who has answered may hang on its way out.
-  ::kill(-pid_, SIGKILL);
-  int status = 0;
-  retry_eintr([&] { return ::waitpid(pid_, &status, 0); });
-  pid_ = 0;
-  return status;
+  return ChildQuestion(Child(child, true), std::move(pipe->first));
 }
 
 Result<std::string> ChildQuestion::answer(Deadline deadline) {
   Answer answer;
   const bool is_in_time = read_answer(from_.get(), deadline, answer);
-  const int status = end();
+  child_.kill();  // who has answered may hang on its way out
+  const int status = child_.wait_status();
   if (!is_in_time) return fail(ErrorCode::kTimeout, "no answer in time");
   if (answer.is_too_long())
     return fail(ErrorCode::kProtocol, "its answer is longer than " + counted(kMostAnswer >> 20, "megabyte"));

@@ -1,11 +1,11 @@
 // A question to a library or a program that may crash or hang, asked in a child.
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
+#include <utility>
 
+#include "base/command.h"
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -24,17 +24,10 @@ class ChildQuestion {
   /// signal, which is named, or ended before it had said all; kProtocol, it says more than 16 megabytes.
   Result<std::string> answer(Deadline deadline);
 
-  ChildQuestion(ChildQuestion&& other) noexcept;
-  ChildQuestion& operator=(ChildQuestion&&) = delete;
-  ChildQuestion(const ChildQuestion&) = delete;
-  ChildQuestion& operator=(const ChildQuestion&) = delete;
-  ~ChildQuestion() { (void)end(); }
-
  private:
-  ChildQuestion(pid_t pid, UniqueFd from) : pid_(pid), from_(std::move(from)) {}
-  int end();
+  ChildQuestion(Child child, UniqueFd from) : child_(std::move(child)), from_(std::move(from)) {}
 
-  pid_t pid_;
+  Child child_;
   UniqueFd from_;
 };
 

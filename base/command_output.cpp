@@ -1,15 +1,12 @@
 #include "base/command_output.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
-#include <optional>
 
+#include "base/command.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/process.h"
@@ -27,36 +24,6 @@ Result<UniqueFd> input_file(std::string_view input) {
   if (::lseek(fd.get(), 0, SEEK_SET) != 0) return fail_errno("lseek");
   return fd;
 }
-
-/// A started command. Whoever lets go of it before it is reaped has it killed, with its process group.
-class RunningCommand {
- public:
-  explicit RunningCommand(pid_t pid) : pid_(pid) {}
-  ~RunningCommand() {
-    if (pid_ <= 0) return;
-    kill_group();
-    int ignored = 0;
-    static_cast<void>(retry_eintr([&] { return ::waitpid(pid_, &ignored, 0); }));
-  }
-  RunningCommand(const RunningCommand&) = delete;
-  RunningCommand& operator=(const RunningCommand&) = delete;
-
-  pid_t pid() const { return pid_; }
-
-  /// Of a command that has ended; its group is killed while its leader, unreaped, keeps the number from being another's.
-  Result<int> reap() {
-    kill_group();
-    int status = 0;
-    const pid_t reaped = retry_eintr([&] { return ::waitpid(pid_, &status, 0); });
-    pid_ = -1;
-    if (reaped < 0) return fail_errno("waitpid");
-    return status;
-  }
-
- private:
-  void kill_group() const { ::kill(-pid_, SIGKILL); }
-  pid_t pid_;
-};
 
 /// One of the command's streams, read without blocking.
 struct Stream {
@@ -86,7 +53,7 @@ Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadl
   for (;;) {
     std::array<pollfd, 3> waiting{
         {{pidfd ? pidfd->get() : -1, POLLIN, 0}, {out.fd.get(), POLLIN, 0}, {err.fd.get(), POLLIN, 0}}};
-    const int patience = pidfd ? deadline.poll_milliseconds() : nap_milliseconds(deadline);
+    const int patience = pidfd ? deadline.poll_milliseconds() : poll_period_milliseconds(deadline);
     const int ready = retry_eintr([&] { return ::poll(waiting.data(), waiting.size(), patience); });
     if (ready < 0) return fail_errno("poll");
     // Before the reads below, so that all that it wrote is read. Its children may hold the pipes open for longer: not waited
@@ -110,19 +77,17 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
   DDL_TRY(set_nonblocking(out->first.get(), true));
   DDL_TRY(set_nonblocking(err->first.get(), true));
 
-  const auto pid = spawn(argv, {in->get(), out->second.get(), err->second.get()});
-  if (!pid) return fail(errno_error("it cannot be started", pid.error().system_errno()));
-  RunningCommand command(*pid);
+  auto child = Child::start({.argv = argv, .streams = {in->get(), out->second.get(), err->second.get()}});
+  if (!child) return fail(errno_error("it cannot be started", child.error().system_errno()));
   out->second.reset();
   err->second.reset();
 
   CommandOutput output;
   Stream out_stream{std::move(out->first), output.out};
   Stream err_stream{std::move(err->first), output.err};
-  DDL_TRY(read_until_end(*pid, out_stream, err_stream, deadline));
-  const auto status = command.reap();
-  if (!status) return fail(status.error());
-  output.wait_status = *status;
+  DDL_TRY(read_until_end(child->pid(), out_stream, err_stream, deadline));
+  child->kill();
+  output.wait_status = child->wait_status();
   return output;
 }
 

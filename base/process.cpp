@@ -1,94 +1,18 @@
 #include "base/process.h"
 
+#include <dirent.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <cerrno>
+#include <memory>
 
 #include "base/text.h"
 
 namespace ddl {
-
-std::optional<std::string> find_in_path(std::string_view name, std::string_view path) {
-  for (const std::string_view folder : split(path, ':')) {
-    std::string file = std::string(folder.empty() ? "." : folder) + "/" + std::string(name);
-    struct stat status {};
-    if (::access(file.c_str(), X_OK) == 0 && ::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode))
-      return file;
-  }
-  return std::nullopt;
-}
-
-namespace {
-
-/// posix_spawn's two settings, freed in the end.
-class SpawnSettings {
- public:
-  explicit SpawnSettings(const StandardStreams& streams) {
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawn_file_actions_init(&actions_);
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawn_file_actions_adddup2(&actions_, streams.in, STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, streams.out, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, streams.err, STDERR_FILENO);
-  }
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-
- private:
-  posix_spawnattr_t attributes_;
-  posix_spawn_file_actions_t actions_;
-};
-
-using Entries = std::optional<std::vector<std::string>>;
-
-/// The pointers lead into the entries, which must outlive them.
-std::vector<char*> pointers_to(const Entries& environment) {
-  return environment ? c_strings(*environment) : std::vector<char*>{};
-}
-std::vector<char*> pointers_to(const Entries&& environment) = delete;
-
-}  // namespace
-
-Result<pid_t> spawn(const std::vector<std::string>& words, const StandardStreams& streams,
-                    const std::optional<std::vector<std::string>>& environment) {
-  const SpawnSettings settings(streams);
-  const auto argv = c_strings(words);
-  const auto variables = pointers_to(environment);
-  pid_t pid = 0;
-  const int refused = ::posix_spawnp(&pid, argv[0], settings.actions(), settings.attributes(), argv.data(),
-                                     environment ? variables.data() : environ);
-  if (refused != 0) return fail(errno_error("starting " + words.front(), refused));
-  return pid;
-}
-
-Error become(const std::vector<std::string>& words,
-             const std::optional<std::vector<std::string>>& environment) {
-  const auto argv = c_strings(words);
-  const auto variables = pointers_to(environment);
-  ::execvpe(argv[0], argv.data(), environment ? variables.data() : environ);
-  return errno_error("executing " + words.front(), errno);
-}
 
 Result<UniqueFd> open_pidfd(pid_t pid) {
   // By number: glibc has wrappers only since 2.36, and clusters run older ones.
@@ -116,19 +40,58 @@ bool has_child_ended(pid_t child) {
 }
 
 bool wait_for_end(pid_t child, Deadline deadline) {
+  if (has_child_ended(child)) return true;
   const auto pidfd = open_pidfd(child);
   for (;;) {
     if (has_child_ended(child)) return true;
     if (deadline.has_passed()) return false;
     pollfd entry{pidfd ? pidfd->get() : -1, POLLIN, 0};
-    (void)::poll(&entry, 1, pidfd ? deadline.poll_milliseconds() : nap_milliseconds(deadline));
+    (void)::poll(&entry, 1, pidfd ? deadline.poll_milliseconds() : poll_period_milliseconds(deadline));
   }
 }
 
-int nap_milliseconds(Deadline deadline) {
-  constexpr int kNap = 5;
+int poll_period_milliseconds(Deadline deadline) {
+  constexpr int kPeriod = 5;
   const int left = deadline.poll_milliseconds();
-  return left < 0 ? kNap : std::min(left, kNap);
+  return left < 0 ? kPeriod : std::min(left, kPeriod);
+}
+
+std::optional<ProcessStat> parse_process_stat(std::string_view text) {
+  // "pid (comm) state ppid ... utime stime cutime cstime ... starttime(22nd) ...". comm may hold anything, so the other
+  // fields are counted from the last ')'.
+  const std::size_t open = text.find('('), close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open ||
+      close + 2 > text.size())
+    return std::nullopt;
+  const auto fields = split(text.substr(close + 2), ' ');
+  if (fields.size() < 20 || fields[0].empty()) return std::nullopt;
+  const auto number = [&](std::size_t field) { return parse_integer(fields[field]).value_or(0); };
+  const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  ProcessStat stat;
+  stat.pid = static_cast<pid_t>(parse_integer(trim(text.substr(0, open))).value_or(0));
+  stat.name = text.substr(open + 1, close - open - 1);
+  stat.state = fields[0][0];
+  stat.parent = static_cast<pid_t>(number(1));
+  stat.cpu_seconds = tick * static_cast<double>(number(11) + number(12));
+  stat.reaped_cpu_seconds = tick * static_cast<double>(number(13) + number(14));
+  stat.start_time = static_cast<std::uint64_t>(number(19));
+  return stat;
+}
+
+std::optional<ProcessStat> read_process_stat(pid_t pid) {
+  const auto text = read_file(process_stat_path(pid));
+  return text ? parse_process_stat(*text) : std::nullopt;
+}
+
+std::string process_stat_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/stat"; }
+
+std::vector<pid_t> listed_pids(const std::string& folder) {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    if (const auto pid = parse_integer(entry->d_name)) pids.push_back(static_cast<pid_t>(*pid));
+  }
+  return pids;
 }
 
 }  // namespace ddl

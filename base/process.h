@@ -1,8 +1,9 @@
-// Other programs as processes: how a command is found in PATH and started, and how this process waits for its end by pidfd.
+// Running processes: by pidfd, which never means another process as a reused pid may, and as /proc/PID/stat shows them.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,46 +15,7 @@
 
 namespace ddl {
 
-// Texts as the C library's calls that start programs want them.
-
-/// Pointers into the texts, which must outlive them unchanged, and a null pointer at the end.
-inline std::vector<char*> c_strings(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-/// Of texts that end with the statement the pointers would lead into freed memory.
-std::vector<char*> c_strings(const std::vector<std::string>&& texts) = delete;
-
-// Where a command is.
-
-/// What a shell would start for a bare name: the first executable file in the folders of a PATH, parted by ':'. Asks the file
-/// system.
-std::optional<std::string> find_in_path(std::string_view name, std::string_view path);
-
-// Another program, started beside this process's threads or in place of this process.
-
-/// The descriptors that become a program's standard streams. They stay open here.
-struct StandardStreams {
-  int in = 0;
-  int out = 1;
-  int err = 2;
-};
-
-/// Starts words[0], looked for in PATH, with these streams, every signal at its default and none blocked, and a process group
-/// of its own, so that ^C does not reach it and all of it can be killed. environment: entries NAME=VALUE; nullopt: ours. Does
-/// not fork this process: threads may exist. The child is the caller's to wait for. Errors: kNotFound, kPermissionDenied: there
-/// is no such program, or it may not be started.
-Result<pid_t> spawn(const std::vector<std::string>& words, const StandardStreams& streams,
-                    const std::optional<std::vector<std::string>>& environment = std::nullopt);
-
-/// Becomes words[0], looked for in PATH. Returns only if that fails. environment: entries NAME=VALUE; nullopt: ours.
-Error become(const std::vector<std::string>& words,
-             const std::optional<std::vector<std::string>>& environment = std::nullopt);
-
-// Processes by descriptor: a pidfd never means another process, as a recycled pid may.
+// By pidfd.
 
 /// pidfd_open(2); needs Linux 5.3. The descriptor is readable once the process has ended.
 Result<UniqueFd> open_pidfd(pid_t pid);
@@ -62,12 +24,41 @@ Status send_signal(int pidfd, int signal);
 /// True once the process has ended (also while it is an unreaped zombie).
 bool has_ended(int pidfd);
 
-/// True once a child of this process has ended, reaped or not.
+// Children of this process.
+
+/// True once the child has ended, reaped or not.
 bool has_child_ended(pid_t child);
-/// Waits for that. False: the deadline passed first. Without a pidfd, which the kernel, a filter of system calls or the limit of
-/// descriptors may refuse, it looks again and again.
+/// Waits until it has ended, and does not reap it. False: the deadline passed first. Without a pidfd, which the kernel, a
+/// seccomp filter or the limit of open files may refuse, it polls.
 bool wait_for_end(pid_t child, Deadline deadline);
-/// How long to sleep between two such looks: some milliseconds, and not beyond the deadline.
-int nap_milliseconds(Deadline deadline);
+/// The period of such polling: some milliseconds, and not beyond the deadline.
+int poll_period_milliseconds(Deadline deadline);
+
+// As /proc shows them.
+
+/// proc(5), /proc/PID/stat.
+struct ProcessStat {
+  pid_t pid = 0;
+  std::string name;  ///< comm, at most 15 characters
+  char state = '?';  ///< R, S, D, T (stopped by a signal), Z, ...
+  pid_t parent = 0;
+  std::uint64_t start_time = 0;  ///< clock ticks after boot; tells a process from a later one of the same pid
+  double cpu_seconds = 0;        ///< in the resolution of the clock tick
+  double reaped_cpu_seconds = 0;  ///< of the children that it has waited for, and theirs
+
+  bool is_stopped() const { return state == 'T'; }
+  /// False for zombies.
+  bool is_alive() const { return state != 'Z' && state != 'X'; }
+};
+
+/// nullopt for a text of another form. Pure.
+std::optional<ProcessStat> parse_process_stat(std::string_view text);
+/// nullopt if there is no such process.
+std::optional<ProcessStat> read_process_stat(pid_t pid);
+std::string process_stat_path(pid_t pid);
+
+/// The numbers that a folder of /proc lists: "/proc", all processes of this PID namespace that this user may see;
+/// "/proc/PID/task", the threads of one. Empty if it cannot be read.
+std::vector<pid_t> listed_pids(const std::string& folder = "/proc");
 
 }  // namespace ddl

@@ -1,16 +1,15 @@
 #include "bench/cluster.h"
 
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
+#include "base/command.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "bench/process_table.h"
 
@@ -23,42 +22,18 @@ constexpr auto kGrace = std::chrono::seconds(2);
 
 // Runs a command with this process's own streams and environment; its exit status.
 Result<int> run_command(std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ);
-  if (error != 0) return fail(errno_error("start " + words[0], error));
-  int status = 0;
-  if (retry_eintr([&] { return ::waitpid(pid, &status, 0); }) < 0) return fail_errno("waitpid");
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  auto child = Child::start({.argv = std::move(words), .group = Command::Group::kOfParent});
+  if (!child) return fail(std::move(child.error()));
+  child->wait(Deadline::never());
+  return child->exit_code();
 }
 
-// Where the script remembers a cluster that only this process knows of.
-class StateFolder {
- public:
-  static Result<StateFolder> make() {
-    std::string path = (std::filesystem::temp_directory_path() / "ddl-bench-cluster-XXXXXX").native();
-    if (::mkdtemp(path.data()) == nullptr) return fail_errno("create " + path);
-    return StateFolder(std::move(path));
-  }
-  ~StateFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  StateFolder(StateFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  StateFolder& operator=(StateFolder&&) = delete;
-
-  std::vector<std::string> script(std::initializer_list<std::string> words) const {
-    std::vector<std::string> all{DDL_BENCH_CLUSTER_SCRIPT, "--state", path_};
-    all.insert(all.end(), words);
-    return all;
-  }
-
- private:
-  explicit StateFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
+// Of the cluster whose state the script keeps in the folder.
+std::vector<std::string> script(const TemporaryFolder& state, std::initializer_list<std::string> words) {
+  std::vector<std::string> all{DDL_BENCH_CLUSTER_SCRIPT, "--state", state.path()};
+  all.insert(all.end(), words);
+  return all;
+}
 
 // "number namespace", as the script keeps it.
 pid_t first_process(const std::string& host) {
@@ -72,17 +47,17 @@ bool is_on_cluster_head() { return ::access(kInside, F_OK) == 0; }
 
 Result<int> run_on_new_cluster(int hosts, bool with_slurm, const std::vector<std::string>& trees,
                                const std::vector<std::string>& command) {
-  const auto state = StateFolder::make();
+  const auto state = TemporaryFolder::make_in(tmp_directory(), "ddl-bench-cluster");
   if (!state) return fail(state.error());
-  auto up = state->script({"up", std::to_string(hosts), "--with-parent"});
+  auto up = script(*state, {"up", std::to_string(hosts), "--with-parent"});
   if (with_slurm) up.emplace_back("--slurm");
   for (const std::string& tree : trees) up.insert(up.end(), {"--tree", tree});
   auto started = run_command(std::move(up));
   if (!started || *started != 0) return started;
-  auto exec = state->script({"exec", "head"});
+  auto exec = script(*state, {"exec", "head"});
   exec.insert(exec.end(), command.begin(), command.end());
   auto result = run_command(std::move(exec));
-  auto ended = run_command(state->script({"down"}));
+  auto ended = run_command(script(*state, {"down"}));
   if (!ended) return ended;
   return result;
 }
@@ -107,7 +82,7 @@ ClusterHosts::ClusterHosts(int count) {
     names_.emplace_back(name);
     daemons_.push_back(first_process(names_.back()));
   }
-  known_ = descendants(daemons_);
+  known_ = below_daemons();
 }
 
 double ClusterHosts::cpu_seconds() const {
@@ -116,25 +91,35 @@ double ClusterHosts::cpu_seconds() const {
   return seconds;
 }
 
-std::vector<pid_t> ClusterHosts::strangers() const {
-  std::vector<pid_t> found = descendants(daemons_);
-  std::erase_if(found,
-                [&](pid_t pid) { return std::find(known_.begin(), known_.end(), pid) != known_.end(); });
+std::vector<ProcessId> ClusterHosts::below_daemons() const {
+  std::vector<ProcessId> found;
+  for (const pid_t daemon : daemons_) {
+    const auto below = descendants_of(daemon);
+    found.insert(found.end(), below.begin(), below.end());
+  }
+  return found;
+}
+
+std::vector<ProcessId> ClusterHosts::strangers() const {
+  std::vector<ProcessId> found = below_daemons();
+  std::erase_if(found, [&](const ProcessId& process) {
+    return std::find(known_.begin(), known_.end(), process) != known_.end();
+  });
   return found;
 }
 
 Status ClusterHosts::wait_until_idle() const {
   const Deadline deadline = Deadline::after(kGrace);
-  std::vector<pid_t> running = strangers();
+  std::vector<ProcessId> running = strangers();
   while (!running.empty() && !deadline.has_passed()) {
     wait_until_one_ends(running, deadline);
     running = strangers();
   }
   if (running.empty()) return {};
   std::vector<std::string> programs;
-  for (const pid_t pid : running) {
-    programs.push_back(program_of(pid));
-    ::kill(pid, SIGKILL);
+  for (const ProcessId& process : running) {
+    programs.push_back(program_of(process.pid));
+    signal_process(process, SIGKILL);
   }
   return fail(Error(ErrorCode::kSystem, "left running on the hosts: " + join(programs, ", ")));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/process_tree.h"
 #include "bench/contender.h"
 
 namespace ddl::bench {
@@ -42,11 +43,12 @@ class ClusterHosts {
   Status wait_until_idle() const;
 
  private:
-  std::vector<pid_t> strangers() const;
+  std::vector<ProcessId> below_daemons() const;
+  std::vector<ProcessId> strangers() const;
 
   std::vector<std::string> names_;
   std::vector<pid_t> daemons_;  // the hosts' first processes
-  std::vector<pid_t> known_;
+  std::vector<ProcessId> known_;
 };
 
 }  // namespace ddl::bench

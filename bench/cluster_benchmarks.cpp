@@ -8,14 +8,15 @@
 
 #include <fmt/format.h>
 
-#include "base/process.h"
+#include "base/command.h"
+#include "base/cpu_set.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
-#include "bench/child.h"
 #include "bench/cluster.h"
 #include "bench/contender.h"
 #include "bench/launchers.h"
 #include "bench/machine.h"
+#include "bench/measured_run.h"
 #include "bench/peers.h"
 #include "bench/report.h"
 #include "bench/settings.h"
@@ -47,7 +48,7 @@ constexpr double kHostTimeout = 300;
 
 Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& hosts) {
   const double cpu_before = hosts.cpu_seconds();
-  auto child = Child::start(entrant.command);
+  auto child = MeasuredRun::start(entrant.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
   const auto idle = hosts.wait_until_idle();  // also after a failure: the next entrant begins on empty hosts
@@ -66,7 +67,7 @@ std::vector<Entrant> entrants_of(const HostPlan& plan) {
 
 void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
                    Settings settings) {
-  settings.cpus = allowed_cpus();  // hosts share the machine: nobody is pinned
+  settings.cpus = CpuSet::allowed().cpus();  // hosts share the machine: nobody is pinned
   report.settings = settings;
   report.method =
       "Wall time of the whole command on the head; CPU time on all hosts, which are namespaces of one "

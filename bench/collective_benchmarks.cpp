@@ -13,11 +13,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
-#include "bench/child.h"
 #include "bench/cluster.h"
+#include "bench/measured_run.h"
 #include "bench/peers.h"
 #include "bench/report.h"
 #include "bench/scoreboard.h"
@@ -25,23 +26,6 @@
 #include "bench/workload.h"
 
 namespace ddl::bench {
-
-// A folder for the files of one run.
-
-/// Made empty, and removed with all that is in it.
-class RunFolder {
- public:
-  static Result<RunFolder> make_in(const std::string& parent);
-  ~RunFolder();
-  RunFolder(RunFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  RunFolder& operator=(RunFolder&&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  explicit RunFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // One benchmark in which the ranks of a job are measured from inside: its runs, and the report of them.
 
@@ -51,17 +35,6 @@ std::string job_text(const JobShape& job);
 /// Fills in entrants, cases' figures and comparisons of a report that has everything else: one case for each size of the
 /// plan, in that order, without entrants. With several hosts, on the head of a cluster.
 void run_ranks(Report& report, const RankWork& work, const Site& site);
-
-Result<RunFolder> RunFolder::make_in(const std::string& parent) {
-  std::string path = parent + "/ddl-bench-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return fail_errno("create " + path);
-  return RunFolder(std::move(path));
-}
-
-RunFolder::~RunFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
 
 namespace {
 
@@ -92,7 +65,7 @@ class RankRuns {
   }
 
   Result<RunTimes> run(const Entrant& entrant) const {
-    const auto folder = RunFolder::make_in(common_folder(job_));
+    const auto folder = TemporaryFolder::make_in(common_folder(job_), "ddl-bench");
     if (!folder) return fail(folder.error());
     const auto scoreboard = hosts_
                                 ? Scoreboard::create_file(folder->path() + "/scoreboard", job_.ranks, plan_)
@@ -101,7 +74,7 @@ class RankRuns {
     Command command = entrant.command;
     command.argv.insert(command.argv.end(), {folder->path(), scoreboard->path()});
     const double cpu_before = cpu_seconds();
-    auto child = Child::start(command);
+    auto child = MeasuredRun::start(command);
     if (!child) return fail(std::move(child.error()));
     const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
     // Also after a failure: the next entrant begins on empty hosts.

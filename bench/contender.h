@@ -3,18 +3,11 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace ddl::bench {
+#include "base/command.h"
 
-/// A program as the harness starts it. argv[0] is a path; the environment is the harness's own plus these.
-struct Command {
-  std::vector<std::string> argv;
-  std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<int>
-      cpus;  ///< the process and all that it starts may use only these; empty: as the harness itself
-};
+namespace ddl::bench {
 
 /// As a shell would take it: "NAME=value /path/to/program argument".
 std::string command_text(const Command& command);

@@ -11,11 +11,12 @@
 
 #include "affinity/plan/binding_plan.h"
 #include "affinity/source/node_model.h"
+#include "base/process_tree.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
-#include "bench/child.h"
 #include "bench/idle_rank.h"
 #include "bench/launchers.h"
+#include "bench/measured_run.h"
 #include "bench/process_table.h"
 #include "bench/report.h"
 #include "bench/settings.h"
@@ -139,7 +140,7 @@ const std::vector<std::pair<const char*, const char*>> kCases = {
     {"true", "/bin/true"}, {"pmix", "PMIx client"}, {"init", "init + finalize"}};
 
 Result<RunTimes> run_once(const Entrant& entrant) {
-  auto child = Child::start(entrant.command);
+  auto child = MeasuredRun::start(entrant.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kLaunchTimeout));
   if (!cost) return fail(cost.error());
@@ -216,7 +217,7 @@ struct Measured {
 // Starts the job, waits until all ranks are idle, measures, and lets it end.
 Result<Measured> while_idle(Launcher launcher, RankProgram program, const Site& site,
                             const Settings& settings,
-                            const std::function<Result<Measured>(Child&, const IdleJob&)>& measure) {
+                            const std::function<Result<Measured>(MeasuredRun&, const IdleJob&)>& measure) {
   if (const auto absent = why_absent(launcher, program, site)) return fail(ErrorCode::kUnavailable, *absent);
   auto release = make_pipe();
   if (!release) return fail(std::move(release.error()));
@@ -224,7 +225,7 @@ Result<Measured> while_idle(Launcher launcher, RankProgram program, const Site& 
   program.argv.push_back(fmt::format("/proc/{}/fd/{}", ::getpid(), release->first.get()));
   const Command command = launch(launcher, program, site, settings);
 
-  auto child = Child::start(command);
+  auto child = MeasuredRun::start(command);
   if (!child) return fail(std::move(child.error()));
   DDL_TRY(child->wait_for_output(kHeldWord, program.ranks, Deadline::after_seconds(kStartTimeout)));
   DDL_TRY(child->stay_running(Deadline::after_seconds(kSettleSeconds)));
@@ -233,8 +234,8 @@ Result<Measured> while_idle(Launcher launcher, RankProgram program, const Site& 
   const std::string rank_program = std::filesystem::canonical(command.argv[rank_word]).native();
   IdleJob job;
   job.launcher = child->pid();
-  for (const pid_t pid : descendants(child->pid())) {
-    (program_of(pid) == rank_program ? job.ranks : job.helpers).push_back(pid);
+  for (const ProcessId& process : descendants_of(child->pid())) {
+    (program_of(process.pid) == rank_program ? job.ranks : job.helpers).push_back(process.pid);
   }
   if (job.ranks.size() != static_cast<std::size_t>(program.ranks)) {
     return fail(ErrorCode::kInternal, fmt::format("found {} of {} ranks", job.ranks.size(), program.ranks));
@@ -260,11 +261,11 @@ Result<Measured> memory_of(const std::vector<pid_t>& pids) {
       fmt::format("unique, of {:.1f} MB resident; 2 idle ranks", static_cast<double>(total.resident) / 1e6)};
 }
 
-Result<Measured> helpers_memory(Child&, const IdleJob& job) {
+Result<Measured> helpers_memory(MeasuredRun&, const IdleJob& job) {
   if (job.helpers.empty()) return fail(ErrorCode::kInternal, "found no agent and no spawner");
   return memory_of(job.helpers);
 }
-Result<Measured> launcher_memory(Child&, const IdleJob& job) { return memory_of({job.launcher}); }
+Result<Measured> launcher_memory(MeasuredRun&, const IdleJob& job) { return memory_of({job.launcher}); }
 
 Result<double> cpu_of_all(const IdleJob& job) {
   std::vector<pid_t> all = job.ranks;
@@ -289,7 +290,7 @@ Gauge gauge(std::string name, std::string label, std::string unit, const Result<
 
 std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
   const double window = settings.quick ? 0.5 : 10;
-  const auto idle_share = [window](Child& child, const IdleJob& job) -> Result<Measured> {
+  const auto idle_share = [window](MeasuredRun& child, const IdleJob& job) -> Result<Measured> {
     const auto before = cpu_of_all(job);
     if (!before) return fail(before.error());
     DDL_TRY(child.stay_running(Deadline::after_seconds(window)));

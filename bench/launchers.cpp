@@ -41,8 +41,8 @@ Command launch(Launcher launcher, const RankProgram& program, const Site& site, 
   command.argv = launcher_words(launcher, program, site, settings);
   command.argv.push_back(program_path(program, site));
   command.argv.insert(command.argv.end(), program.argv.begin() + 1, program.argv.end());
-  command.environment = program.environment;
-  command.cpus = settings.cpus;
+  command.variables = program.environment;
+  command.cpus = CpuSet::of(settings.cpus);
   return command;
 }
 
@@ -91,7 +91,7 @@ Command launch_on_hosts(const HostJob& job, const Site& site) {
   words.insert(words.end(), job.options.begin(), job.options.end());
   words.push_back(path_of(job.program, site));
   words.insert(words.end(), job.arguments.begin(), job.arguments.end());
-  return {words, {}, {}};
+  return {.argv = words};
 }
 
 std::optional<std::string> why_absent(const HostJob& job, const Site& site) {

@@ -24,7 +24,7 @@ struct RankProgram {
   std::vector<std::string> argv;  ///< argv[0] without a slash lies beside ddl-bench
   int ranks = kRanks;
   std::vector<std::string> launcher_options = {};  ///< of this entrant only
-  std::vector<std::pair<std::string, std::string>> environment = {};
+  Environment environment = {};
 };
 
 /// The command line, pinned to the settings' CPUs. More ranks than CPUs are allowed.

@@ -1,6 +1,5 @@
 #include "bench/machine.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -14,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "bench/child.h"
+#include "bench/measured_run.h"
 #include "contract/version.h"
 
 namespace ddl::bench {
@@ -36,7 +35,7 @@ std::string field(const std::string& path, std::string_view key, std::string_vie
 // "mpirun (Open MPI) 4.1.4"
 std::string open_mpi_version(const std::string& mpirun) {
   if (mpirun.empty()) return {};
-  auto child = Child::start({{mpirun, "--version"}, {}, {}});
+  auto child = MeasuredRun::start({.argv = {mpirun, "--version"}});
   if (!child || !child->finish(Deadline::after_seconds(30))) return {};
   const std::string_view line = split(child->output(), '\n')[0];
   const std::size_t name_end = line.find("Open MPI) ");
@@ -68,17 +67,6 @@ Machine describe_machine(const std::string& mpirun) {
   machine.version = contract::kVersion;
   machine.open_mpi = open_mpi_version(mpirun);
   return machine;
-}
-
-std::vector<int> allowed_cpus() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  ::sched_getaffinity(0, sizeof mask, &mask);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 LoadWatch::LoadWatch(std::function<double()> also_own) : also_own_(std::move(also_own)), start_(sample()) {}

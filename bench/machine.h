@@ -21,9 +21,6 @@ struct Machine {
 /// mpirun: its path, or "" if there is none.
 Machine describe_machine(const std::string& mpirun);
 
-/// The CPUs that this process may use, lowest first.
-std::vector<int> allowed_cpus();
-
 /// Watches how much of the machine other programs use while it lives.
 class LoadWatch {
  public:

@@ -8,13 +8,16 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "base/process.h"
+#include "base/command.h"
+#include "base/cpu_set.h"
+#include "base/files.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "bench/benchmarks.h"
 #include "bench/chart.h"
-#include "bench/child.h"
 #include "bench/cluster.h"
 #include "bench/cost_model.h"
+#include "bench/measured_run.h"
 #include "bench/settings.h"
 #include "ddl/ddl.h"
 
@@ -27,7 +30,7 @@ constexpr const char* kModel = "model";
 Site find_site() {
   const char* path = std::getenv("PATH");
   Site site;
-  site.programs = std::filesystem::read_symlink("/proc/self/exe").parent_path().native();
+  site.programs = std::filesystem::path(ddl::own_path()).parent_path().native();
   site.ddlrun = site.programs + "/ddlrun";
   site.mpirun = ddl::find_in_path("mpirun", path != nullptr ? path : "").value_or("");
   site.mpi_absent = DDL_BENCH_MPI_ABSENT;
@@ -87,7 +90,7 @@ std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& se
 // Runs the same command again, on the head of a cluster that lives as long.
 int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outputs& outputs) {
   namespace fs = std::filesystem;
-  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const fs::path program = ddl::own_path();
   std::vector<std::string> command = words_of(benchmark, settings);
   command.insert(command.begin(), program);
   std::vector<std::string> trees{program.parent_path()};
@@ -108,7 +111,7 @@ int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outp
 int run(const Benchmark& benchmark, const Site& site, const Settings& settings, const Outputs& outputs) {
   const bool needs_hosts = benchmark.hosts_needed != nullptr && benchmark.hosts_needed(settings) > 0;
   if (needs_hosts && !is_on_cluster_head()) return run_on_head(benchmark, settings, outputs);
-  if (const auto status = become_subreaper(); !status) {
+  if (const auto status = ddl::become_subreaper(); !status) {
     fmt::print(stderr, "ddl-bench: {}\n", status.error().message());
     return 1;
   }
@@ -214,7 +217,7 @@ int main(int argc, char** argv) {
   }
   settings.job = *shape;
   if (settings.cpus.empty()) {
-    settings.cpus = allowed_cpus();
+    settings.cpus = ddl::CpuSet::allowed().cpus();
     const auto ranks = static_cast<std::size_t>(settings.job.ranks);
     if (settings.cpus.size() > ranks) settings.cpus.resize(ranks);
   }

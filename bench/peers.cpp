@@ -10,7 +10,6 @@ namespace ddl::bench {
 namespace {
 
 using Words = std::vector<std::string>;
-using Environment = std::vector<std::pair<std::string, std::string>>;
 
 // Open MPI's temporary buffers otherwise come from fresh pages in every call, and go back after it.
 const Environment kMallocTuned = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},

@@ -5,21 +5,10 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "base/deadline.h"
 #include "base/error.h"
 
 namespace ddl::bench {
-
-/// All living descendants of a process, itself not among them; zombies are left out.
-/// A process whose parent has died belongs to the nearest subreaper above it.
-std::vector<pid_t> descendants(pid_t ancestor);
-/// The same for several, none of which descends from another.
-std::vector<pid_t> descendants(const std::vector<pid_t>& ancestors);
-
-/// Returns when one of the processes has ended, or at the deadline.
-void wait_until_one_ends(const std::vector<pid_t>& pids, Deadline deadline);
 
 /// The path of the program that a process runs; "" when it has ended or may not be asked.
 std::string program_of(pid_t pid);

@@ -41,8 +41,7 @@ int finish(const launcher::JobReport& report, const cli::Request& request, const
   return report.exit_code;
 }
 
-int dry_run(const cli::Request& request, const launcher::Environment& environment,
-            const cli::Console& console) {
+int dry_run(const cli::Request& request, const Environment& environment, const cli::Console& console) {
   const auto plan = launcher::dry_run(request.job, request.allocation, environment, request.probes_hosts,
                                       request.job.quiet ? nullptr : console.progress());
   if (!plan) return finish(cli::error_report(plan.error()), request, console);
@@ -50,8 +49,7 @@ int dry_run(const cli::Request& request, const launcher::Environment& environmen
                                     : cli::plan_text(*plan, request.job, environment));
 }
 
-int show_bind(const cli::Request& request, const launcher::Environment& environment,
-              const cli::Console& console) {
+int show_bind(const cli::Request& request, const Environment& environment, const cli::Console& console) {
   const auto report = cli::binding_report(request.binding_view, request.job.binding, cli::read_user_file,
                                           cli::config_folders(environment, "sites"));
   if (!report)
@@ -59,8 +57,7 @@ int show_bind(const cli::Request& request, const launcher::Environment& environm
   return console.print(*report);
 }
 
-int check_hosts(const cli::Request& request, const cli::Console& console,
-                const launcher::Environment& environment) {
+int check_hosts(const cli::Request& request, const cli::Console& console, const Environment& environment) {
   if (const auto error = cli::check_identity_file(request.job)) return console.refuse(*error);
   const auto hosts = launcher::check_hosts(request.job, request.allocation, environment,
                                            request.job.quiet ? nullptr : console.progress());
@@ -72,7 +69,7 @@ int check_hosts(const cli::Request& request, const cli::Console& console,
   return printed != contract::kSuccess ? printed : launcher::exit_code_of(comparison);
 }
 
-int run(const cli::Request& request, const launcher::Environment& environment, const cli::Console& console) {
+int run(const cli::Request& request, const Environment& environment, const cli::Console& console) {
   if (const auto error = cli::create_output_directory(request.job)) return console.refuse(*error);
   launcher::Notices notices;
   notices.note = [&](const std::string& sentence) {
@@ -90,7 +87,7 @@ int run(const cli::Request& request, const launcher::Environment& environment, c
 
 int main(int argc, char** argv) {
   cli::open_closed_standard_fds();
-  const launcher::Environment environment = cli::process_environment();
+  const Environment environment = process_environment();
   const cli::Console console(environment);
 
   const auto directory = cli::current_directory();
@@ -103,9 +100,9 @@ int main(int argc, char** argv) {
     return launcher::become_mpirun({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == contract::kMpiRankOption)
     return cli::be_mpi_rank({words.begin() + 1, words.end()}, environment, console);
-  const auto request = cli::parse_command_line(
-      words,
-      {directory.value_or(""), cli::allowed_cpus(), launcher::hostname(), cli::read_user_file, environment});
+  const auto request =
+      cli::parse_command_line(words, {directory.value_or(""), CpuSet::allowed().count(), launcher::hostname(),
+                                      cli::read_user_file, environment});
   if (!request) return console.refuse(request.error());
 
   if (!request->job.quiet) {

@@ -1,7 +1,6 @@
 #include "net/handshake.h"
 
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "base/bytes.h"
 #include "net/tcp.h"
 
 namespace ddl::net {
@@ -62,10 +62,7 @@ void copy(std::array<std::byte, kSize>& to, Bytes from) {
 
 Result<Handshake> Handshake::begin(Role role, const JobKey& key, const Introduction& own) {
   HandshakeNonce nonce{};
-  if (retry_eintr([&] { return ::getrandom(nonce.data(), nonce.size(), 0); }) !=
-      static_cast<ssize_t>(nonce.size())) {
-    return fail_errno("getrandom");
-  }
+  DDL_TRY(fill_random(nonce));
   return Handshake(role, key, own, nonce);
 }
 

@@ -3,18 +3,18 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
+
 namespace ddl::net {
 namespace {
 
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
-constexpr char kHexDigits[] = "0123456789abcdef";
 
 std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
@@ -36,11 +36,7 @@ Result<JobKey> JobKey::allocate() {
 Result<JobKey> JobKey::random() {
   auto key = allocate();
   if (!key) return key;
-  // Up to 256 bytes come whole once the system has gathered randomness at all (getrandom(2)).
-  if (retry_eintr([&] { return ::getrandom(key->page_, kJobKeyBytes, 0); }) !=
-      static_cast<ssize_t>(kJobKeyBytes)) {
-    return fail_errno("getrandom");
-  }
+  DDL_TRY(fill_random({key->page_, kJobKeyBytes}));
   return key;
 }
 
@@ -60,15 +56,9 @@ Result<JobKey> JobKey::from_hex(std::string_view text) {
     return fail(ErrorCode::kInvalidArgument,
                 "a job's key is written as " + std::to_string(2 * kJobKeyBytes) + " hexadecimal digits");
   };
-  if (text.size() != 2 * kJobKeyBytes) return not_one();
   auto key = allocate();
   if (!key) return key;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto digit = std::string_view(kHexDigits).find(text[i]);
-    if (digit == std::string_view::npos) return not_one();
-    std::byte& byte = key->page_[i / 2];
-    byte = i % 2 == 0 ? static_cast<std::byte>(digit << 4) : byte | static_cast<std::byte>(digit);
-  }
+  if (!ddl::from_hex(text, {key->page_, kJobKeyBytes})) return not_one();
   return key;
 }
 
@@ -103,15 +93,7 @@ Result<UniqueFd> JobKey::to_memfd() const {
   return fd;
 }
 
-std::string JobKey::to_hex() const {
-  std::string text;
-  text.reserve(2 * kJobKeyBytes);
-  for (const std::byte byte : bytes()) {
-    text += kHexDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kHexDigits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return text;
-}
+std::string JobKey::to_hex() const { return ddl::to_hex(bytes()); }
 
 JobKey::JobKey(JobKey&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "affinity/cpu_set.h"
 #include "affinity/topology.h"
+#include "base/cpu_set.h"
 #include "base/error.h"
 
 namespace ddl::affinity {

@@ -335,9 +335,9 @@ constexpr std::size_t kMostXmlBytes = 64 << 20;
 /// A topology of which a job may use all.
 Result<Topology> read_whole(hwloc_topology_t hwloc, const std::string& source) {
   const hwloc_const_bitmap_t complete = hwloc_topology_get_complete_cpuset(hwloc);
-  if (const int last = hwloc_bitmap_last(complete); last >= kMostCpus)
+  if (const int last = hwloc_bitmap_last(complete); last >= kMaxCpuNumbers)
     return refuse(
-        fmt::format("{}: has a CPU {}, and numbers above {} are no CPU's", source, last, kMostCpus - 1));
+        fmt::format("{}: has a CPU {}, and numbers above {} are no CPU's", source, last, kMaxCpuNumbers - 1));
   return Reader(hwloc, cpus_of(complete)).read(source);
 }
 

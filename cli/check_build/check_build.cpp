@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "base/child_question.h"
+#include "base/environment.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/check_build/capability.h"
 #include "cli/check_build/probe.h"
@@ -12,7 +14,6 @@
 #include "cli/reports/console.h"
 #include "cli/reports/job_report.h"
 #include "launcher/head/run_job.h"
-#include "launcher/job/environment.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/output/output_files.h"
 
@@ -22,7 +23,7 @@ namespace ddl::cli {
 
 /// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what they have in common and
 /// where they differ. Returns ddlrun's exit code. For a process with one thread.
-int check_on_hosts(const Request& request, const launcher::Environment& environment, const Console& console);
+int check_on_hosts(const Request& request, const Environment& environment, const Console& console);
 
 namespace {
 
@@ -49,7 +50,7 @@ launcher::JobSpec one_rank_on_each(const Request& request, const std::string& fo
 
 /// "" if all is well, else the job's report.
 std::string run_quietly(const launcher::JobSpec& spec, const launcher::Allocation& allocation,
-                        const launcher::Environment& environment) {
+                        const Environment& environment) {
   const auto ignore = [](const std::string&) {};
   const auto report = launcher::run_job(spec, allocation, environment, {ignore, ignore, nullptr});
   const launcher::JobReport told = report ? *report : error_report(report.error());
@@ -73,12 +74,12 @@ int print_one(std::vector<HostCapabilities>& hosts, const Request& request, cons
 
 }  // namespace
 
-int check_on_hosts(const Request& request, const launcher::Environment& environment, const Console& console) {
-  const ScratchFolder folder;
-  if (folder.path().empty())
-    return console.refuse({errno_error("a temporary folder", errno).message(),
-                           "set TMPDIR to one that can be written", contract::kStartFailure});
-  const launcher::JobSpec spec = one_rank_on_each(request, folder.path());
+int check_on_hosts(const Request& request, const Environment& environment, const Console& console) {
+  const auto folder = make_scratch_folder();
+  if (!folder)
+    return console.refuse(
+        {folder.error().message(), "set TMPDIR to one that can be written", contract::kStartFailure});
+  const launcher::JobSpec spec = one_rank_on_each(request, folder->path());
   // In a child, whose output is nobody's: the ranks' goes to files.
   auto job = ChildQuestion::ask([&] { return "x" + run_quietly(spec, request.allocation, environment); });
   const auto said = job ? job->answer(Deadline::never()) : Result<std::string>(fail(job.error()));
@@ -92,7 +93,7 @@ int check_on_hosts(const Request& request, const launcher::Environment& environm
   std::vector<HostCapabilities> hosts;
   for (int rank = 0; rank < spec.num_proc; ++rank) {
     const auto text = read_file(
-        folder.path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout", kMostAnswer);
+        folder->path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout", kMostAnswer);
     auto host = text ? read_check_build(*text) : Result<HostCapabilities>(fail(text.error()));
     const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;
     if (!host)
@@ -135,7 +136,7 @@ int check_one(const Probe& probe, const Request& request, const Console& console
 
 }  // namespace
 
-int check_build(const Request& request, const launcher::Environment& environment, const Console& console) {
+int check_build(const Request& request, const Environment& environment, const Console& console) {
   const Probe* one = request.box.empty() ? nullptr : find_probe(request.box);
   if (one == nullptr && !request.box.empty())
     return console.refuse({"--check-build knows no '" + request.box + "'", known_keys(request.box)});

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/cpu_set.h"
+#include "base/files.h"
 #include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"
@@ -138,7 +140,7 @@ Finding look_at_pmi_server() {
 namespace {
 
 Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
-  const Command command = command_in_path(name, remedy);
+  const FoundCommand command = command_in_path(name, remedy);
   if (command.path.empty()) return command.missing;
   const FirstLine said = first_line_of({command.path, option});
   return said.text.empty() ? said.failure : works(said.text, command.path);
@@ -152,7 +154,7 @@ constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc
 
 Finding look_at_own_machine() {
   Finding found = look_at_pmix_bootstrap();
-  if (found.works) found = works({}, own_path(), counted(allowed_cpus(), "CPU"));
+  if (found.works) found = works({}, own_path(), counted(CpuSet::allowed().count(), "CPU"));
   return found;
 }
 
@@ -184,7 +186,7 @@ Finding look_at_srun_ranks() {
 }
 
 Finding look_at_mpirun() {
-  const Command command = command_in_path("mpirun", "install an MPI, or load its module");
+  const FoundCommand command = command_in_path("mpirun", "install an MPI, or load its module");
   if (command.path.empty()) return command.missing;
   const auto site = launcher::find_mpirun(command.path, process_environment());
   if (!site) return fails(site.error().message(), "name another with --mpirun");
@@ -225,7 +227,7 @@ Finding look_at_slurm_probe() {
 }
 
 Finding look_at_sbatch() {
-  const Command command =
+  const FoundCommand command =
       command_in_path("sbatch", "scripts are written here all the same; submit them where sbatch is");
   if (command.path.empty()) return command.missing;
   const FirstLine said = first_line_of({command.path, "--version"});

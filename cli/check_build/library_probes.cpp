@@ -142,7 +142,8 @@ namespace {
 
 /// Without importing it, which takes seconds.
 Finding ask_python(const std::string& package, const std::string& module) {
-  const Command python = command_in_path("python3", "load the module, environment or container that has it");
+  const FoundCommand python =
+      command_in_path("python3", "load the module, environment or container that has it");
   if (python.path.empty()) return python.missing;
   const std::string script =
       "import importlib.util as u, importlib.metadata as m, sys\n"

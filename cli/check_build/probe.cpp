@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "base/child_question.h"
+#include "base/command.h"
 #include "base/command_output.h"
-#include "base/process.h"
+#include "base/files.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "cli/check_build/capability.h"
 #include "launcher/output/printable_text.h"
-#include "launcher/process/process_tree.h"
 
 namespace ddl::cli {
 
@@ -24,9 +25,9 @@ constexpr std::chrono::seconds kClearing{2};
 /// What looks have started may outlive them: it comes here, and is ended.
 class Orphanage {
  public:
-  Orphanage() { launcher::become_subreaper(); }
+  Orphanage() { (void)become_subreaper(); }
   ~Orphanage() {
-    (void)launcher::kill_descendants(Deadline::after(kClearing), bystanders_);
+    (void)kill_descendants(Deadline::after(kClearing), preexisting_);
     ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   }
   Orphanage(const Orphanage&) = delete;
@@ -34,7 +35,7 @@ class Orphanage {
 
  private:
   /// Of a shell that became this process.
-  const std::vector<launcher::ProcessId> bystanders_ = launcher::descendants_of(::getpid());
+  const std::vector<ProcessId> preexisting_ = descendants_of(::getpid());
 };
 
 Finding no_finding(const Error& error) {
@@ -55,14 +56,14 @@ Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
 
 std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::milliseconds patience) {
   // TMPDIR of the looks, as a job that is killed leaves files; goes when nobody is left who could write to it.
-  const ScratchFolder folder;
+  const auto folder = make_scratch_folder();
   const Orphanage orphanage;
   const Deadline deadline = Deadline::after(patience);
   std::vector<Result<ChildQuestion>> children;
   children.reserve(probes.size());
   for (const Probe& probe : probes)
     children.push_back(ChildQuestion::ask([look = probe.look, &folder] {
-      if (!folder.path().empty()) ::setenv("TMPDIR", folder.path().c_str(), 1);
+      if (folder) ::setenv("TMPDIR", folder->path().c_str(), 1);
       return to_text(look());
     }));
   std::vector<Capability> all;
@@ -81,6 +82,10 @@ std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::mi
   return all;
 }
 
+Result<TemporaryFolder> make_scratch_folder() {
+  return TemporaryFolder::make_in(tmp_directory(), "ddlrun-check-build");
+}
+
 Finding works(std::string version, std::string file, std::string detail) {
   return {true, std::move(version), std::move(file), std::move(detail), {}};
 }
@@ -89,7 +94,7 @@ Finding fails(std::string detail, std::string remedy) {
   return {false, {}, {}, std::move(detail), std::move(remedy)};
 }
 
-Command command_in_path(const std::string& name, const std::string& remedy) {
+FoundCommand command_in_path(const std::string& name, const std::string& remedy) {
   const char* path = std::getenv("PATH");
   if (auto file = find_in_path(name, path != nullptr ? path : "/usr/bin:/bin")) return {*std::move(file), {}};
   return {{}, fails("there is no " + name + " in PATH", remedy)};

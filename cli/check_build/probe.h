@@ -3,15 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <span>
 #include <string>
-#include <system_error>
 #include <vector>
 
+#include "base/files.h"
 #include "cli/check_build/capability.h"
-#include "launcher/node/node_probe.h"
 
 namespace ddl::cli {
 
@@ -77,6 +74,9 @@ Finding look_at_limits();
 
 // What looks have in common.
 
+/// For files of --check-build.
+Result<TemporaryFolder> make_scratch_folder();
+
 Finding works(std::string version, std::string file, std::string detail = {});
 Finding fails(std::string detail, std::string remedy = {});
 
@@ -84,11 +84,11 @@ Finding fails(std::string detail, std::string remedy = {});
 inline constexpr std::chrono::seconds kCommandPatience{17};
 
 /// "in PATH", or a finding that says it is not, with what to do.
-struct Command {
+struct FoundCommand {
   std::string path;  ///< "": it is not there
   Finding missing;
 };
-Command command_in_path(const std::string& name, const std::string& remedy);
+FoundCommand command_in_path(const std::string& name, const std::string& remedy);
 
 /// The first line that a command prints, on either stream, with exit code 0; else a finding that says what it did instead.
 struct FirstLine {
@@ -96,27 +96,5 @@ struct FirstLine {
   Finding failure;
 };
 FirstLine first_line_of(const std::vector<std::string>& argv);
-
-// A folder that is gone in the end.
-
-/// In TMPDIR, else /tmp, with all that is put into it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = launcher::tmp_directory() + "/ddlrun-check-build-XXXXXX";
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::string& path() const { return path_; }  ///< "": it could not be made
-
- private:
-  std::string path_;
-};
 
 }  // namespace ddl::cli

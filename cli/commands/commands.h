@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "cli/options/request.h"
 #include "cli/reports/console.h"
-#include "launcher/job/environment.h"
 #include "templates/lint/lint.h"
 #include "templates/profile/site_profile.h"
 
@@ -19,26 +19,25 @@ namespace ddl::cli {
 
 /// Starts mpirun, or prints its line for --dry-run, and watches over it: what it leaves behind is ended. Returns ddlrun's exit
 /// code, which is mpirun's.
-int run_by_mpirun(const Request& request, const launcher::Environment& environment, const Console& console);
+int run_by_mpirun(const Request& request, const Environment& environment, const Console& console);
 
 /// The part of a rank: what mpirun starts, "ddlrun --mpi-rank [options] -- command".
-int be_mpi_rank(const std::vector<std::string>& words, const launcher::Environment& environment,
+int be_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
                 const Console& console);
 
 // A job whose ranks srun starts, without agents.
 
 /// Asks the nodes what they have, plans, and becomes srun: its exit code and its messages are the job's. Returns only if
 /// that was not to be; for kDryRun the line is printed instead, and the nodes are asked only with --probe.
-int run_by_srun(const Request& request, const launcher::Environment& environment, const Console& console);
+int run_by_srun(const Request& request, const Environment& environment, const Console& console);
 
 // ddlrun --slurm and what goes with it.
 
 /// Writes the job script of a request for kScript where it is to go, or hands it to sbatch. Returns ddlrun's exit code.
-int write_script(const Request& request, const launcher::Environment& environment, const Console& console);
+int write_script(const Request& request, const Environment& environment, const Console& console);
 
 /// What the rules say of a script that a person wrote. Returns 1 if one of its errors was found.
-int lint_script_file(const Request& request, const launcher::Environment& environment,
-                     const Console& console);
+int lint_script_file(const Request& request, const Environment& environment, const Console& console);
 
 // What speaks against a job script, for a person or a script to read.
 
@@ -53,12 +52,12 @@ bool has_error(const std::vector<templates::LintFinding>& findings);
 
 /// The profile of a site by name or file; nullopt for "". Error: it is not known or not right, and where.
 Result<std::optional<templates::SiteProfile>> known_site(const std::string& name,
-                                                         const launcher::Environment& environment);
+                                                         const Environment& environment);
 
 /// --list-sites: names and titles. Returns ddlrun's exit code.
-int list_sites(const Request& request, const launcher::Environment& environment, const Console& console);
+int list_sites(const Request& request, const Environment& environment, const Console& console);
 /// --show-site: a profile, as its file has it. Returns ddlrun's exit code.
-int show_site(const Request& request, const launcher::Environment& environment, const Console& console);
+int show_site(const Request& request, const Environment& environment, const Console& console);
 
 /// What to do about a site that is not known.
 inline constexpr char kSitesHint[] = "ddlrun --list-sites lists them";

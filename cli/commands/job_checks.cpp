@@ -66,7 +66,7 @@ std::optional<CommandLineError> create_output_directory(const launcher::JobSpec&
   return std::nullopt;
 }
 
-std::vector<std::string> start_notes(const launcher::JobSpec& job, const launcher::Environment& environment) {
+std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environment& environment) {
   std::vector<std::string> notes;
   for (const launcher::EnvironmentExport& one : job.exports) {
     if (!one.value && !environment.contains(one.name)) {

@@ -29,6 +29,6 @@ std::optional<CommandLineError> create_output_directory(const launcher::JobSpec&
 // What a user should know before the job runs, though it will run.
 
 /// One sentence each: what of the command line has no effect. Pure.
-std::vector<std::string> start_notes(const launcher::JobSpec& job, const launcher::Environment& environment);
+std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environment& environment);
 
 }  // namespace ddl::cli

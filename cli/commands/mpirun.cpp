@@ -2,6 +2,8 @@
 #include "launcher/mpi/mpirun.h"
 #include <fmt/format.h>
 
+#include "base/cpu_set.h"
+#include "base/files.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
@@ -23,8 +25,8 @@ using Words = std::vector<std::string>;
 namespace env = contract::env;
 
 /// What ranks are to have: this process's own, and what -x says.
-launcher::Environment exported(const Request& request, const launcher::Environment& environment) {
-  launcher::Environment variables;
+Environment exported(const Request& request, const Environment& environment) {
+  Environment variables;
   for (const auto& [name, value] : environment) {
     if (!launcher::is_denied(name) && !launcher::is_of_slurm_task(name)) variables[name] = value;
   }
@@ -42,8 +44,8 @@ launcher::Environment exported(const Request& request, const launcher::Environme
 }
 
 /// The one rank of the job that the agent sees.
-launcher::JobSpec engine_spec(const Request& request, Words command, const launcher::Environment& environment,
-                              const launcher::Environment& more) {
+launcher::JobSpec engine_spec(const Request& request, Words command, const Environment& environment,
+                              const Environment& more) {
   launcher::JobSpec spec = request.job;
   spec.command = std::move(command);
   spec.num_proc = 1;
@@ -66,7 +68,7 @@ launcher::JobSpec engine_spec(const Request& request, Words command, const launc
 }
 
 /// Variables that the agent sets for its one rank, and that are no rank's of mpirun's unless the user has set them.
-std::string to_forget(const launcher::Environment& environment) {
+std::string to_forget(const Environment& environment) {
   Words names;
   for (const char* name : {env::kOmpNumThreads, env::kOmpPlaces, env::kOmpProcBind}) {
     if (!environment.contains(name)) names.emplace_back(name);
@@ -76,7 +78,7 @@ std::string to_forget(const launcher::Environment& environment) {
 
 }  // namespace
 
-int run_by_mpirun(const Request& request, const launcher::Environment& environment, const Console& console) {
+int run_by_mpirun(const Request& request, const Environment& environment, const Console& console) {
   const auto site = launcher::find_mpirun(request.mpi.mpirun, environment);
   if (!site) {
     const bool is_missing = site.error().code() == ErrorCode::kNotFound;
@@ -130,13 +132,13 @@ int run_by_mpirun(const Request& request, const launcher::Environment& environme
   return report.exit_code;
 }
 
-int be_mpi_rank(const std::vector<std::string>& words, const launcher::Environment& environment,
+int be_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
                 const Console& console) {
   Words local = {"-np", "1", "--launcher", "local", "--oversubscribe"};
   local.insert(local.end(), words.begin(), words.end());
   const auto directory = current_directory();
-  const auto request = parse_command_line(
-      local, {directory.value_or("/"), allowed_cpus(), launcher::hostname(), read_user_file, environment});
+  const auto request = parse_command_line(local, {directory.value_or("/"), CpuSet::allowed().count(),
+                                                  launcher::hostname(), read_user_file, environment});
   if (!request) return console.refuse(request.error());
   return launcher::run_mpi_rank(request->job, environment, [&](const launcher::JobReport& report) {
     console.report(failure_report(report, request->job, console.error_style()));

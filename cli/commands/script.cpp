@@ -8,8 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/command.h"
 #include "base/command_output.h"
-#include "base/process.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
@@ -91,13 +92,13 @@ constexpr std::chrono::seconds kClusterPatience{20};
 constexpr std::chrono::seconds kShortPatience{1};
 
 /// As the script is to call ddlrun: by name where that finds this program, and where a site of its own will.
-std::string ddlrun_of(const ScriptTask& task, const launcher::Environment& environment) {
+std::string ddlrun_of(const ScriptTask& task, const Environment& environment) {
   if (!task.request.ddlrun.empty()) return task.request.ddlrun;
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path self = own_path();
   const auto path = environment.find("PATH");
   const auto named = find_in_path("ddlrun", path == environment.end() ? "" : path->second);
-  if (error || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
+  std::error_code error;
+  if (self.empty() || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
   return task.site.empty() || task.submits ? self.string() : "ddlrun";
 }
 
@@ -113,7 +114,8 @@ struct Script {
 void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
                const templates::BatchJob& job, bool is_verbose) {
   const bool is_for_it = task.submits || task.tests_only;
-  const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterPatience : kShortPatience);
+  const auto facts =
+      templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterPatience : kShortPatience);
   if (!facts) {
     // Slurm's commands without a Slurm behind them are no news, unless the script is to go there.
     if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
@@ -127,8 +129,8 @@ void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRe
 }
 
 /// The script with its warnings in it.
-Result<Script> script_of(const ScriptTask& task, const SiteProfile* site,
-                         const launcher::Environment& environment, bool is_verbose) {
+Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const Environment& environment,
+                         bool is_verbose) {
   templates::ScriptRequest request = task.request;
   request.ddlrun = ddlrun_of(task, environment);
   if (site != nullptr && site->rank_order != affinity::RankOrder::kGpu && !request.has_rank_order)
@@ -161,7 +163,7 @@ std::string sentence_of(const LintFinding& finding) {
 
 }  // namespace
 
-int write_script(const Request& request, const launcher::Environment& environment, const Console& console) {
+int write_script(const Request& request, const Environment& environment, const Console& console) {
   const ScriptTask& task = request.script;
   const auto site = known_site(task.site, environment);
   if (!site) return console.refuse({site.error().message(), kSitesHint});
@@ -195,8 +197,7 @@ int write_script(const Request& request, const launcher::Environment& environmen
   return task.script_file.empty() ? console.print(script->text) : contract::kSuccess;
 }
 
-int lint_script_file(const Request& request, const launcher::Environment& environment,
-                     const Console& console) {
+int lint_script_file(const Request& request, const Environment& environment, const Console& console) {
   const auto site = known_site(request.script.site, environment);
   if (!site) return console.refuse({site.error().message(), kSitesHint});
   const auto text = read_user_file(request.script.lint_file);

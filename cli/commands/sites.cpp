@@ -12,21 +12,21 @@ namespace ddl::cli {
 
 namespace {
 
-templates::SiteCatalog catalog(const launcher::Environment& environment) {
+templates::SiteCatalog catalog(const Environment& environment) {
   return {config_folders(environment, "sites"), read_user_file};
 }
 
 }  // namespace
 
 Result<std::optional<templates::SiteProfile>> known_site(const std::string& name,
-                                                         const launcher::Environment& environment) {
+                                                         const Environment& environment) {
   if (name.empty()) return std::nullopt;
   auto found = catalog(environment).find(name);
   if (!found) return fail(std::move(found.error()));
   return *std::move(found);
 }
 
-int list_sites(const Request& request, const launcher::Environment& environment, const Console& console) {
+int list_sites(const Request& request, const Environment& environment, const Console& console) {
   const auto sites = catalog(environment).list();
   nlohmann::ordered_json report = {{"ddlrun", contract::kVersion}, {"kind", "sites"}};
   auto& rows = report["sites"] = nlohmann::ordered_json::array();
@@ -40,7 +40,7 @@ int list_sites(const Request& request, const launcher::Environment& environment,
   return console.print(request.json ? report.dump() + "\n" : text);
 }
 
-int show_site(const Request& request, const launcher::Environment& environment, const Console& console) {
+int show_site(const Request& request, const Environment& environment, const Console& console) {
   const auto text = catalog(environment).text_of(request.script.site);
   if (!text) return console.refuse({text.error().message(), kSitesHint});
   return console.print(text->text);

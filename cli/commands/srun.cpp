@@ -1,7 +1,7 @@
 // --launcher srun: ddlrun asks the nodes, plans, and becomes the srun that starts the ranks.
 #include <algorithm>
 
-#include "base/process.h"
+#include "base/command.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
@@ -26,13 +26,13 @@ Result<std::string> mpi_type(const std::string& asked) {
 }
 
 [[nodiscard]] int become_srun(const SrunLine& line, const Console& console) {
-  const Error error = become(line.words, launcher::environment_entries(line.environment));
+  const Error error = become(line.words, environment_entries(line.environment));
   return console.refuse({error.message(), "Slurm's own commands must be in PATH", contract::kStartFailure});
 }
 
 }  // namespace
 
-int run_by_srun(const Request& request, const launcher::Environment& environment, const Console& console) {
+int run_by_srun(const Request& request, const Environment& environment, const Console& console) {
   const bool is_dry = request.action == Action::kDryRun;
   const auto type = mpi_type(request.script.request.mpi_type);
   if (!type)

@@ -12,10 +12,10 @@
 
 #include "affinity/output/binding_format.h"
 #include "affinity/output/topology_format.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "cli/options/given_options.h"
 #include "launcher/job/allocation.h"
-#include "launcher/job/environment.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/mpi/mpirun.h"
 #include "templates/script/batch_job.h"
@@ -97,7 +97,7 @@ struct CommandLineContext {
   std::string hostname = "localhost";  ///< of this machine
   /// A file of the user's, as it was named; "-" is standard input, to its end. Empty: no file can be read.
   std::function<Result<std::string>(const std::string& path)> read_file;
-  launcher::Environment environment{};  ///< of this process: whether it runs in a Slurm job
+  Environment environment{};  ///< of this process: whether it runs in a Slurm job
 };
 
 /// Reads the words after argv[0], then the configuration file and the hostfile that they name. Pure but for

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
-#include "launcher/plan/rank_environment.h"
 
 namespace ddl::cli {
 
@@ -19,18 +19,9 @@ namespace ddl::cli {
 /// its number and is written to as if it were the terminal.
 void open_closed_standard_fds();
 
-/// environ(7).
-launcher::Environment process_environment();
-
-/// CPUs that this process may run on; at least 1.
-int allowed_cpus();
-
 /// Where profiles ("sites") and templates ("slurm") of their own are kept: the user's, ~/.config/ddlrun/KIND or below
 /// $XDG_CONFIG_HOME, then the admin's, /etc/ddlrun/KIND. Whether they are there or not.
-std::vector<std::string> config_folders(const launcher::Environment& environment, std::string_view kind);
-
-/// The file of this program.
-std::string own_path();
+std::vector<std::string> config_folders(const Environment& environment, std::string_view kind);
 
 /// Where a program of ddlrun's own lies that people do not call, in the build and install trees; whether it is there is another
 /// question.

@@ -12,14 +12,14 @@
 
 namespace ddl::cli {
 
-bool TerminalStyle::understands_escapes(int fd, const launcher::Environment& environment) {
-  const std::string term = launcher::value_of(environment, "TERM");
+bool TerminalStyle::understands_escapes(int fd, const Environment& environment) {
+  const std::string term = value_of(environment, "TERM");
   return ::isatty(fd) == 1 && !term.empty() && term != "dumb";
 }
 
-TerminalStyle TerminalStyle::for_fd(int fd, const launcher::Environment& environment) {
+TerminalStyle TerminalStyle::for_fd(int fd, const Environment& environment) {
   return TerminalStyle(understands_escapes(fd, environment) &&
-                       launcher::value_of(environment, contract::env::kNoColor).empty());
+                       value_of(environment, contract::env::kNoColor).empty());
 }
 
 std::string TerminalStyle::wrap(const char* attributes, std::string_view text) const {
@@ -33,7 +33,7 @@ constexpr std::string_view kTakeLineAway = "\r\x1b[K";
 
 }  // namespace
 
-Console::Console(const launcher::Environment& environment)
+Console::Console(const Environment& environment)
     : error_style_(TerminalStyle::for_fd(STDERR_FILENO, environment)),
       has_cursor_(TerminalStyle::understands_escapes(STDERR_FILENO, environment)) {}
 

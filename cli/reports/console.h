@@ -19,10 +19,10 @@ class TerminalStyle {
   explicit TerminalStyle(bool colour) : colour_(colour) {}
   /// Colour if fd is a terminal that understands it (TERM is set and not "dumb") and NO_COLOR is empty or unset
   /// (https://no-color.org).
-  static TerminalStyle for_fd(int fd, const launcher::Environment& environment);
+  static TerminalStyle for_fd(int fd, const Environment& environment);
 
   /// Whether fd is a terminal that understands ANSI's sequences, also where colour is not wanted.
-  static bool understands_escapes(int fd, const launcher::Environment& environment);
+  static bool understands_escapes(int fd, const Environment& environment);
 
   bool has_colour() const { return colour_; }
   std::string alarm(std::string_view text) const { return wrap("1;31", text); }  ///< bold red
@@ -39,7 +39,7 @@ class TerminalStyle {
 /// Writes whole texts at once, past any buffer, so that they stay in order with what ranks write. For one thread.
 class Console {
  public:
-  explicit Console(const launcher::Environment& environment);
+  explicit Console(const Environment& environment);
 
   /// What was asked for, on standard output. Returns the exit code: kSuccess, or kOutputLost where it cannot be
   /// written (said on standard error).

@@ -350,7 +350,7 @@ const char* name_of(RankOutcome::Kind kind) {
 }
 
 Json binding_json(const launcher::BoundRank& rank) {
-  const auto list_or_null = [](const affinity::CpuSet& cpus) {
+  const auto list_or_null = [](const CpuSet& cpus) {
     return cpus.is_empty() ? Json(nullptr) : Json(cpus.list());
   };
   return {{"planned_cpus", list_or_null(rank.planned)},

@@ -13,7 +13,6 @@
 
 namespace ddl::cli {
 
-using launcher::Environment;
 
 EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Environment& head_environment) {
   // What every rank would find in environ(7), but for PMIx's own.
@@ -61,7 +60,6 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
 }
 
 using launcher::DryPlan;
-using launcher::Environment;
 using launcher::JobSpec;
 using launcher::NodeLaunch;
 using launcher::RankLaunch;
@@ -169,7 +167,6 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   return text;
 }
 
-using launcher::Environment;
 using launcher::NodeLaunch;
 using launcher::RankLaunch;
 using Json = nlohmann::ordered_json;

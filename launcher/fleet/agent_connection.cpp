@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "contract/version.h"
-#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/link.h"
 

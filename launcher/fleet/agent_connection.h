@@ -7,7 +7,7 @@
 #include <string>
 
 #include "launcher/fleet/node_starter.h"
-#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/process/process_state.h"
 #include "launcher/protocol/heartbeat.h"

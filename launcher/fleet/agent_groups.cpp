@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/link.h"
 #include "net/job_key.h"

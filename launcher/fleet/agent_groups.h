@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "launcher/fleet/node_starter.h"
-#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/protocol/messages.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/protocol/codec.h"
 
 namespace ddl::launcher {

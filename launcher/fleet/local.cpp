@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/process_tree.h"
 #include "launcher/process/child.h"
-#include "launcher/process/process_tree.h"
 #include "launcher/process/session_directory.h"
 
 namespace ddl::launcher {
@@ -15,8 +15,8 @@ constexpr auto kForceDeadline = std::chrono::seconds(2);
 
 class ForkedAgent : public AgentProcess {
  public:
-  ForkedAgent(pid_t pid, std::string session_directory, std::vector<ProcessId> bystanders)
-      : pid_(pid), session_directory_(std::move(session_directory)), bystanders_(std::move(bystanders)) {}
+  ForkedAgent(pid_t pid, std::string session_directory, std::vector<ProcessId> preexisting)
+      : pid_(pid), session_directory_(std::move(session_directory)), preexisting_(std::move(preexisting)) {}
 
   std::string how_it_ended() override {
     return "the agent (process " + std::to_string(pid_) + ") " + describe_child_end(pid_);
@@ -25,8 +25,8 @@ class ForkedAgent : public AgentProcess {
   StartFailure why_not_started(std::string_view, std::string_view) override { return {how_it_ended()}; }
 
   void clean_up(Deadline deadline) override {
-    if (!wait_for_descendants(deadline, bystanders_)) {
-      kill_descendants(Deadline::after(kForceDeadline), bystanders_);
+    if (!wait_for_descendants(deadline, preexisting_)) {
+      kill_descendants(Deadline::after(kForceDeadline), preexisting_);
     }
     remove_session_directory(session_directory_);  // if agent and spawner were killed together
   }
@@ -34,7 +34,7 @@ class ForkedAgent : public AgentProcess {
  private:
   pid_t pid_;
   std::string session_directory_;
-  std::vector<ProcessId> bystanders_;
+  std::vector<ProcessId> preexisting_;
 };
 
 [[noreturn]] void become_agent(const AgentMain& agent_main, const std::string& session_directory,
@@ -62,8 +62,8 @@ class LocalStarter : public NodeStarter {
     // Named here, because the head outlives the agent that makes it.
     std::string directory = new_session_directory_name();
     // "something & exec ddlrun ..." makes something a child of this process that is no part of the job.
-    auto bystanders = descendants_of(::getpid());
-    become_subreaper();
+    auto preexisting = descendants_of(::getpid());
+    (void)become_subreaper();
     const pid_t head = ::getpid(), pid = ::fork();
     if (pid < 0) {
       return fail(errno_error("fork", errno).during("starting the agent on this machine"));
@@ -72,7 +72,7 @@ class LocalStarter : public NodeStarter {
     StartedAgent started;
     started.read = std::move(link->first);
     started.child = pid;
-    started.process = std::make_unique<ForkedAgent>(pid, std::move(directory), std::move(bystanders));
+    started.process = std::make_unique<ForkedAgent>(pid, std::move(directory), std::move(preexisting));
     return started;
   }
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
-#include "base/process.h"
+#include "base/command.h"
 #include "base/text.h"
 #include "launcher/fleet/node_starter.h"
-#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/plan/srun_command.h"
 #include "launcher/protocol/link.h"
 
@@ -23,14 +23,14 @@ namespace ddl::launcher {
 class SrunProcess : public AgentProcess {
  public:
   /// path: of ddlrun on the nodes.
-  SrunProcess(PipedChild child, std::string path) : child_(std::move(child)), path_(std::move(path)) {}
+  SrunProcess(Child child, std::string path) : child_(std::move(child)), path_(std::move(path)) {}
 
   std::string how_it_ended() override;
   StartFailure why_not_started(std::string_view noise, std::string_view errors) override;
   void clean_up(Deadline deadline) override { child_.end(deadline); }
 
  private:
-  PipedChild child_;
+  Child child_;
   std::string path_;
 };
 
@@ -86,15 +86,17 @@ constexpr auto kSrunEndDeadline = std::chrono::seconds(2);  // srun asks its con
 
 std::string SrunProcess::how_it_ended() {
   if (!child_.wait(Deadline::after(kSrunEndDeadline))) return "its connection closed, and srun goes on";
-  if (WIFSIGNALED(child_.status())) return "srun was killed by " + signal_text(WTERMSIG(child_.status()));
-  const int code = WEXITSTATUS(child_.status());
+  if (WIFSIGNALED(child_.wait_status()))
+    return "srun was killed by " + signal_text(WTERMSIG(child_.wait_status()));
+  const int code = WEXITSTATUS(child_.wait_status());
   if (code > 128) return "Slurm or somebody else has ended the agent with " + signal_text(code - 128);
   return "srun ended with " + std::to_string(code) + ": the job, its node or the agent has ended";
 }
 
 StartFailure SrunProcess::why_not_started(std::string_view noise, std::string_view errors) {
   const bool ended = child_.wait(Deadline::after(kSrunEndDeadline));
-  return describe_srun_failure({path_, ended ? std::optional(child_.status()) : std::nullopt, noise, errors});
+  return describe_srun_failure(
+      {path_, ended ? std::optional(child_.wait_status()) : std::nullopt, noise, errors});
 }
 
 namespace {
@@ -109,15 +111,15 @@ class SrunStarter : public NodeStarter {
   Result<StartedAgent> start(const AllocatedNode& node) override {
     auto nonce = make_nonce();
     if (!nonce) return fail(nonce.error());
-    PipedChild::Streams streams;
-    auto child = PipedChild::start(srun_command(job_, node, path_, *nonce), environment_, streams);
+    auto child = start_piped(
+        {.argv = srun_command(job_, node, path_, *nonce), .environment = environment_entries(environment_)});
     if (!child) {
       return fail(child.error().code(),
                   child.error().message() +
                       "; Slurm's own commands must be in PATH, or choose --launcher ssh or local");
     }
-    return StartedAgent{std::move(streams.out), std::move(streams.in), std::move(streams.err),
-                        *std::move(nonce), std::make_unique<SrunProcess>(*std::move(child), path_)};
+    return StartedAgent{std::move(child->out), std::move(child->in), std::move(child->err), *std::move(nonce),
+                        std::make_unique<SrunProcess>(std::move(child->child), path_)};
   }
 
  private:
@@ -156,11 +158,11 @@ class SrunCrewStarter : public CrewStarter {
     for (auto& [has, members] : alike) {
       std::vector<std::string> names;
       for (const std::size_t member : members) names.push_back(nodes[member].name);
-      PipedChild::Streams streams;
-      auto child = PipedChild::start(srun_crew_command(job_, names, path_, nonce), environment_, streams);
+      auto child = start_piped({.argv = srun_crew_command(job_, names, path_, nonce),
+                                .environment = environment_entries(environment_)});
       if (!child) return fail(child.error());
-      crews.push_back({std::move(members), std::move(streams.in), std::move(streams.out),
-                       std::move(streams.err), std::make_unique<SrunProcess>(*std::move(child), path_)});
+      crews.push_back({std::move(members), std::move(child->in), std::move(child->out), std::move(child->err),
+                       std::make_unique<SrunProcess>(std::move(child->child), path_)});
     }
     return crews;
   }

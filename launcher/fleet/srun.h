@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/environment.h"
 #include "launcher/fleet/node_starter.h"
-#include "launcher/job/environment.h"
 
 namespace ddl::launcher {
 

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/command.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
-#include "launcher/fleet/piped_child.h"
+#include "launcher/fleet/stream_tail.h"
 #include "launcher/protocol/link.h"
 
 namespace ddl::launcher {
@@ -193,13 +194,13 @@ constexpr auto kSshEndDeadline = std::chrono::seconds(1);
 /// One ssh process.
 class SshProcess : public AgentProcess {
  public:
-  SshProcess(PipedChild child, std::string program, std::string remote_path)
+  SshProcess(Child child, std::string program, std::string remote_path)
       : child_(std::move(child)), program_(std::move(program)), remote_path_(std::move(remote_path)) {}
 
   std::string how_it_ended() override {
     if (!child_.wait(Deadline::after(kSshEndDeadline)))
       return "its connection closed, and " + program_ + " goes on";
-    const int status = child_.status();
+    const int status = child_.wait_status();
     if (WIFSIGNALED(status)) return program_ + " was killed by " + signal_text(WTERMSIG(status));
     const int code = WEXITSTATUS(status);
     // 255 is ssh's own failure; otherwise it is what the agent's end was over there.
@@ -214,13 +215,13 @@ class SshProcess : public AgentProcess {
       return {program_ + " closed the connection and goes on" +
               (said.empty() ? "" : " (it wrote: " + said + ")")};
     }
-    return describe_ssh_failure({program_, remote_path_, child_.status(), noise, errors});
+    return describe_ssh_failure({program_, remote_path_, child_.wait_status(), noise, errors});
   }
 
   void clean_up(Deadline deadline) override { child_.end(deadline); }
 
  private:
-  PipedChild child_;
+  Child child_;
   std::string program_;
   std::string remote_path_;
 };
@@ -236,16 +237,15 @@ class SshStarter : public NodeStarter {
     if (!nonce) return fail(nonce.error());
     const auto words = ssh_command(settings_, node, *nonce);
     if (!words) return fail(words.error());
-    PipedChild::Streams streams;
-    auto child = PipedChild::start(*words, std::nullopt, streams);
+    auto child = start_piped({.argv = *words});
     if (!child) {
       return fail(child.error().code(),
                   child.error().message() +
                       (words->front() == "ssh" ? "; install an ssh client (openssh-client)" : ""));
     }
     return StartedAgent{
-        std::move(streams.out), std::move(streams.in), std::move(streams.err), std::move(*nonce),
-        std::make_unique<SshProcess>(*std::move(child), words->front(), settings_.remote_path)};
+        std::move(child->out), std::move(child->in), std::move(child->err), std::move(*nonce),
+        std::make_unique<SshProcess>(std::move(child->child), words->front(), settings_.remote_path)};
   }
 
  private:

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "launcher/job/allocation.h"
-#include "launcher/job/environment.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/plan/node_facts.h"
 

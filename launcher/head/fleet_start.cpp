@@ -1,7 +1,6 @@
 #include "launcher/head/fleet_start.h"
 
-#include <filesystem>
-
+#include "base/files.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "launcher/fleet/local.h"
@@ -12,11 +11,6 @@
 
 namespace ddl::launcher {
 namespace {
-
-std::string own_path() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-}
 
 /// In a Slurm job an agent here is a step's, too, as all the others: what Slurm tells steps, limits and accounts for them
 /// holds for every rank. A container without Slurm's commands still has its own node.

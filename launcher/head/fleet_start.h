@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/node_starter.h"
 #include "launcher/fleet/ssh.h"
 #include "launcher/job/allocation.h"
-#include "launcher/job/environment.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/loop/event_loop.h"

@@ -10,9 +10,7 @@
 namespace ddl::launcher {
 namespace {
 
-std::string cpus_text(const affinity::CpuSet& cpus) {
-  return (cpus.count() == 1 ? "CPU " : "CPUs ") + cpus.list();
-}
+std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " : "CPUs ") + cpus.list(); }
 
 std::string reason_text(int error) {
   if (error == 0) return "";
@@ -40,7 +38,7 @@ const BindingReport::Planned* BindingReport::planned(int rank) const {
 
 std::vector<std::string> BindingReport::add(const message::RankBound& bound) {
   const Planned* const plan = planned(bound.rank);
-  bound_[bound.rank] = {plan == nullptr ? affinity::CpuSet() : plan->cpus, bound.binding, difference(bound)};
+  bound_[bound.rank] = {plan == nullptr ? CpuSet() : plan->cpus, bound.binding, difference(bound)};
   lines_[bound.rank] = line(bound);
   return lines_.size() < ranks_.size() ? std::vector<std::string>() : take();
 }
@@ -77,7 +75,7 @@ std::string BindingReport::difference(const message::RankBound& bound) const {
   }
   if (bound.memory_error != 0) {
     return fmt::format("{} could not be given memory of NUMA nodes {}{}", who,
-                       affinity::CpuSet::of(plan->memory_nodes).list(), reason_text(bound.memory_error));
+                       CpuSet::of(plan->memory_nodes).list(), reason_text(bound.memory_error));
   }
   if (!plan->cpus.is_empty() && !bound.binding.cpus.is_empty() && bound.binding.cpus != plan->cpus) {
     return fmt::format("{} may run on {}, planned was {}: something has bound it anew", who,

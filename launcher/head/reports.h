@@ -34,7 +34,7 @@ class BindingReport {
  private:
   struct Planned {
     std::string host;
-    affinity::CpuSet cpus;
+    CpuSet cpus;
     std::vector<int> memory_nodes;
   };
   const Planned* planned(int rank) const;

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
@@ -26,7 +27,6 @@
 #include "launcher/output/printable_text.h"
 #include "launcher/plan/placement.h"
 #include "launcher/process/child.h"
-#include "launcher/process/process_tree.h"
 #include "launcher/protocol/heartbeat.h"
 #include "net/job_key.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "affinity/cpu_set.h"
+#include "base/cpu_set.h"
 #include "base/deadline.h"
 #include "launcher/process/process_state.h"
 
@@ -41,9 +41,9 @@ struct RankOutcome {
 
 /// What --report-bindings found out of a rank.
 struct BoundRank {
-  affinity::CpuSet planned;  ///< empty: it was not to be bound
-  KernelBinding kernel;      ///< without CPUs if it ended before it could be looked at
-  std::string difference;    ///< how it is not as planned, as a sentence; "" if it is
+  CpuSet planned;          ///< empty: it was not to be bound
+  KernelBinding kernel;    ///< without CPUs if it ended before it could be looked at
+  std::string difference;  ///< how it is not as planned, as a sentence; "" if it is
 };
 
 enum class EndReason {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
-#include "launcher/job/environment.h"
 
 namespace ddl::launcher {
 

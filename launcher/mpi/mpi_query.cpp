@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/command.h"
 #include "base/command_output.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "launcher/node/node_probe.h"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
-#include "launcher/job/environment.h"
 #include "launcher/mpi/mpirun.h"
 
 namespace ddl::launcher {

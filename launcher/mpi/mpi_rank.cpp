@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
@@ -25,7 +26,6 @@
 #include "launcher/node/start_child.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/process/child.h"
-#include "launcher/process/process_tree.h"
 #include "net/pmi_line.h"
 
 namespace ddl::launcher {
@@ -262,7 +262,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   const auto code_in_front = stand_in_front(signals);
   if (!code_in_front) return refuse(code_in_front.error());
   if (*code_in_front) return **code_in_front;
-  become_subreaper();
+  (void)become_subreaper();
   auto started = start_child(*child, fds, open_files_limit());
   if (!started) return refuse(started.error());
   RankOutcome outcome;

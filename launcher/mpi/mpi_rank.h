@@ -4,8 +4,8 @@
 
 #include <functional>
 
+#include "base/environment.h"
 #include "base/error.h"
-#include "launcher/job/environment.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
 

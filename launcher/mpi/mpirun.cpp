@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/process.h"
+#include "base/command.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"

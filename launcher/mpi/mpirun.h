@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "launcher/job/allocation.h"
-#include "launcher/job/environment.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::launcher {

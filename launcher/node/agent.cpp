@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
@@ -30,8 +31,8 @@
 #include "launcher/process/child.h"
 #include "launcher/process/oom_events.h"
 #include "launcher/process/process_state.h"
-#include "launcher/process/process_tree.h"
 #include "launcher/process/session_directory.h"
+#include "launcher/process/terminator.h"
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/heartbeat.h"
 #include "launcher/protocol/link.h"
@@ -451,7 +452,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   ::setsid();  // the terminal's ^C and ^Z are the head's to hear
   // SIGUSR1 and SIGUSR2: a resource manager that warns a job warns every process of it, and it is the ranks that care.
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
-  become_subreaper();
+  (void)become_subreaper();
   const rlimit ranks_open_files = open_files_limit();
   raise_open_files_limit();
   if (const Status enough = check_open_files_limit(); !enough) {

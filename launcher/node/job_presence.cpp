@@ -42,14 +42,14 @@ bool is_word(std::string_view text) {
   });
 }
 
-affinity::CpuSet allowed_cpus_of(pid_t pid) {
+CpuSet allowed_cpus_of(pid_t pid) {
   return parse_allowed_cpus(
       read_file("/proc/" + std::to_string(pid) + "/status", kMostProcText).value_or(""));
 }
 
 /// Whether an agent of this user listens there and may run on one of these CPUs. A process of another container has no number here;
 /// it is taken for one that may.
-bool shares_cpus(const std::string& socket, const affinity::CpuSet& own) {
+bool shares_cpus(const std::string& socket, const CpuSet& own) {
   const UniqueFd fd = unix_socket();
   const AbstractName name(socket);
   if (!fd || ::connect(fd.get(), name.get(), name.length) != 0) return false;
@@ -57,7 +57,7 @@ bool shares_cpus(const std::string& socket, const affinity::CpuSet& own) {
   socklen_t length = sizeof peer;
   if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid())
     return false;
-  const affinity::CpuSet theirs = peer.pid > 0 ? allowed_cpus_of(peer.pid) : affinity::CpuSet();
+  const CpuSet theirs = peer.pid > 0 ? allowed_cpus_of(peer.pid) : CpuSet();
   return theirs.is_empty() || own.is_empty() || theirs.intersects(own);
 }
 
@@ -107,7 +107,7 @@ Result<JobPresence> JobPresence::announce(EventLoop& loop, const std::string& sl
 std::vector<JobHead> JobPresence::others() const {
   const auto text = read_file("/proc/self/net/unix", kMostProcText);
   if (!text) return {};
-  const affinity::CpuSet own = allowed_cpus_of(::getpid());
+  const CpuSet own = allowed_cpus_of(::getpid());
   std::vector<JobHead> heads;
   for (AnnouncedHead& one : announced_heads(*text, prefix_, name_)) {
     if (shares_cpus(one.socket, own)) heads.push_back(std::move(one.head));

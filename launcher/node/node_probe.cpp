@@ -1,7 +1,6 @@
 #include "launcher/node/node_probe.h"
 
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -16,7 +15,9 @@
 #include <set>
 
 #include "affinity/source/topology_source.h"
+#include "base/cpu_set.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "contract/version.h"
 #include "launcher/plan/node_binding.h"
@@ -24,25 +25,6 @@
 
 namespace ddl::launcher {
 namespace {
-
-// CPUs that this process may use (taskset, cgroup cpuset), of any number.
-std::vector<int> allowed_cpus() {
-  for (int capacity = 1024; capacity <= 1 << 20; capacity *= 2) {
-    std::vector<unsigned long> words(static_cast<std::size_t>(capacity) / (8 * sizeof(unsigned long)));
-    auto* set = reinterpret_cast<cpu_set_t*>(words.data());
-    const std::size_t bytes = words.size() * sizeof(unsigned long);
-    if (::sched_getaffinity(0, bytes, set) != 0) {
-      if (errno == EINVAL) continue;  // the kernel's mask is wider
-      break;
-    }
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < capacity; ++cpu) {
-      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) cpus.push_back(cpu);
-    }
-    return cpus;
-  }
-  return {0};
-}
 
 // A TCP port that is free now. Somebody else may take it before the rank does, as with every launcher that chooses one.
 int free_tcp_port() {
@@ -79,7 +61,7 @@ int count_cores(const std::vector<std::string>& sibling_lists) {
 }
 
 NodeFacts probe_node() {
-  const auto cpus = allowed_cpus();
+  const std::vector<int> cpus = CpuSet::allowed().cpus();
   std::vector<std::string> sibling_lists;
   for (const int cpu : cpus) {
     sibling_lists.push_back(
@@ -170,15 +152,10 @@ std::int64_t free_bytes(const std::string& directory) {
   return static_cast<std::int64_t>(file_system.f_bavail) * static_cast<std::int64_t>(file_system.f_frsize);
 }
 
-std::string tmp_directory() {
-  const char* directory = std::getenv("TMPDIR");
-  return directory != nullptr && directory[0] == '/' ? directory : "/tmp";
-}
-
 std::string installed_libddl() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return "";
+  const fs::path program = own_path();
+  if (program.empty()) return "";
   for (const char* directory : {"../lib", DDL_LIBDIR_FROM_BINDIR}) {
     const fs::path found = fs::canonical(program.parent_path() / directory / "libddl.so.0", error);
     if (!error) return found.string();

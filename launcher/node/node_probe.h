@@ -45,9 +45,6 @@ std::int64_t soft_limit(int resource);
 /// Bytes that this user may still write in the file system of a directory; -1: that cannot be read.
 std::int64_t free_bytes(const std::string& directory);
 
-/// TMPDIR if it is absolute, else /tmp: where agents keep their files.
-std::string tmp_directory();
-
 /// The path of the libddl in the library folder beside this program, links resolved; "": there is none.
 std::string installed_libddl();
 

@@ -15,11 +15,11 @@
 #include <map>
 
 #include "base/fd.h"
+#include "base/process_tree.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/node/start_child.h"
 #include "launcher/process/child.h"
 #include "launcher/process/process_state.h"
-#include "launcher/process/process_tree.h"
 #include "launcher/protocol/codec.h"
 
 namespace ddl::launcher {
@@ -280,7 +280,7 @@ class Spawner {
   std::signal(SIGTERM, SIG_IGN);
   // A resource manager that warns a job warns every process of it: this is for the ranks.
   for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
-  become_subreaper();
+  (void)become_subreaper();
   const pid_t agent = ::getppid();
   bool agent_is_stopped = false;
   {

@@ -1,4 +1,7 @@
-// Fork and exec of one rank, which binds itself to its CPUs and memory before.
+// Fork and exec of one rank, which binds itself to its CPUs and memory before. It is apart from base/command's Child::start
+// for what the spawner needs of it: exec may take as long as a file system does, and the spawner serves others meanwhile and
+// reads from the error pipe how it went; a binding that fails is reported and need not keep the rank from starting; the
+// spawner itself reaps all that ends. What comes between fork and exec is the same, by PreparedCommand.
 #pragma once
 
 #include <sys/resource.h>

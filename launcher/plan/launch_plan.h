@@ -27,7 +27,7 @@ struct RankLaunch {
   bool reads_stdin = false;
   Environment
       environment;  ///< on top of NodeLaunch::common_environment; PMIx's own variables are added by the agent
-  affinity::CpuSet cpus{};          ///< that it may run on; empty: on all that its agent may
+  CpuSet cpus{};    ///< that it may run on; empty: on all that its agent may
   std::vector<int> memory_nodes{};  ///< NUMA nodes that it prefers memory of; empty: any
   bool operator==(const RankLaunch&) const = default;
 };

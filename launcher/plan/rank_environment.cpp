@@ -9,16 +9,6 @@
 namespace ddl::launcher {
 namespace env = contract::env;
 
-Environment parse_environment(const std::vector<std::string>& entries) {
-  Environment environment;
-  for (const auto& entry : entries) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0) continue;
-    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return environment;
-}
-
 bool is_denied(std::string_view name) {
   // What an outer launcher said about the process that ddlrun runs in: a rank would take it for its own.
   constexpr std::array<std::string_view, 7> kPrefixes = {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/job/environment.h"
+#include "base/environment.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/plan/placement.h"
@@ -14,9 +14,6 @@
 namespace ddl::launcher {
 
 // The environment that a rank is started with. Pure: text in, text out.
-
-/// "NAME=VALUE" strings, as in environ(7), to a map; entries without '=' are dropped.
-Environment parse_environment(const std::vector<std::string>& entries);
 
 /// True for what must not reach ranks: what an outer launcher (PMIx, PMI, Open MPI) told *this* process about itself,
 /// and what belongs to ddlrun's own session. docs/reference/environment.md lists it.

@@ -155,7 +155,7 @@ class LineMaker {
   /// of them are the job's nobody tells.
   std::optional<Excess> excess() const {
     for (std::size_t i = 0; i < nodes().size(); ++i) {
-      affinity::CpuSet cpus;
+      CpuSet cpus;
       for (const affinity::RankBinding& rank : plan_.bindings[i].plan.ranks) cpus |= rank.cpus;
       const std::string name = name_of(nodes()[i]);
       const int held = held_on(name);

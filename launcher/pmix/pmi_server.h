@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "launcher/job/environment.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/protocol/messages.h"

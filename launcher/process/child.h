@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "affinity/cpu_set.h"
+#include "base/cpu_set.h"
 #include "base/error.h"
 
 namespace ddl::launcher {
@@ -24,8 +24,8 @@ struct ChildSpec {
   std::vector<std::string> environment;  ///< "NAME=VALUE", complete
   std::string workdir;                   ///< absolute
   std::vector<int>
-      inherited_fds{};      ///< numbers, above 2, of more descriptors that travel beside it, in this order
-  affinity::CpuSet cpus{};  ///< that it may run on; empty: as the spawner
+      inherited_fds{};  ///< numbers, above 2, of more descriptors that travel beside it, in this order
+  CpuSet cpus{};        ///< that it may run on; empty: as the spawner
   std::vector<int> memory_nodes{};  ///< NUMA nodes that it prefers memory of; empty: as the spawner
   bool reports_binding = false;     ///< ChildStarted says what the kernel says of it
   bool strict_binding = false;      ///< it is not started if it cannot be bound so

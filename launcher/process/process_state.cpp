@@ -10,16 +10,16 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "contract/environment.h"
 
 namespace ddl::launcher {
 
-affinity::CpuSet parse_allowed_cpus(std::string_view status) {
+CpuSet parse_allowed_cpus(std::string_view status) {
   constexpr std::string_view kName = "Cpus_allowed_list:";
   for (const std::string_view line : split(status, '\n')) {
-    if (line.starts_with(kName))
-      return affinity::CpuSet::parse_list(line.substr(kName.size())).value_or(affinity::CpuSet());
+    if (line.starts_with(kName)) return CpuSet::parse_list(line.substr(kName.size())).value_or(CpuSet());
   }
   return {};
 }
@@ -78,27 +78,20 @@ KernelBinding read_kernel_binding(pid_t pid) {
 }
 
 bool is_stopped(pid_t pid) {
-  const auto stat = read_file(stat_path(pid));
-  return stat && says_stopped(*stat);
-}
-
-std::string stat_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/stat"; }
-
-bool says_stopped(std::string_view stat) {
-  // "71 (name) T ..."; the name may hold anything.
-  const std::size_t name_end = stat.rfind(')');
-  return name_end != std::string_view::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'T';
+  const auto stat = read_process_stat(pid);
+  return stat && stat->is_stopped();
 }
 
 // A look is one system call: an idle job does little else.
 StoppedWatch::StoppedWatch(pid_t pid, int looks)
-    : looks_(looks), stat_(::open(stat_path(pid).c_str(), O_RDONLY | O_CLOEXEC)) {}
+    : looks_(looks), stat_(::open(process_stat_path(pid).c_str(), O_RDONLY | O_CLOEXEC)) {}
 
 bool StoppedWatch::is_stopped_for_good() {
   std::array<char, 1024> buffer;
   const ssize_t got = retry_eintr([&] { return ::pread(stat_.get(), buffer.data(), buffer.size(), 0); });
-  const bool is_stopped = got > 0 && says_stopped({buffer.data(), static_cast<std::size_t>(got)});
-  stopped_looks_ = is_stopped ? stopped_looks_ + 1 : 0;
+  const auto stat =
+      parse_process_stat({buffer.data(), got > 0 ? static_cast<std::size_t>(got) : std::size_t{0}});
+  stopped_looks_ = stat && stat->is_stopped() ? stopped_looks_ + 1 : 0;
   return stopped_looks_ >= looks_;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "affinity/cpu_set.h"
+#include "base/cpu_set.h"
 #include "base/fd.h"
 
 namespace ddl::launcher {
@@ -16,7 +16,7 @@ namespace ddl::launcher {
 // What the kernel says of a running process: its CPUs, its memory policy, the GPUs that it was left.
 
 struct KernelBinding {
-  affinity::CpuSet cpus;  ///< that it may run on; empty: unknown
+  CpuSet cpus;  ///< that it may run on; empty: unknown
   std::string
       memory;  ///< its memory policy as the kernel writes it: "default", "prefer (many):0"; "" if unknown
   std::string devices;  ///< "CUDA_VISIBLE_DEVICES=0"; "" if none such is set
@@ -28,7 +28,7 @@ struct KernelBinding {
 KernelBinding read_kernel_binding(pid_t pid);
 
 /// The CPUs in the text of /proc/PID/status; empty if there are none in it. Pure.
-affinity::CpuSet parse_allowed_cpus(std::string_view status);
+CpuSet parse_allowed_cpus(std::string_view status);
 /// The policy in the first line of /proc/PID/numa_maps. Pure.
 std::string parse_memory_policy(std::string_view numa_maps);
 /// The first variable of visible devices in the text of /proc/PID/environ. Pure.
@@ -39,10 +39,6 @@ std::string parse_visible_devices(std::string_view environ);
 /// True for a process that SIGSTOP or its like keeps from running. False for one that waits or merely does not get a
 /// CPU, for one that a debugger holds, and for one that is gone.
 bool is_stopped(pid_t pid);
-
-/// The file that says so, and whether this text of it does (proc(5)).
-std::string stat_path(pid_t pid);
-bool says_stopped(std::string_view stat);
 
 // Notices that a process of this host, without which another cannot do, stays stopped.
 

@@ -4,20 +4,19 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 
 #include <fmt/format.h>
 
+#include "base/files.h"
+
 namespace ddl::launcher {
 
 std::string new_session_directory_name() {
-  const char* parent = std::getenv("TMPDIR");
-  if (parent == nullptr || parent[0] != '/') parent = "/tmp";
   std::random_device random;
   const std::uint64_t number = std::uint64_t{random()} << 32 | random();
-  return fmt::format("{}/ddlrun-{}-{:016x}", parent, ::getuid(), number);
+  return fmt::format("{}/ddlrun-{}-{:016x}", tmp_directory(), ::getuid(), number);
 }
 
 Status make_session_directory(const std::string& path) {

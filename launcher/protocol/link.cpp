@@ -1,13 +1,13 @@
 #include "launcher/protocol/link.h"
 
 #include <poll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <span>
 
+#include "base/bytes.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 
@@ -20,18 +20,9 @@ constexpr std::size_t kMaxVersion = 64;
 }  // namespace
 
 Result<std::string> make_nonce() {
-  std::array<unsigned char, 16> bytes{};
-  if (retry_eintr([&] { return ::getrandom(bytes.data(), bytes.size(), 0); }) !=
-      static_cast<ssize_t>(bytes.size())) {
-    return fail_errno("getrandom");
-  }
-  std::string nonce;
-  for (const unsigned char byte : bytes) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    nonce += kDigits[byte >> 4];
-    nonce += kDigits[byte & 15];
-  }
-  return nonce;
+  std::array<std::byte, 16> bytes{};
+  DDL_TRY(fill_random(bytes));
+  return to_hex(bytes);
 }
 
 std::string greeting(std::string_view version, std::string_view nonce) {

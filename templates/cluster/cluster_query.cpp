@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/command.h"
 #include "base/command_output.h"
 #include "base/deadline.h"
-#include "base/process.h"
 #include "base/text.h"
 
 namespace ddl::templates {

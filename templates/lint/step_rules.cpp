@@ -114,8 +114,6 @@ void check_steps(LintContext& context) {
 
 namespace {
 
-using affinity::CpuSet;
-
 /// What srun's --cpu-bind, or SLURM_CPU_BIND, is told.
 struct CpuListUse {
   int line = 0;

@@ -298,7 +298,7 @@ class JobMaker {
     for (const std::vector<int>& gpus : by_rank) {
       if (gpus.empty()) return job_.gpus_of_ranks.clear();
       std::vector<std::string> indices;
-      affinity::CpuSet mask;
+      CpuSet mask;
       for (const int gpu : gpus) {
         indices.push_back(std::to_string(gpu));
         mask.add(gpu);

@@ -15,6 +15,7 @@
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
+using ddl::CpuSet;
 using namespace ddl::affinity;
 using ddl::test::TemporaryDirectory;
 

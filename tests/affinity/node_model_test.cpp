@@ -3,6 +3,7 @@
 
 #include "support/catch.h"
 
+using ddl::CpuSet;
 using namespace ddl::affinity;
 
 namespace {

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "support/catch.h"
 
+using ddl::CpuSet;
 using namespace ddl::affinity;
 using namespace ddl::affinity::test;
 

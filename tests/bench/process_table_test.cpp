@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/child.h"
+#include "base/process_tree.h"
+#include "bench/measured_run.h"
 #include "support/catch.h"
 
 namespace ddl::bench {
@@ -15,15 +16,16 @@ namespace {
 
 TEST_CASE("grandchildren are found, and their programs") {
   REQUIRE(become_subreaper());
-  auto child = Child::start({{"/bin/sh", "-c", "/bin/sh -c 'sleep 1000 & echo up; wait' & wait"}, {}, {}});
+  auto child =
+      MeasuredRun::start({.argv = {"/bin/sh", "-c", "/bin/sh -c 'sleep 1000 & echo up; wait' & wait"}});
   REQUIRE(child);
   REQUIRE(child->wait_for_output("up", 1, Deadline::after_seconds(30)));
-  const auto found = descendants(child->pid());
+  const auto found = descendants_of(child->pid());
   REQUIRE(found.size() == 2);
-  const auto all = descendants(::getpid());
+  const auto all = descendants_of(::getpid());
   CHECK(all.size() == 3);
-  CHECK(std::find(all.begin(), all.end(), child->pid()) != all.end());
-  for (const pid_t pid : found) CHECK(!program_of(pid).empty());
+  CHECK(std::any_of(all.begin(), all.end(), [&](const ProcessId& one) { return one.pid == child->pid(); }));
+  for (const ProcessId& process : found) CHECK(!program_of(process.pid).empty());
 }
 
 TEST_CASE("a process that is gone has no program and no figures") {
@@ -60,10 +62,9 @@ TEST_CASE("CPU seconds grow while a process computes") {
 TEST_CASE("CPU seconds of a process and of what it has waited for") {
   // The shell computes in a child of its own, waits for it, and stays.
   REQUIRE(become_subreaper());
-  auto child = Child::start(
-      {{"/bin/sh", "-c", "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo done; sleep 1000 & wait"},
-       {},
-       {}});
+  auto child = MeasuredRun::start(
+      {.argv = {"/bin/sh", "-c",
+                "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo done; sleep 1000 & wait"}});
   REQUIRE(child);
   REQUIRE(child->wait_for_output("done", 1, Deadline::after_seconds(30)));
   const auto own = cpu_seconds(child->pid());
@@ -74,15 +75,16 @@ TEST_CASE("CPU seconds of a process and of what it has waited for") {
 
 TEST_CASE("the end of one process of several is waited for, and no longer than until the deadline") {
   REQUIRE(become_subreaper());
-  auto child = Child::start({{"/bin/sh", "-c", "sleep 1000 & echo up; wait"}, {}, {}});
+  auto child = MeasuredRun::start({.argv = {"/bin/sh", "-c", "sleep 1000 & echo up; wait"}});
   REQUIRE(child);
   REQUIRE(child->wait_for_output("up", 1, Deadline::after_seconds(30)));
-  const auto sleepers = descendants(std::vector<pid_t>{child->pid()});
+  const auto sleepers = descendants_of(child->pid()), both = descendants_of(::getpid());
   REQUIRE(sleepers.size() == 1);
-  wait_until_one_ends({child->pid(), sleepers[0]}, Deadline::after(std::chrono::milliseconds(1)));
-  CHECK(!descendants(child->pid()).empty());
-  REQUIRE(::kill(sleepers[0], SIGKILL) == 0);
-  wait_until_one_ends({sleepers[0]}, Deadline::after_seconds(30));
+  REQUIRE(both.size() == 2);
+  wait_until_one_ends(both, Deadline::after(std::chrono::milliseconds(1)));
+  CHECK(!descendants_of(child->pid()).empty());
+  signal_process(sleepers[0], SIGKILL);
+  wait_until_one_ends(sleepers, Deadline::after_seconds(30));
   CHECK(child->finish(Deadline::after_seconds(30)));
 }
 

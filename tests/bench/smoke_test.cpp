@@ -7,7 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/child.h"
+#include "base/process_tree.h"
+#include "bench/measured_run.h"
 #include "support/catch.h"
 #include "support/skip.h"
 
@@ -31,7 +32,7 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
   std::vector<std::string> words{DDL_BENCH_PROGRAM, benchmark, "--quick", "--json",
                                  json_path,         "--svg",   svg_path};
   words.insert(words.end(), options.begin(), options.end());
-  auto child = Child::start({words, {}, {}});
+  auto child = MeasuredRun::start({.argv = words});
   REQUIRE(child);
   const auto cost = child->finish(Deadline::after_seconds(200));
   INFO(child->output());
@@ -108,9 +109,9 @@ TEST_CASE("whatever is wrong about a call, it is answered with 2", "[usage]") {
   for (const Words& words :
        {Words{}, Words{"fast"}, Words{"allreduce", "--np", "0"}, Words{"allreduce", "--sizes", "3"},
         Words{"allreduce", "--entrants", "nobody"}, Words{"launch", "--fast"}, Words{"model"}}) {
-    Command command{{DDL_BENCH_PROGRAM}, {}, {}};
+    Command command{.argv = {DDL_BENCH_PROGRAM}};
     command.argv.insert(command.argv.end(), words.begin(), words.end());
-    auto child = Child::start(command);
+    auto child = MeasuredRun::start(command);
     REQUIRE(child);
     const auto cost = child->finish(Deadline::after_seconds(60));
     INFO(child->output());

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/process.h"
+#include "base/command.h"
 #include "contract/version.h"
 #include "support/catch.h"
 
@@ -124,11 +124,12 @@ TEST_CASE("a look that crashes, hangs or leaves is a reason in its box, and no o
 TEST_CASE("what a look that hangs has started is ended with it") {
   static std::array<int, 2> pipe{};
   REQUIRE(::pipe(pipe.data()) == 0);
-  const Probe probe{"A", "hang", "hang", nullptr, [] {
-                      // In a process group of its own, as commands are, and with the pipe open.
-                      (void)ddl::spawn({"sleep", "1000"}, {0, 1, 2});
-                      return hang();
-                    }};
+  const Probe probe{
+      "A", "hang", "hang", nullptr, [] {
+        // In a process group of its own, as commands are, and with the pipe open.
+        const auto sleep = ddl::Child::start({.argv = {"sleep", "1000"}, .inherited = {{pipe[1], 3}}});
+        return hang();
+      }};
   const auto all = look_into({&probe, 1}, 500ms);
   CHECK(all.front().here.detail == "no answer in time");
   REQUIRE(::close(pipe[1]) == 0);

@@ -13,7 +13,7 @@ using ddl::cli::Console;
 
 namespace {
 
-const ddl::launcher::Environment kXterm{{"TERM", "xterm"}, {"NO_COLOR", "1"}};
+const ddl::Environment kXterm{{"TERM", "xterm"}, {"NO_COLOR", "1"}};
 
 /// What an action writes to standard error while that is a terminal of so many columns. The terminal turns "\n" into
 /// "\r\n".
@@ -70,9 +70,7 @@ TEST_CASE("progress is cut to the terminal's width") {
 }
 
 TEST_CASE("a file and a simple terminal see no progress") {
-  CHECK(on_terminal(80, [] {
-          CHECK_FALSE(Console(ddl::launcher::Environment{{"TERM", "dumb"}}).progress());
-        }).empty());
+  CHECK(on_terminal(80, [] { CHECK_FALSE(Console(ddl::Environment{{"TERM", "dumb"}}).progress()); }).empty());
   const UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   const UniqueFd before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
   ::dup2(null.get(), STDERR_FILENO);

@@ -190,7 +190,7 @@ TEST_CASE("hosts whose GPUs or memory differ are noticed") {
     check.facts->topology.numa_nodes.resize(2);
     check.facts->topology.l3s.resize(4);
     check.facts->topology.gpus.resize(4);
-    check.facts->topology.allowed = ddl::affinity::CpuSet::range(0, 7);
+    check.facts->topology.allowed = ddl::CpuSet::range(0, 7);
   }
   checks[1].facts->topology.gpus.resize(3);
   checks[2].facts->topology.numa_nodes.resize(1);

@@ -5,6 +5,7 @@
 #include "contract/version.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using nlohmann::json;
 
@@ -87,7 +88,7 @@ TEST_CASE("the plan for a person") {
 TEST_CASE("where a node was asked, the plan says why each rank is where it is") {
   DryPlan asked = plan();
   asked.asked_all = true;
-  asked.launch.nodes[0].ranks[1].cpus = ddl::affinity::CpuSet::range(8, 15);
+  asked.launch.nodes[0].ranks[1].cpus = ddl::CpuSet::range(8, 15);
   asked.bindings[0].plan.ranks.resize(2);
   asked.bindings[0].plan.ranks[0].why = "it is a share";
   asked.bindings[0].plan.ranks[1].why = "GPU 1 is near CPUs 8-15";

@@ -36,7 +36,7 @@ TEST_CASE("the report as JSON is one line with everything in it") {
 
 TEST_CASE("bindings are reported with the ranks that were looked at") {
   JobReport report = report_of(EndReason::kSuccess, 0, {exited(0, 0, 1), exited(1, 0, 1)});
-  using ddl::affinity::CpuSet;
+  using ddl::CpuSet;
   report.bindings[1] = {CpuSet::range(8, 15),
                         {CpuSet::range(0, 15), "default", "CUDA_VISIBLE_DEVICES=1"},
                         "rank 1 on node3 may run on 0-15"};

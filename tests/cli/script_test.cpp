@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/command.h"
 #include "base/fd.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "cli/program_run.h"
 #include "contract/version.h"

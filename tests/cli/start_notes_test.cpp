@@ -2,8 +2,8 @@
 
 #include "support/catch.h"
 
+using ddl::Environment;
 using ddl::cli::start_notes;
-using ddl::launcher::Environment;
 
 TEST_CASE("a variable that is to be passed on and is not set is noted") {
   ddl::launcher::JobSpec job;

@@ -12,7 +12,7 @@ TEST_CASE("colour is for terminals that understand it and people who want it") {
   // The master end of a pseudo terminal is a terminal for isatty(3).
   const ddl::UniqueFd terminal(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
   REQUIRE(terminal);
-  const auto colour = [](int fd, const ddl::launcher::Environment& environment) {
+  const auto colour = [](int fd, const ddl::Environment& environment) {
     return TerminalStyle::for_fd(fd, environment).has_colour();
   };
   CHECK(colour(terminal.get(), {{"TERM", "xterm-256color"}}));

@@ -1,9 +1,8 @@
 // Ranks on this machine are bound as --show-bind says, and --report-bindings tells what the kernel says of them.
-#include <sched.h>
-
 #include <map>
 #include <regex>
 
+#include "base/cpu_set.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "e2e/harness/job.h"
@@ -56,11 +55,7 @@ std::map<int, std::string> planned(int ranks) {
   return by_rank(job.out(), R"(\n(\d+)\s+([0-9,-]+))");
 }
 
-int allowed_cpus() {
-  cpu_set_t set;
-  REQUIRE(::sched_getaffinity(0, sizeof set, &set) == 0);
-  return CPU_COUNT(&set);
-}
+int allowed_cpus() { return CpuSet::allowed().count(); }
 
 TEST_CASE("a job runs where HWLOC_XMLFILE names a description that crashes hwloc", "[binding]") {
   const Scratch scratch;

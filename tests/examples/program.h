@@ -1,11 +1,13 @@
 // A program of the build, run by a test, with what it prints.
 #pragma once
 
-#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
+#include "base/command.h"
+#include "base/deadline.h"
+#include "base/fd.h"
 
 namespace ddl::test {
 
@@ -20,7 +22,6 @@ class Program {
  public:
   /// argv[0] is a path. Throws std::runtime_error if the program cannot be started.
   explicit Program(const std::vector<std::string>& argv);
-  ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -32,10 +33,10 @@ class Program {
 
  private:
   bool read_more();  // false at the end of the output
-  pid_t pid_ = -1;
-  int output_fd_ = -1;
+  Deadline deadline_;
+  UniqueFd output_fd_;
   std::string output_;
-  std::chrono::steady_clock::time_point deadline_;
+  std::optional<Child> child_;
 };
 
 }  // namespace ddl::test

@@ -8,6 +8,7 @@
 #include "affinity/plan/binding_plan.h"
 #include "affinity/source/topology_source.h"
 
+using ddl::CpuSet;
 using namespace ddl::affinity;
 
 namespace {

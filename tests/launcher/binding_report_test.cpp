@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "support/catch.h"
 
+using ddl::CpuSet;
 using namespace ddl::affinity;
 using namespace ddl::launcher;
 

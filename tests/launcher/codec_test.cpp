@@ -5,6 +5,7 @@
 #include "launcher/facts.h"
 #include "support/catch.h"
 
+using ddl::CpuSet;
 using namespace ddl::launcher;
 using namespace ddl::launcher::message;
 using namespace ddl::affinity;
@@ -272,8 +273,10 @@ TEST_CASE("a value outside its enumeration is refused") {
   };
   const std::string credit = cbor(message::OutputCredit{0, OutputStream::kStdout, 1});
   CHECK(refusal({type_of<message::OutputCredit>(), with("stream", credit, 2)}) == "accepted");
-  CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 0)}), Catch::Contains("enumeration"));
-  CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 3)}), Catch::Contains("enumeration"));
+  CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 0)}),
+             Catch::Contains("enumeration"));
+  CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 3)}),
+             Catch::Contains("enumeration"));
   const std::string failed = cbor(ChildFailed{0, ChildFailed::Stage::kFork, 1});
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, 6)}), Catch::Contains("enumeration"));
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, '\x20')}),

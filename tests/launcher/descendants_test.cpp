@@ -1,4 +1,4 @@
-#include "launcher/process/process_tree.h"
+#include "base/process_tree.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,6 +15,12 @@
 #include "launcher/process_tree.h"
 #include "support/skip.h"
 
+using ddl::become_subreaper;
+using ddl::descendants_of;
+using ddl::kill_descendants;
+using ddl::ProcessId;
+using ddl::signal_process;
+using ddl::wait_for_descendants;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 

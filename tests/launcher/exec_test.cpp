@@ -1,5 +1,5 @@
 // What a program gets from each of the launcher's ways to start one.
-#include "launcher/fleet/piped_child.h"
+#include "base/command.h"
 #include "launcher/mpi/mpirun.h"
 #include "launcher/node/start_child.h"
 #include "launcher/process/child.h"
@@ -8,29 +8,6 @@
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
-
-namespace {
-
-Environment map_of(const std::vector<std::string>& entries) {
-  Environment environment;
-  for (const std::string& entry : entries)
-    environment.emplace(entry.substr(0, entry.find('=')), entry.substr(entry.find('=') + 1));
-  return environment;
-}
-
-std::string output_of_piped(const std::vector<std::string>& words,
-                            const std::optional<Environment>& environment) {
-  PipedChild::Streams streams;
-  auto child = PipedChild::start(words, environment, streams);
-  REQUIRE(child);
-  streams.in.reset();
-  std::string said = read_to_end(streams.out.get());
-  REQUIRE(child->wait(soon()));
-  CHECK(child->status() == 0);
-  return said;
-}
-
-}  // namespace
 
 TEST_CASE("a rank gets exactly the arguments and the environment that it was described with", "[exec]") {
   const StartedProgram program;
@@ -48,9 +25,13 @@ TEST_CASE("a rank gets exactly the arguments and the environment that it was des
 
 TEST_CASE("what starts agents gets exactly its arguments and its environment", "[exec]") {
   const StartedProgram program;
-  CHECK(output_of_piped(program.words, map_of(program.environment)) == program.output());
-  StartedProgram::own_entry();
-  CHECK(program.has_own_entry(output_of_piped(program.words, std::nullopt)));
+  auto child = ddl::start_piped({.argv = program.words, .environment = program.environment});
+  REQUIRE(child);
+  child->in.reset();
+  CHECK(read_to_end(child->out.get()) == program.output());
+  CHECK(read_to_end(child->err.get()).empty());
+  REQUIRE(child->child.wait(soon()));
+  CHECK(child->child.wait_status() == 0);
 }
 
 TEST_CASE("mpirun gets exactly its arguments, and the environment without what its rank was told", "[exec]") {

@@ -5,6 +5,7 @@
 #include "launcher/output/output_stream.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using ddl::launcher::test::allocation_of;
 using ddl::launcher::test::facts_of;

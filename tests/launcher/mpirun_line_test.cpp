@@ -5,6 +5,7 @@
 #include "launcher/mpi/mpi_rank.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using Words = std::vector<std::string>;
 

@@ -8,6 +8,7 @@
 #include "launcher/plan/launch_plan.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::affinity;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "base/files.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;
@@ -43,18 +44,6 @@ TEST_CASE("room in a directory, and in one that is not there") {
   CHECK(free_bytes("/no/such/directory") == -1);
 }
 
-TEST_CASE("the temporary directory is TMPDIR's if that is absolute") {
-  const char* given = std::getenv("TMPDIR");
-  const std::string before = given != nullptr ? given : "";
-  ::setenv("TMPDIR", "/var/tmp", 1);
-  CHECK(tmp_directory() == "/var/tmp");
-  ::setenv("TMPDIR", "tmp", 1);
-  CHECK(tmp_directory() == "/tmp");
-  ::unsetenv("TMPDIR");
-  CHECK(tmp_directory() == "/tmp");
-  if (given != nullptr) ::setenv("TMPDIR", before.c_str(), 1);
-}
-
 TEST_CASE("addresses are numeric, of a version, and none that only this machine could use") {
   for (const NodeAddress& address : node_addresses()) {
     INFO(address.interface << " " << address.address);
@@ -74,7 +63,7 @@ TEST_CASE("the probe has the resources, too") {
   CHECK(facts.memory_available_bytes <= facts.memory_bytes);
   CHECK(facts.nofile == soft_limit(RLIMIT_NOFILE));
   CHECK(facts.memlock_bytes == soft_limit(RLIMIT_MEMLOCK));
-  CHECK(facts.tmp_directory == tmp_directory());
+  CHECK(facts.tmp_directory == ddl::tmp_directory());
   CHECK(facts.tmp_free_bytes >= 0);
   CHECK(facts.wall_time_ns > 1'600'000'000'000'000'000);
   CHECK_FALSE(facts.architecture.empty());

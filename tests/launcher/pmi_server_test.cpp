@@ -7,6 +7,7 @@
 #include "launcher/head/pmix_relay.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using ddl::UniqueFd;
 

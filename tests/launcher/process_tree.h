@@ -12,8 +12,8 @@
 
 #include "base/deadline.h"
 #include "base/process.h"
+#include "base/process_tree.h"
 #include "launcher/pipes.h"
-#include "launcher/process/process_tree.h"
 
 namespace ddl::launcher::test {
 

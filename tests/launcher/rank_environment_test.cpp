@@ -5,6 +5,7 @@
 #include "launcher/facts.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using ddl::launcher::test::facts_of;
 
@@ -23,11 +24,6 @@ Environment with_defaults(Environment expected) {
 }
 
 }  // namespace
-
-TEST_CASE("environ's entries become a map, the first of a name as getenv has it") {
-  CHECK(parse_environment({"A=1", "EMPTY=", "EQUALS=a=b", "no entry", "=name missing", "A=2"}) ==
-        Environment{{"A", "1"}, {"EMPTY", ""}, {"EQUALS", "a=b"}});
-}
 
 TEST_CASE("what an outer launcher told this process is denied") {
   for (const char* name :

@@ -5,6 +5,7 @@
 #include "launcher/plan/launch_plan.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 
@@ -116,7 +117,7 @@ TEST_CASE("ranks that are given GPUs find them by one variable alone") {
   for (int rank = 0; rank < 3; ++rank) {
     ddl::affinity::RankBinding& binding = bindings[0].plan.ranks.emplace_back();
     binding.local_rank = rank;
-    binding.cpus = ddl::affinity::CpuSet::of({rank});
+    binding.cpus = ddl::CpuSet::of({rank});
     binding.gpus = {{rank + 2, ddl::affinity::GpuVendor::kAmd, "", "", std::to_string(rank + 2)}};
   }
   const LaunchPlan plan =

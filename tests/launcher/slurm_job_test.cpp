@@ -6,6 +6,7 @@
 #include "launcher/plan/placement.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 
 namespace {

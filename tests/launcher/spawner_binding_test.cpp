@@ -7,7 +7,7 @@
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
-using ddl::affinity::CpuSet;
+using ddl::CpuSet;
 using message::ChildEnded;
 using message::ChildFailed;
 using message::ChildStarted;
@@ -15,15 +15,7 @@ using message::ChildStarted;
 namespace {
 
 /// The last CPU that the test may use: not the first, where everything would be anyway.
-int last_cpu() {
-  cpu_set_t mine;
-  REQUIRE(::sched_getaffinity(0, sizeof mine, &mine) == 0);
-  int last = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mine)) last = cpu;
-  }
-  return last;
-}
+int last_cpu() { return CpuSet::allowed().cpus().back(); }
 
 ChildSpec bound_child(const CpuSet& cpus) {
   ChildSpec child{3, {"sleep", "100"}, {"PATH=/usr/bin:/bin", "ROCR_VISIBLE_DEVICES=5"}, "/"};

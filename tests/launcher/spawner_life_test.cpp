@@ -10,6 +10,9 @@
 #include "launcher/spawner_harness.h"
 #include "support/temporary_directory.h"
 
+using ddl::descendants_of;
+using ddl::kill_descendants;
+using ddl::ProcessId;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 using message::AllGone;

@@ -8,6 +8,7 @@
 
 #include "launcher/spawner_harness.h"
 
+using ddl::descendants_of;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 using message::ChildEnded;

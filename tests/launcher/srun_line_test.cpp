@@ -8,6 +8,7 @@
 #include "launcher/facts.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 using Catch::Matchers::Contains;

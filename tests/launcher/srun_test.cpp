@@ -4,6 +4,7 @@
 #include "launcher/plan/srun_command.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 
 namespace {

@@ -1,5 +1,5 @@
-#include "launcher/fleet/piped_child.h"
 #include "launcher/fleet/ssh.h"
+#include "launcher/fleet/stream_tail.h"
 
 #include "support/catch.h"
 

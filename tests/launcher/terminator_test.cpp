@@ -1,4 +1,4 @@
-#include "launcher/process/process_tree.h"
+#include "launcher/process/terminator.h"
 
 #include <csignal>
 

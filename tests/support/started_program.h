@@ -16,7 +16,7 @@ struct StartedProgram {
                                     "two words",
                                     "\xff*'\"$HOME",
                                     std::string(5000, 'w')};
-  /// Sorted by name, as launcher::Environment is.
+  /// Sorted by name, as Environment is.
   std::vector<std::string> environment = {"BYTES=\xff\n'", "EMPTY=", "LONG=" + std::string(5000, 'v'),
                                           "PATH=/usr/local/bin:/usr/bin:/bin",
                                           "SLURM_CONF=/an/absolute/path/that/is/longer/than/a/short/string"};

@@ -53,7 +53,7 @@ binding:
   node.threads_per_core = 4;
   node.threads = NodeModel::Threads::kAdjacent;
   node.numa_memory_bytes = 64'000'000'000;
-  node.reserved.cpus = ddl::affinity::CpuSet::of({0, 12});
+  node.reserved.cpus = ddl::CpuSet::of({0, 12});
   node.gpu_vendor = ddl::affinity::GpuVendor::kAmd;
   node.gpu_model = "MI250X";
   node.gpu_numa = {3, 0};

@@ -8,9 +8,11 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "contract/environment.h"
@@ -188,30 +190,6 @@ namespace {
 
 /// Of what a value may have less room for the rest of its line, which MPICH's parser ends at 1023 bytes.
 constexpr std::size_t kMostPiece = 512;
-constexpr char kHexDigits[] = "0123456789abcdef";
-
-/// Values of PMI-1 may hold no blanks and no newlines.
-std::string to_hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += kHexDigits[byte >> 4];
-    text += kHexDigits[byte & 15];
-  }
-  return text;
-}
-
-Result<std::string> from_hex(std::string_view text) {
-  const std::string_view digits(kHexDigits);
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    const std::size_t high = digits.find(text[i]), low = digits.find(text[i + 1]);
-    if (high == std::string_view::npos || low == std::string_view::npos)
-      return fail(ErrorCode::kProtocol, "PMI-1: a value is not as it was put");
-    bytes += static_cast<char>(high * 16 + low);
-  }
-  return bytes;
-}
 
 /// Keys are the job's: each rank's bear its number. A value goes in pieces; the first says how many there are.
 std::string key_of(int rank, std::string_view key, std::size_t piece) {
@@ -229,7 +207,8 @@ class PmiBootstrap final : public Bootstrap {
   const Membership& membership() const override { return membership_; }
 
   Status put(std::string_view key, std::string_view value) override {
-    const std::string text = to_hex(value);
+    // Values of PMI-1 may hold no blanks and no newlines.
+    const std::string text = to_hex(std::as_bytes(std::span(value)));
     const std::size_t room = std::min(kMostPiece, session_.value_bytes() - kCountBytes);
     const std::size_t pieces = std::max<std::size_t>(1, (text.size() + room - 1) / room);
     for (std::size_t piece = 0; piece < pieces; ++piece) {
@@ -264,7 +243,10 @@ class PmiBootstrap final : public Bootstrap {
       if (!more) return fail(more.error());
       text += *more;
     }
-    return from_hex(text);
+    std::string bytes(text.size() / 2, '\0');
+    if (!from_hex(text, std::as_writable_bytes(std::span(bytes))))
+      return fail(ErrorCode::kProtocol, "PMI-1: a value is not as it was put");
+    return bytes;
   }
 
   void tell_launcher(int) override {}

@@ -1,12 +1,10 @@
 #include "cluster/harness/host_processes.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <array>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "base/process.h"
@@ -45,19 +43,13 @@ std::map<std::string, std::string> hosts_by_namespace() {
 }
 
 std::optional<HostProcess> look_at(pid_t pid) {
-  const auto text = read_file(proc_path(pid, "stat"));
-  if (!text) return std::nullopt;
-  // "pid (comm) state ...": comm may hold anything, so count from the last ')'. The start time is field 22.
-  const std::size_t open = text->find('('), close = text->rfind(')');
-  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
-  const auto fields = split(std::string_view(*text).substr(close + 2), ' ');
-  if (fields.size() < 20) return std::nullopt;
+  const auto stat = read_process_stat(pid);
+  if (!stat || !stat->is_alive()) return std::nullopt;
   HostProcess process;
   process.pid = pid;
-  process.name = text->substr(open + 1, close - open - 1);
-  process.state = fields[0].front();
-  process.start_time = std::string(fields[19]);
-  if (process.state == 'Z' || process.state == 'X') return std::nullopt;
+  process.name = stat->name;
+  process.state = stat->state;
+  process.start_time = stat->start_time;
   process.command = read_file(proc_path(pid, "cmdline")).value_or("");
   for (char& byte : process.command) {
     if (byte == '\0') byte = ' ';
@@ -86,11 +78,8 @@ std::set<std::string> files_of_all_hosts() {
 std::vector<HostProcess> processes_of_all_hosts() {
   const auto hosts = hosts_by_namespace();
   std::vector<HostProcess> processes;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
-  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-    const auto pid = parse_integer(entry->d_name);
-    if (!pid) continue;
-    auto process = look_at(static_cast<pid_t>(*pid));
+  for (const pid_t pid : listed_pids()) {
+    auto process = look_at(pid);
     if (!process) continue;
     const auto host = hosts.find(namespace_of(process->pid));
     process->host = host == hosts.end() ? "?" : host->second;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -14,8 +15,8 @@ namespace ddl::cluster {
 
 /// One living process of a host or of the head.
 struct HostProcess {
-  pid_t pid = 0;           ///< on the head
-  std::string start_time;  ///< with the pid it names a process for good
+  pid_t pid = 0;                 ///< on the head
+  std::uint64_t start_time = 0;  ///< with the pid it names a process for good
   std::string host;
   std::string name;     ///< comm, at most 15 characters
   std::string command;  ///< its arguments, with blanks between them

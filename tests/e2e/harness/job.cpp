@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,85 +58,55 @@ Job::Job(const Scratch& scratch, const Command& command)
   start(command);
 }
 
-Job::~Job() {
-  kill_processes_with(mark_, Deadline::after(std::chrono::seconds(10)));
-  if (wait_status_ == -1 && pid_ > 0) {
-    if (pidfd_) (void)send_signal(pidfd_.get(), SIGKILL);  // it may have changed its environment
-    retry_eintr([&] { return ::waitpid(pid_, nullptr, 0); });
-  }
-}
+Job::~Job() { kill_processes_with(mark_, Deadline::after(std::chrono::seconds(10))); }
 
 void Job::start(const Command& command) {
-  std::vector<std::string> environment;
-  std::map<std::string, std::string> changes = command.environment;
-  changes["TMPDIR"] = temporary_;
-  changes[mark_.substr(0, mark_.find('='))] = mark_.substr(mark_.find('=') + 1);
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string one = *entry;
-    if (!changes.contains(one.substr(0, one.find('=')))) environment.push_back(one);
-  }
-  for (const auto& [name, value] : changes) environment.push_back(name + "=" + value);
-  const auto argv = c_strings(command.argv);
-  const auto envp = c_strings(environment);
-  const std::string directory = command.directory.empty() ? scratch_.path() : command.directory;
+  ddl::Command described{.argv = command.argv,
+                         .variables = command.environment,
+                         .directory = command.directory.empty() ? scratch_.path() : command.directory,
+                         .ignored_signals = command.ignored_signals,
+                         .group = ddl::Command::Group::kOwnSession,
+                         .has_terminal = command.terminal};
+  described.variables["TMPDIR"] = temporary_;
+  described.variables[mark_.substr(0, mark_.find('='))] = mark_.substr(mark_.find('=') + 1);
 
-  std::array<UniqueFd, 3> child_fds;
+  UniqueFd in, out, err;  // the child's; closed here once it has them
   if (command.terminal) {
     int master = -1, slave = -1;
     if (::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) throw std::runtime_error("openpty");
-    out_.fd = UniqueFd(master);
-    child_fds[0] = UniqueFd(slave);
     for (const int fd : {master, slave}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    for (const std::size_t fd : {1, 2}) child_fds[fd] = UniqueFd(::fcntl(slave, F_DUPFD_CLOEXEC, 0));
+    out_.fd = UniqueFd(master);
+    in = UniqueFd(slave);
     terminal_ = master;
+    described.streams = {slave, slave, slave};
   } else {
     if (command.input == Command::Input::kPipe) {
       auto pipe = value_of(make_pipe());
-      child_fds[0] = std::move(pipe.first);
+      in = std::move(pipe.first);
       input_ = std::move(pipe.second);
       (void)set_nonblocking(input_.get(), true);
-    } else if (command.input != Command::Input::kClosed) {
-      child_fds[0] =
-          open_or_throw(command.input == Command::Input::kFile ? command.input_file : "/dev/null", O_RDONLY);
+    } else if (command.input == Command::Input::kFile) {
+      in = open_or_throw(command.input_file, O_RDONLY);
     }
-    auto out = value_of(make_pipe());
-    out_.fd = std::move(out.first);
+    auto pipe = value_of(make_pipe());
+    out_.fd = std::move(pipe.first);
+    out = std::move(pipe.second);
     if (command.output == Command::Output::kTwoPipes) {
-      auto err = value_of(make_pipe());
-      err_.fd = std::move(err.first);
-      child_fds[2] = std::move(err.second);
-    } else {
-      child_fds[2] = UniqueFd(::fcntl(out.second.get(), F_DUPFD_CLOEXEC, 0));
+      pipe = value_of(make_pipe());
+      err_.fd = std::move(pipe.first);
+      err = std::move(pipe.second);
     }
-    child_fds[1] = std::move(out.second);
+    described.streams = {in.get(), out.get(), err ? err.get() : out.get()};
+    if (!in) described.streams.in = command.input == Command::Input::kClosed ? kClosedStream : kNullStream;
   }
 
   std::signal(SIGPIPE, SIG_IGN);  // a command that does not read its input is no reason to die
-  pid_ = ::fork();
-  if (pid_ < 0) throw std::runtime_error("fork");
-  if (pid_ == 0) {
-    ::setsid();
-    if (command.terminal) ::ioctl(child_fds[0].get(), TIOCSCTTY, 0);
-    for (int target = 0; target < 3; ++target) {
-      const int fd = child_fds[static_cast<std::size_t>(target)].get();
-      if (fd < 0) {
-        ::close(target);
-      } else {
-        ::dup2(fd, target);
-      }
-    }
-    // Whatever started the tests may have had some ignored.
-    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE}) std::signal(signal, SIG_DFL);
-    for (const int signal : command.ignored_signals) std::signal(signal, SIG_IGN);
-    if (::chdir(directory.c_str()) != 0) ::_exit(99);
-    ::execvpe(argv[0], argv.data(), envp.data());
-    ::_exit(99);
-  }
-  pidfd_ = value_of(open_pidfd(pid_));
+  child_.emplace(value_of(Child::start(described)));
+  pidfd_ = value_of(open_pidfd(pid()));
 }
 
 pid_t Job::agent() const {
-  const auto found = child_named(pid_, "ddl-agent");
+  const auto found = child_named(pid(), "ddl-agent");
   if (!found) give_up("finding the agent");
   return *found;
 }
@@ -207,37 +176,36 @@ int Job::wait_until_stopped() {
   const auto deadline = Deadline::after(kPatience);
   siginfo_t info{};
   for (;;) {
-    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG);
+    ::waitid(P_PID, static_cast<id_t>(pid()), &info, WSTOPPED | WNOHANG);
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline.remaining()).count();
     const timespec time{left / 1000, left % 1000 * 1000000};
-    if (info.si_pid == pid_ || deadline.has_passed()) break;
+    if (info.si_pid == pid() || deadline.has_passed()) break;
     ::sigtimedwait(&child, nullptr, &time);
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (info.si_pid != pid_) give_up("waiting until it has stopped");
+  if (info.si_pid != pid()) give_up("waiting until it has stopped");
   return info.si_status;
 }
 
 bool Job::ends_within(std::chrono::milliseconds duration) {
   const auto deadline = Deadline::after(duration);
-  while (wait_status_ == -1 && pump(deadline)) {
+  while (!ended_ && pump(deadline)) {
   }
-  return wait_status_ != -1;
+  return ended_;
 }
 
 int Job::wait_for_exit() {
   const auto deadline = Deadline::after(kPatience);
-  while (wait_status_ == -1) {
+  while (!ended_) {
     if (!pump(deadline)) give_up("waiting for its end");
   }
-  return WIFSIGNALED(wait_status_) ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
+  return child_->exit_code();
 }
 
 int Job::wait() {
   const auto deadline = Deadline::after(kPatience);
-  while (wait_status_ == -1 || out_.fd || err_.fd) {
-    if (!pump(deadline))
-      give_up(wait_status_ == -1 ? "waiting for its end" : "waiting for the end of its output");
+  while (!ended_ || out_.fd || err_.fd) {
+    if (!pump(deadline)) give_up(ended_ ? "waiting for the end of its output" : "waiting for its end");
   }
   return wait_for_exit();
 }
@@ -263,7 +231,7 @@ bool Job::pump(Deadline deadline) {
   if (out_.fd) entries[0] = {out_.fd.get(), POLLIN, 0};
   if (err_.fd) entries[1] = {err_.fd.get(), POLLIN, 0};
   if (!to_write_.empty()) entries[2] = {input_ ? input_.get() : terminal_, POLLOUT, 0};
-  if (wait_status_ == -1) entries[3] = {pidfd_.get(), POLLIN, 0};
+  if (!ended_) entries[3] = {pidfd_.get(), POLLIN, 0};
   if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), deadline.poll_milliseconds()); }) == 0)
     return false;
   if (entries[0].revents != 0) read_stream(out_);
@@ -276,7 +244,7 @@ bool Job::pump(Deadline deadline) {
       to_write_.remove_prefix(static_cast<std::size_t>(written));
     }
   }
-  if (entries[3].revents != 0) retry_eintr([&] { return ::waitpid(pid_, &wait_status_, 0); });
+  if (entries[3].revents != 0) ended_ = child_->wait(Deadline::never());
   return true;
 }
 

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/command.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "e2e/harness/processes.h"
@@ -26,8 +28,8 @@ struct Command {
   enum class Output { kTwoPipes, kOnePipe };
 
   std::vector<std::string> argv;
-  std::map<std::string, std::string> environment;  ///< added to the test's own
-  std::string directory;                           ///< "": the scratch directory
+  ddl::Environment environment;  ///< added to the test's own
+  std::string directory;         ///< "": the scratch directory
   Input input = Input::kNull;
   std::string input_file;  ///< of kFile
   Output output = Output::kTwoPipes;
@@ -53,7 +55,7 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return child_->pid(); }
   /// The processes that ddlrun is made of, and which must exist: only once a rank has been heard.
   pid_t agent() const;
   pid_t spawner() const;
@@ -113,13 +115,13 @@ class Job {
   const Scratch& scratch_;
   std::string temporary_;
   std::string mark_;
-  pid_t pid_ = -1;
+  std::optional<Child> child_;
   UniqueFd pidfd_;
   UniqueFd input_;
   Stream out_;
   Stream err_;
-  int terminal_ = -1;     // borrowed from out_: input goes there too
-  int wait_status_ = -1;  // once reaped
+  int terminal_ = -1;   // borrowed from out_: input goes there too
+  bool ended_ = false;  // and reaped
   std::string_view to_write_;
 };
 

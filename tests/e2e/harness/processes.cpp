@@ -1,12 +1,9 @@
 #include "e2e/harness/processes.h"
 
-#include <dirent.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
 #include "base/process.h"
@@ -16,15 +13,6 @@ namespace ddl::e2e {
 namespace {
 
 std::string proc_file(pid_t pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
-
-std::vector<pid_t> all_pids() {
-  std::vector<pid_t> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
-  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-    if (const auto pid = parse_integer(entry->d_name)) pids.push_back(static_cast<pid_t>(*pid));
-  }
-  return pids;
-}
 
 bool was_started_with(pid_t pid, const std::string& entry) {
   const auto environment = read_file(proc_file(pid, "environ"), std::size_t{4} << 20);
@@ -46,29 +34,12 @@ std::vector<UniqueFd> pidfds_of(const std::vector<Process>& processes) {
 
 }  // namespace
 
-std::optional<Process> look_at(pid_t pid) {
-  const auto text = read_file(proc_file(pid, "stat"));
-  if (!text) return std::nullopt;
-  // "pid (comm) state ppid ...": comm may hold anything, so count from the last ')'.
-  const std::size_t open = text->find('(');
-  const std::size_t close = text->rfind(')');
-  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
-  const auto fields = split(std::string_view(*text).substr(close + 2), ' ');
-  if (fields.size() < 2) return std::nullopt;
-  Process process;
-  process.pid = pid;
-  process.name = text->substr(open + 1, close - open - 1);
-  process.state = fields[0].front();
-  process.parent = static_cast<pid_t>(parse_integer(fields[1]).value_or(0));
-  return process;
-}
-
 std::vector<Process> processes_with(const std::string& environment_entry) {
   std::vector<Process> found;
-  for (const pid_t pid : all_pids()) {
+  for (const pid_t pid : listed_pids()) {
     if (!was_started_with(pid, environment_entry)) continue;
-    const auto process = look_at(pid);
-    if (process && process->state != 'Z' && process->state != 'X') found.push_back(*process);
+    const auto process = read_process_stat(pid);
+    if (process && process->is_alive()) found.push_back(*process);
   }
   return found;
 }
@@ -108,8 +79,8 @@ void kill_processes_with(const std::string& environment_entry, Deadline deadline
 }
 
 std::optional<pid_t> child_named(pid_t parent, const std::string& name) {
-  for (const pid_t pid : all_pids()) {
-    const auto process = look_at(pid);
+  for (const pid_t pid : listed_pids()) {
+    const auto process = read_process_stat(pid);
     if (process && process->parent == parent && process->name == name) return pid;
   }
   return std::nullopt;

@@ -9,19 +9,12 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/process.h"
 
 namespace ddl::e2e {
 
 /// One process, at the moment of looking.
-struct Process {
-  pid_t pid = 0;
-  pid_t parent = 0;
-  std::string name;  ///< comm, at most 15 characters
-  char state = '?';  ///< proc(5): R, S, D, T (stopped), Z, ...
-};
-
-/// nullopt if there is no such process.
-std::optional<Process> look_at(pid_t pid);
+using Process = ProcessStat;
 
 /// Every living process that was started with this entry ("NAME=VALUE") in its environment, and those it forked.
 /// Only those whose environment the caller may read. Zombies are not alive.

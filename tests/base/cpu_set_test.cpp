@@ -1,8 +1,32 @@
-#include "affinity/cpu_set.h"
+#include "base/cpu_set.h"
+
+#include <sched.h>
+
+#include <cerrno>
+#include <thread>
 
 #include "support/catch.h"
 
-using ddl::affinity::CpuSet;
+using ddl::CpuSet;
+
+TEST_CASE("a thread reads the CPUs that it may run on, and binds itself to some of them") {
+  const CpuSet all = CpuSet::allowed();
+  cpu_set_t kernel;
+  REQUIRE(::sched_getaffinity(0, sizeof kernel, &kernel) == 0);
+  CHECK(all.count() == CPU_COUNT(&kernel));
+  const CpuSet last = CpuSet::of({all.cpus().back()});
+  int status = -1, refused = 0;
+  CpuSet bound;
+  std::thread([&] {
+    status = last.bind_this_thread();
+    bound = CpuSet::allowed();
+    refused = (last | CpuSet::of({ddl::kMaxCpuNumbers - 1})).bind_this_thread();
+  }).join();
+  CHECK(status == 0);
+  CHECK(bound == last);
+  CHECK(refused == EINVAL);  // the kernel leaves the other CPU out without an error
+  CHECK(CpuSet::allowed() == all);
+}
 
 TEST_CASE("lists are read and written as Linux does") {
   for (const char* list : {"", "0", "0-3", "0-3,8,10-11", "63-64,127-129", "1023"}) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/command.h"
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -19,17 +20,17 @@ struct RunCost {
 };
 
 /// Owns a started program and everything that it leaves behind. The harness's process must be a child subreaper
-/// (become_subreaper()) and start one Child at a time: CPU time and orphans are those of all its children.
-class Child {
+/// (become_subreaper()) and start one MeasuredRun at a time: CPU time and orphans are those of all its children.
+class MeasuredRun {
  public:
-  /// Starts the command with stdin from /dev/null, and stdout and stderr into one pipe that Child reads.
-  static Result<Child> start(const Command& command);
+  /// Starts the command with stdin from /dev/null, and stdout and stderr into one pipe that MeasuredRun reads.
+  static Result<MeasuredRun> start(Command command);
   /// Kills the program and all of its descendants if they still run, and waits for them.
-  ~Child();
-  Child(Child&& other) noexcept;
-  Child& operator=(Child&&) = delete;
+  ~MeasuredRun();
+  MeasuredRun(MeasuredRun&& other) noexcept = default;
+  MeasuredRun& operator=(MeasuredRun&&) = delete;
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return child_.pid(); }
   const std::string& output() const { return output_; }
 
   /// Reads output until word has appeared count times. An error if the program ends or the deadline passes before.
@@ -45,20 +46,17 @@ class Child {
  private:
   enum class Event { kOutput, kEnded, kTimeout };
 
-  Child(pid_t pid, UniqueFd pidfd, UniqueFd output, double started, double cpu_before);
+  MeasuredRun(Child child, UniqueFd pidfd, UniqueFd output, double started, double cpu_before);
   Result<Event> next_event(Deadline deadline);
   Status read_output();
   Error failure(const std::string& what) const;
 
-  pid_t pid_ = -1;
-  UniqueFd pidfd_;
+  Child child_;
+  UniqueFd pidfd_;  // none: moved from, or finished
   UniqueFd output_fd_;
   std::string output_;
   double started_ = 0;
   double cpu_before_ = 0;
 };
-
-/// Makes orphans of the entrants children of this process, so that they are waited for and their CPU time counted.
-Status become_subreaper();
 
 }  // namespace ddl::bench

@@ -1,19 +1,36 @@
-#include "affinity/cpu_set.h"
+#include "base/cpu_set.h"
+
+#include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
-
-#include <fmt/format.h>
+#include <cerrno>
+#include <charconv>
 
 #include "base/text.h"
 
-namespace ddl::affinity {
+namespace ddl {
 namespace {
 
 constexpr int kBits = 64;
 
 std::size_t word_of(int cpu) { return static_cast<std::size_t>(cpu) / kBits; }
 std::uint64_t bit_of(int cpu) { return std::uint64_t{1} << (static_cast<unsigned>(cpu) % kBits); }
+
+/// As wide as any kernel's mask: glibc's cpu_set_t ends at 1024 CPUs.
+using WidestMask = std::array<std::uint64_t, kMaxCpuNumbers / kBits>;
+
+/// 0 or an errno.
+int read_affinity(WidestMask& mask) {
+  mask.fill(0);
+  return ::sched_getaffinity(0, sizeof mask, reinterpret_cast<cpu_set_t*>(mask.data())) == 0 ? 0 : errno;
+}
+
+std::string hexadecimal(std::uint64_t word) {
+  std::array<char, 16> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), word, 16).ptr};
+}
 
 }  // namespace
 
@@ -29,15 +46,36 @@ CpuSet CpuSet::range(int first, int last) {
   return set;
 }
 
+CpuSet CpuSet::allowed() {
+  WidestMask mask;
+  if (read_affinity(mask) != 0) return of({0});
+  CpuSet set;
+  set.words_.assign(mask.begin(), mask.end());
+  set.trim();
+  return set;
+}
+
+int CpuSet::bind_this_thread() const {
+  if (::sched_setaffinity(0, words_.size() * sizeof words_[0],
+                          reinterpret_cast<const cpu_set_t*>(words_.data())) != 0)
+    return errno;
+  WidestMask got;
+  if (const int error = read_affinity(got)) return error;
+  const auto rest = got.begin() + static_cast<std::ptrdiff_t>(words_.size());
+  const bool is_as_wanted = std::equal(words_.begin(), words_.end(), got.begin()) &&
+                            std::all_of(rest, got.end(), [](std::uint64_t word) { return word == 0; });
+  return is_as_wanted ? 0 : EINVAL;
+}
+
 Result<CpuSet> CpuSet::parse_list(std::string_view text) {
   CpuSet set;
   if (ddl::trim(text).empty()) return set;
   for (const std::string_view part : split(text, ',')) {
     const auto ends = split(part, '-');
     const auto first = parse_integer(ddl::trim(ends.front())), last = parse_integer(ddl::trim(ends.back()));
-    if (ends.size() > 2 || !first || !last || *first < 0 || *last < *first || *last >= kMostCpus) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("\"{}\" is no CPU number and no range of them such as 8-15", ddl::trim(part)));
+    if (ends.size() > 2 || !first || !last || *first < 0 || *last < *first || *last >= kMaxCpuNumbers) {
+      return fail(ErrorCode::kInvalidArgument, "\"" + std::string(ddl::trim(part)) +
+                                                   "\" is no CPU number and no range of them such as 8-15");
     }
     set |= range(static_cast<int>(*first), static_cast<int>(*last));
   }
@@ -71,7 +109,7 @@ std::vector<int> CpuSet::cpus() const {
 }
 
 void CpuSet::add(int cpu) {
-  DDL_CHECK(cpu >= 0 && cpu < kMostCpus, std::to_string(cpu));
+  DDL_CHECK(cpu >= 0 && cpu < kMaxCpuNumbers, std::to_string(cpu));
   if (word_of(cpu) >= words_.size()) words_.resize(word_of(cpu) + 1);
   words_[word_of(cpu)] |= bit_of(cpu);
 }
@@ -116,7 +154,8 @@ std::string CpuSet::list() const {
     std::size_t last = i;
     while (last + 1 < all.size() && all[last + 1] == all[last] + 1) ++last;
     if (!text.empty()) text += ',';
-    text += last == i ? std::to_string(all[i]) : fmt::format("{}-{}", all[i], all[last]);
+    text += std::to_string(all[i]);
+    if (last != i) text += "-" + std::to_string(all[last]);
     i = last + 1;
   }
   return text;
@@ -124,8 +163,11 @@ std::string CpuSet::list() const {
 
 std::string CpuSet::mask() const {
   std::string digits;
-  for (auto word = words_.rbegin(); word != words_.rend(); ++word)
-    digits += digits.empty() ? fmt::format("{:x}", *word) : fmt::format("{:016x}", *word);
+  for (auto word = words_.rbegin(); word != words_.rend(); ++word) {
+    const std::string own = hexadecimal(*word);
+    if (!digits.empty()) digits.append(kBits / 4 - own.size(), '0');
+    digits += own;
+  }
   return "0x" + (digits.empty() ? "0" : digits);
 }
 
@@ -133,4 +175,4 @@ void CpuSet::trim() {
   while (!words_.empty() && words_.back() == 0) words_.pop_back();
 }
 
-}  // namespace ddl::affinity
+}  // namespace ddl

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 
-namespace ddl::affinity {
+namespace ddl {
 
-/// The largest number that is taken from text; Linux is built for 8192 CPUs at most.
-inline constexpr int kMostCpus = 65536;
+/// No CPU has this number or a larger one; Linux is built for at most 8192 CPUs.
+inline constexpr int kMaxCpuNumbers = 65536;
 
 /// A pure value. Numbers are the operating system's, never a position among the CPUs that are allowed.
 class CpuSet {
@@ -19,8 +19,14 @@ class CpuSet {
   CpuSet() = default;
   static CpuSet of(const std::vector<int>& cpus);
   static CpuSet range(int first, int last);  ///< both inclusive
+  /// CPUs that the calling thread may run on (taskset, cgroup cpuset). CPU 0 where the kernel does not say.
+  static CpuSet allowed();
   /// "0-3,8,10-11", as Linux and `lscpu` write it; "" is the empty set. Error kInvalidArgument names the part.
   static Result<CpuSet> parse_list(std::string_view text);
+
+  /// Lets the calling thread run on these CPUs alone. Returns 0 or an errno: EINVAL also where the kernel leaves some of them
+  /// out without an error, as a cgroup can make it do. Allocates nothing, so a forked child may call it.
+  int bind_this_thread() const;
 
   bool is_empty() const { return words_.empty(); }
   int count() const;
@@ -51,4 +57,4 @@ class CpuSet {
   std::vector<std::uint64_t> words_;  ///< 64 CPUs each, the last one not 0
 };
 
-}  // namespace ddl::affinity
+}  // namespace ddl

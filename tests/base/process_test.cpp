@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "support/catch.h"
@@ -72,4 +73,45 @@ TEST_CASE("what is no process or no pidfd is an error") {
   CHECK(gone.error().code() == ddl::ErrorCode::kNotFound);
   CHECK_THAT(gone.error().message(), Catch::Contains(std::to_string(child.pid())));
   CHECK_FALSE(ddl::send_signal(-1, SIGTERM));
+}
+
+TEST_CASE("/proc/PID/stat is read whatever a process calls itself") {
+  const auto stat = ddl::parse_process_stat(
+      "71 (odd) R 1 (name) S 7 71 71 0 -1 4194304 90 10 0 0 150 50 300 100 20 0 1 0 4711 2461696 200 0\n");
+  REQUIRE(stat);
+  CHECK(stat->pid == 71);
+  CHECK(stat->name == "odd) R 1 (name");
+  CHECK(stat->state == 'S');
+  CHECK(stat->parent == 7);
+  CHECK(stat->start_time == 4711);
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  CHECK(stat->cpu_seconds == Approx(200 / ticks));
+  CHECK(stat->reaped_cpu_seconds == Approx(400 / ticks));
+  CHECK(stat->is_alive());
+  CHECK_FALSE(stat->is_stopped());
+  for (const char* text : {"", "71", "71 (name", "71 (name)", "71 (name) ", ")(", "71 (name) S 7 71\n"}) {
+    CAPTURE(text);
+    CHECK_FALSE(ddl::parse_process_stat(text));
+  }
+}
+
+TEST_CASE("a process is stopped between SIGSTOP and its end, and a zombie is not alive") {
+  WaitingChild child;
+  const auto waiting = ddl::read_process_stat(child.pid());
+  REQUIRE(waiting);
+  CHECK(waiting->pid == child.pid());
+  CHECK(waiting->parent == ::getpid());
+  CHECK_FALSE(waiting->is_stopped());
+  ::kill(child.pid(), SIGSTOP);
+  int status = 0;
+  REQUIRE(::waitpid(child.pid(), &status, WUNTRACED) == child.pid());
+  CHECK(ddl::read_process_stat(child.pid())->is_stopped());
+  const auto listed = ddl::listed_pids();
+  CHECK(std::find(listed.begin(), listed.end(), child.pid()) != listed.end());
+
+  ::kill(child.pid(), SIGKILL);
+  REQUIRE(ddl::wait_for_end(child.pid(), ddl::Deadline::after(std::chrono::seconds(10))));
+  CHECK_FALSE(ddl::read_process_stat(child.pid())->is_alive());
+  child.reap();
+  CHECK_FALSE(ddl::read_process_stat(child.pid()));
 }

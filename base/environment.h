@@ -1,0 +1,25 @@
+// environ(7) as a value.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ddl {
+
+using Environment = std::map<std::string, std::string>;
+
+/// This process's own environment. Not while another thread calls setenv(3).
+Environment process_environment();
+
+/// "" if it is not set.
+std::string value_of(const Environment& environment, const std::string& name);
+
+/// From "NAME=VALUE" entries, as in environ(7). Entries without a name or '=' are dropped; of a name that stands twice the
+/// first counts.
+Environment parse_environment(const std::vector<std::string>& entries);
+
+/// "NAME=VALUE" each, sorted by name, as exec(3) takes them.
+std::vector<std::string> environment_entries(const Environment& environment);
+
+}  // namespace ddl

@@ -1,0 +1,180 @@
+#include "base/process_tree.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/process.h"
+#include "base/text.h"
+
+namespace ddl {
+namespace {
+
+using ChildLists = std::map<pid_t, std::vector<pid_t>>;
+
+// Reads every process of the machine.
+ChildLists child_lists_of_all() {
+  ChildLists lists;
+  for (const pid_t pid : listed_pids()) {
+    if (const auto stat = read_process_stat(pid)) lists[stat->parent].push_back(pid);
+  }
+  return lists;
+}
+
+// Reads only what is below root, by /proc/PID/task/TID/children (proc(5); needs CONFIG_PROC_CHILDREN, which
+// distributions have). nullopt without it.
+std::optional<ChildLists> child_lists_below(pid_t root) {
+  ChildLists lists;
+  std::vector<pid_t> pending = {root};
+  while (!pending.empty()) {
+    const pid_t pid = pending.back();
+    pending.pop_back();
+    if (lists.contains(pid)) continue;
+    auto& children = lists[pid];
+    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+    for (const pid_t thread : listed_pids(tasks)) {
+      const auto text = read_file(tasks + "/" + std::to_string(thread) + "/children");
+      if (!text && pid == root) return std::nullopt;
+      if (!text) continue;  // ended meanwhile
+      for (const auto word : split(*text, ' ')) {
+        if (const auto child = parse_integer(word)) children.push_back(static_cast<pid_t>(*child));
+      }
+    }
+    pending.insert(pending.end(), children.begin(), children.end());
+  }
+  return lists;
+}
+
+std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vector<ProcessId>& preexisting) {
+  std::vector<ProcessId> found;
+  std::vector<pid_t> pending = lists[root];
+  std::set<pid_t> seen;  // the lists are no snapshot: a recycled pid must not make a loop
+  while (!pending.empty()) {
+    const pid_t pid = pending.back();
+    pending.pop_back();
+    if (!seen.insert(pid).second) continue;
+    const auto stat = read_process_stat(pid);
+    const ProcessId process{pid, stat ? stat->start_time : 0};
+    if (stat && std::find(preexisting.begin(), preexisting.end(), process) != preexisting.end()) continue;
+    if (stat && stat->is_alive()) found.push_back(process);
+    const auto& below = lists[pid];
+    pending.insert(pending.end(), below.begin(), below.end());
+  }
+  return found;
+}
+
+// Whoever lost its parent became a subreaper's child: without children it has no descendants.
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+void reap_finished_children() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+/// Whether a pidfd was refused because there is no such process any more.
+bool is_gone(const Error& refused) { return refused.system_errno() == ESRCH; }
+
+std::vector<ProcessId> descendants_without(pid_t root, const std::vector<ProcessId>& preexisting) {
+  auto lists = child_lists_below(root);
+  return living_below(root, lists ? std::move(*lists) : child_lists_of_all(), preexisting);
+}
+
+}  // namespace
+
+Status check_proc() {
+  std::array<char, 32> text{};
+  const ssize_t size = ::readlink("/proc/self", text.data(), text.size());
+  const std::string_view self(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  if (parse_integer(self) == ::getpid()) return {};
+  return fail(ErrorCode::kUnavailable,
+              std::string(self.empty() ? "/proc is not mounted" : "/proc is that of another PID namespace") +
+                  ", and without it what a job leaves behind is not found: mount -t proc proc /proc");
+}
+
+Status become_subreaper() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) != 0)
+    return fail_errno("prctl(PR_SET_CHILD_SUBREAPER)");
+  return {};
+}
+
+std::vector<ProcessId> descendants_of(pid_t root) { return descendants_without(root, {}); }
+
+void signal_process(const ProcessId& process, int signal) {
+  const auto pidfd = open_pidfd(process.pid);
+  if (!pidfd && is_gone(pidfd.error())) return;
+  // The descriptor pins the process; what it pins is checked after that.
+  const auto stat = read_process_stat(process.pid);
+  if (!stat || stat->start_time != process.start_time) return;
+  if (pidfd) {
+    (void)send_signal(pidfd->get(), signal);
+  } else {
+    ::kill(process.pid, signal);  // nothing pins it, but a job must end also where the kernel has no pidfds
+  }
+}
+
+void wait_until_one_ends(const std::vector<ProcessId>& processes, Deadline deadline) {
+  constexpr std::size_t kMaxWatched =
+      64;  // a tree may have more processes than this one may have descriptors
+  std::vector<UniqueFd> pidfds;
+  std::vector<pollfd> watched;
+  for (const ProcessId& process : processes) {
+    if (watched.size() == kMaxWatched) break;
+    auto pidfd = open_pidfd(process.pid);
+    if (!pidfd && is_gone(pidfd.error())) return;
+    if (!pidfd) break;
+    watched.push_back({pidfd->get(), POLLIN, 0});
+    pidfds.push_back(std::move(*pidfd));
+  }
+  // Without a process to watch, a parent is about to reap its zombies, or the kernel has no pidfds: polled.
+  const int patience = watched.empty() ? poll_period_milliseconds(deadline) : deadline.poll_milliseconds();
+  retry_eintr([&] { return ::poll(watched.data(), watched.size(), patience); });
+}
+
+namespace {
+
+// Both kinds of ending look again after every death: what is left may have forked meanwhile.
+template <class OnFound>
+bool until_none_left(Deadline deadline, const std::vector<ProcessId>& preexisting, OnFound on_found) {
+  for (;;) {
+    reap_finished_children();
+    if (!has_children()) return true;
+    auto found = descendants_without(::getpid(), preexisting);
+    // The lists below us may miss one while another ends; a child that is not among them must be found.
+    if (found.empty()) found = living_below(::getpid(), child_lists_of_all(), preexisting);
+    if (found.empty() && !preexisting.empty()) return true;
+    for (const ProcessId& process : found) on_found(process);
+    if (deadline.has_passed()) return false;
+    wait_until_one_ends(found, deadline);
+  }
+}
+
+}  // namespace
+
+bool wait_for_descendants(Deadline deadline, const std::vector<ProcessId>& preexisting) {
+  return until_none_left(deadline, preexisting, [](const ProcessId&) {});
+}
+
+int kill_descendants(Deadline deadline, const std::vector<ProcessId>& preexisting) {
+  std::set<std::pair<pid_t, std::uint64_t>> killed;
+  until_none_left(deadline, preexisting, [&](const ProcessId& process) {
+    signal_process(process, SIGKILL);
+    killed.insert({process.pid, process.start_time});
+  });
+  return static_cast<int>(killed.size());
+}
+
+}  // namespace ddl
