@@ -27,7 +27,7 @@ Crew::Crew(EventLoop& loop, StartedCrew started, std::function<void(StartFailure
 
 void Crew::tell(const message::Join& join) {
   if (!in_) return;
-  net::Frame frame = message::encode(join);
+  net::Frame frame = message::encode<message::HeadToJoiningAgent>(join);
   std::string bytes;
   net::append_frame(bytes, frame.type, frame.payload);
   // Far less than a pipe holds.
@@ -87,8 +87,8 @@ void Crews::tell_gatherer(message::StartAgents& branch) const {
   branch.nonce = nonce_;
 }
 
-void Crews::join(const message::Gathering& gathering, const NodeFacts& gatherer) {
-  message::Join join{{}, gathering.port, key_.to_hex()};
+void Crews::join(const message::RendezvousReady& rendezvous, const NodeFacts& gatherer) {
+  message::Join join{{}, rendezvous.port, key_.to_hex()};
   // What its name means here is what the others most likely reach.
   if (!gatherer.master_address.empty()) join.addresses.push_back(gatherer.master_address);
   for (const NodeAddress& address : gatherer.addresses) {

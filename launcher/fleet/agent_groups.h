@@ -53,7 +53,7 @@ class Crews {
   /// What the agent that they join must know to recognise them.
   void tell_gatherer(message::StartAgents& branch) const;
   /// That agent waits for them now: tells them where.
-  void join(const message::Gathering& gathering, const NodeFacts& gatherer);
+  void join(const message::RendezvousReady& rendezvous, const NodeFacts& gatherer);
   /// Why the agent of this node gave up, if it has said so; else "".
   std::string said_by(const std::string& node) const;
 

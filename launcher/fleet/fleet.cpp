@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "contract/version.h"
 #include "launcher/fleet/piped_child.h"
 #include "launcher/protocol/codec.h"
 
@@ -107,7 +108,7 @@ void Fleet::listen_to(std::size_t node) {
                       });
     }
   }
-  agent.connection->begin({[this, node](message::Any&& m) { on_message(node, std::move(m)); },
+  agent.connection->begin({[this, node](net::Frame&& frame) { return on_frame(node, std::move(frame)); },
                            [this, node](StartFailure failure) { on_failed(node, std::move(failure)); },
                            [this, node](const std::string& how) { on_lost(node, how); }});
 }
@@ -139,31 +140,24 @@ void Fleet::start_waiting() {
   }
 }
 
-void Fleet::on_message(std::size_t node, message::Any&& message) {
-  Agent& agent = agents_[node];
-  if (auto* facts = std::get_if<message::Facts>(&message)) return on_facts(node, std::move(facts->facts));
-  if (auto* routed = std::get_if<message::Routed>(&message)) return on_routed(node, std::move(*routed));
-  if (auto* gathering = std::get_if<message::Gathering>(&message)) {
-    if (crews_) crews_->join(*gathering, facts_[node]);
-    return;
-  }
-  if (auto* down = std::get_if<message::AgentDown>(&message)) {
-    const auto other = static_cast<std::size_t>(down->node);
-    if (down->node >= 0 && other < agents_.size() && agents_[other].via == node) on_lost(other, down->why);
-    return;
-  }
-  if (auto* failed = std::get_if<message::AgentFailed>(&message); failed && is_unsettled(node)) {
-    agent.attempts = kMostAttempts;
-    return on_failed(node, {failed->text});
-  }
-  if (agent.connection && std::holds_alternative<message::Finished>(message)) agent.connection->expect_end();
-  handlers_.on_message(node, std::move(message));
+Status Fleet::on_frame(std::size_t node, net::Frame&& frame) {
+  if (!message::is_in<message::FleetReport>(frame)) return handlers_.on_report(node, std::move(frame));
+  auto report = message::decode<message::FleetReport>(frame);
+  if (!report) return fail(std::move(report.error()));
+  std::visit([this, node](auto& message) { on(node, std::move(message)); }, *report);
+  return {};
 }
 
-void Fleet::on_facts(std::size_t node, NodeFacts&& facts) {
+void Fleet::on(std::size_t, message::Heartbeat&&) {}  // the connection has counted it
+
+void Fleet::on(std::size_t node, message::Facts&& message) {
   if (!is_unsettled(node)) return;
   Agent& agent = agents_[node];
-  facts_[node] = std::move(facts);
+  if (message.facts.version != contract::kVersion) {
+    return on_failed(node, {"ddlrun there is version " + message.facts.version + ", and this one is " +
+                            contract::kVersion + "; install the same one there"});
+  }
+  facts_[node] = std::move(message.facts);
   const Agent& direct = agent.via ? agents_[*agent.via] : agent;
   agent.answer_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - direct.began).count();
@@ -200,13 +194,37 @@ void Fleet::start_branch(std::size_t node) {
   send(node, branch);
 }
 
-void Fleet::on_routed(std::size_t via, message::Routed&& routed) {
+void Fleet::on(std::size_t via, message::Routed&& routed) {
   const auto node = static_cast<std::size_t>(routed.node);
   if (routed.node < 0 || node >= agents_.size() || agents_[node].via != via) return;
   if (agents_[node].state == State::kFailed || agents_[node].state == State::kLost) return;
-  auto message = message::decode({routed.type, std::move(routed.payload)});
-  if (!message) return on_lost(node, "its agent sent " + message.error().message());
-  on_message(node, std::move(*message));
+  net::Frame frame{routed.type, std::move(routed.payload)};
+  if (handlers_.on_routed) return handlers_.on_routed(node, std::move(frame));
+  if (const Status accepted = on_frame(node, std::move(frame)); !accepted)
+    on_lost(node, "its agent sent " + accepted.error().message());
+}
+
+void Fleet::on(std::size_t node, message::RendezvousReady&& rendezvous) {
+  if (crews_) crews_->join(rendezvous, facts_[node]);
+}
+
+void Fleet::on(std::size_t via, message::AgentDown&& down) {
+  const auto node = static_cast<std::size_t>(down.node);
+  if (down.node >= 0 && node < agents_.size() && agents_[node].via == via) on_lost(node, down.why);
+}
+
+void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
+  if (!is_unsettled(node)) {
+    (void)handlers_.on_report(node, message::encode<message::NodeReport>(std::move(failed)));
+    return;
+  }
+  agents_[node].attempts = kMostAttempts;
+  on_failed(node, {failed.text});
+}
+
+void Fleet::on(std::size_t node, message::Finished&& finished) {
+  if (agents_[node].connection) agents_[node].connection->expect_end();
+  (void)handlers_.on_report(node, message::encode<message::NodeReport>(finished));
 }
 
 void Fleet::on_lost(std::size_t node, const std::string& how) {
@@ -271,18 +289,21 @@ std::vector<std::size_t> Fleet::missing() const {
   return nodes;
 }
 
-void Fleet::send(std::size_t node, const message::Any& message) {
-  const Agent& agent = agents_[node];
-  if (agent.via) {
-    if (agent.state != State::kAnswered) return;
-    net::Frame frame = message::encode(message);
-    return send(*agent.via, message::Routed{static_cast<int>(node), frame.type, std::move(frame.payload)});
-  }
-  if (agent.connection) agent.connection->send(message);
+void Fleet::send(std::size_t node, const message::HeadToAgent& message) {
+  forward(node, message::encode(message));
 }
 
-void Fleet::send_all(const message::Any& message) {
+void Fleet::send_all(const message::HeadToAgent& message) {
   for (std::size_t node = 0; node < agents_.size(); ++node) send(node, message);
+}
+
+void Fleet::forward(std::size_t node, net::Frame&& frame) {
+  const Agent& agent = agents_[node];
+  if (agent.via) {
+    if (agent.state == State::kFailed || agent.state == State::kLost) return;
+    return send(*agent.via, message::Routed{static_cast<int>(node), frame.type, std::move(frame.payload)});
+  }
+  if (agent.connection) agent.connection->send(frame);
 }
 
 void Fleet::look_at_children() {

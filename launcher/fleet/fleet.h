@@ -16,6 +16,7 @@
 #include "launcher/loop/event_loop.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/protocol/messages.h"
+#include "net/frame.h"
 
 namespace ddl::launcher {
 
@@ -44,11 +45,15 @@ class Fleet {
   struct Handlers {
     /// Every agent has sent its facts, or has failed: failures() says which. Once.
     std::function<void()> on_settled;
-    std::function<void(std::size_t node, message::Any&&)> on_message;  ///< everything but facts
+    /// A message that the fleet does not read itself, still encoded: a NodeReport for the head. An error says what the
+    /// agent sent, and ends the link.
+    std::function<Status(std::size_t node, net::Frame&&)> on_report;
     /// An agent that had answered is lost: one sentence without the node's name.
     std::function<void(std::size_t node, const std::string& how)> on_lost;
     std::function<void(std::size_t node)> on_answered;  ///< its facts are here
     std::function<void(std::size_t node, const std::string& why)> on_failed;
+    /// Of a relay only: a message from a node that it reaches through another relay, to be forwarded unread.
+    std::function<void(std::size_t node, net::Frame&&)> on_routed{};
   };
   struct Settings {
     int parallel = 32;                 ///< agents that are on their way at once
@@ -71,8 +76,10 @@ class Fleet {
   /// Starts the others, so many at once, and begins to deliver.
   void listen(Handlers handlers);
 
-  void send(std::size_t node, const message::Any& message);
-  void send_all(const message::Any& message);
+  void send(std::size_t node, const message::HeadToAgent& message);
+  void send_all(const message::HeadToAgent& message);
+  /// Sends a message that is encoded already, as a relay does.
+  void forward(std::size_t node, net::Frame&& frame);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
   /// To be called after SIGCHLD: an agent that is a child of this process may have been stopped.
@@ -115,9 +122,14 @@ class Fleet {
   void listen_to(std::size_t node);
   std::string said_by(std::size_t node) const;
   void start_waiting();
-  void on_message(std::size_t node, message::Any&& message);
-  void on_facts(std::size_t node, NodeFacts&& facts);
-  void on_routed(std::size_t via, message::Routed&& routed);
+  Status on_frame(std::size_t node, net::Frame&& frame);
+  void on(std::size_t node, message::Heartbeat&&);
+  void on(std::size_t node, message::Facts&& facts);
+  void on(std::size_t via, message::Routed&& routed);
+  void on(std::size_t node, message::RendezvousReady&& rendezvous);
+  void on(std::size_t via, message::AgentDown&& down);
+  void on(std::size_t node, message::AgentFailed&& failed);
+  void on(std::size_t node, message::Finished&& finished);
   void on_lost(std::size_t node, const std::string& how);
   void start_branch(std::size_t node);
   void start_crews(std::size_t node);

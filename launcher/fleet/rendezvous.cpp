@@ -353,10 +353,9 @@ Result<message::Join> read_join(int fd) {
     const auto frame = decoder.next();
     if (!frame) return fail(frame.error());
     if (!*frame) continue;
-    auto message = message::decode(**frame);
-    if (!message) return fail(message.error());
-    if (auto* join = std::get_if<message::Join>(&*message)) return std::move(*join);
-    return fail(ErrorCode::kProtocol, "something else than whom to join came first");
+    auto message = message::decode<message::HeadToJoiningAgent>(**frame);
+    if (!message) return fail(message.error().code(), "ddlrun sent " + message.error().message());
+    return std::get<message::Join>(*std::move(message));
   }
 }
 

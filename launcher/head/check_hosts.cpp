@@ -26,8 +26,8 @@ Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation
   FleetProgress shown(loop, fleet, allocation, progress);
   DDL_TRY(fleet.start(allocation, starters.by_node()));
   // One that is lost after its answer has been checked all the same.
-  fleet.listen(
-      {[&loop] { loop.stop(); }, [](std::size_t, message::Any&&) {}, [](std::size_t, const std::string&) {}});
+  fleet.listen({[&loop] { loop.stop(); }, [](std::size_t, const net::Frame&) { return Status(); },
+                [](std::size_t, const std::string&) {}});
   shown.start();
   loop.run();
   shown.stop();

@@ -27,6 +27,7 @@
 #include "launcher/plan/placement.h"
 #include "launcher/process/child.h"
 #include "launcher/process/process_tree.h"
+#include "launcher/protocol/codec.h"
 #include "launcher/protocol/heartbeat.h"
 #include "net/job_key.h"
 
@@ -73,10 +74,9 @@ class JobRun : private SupervisorActions {
     DDL_TRY(check_proc());
     DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
     // From here on there may be threads.
-    fleet_.listen(
-        {[this] { on_settled(); },
-         [this](std::size_t node, message::Any&& m) { std::visit([&](auto& one) { on(node, one); }, m); },
-         [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
+    fleet_.listen({[this] { on_settled(); },
+                   [this](std::size_t node, net::Frame&& frame) { return on_report(node, frame); },
+                   [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
     take_signals();
     progress_.start();
     loop_.run();
@@ -139,10 +139,10 @@ class JobRun : private SupervisorActions {
     job.kill_grace_seconds = spec_.kill_grace_seconds;
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
-    relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+    relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.place_of_node(node), m);
     });
-    pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+    pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.place_of_node(node), m);
     });
     if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
@@ -207,7 +207,7 @@ class JobRun : private SupervisorActions {
                        [this](std::string&& bytes) { send_stdin(message::StdinData{std::move(bytes)}); },
                        [this] { send_stdin(message::StdinEof{}); }});
   }
-  void send_stdin(const message::Any& message) {
+  void send_stdin(const message::HeadToAgent& message) {
     for (const std::size_t node : stdin_takers_.nodes()) fleet_.send(node, message);
   }
 
@@ -267,6 +267,13 @@ class JobRun : private SupervisorActions {
   }
 
   // ---- events ----
+
+  Status on_report(std::size_t place, const net::Frame& frame) {
+    auto report = message::decode<message::NodeReport>(frame);
+    if (!report) return fail(std::move(report.error()));
+    std::visit([this, place](auto& message) { on(place, message); }, *report);
+    return {};
+  }
 
   /// Numbers come from another process: one that is not this node's is not acted upon.
   bool is_rank_at(std::size_t place, int rank) {
@@ -339,11 +346,11 @@ class JobRun : private SupervisorActions {
   }
   void on(std::size_t place, message::AgentFailed& m) {
     const auto node = ranks_.node_at(place);
-    if (m.told_to_end <= 0 || m.told_to_end > SIGRTMAX || !supervisor_)
+    if (m.end_signal <= 0 || m.end_signal > SIGRTMAX || !supervisor_)
       return on_agent_failed(place, m.text, m.lost);
     if (node) {
       supervisor_->on_agent_told_to_end(static_cast<int>(*node),
-                                        allocation_.nodes[place].name + ": " + m.text, m.told_to_end);
+                                        allocation_.nodes[place].name + ": " + m.text, m.end_signal);
     }
   }
   void on(std::size_t place, message::PmixFence& m) { relay(place, m); }
@@ -357,8 +364,6 @@ class JobRun : private SupervisorActions {
     const auto node = ranks_.node_at(place);
     if (pmi_barriers_ && node) pmi_barriers_->on(*node, std::move(m));
   }
-  template <class Other>
-  void on(std::size_t, Other&) {}
 
   template <class Message>
   void relay(std::size_t place, Message& message) {

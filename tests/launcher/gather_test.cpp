@@ -185,16 +185,19 @@ TEST_CASE("whom to join is read from the bytes before the end, and anything else
     pipe->second.reset();
     return read_join(pipe->first.get());
   };
-  const auto framed = [](const message::Any& message) {
+  const auto framed = [](const auto& message) {
     const ddl::net::Frame frame = message::encode(message);
     std::string bytes;
     ddl::net::append_frame(bytes, frame.type, frame.payload);
     return bytes;
   };
   const message::Join join{{"10.0.0.1", "10.0.0.2"}, 4711, ddl::net::JobKey::random()->to_hex()};
-  CHECK(read_bytes(framed(join)).value() == join);
+  CHECK(read_bytes(framed(message::HeadToJoiningAgent(join))).value() == join);
   CHECK_FALSE(read_bytes(""));
-  CHECK_FALSE(read_bytes(framed(join).substr(0, 20)));
-  CHECK_FALSE(read_bytes(framed(message::Heartbeat{})));
+  CHECK_FALSE(read_bytes(framed(message::HeadToJoiningAgent(join)).substr(0, 20)));
+  const auto other = read_bytes(framed(message::HeadToAgent(message::Heartbeat{})));
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message() ==
+        "ddlrun sent a message of type Heartbeat, which does not go from head to joining agent");
   CHECK_FALSE(read_bytes("GET / HTTP/1.0\r\n\r\n"));
 }
