@@ -53,7 +53,7 @@ void AgentConnection::on_greeting_bytes() {
       return fail({"its login shell has written " + std::to_string(GreetingScanner::kMaxNoise >> 10) +
                    " KiB where ddlrun's answer was expected; keep its start-up files quiet for commands (the "
                    "text begins: " +
-                   telling_lines(greeting_->noise().substr(0, 60)) + ")"});
+                   last_error_lines(greeting_->noise().substr(0, 60)) + ")"});
     case GreetingScanner::State::kFound: break;
   }
   if (greeting_->version() != contract::kVersion) {
@@ -87,8 +87,8 @@ void AgentConnection::on_closed(const std::string& reason) {
   if (!has_spoken_) return fail(process_->why_not_started({}, errors_.text()));
   const std::string how = process_->how_it_ended() + " (its link: " + reason + ")";
   errors_.catch_up();  // its spawner's last words
-  const std::string said = telling_lines(errors_.text());
-  lose(how + (said.empty() ? "" : "; it wrote: " + said));
+  const std::string errors = last_error_lines(errors_.text());
+  lose(how + (errors.empty() ? "" : "; it wrote: " + errors));
 }
 
 void AgentConnection::send(const net::Frame& frame) {

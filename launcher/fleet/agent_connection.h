@@ -16,8 +16,8 @@
 
 namespace ddl::launcher {
 
-/// Handlers run on the loop's thread, never from inside begin() or send(); at most one of on_failed and on_lost is ever
-/// called, once, and nothing after it.
+/// Handlers run on the loop's thread, never from inside begin() or send(); at most one of on_failed and
+/// on_lost is ever called, once, and nothing after it.
 class AgentConnection {
  public:
   struct Handlers {
@@ -35,7 +35,7 @@ class AgentConnection {
   void flush();
   /// To be called when a child of this process may have been stopped or continued: whether it was this agent.
   void look_at_child();
-  /// The agent has said Finished: its link may close now.
+  /// The agent has sent Finished: its link may close now.
   void expect_end() { expects_end_ = true; }
   /// No handler is called from here on.
   void stop_listening();

@@ -26,11 +26,13 @@ std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out) {
 
 namespace {
 
-// A bastion or an sshd with MaxStartups drops connections while it is busy: the next attempt waits longer each time.
-constexpr int kMostAttempts = 6;
+// A bastion or an sshd with MaxStartups drops connections while it is busy: the next attempt waits longer
+// each time.
+constexpr int kMaxAttempts = 6;
 constexpr auto kFirstPause = std::chrono::milliseconds(250);
-// A crew comes after the one that it joins: with few nodes a process for each is there sooner (decision 23).
-constexpr std::size_t kLeastForCrew = 9;
+// The agents of a group join after the first agent is there: with few nodes a process for each is faster
+// (decision 23).
+constexpr std::size_t kMinForGroup = 9;
 
 }  // namespace
 
@@ -49,12 +51,12 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
       elsewhere.push_back(node);
     }
   }
-  if (settings_.crew != nullptr && elsewhere.size() >= kLeastForCrew) {
-    auto crews = Crews::make(loop_, *settings_.crew);
-    if (!crews) return fail(std::move(crews.error()));
-    crews_ = *std::move(crews);
+  if (settings_.group_starter != nullptr && elsewhere.size() >= kMinForGroup) {
+    auto groups = AgentGroups::make(loop_, *settings_.group_starter);
+    if (!groups) return fail(std::move(groups.error()));
+    groups_ = *std::move(groups);
   }
-  for (Branch& branch : divide(elsewhere, crews_ ? 1 : settings_.fan_out)) {
+  for (Branch& branch : divide(elsewhere, groups_ ? 1 : settings_.fan_out)) {
     waiting_.push_back(branch.first);
     for (const std::size_t node : branch.rest) agents_[node].via = branch.first;
     agents_[branch.first].branch = std::move(branch.rest);
@@ -79,16 +81,16 @@ void Fleet::listen(Handlers handlers) {
     if (agents_[node].state == State::kStarting) listen_to(node);
   }
   start_waiting();
-  for (std::size_t node = 0; crews_ && node < agents_.size(); ++node) {
-    if (!agents_[node].branch.empty()) start_crews(node);
+  for (std::size_t node = 0; groups_ && node < agents_.size(); ++node) {
+    if (!agents_[node].branch.empty()) start_groups(node);
   }
 }
 
-/// At the same time as the one that they are reached through, of which they are told when it is there.
-void Fleet::start_crews(std::size_t node) {
+/// At the same time as the agent that they will join, whose addresses they get when it is there.
+void Fleet::start_groups(std::size_t node) {
   std::vector<AllocatedNode> nodes;
   for (const std::size_t other : agents_[node].branch) nodes.push_back(agents_[other].node);
-  crews_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const StartFailure& why) {
+  groups_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const StartFailure& why) {
     for (const std::size_t position : positions) on_failed(agents_[node].branch[position], {why.sentence});
   });
 }
@@ -102,9 +104,9 @@ void Fleet::listen_to(std::size_t node) {
           loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                           std::chrono::duration<double>(settings_.start_timeout_seconds)),
                       [this, node] {
-                        agents_[node].attempts = kMostAttempts;
+                        agents_[node].attempts = kMaxAttempts;
                         on_failed(node, {fmt::format("it has not answered within {:g} s (--start-timeout){}",
-                                                     settings_.start_timeout_seconds, said_by(node))});
+                                                     settings_.start_timeout_seconds, errors_so_far(node))});
                       });
     }
   }
@@ -119,10 +121,10 @@ double Fleet::connect_seconds(std::size_t node) const {
   return std::chrono::duration<double>(*connection->greeted_at() - agents_[node].began).count();
 }
 
-std::string Fleet::said_by(std::size_t node) const {
+std::string Fleet::errors_so_far(std::size_t node) const {
   const auto& connection = agents_[node].connection;
-  const std::string said = connection ? telling_lines(connection->errors()) : "";
-  if (!said.empty()) return "; so far it wrote: " + said;
+  const std::string errors = connection ? last_error_lines(connection->errors()) : "";
+  if (!errors.empty()) return "; so far it wrote: " + errors;
   const std::string& earlier = agents_[node].last_failure;
   return earlier.empty() ? "" : "; the attempt before: " + earlier;
 }
@@ -179,8 +181,8 @@ void Fleet::start_branch(std::size_t node) {
   }
   branch.parallel = settings_.parallel;
   branch.fan_out = settings_.fan_out;
-  if (crews_) {
-    crews_->tell_gatherer(branch);
+  if (groups_) {
+    groups_->describe_rendezvous(branch);
     // They come by themselves and are all expected at once.
     branch.parallel = static_cast<int>(branch.nodes.size());
     branch.fan_out = 0;
@@ -205,7 +207,7 @@ void Fleet::on(std::size_t via, message::Routed&& routed) {
 }
 
 void Fleet::on(std::size_t node, message::RendezvousReady&& rendezvous) {
-  if (crews_) crews_->join(rendezvous, facts_[node]);
+  if (groups_) groups_->join(rendezvous, facts_[node]);
 }
 
 void Fleet::on(std::size_t via, message::AgentDown&& down) {
@@ -218,7 +220,7 @@ void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
     (void)handlers_.on_report(node, message::encode<message::NodeReport>(std::move(failed)));
     return;
   }
-  agents_[node].attempts = kMostAttempts;
+  agents_[node].attempts = kMaxAttempts;
   on_failed(node, {failed.text});
 }
 
@@ -241,7 +243,7 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
   Agent& agent = agents_[node];
   if (!is_unsettled(node)) return;
   if (agent.connection) agent.connection->stop_listening();
-  if (failure.is_worth_a_retry && agent.attempts < kMostAttempts) {
+  if (failure.is_worth_a_retry && agent.attempts < kMaxAttempts) {
     agent.given_up.push_back(std::move(agent.connection));
     agent.last_failure = std::move(failure.sentence);
     agent.retry = loop_.after(kFirstPause * (1 << (agent.attempts - 1)), [this, node] {
@@ -255,9 +257,9 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
     });
     return;
   }
-  if (crews_ && agent.via) {
-    if (const std::string said = crews_->said_by(agent.node.name); !said.empty())
-      failure.sentence += ": " + said;
+  if (groups_ && agent.via) {
+    if (const std::string error = groups_->error_of(agent.node.name); !error.empty())
+      failure.sentence += ": " + error;
   }
   failures_.push_back({node, failure.sentence});
   if (handlers_.on_failed) handlers_.on_failed(node, failure.sentence);
@@ -325,8 +327,9 @@ void Fleet::shut_down(Deadline deadline) {
     if (agent.connection) agent.connection->close();
     for (auto& attempt : agent.given_up) attempt->close();
   }
-  if (crews_) crews_->shut_down(deadline);
-  // What was forked from here last: its clean-up takes every child of this process, and the others have theirs.
+  if (groups_) groups_->shut_down(deadline);
+  // What was forked from here last: its clean-up takes every child of this process, and the others have
+  // theirs.
   for (const bool forked : {false, true}) {
     for (Agent& agent : agents_) {
       if (agent.starter == nullptr || agent.starter->forks() != forked) continue;

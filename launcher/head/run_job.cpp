@@ -67,7 +67,7 @@ class JobRun : private SupervisorActions {
         allocation_(std::move(allocation)),
         starters_(spec, allocation_, head_environment),
         fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters_.ssh(),
-                       starters_.crew()}),
+                       starters_.group_starter()}),
         progress_(loop_, fleet_, allocation_, notices.progress) {}
 
   Result<JobReport> run() {
@@ -116,8 +116,8 @@ class JobRun : private SupervisorActions {
     progress_.stop();
     if (!fleet_.failures().empty()) return end_early(start_failure_report(fleet_, allocation_));
     const auto& facts = fleet_.facts();
-    for (std::size_t node = 0; node < facts.size(); ++node) tell_facts(node);
-    tell_times();
+    for (std::size_t node = 0; node < facts.size(); ++node) report_facts(node);
+    report_times();
     auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
     if (!placement) return give_up(placement.error());
     ranks_ = RankMap(*placement, fleet_.size());
@@ -126,7 +126,7 @@ class JobRun : private SupervisorActions {
     const bool in_slurm = allocation_.slurm.has_value();
     const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_, in_slurm);
     if (!bindings) return give_up(bindings.error());
-    tell_bindings(*placement, *bindings);
+    report_bindings(*placement, *bindings);
     LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id(),
                                        *bindings, in_slurm);
     binding_report_ = BindingReport(plan);
@@ -222,7 +222,7 @@ class JobRun : private SupervisorActions {
     return {};
   }
 
-  void tell_times() {
+  void report_times() {
     std::size_t slowest = 0;
     for (std::size_t node = 0; node < fleet_.size(); ++node) {
       if (fleet_.answer_seconds(node) > fleet_.answer_seconds(slowest)) slowest = node;
@@ -231,7 +231,7 @@ class JobRun : private SupervisorActions {
                            fleet_.connect_seconds(slowest));
   }
 
-  void tell_facts(std::size_t node) {
+  void report_facts(std::size_t node) {
     const NodeFacts& facts = fleet_.facts()[node];
     notices_.detail(allocation_.nodes[node].name + ": agent " + std::to_string(facts.agent_pid) + " on " +
                     facts.hostname + ", " + counted(facts.allowed_cpus, "CPU") + " on " +
@@ -239,7 +239,7 @@ class JobRun : private SupervisorActions {
                     fmt::format(", answered after {:.3f} s", fleet_.answer_seconds(node)));
   }
 
-  void tell_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {
+  void report_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {
     for (std::size_t node = 0; node < bindings.size(); ++node) {
       const std::string& name = placement.nodes[node].name;
       if (!bindings[node].unbound_because.empty())

@@ -9,10 +9,10 @@
 namespace ddl::launcher {
 namespace {
 
-Result<std::unique_ptr<GatherStarter>> listen_for(const message::StartAgents& branch) {
+Result<std::unique_ptr<RendezvousStarter>> listen_for(const message::StartAgents& branch) {
   auto key = net::JobKey::from_hex(branch.key);
   if (!key) return fail(key.error());
-  return GatherStarter::listen(*std::move(key), branch.nonce);
+  return RendezvousStarter::listen(*std::move(key), branch.nonce);
 }
 
 }  // namespace
@@ -38,11 +38,11 @@ void Relay::start(const message::StartAgents& branch) {
   int port = 0;
   if (branch.key.empty()) {
     starter_ = make_ssh_starter(ssh);
-  } else if (auto gatherer = listen_for(branch)) {
-    port = (*gatherer)->port();
-    starter_ = *std::move(gatherer);
+  } else if (auto rendezvous = listen_for(branch)) {
+    port = (*rendezvous)->port();
+    starter_ = *std::move(rendezvous);
   } else {
-    for (const int number : numbers_) report_(message::AgentDown{number, gatherer.error().message()});
+    for (const int number : numbers_) report_(message::AgentDown{number, rendezvous.error().message()});
     return;
   }
   fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});

@@ -1,4 +1,5 @@
-// An agent's part in a tree of agents: it starts others and relays messages, up and down, without reading them.
+// An agent's part in a tree of agents: it starts others and relays messages, up and down, without reading
+// them.
 #pragma once
 
 #include <functional>

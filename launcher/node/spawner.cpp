@@ -76,7 +76,8 @@ class Spawner {
     send_outgoing();
   }
 
-  // Never blocks: an agent that is busy sending many Spawns reads nothing meanwhile, and each would wait for the other.
+  // Never blocks: an agent that is busy sending many Spawns reads nothing meanwhile, and each would wait for
+  // the other.
   void send_outgoing() {
     while (!outgoing_.empty()) {
       const ssize_t sent = retry_eintr([&] {
@@ -139,15 +140,15 @@ class Spawner {
 
   void on(const message::SignalChildren& message) {
     for (const auto& [pid, child] : running_) ::kill(-pid, message.signal);
-    // Also those on their way to exec: nobody will tell them again.
+    // Also those on their way to exec: the signal is sent only once.
     for (const auto& child : starting_) ::kill(-child.pid, message.signal);
   }
 
   void on(const message::AskToEnd& message) {
     for (const ProcessId& process : descendants_of(::getpid())) {
       signal_process(process, message.signal);
-      // Only where it is needed: SIGCONT takes back the SIGSTOP of a debugger (or leak checker) that is just attaching,
-      // which then waits for ever.
+      // Only where it is needed: SIGCONT takes back the SIGSTOP of a debugger (or leak checker) that is just
+      // attaching, which then waits for ever.
       if (is_stopped(process.pid)) signal_process(process, SIGCONT);
     }
   }
@@ -203,8 +204,8 @@ class Spawner {
         ended.emplace_back(pid, status);
       }
     }
-    // Several at once, and the kernel does not say who was first: death by a signal is a cause more often than a
-    // consequence, so it is told first.
+    // Several at once, and the kernel does not keep their order: death by a signal is a cause more often than
+    // a consequence, so it is reported first.
     std::stable_partition(ended.begin(), ended.end(),
                           [](const auto& end) { return WIFSIGNALED(end.second); });
     for (const auto& [ended_pid, ended_status] : ended) on_ended(ended_pid, ended_status);
@@ -213,7 +214,7 @@ class Spawner {
   }
 
   void report_if_all_gone() {
-    // Of one that ended before its exec was noticed, start and end are told first.
+    // If one ended before its exec was noticed, its start and end are reported first.
     if (!report_gone_ || !starting_.empty() || has_children()) return;
     report_gone_ = false;
     killing_ = false;
@@ -278,7 +279,8 @@ class Spawner {
 [[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
                               const rlimit& open_files, bool agent_is_watched) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
-  // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the default back.
+  // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the
+  // default back.
   std::signal(SIGTERM, SIG_IGN);
   // A resource manager that warns a job warns every process of it: this is for the ranks.
   for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
@@ -334,7 +336,7 @@ void SpawnerChannel::send(const message::AgentToSpawner& message, std::span<cons
   const net::Frame frame = message::encode(message);
   std::string bytes;
   net::append_frame(bytes, frame.type, frame.payload);
-  // A failed write means that it died: the reading side notices, after what it said last.
+  // A failed write means that it died: the reading side notices, after its last reports.
   (void)send_with_fds(process_.channel.get(), std::as_bytes(std::span(bytes)), fds);
 }
 

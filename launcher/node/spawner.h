@@ -1,5 +1,5 @@
-// The process that starts the ranks of one node and outlives the agent to kill them if it must, and the agent's connection
-// to it.
+// The process that starts the ranks of one node and outlives the agent to kill them if it must, and the
+// agent's connection to it.
 #pragma once
 
 #include <sys/resource.h>
@@ -24,14 +24,16 @@ struct SpawnerProcess {
 };
 
 /// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner removes
-/// session_directory if the agent dies before it. children_open_files: the limit of open files that children get back.
-/// agent_is_watched: the agent's parent is told of its stops by the kernel, so that the spawner need look at it only rarely.
+/// session_directory if the agent dies before it. children_open_files: the limit of open files that children
+/// get back. agent_is_watched: the agent's parent is told of its stops by the kernel, so that the spawner
+/// need look at it only rarely.
 Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,
                                      bool agent_is_watched = false);
 
 // The agent's end of the connection to its spawner.
 
-/// Sends commands, with descriptors beside Spawn, and delivers the spawner's reports. Lives on the loop's thread.
+/// Sends commands, with descriptors beside Spawn, and delivers the spawner's reports. Lives on the loop's
+/// thread.
 class SpawnerChannel {
  public:
   struct Handlers {

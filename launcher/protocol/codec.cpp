@@ -84,7 +84,8 @@ Status check_cbor_shape(std::string_view bytes) {
 namespace ddl {
 
 void to_json(nlohmann::json& j, const Seconds& seconds) { j = seconds.value; }
-// Checked here and not among the bytes: there an integer may be seconds, or a count that needs all of its 64 bits.
+// Checked here and not among the bytes: there an integer may be seconds, or a count that needs all of its 64
+// bits.
 void from_json(const nlohmann::json& j, Seconds& seconds) {
   seconds = j.get<double>();
   if (!(std::fabs(seconds) <= kMaxSeconds)) {
@@ -113,7 +114,8 @@ void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
   read_enum(j, kind, RankOutcome::Kind::kNotStarted, RankOutcome::Kind::kSignalled);
 }
 
-// The fields of every struct that travels. A field that is missing or of another type is an error when it is read.
+// The fields of every struct that travels. A field that is missing or of another type is an error when it is
+// read.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAddress, interface, address, family)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, architecture, slots, allowed_cpus,
                                    allowed_cores, master_address, free_port, agent_pid, addresses,
@@ -168,7 +170,8 @@ struct WireType {
 template <class Message>
 constexpr WireType kWireType = {};
 
-// Every message: its number on the wire, its type, and its fields, unless it has none or travels as raw bytes.
+// Every message: its number on the wire, its type, and its fields, unless it has none or travels as raw
+// bytes.
 #define DDL_MESSAGE(NUMBER, TYPE, ...)               \
   template <>                                        \
   constexpr WireType kWireType<TYPE>{NUMBER, #TYPE}; \

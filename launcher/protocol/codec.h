@@ -1,9 +1,9 @@
-// Messages to frames and back: control messages as CBOR, output and standard input as raw bytes behind a short header. The
-// shape of CBOR is checked before it is parsed.
+// Messages to frames and back: control messages as CBOR, output and standard input as raw bytes behind a
+// short header. The shape of CBOR is checked before it is parsed.
 //
-// A Direction is one of the variants of messages.h and spawner_messages.h. A type has the same number on the wire in all of
-// them, so that a decoder can name a message of another direction. Both sides are the same version, which the greeting
-// and Facts check.
+// A Direction is one of the variants of messages.h and spawner_messages.h. A type has the same number on the
+// wire in all of them, so that a decoder can name a message of another direction. Both sides are the same
+// version, which the greeting and Facts check.
 #pragma once
 
 #include <string_view>
@@ -19,8 +19,9 @@ namespace ddl::launcher::message {
 /// The frame of a message, ready for Link::send.
 template <class Direction>
 net::Frame encode(const Direction& message);
-/// Error kProtocol for an unknown type, a type of another direction, malformed CBOR, or a missing or ill-typed field: a
-/// noun phrase with the type and the direction, "a malformed Launch message from head to agent: ...". Never throws.
+/// Error kProtocol for an unknown type, a type of another direction, malformed CBOR, or a missing or
+/// ill-typed field: a noun phrase with the type and the direction, "a malformed Launch message from head to
+/// agent: ...". Never throws.
 template <class Direction>
 Result<Direction> decode(const net::Frame& frame);
 /// Whether the frame's type stands in the direction. Does not read the payload.
@@ -33,9 +34,10 @@ void send(Link& link, const Direction& message) {
   link.send(frame.type, frame.payload);
 }
 
-/// Success if bytes are one whole item of plain CBOR (RFC 8949): of definite length, without tags, nested at most
-/// kMaxCborDepth deep, its floating-point numbers finite and at most kMaxCborNumber. Error kProtocol otherwise.
-/// Needs no memory and does not recurse, whatever the bytes are, so that a parser which recurses may follow.
+/// Success if bytes are one whole item of plain CBOR (RFC 8949): of definite length, without tags, nested at
+/// most kMaxCborDepth deep, its floating-point numbers finite and at most kMaxCborNumber. Error kProtocol
+/// otherwise. Needs no memory and does not recurse, whatever the bytes are, so that a parser which recurses
+/// may follow.
 Status check_cbor_shape(std::string_view bytes);
 
 inline constexpr int kMaxCborDepth = 16;

@@ -1,5 +1,6 @@
-// The messages between the head and its agents, one struct each, and what may travel in each direction. codec.h turns
-// them into frames. A relay is an agent that starts other agents; the head and a relay are the starters of theirs.
+// The messages between the head and its agents, one struct each, and what may travel in each direction.
+// codec.h turns them into frames. A relay is an agent that starts other agents; the head and a relay are the
+// starters of theirs.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,8 @@ using HeadToJoiningAgent = std::variant<Join>;
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
-/// A message to (or from) a node that is reached through a relay. Relays do not read the payload: the endpoint decodes it
-/// by its direction.
+/// A message to (or from) a node that is reached through a relay. Relays do not read the payload: the
+/// endpoint decodes it by its direction.
 struct Routed {
   int node = 0;  ///< the number that the side nearer to the head has given it
   std::uint16_t type = 0;
@@ -51,7 +52,8 @@ struct Launch {
   NodeLaunch node;
   bool operator==(const Launch&) const = default;
 };
-/// The key with which ranks of several nodes prove to each other that they belong together. Sent before Launch.
+/// The key with which ranks of several nodes prove to each other that they belong together. Sent before
+/// Launch.
 struct JobKey {
   std::string bytes;
   bool operator==(const JobKey&) const = default;
@@ -64,8 +66,8 @@ struct RemoteNode {
   int port = 0;
   bool operator==(const RemoteNode&) const = default;
 };
-/// Start the agents of these nodes over ssh, or expect them at a rendezvous if there is a key, and relay messages to and
-/// from them.
+/// Start the agents of these nodes over ssh, or expect them at a rendezvous if there is a key, and relay
+/// messages to and from them.
 struct StartAgents {
   std::vector<RemoteNode> nodes;
   int parallel = 1;
@@ -111,7 +113,8 @@ struct OutputCredit {
 struct Pausing {
   bool operator==(const Pausing&) const = default;
 };
-/// Every rank of the job has ended: end the processes that they left, send the rest of the output, answer Finished.
+/// Every rank of the job has ended: end the processes that they left, send the rest of the output, answer
+/// Finished.
 struct Finish {
   bool operator==(const Finish&) const = default;
 };
@@ -158,7 +161,8 @@ struct RankStarted {
   std::int64_t pid = 0;
   bool operator==(const RankStarted&) const = default;
 };
-/// A rank's binding as the kernel has it after exec. Sent if NodeLaunch::reports_bindings, or if binding failed.
+/// A rank's binding as the kernel has it after exec. Sent if NodeLaunch::reports_bindings, or if binding
+/// failed.
 struct RankBound {
   int rank = 0;
   KernelBinding binding;
@@ -166,7 +170,8 @@ struct RankBound {
   int memory_error = 0;  ///< the same of memory
   bool operator==(const RankBound&) const = default;
 };
-/// Another ddlrun (this process on this host) has ranks of the same Slurm job on the node, perhaps on the same CPUs.
+/// Another ddlrun (this process on this host) has ranks of the same Slurm job on the node, perhaps on the
+/// same CPUs.
 struct NodeShared {
   std::string host;
   std::int64_t pid = 0;
@@ -185,8 +190,8 @@ struct RankStopped {
   int signal = 0;
   bool operator==(const RankStopped&) const = default;
 };
-/// The rank has ended, or could not be started: then outcome.kind is kStartFailed, exit_code is 126 or 127 as a shell has
-/// it, and RankStarted may or may not have come before.
+/// The rank has ended, or could not be started: then outcome.kind is kStartFailed, exit_code is 126 or 127 as
+/// a shell has it, and RankStarted may or may not have come before.
 struct RankEnded {
   RankOutcome outcome;  ///< host is filled in by the head
   bool operator==(const RankEnded&) const = default;

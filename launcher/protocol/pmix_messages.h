@@ -1,5 +1,5 @@
-// Messages by which the PMIx and PMI-1 servers of a job's nodes exchange data: an agent asks, and the head answers or
-// forwards to other agents. They stand in HeadToAgent and AgentToHead (messages.h).
+// Messages by which the PMIx and PMI-1 servers of a job's nodes exchange data: an agent asks, and the head
+// answers or forwards to other agents. They stand in HeadToAgent and AgentToHead (messages.h).
 #pragma once
 
 #include <cstdint>
@@ -92,7 +92,8 @@ struct PmiPair {
   std::string value;
   bool operator==(const PmiPair&) const = default;
 };
-/// All of this node's ranks wait in a barrier; pairs is what they have put since the last one. Answered by PmiBarrierDone.
+/// All of this node's ranks wait in a barrier; pairs is what they have put since the last one. Answered by
+/// PmiBarrierDone.
 struct PmiBarrier {
   std::vector<PmiPair> pairs;
   bool operator==(const PmiBarrier&) const = default;

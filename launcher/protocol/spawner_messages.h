@@ -12,7 +12,8 @@ namespace ddl::launcher::message {
 
 // ---- agent to spawner ----
 
-/// Start a process. Its standard streams and the descriptors that it inherits travel with the message (SCM_RIGHTS).
+/// Start a process. Its standard streams and the descriptors that it inherits travel with the message
+/// (SCM_RIGHTS).
 struct Spawn {
   ChildSpec child;
   bool operator==(const Spawn&) const = default;

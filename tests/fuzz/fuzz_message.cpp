@@ -1,5 +1,6 @@
-// The message decoders of all directions on arbitrary frames: two bytes of type, then the payload. What a decoder accepts
-// must survive being encoded and decoded again; everything else must be an error and nothing worse.
+// The message decoders of all directions on arbitrary frames: two bytes of type, then the payload. What a
+// decoder accepts must survive being encoded and decoded again; everything else must be an error and nothing
+// worse.
 #include <cstdint>
 #include <cstdlib>
 

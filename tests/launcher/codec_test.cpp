@@ -294,7 +294,8 @@ TEST_CASE("messages at their defaults come back too") {
 
 namespace {
 
-/// A type has one number in all directions, and each direction takes its own types and refuses all others as what they are.
+/// A type has one number in all directions, and each direction takes its own types and refuses all others as
+/// what they are.
 template <class Own>
 void check_direction(const std::string& route, const std::vector<Frame>& every_frame) {
   CAPTURE(route);
