@@ -11,6 +11,7 @@
 #include "launcher/protocol/link.h"
 
 namespace ddl::launcher {
+
 AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
     : loop_(loop),
       process_(std::move(started.process)),
@@ -19,7 +20,7 @@ AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
       errors_(std::move(started.errors)),
       pace_(started.child > 0 ? kLocalPace : kRemotePace),
       heartbeat_(loop, pace_,
-                 {[this] { send(message::Heartbeat{}); },
+                 {[this] { send(message::encode<message::HeadToAgent>(message::Heartbeat{})); },
                   [this] {
                     is_silent_ = true;
                     lose("nothing has been heard from its agent for " + silence_text(pace_) +
@@ -52,7 +53,7 @@ void AgentConnection::on_greeting_bytes() {
       return fail({"its login shell has written " + std::to_string(GreetingScanner::kMaxNoise >> 10) +
                    " KiB where ddlrun's answer was expected; keep its start-up files quiet for commands (the "
                    "text begins: " +
-                   telling_lines(greeting_->noise().substr(0, 60)) + ")"});
+                   last_error_lines(greeting_->noise().substr(0, 60)) + ")"});
     case GreetingScanner::State::kFound: break;
   }
   if (greeting_->version() != contract::kVersion) {
@@ -66,24 +67,17 @@ void AgentConnection::on_greeting_bytes() {
 
 void AgentConnection::open_link(std::string_view first_bytes) {
   link_ = make_stream_link(loop_, std::move(read_), std::move(write_), first_bytes);
-  link_->start({[this](const net::Frame& frame) { on_frame(frame); },
+  link_->start({[this](net::Frame&& frame) { on_frame(std::move(frame)); },
                 [this](const std::string& reason) { on_closed(reason); }});
   heartbeat_.start();
 }
 
-void AgentConnection::on_frame(const net::Frame& frame) {
+void AgentConnection::on_frame(net::Frame&& frame) {
   if (over_) return;
   heartbeat_.heard();
-  auto message = message::decode(frame);
-  if (!message) return lose("its agent sent " + message.error().message());
-  if (std::holds_alternative<message::Heartbeat>(*message)) return;
-  if (auto* facts = std::get_if<message::Facts>(&*message);
-      facts && facts->facts.version != contract::kVersion) {
-    return lose("ddlrun there is version " + facts->facts.version + ", and this one is " +
-                contract::kVersion + "; install the same one there");
-  }
+  if (const Status accepted = handlers_.on_frame(std::move(frame)); !accepted)
+    return lose("its agent sent " + accepted.error().message());
   has_spoken_ = true;
-  handlers_.on_message(std::move(*message));
 }
 
 void AgentConnection::on_closed(const std::string& reason) {
@@ -93,12 +87,12 @@ void AgentConnection::on_closed(const std::string& reason) {
   if (!has_spoken_) return fail(process_->why_not_started({}, errors_.text()));
   const std::string how = process_->how_it_ended() + " (its link: " + reason + ")";
   errors_.catch_up();  // its spawner's last words
-  const std::string said = telling_lines(errors_.text());
-  lose(how + (said.empty() ? "" : "; it wrote: " + said));
+  const std::string errors = last_error_lines(errors_.text());
+  lose(how + (errors.empty() ? "" : "; it wrote: " + errors));
 }
 
-void AgentConnection::send(const message::Any& message) {
-  if (link_ && !over_) message::send(*link_, message);
+void AgentConnection::send(const net::Frame& frame) {
+  if (link_ && !over_) link_->send(frame.type, frame.payload);
 }
 
 void AgentConnection::look_at_child() {
@@ -113,11 +107,6 @@ void AgentConnection::look_at_child() {
 
 void AgentConnection::flush() {
   if (link_ && !over_) link_->flush();
-}
-
-void AgentConnection::give_up(const std::string& reason) {
-  if (has_spoken_) return lose(reason);
-  fail({reason});
 }
 
 void AgentConnection::clean_up(Deadline deadline) {

@@ -12,33 +12,31 @@
 #include "launcher/process/process_state.h"
 #include "launcher/protocol/heartbeat.h"
 #include "launcher/protocol/link.h"
-#include "launcher/protocol/messages.h"
+#include "net/frame.h"
 
 namespace ddl::launcher {
 
-/// Handlers run on the loop's thread, never from inside begin() or send(); at most one of on_failed and on_lost is ever
-/// called, once, and nothing after it.
+/// Handlers run on the loop's thread, never from inside begin() or send(); at most one of on_failed and
+/// on_lost is ever called, once, and nothing after it.
 class AgentConnection {
  public:
   struct Handlers {
-    std::function<void(message::Any&&)> on_message;       ///< everything but heartbeats
-    std::function<void(StartFailure)> on_failed;          ///< it did not come as far as its first message
-    std::function<void(const std::string& how)> on_lost;  ///< it had: one sentence without the node's name
+    std::function<Status(net::Frame&&)> on_frame;  ///< an error says what the agent sent, and ends the link
+    std::function<void(StartFailure)> on_failed;   ///< the link ended before a first message was accepted
+    std::function<void(const std::string& how)> on_lost;  ///< later: one sentence without the node's name
   };
   AgentConnection(EventLoop& loop, StartedAgent started);
 
   /// Begins to deliver.
   void begin(Handlers handlers);
 
-  void send(const message::Any& message);
+  void send(const net::Frame& frame);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
   /// To be called when a child of this process may have been stopped or continued: whether it was this agent.
   void look_at_child();
-  /// The agent has said Finished: its link may close now.
+  /// The agent has sent Finished: its link may close now.
   void expect_end() { expects_end_ = true; }
-  /// Calls on_failed or on_lost with this reason; the agent is not listened to any more.
-  void give_up(const std::string& reason);
   /// No handler is called from here on.
   void stop_listening();
   /// Closes the link: an agent that lives takes that for the end.
@@ -53,7 +51,7 @@ class AgentConnection {
   void on_greeting_bytes();
   void on_greeted(std::string_view rest);
   void open_link(std::string_view first_bytes);
-  void on_frame(const net::Frame& frame);
+  void on_frame(net::Frame&& frame);
   void on_closed(const std::string& reason);
   void fail(StartFailure failure);
   void lose(const std::string& how);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "contract/version.h"
 #include "launcher/fleet/stream_tail.h"
 #include "launcher/protocol/codec.h"
 
@@ -25,11 +26,13 @@ std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out) {
 
 namespace {
 
-// A bastion or an sshd with MaxStartups drops connections while it is busy: the next attempt waits longer each time.
-constexpr int kMostAttempts = 6;
+// A bastion or an sshd with MaxStartups drops connections while it is busy: the next attempt waits longer
+// each time.
+constexpr int kMaxAttempts = 6;
 constexpr auto kFirstPause = std::chrono::milliseconds(250);
-// A crew comes after the one that it joins: with few nodes a process for each is there sooner (decision 23).
-constexpr std::size_t kLeastForCrew = 9;
+// The agents of a group join after the first agent is there: with few nodes a process for each is faster
+// (decision 23).
+constexpr std::size_t kMinForGroup = 9;
 
 }  // namespace
 
@@ -48,12 +51,12 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
       elsewhere.push_back(node);
     }
   }
-  if (settings_.crew != nullptr && elsewhere.size() >= kLeastForCrew) {
-    auto crews = Crews::make(loop_, *settings_.crew);
-    if (!crews) return fail(std::move(crews.error()));
-    crews_ = *std::move(crews);
+  if (settings_.group_starter != nullptr && elsewhere.size() >= kMinForGroup) {
+    auto groups = AgentGroups::make(loop_, *settings_.group_starter);
+    if (!groups) return fail(std::move(groups.error()));
+    groups_ = *std::move(groups);
   }
-  for (Branch& branch : divide(elsewhere, crews_ ? 1 : settings_.fan_out)) {
+  for (Branch& branch : divide(elsewhere, groups_ ? 1 : settings_.fan_out)) {
     waiting_.push_back(branch.first);
     for (const std::size_t node : branch.rest) agents_[node].via = branch.first;
     agents_[branch.first].branch = std::move(branch.rest);
@@ -78,16 +81,16 @@ void Fleet::listen(Handlers handlers) {
     if (agents_[node].state == State::kStarting) listen_to(node);
   }
   start_waiting();
-  for (std::size_t node = 0; crews_ && node < agents_.size(); ++node) {
-    if (!agents_[node].branch.empty()) start_crews(node);
+  for (std::size_t node = 0; groups_ && node < agents_.size(); ++node) {
+    if (!agents_[node].branch.empty()) start_groups(node);
   }
 }
 
-/// At the same time as the one that they are reached through, of which they are told when it is there.
-void Fleet::start_crews(std::size_t node) {
+/// At the same time as the agent that they will join, whose addresses they get when it is there.
+void Fleet::start_groups(std::size_t node) {
   std::vector<AllocatedNode> nodes;
   for (const std::size_t other : agents_[node].branch) nodes.push_back(agents_[other].node);
-  crews_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const StartFailure& why) {
+  groups_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const StartFailure& why) {
     for (const std::size_t position : positions) on_failed(agents_[node].branch[position], {why.sentence});
   });
 }
@@ -101,13 +104,13 @@ void Fleet::listen_to(std::size_t node) {
           loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                           std::chrono::duration<double>(settings_.start_timeout_seconds)),
                       [this, node] {
-                        agents_[node].attempts = kMostAttempts;
+                        agents_[node].attempts = kMaxAttempts;
                         on_failed(node, {fmt::format("it has not answered within {:g} s (--start-timeout){}",
-                                                     settings_.start_timeout_seconds, said_by(node))});
+                                                     settings_.start_timeout_seconds, errors_so_far(node))});
                       });
     }
   }
-  agent.connection->begin({[this, node](message::Any&& m) { on_message(node, std::move(m)); },
+  agent.connection->begin({[this, node](net::Frame&& frame) { return on_frame(node, std::move(frame)); },
                            [this, node](StartFailure failure) { on_failed(node, std::move(failure)); },
                            [this, node](const std::string& how) { on_lost(node, how); }});
 }
@@ -118,10 +121,10 @@ double Fleet::connect_seconds(std::size_t node) const {
   return std::chrono::duration<double>(*connection->greeted_at() - agents_[node].began).count();
 }
 
-std::string Fleet::said_by(std::size_t node) const {
+std::string Fleet::errors_so_far(std::size_t node) const {
   const auto& connection = agents_[node].connection;
-  const std::string said = connection ? telling_lines(connection->errors()) : "";
-  if (!said.empty()) return "; so far it wrote: " + said;
+  const std::string errors = connection ? last_error_lines(connection->errors()) : "";
+  if (!errors.empty()) return "; so far it wrote: " + errors;
   const std::string& earlier = agents_[node].last_failure;
   return earlier.empty() ? "" : "; the attempt before: " + earlier;
 }
@@ -139,31 +142,24 @@ void Fleet::start_waiting() {
   }
 }
 
-void Fleet::on_message(std::size_t node, message::Any&& message) {
-  Agent& agent = agents_[node];
-  if (auto* facts = std::get_if<message::Facts>(&message)) return on_facts(node, std::move(facts->facts));
-  if (auto* routed = std::get_if<message::Routed>(&message)) return on_routed(node, std::move(*routed));
-  if (auto* gathering = std::get_if<message::Gathering>(&message)) {
-    if (crews_) crews_->join(*gathering, facts_[node]);
-    return;
-  }
-  if (auto* down = std::get_if<message::AgentDown>(&message)) {
-    const auto other = static_cast<std::size_t>(down->node);
-    if (down->node >= 0 && other < agents_.size() && agents_[other].via == node) on_lost(other, down->why);
-    return;
-  }
-  if (auto* failed = std::get_if<message::AgentFailed>(&message); failed && is_unsettled(node)) {
-    agent.attempts = kMostAttempts;
-    return on_failed(node, {failed->text});
-  }
-  if (agent.connection && std::holds_alternative<message::Finished>(message)) agent.connection->expect_end();
-  handlers_.on_message(node, std::move(message));
+Status Fleet::on_frame(std::size_t node, net::Frame&& frame) {
+  if (!message::is_in<message::FleetReport>(frame)) return handlers_.on_report(node, std::move(frame));
+  auto report = message::decode<message::FleetReport>(frame);
+  if (!report) return fail(std::move(report.error()));
+  std::visit([this, node](auto& message) { on(node, std::move(message)); }, *report);
+  return {};
 }
 
-void Fleet::on_facts(std::size_t node, NodeFacts&& facts) {
+void Fleet::on(std::size_t, message::Heartbeat&&) {}  // the connection has counted it
+
+void Fleet::on(std::size_t node, message::Facts&& message) {
   if (!is_unsettled(node)) return;
   Agent& agent = agents_[node];
-  facts_[node] = std::move(facts);
+  if (message.facts.version != contract::kVersion) {
+    return on_failed(node, {"ddlrun there is version " + message.facts.version + ", and this one is " +
+                            contract::kVersion + "; install the same one there"});
+  }
+  facts_[node] = std::move(message.facts);
   const Agent& direct = agent.via ? agents_[*agent.via] : agent;
   agent.answer_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - direct.began).count();
@@ -185,8 +181,8 @@ void Fleet::start_branch(std::size_t node) {
   }
   branch.parallel = settings_.parallel;
   branch.fan_out = settings_.fan_out;
-  if (crews_) {
-    crews_->tell_gatherer(branch);
+  if (groups_) {
+    groups_->describe_rendezvous(branch);
     // They come by themselves and are all expected at once.
     branch.parallel = static_cast<int>(branch.nodes.size());
     branch.fan_out = 0;
@@ -200,13 +196,37 @@ void Fleet::start_branch(std::size_t node) {
   send(node, branch);
 }
 
-void Fleet::on_routed(std::size_t via, message::Routed&& routed) {
+void Fleet::on(std::size_t via, message::Routed&& routed) {
   const auto node = static_cast<std::size_t>(routed.node);
   if (routed.node < 0 || node >= agents_.size() || agents_[node].via != via) return;
   if (agents_[node].state == State::kFailed || agents_[node].state == State::kLost) return;
-  auto message = message::decode({routed.type, std::move(routed.payload)});
-  if (!message) return on_lost(node, "its agent sent " + message.error().message());
-  on_message(node, std::move(*message));
+  net::Frame frame{routed.type, std::move(routed.payload)};
+  if (handlers_.on_routed) return handlers_.on_routed(node, std::move(frame));
+  if (const Status accepted = on_frame(node, std::move(frame)); !accepted)
+    on_lost(node, "its agent sent " + accepted.error().message());
+}
+
+void Fleet::on(std::size_t node, message::RendezvousReady&& rendezvous) {
+  if (groups_) groups_->join(rendezvous, facts_[node]);
+}
+
+void Fleet::on(std::size_t via, message::AgentDown&& down) {
+  const auto node = static_cast<std::size_t>(down.node);
+  if (down.node >= 0 && node < agents_.size() && agents_[node].via == via) on_lost(node, down.why);
+}
+
+void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
+  if (!is_unsettled(node)) {
+    (void)handlers_.on_report(node, message::encode<message::NodeReport>(std::move(failed)));
+    return;
+  }
+  agents_[node].attempts = kMaxAttempts;
+  on_failed(node, {failed.text});
+}
+
+void Fleet::on(std::size_t node, message::Finished&& finished) {
+  if (agents_[node].connection) agents_[node].connection->expect_end();
+  (void)handlers_.on_report(node, message::encode<message::NodeReport>(finished));
 }
 
 void Fleet::on_lost(std::size_t node, const std::string& how) {
@@ -223,7 +243,7 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
   Agent& agent = agents_[node];
   if (!is_unsettled(node)) return;
   if (agent.connection) agent.connection->stop_listening();
-  if (failure.is_worth_a_retry && agent.attempts < kMostAttempts) {
+  if (failure.is_worth_a_retry && agent.attempts < kMaxAttempts) {
     agent.given_up.push_back(std::move(agent.connection));
     agent.last_failure = std::move(failure.sentence);
     agent.retry = loop_.after(kFirstPause * (1 << (agent.attempts - 1)), [this, node] {
@@ -237,9 +257,9 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
     });
     return;
   }
-  if (crews_ && agent.via) {
-    if (const std::string said = crews_->said_by(agent.node.name); !said.empty())
-      failure.sentence += ": " + said;
+  if (groups_ && agent.via) {
+    if (const std::string error = groups_->error_of(agent.node.name); !error.empty())
+      failure.sentence += ": " + error;
   }
   failures_.push_back({node, failure.sentence});
   if (handlers_.on_failed) handlers_.on_failed(node, failure.sentence);
@@ -271,18 +291,21 @@ std::vector<std::size_t> Fleet::missing() const {
   return nodes;
 }
 
-void Fleet::send(std::size_t node, const message::Any& message) {
-  const Agent& agent = agents_[node];
-  if (agent.via) {
-    if (agent.state != State::kAnswered) return;
-    net::Frame frame = message::encode(message);
-    return send(*agent.via, message::Routed{static_cast<int>(node), frame.type, std::move(frame.payload)});
-  }
-  if (agent.connection) agent.connection->send(message);
+void Fleet::send(std::size_t node, const message::HeadToAgent& message) {
+  forward(node, message::encode(message));
 }
 
-void Fleet::send_all(const message::Any& message) {
+void Fleet::send_all(const message::HeadToAgent& message) {
   for (std::size_t node = 0; node < agents_.size(); ++node) send(node, message);
+}
+
+void Fleet::forward(std::size_t node, net::Frame&& frame) {
+  const Agent& agent = agents_[node];
+  if (agent.via) {
+    if (agent.state == State::kFailed || agent.state == State::kLost) return;
+    return send(*agent.via, message::Routed{static_cast<int>(node), frame.type, std::move(frame.payload)});
+  }
+  if (agent.connection) agent.connection->send(frame);
 }
 
 void Fleet::look_at_children() {
@@ -304,8 +327,9 @@ void Fleet::shut_down(Deadline deadline) {
     if (agent.connection) agent.connection->close();
     for (auto& attempt : agent.given_up) attempt->close();
   }
-  if (crews_) crews_->shut_down(deadline);
-  // What was forked from here last: its clean-up takes every child of this process, and the others have theirs.
+  if (groups_) groups_->shut_down(deadline);
+  // What was forked from here last: its clean-up takes every child of this process, and the others have
+  // theirs.
   for (const bool forked : {false, true}) {
     for (Agent& agent : agents_) {
       if (agent.starter == nullptr || agent.starter->forks() != forked) continue;

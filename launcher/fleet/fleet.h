@@ -1,4 +1,5 @@
-// All agents of a job: they are started, directly or as a tree (--fan-out), and messages go to and from each.
+// All agents of a job: they are started, directly or as a tree (--fan-out), and each sends and receives
+// messages.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include "launcher/loop/event_loop.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/protocol/messages.h"
+#include "net/frame.h"
 
 namespace ddl::launcher {
 
@@ -28,34 +30,39 @@ struct Branch {
   bool operator==(const Branch&) const = default;
 };
 
-/// At most fan_out branches of nearly the same size, in order; one for each node if fan_out is 0 or not less than
-/// their number. Pure.
+/// At most fan_out branches of nearly the same size, in order; one for each node if fan_out is 0 or not less
+/// than their number. Pure.
 std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out);
 
 // All agents of a job: started, answered, spoken to.
 
 /// One agent a node of the allocation, by index. Handlers run on the loop's thread.
 ///
-/// With a fan-out, agents that need no fork are started in a tree: only so many from here, each of which starts its share
-/// of the others and passes messages on. With a crew, the first of several does the same with those that the crew's
-/// processes have started. Who uses the fleet sees no difference.
+/// With a fan-out, agents that need no fork are started in a tree: only so many from here, each of which
+/// starts its share of the others and relays messages. With a group starter, the first of several does the
+/// same with the agents that join it. The user of a fleet sees no difference.
 class Fleet {
  public:
   struct Handlers {
     /// Every agent has sent its facts, or has failed: failures() says which. Once.
     std::function<void()> on_settled;
-    std::function<void(std::size_t node, message::Any&&)> on_message;  ///< everything but facts
+    /// A message that the fleet does not read itself, still encoded: a NodeReport for the head. An error says
+    /// what the agent sent, and ends the link.
+    std::function<Status(std::size_t node, net::Frame&&)> on_report;
     /// An agent that had answered is lost: one sentence without the node's name.
     std::function<void(std::size_t node, const std::string& how)> on_lost;
     std::function<void(std::size_t node)> on_answered;  ///< its facts are here
     std::function<void(std::size_t node, const std::string& why)> on_failed;
+    /// Of a relay only: a message from a node that it reaches through another relay, to be forwarded unread.
+    std::function<void(std::size_t node, net::Frame&&)> on_routed{};
   };
   struct Settings {
     int parallel = 32;                 ///< agents that are on their way at once
     double start_timeout_seconds = 0;  ///< for each, until its facts are here
     int fan_out = 0;                   ///< agents that are started from one; 0: all from here
     SshSettings ssh;                   ///< for agents that start others
-    CrewStarter* crew = nullptr;       ///< starts the agents of several nodes at once; outlives the fleet
+    AgentGroupStarter* group_starter =
+        nullptr;  ///< starts the agents of several nodes at once; outlives the fleet
   };
   /// Why a node's agent did not come up: one sentence without the node's name.
   struct Failure {
@@ -65,14 +72,16 @@ class Fleet {
 
   Fleet(EventLoop& loop, Settings settings) : loop_(loop), settings_(std::move(settings)) {}
 
-  /// starters[i] starts the agent of node i and outlives the fleet. Starts those that fork, so this must come before
-  /// anything starts a thread. Error: one of these could not be begun.
+  /// starters[i] starts the agent of node i and outlives the fleet. Starts those that fork, so this must come
+  /// before anything starts a thread. Error: one of these could not be begun.
   Status start(const Allocation& allocation, std::vector<NodeStarter*> starters);
   /// Starts the others, so many at once, and begins to deliver.
   void listen(Handlers handlers);
 
-  void send(std::size_t node, const message::Any& message);
-  void send_all(const message::Any& message);
+  void send(std::size_t node, const message::HeadToAgent& message);
+  void send_all(const message::HeadToAgent& message);
+  /// Sends a message that is encoded already, as a relay does.
+  void forward(std::size_t node, net::Frame&& frame);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
   /// To be called after SIGCHLD: an agent that is a child of this process may have been stopped.
@@ -113,14 +122,19 @@ class Fleet {
 
   Status begin(std::size_t node);
   void listen_to(std::size_t node);
-  std::string said_by(std::size_t node) const;
+  std::string errors_so_far(std::size_t node) const;
   void start_waiting();
-  void on_message(std::size_t node, message::Any&& message);
-  void on_facts(std::size_t node, NodeFacts&& facts);
-  void on_routed(std::size_t via, message::Routed&& routed);
+  Status on_frame(std::size_t node, net::Frame&& frame);
+  void on(std::size_t node, message::Heartbeat&&);
+  void on(std::size_t node, message::Facts&& facts);
+  void on(std::size_t via, message::Routed&& routed);
+  void on(std::size_t node, message::RendezvousReady&& rendezvous);
+  void on(std::size_t via, message::AgentDown&& down);
+  void on(std::size_t node, message::AgentFailed&& failed);
+  void on(std::size_t node, message::Finished&& finished);
   void on_lost(std::size_t node, const std::string& how);
   void start_branch(std::size_t node);
-  void start_crews(std::size_t node);
+  void start_groups(std::size_t node);
   bool is_unsettled(std::size_t node) const {
     return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
   }
@@ -129,7 +143,7 @@ class Fleet {
 
   EventLoop& loop_;
   Settings settings_;
-  std::unique_ptr<Crews> crews_;  // none: agents are started one by one
+  std::unique_ptr<AgentGroups> groups_;  // none: agents are started one by one
   Handlers handlers_;
   std::vector<Agent> agents_;
   std::vector<NodeFacts> facts_;

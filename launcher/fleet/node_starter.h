@@ -26,11 +26,11 @@ class AgentProcess {
   virtual ~AgentProcess() = default;
   /// After the link has closed, behind "node3: ": "the agent (process 71) was killed by SIGKILL".
   virtual std::string how_it_ended() = 0;
-  /// After the link has closed before the agent answered. noise: what came instead of an answer; errors: what was
-  /// written on standard error.
+  /// After the link has closed before the agent answered. noise: what came instead of an answer; errors: what
+  /// was written on standard error.
   virtual StartFailure why_not_started(std::string_view noise, std::string_view errors) = 0;
-  /// Asks for nothing any more: the link has been closed. Ends it by force after the deadline. Returns when what the
-  /// head can see of the node's part of the job is gone.
+  /// Asks for nothing any more: the link has been closed. Ends it by force after the deadline. Returns when
+  /// what the head can see of the node's part of the job is gone.
   virtual void clean_up(Deadline deadline) = 0;
 };
 
@@ -54,21 +54,22 @@ class NodeStarter {
   virtual Result<StartedAgent> start(const AllocatedNode& node) = 0;
 };
 
-/// What runs the agents of several nodes, which come to another agent by themselves once they are told whom to join.
-struct StartedCrew {
-  std::vector<std::size_t> nodes;  ///< positions in what CrewStarter::start() was given
-  UniqueFd in;                     ///< where they are told
-  UniqueFd out;                    ///< ends when the crew does
+/// The process that runs the agents of several nodes. These connect to another agent once they have received
+/// a Join.
+struct StartedAgentGroup {
+  std::vector<std::size_t> nodes;  ///< positions in what AgentGroupStarter::start() was given
+  UniqueFd in;                     ///< where they read Join
+  UniqueFd out;                    ///< ends when all of them have ended
   UniqueFd errors;
   std::unique_ptr<AgentProcess> process;
 };
 
-class CrewStarter {
+class AgentGroupStarter {
  public:
-  virtual ~CrewStarter() = default;
-  /// Begins, with as few crews as these nodes take. nonce: of the agents' greeting. Error: one sentence.
-  virtual Result<std::vector<StartedCrew>> start(const std::vector<AllocatedNode>& nodes,
-                                                 const std::string& nonce) = 0;
+  virtual ~AgentGroupStarter() = default;
+  /// Begins, with as few groups as these nodes take. nonce: of the agents' greeting. Error: one sentence.
+  virtual Result<std::vector<StartedAgentGroup>> start(const std::vector<AllocatedNode>& nodes,
+                                                       const std::string& nonce) = 0;
 };
 
 }  // namespace ddl::launcher

@@ -21,9 +21,10 @@ using Step = net::TlsStream::Step;
 constexpr std::size_t kPiece = std::size_t{16} << 10;  // a TLS record's worth
 constexpr std::chrono::seconds kHandshakeDeadline{10};
 constexpr std::chrono::seconds kLastWordsDeadline{1};
-// Who has not proved anything yet costs memory and a descriptor. Where there are more of them, the one who has waited longest
-// is turned away: an agent needs two round trips, so a flood of strangers does not keep it out.
-constexpr std::size_t kMostUnproved = 256;
+// Who has not proved anything yet costs memory and a descriptor. Where there are more of them, the one who
+// has waited longest is turned away: an agent needs two round trips, so a flood of strangers does not keep it
+// out.
+constexpr std::size_t kMaxUnproved = 256;
 // Without a descriptor to spare nobody can be taken in, and the listener stays ready all the time.
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
 
@@ -238,7 +239,7 @@ void TlsPump::on_connection() {
     return;
   }
   if (!*socket) return;
-  turn_away_oldest(kMostUnproved);
+  turn_away_oldest(kMaxUnproved);
   auto stream = net::TlsStream::accepted(std::move(*socket), find_key_);
   if (!stream) return;
   unproved_.push_back(open(*std::move(stream), find_end_, {}));
@@ -267,26 +268,26 @@ namespace {
 
 constexpr int kBacklog = 1024;
 
-/// All that is seen of it is its connection: who started it knows more.
-class GatheredProcess : public AgentProcess {
+/// Only its connection is visible here: the process that started it knows more.
+class JoinedProcess : public AgentProcess {
  public:
   std::string how_it_ended() override {
     return "its connection closed: its step, its node or its agent has ended";
   }
   StartFailure why_not_started(std::string_view, std::string_view) override {
-    return {"it came and went before it said anything"};
+    return {"it connected and closed the connection before it sent anything"};
   }
   void clean_up(Deadline) override {}
 };
 
 }  // namespace
 
-Result<std::unique_ptr<GatherStarter>> GatherStarter::listen(net::JobKey key, std::string nonce) {
+Result<std::unique_ptr<RendezvousStarter>> RendezvousStarter::listen(net::JobKey key, std::string nonce) {
   auto listener = net::listen_tcp_everywhere(kBacklog);
   if (!listener) return fail(std::move(listener.error()));
   const auto address = net::local_address(listener->get());
   if (!address) return fail(address.error());
-  std::unique_ptr<GatherStarter> starter(new GatherStarter(std::move(key), std::move(nonce)));
+  std::unique_ptr<RendezvousStarter> starter(new RendezvousStarter(std::move(key), std::move(nonce)));
   starter->port_ = address->port();
   starter->pump_.accept(
       std::move(*listener),
@@ -295,23 +296,23 @@ Result<std::unique_ptr<GatherStarter>> GatherStarter::listen(net::JobKey key, st
   return starter;
 }
 
-Result<StartedAgent> GatherStarter::start(const AllocatedNode& node) {
+Result<StartedAgent> RendezvousStarter::start(const AllocatedNode& node) {
   auto pair = make_socket_pair(SOCK_STREAM);
   if (!pair) return fail(pair.error());
   {
     const std::lock_guard lock(mutex_);
     expected_[node.name] = std::move(pair->second);
   }
-  return StartedAgent{std::move(pair->first), {}, {}, nonce_, std::make_unique<GatheredProcess>()};
+  return StartedAgent{std::move(pair->first), {}, {}, nonce_, std::make_unique<JoinedProcess>()};
 }
 
-std::optional<net::PresharedKey> GatherStarter::key_of(std::string_view identity) {
+std::optional<net::PresharedKey> RendezvousStarter::key_of(std::string_view identity) {
   const std::lock_guard lock(mutex_);
   if (!expected_.contains(identity)) return std::nullopt;
   return net::preshared_key(key_, identity);
 }
 
-UniqueFd GatherStarter::end_of(const std::string& identity) {
+UniqueFd RendezvousStarter::end_of(const std::string& identity) {
   const std::lock_guard lock(mutex_);
   const auto found = expected_.find(identity);
   if (found == expected_.end()) return {};
@@ -324,7 +325,7 @@ UniqueFd GatherStarter::end_of(const std::string& identity) {
 
 namespace {
 
-constexpr std::size_t kMostJoinBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxJoinBytes = std::size_t{64} << 10;
 constexpr std::chrono::seconds kEachAddress{3};
 
 Deadline sooner(Deadline a, Deadline b) { return a.when() < b.when() ? a : b; }
@@ -343,26 +344,25 @@ Result<UniqueFd> connect_within(const net::SocketAddress& address, Deadline dead
 }  // namespace
 
 Result<message::Join> read_join(int fd) {
-  net::FrameDecoder decoder(kMostJoinBytes);
+  net::FrameDecoder decoder(kMaxJoinBytes);
   std::array<std::byte, 4096> buffer;
   for (;;) {
     const ssize_t got = retry_eintr([&] { return ::read(fd, buffer.data(), buffer.size()); });
     if (got < 0) return fail_errno("read");
-    if (got == 0) return fail(ErrorCode::kClosed, "ddlrun has gone before it said whom to join");
+    if (got == 0) return fail(ErrorCode::kClosed, "ddlrun has gone before it sent the address to join");
     decoder.append(std::span(buffer).first(static_cast<std::size_t>(got)));
     const auto frame = decoder.next();
     if (!frame) return fail(frame.error());
     if (!*frame) continue;
-    auto message = message::decode(**frame);
-    if (!message) return fail(message.error());
-    if (auto* join = std::get_if<message::Join>(&*message)) return std::move(*join);
-    return fail(ErrorCode::kProtocol, "something else than whom to join came first");
+    auto message = message::decode<message::HeadToJoiningAgent>(**frame);
+    if (!message) return fail(message.error().code(), "ddlrun sent " + message.error().message());
+    return std::get<message::Join>(*std::move(message));
   }
 }
 
-Result<UniqueFd> connect_to_gatherer(const message::Join& join, std::chrono::milliseconds patience) {
+Result<UniqueFd> connect_to_rendezvous(const message::Join& join, std::chrono::milliseconds patience) {
   const Deadline deadline = Deadline::after(patience);
-  std::string said = "no address was given";
+  std::string reason = "no address was given";
   for (const std::string& text : join.addresses) {
     const bool is_v6 = text.find(':') != std::string::npos;
     const auto address =
@@ -370,9 +370,9 @@ Result<UniqueFd> connect_to_gatherer(const message::Join& join, std::chrono::mil
     if (!address) continue;
     auto socket = connect_within(*address, sooner(deadline, Deadline::after(kEachAddress)));
     if (socket) return socket;
-    said = socket.error().message();
+    reason = socket.error().message();
   }
-  return fail(ErrorCode::kUnavailable, "the first node of the job cannot be reached: " + said);
+  return fail(ErrorCode::kUnavailable, "the first node of the job cannot be reached: " + reason);
 }
 
 }  // namespace ddl::launcher

@@ -1,5 +1,5 @@
-// How agents that srun has started reach each other: the first one listens, and the others connect to it over TLS with a
-// key of the job. A thread carries bytes between each TLS connection and a local socket.
+// How agents that srun has started reach each other: the first one listens, and the others connect to it over
+// TLS with a key of the job. A thread carries bytes between each TLS connection and a local socket.
 #pragma once
 
 #include <chrono>
@@ -25,21 +25,22 @@ namespace ddl::launcher {
 
 // Carries bytes between local sockets and TLS connections, on a thread of its own.
 
-/// A link is a descriptor, whatever lies between its ends: whoever holds the local end need not know of TLS. Where one side of
-/// a pair closes, so does the other, after what was on its way. Costs nothing while nothing is said.
+/// A link is a descriptor, whatever lies between its ends: the owner of the local end need not know of TLS.
+/// Where one side of a pair closes, so does the other, after the bytes that were on their way. Costs nothing
+/// while no bytes arrive.
 class TlsPump {
  public:
   TlsPump();
-  /// Lets go of connections whose local end has been closed already, and cuts the others.
+  /// Finishes connections whose local end has been closed already, and cuts the others.
   ~TlsPump();
   TlsPump(const TlsPump&) = delete;
   TlsPump& operator=(const TlsPump&) = delete;
 
-  /// From the side that has connected: what the other end of far_end says goes to the peer, and back. If the handshake fails or
-  /// is not done in time, on_refused is called, on the pump's thread, and far_end closes.
+  /// On the side that has connected: carries bytes between the other end of far_end and the peer. If the
+  /// handshake fails or is not done in time, on_refused is called, on the pump's thread, and far_end closes.
   void carry(net::TlsStream stream, UniqueFd far_end, std::function<void()> on_refused);
 
-  /// The end to which a peer's bytes go that has proved to be who it says; empty: it is one too many.
+  /// The local end for a peer that has proved its identity; empty: the peer is refused.
   using FindEnd = std::function<UniqueFd(const std::string& identity)>;
   /// Takes connections on the listener from now on. Both functions are called on the pump's thread.
   void accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEnd find_end);
@@ -67,21 +68,20 @@ class TlsPump {
   std::thread thread_;
 };
 
-// Agents that were started by somebody else and come here by themselves.
-
-/// "Starting" an agent is to expect it. Each proves that it knows the key under its node's name, and comes once. All are
-/// expected before the first comes; when the last has come, nobody can connect any more.
-class GatherStarter : public NodeStarter {
+/// For agents that another process starts and that connect by themselves: "starting" one is to expect it.
+/// Each proves that it knows the key under its node's name, and connects once. All are expected before the
+/// first connects; when the last has connected, the listener closes.
+class RendezvousStarter : public NodeStarter {
  public:
   /// Listens on all addresses of this host, on a free port. nonce: of the agents' greeting.
-  static Result<std::unique_ptr<GatherStarter>> listen(net::JobKey key, std::string nonce);
+  static Result<std::unique_ptr<RendezvousStarter>> listen(net::JobKey key, std::string nonce);
 
   std::uint16_t port() const { return port_; }
   bool forks() const override { return false; }
   Result<StartedAgent> start(const AllocatedNode& node) override;
 
  private:
-  GatherStarter(net::JobKey key, std::string nonce) : key_(std::move(key)), nonce_(std::move(nonce)) {}
+  RendezvousStarter(net::JobKey key, std::string nonce) : key_(std::move(key)), nonce_(std::move(nonce)) {}
   std::optional<net::PresharedKey> key_of(std::string_view identity);
   UniqueFd end_of(const std::string& identity);
 
@@ -93,13 +93,12 @@ class GatherStarter : public NodeStarter {
   TlsPump pump_;
 };
 
-// An agent's way to the one that it is reached through.
-
-/// Where and how to join, from a descriptor that ends behind it. Blocks until then. Error: it ended before, or is something else.
+/// Reads the Join message that a joining agent gets on its standard input. Blocks until then. Error: the
+/// input ended before, or is something else.
 Result<message::Join> read_join(int fd);
 
-/// Connects to the first of the addresses that answers. Blocks, for as long as patience at most. Error: none does, with what the
-/// last one said.
-Result<UniqueFd> connect_to_gatherer(const message::Join& join, std::chrono::milliseconds patience);
+/// Connects to the first of the addresses that answers. Blocks, for as long as patience at most. Error: none
+/// does, with the error of the last one.
+Result<UniqueFd> connect_to_rendezvous(const message::Join& join, std::chrono::milliseconds patience);
 
 }  // namespace ddl::launcher

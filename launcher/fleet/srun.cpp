@@ -62,8 +62,8 @@ constexpr std::array kAdvice{
 }  // namespace
 
 StartFailure describe_srun_failure(const SrunAttempt& attempt) {
-  std::string said = telling_lines(attempt.errors);
-  if (said.empty()) said = telling_lines(attempt.noise);
+  std::string said = last_error_lines(attempt.errors);
+  if (said.empty()) said = last_error_lines(attempt.noise);
   std::string sentence =
       attempt.wait_status ? "srun started no agent" : "srun closed the connection and goes on";
   if (attempt.wait_status && WIFSIGNALED(*attempt.wait_status))
@@ -141,30 +141,30 @@ std::unique_ptr<NodeStarter> make_srun_starter(SlurmJob job, std::string path, c
 
 namespace {
 
-class SrunCrewStarter : public CrewStarter {
+class SrunGroupStarter : public AgentGroupStarter {
  public:
-  SrunCrewStarter(SlurmJob job, std::string path, const Environment& own)
+  SrunGroupStarter(SlurmJob job, std::string path, const Environment& own)
       : job_(std::move(job)), path_(std::move(path)), environment_(srun_environment(own)) {}
 
-  Result<std::vector<StartedCrew>> start(const std::vector<AllocatedNode>& nodes,
-                                         const std::string& nonce) override {
+  Result<std::vector<StartedAgentGroup>> start(const std::vector<AllocatedNode>& nodes,
+                                               const std::string& nonce) override {
     std::map<std::pair<int, int>, std::vector<std::size_t>> alike;  // by CPUs and GPUs
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const auto own = std::find_if(job_.nodes.begin(), job_.nodes.end(),
                                     [&](const SlurmNode& one) { return one.name == nodes[i].name; });
       alike[own == job_.nodes.end() ? std::pair(0, 0) : std::pair(own->cpus, own->gpus)].push_back(i);
     }
-    std::vector<StartedCrew> crews;
+    std::vector<StartedAgentGroup> groups;
     for (auto& [has, members] : alike) {
       std::vector<std::string> names;
       for (const std::size_t member : members) names.push_back(nodes[member].name);
-      auto child = start_piped({.argv = srun_crew_command(job_, names, path_, nonce),
+      auto child = start_piped({.argv = srun_group_command(job_, names, path_, nonce),
                                 .environment = environment_entries(environment_)});
       if (!child) return fail(child.error());
-      crews.push_back({std::move(members), std::move(child->in), std::move(child->out), std::move(child->err),
+      groups.push_back({std::move(members), std::move(child->in), std::move(child->out), std::move(child->err),
                        std::make_unique<SrunProcess>(std::move(child->child), path_)});
     }
-    return crews;
+    return groups;
   }
 
  private:
@@ -175,8 +175,9 @@ class SrunCrewStarter : public CrewStarter {
 
 }  // namespace
 
-std::unique_ptr<CrewStarter> make_srun_crew_starter(SlurmJob job, std::string path, const Environment& own) {
-  return std::make_unique<SrunCrewStarter>(std::move(job), std::move(path), own);
+std::unique_ptr<AgentGroupStarter> make_srun_group_starter(SlurmJob job, std::string path,
+                                                           const Environment& own) {
+  return std::make_unique<SrunGroupStarter>(std::move(job), std::move(path), own);
 }
 
 }  // namespace ddl::launcher

@@ -38,6 +38,7 @@ bool has_srun(const Environment& own);
 
 /// Nodes on which the job has the same CPUs and GPUs share an srun: Slurm 22.05 refuses a step that asks for different ones.
 /// As make_srun_starter().
-std::unique_ptr<CrewStarter> make_srun_crew_starter(SlurmJob job, std::string path, const Environment& own);
+std::unique_ptr<AgentGroupStarter> make_srun_group_starter(SlurmJob job, std::string path,
+                                                           const Environment& own);
 
 }  // namespace ddl::launcher

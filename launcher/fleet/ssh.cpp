@@ -148,7 +148,7 @@ std::string end_of(int wait_status) {
 }  // namespace
 
 StartFailure describe_ssh_failure(const SshAttempt& attempt) {
-  const std::string said = telling_lines(attempt.errors);
+  const std::string said = last_error_lines(attempt.errors);
   const int code = WIFEXITED(attempt.wait_status) ? WEXITSTATUS(attempt.wait_status) : -1;
   // 255 is ssh's own; what comes from the other side is the login shell's, and csh's is 1 for everything.
   const bool is_ssh_itself = code == 255;
@@ -182,7 +182,7 @@ StartFailure describe_ssh_failure(const SshAttempt& attempt) {
     if (contains(attempt.errors, rule.words))
       return {std::string(rule.sentence) + quoted("ssh", said), rule.retry};
   }
-  const std::string noise = telling_lines(attempt.noise);
+  const std::string noise = last_error_lines(attempt.noise);
   return {attempt.program + " " + end_of(attempt.wait_status) + " before ddlrun had answered" +
           quoted("it wrote", said.empty() ? noise : said)};
 }
@@ -211,7 +211,7 @@ class SshProcess : public AgentProcess {
 
   StartFailure why_not_started(std::string_view noise, std::string_view errors) override {
     if (!child_.wait(Deadline::after(kSshEndDeadline))) {
-      const std::string said = telling_lines(errors);
+      const std::string said = last_error_lines(errors);
       return {program_ + " closed the connection and goes on" +
               (said.empty() ? "" : " (it wrote: " + said + ")")};
     }

@@ -57,7 +57,7 @@ bool is_routine(std::string_view line) {
 
 }  // namespace
 
-std::string telling_lines(std::string_view text) {
+std::string last_error_lines(std::string_view text) {
   constexpr std::size_t kMostLines = 3;
   constexpr std::size_t kLongest = 300;
   std::vector<std::string> lines;

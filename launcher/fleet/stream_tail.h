@@ -36,6 +36,6 @@ class StreamTail {
 
 /// The lines that say something, without ssh's routine notices and without control characters; at most the last three, joined
 /// by " / ".
-std::string telling_lines(std::string_view text);
+std::string last_error_lines(std::string_view text);
 
 }  // namespace ddl::launcher

@@ -22,12 +22,13 @@ Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation
   std::signal(SIGPIPE, SIG_IGN);  // an agent that has gone is an error of write()
   EventLoop loop;
   NodeStarters starters(spec, allocation, own);
-  Fleet fleet(loop, {spec.ssh_parallel, spec.start_timeout_seconds, 0, starters.ssh(), starters.crew()});
+  Fleet fleet(loop,
+              {spec.ssh_parallel, spec.start_timeout_seconds, 0, starters.ssh(), starters.group_starter()});
   FleetProgress shown(loop, fleet, allocation, progress);
   DDL_TRY(fleet.start(allocation, starters.by_node()));
   // One that is lost after its answer has been checked all the same.
-  fleet.listen(
-      {[&loop] { loop.stop(); }, [](std::size_t, message::Any&&) {}, [](std::size_t, const std::string&) {}});
+  fleet.listen({[&loop] { loop.stop(); }, [](std::size_t, const net::Frame&) { return Status(); },
+                [](std::size_t, const std::string&) {}});
   shown.start();
   loop.run();
   shown.stop();

@@ -40,7 +40,7 @@ NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, co
       ssh_(make_ssh_starter(settings_)) {
   const bool all_are_steps = is_steps(allocation, own);
   if (allocation.slurm) srun_ = make_srun_starter(*allocation.slurm, settings_.remote_path, own);
-  if (all_are_steps) crew_ = make_srun_crew_starter(*allocation.slurm, settings_.remote_path, own);
+  if (all_are_steps) group_starter_ = make_srun_group_starter(*allocation.slurm, settings_.remote_path, own);
   NodeStarter* const elsewhere = srun_ ? srun_.get() : ssh_.get();
   const std::string own_name = hostname();
   for (const AllocatedNode& node : allocation.nodes)
@@ -48,12 +48,12 @@ NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, co
 }
 
 void FleetProgress::start() {
-  if (say_) timer_ = loop_.after(std::chrono::seconds(1), [this] { tick(); });
+  if (show_) timer_ = loop_.after(std::chrono::seconds(1), [this] { tick(); });
 }
 
 void FleetProgress::stop() {
   timer_.cancel();
-  if (say_ && seconds_ > 0) say_("");
+  if (show_ && seconds_ > 0) show_("");
   seconds_ = 0;
 }
 
@@ -62,12 +62,12 @@ void FleetProgress::tick() {
   const auto missing = fleet_.missing();
   if (!missing.empty()) {
     // The one that was begun first is the slowest.
-    say_(std::to_string(fleet_.size() - missing.size()) + " of " +
-         counted(static_cast<std::int64_t>(fleet_.size()), "host") + " have answered, waiting for " +
-         allocation_.nodes[missing.front()].name +
-         (missing.size() > 1 ? " and " + counted(static_cast<std::int64_t>(missing.size()) - 1, "other")
-                             : "") +
-         " (" + std::to_string(seconds_) + " s)");
+    show_(std::to_string(fleet_.size() - missing.size()) + " of " +
+          counted(static_cast<std::int64_t>(fleet_.size()), "host") + " have answered, waiting for " +
+          allocation_.nodes[missing.front()].name +
+          (missing.size() > 1 ? " and " + counted(static_cast<std::int64_t>(missing.size()) - 1, "other")
+                              : "") +
+          " (" + std::to_string(seconds_) + " s)");
   }
   timer_ = loop_.after(std::chrono::seconds(1), [this] { tick(); });
 }

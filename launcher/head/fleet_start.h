@@ -29,7 +29,7 @@ class NodeStarters {
   /// How hosts are reached over ssh: for agents that start others.
   const SshSettings& ssh() const { return settings_; }
   /// What starts the agents of many of Slurm's nodes at once; null elsewhere.
-  CrewStarter* crew() const { return crew_.get(); }
+  AgentGroupStarter* group_starter() const { return group_starter_.get(); }
   /// One for each node of the allocation; they live as long as this.
   const std::vector<NodeStarter*>& by_node() const { return by_node_; }
 
@@ -37,20 +37,20 @@ class NodeStarters {
   SshSettings settings_;
   std::unique_ptr<NodeStarter> local_;
   std::unique_ptr<NodeStarter> ssh_;
-  std::unique_ptr<NodeStarter> srun_;  ///< only in a Slurm job
-  std::unique_ptr<CrewStarter> crew_;  ///< the same
+  std::unique_ptr<NodeStarter> srun_;                 ///< only in a Slurm job
+  std::unique_ptr<AgentGroupStarter> group_starter_;  ///< the same
   std::vector<NodeStarter*> by_node_;
 };
 
 // What a person sees while hosts come up.
 
-/// Says "2 of 4 hosts have answered, waiting for node3 (3 s)" once a second from a moment on, then "". Nothing without
-/// a function to say it with. Lives on the loop's thread.
+/// Shows "2 of 4 hosts have answered, waiting for node3 (3 s)" once a second after the first second, then "". Nothing
+/// without a function that shows it. Lives on the loop's thread.
 class FleetProgress {
  public:
   FleetProgress(EventLoop& loop, const Fleet& fleet, const Allocation& allocation,
-                std::function<void(const std::string&)> say)
-      : loop_(loop), fleet_(fleet), allocation_(allocation), say_(std::move(say)) {}
+                std::function<void(const std::string&)> show)
+      : loop_(loop), fleet_(fleet), allocation_(allocation), show_(std::move(show)) {}
 
   void start();
   void stop();
@@ -61,7 +61,7 @@ class FleetProgress {
   EventLoop& loop_;
   const Fleet& fleet_;
   const Allocation& allocation_;
-  std::function<void(const std::string&)> say_;
+  std::function<void(const std::string&)> show_;
   EventLoop::Timer timer_;
   int seconds_ = 0;
 };

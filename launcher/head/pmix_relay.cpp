@@ -94,7 +94,7 @@ void PmixRelay::complete(const std::vector<int>& ranks, Group& group) {
     entry->second.pop_front();
     entry = entry->second.empty() ? group.arrived.erase(entry) : std::next(entry);
   }
-  const message::Any done = message::PmixFenceDone{ranks, std::move(data)};
+  const message::HeadToAgent done = message::PmixFenceDone{ranks, std::move(data)};
   for (const std::size_t node : group.nodes) send_(node, done);
 }
 
@@ -133,9 +133,9 @@ void PmixRelay::on(std::size_t node, message::PmixUnpublish&& request) {
 }
 
 void PmixRelay::on(std::size_t node, message::PmixEvent&& event) {
-  const message::Any passed_on = std::move(event);
+  const message::HeadToAgent forwarded = std::move(event);
   for (const std::size_t other : all_nodes_) {
-    if (other != node) send_(other, passed_on);
+    if (other != node) send_(other, forwarded);
   }
 }
 
@@ -147,7 +147,7 @@ void PmiBarriers::on(std::size_t node, message::PmiBarrier&& barrier) {
   for (auto& [from, pairs] : std::exchange(arrived_, {}))
     done.pairs.insert(done.pairs.end(), std::make_move_iterator(pairs.begin()),
                       std::make_move_iterator(pairs.end()));
-  const message::Any all = std::move(done);
+  const message::HeadToAgent all = std::move(done);
   for (const std::size_t to : nodes_) send_(to, all);
 }
 

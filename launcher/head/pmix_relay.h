@@ -62,7 +62,7 @@ class NameService {
 /// Numbers in messages come from agents and are checked: what makes no sense is not answered.
 class PmixRelay {
  public:
-  using Send = std::function<void(std::size_t node, const message::Any& message)>;
+  using Send = std::function<void(std::size_t node, const message::HeadToAgent& message)>;
   /// rank_nodes: the agent of each rank.
   PmixRelay(EventLoop& loop, std::vector<int> rank_nodes, Send send);
 
@@ -97,7 +97,7 @@ class PmixRelay {
 /// Lives on the loop's thread.
 class PmiBarriers {
  public:
-  using Send = std::function<void(std::size_t node, const message::Any& message)>;
+  using Send = std::function<void(std::size_t node, const message::HeadToAgent& message)>;
   /// rank_nodes: the agent of each rank.
   PmiBarriers(const std::vector<int>& rank_nodes, Send send) : send_(std::move(send)) {
     for (const int node : rank_nodes) nodes_.insert(static_cast<std::size_t>(node));

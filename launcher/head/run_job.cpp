@@ -27,6 +27,7 @@
 #include "launcher/output/printable_text.h"
 #include "launcher/plan/placement.h"
 #include "launcher/process/child.h"
+#include "launcher/protocol/codec.h"
 #include "launcher/protocol/heartbeat.h"
 #include "net/job_key.h"
 
@@ -66,17 +67,16 @@ class JobRun : private SupervisorActions {
         allocation_(std::move(allocation)),
         starters_(spec, allocation_, head_environment),
         fleet_(loop_, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters_.ssh(),
-                       starters_.crew()}),
+                       starters_.group_starter()}),
         progress_(loop_, fleet_, allocation_, notices.progress) {}
 
   Result<JobReport> run() {
     DDL_TRY(check_proc());
     DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
     // From here on there may be threads.
-    fleet_.listen(
-        {[this] { on_settled(); },
-         [this](std::size_t node, message::Any&& m) { std::visit([&](auto& one) { on(node, one); }, m); },
-         [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
+    fleet_.listen({[this] { on_settled(); },
+                   [this](std::size_t node, net::Frame&& frame) { return on_report(node, frame); },
+                   [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
     take_signals();
     progress_.start();
     loop_.run();
@@ -116,8 +116,8 @@ class JobRun : private SupervisorActions {
     progress_.stop();
     if (!fleet_.failures().empty()) return end_early(start_failure_report(fleet_, allocation_));
     const auto& facts = fleet_.facts();
-    for (std::size_t node = 0; node < facts.size(); ++node) tell_facts(node);
-    tell_times();
+    for (std::size_t node = 0; node < facts.size(); ++node) report_facts(node);
+    report_times();
     auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
     if (!placement) return give_up(placement.error());
     ranks_ = RankMap(*placement, fleet_.size());
@@ -126,7 +126,7 @@ class JobRun : private SupervisorActions {
     const bool in_slurm = allocation_.slurm.has_value();
     const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_, in_slurm);
     if (!bindings) return give_up(bindings.error());
-    tell_bindings(*placement, *bindings);
+    report_bindings(*placement, *bindings);
     LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id(),
                                        *bindings, in_slurm);
     binding_report_ = BindingReport(plan);
@@ -139,10 +139,10 @@ class JobRun : private SupervisorActions {
     job.kill_grace_seconds = spec_.kill_grace_seconds;
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
-    relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+    relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.place_of_node(node), m);
     });
-    pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::Any& m) {
+    pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.place_of_node(node), m);
     });
     if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
@@ -207,7 +207,7 @@ class JobRun : private SupervisorActions {
                        [this](std::string&& bytes) { send_stdin(message::StdinData{std::move(bytes)}); },
                        [this] { send_stdin(message::StdinEof{}); }});
   }
-  void send_stdin(const message::Any& message) {
+  void send_stdin(const message::HeadToAgent& message) {
     for (const std::size_t node : stdin_takers_.nodes()) fleet_.send(node, message);
   }
 
@@ -222,7 +222,7 @@ class JobRun : private SupervisorActions {
     return {};
   }
 
-  void tell_times() {
+  void report_times() {
     std::size_t slowest = 0;
     for (std::size_t node = 0; node < fleet_.size(); ++node) {
       if (fleet_.answer_seconds(node) > fleet_.answer_seconds(slowest)) slowest = node;
@@ -231,7 +231,7 @@ class JobRun : private SupervisorActions {
                            fleet_.connect_seconds(slowest));
   }
 
-  void tell_facts(std::size_t node) {
+  void report_facts(std::size_t node) {
     const NodeFacts& facts = fleet_.facts()[node];
     notices_.detail(allocation_.nodes[node].name + ": agent " + std::to_string(facts.agent_pid) + " on " +
                     facts.hostname + ", " + counted(facts.allowed_cpus, "CPU") + " on " +
@@ -239,7 +239,7 @@ class JobRun : private SupervisorActions {
                     fmt::format(", answered after {:.3f} s", fleet_.answer_seconds(node)));
   }
 
-  void tell_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {
+  void report_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {
     for (std::size_t node = 0; node < bindings.size(); ++node) {
       const std::string& name = placement.nodes[node].name;
       if (!bindings[node].unbound_because.empty())
@@ -267,6 +267,13 @@ class JobRun : private SupervisorActions {
   }
 
   // ---- events ----
+
+  Status on_report(std::size_t place, const net::Frame& frame) {
+    auto report = message::decode<message::NodeReport>(frame);
+    if (!report) return fail(std::move(report.error()));
+    std::visit([this, place](auto& message) { on(place, message); }, *report);
+    return {};
+  }
 
   /// Numbers come from another process: one that is not this node's is not acted upon.
   bool is_rank_at(std::size_t place, int rank) {
@@ -339,11 +346,11 @@ class JobRun : private SupervisorActions {
   }
   void on(std::size_t place, message::AgentFailed& m) {
     const auto node = ranks_.node_at(place);
-    if (m.told_to_end <= 0 || m.told_to_end > SIGRTMAX || !supervisor_)
+    if (m.end_signal <= 0 || m.end_signal > SIGRTMAX || !supervisor_)
       return on_agent_failed(place, m.text, m.lost);
     if (node) {
       supervisor_->on_agent_told_to_end(static_cast<int>(*node),
-                                        allocation_.nodes[place].name + ": " + m.text, m.told_to_end);
+                                        allocation_.nodes[place].name + ": " + m.text, m.end_signal);
     }
   }
   void on(std::size_t place, message::PmixFence& m) { relay(place, m); }
@@ -357,8 +364,6 @@ class JobRun : private SupervisorActions {
     const auto node = ranks_.node_at(place);
     if (pmi_barriers_ && node) pmi_barriers_->on(*node, std::move(m));
   }
-  template <class Other>
-  void on(std::size_t, Other&) {}
 
   template <class Message>
   void relay(std::size_t place, Message& message) {

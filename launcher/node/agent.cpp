@@ -44,7 +44,7 @@ namespace {
 // When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s; after a
 // silence, inside 5 s.
 constexpr double kHeadGoneGraceSeconds = 1.0;
-constexpr double kHeadSilentGraceSeconds = 0.5;
+constexpr double kHeadLeftGraceSeconds = 0.5;
 // A head on this host may be stopped for about as long as one elsewhere may be silent.
 constexpr int kHeadLooks = 3;
 // Agents that were started from here end when their links close; one whose host is dead does not.
@@ -79,23 +79,24 @@ class Agent {
                               ending_.killed = true;
                               spawner_.send(message::KillAll{});
                             }}),
-        stdin_feed_(loop_, {[this](std::int64_t bytes) { say(message::StdinCredit{bytes}); },
-                            [this] { say(message::StdinClosed{}); }}),
-        relay_(loop_, [this](const message::Any& message) { say(message); }),
+        stdin_feed_(loop_, {[this](std::int64_t bytes) { report(message::StdinCredit{bytes}); },
+                            [this] { report(message::StdinClosed{}); }}),
+        relay_(loop_, [this](const message::AgentToHead& message) { report(message); }),
         head_pace_(head > 0 ? kLocalPace : kRemotePace),
         head_heartbeat_(
             loop_, head_pace_,
-            {[this] { say(message::Heartbeat{}); },
-             [this] { on_head_silent("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}),
+            {[this] { report(message::Heartbeat{}); },
+             [this] { leave_head("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}),
         spawner_watch_(spawner_.pid()) {
     if (head > 0) head_watch_.emplace(head, kHeadLooks);
   }
 
   int run() {
     // The head plans while the PMIx library starts.
-    say(message::Facts{std::exchange(facts_, {})});
-    spawner_.start({[this](const message::Any& m) { std::visit([this](const auto& one) { on(one); }, m); },
-                    [this] { on_spawner_lost(); }});
+    report(message::Facts{std::exchange(facts_, {})});
+    spawner_.start(
+        {[this](const message::SpawnerToAgent& m) { std::visit([this](const auto& one) { on(one); }, m); },
+         [this] { on_spawner_lost(); }});
     link_->start(
         {[this](const net::Frame& frame) { on_frame(frame); },
          [this](const std::string&) { on_head_gone("ddlrun itself has gone", kHeadGoneGraceSeconds); }});
@@ -110,45 +111,54 @@ class Agent {
   }
 
  private:
-  void say(const message::Any& message) { message::send(*link_, message); }
+  void report(const message::AgentToHead& message) { message::send(*link_, message); }
 
   void start_pmix() {
-    auto server =
-        PmixServer::start(loop_, directory_, hostname(), [this](message::Any&& message) { say(message); });
+    auto server = PmixServer::start(loop_, directory_, hostname(),
+                                    [this](const message::AgentToHead& message) { report(message); });
     if (server) {
       pmix_ = std::move(*server);
     } else {
-      say(message::AgentFailed{server.error().message(), false});
+      report(message::AgentFailed{server.error().message(), false});
     }
   }
 
   // ---- from the head ----
 
   void on_frame(const net::Frame& frame) {
+    if (is_refused_) return;
     head_heartbeat_.heard();
-    const auto message = message::decode(frame);
-    if (!message) return say(message::AgentFailed{"from the head: " + message.error().message(), false});
-    std::visit([this](const auto& m) { on(m); }, *message);
+    auto message = message::decode<message::HeadToAgent>(frame);
+    if (!message) return refuse(message.error());
+    std::visit([this](auto& m) { on(std::move(m)); }, *message);
   }
+
+  /// Nothing that follows on the link can be relied on.
+  void refuse(const Error& error) {
+    is_refused_ = true;
+    leave_head("ddlrun sent " + error.message());
+  }
+
+  void on(const message::Heartbeat&) {}  // heard above
 
   void on(const message::JobKey& message) {
     ::prctl(PR_SET_DUMPABLE, 0);  // the key has passed through this memory: no core dump, no debugger
     const auto key = net::JobKey::from_bytes(std::as_bytes(std::span(message.bytes)));
     auto memfd = key ? key->to_memfd() : Result<UniqueFd>(fail(key.error()));
-    if (!memfd) return say(message::AgentFailed{"the job's key: " + memfd.error().message(), false});
+    if (!memfd) return report(message::AgentFailed{"the job's key: " + memfd.error().message(), false});
     job_key_ = std::move(*memfd);
   }
 
   void on(const message::StartAgents& message) { relay_.start(message); }
-  void on(const message::Routed& message) { relay_.pass_down(message); }
+  void on(message::Routed&& message) { relay_.pass_down(std::move(message)); }
 
   void on(const message::Launch& message) {
-    if (!pmix_) return;  // said already
+    if (!pmix_) return;  // which was reported
     node_ = message.node;
     announce();
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
-      return say(message::AgentFailed{status.error().message(), false});
+      return report(message::AgentFailed{status.error().message(), false});
     if (auto records = ExitRecords::create(node_.ranks.size())) exit_records_ = std::move(*records);
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
@@ -163,7 +173,7 @@ class Agent {
     auto presence = JobPresence::announce(loop_, node_.slurm_job, {node_.head_host, node_.head_pid});
     if (!presence) return;
     presence_.emplace(std::move(*presence));
-    for (const JobHead& other : presence_->others()) say(message::NodeShared{other.host, other.pid});
+    for (const JobHead& other : presence_->others()) report(message::NodeShared{other.host, other.pid});
   }
 
   void give_up(Error error, int rank) {
@@ -173,7 +183,7 @@ class Agent {
               std::to_string(open_files_limit().rlim_max);
     }
     gave_up_ = true;
-    say(message::AgentFailed{text, false});
+    report(message::AgentFailed{text, false});
   }
 
   Status spawn(const RankLaunch& launch) {
@@ -223,7 +233,7 @@ class Agent {
                              static_cast<std::size_t>(node_.output_window)},
         std::move(pipe), [this](OutputChunk&& chunk) {
           const bool is_last = chunk.end == ChunkEnd::kEof;
-          say(std::move(chunk));
+          report(std::move(chunk));
           if (is_last) loop_.post([this] { finish_if_done(); });
         });
   }
@@ -249,17 +259,17 @@ class Agent {
 
   void on(const message::Pausing&) { head_heartbeat_.excuse(); }
 
-  void on_head_silent(const std::string& how) {
+  void leave_head(const std::string& how) {
     // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
-    say(message::AgentFailed{how + ", so the ranks here were ended", true});
-    on_head_gone(how, kHeadSilentGraceSeconds);
+    report(message::AgentFailed{how + ", so the ranks here were ended", true});
+    on_head_gone(how, kHeadLeftGraceSeconds);
   }
 
   /// A resource manager ends all processes of a job so, ranks too: the head shall hear of it before it sees them gone.
   void on_told_to_end() {
     told_to_end_ = gave_up_ = true;
-    say(message::AgentFailed{"its agent was told to end (SIGTERM), as scancel and a time limit do", true,
-                             SIGTERM});
+    report(message::AgentFailed{"its agent was told to end (SIGTERM), as scancel and a time limit do", true,
+                                SIGTERM});
     report_held_ends();
   }
 
@@ -286,9 +296,9 @@ class Agent {
   void on(const message::ChildStarted& message) {
     Rank& rank = ranks_[message.rank];
     rank.pid = message.pid;
-    say(message::RankStarted{message.rank, message.pid});
+    report(message::RankStarted{message.rank, message.pid});
     if (!node_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
-    say(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
+    report(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
   }
 
   void on(const message::ChildFailed& message) {
@@ -297,7 +307,7 @@ class Agent {
     outcome.rank = message.rank;
     describe_start_failure(message, {node_.command.at(0), node_.workdir, search_path_}, outcome);
     ranks_[message.rank].ended = true;
-    say(message::RankEnded{outcome});
+    report(message::RankEnded{outcome});
   }
 
   void on(const message::ChildEnded& message) {
@@ -328,7 +338,7 @@ class Agent {
       outcome.stderr_tail = rank.err->tail();
       if (exit_records_) outcome.gone_rank = exit_records_->gone_rank(local_rank(message.rank));
     }
-    say(message::RankEnded{outcome});
+    report(message::RankEnded{outcome});
   }
 
   void on(const message::Leftovers& message) {
@@ -348,7 +358,9 @@ class Agent {
     finish_if_done();
   }
 
-  void on(const message::ChildStopped& message) { say(message::RankStopped{message.rank, message.signal}); }
+  void on(const message::ChildStopped& message) {
+    report(message::RankStopped{message.rank, message.signal});
+  }
 
   void on(const message::PmiBarrierDone& message) { pmi_.take(message); }
   void on(const message::PmixFenceDone& message) { answer_pmix(message); }
@@ -357,12 +369,9 @@ class Agent {
   void on(const message::PmixNames& message) { answer_pmix(message); }
   void on(const message::PmixEvent& message) { answer_pmix(message); }
 
-  void answer_pmix(const message::Any& message) {
+  void answer_pmix(const message::PmixAnswer& message) {
     if (pmix_) pmix_->take(message);
   }
-
-  template <class Other>
-  void on(const Other&) {}
 
   /// Both at one time: an idle job wakes up for little else.
   void look_at_others() {
@@ -370,11 +379,10 @@ class Agent {
     if (head_watch_ && !head_heartbeat_.is_excused()) {
       const bool is_stopped = head_watch_->is_stopped_for_good();
       pause = head_watch_->pause();
-      if (is_stopped) on_head_silent("ddlrun itself was stopped");
+      if (is_stopped) leave_head("ddlrun itself was stopped");
     }
     if (!spawner_lost_ && spawner_watch_.is_stopped_for_good()) {
-      spawner_stopped_ = true;
-      spawner_.kill();
+      spawner_.kill("was stopped");
     }
     if (!spawner_lost_) pause = std::min(pause, spawner_watch_.pause());
     look_ = loop_.after(pause, [this] { look_at_others(); });
@@ -383,14 +391,13 @@ class Agent {
   void on_spawner_lost() {
     spawner_lost_ = true;
     if (finished_ || all_gone_) return;
-    const std::string ended = spawner_.how_it_ended();
-    const std::string how = spawner_stopped_ ? "was stopped, and was killed" : ended;
+    const std::string how = spawner_.how_it_ended();
     const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
     const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
                              counted(killed, "process") + " of the job left on this node " +
                              (killed == 1 ? "was" : "were") + " killed";
     if (head_gone_) return loop_.stop();
-    say(message::AgentFailed{text, true});
+    report(message::AgentFailed{text, true});
     all_gone_ = true;
     finishing_ = true;
   }
@@ -402,7 +409,7 @@ class Agent {
       if (!rank.out->is_closed() || !rank.err->is_closed()) return;
     }
     finished_ = true;
-    say(message::Finished{leftovers_});
+    report(message::Finished{leftovers_});
     // The head closes the link when it has everything.
   }
 
@@ -413,7 +420,7 @@ class Agent {
   std::unique_ptr<Link> link_;
   SpawnerChannel spawner_;
   std::unique_ptr<PmixServer> pmix_;
-  PmiServer pmi_{loop_, [this](message::Any&& message) { say(message); }};
+  PmiServer pmi_{loop_, [this](const message::AgentToHead& message) { report(message); }};
   Terminator terminator_;
   StdinFeed stdin_feed_;
   Relay relay_;
@@ -431,9 +438,9 @@ class Agent {
   std::string search_path_;  // PATH of the ranks
   EndingSoFar ending_;
   int leftovers_ = 0;
-  bool spawner_stopped_ = false;
   bool gave_up_ = false;  // and the head knows it: it ends the job
   bool head_gone_ = false;
+  bool is_refused_ = false;  // the head's link, for a message that could not be decoded
   bool finishing_ = false;
   bool all_gone_ = false;
   bool finished_ = false;
@@ -471,7 +478,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   if (!spawner) {
     EventLoop loop;
     const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));
-    message::send(*last_words, message::AgentFailed{spawner.error().message(), false});
+    message::send<message::AgentToHead>(*last_words, message::AgentFailed{spawner.error().message(), false});
     last_words->flush();
     remove_session_directory(session_directory);
     return 1;

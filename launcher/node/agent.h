@@ -10,7 +10,7 @@
 
 namespace ddl::launcher {
 
-/// The whole life of an agent process: forks the spawner, answers with NodeFacts, does what the head says, and returns
+/// The whole life of an agent process: forks the spawner, answers with NodeFacts, does what the head asks, and returns
 /// the process's exit status when nothing of the job is left on this node. If the head goes away it ends the ranks.
 /// session_directory (a new name of session_directory.h) is made, and removed at the end, by the spawner if the agent is killed.
 /// link is a connected socket to the head; or the reading half if link_write is given. The calling process must have

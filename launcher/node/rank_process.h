@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "launcher/job/job_report.h"
 #include "launcher/plan/launch_plan.h"
-#include "launcher/protocol/messages.h"
+#include "launcher/protocol/spawner_messages.h"
 
 namespace ddl::launcher {
 

@@ -9,10 +9,10 @@
 namespace ddl::launcher {
 namespace {
 
-Result<std::unique_ptr<GatherStarter>> listen_for(const message::StartAgents& branch) {
+Result<std::unique_ptr<RendezvousStarter>> listen_for(const message::StartAgents& branch) {
   auto key = net::JobKey::from_hex(branch.key);
   if (!key) return fail(key.error());
-  return GatherStarter::listen(*std::move(key), branch.nonce);
+  return RendezvousStarter::listen(*std::move(key), branch.nonce);
 }
 
 }  // namespace
@@ -38,40 +38,45 @@ void Relay::start(const message::StartAgents& branch) {
   int port = 0;
   if (branch.key.empty()) {
     starter_ = make_ssh_starter(ssh);
-  } else if (auto gatherer = listen_for(branch)) {
-    port = (*gatherer)->port();
-    starter_ = *std::move(gatherer);
+  } else if (auto rendezvous = listen_for(branch)) {
+    port = (*rendezvous)->port();
+    starter_ = *std::move(rendezvous);
   } else {
-    for (const int number : numbers_) say_(message::AgentDown{number, gatherer.error().message()});
+    for (const int number : numbers_) report_(message::AgentDown{number, rendezvous.error().message()});
     return;
   }
   fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});
   // Nothing forks, so nothing can fail here.
   (void)fleet_->start(allocation, std::vector<NodeStarter*>(allocation.nodes.size(), starter_.get()));
   Fleet::Handlers handlers;
-  handlers.on_answered = [this](std::size_t node) { pass_up(node, message::Facts{fleet_->facts()[node]}); };
-  handlers.on_failed = [this](std::size_t node, const std::string& why) {
-    say_(message::AgentDown{numbers_[node], why});
+  handlers.on_answered = [this](std::size_t node) {
+    pass_up(node, message::encode<message::AgentToHead>(message::Facts{fleet_->facts()[node]}));
   };
-  handlers.on_message = [this](std::size_t node, message::Any&& message) { pass_up(node, message); };
+  handlers.on_failed = [this](std::size_t node, const std::string& why) {
+    report_(message::AgentDown{numbers_[node], why});
+  };
+  handlers.on_report = [this](std::size_t node, net::Frame&& frame) -> Status {
+    pass_up(node, std::move(frame));
+    return {};
+  };
+  handlers.on_routed = [this](std::size_t node, net::Frame&& frame) { pass_up(node, std::move(frame)); };
   handlers.on_lost = [this](std::size_t node, const std::string& how) {
-    say_(message::AgentDown{numbers_[node], how});
+    report_(message::AgentDown{numbers_[node], how});
   };
   fleet_->listen(std::move(handlers));
   // Not before all of them are expected.
-  if (port != 0) say_(message::Gathering{port});
+  if (port != 0) report_(message::RendezvousReady{port});
 }
 
-void Relay::pass_up(std::size_t node, const message::Any& message) {
-  net::Frame frame = message::encode(message);
-  say_(message::Routed{numbers_[node], frame.type, std::move(frame.payload)});
+void Relay::pass_up(std::size_t node, net::Frame&& frame) {
+  report_(message::Routed{numbers_[node], frame.type, std::move(frame.payload)});
 }
 
-void Relay::pass_down(const message::Routed& routed) {
+void Relay::pass_down(message::Routed&& routed) {
   const auto found = std::find(numbers_.begin(), numbers_.end(), routed.node);
   if (!fleet_ || found == numbers_.end()) return;
-  if (const auto message = message::decode({routed.type, routed.payload}))
-    fleet_->send(static_cast<std::size_t>(found - numbers_.begin()), *message);
+  fleet_->forward(static_cast<std::size_t>(found - numbers_.begin()),
+                  {routed.type, std::move(routed.payload)});
 }
 
 void Relay::shut_down(Deadline deadline) {

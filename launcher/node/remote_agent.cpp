@@ -49,7 +49,7 @@ int run_joining_agent(const std::string& nonce) {
   std::unique_ptr<TlsPump> pump;
   bool has_joined = false;
   const int status = run_agent(new_session_directory_name(), std::move(ends->first), {}, [&] {
-    auto socket = connect_to_gatherer(*join, kConnectPatience);
+    auto socket = connect_to_rendezvous(*join, kConnectPatience);
     auto stream = socket ? net::TlsStream::connected(*std::move(socket), name, net::preshared_key(*key, name))
                          : Result<net::TlsStream>(fail(std::move(socket.error())));
     if (!stream) {

@@ -70,13 +70,14 @@ class Spawner {
   bool agent_is_stopped() const { return agent_is_stopped_; }
 
  private:
-  void say(const message::Any& message) {
+  void report(const message::SpawnerToAgent& message) {
     const net::Frame frame = message::encode(message);
     net::append_frame(outgoing_, frame.type, frame.payload);
     send_outgoing();
   }
 
-  // Never blocks: an agent that is busy sending many Spawns reads nothing meanwhile, and each would wait for the other.
+  // Never blocks: an agent that is busy sending many Spawns reads nothing meanwhile, and each would wait for
+  // the other.
   void send_outgoing() {
     while (!outgoing_.empty()) {
       const ssize_t sent = retry_eintr([&] {
@@ -101,27 +102,32 @@ class Spawner {
     decoder_.append(std::span(buffer).first(received->size));
     while (agent_is_there_) {
       auto frame = decoder_.next();
-      if (!frame) {
-        agent_is_there_ = false;  // an agent that talks nonsense is no agent
-        return;
-      }
+      if (!frame) return refuse(frame.error());
       if (!*frame) return;
-      const auto message = message::decode(**frame);
-      if (message) std::visit([this](const auto& m) { on(m); }, *message);
+      const auto message = message::decode<message::AgentToSpawner>(**frame);
+      if (!message) return refuse(message.error());
+      std::visit([this](const auto& m) { on(m); }, *message);
     }
+  }
+
+  /// Nothing that follows can be relied on: the ranks are ended as if the agent had died.
+  void refuse(const Error& error) {
+    std::fprintf(stderr, "ddlrun spawner on %s: the agent (process %d) sent %s; its ranks are ended\n",
+                 hostname().c_str(), static_cast<int>(::getppid()), error.message().c_str());
+    agent_is_there_ = false;
   }
 
   void on(const message::Spawn& message) {
     ChildFds fds;
     if (passed_fds_.size() < fds.standard.size() + message.child.inherited_fds.size())
-      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
+      return report(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
     for (auto& fd : fds.standard) fd = take_passed_fd();
     for (std::size_t i = 0; i < message.child.inherited_fds.size(); ++i)
       fds.inherited.push_back(take_passed_fd());
     auto child = start_child(message.child, fds, children_open_files_);
     if (!child) {
-      return say(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,
-                                      child.error().system_errno()});
+      return report(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,
+                                         child.error().system_errno()});
     }
     starting_.push_back(std::move(*child));
   }
@@ -134,15 +140,15 @@ class Spawner {
 
   void on(const message::SignalChildren& message) {
     for (const auto& [pid, child] : running_) ::kill(-pid, message.signal);
-    // Also those on their way to exec: nobody will tell them again.
+    // Also those on their way to exec: the signal is sent only once.
     for (const auto& child : starting_) ::kill(-child.pid, message.signal);
   }
 
   void on(const message::AskToEnd& message) {
     for (const ProcessId& process : descendants_of(::getpid())) {
       signal_process(process, message.signal);
-      // Only where it is needed: SIGCONT takes back the SIGSTOP of a debugger (or leak checker) that is just attaching,
-      // which then waits for ever.
+      // Only where it is needed: SIGCONT takes back the SIGSTOP of a debugger (or leak checker) that is just
+      // attaching, which then waits for ever.
       if (is_stopped(process.pid)) signal_process(process, SIGCONT);
     }
   }
@@ -155,13 +161,10 @@ class Spawner {
   void on(const message::ReportGone&) {
     on_child_events();  // what has ended already was not left over
     if (has_children())
-      say(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
+      report(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
     report_gone_ = true;
     on_child_events();
   }
-
-  template <class Other>
-  void on(const Other&) {}
 
   void on_started(std::size_t index) {
     StartingChild& child = starting_[index];
@@ -171,19 +174,19 @@ class Spawner {
     if (state == StartState::kFailed) {
       retry_eintr([&] { return ::waitpid(child.pid, nullptr, 0); });
       early_ends_.erase(child.pid);
-      say(failure);
+      report(failure);
     } else {
       running_.emplace(child.pid, Running{child.rank, child.started});
       // Before it is reaped, if it has ended already.
       const KernelBinding binding = child.reports_binding ? read_kernel_binding(child.pid) : KernelBinding{};
-      say(message::ChildStarted{child.rank, child.pid, binding, child.cpu_error, child.memory_error});
+      report(message::ChildStarted{child.rank, child.pid, binding, child.cpu_error, child.memory_error});
       if (const auto status = early_ends_.find(child.pid); status != early_ends_.end()) {
         on_ended(status->first, status->second);
         early_ends_.erase(status);
       }
     }
     starting_.erase(starting_.begin() + static_cast<std::ptrdiff_t>(index));
-    say_if_all_gone();
+    report_if_all_gone();
   }
 
   void on_child_events() {
@@ -201,33 +204,33 @@ class Spawner {
         ended.emplace_back(pid, status);
       }
     }
-    // Several at once, and the kernel does not say who was first: death by a signal is a cause more often than a
-    // consequence, so it is told first.
+    // Several at once, and the kernel does not keep their order: death by a signal is a cause more often than
+    // a consequence, so it is reported first.
     std::stable_partition(ended.begin(), ended.end(),
                           [](const auto& end) { return WIFSIGNALED(end.second); });
     for (const auto& [ended_pid, ended_status] : ended) on_ended(ended_pid, ended_status);
     if (killing_) kill_once();
-    say_if_all_gone();
+    report_if_all_gone();
   }
 
-  void say_if_all_gone() {
-    // Of one that ended before its exec was noticed, start and end are told first.
+  void report_if_all_gone() {
+    // If one ended before its exec was noticed, its start and end are reported first.
     if (!report_gone_ || !starting_.empty() || has_children()) return;
     report_gone_ = false;
     killing_ = false;
-    say(message::AllGone{});
+    report(message::AllGone{});
   }
 
   void on_stopped(pid_t pid, int signal) {
     const auto child = running_.find(pid);
-    if (child != running_.end()) say(message::ChildStopped{child->second.rank, signal});
+    if (child != running_.end()) report(message::ChildStopped{child->second.rank, signal});
   }
 
   void on_ended(pid_t pid, int status) {
     const auto child = running_.find(pid);
     if (child != running_.end()) {
       const auto age = std::chrono::steady_clock::now() - child->second.started;
-      say(message::ChildEnded{child->second.rank, status, std::chrono::duration<double>(age).count()});
+      report(message::ChildEnded{child->second.rank, status, std::chrono::duration<double>(age).count()});
       running_.erase(child);
       return;
     }
@@ -276,7 +279,8 @@ class Spawner {
 [[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
                               const rlimit& open_files, bool agent_is_watched) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
-  // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the default back.
+  // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the
+  // default back.
   std::signal(SIGTERM, SIG_IGN);
   // A resource manager that warns a job warns every process of it: this is for the ranks.
   for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
@@ -327,12 +331,12 @@ void SpawnerChannel::start(Handlers handlers) {
   watch_ = loop_.watch(process_.channel.get(), [this] { on_readable(); });
 }
 
-void SpawnerChannel::send(const message::Any& message, std::span<const int> fds) {
+void SpawnerChannel::send(const message::AgentToSpawner& message, std::span<const int> fds) {
   if (lost_) return;
   const net::Frame frame = message::encode(message);
   std::string bytes;
   net::append_frame(bytes, frame.type, frame.payload);
-  // A failed write means that it died: the reading side notices, after what it said last.
+  // A failed write means that it died: the reading side notices, after its last reports.
   (void)send_with_fds(process_.channel.get(), std::as_bytes(std::span(bytes)), fds);
 }
 
@@ -343,10 +347,17 @@ void SpawnerChannel::on_readable() {
   decoder_.append(std::span(buffer).first(received->size));
   while (!lost_) {
     auto frame = decoder_.next();
-    if (!frame) return lose();
+    if (!frame) return refuse(frame.error());
     if (!*frame) return;
-    if (const auto message = message::decode(**frame)) handlers_.on_message(*message);
+    const auto message = message::decode<message::SpawnerToAgent>(**frame);
+    if (!message) return refuse(message.error());
+    handlers_.on_message(*message);
   }
+}
+
+void SpawnerChannel::refuse(const Error& error) {
+  kill("sent " + error.message());
+  lose();
 }
 
 void SpawnerChannel::lose() {
@@ -355,10 +366,15 @@ void SpawnerChannel::lose() {
   handlers_.on_lost();
 }
 
-void SpawnerChannel::kill() {
-  if (!lost_) ::kill(process_.pid, SIGKILL);  // not reaped yet, so it is still that process
+void SpawnerChannel::kill(std::string why) {
+  if (lost_) return;
+  ::kill(process_.pid, SIGKILL);  // not reaped yet, so it is still that process
+  killed_because_ = std::move(why);
 }
 
-std::string SpawnerChannel::how_it_ended() { return describe_child_end(process_.pid); }
+std::string SpawnerChannel::how_it_ended() {
+  std::string how = describe_child_end(process_.pid);
+  return killed_because_.empty() ? how : killed_because_ + ", and was killed";
+}
 
 }  // namespace ddl::launcher

@@ -1,5 +1,5 @@
-// The process that starts the ranks of one node and outlives the agent to kill them if it must, and the agent's connection
-// to it.
+// The process that starts the ranks of one node and outlives the agent to kill them if it must, and the
+// agent's connection to it.
 #pragma once
 
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "launcher/loop/event_loop.h"
-#include "launcher/protocol/messages.h"
+#include "launcher/protocol/spawner_messages.h"
 #include "net/frame.h"
 
 namespace ddl::launcher {
@@ -20,40 +20,43 @@ namespace ddl::launcher {
 
 struct SpawnerProcess {
   pid_t pid = 0;
-  UniqueFd channel;  ///< the agent's end: frames of message/, with descriptors beside Spawn
+  UniqueFd channel;  ///< the agent's end: frames of spawner_messages.h, with descriptors beside Spawn
 };
 
 /// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner removes
-/// session_directory if the agent dies before it. children_open_files: the limit of open files that children get back.
-/// agent_is_watched: the agent's parent is told of its stops by the kernel, so that the spawner need look at it only rarely.
+/// session_directory if the agent dies before it. children_open_files: the limit of open files that children
+/// get back. agent_is_watched: the agent's parent is told of its stops by the kernel, so that the spawner
+/// need look at it only rarely.
 Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,
                                      bool agent_is_watched = false);
 
 // The agent's end of the connection to its spawner.
 
-/// Sends commands, with descriptors beside Spawn, and delivers what the spawner says. Lives on the loop's thread.
+/// Sends commands, with descriptors beside Spawn, and delivers the spawner's reports. Lives on the loop's
+/// thread.
 class SpawnerChannel {
  public:
   struct Handlers {
-    std::function<void(const message::Any&)> on_message;
+    std::function<void(const message::SpawnerToAgent&)> on_message;
     std::function<void()> on_lost;  ///< the channel closed; called once
   };
   SpawnerChannel(EventLoop& loop, SpawnerProcess process) : loop_(loop), process_(std::move(process)) {}
 
   void start(Handlers handlers);
   /// Blocks at most as long as the spawner is busy starting a process. Nothing happens once it is lost.
-  void send(const message::Any& message) { send(message, {}); }
+  void send(const message::AgentToSpawner& message) { send(message, {}); }
   /// The descriptors stay the caller's.
   void spawn(const ChildSpec& child, std::span<const int> fds) { send(message::Spawn{child}, fds); }
   pid_t pid() const { return process_.pid; }
-  /// It is stopped: kills it, and on_lost follows.
-  void kill();
-  /// After on_lost: "was killed by SIGKILL". Reaps it.
+  /// Kills it, and on_lost follows. why: as in "was stopped".
+  void kill(std::string why);
+  /// After on_lost: "was killed by SIGKILL", or "was stopped, and was killed". Reaps it.
   std::string how_it_ended();
 
  private:
-  void send(const message::Any& message, std::span<const int> fds);
+  void send(const message::AgentToSpawner& message, std::span<const int> fds);
   void on_readable();
+  void refuse(const Error& error);
   void lose();
 
   EventLoop& loop_;
@@ -62,6 +65,7 @@ class SpawnerChannel {
   net::FrameDecoder decoder_;
   EventLoop::FdWatch watch_;
   bool lost_ = false;
+  std::string killed_because_;
 };
 
 }  // namespace ddl::launcher

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "launcher/process/child.h"
-#include "launcher/protocol/messages.h"
+#include "launcher/protocol/spawner_messages.h"
 
 namespace ddl::launcher {
 

@@ -42,8 +42,8 @@ std::vector<std::string> srun_command(const SlurmJob& job, const AllocatedNode& 
   return words;
 }
 
-std::vector<std::string> srun_crew_command(const SlurmJob& job, const std::vector<std::string>& names,
-                                           const std::string& path, const std::string& nonce) {
+std::vector<std::string> srun_group_command(const SlurmJob& job, const std::vector<std::string>& names,
+                                            const std::string& path, const std::string& nonce) {
   std::vector<std::string> words = step_on(job, names);
   // An agent that ends, ends alone: it is the head that says what becomes of the others.
   words.insert(words.end(), {"--ntasks-per-node=1", "--input=all", "--kill-on-bad-exit=0", "--wait=0",

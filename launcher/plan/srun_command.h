@@ -23,8 +23,8 @@ std::vector<std::string> srun_command(const SlurmJob& job, const AllocatedNode& 
 
 /// argv of the srun whose tasks, one on each of these nodes, are agents that are told on standard input whom to join. The nodes
 /// must have the same CPUs and GPUs of the job. Pure.
-std::vector<std::string> srun_crew_command(const SlurmJob& job, const std::vector<std::string>& names,
-                                           const std::string& path, const std::string& nonce);
+std::vector<std::string> srun_group_command(const SlurmJob& job, const std::vector<std::string>& names,
+                                            const std::string& path, const std::string& nonce);
 
 /// The environment without what would be a wish about that step: what salloc and sbatch were told about tasks, binding and
 /// GPUs, which is about the user's own. Pure.

@@ -89,7 +89,7 @@ class PmiServer::Client {
 
   bool is_waiting() const { return is_waiting_; }
   void end_barrier() {
-    if (std::exchange(is_waiting_, false)) say({"barrier_out", {}});
+    if (std::exchange(is_waiting_, false)) answer({"barrier_out", {}});
   }
 
  private:
@@ -112,7 +112,7 @@ class PmiServer::Client {
     if (is_spawning_) {
       if (trim(text) != "endcmd") return;
       is_spawning_ = false;
-      return say({"spawn_result", {{"rc", "-1"}, {"msg", "ddlrun_does_not_spawn"}}});
+      return answer({"spawn_result", {{"rc", "-1"}, {"msg", "ddlrun_does_not_spawn"}}});
     }
     const auto line = PmiLine::parse(text);
     if (!line) return close();
@@ -122,9 +122,9 @@ class PmiServer::Client {
       if (!std::exchange(is_waiting_, true)) server_.on_barrier();
     } else if (line->command == "abort") {
       const auto code = parse_integer((*line)["exitcode"]);
-      server_.say_(message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff), "MPI_Abort"});
-    } else if (const auto answer = answer_to(*line)) {
-      say(*answer);
+      server_.report_(message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff), "MPI_Abort"});
+    } else if (const auto response = answer_to(*line)) {
+      answer(*response);
     } else {
       close();  // who waits for an answer to what is not understood would wait for ever
     }
@@ -166,7 +166,7 @@ class PmiServer::Client {
     return std::nullopt;
   }
 
-  void say(const PmiLine& line) {
+  void answer(const PmiLine& line) {
     const std::string text = line.text();
     // Each question has one short answer: where there is no room for it, nobody reads.
     const ssize_t sent =
@@ -188,7 +188,7 @@ class PmiServer::Client {
   bool is_spawning_ = false;
 };
 
-PmiServer::PmiServer(EventLoop& loop, Say say) : loop_(loop), say_(std::move(say)) {}
+PmiServer::PmiServer(EventLoop& loop, Report report) : loop_(loop), report_(std::move(report)) {}
 PmiServer::~PmiServer() = default;
 
 void PmiServer::register_job(const NodeLaunch& node) {
@@ -219,7 +219,7 @@ void PmiServer::on_barrier() {
   if (++waiting_ < local_size_) return;
   auto pairs = space_.take_new();
   if (is_alone_) return end_barrier(pairs);
-  say_(message::PmiBarrier{std::move(pairs)});
+  report_(message::PmiBarrier{std::move(pairs)});
 }
 
 void PmiServer::take(const message::PmiBarrierDone& done) { end_barrier(done.pairs); }

@@ -51,9 +51,9 @@ class PmiSpace {
 /// MPI_Abort ask: who am I, put, get, barrier. Spawning and published names are refused. Lives on the loop's thread.
 class PmiServer {
  public:
-  /// Messages for the head: PmiBarrier, and AbortRequested when a rank calls MPI_Abort.
-  using Say = std::function<void(message::Any&& message)>;
-  PmiServer(EventLoop& loop, Say say);
+  /// Sends to the head: PmiBarrier, and AbortRequested when a rank calls MPI_Abort.
+  using Report = std::function<void(const message::AgentToHead& message)>;
+  PmiServer(EventLoop& loop, Report report);
   ~PmiServer();
 
   /// Makes the job known; call once, before ranks connect.
@@ -71,7 +71,7 @@ class PmiServer {
   void end_barrier(const std::vector<message::PmiPair>& pairs);
 
   EventLoop& loop_;
-  Say say_;
+  Report report_;
   std::string job_id_;
   int size_ = 0;
   std::size_t local_size_ = 0;

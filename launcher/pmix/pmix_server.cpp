@@ -62,8 +62,8 @@ constexpr std::pair<const char*, std::size_t> kStoreSizes[] = {
 /// its callback is called.
 class LibraryServer : public PmixServer {
  public:
-  LibraryServer(EventLoop& loop, std::string directory, Say say)
-      : loop_(loop), directory_(std::move(directory)), say_(std::move(say)) {}
+  LibraryServer(EventLoop& loop, std::string directory, Report report)
+      : loop_(loop), directory_(std::move(directory)), report_(std::move(report)) {}
 
   ~LibraryServer() override {
     if (started_) PMIx_server_finalize();
@@ -131,7 +131,7 @@ class LibraryServer : public PmixServer {
     return environment;
   }
 
-  void take(const message::Any& message) override {
+  void take(const message::PmixAnswer& message) override {
     std::visit([this](const auto& one) { on(one); }, message);
   }
 
@@ -146,7 +146,7 @@ class LibraryServer : public PmixServer {
     pmix_server_module_t module{};
     module.client_connected2 = [](const pmix_proc_t* process, void*, pmix_info_t[], size_t, pmix_op_cbfunc_t,
                                   void*) -> pmix_status_t {
-      the_server->tell(process, message::RankProgress::Step::kInitialised);
+      the_server->report_progress(process, message::RankProgress::Step::kInitialised);
       return PMIX_OPERATION_SUCCEEDED;
     };
     module.client_finalized = [](const pmix_proc_t*, void*, pmix_op_cbfunc_t, void*) -> pmix_status_t {
@@ -154,11 +154,11 @@ class LibraryServer : public PmixServer {
     };
     module.abort = [](const pmix_proc_t* process, void*, int status, const char text[], pmix_proc_t[], size_t,
                       pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post(
-          [rank = static_cast<int>(process->rank), status, said = std::string(text ? text : ""), done, data] {
-            the_server->say_(message::AbortRequested{rank, status, said});
-            if (done != nullptr) done(PMIX_SUCCESS, data);
-          });
+      the_server->loop_.post([rank = static_cast<int>(process->rank), status,
+                              message = std::string(text ? text : ""), done, data] {
+        the_server->report_(message::AbortRequested{rank, status, message});
+        if (done != nullptr) done(PMIX_SUCCESS, data);
+      });
       return PMIX_SUCCESS;
     };
     // Called once all ranks of this node that belong to the group have come; the data is ours from here on.
@@ -214,24 +214,25 @@ class LibraryServer : public PmixServer {
     module.notify_event = [](pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
                              pmix_info_t infos[], size_t count, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       if (code == contract::kFirstCollectiveEvent) {
-        the_server->tell(source, message::RankProgress::Step::kFirstCollective);
+        the_server->report_progress(source, message::RankProgress::Step::kFirstCollective);
         return PMIX_OPERATION_SUCCEEDED;
       }
       if (range == PMIX_RANGE_LOCAL || range == PMIX_RANGE_PROC_LOCAL) return PMIX_OPERATION_SUCCEEDED;
       // Answered at once: the callback would touch the library's state on our thread (4.2.2).
       auto packed = pack_infos(infos, count);
       if (!packed) return PMIX_ERR_PACK_FAILURE;
-      the_server->loop_.post(
-          [event = message::PmixEvent{code, static_cast<int>(source->rank), range,
-                                      std::move(*packed)}]() mutable { the_server->say_(std::move(event)); });
+      the_server->loop_.post([event = message::PmixEvent{code, static_cast<int>(source->rank), range,
+                                                         std::move(*packed)}]() mutable {
+        the_server->report_(std::move(event));
+      });
       return PMIX_OPERATION_SUCCEEDED;
     };
     return module;
   }
 
-  void tell(const pmix_proc_t* process, message::RankProgress::Step step) {
+  void report_progress(const pmix_proc_t* process, message::RankProgress::Step step) {
     loop_.post([this, rank = static_cast<int>(process->rank), step] {
-      say_(message::RankProgress{rank, step});
+      report_(message::RankProgress{rank, step});
     });
   }
 
@@ -252,7 +253,7 @@ class LibraryServer : public PmixServer {
     if (is_alone_) return give(done, context, PMIX_SUCCESS, data);
     fences_[ranks].push_back(
         [done, context](const std::string& all) { give(done, context, PMIX_SUCCESS, all); });
-    say_(message::PmixFence{std::move(ranks), std::move(data)});
+    report_(message::PmixFence{std::move(ranks), std::move(data)});
   }
 
   void on(const message::PmixFenceDone& m) {
@@ -281,18 +282,16 @@ class LibraryServer : public PmixServer {
                                                    kept->data(), kept->size(), release, kept);
     if (status != PMIX_SUCCESS) release(status, kept);
   }
-  template <class Other>
-  void on(const Other&) {}
 
   EventLoop& loop_;
   std::string directory_;
-  Say say_;
+  Report report_;
   pmix_nspace_t nspace_{};
   int size_ = 0;
   bool is_alone_ = true;  // no other node has ranks of the job
   std::map<std::vector<int>, std::deque<std::function<void(const std::string&)>>> fences_;
-  ModexClient modex_{loop_, say_};
-  NamesClient names_{say_};
+  ModexClient modex_{loop_, report_};
+  NamesClient names_{report_};
   bool started_ = false;
 };
 
@@ -331,10 +330,10 @@ void PmixServer::prepare_environment(const std::string& directory) {
 }
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,
-                                                      const std::string& hostname, Say say) {
+                                                      const std::string& hostname, Report report) {
   DDL_TRY(check_safety());
   DDL_TRY(check_accept_guard());
-  auto server = std::make_unique<LibraryServer>(loop, directory, std::move(say));
+  auto server = std::make_unique<LibraryServer>(loop, directory, std::move(report));
   if (auto status = server->initialise(hostname); !status) {
     return fail(std::move(status.error()).during("starting the PMIx server"));
   }

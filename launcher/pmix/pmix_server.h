@@ -18,9 +18,9 @@ namespace ddl::launcher {
 /// other nodes it asks of the head.
 class PmixServer {
  public:
-  /// Messages for the head: AbortRequested when a rank calls PMIx_Abort (or MPI_Abort), and the Pmix ones. Called on
-  /// the loop's thread.
-  using Say = std::function<void(message::Any&& message)>;
+  /// Sends to the head: AbortRequested when a rank calls PMIx_Abort (or MPI_Abort), RankProgress, and the Pmix messages.
+  /// Called on the loop's thread.
+  using Report = std::function<void(const message::AgentToHead& message)>;
 
   /// Sets variables of this process that the library reads as it starts. Before anything starts a thread: another thread may just
   /// read the environment. Ranks do not inherit them; what a user has set, stays.
@@ -29,15 +29,14 @@ class PmixServer {
   /// Starts the library, after prepare_environment(). It keeps its files in directory, which the caller removes after the server is gone.
   /// The loop must outlive the server. Error: the library's reason, or why root should not use this library.
   static Result<std::unique_ptr<PmixServer>> start(EventLoop& loop, const std::string& directory,
-                                                   const std::string& hostname, Say say);
+                                                   const std::string& hostname, Report report);
   virtual ~PmixServer() = default;
 
   /// Makes the job known; call once, before ranks are started.
   virtual Status register_job(const NodeLaunch& node) = 0;
   /// What this rank needs in its environment to find the server.
   virtual Result<Environment> client_environment(int rank) = 0;
-  /// A Pmix message from the head; others are ignored.
-  virtual void take(const message::Any& message) = 0;
+  virtual void take(const message::PmixAnswer& message) = 0;
   /// Ends the library, which removes what its clients have asked it to remove. False if it does not end in time: it may wait for
   /// a lock of its own. Then the server must be left as it is until the process ends.
   virtual bool shut_down(Deadline deadline) = 0;

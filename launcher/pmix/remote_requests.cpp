@@ -27,7 +27,7 @@ void ModexClient::ask(int rank, int timeout_seconds, pmix_modex_cbfunc_t done, v
       loop_.post([this, id] { answer_waiting(id, PMIX_ERR_TIMEOUT, ""); });
     });
   }
-  say_(message::PmixModex{id, 0, rank});
+  report_(message::PmixModex{id, 0, rank});
 }
 
 void ModexClient::answer_waiting(std::int64_t id, pmix_status_t status, const std::string& data) {
@@ -50,14 +50,14 @@ void ModexClient::serve(const message::PmixModex& question, const pmix_proc_t& p
         if (data != nullptr) answered->answer.data.assign(data, size);
         ModexClient& self = answered->self;
         self.loop_.post(
-            [&self, answer = std::move(answered->answer)]() mutable { self.say_(std::move(answer)); });
+            [&self, answer = std::move(answered->answer)]() mutable { self.report_(std::move(answer)); });
       },
       asked.get());
   if (status == PMIX_SUCCESS) {
     asked.release();
   } else {
     asked->answer.status = status;
-    say_(std::move(asked->answer));
+    report_(std::move(asked->answer));
   }
 }
 
@@ -117,7 +117,7 @@ void NamesClient::publish(int publisher, const pmix_info_t* infos, std::size_t c
   waiting_[request.id] = [done, data](const message::PmixNames& names) {
     done(status_of(names.status), data);
   };
-  say_(std::move(request));
+  report_(std::move(request));
 }
 
 void NamesClient::look_up(const pmix_nspace_t& nspace, std::vector<std::string> keys,
@@ -128,13 +128,13 @@ void NamesClient::look_up(const pmix_nspace_t& nspace, std::vector<std::string> 
   waiting_[request.id] = [nspace = std::string(nspace), done, data](const message::PmixNames& names) {
     give_found(names, nspace.c_str(), done, data);
   };
-  say_(std::move(request));
+  report_(std::move(request));
 }
 
 void NamesClient::unpublish(int publisher, std::vector<std::string> keys, pmix_op_cbfunc_t done, void* data) {
   const auto id = next_id_++;
   waiting_[id] = [done, data](const message::PmixNames&) { done(PMIX_SUCCESS, data); };
-  say_(message::PmixUnpublish{id, publisher, std::move(keys)});
+  report_(message::PmixUnpublish{id, publisher, std::move(keys)});
 }
 
 void NamesClient::take(const message::PmixNames& answer) {

@@ -24,8 +24,8 @@ void give(pmix_modex_cbfunc_t done, void* context, pmix_status_t status, const s
 /// Lives on the loop's thread.
 class ModexClient {
  public:
-  using Say = std::function<void(message::Any&&)>;
-  ModexClient(EventLoop& loop, Say say) : loop_(loop), say_(std::move(say)) {}
+  using Report = std::function<void(const message::AgentToHead&)>;
+  ModexClient(EventLoop& loop, Report report) : loop_(loop), report_(std::move(report)) {}
 
   /// Asks the head for what a rank of another node has put; timeout_seconds 0: waits for ever.
   void ask(int rank, int timeout_seconds, pmix_modex_cbfunc_t done, void* context);
@@ -45,7 +45,7 @@ class ModexClient {
   };
 
   EventLoop& loop_;
-  Say say_;
+  Report report_;
   std::map<std::int64_t, Waiting> waiting_;
   std::int64_t next_id_ = 1;
 };
@@ -57,8 +57,9 @@ class ModexClient {
 /// is when the head's answer comes.
 class NamesClient {
  public:
-  /// say: a question to the head.
-  explicit NamesClient(std::function<void(message::Any&&)> say) : say_(std::move(say)) {}
+  /// report: sends a request to the head.
+  explicit NamesClient(std::function<void(const message::AgentToHead&)> report)
+      : report_(std::move(report)) {}
 
   void publish(int publisher, const pmix_info_t* infos, std::size_t count, pmix_op_cbfunc_t done, void* data);
   /// Publishers in the answer are processes of nspace.
@@ -70,7 +71,7 @@ class NamesClient {
   void take(const message::PmixNames& answer);
 
  private:
-  std::function<void(message::Any&&)> say_;
+  std::function<void(const message::AgentToHead&)> report_;
   std::map<std::int64_t, std::function<void(const message::PmixNames&)>> waiting_;
   std::int64_t next_id_ = 1;
 };

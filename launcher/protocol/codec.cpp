@@ -1,10 +1,14 @@
 #include "launcher/protocol/codec.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <stdexcept>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -65,10 +69,10 @@ Status check_cbor_shape(std::string_view bytes) {
       case kTag: return refuse("it has a tag");
       case kOther:
         if (info == 25 && (argument & 0x7c00) == 0x7c00)
-          return refuse("a number that is none");  // half: fits otherwise
+          return refuse("a number that is not finite");  // half: fits otherwise
         if ((info == 26 && !is_acceptable(std::bit_cast<float>(static_cast<std::uint32_t>(argument)))) ||
             (info == 27 && !is_acceptable(std::bit_cast<double>(argument)))) {
-          return refuse("a number that is none, or too large");
+          return refuse("a number that is not finite, or too large");
         }
         break;
     }
@@ -80,7 +84,8 @@ Status check_cbor_shape(std::string_view bytes) {
 namespace ddl {
 
 void to_json(nlohmann::json& j, const Seconds& seconds) { j = seconds.value; }
-// Checked here and not among the bytes: there an integer may be seconds, or a count that needs all of its 64 bits.
+// Checked here and not among the bytes: there an integer may be seconds, or a count that needs all of its 64
+// bits.
 void from_json(const nlohmann::json& j, Seconds& seconds) {
   seconds = j.get<double>();
   if (!(std::fabs(seconds) <= kMaxSeconds)) {
@@ -109,7 +114,8 @@ void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
   read_enum(j, kind, RankOutcome::Kind::kNotStarted, RankOutcome::Kind::kSignalled);
 }
 
-// The fields of every struct that travels. A field that is missing or of another type is an error when it is read.
+// The fields of every struct that travels. A field that is missing or of another type is an error when it is
+// read.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAddress, interface, address, family)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, architecture, slots, allowed_cpus,
                                    allowed_cores, master_address, free_port, agent_pid, addresses,
@@ -143,49 +149,9 @@ void from_json(const nlohmann::json& j, RankProgress::Step& step) {
   read_enum(j, step, RankProgress::Step::kInitialised, RankProgress::Step::kFirstCollective);
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Spawn, child)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SignalChildren, signal)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AskToEnd, signal)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStarted, rank, pid, binding, cpu_error, memory_error)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildFailed, rank, stage, error)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildEnded, rank, wait_status, run_seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Leftovers, count)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, node)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Signal, signal)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(End, signal, grace_seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputCredit, rank, stream, bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Facts, facts)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStarted, rank, pid)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankBound, rank, binding, cpu_error, memory_error)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeShared, host, pid)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnded, outcome)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AbortRequested, rank, exit_code, text)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentFailed, text, lost, told_to_end)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StdinCredit, bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finished, leftovers_ended)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStopped, rank, signal)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildStopped, rank, signal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixPair, key, value, publisher)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixFence, ranks, data)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixFenceDone, ranks, data)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmiPair, key, value)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmiBarrier, pairs)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmiBarrierDone, pairs)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixModex, id, node, rank)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixModexData, id, node, status, data)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixPublish, id, pairs, first_read_only)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixLookup, id, keys, wait, timeout_seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixUnpublish, id, publisher, keys)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixNames, id, status, found)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PmixEvent, status, source, range, infos)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankProgress, rank, step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RemoteNode, number, name, user, port)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Gathering, port)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Join, addresses, port, key)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartAgents, nodes, key, nonce, parallel, fan_out, start_timeout_seconds,
-                                   ssh_port, identity_file, ssh_args, launch_agent, remote_path)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Routed, node, type, payload)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentDown, node, why)
 
 // Messages without fields still travel as an (empty) CBOR map.
 template <class Message>
@@ -197,22 +163,136 @@ template <class Message>
   requires std::is_empty_v<Message>
 void from_json(const nlohmann::json&, Message&) {}
 
+struct WireType {
+  std::uint16_t number;
+  std::string_view name;
+};
+template <class Message>
+constexpr WireType kWireType = {};
+
+// Every message: its number on the wire, its type, and its fields, unless it has none or travels as raw
+// bytes.
+#define DDL_MESSAGE(NUMBER, TYPE, ...)               \
+  template <>                                        \
+  constexpr WireType kWireType<TYPE>{NUMBER, #TYPE}; \
+  __VA_OPT__(NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TYPE, __VA_ARGS__))
+
+DDL_MESSAGE(0, Launch, node)
+DDL_MESSAGE(1, Signal, signal)
+DDL_MESSAGE(2, End, signal, grace_seconds)
+DDL_MESSAGE(3, StdinData)
+DDL_MESSAGE(4, StdinEof)
+DDL_MESSAGE(5, OutputCredit, rank, stream, bytes)
+DDL_MESSAGE(6, Finish)
+DDL_MESSAGE(7, Facts, facts)
+DDL_MESSAGE(8, RankStarted, rank, pid)
+DDL_MESSAGE(9, RankEnded, outcome)
+DDL_MESSAGE(10, AbortRequested, rank, exit_code, text)
+DDL_MESSAGE(11, AgentFailed, text, lost, end_signal)
+DDL_MESSAGE(12, StdinCredit, bytes)
+DDL_MESSAGE(13, StdinClosed)
+DDL_MESSAGE(14, Finished, leftovers_ended)
+DDL_MESSAGE(15, OutputChunk)
+DDL_MESSAGE(16, Spawn, child)
+DDL_MESSAGE(17, SignalChildren, signal)
+DDL_MESSAGE(18, AskToEnd, signal)
+DDL_MESSAGE(19, KillAll)
+DDL_MESSAGE(20, ReportGone)
+DDL_MESSAGE(21, ChildStarted, rank, pid, binding, cpu_error, memory_error)
+DDL_MESSAGE(22, ChildFailed, rank, stage, error)
+DDL_MESSAGE(23, ChildEnded, rank, wait_status, run_seconds)
+DDL_MESSAGE(24, Leftovers, count)
+DDL_MESSAGE(25, AllGone)
+DDL_MESSAGE(26, Heartbeat)
+DDL_MESSAGE(27, Pausing)
+DDL_MESSAGE(28, RankStopped, rank, signal)
+DDL_MESSAGE(29, ChildStopped, rank, signal)
+DDL_MESSAGE(30, PmixFence, ranks, data)
+DDL_MESSAGE(31, PmixFenceDone, ranks, data)
+DDL_MESSAGE(32, PmixModex, id, node, rank)
+DDL_MESSAGE(33, PmixModexData, id, node, status, data)
+DDL_MESSAGE(34, PmixPublish, id, pairs, first_read_only)
+DDL_MESSAGE(35, PmixLookup, id, keys, wait, timeout_seconds)
+DDL_MESSAGE(36, PmixUnpublish, id, publisher, keys)
+DDL_MESSAGE(37, PmixNames, id, status, found)
+DDL_MESSAGE(38, PmixEvent, status, source, range, infos)
+DDL_MESSAGE(39, JobKey)
+DDL_MESSAGE(40, StartAgents, nodes, key, nonce, parallel, fan_out, start_timeout_seconds, ssh_port,
+            identity_file, ssh_args, launch_agent, remote_path)
+DDL_MESSAGE(41, RendezvousReady, port)
+DDL_MESSAGE(42, Join, addresses, port, key)
+DDL_MESSAGE(43, PmiBarrier, pairs)
+DDL_MESSAGE(44, PmiBarrierDone, pairs)
+DDL_MESSAGE(45, Routed, node, type, payload)
+DDL_MESSAGE(46, AgentDown, node, why)
+DDL_MESSAGE(47, RankProgress, rank, step)
+DDL_MESSAGE(48, RankBound, rank, binding, cpu_error, memory_error)
+DDL_MESSAGE(49, NodeShared, host, pid)
+
+#undef DDL_MESSAGE
+
 namespace {
 
 using nlohmann::json;
 
-// A frame's type is the message's index in Any: both sides are the same version, which Facts has checked.
-template <class Message, std::size_t index = 0>
-constexpr std::uint16_t type_of() {
-  if constexpr (std::is_same_v<std::variant_alternative_t<index, Any>, Message>) {
-    return index;
-  } else {
-    return type_of<Message, index + 1>();
-  }
+template <class Direction>
+constexpr std::string_view kRoute = {};
+template <>
+constexpr std::string_view kRoute<HeadToAgent> = "from head to agent";
+template <>
+constexpr std::string_view kRoute<AgentToHead> = "from agent to head";
+template <>
+constexpr std::string_view kRoute<FleetReport> = kRoute<AgentToHead>;
+template <>
+constexpr std::string_view kRoute<NodeReport> = kRoute<AgentToHead>;
+template <>
+constexpr std::string_view kRoute<AgentToSpawner> = "from agent to spawner";
+template <>
+constexpr std::string_view kRoute<SpawnerToAgent> = "from spawner to agent";
+template <>
+constexpr std::string_view kRoute<HeadToJoiningAgent> = "from head to joining agent";
+
+template <class... Messages>
+constexpr auto types_of(std::type_identity<std::variant<Messages...>>) {
+  return std::array{kWireType<Messages>...};
 }
+template <class Direction>
+constexpr auto kTypes = types_of(std::type_identity<Direction>());
+
+template <std::size_t... kSizes>
+constexpr auto joined(const std::array<WireType, kSizes>&... parts) {
+  std::array<WireType, (kSizes + ...)> all{};
+  auto* end = all.data();
+  ((end = std::copy(parts.begin(), parts.end(), end)), ...);
+  return all;
+}
+/// A type that stands in several directions is in it several times.
+constexpr auto kAllTypes = joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>,
+                                  kTypes<SpawnerToAgent>, kTypes<HeadToJoiningAgent>);
+
+constexpr const WireType* find(std::span<const WireType> types, std::uint16_t number) {
+  const auto found = std::find_if(types.begin(), types.end(),
+                                  [number](const WireType& type) { return type.number == number; });
+  return found == types.end() ? nullptr : &*found;
+}
+constexpr bool all_are_in(std::span<const WireType> some, std::span<const WireType> others) {
+  return std::all_of(some.begin(), some.end(),
+                     [others](const WireType& type) { return find(others, type.number) != nullptr; });
+}
+static_assert(std::all_of(kAllTypes.begin(), kAllTypes.end(),
+                          [](const WireType& type) {
+                            return !type.name.empty() && find(kAllTypes, type.number)->name == type.name;
+                          }),
+              "a message without DDL_MESSAGE, or two with the same number");
+constexpr auto kReadTypes = joined(kTypes<FleetReport>, kTypes<NodeReport>);
+static_assert(all_are_in(kTypes<AgentToHead>, kReadTypes) && all_are_in(kReadTypes, kTypes<AgentToHead>),
+              "what an agent sends is what its starter and the head read");
+
+template <class Message>
+constexpr bool kIsRaw = std::is_same_v<Message, StdinData> || std::is_same_v<Message, JobKey>;
 
 // Head of an output frame: CBOR array [rank, stream, end, time_ns], self-delimiting; the bytes follow.
-std::string encode_raw(const OutputChunk& chunk) {
+std::string encode_output(const OutputChunk& chunk) {
   std::string payload;
   json::to_cbor(
       json::array({chunk.rank, static_cast<int>(chunk.stream), static_cast<int>(chunk.end), chunk.time_ns}),
@@ -229,10 +309,9 @@ json parse(std::string_view cbor) {
   return json::from_cbor(cbor);
 }
 
-Result<Any> decode_raw_output(const std::string& payload) {
+OutputChunk decode_output(const std::string& payload) {
   const std::size_t head = payload.empty() ? 0 : static_cast<unsigned char>(payload[0]);
-  if (head == 0 || 1 + head > payload.size())
-    return fail(ErrorCode::kProtocol, "an output message without a head");
+  if (head == 0 || 1 + head > payload.size()) throw std::invalid_argument("it has no head");
   const json fields = parse(std::string_view(payload).substr(1, head));
   OutputChunk chunk;
   fields.at(0).get_to(chunk.rank);
@@ -240,37 +319,47 @@ Result<Any> decode_raw_output(const std::string& payload) {
   fields.at(2).get_to(chunk.end);
   fields.at(3).get_to(chunk.time_ns);
   chunk.bytes = payload.substr(1 + head);
-  return Any(std::move(chunk));
+  return chunk;
 }
 
-template <std::size_t index = 0>
-Result<Any> decode_as(const net::Frame& frame) {
-  if constexpr (index == std::variant_size_v<Any>) {
-    return fail(ErrorCode::kProtocol, "a message of unknown type " + std::to_string(frame.type));
+template <class Message>
+Message decode_payload(const std::string& payload) {
+  if constexpr (std::is_same_v<Message, OutputChunk>) {
+    return decode_output(payload);
+  } else if constexpr (kIsRaw<Message>) {
+    return Message{payload};
   } else {
-    if (frame.type != index) return decode_as<index + 1>(frame);
-    using Message = std::variant_alternative_t<index, Any>;
-    if constexpr (std::is_same_v<Message, OutputChunk>) {
-      return decode_raw_output(frame.payload);
-    } else if constexpr (std::is_same_v<Message, StdinData> || std::is_same_v<Message, JobKey>) {
-      return Any(Message{frame.payload});
-    } else {
-      return Any(parse(frame.payload).get<Message>());
-    }
+    return parse(payload).get<Message>();
   }
+}
+
+template <class... Messages>
+std::optional<std::variant<Messages...>> decode_alternative(const net::Frame& frame,
+                                                            std::type_identity<std::variant<Messages...>>) {
+  std::optional<std::variant<Messages...>> found;
+  (void)((frame.type == kWireType<Messages>.number &&
+          (found = decode_payload<Messages>(frame.payload), true)) ||
+         ...);
+  return found;
 }
 
 }  // namespace
 
-net::Frame encode(const Any& message) {
+template <class Direction>
+bool is_in(const net::Frame& frame) {
+  return find(kTypes<Direction>, frame.type) != nullptr;
+}
+
+template <class Direction>
+net::Frame encode(const Direction& message) {
   return std::visit(
       [](const auto& m) {
         using Message = std::decay_t<decltype(m)>;
         net::Frame frame;
-        frame.type = type_of<Message>();
+        frame.type = kWireType<Message>.number;
         if constexpr (std::is_same_v<Message, OutputChunk>) {
-          frame.payload = encode_raw(m);
-        } else if constexpr (std::is_same_v<Message, StdinData> || std::is_same_v<Message, JobKey>) {
+          frame.payload = encode_output(m);
+        } else if constexpr (kIsRaw<Message>) {
           frame.payload = m.bytes;
         } else {
           json::to_cbor(json(m), nlohmann::detail::output_adapter<char>(frame.payload));
@@ -280,14 +369,37 @@ net::Frame encode(const Any& message) {
       message);
 }
 
-Result<Any> decode(const net::Frame& frame) {
-  try {
-    return decode_as<>(frame);
-  } catch (const std::exception& error) {
+template <class Direction>
+Result<Direction> decode(const net::Frame& frame) {
+  const std::string route(kRoute<Direction>);
+  const WireType* const type = find(kAllTypes, frame.type);
+  if (type == nullptr) {
     return fail(ErrorCode::kProtocol,
-                "a malformed message of type " + std::to_string(frame.type) + ": " + error.what());
+                "a message of unknown type " + std::to_string(frame.type) + " " + route);
   }
+  const std::string name(type->name);
+  try {
+    if (auto message = decode_alternative(frame, std::type_identity<Direction>())) return *std::move(message);
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::kProtocol, "a malformed " + name + " message " + route + ": " + error.what());
+  }
+  return fail(ErrorCode::kProtocol, "a message of type " + name + ", which does not go " + route);
 }
+
+#define DDL_DIRECTION(DIRECTION)                        \
+  template net::Frame encode(const DIRECTION& message); \
+  template Result<DIRECTION> decode(const net::Frame&); \
+  template bool is_in<DIRECTION>(const net::Frame&);
+
+DDL_DIRECTION(HeadToAgent)
+DDL_DIRECTION(AgentToHead)
+DDL_DIRECTION(FleetReport)
+DDL_DIRECTION(NodeReport)
+DDL_DIRECTION(AgentToSpawner)
+DDL_DIRECTION(SpawnerToAgent)
+DDL_DIRECTION(HeadToJoiningAgent)
+
+#undef DDL_DIRECTION
 
 }  // namespace message
 }  // namespace ddl::launcher

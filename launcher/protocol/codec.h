@@ -1,5 +1,9 @@
-// Messages to frames and back: control messages as CBOR, output and standard input as raw bytes behind a short header. The
-// shape of CBOR is checked before it is parsed.
+// Messages to frames and back: control messages as CBOR, output and standard input as raw bytes behind a
+// short header. The shape of CBOR is checked before it is parsed.
+//
+// A Direction is one of the variants of messages.h and spawner_messages.h. A type has the same number on the
+// wire in all of them, so that a decoder can name a message of another direction. Both sides are the same
+// version, which the greeting and Facts check.
 #pragma once
 
 #include <string_view>
@@ -7,31 +11,37 @@
 #include "base/error.h"
 #include "launcher/protocol/link.h"
 #include "launcher/protocol/messages.h"
+#include "launcher/protocol/spawner_messages.h"
 #include "net/frame.h"
 
 namespace ddl::launcher::message {
 
-// Whether bytes are CBOR that may be handed to a parser that recurses.
+/// The frame of a message, ready for Link::send.
+template <class Direction>
+net::Frame encode(const Direction& message);
+/// Error kProtocol for an unknown type, a type of another direction, malformed CBOR, or a missing or
+/// ill-typed field: a noun phrase with the type and the direction, "a malformed Launch message from head to
+/// agent: ...". Never throws.
+template <class Direction>
+Result<Direction> decode(const net::Frame& frame);
+/// Whether the frame's type stands in the direction. Does not read the payload.
+template <class Direction>
+bool is_in(const net::Frame& frame);
 
-/// Success if bytes are one whole item of plain CBOR (RFC 8949): of definite length, without tags, nested at most
-/// kMaxCborDepth deep, its floating-point numbers finite and at most kMaxCborNumber. Error kProtocol otherwise.
-/// Needs no memory and does not recurse, whatever the bytes are.
+template <class Direction>
+void send(Link& link, const Direction& message) {
+  const net::Frame frame = encode(message);
+  link.send(frame.type, frame.payload);
+}
+
+/// Success if bytes are one whole item of plain CBOR (RFC 8949): of definite length, without tags, nested at
+/// most kMaxCborDepth deep, its floating-point numbers finite and at most kMaxCborNumber. Error kProtocol
+/// otherwise. Needs no memory and does not recurse, whatever the bytes are, so that a parser which recurses
+/// may follow.
 Status check_cbor_shape(std::string_view bytes);
 
 inline constexpr int kMaxCborDepth = 16;
 /// Numbers with a fraction are seconds: everything up to this also fits an int.
 inline constexpr double kMaxCborNumber = 1e9;
-
-// Messages to frames and back: control messages as CBOR, output and standard input as raw bytes behind a short header.
-
-/// The frame of a message, ready for Link::send.
-net::Frame encode(const Any& message);
-/// Error kProtocol for an unknown type, malformed CBOR, or a missing or ill-typed field. Never throws.
-Result<Any> decode(const net::Frame& frame);
-
-inline void send(Link& link, const Any& message) {
-  const net::Frame frame = encode(message);
-  link.send(frame.type, frame.payload);
-}
 
 }  // namespace ddl::launcher::message

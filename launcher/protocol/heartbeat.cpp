@@ -10,8 +10,8 @@
 namespace ddl::launcher {
 namespace {
 
-// At a scheduler's 3 ms a turn this makes a round of a tenth of a second; what needs several turns of several processes, as
-// a word through ssh does, then takes a second or more.
+// At a scheduler's 3 ms a turn this makes a round of a tenth of a second; what needs several turns of several
+// processes, as a word through ssh does, then takes a second or more.
 constexpr long kRunnablePerCpu = 32;
 
 }  // namespace
@@ -53,7 +53,7 @@ bool Heartbeat::counts() {
 void Heartbeat::on_tick() {
   if (!excused_ && counts() && quiet_ticks_ > pace_.limit) return handlers_.on_silence();
   start();
-  handlers_.say();
+  handlers_.send();
 }
 
 }  // namespace ddl::launcher

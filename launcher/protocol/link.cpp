@@ -103,7 +103,7 @@ class StreamLink : public Link {
     const ssize_t got = retry_eintr([&] { return ::read(read_.get(), buffer.data(), buffer.size()); });
     if (got < 0 && errno == EAGAIN) return;
     const int error = errno;
-    // What came with the greeting may still be waiting for its turn: it was said before the end.
+    // Bytes that came with the greeting may still be waiting: they were sent before the end.
     deliver_frames();
     if (closed_) return;
     if (got < 0) return close(errno_error("read", error).message());
@@ -130,7 +130,7 @@ class StreamLink : public Link {
           retry_eintr([&] { return ::write(write_fd(), queue_.data() + sent_, queue_.size() - sent_); });
       if (written < 0 && errno == EAGAIN) return write_watch().want_write(true);
       if (written < 0) {
-        // What the other side said before it closed may still be unread: let the reader find the end.
+        // Bytes that the other side sent before it closed may still be unread: let the reader find the end.
         queue_.clear();
         sent_ = 0;
         write_failed_ = true;

@@ -1,5 +1,5 @@
-// The connection between a head and an agent: the greeting by which an agent is found behind whatever a login shell
-// prints, and then frames both ways over one or two byte streams.
+// The connection between a head and an agent: the greeting by which an agent is found behind whatever a login
+// shell prints, and then frames both ways over one or two byte streams.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,7 @@
 
 namespace ddl::launcher {
 
-// An agent's first line, by which it is found behind whatever a login shell has printed before it.
-
-/// 128 random bits in hexadecimal digits: tells an answer to this question from anything else. Not a secret.
+/// 128 random bits in hexadecimal digits, by which an agent's greeting is recognised. Not a secret.
 Result<std::string> make_nonce();
 
 /// "ddlrun-agent 0.1.0 <nonce>\n".
@@ -28,7 +26,7 @@ std::string greeting(std::string_view version, std::string_view nonce);
 /// Looks for a greeting in a stream of bytes. Holds at most kMaxNoise bytes.
 class GreetingScanner {
  public:
-  /// A shell's start-up files may say so much before the agent does.
+  /// A shell's start-up files may print at most this much before the greeting.
   static constexpr std::size_t kMaxNoise = std::size_t{64} << 10;
 
   explicit GreetingScanner(std::string nonce) : nonce_(std::move(nonce)) {}
@@ -48,8 +46,6 @@ class GreetingScanner {
   std::string rest_;
 };
 
-// Framed messages both ways between the head and an agent.
-
 /// One connection. Handlers run on the event loop's thread; on_closed runs once, and nothing after it.
 /// The link must not be destroyed from inside on_frame.
 class Link {
@@ -65,16 +61,15 @@ class Link {
   virtual void start(Handlers handlers) = 0;
   /// Queues a frame; never blocks. After the link has closed it does nothing.
   virtual void send(std::uint16_t type, std::string_view payload) = 0;
-  /// Bytes that the other side has not been handed yet.
+  /// Bytes that have been queued and not written yet.
   virtual std::size_t queued_bytes() const = 0;
-  /// Blocks until everything queued was written, the link broke, or a second has passed: for last words before a process
-  /// ends or stops.
+  /// Blocks until everything queued was written, the link broke, or a second has passed: for the last
+  /// messages before a process ends or stops.
   virtual void flush() = 0;
 };
 
-// A link over one or two byte-stream descriptors: a socket pair, or the pipes of a child.
-
-/// Takes the descriptors over and makes them non-blocking. write may be empty: then read is used both ways (a socket).
+/// A link over one or two byte-stream descriptors: a socket pair, or the pipes of a child. Takes the
+/// descriptors over and makes them non-blocking. write may be empty: then read is used both ways (a socket).
 /// first_bytes: what was read from it already.
 std::unique_ptr<Link> make_stream_link(EventLoop& loop, UniqueFd read, UniqueFd write = {},
                                        std::string_view first_bytes = {});

@@ -1,5 +1,6 @@
-// The message decoder on arbitrary frames: two bytes of type, then the payload. What it accepts must survive being
-// encoded and decoded again; everything else must be an error and nothing worse.
+// The message decoders of all directions on arbitrary frames: two bytes of type, then the payload. What a
+// decoder accepts must survive being encoded and decoded again; everything else must be an error and nothing
+// worse.
 #include <cstdint>
 #include <cstdlib>
 
@@ -7,18 +8,35 @@
 
 namespace message = ddl::launcher::message;
 
+namespace {
+
+template <class Direction>
+void check(const ddl::net::Frame& frame) {
+  const auto decoded = message::decode<Direction>(frame);
+  if (!decoded) {
+    if (decoded.error().code() != ddl::ErrorCode::kProtocol) std::abort();
+    return;
+  }
+  if (!message::is_in<Direction>(frame)) std::abort();
+  const ddl::net::Frame encoded = message::encode(*decoded);
+  if (encoded.type != frame.type) std::abort();
+  const auto again = message::decode<Direction>(encoded);
+  if (!again || *again != *decoded) std::abort();
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   ddl::net::Frame frame;
   frame.type = static_cast<std::uint16_t>(data[0] | data[1] << 8);
   frame.payload.assign(reinterpret_cast<const char*>(data + 2), size - 2);
-  const auto decoded = message::decode(frame);
-  if (!decoded) {
-    if (decoded.error().code() != ddl::ErrorCode::kProtocol) std::abort();
-    return 0;
-  }
-  if (decoded->index() != frame.type) std::abort();
-  const auto again = message::decode(message::encode(*decoded));
-  if (!again || *again != *decoded) std::abort();
+  check<message::HeadToAgent>(frame);
+  check<message::AgentToHead>(frame);
+  check<message::FleetReport>(frame);
+  check<message::NodeReport>(frame);
+  check<message::AgentToSpawner>(frame);
+  check<message::SpawnerToAgent>(frame);
+  check<message::HeadToJoiningAgent>(frame);
   return 0;
 }

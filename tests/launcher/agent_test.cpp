@@ -9,6 +9,7 @@
 
 #include "launcher/process/session_directory.h"
 #include "launcher/process_tree.h"
+#include "launcher/protocol/codec.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
@@ -46,5 +47,32 @@ TEST_CASE("an agent forks nothing and leaves its environment alone once it may h
   char byte = 0;
   CHECK(::read(link.first.get(), &byte, 1) == 1);
   link.first.reset();
+  CHECK(reap(agent) == 0);
+}
+
+TEST_CASE("an agent that cannot decode what its head sends says so, and ends") {
+  auto link = test_socket_pair();
+  const pid_t agent = fork_process([&] {
+    link.first.reset();
+    ::_exit(run_agent(new_session_directory_name(), std::move(link.second)));
+  });
+  link.second.reset();
+  const ddl::net::Frame frame = message::encode<message::AgentToHead>(message::RankStarted{1, 2});
+  std::string bytes;
+  ddl::net::append_frame(bytes, frame.type, frame.payload);
+  write_text(link.first.get(), bytes);
+  ddl::net::FrameDecoder decoder;
+  const std::string received = read_to_end(link.first.get());
+  decoder.append(std::as_bytes(std::span(received)));
+  std::vector<std::string> failures;
+  for (auto next = decoder.next(); next && *next; next = decoder.next()) {
+    const auto report = message::decode<message::AgentToHead>(**next);
+    REQUIRE(report);
+    if (const auto* failed = std::get_if<message::AgentFailed>(&*report)) failures.push_back(failed->text);
+  }
+  CHECK_THAT(failures,
+             Catch::VectorContains(std::string(
+                 "ddlrun sent a message of type RankStarted, which does not go from head to agent, so the "
+                 "ranks here were ended")));
   CHECK(reap(agent) == 0);
 }

@@ -93,10 +93,10 @@ TEST_CASE("what the encoder never writes is refused") {
 }
 
 TEST_CASE("numbers that no field can hold are refused") {
-  CHECK(shape_refusal(bytes("\xf9\x7e\x00")) == "a number that is none");  // NaN
-  CHECK(shape_refusal(bytes("\xf9\xfc\x00")) == "a number that is none");  // -infinity
-  CHECK(shape_refusal(bytes("\xfa\x7f\x80\x00\x00")) == "a number that is none, or too large");
+  CHECK(shape_refusal(bytes("\xf9\x7e\x00")) == "a number that is not finite");  // NaN
+  CHECK(shape_refusal(bytes("\xf9\xfc\x00")) == "a number that is not finite");  // -infinity
+  CHECK(shape_refusal(bytes("\xfa\x7f\x80\x00\x00")) == "a number that is not finite, or too large");
   CHECK(shape_refusal(bytes("\xfb\x7e\x37\xe4\x3c\x88\x00\x75\x9c")) ==
-        "a number that is none, or too large");                                       // 1e300
+        "a number that is not finite, or too large");                                 // 1e300
   CHECK(shape_refusal(bytes("\xfb\x41\xcd\xcd\x65\x00\x00\x00\x00")) == "accepted");  // 1e9
 }

@@ -1,6 +1,7 @@
 #include "launcher/protocol/codec.h"
 
 #include <csignal>
+#include <set>
 
 #include "launcher/facts.h"
 #include "support/catch.h"
@@ -9,6 +10,7 @@ using ddl::CpuSet;
 using namespace ddl::launcher;
 using namespace ddl::launcher::message;
 using namespace ddl::affinity;
+using ddl::Result;
 using ddl::net::Frame;
 
 namespace {
@@ -92,85 +94,166 @@ NodeLaunch node_launch() {
   return node;
 }
 
-/// One of every message, no field at its default.
-std::vector<Any> every_message() {
+// One of every message of a direction, in the order of the variant, no field at its default.
+
+const Routed kRouted{7, 12, every_byte()};
+const PmixModex kModex{1'000'000'000'000, 2, 5};
+const PmixModexData kModexData{7, 1, -46, every_byte()};
+const PmixEvent kEvent{-25, 2, 3, every_byte()};
+
+std::vector<HeadToAgent> head_to_agent() {
+  return {message::Heartbeat{},
+          kRouted,
+          JobKey{every_byte()},
+          StartAgents{{{7, "node7", "ada", 2222}, {8, "n8", "", 0}},
+                      32,
+                      8,
+                      30.5,
+                      22,
+                      "/k",
+                      {"-v"},
+                      {"sh", "%h"},
+                      "/d",
+                      "0a",
+                      "abc"},
+          Launch{node_launch()},
+          Signal{SIGUSR1},
+          End{SIGTERM, 1.5},
+          StdinData{every_byte()},
+          StdinEof{},
+          message::OutputCredit{2, OutputStream::kStderr, 1'000'000},
+          Pausing{},
+          Finish{},
+          PmixFenceDone{{}, every_byte()},
+          kModex,
+          kModexData,
+          PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
+          kEvent,
+          PmiBarrierDone{{{"P1-businesscard", every_byte()}}}};
+}
+
+std::vector<AgentToHead> agent_to_head() {
+  return {message::Heartbeat{},
+          Facts{facts()},
+          kRouted,
+          RendezvousReady{4711},
+          AgentDown{7, "its name was not found"},
+          AgentFailed{"no PMIx server", true, SIGTERM},
+          Finished{2},
+          RankStarted{2, 4711},
+          RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS},
+          NodeShared{"login1", 4711},
+          RankProgress{3, RankProgress::Step::kFirstCollective},
+          RankStopped{3, SIGSTOP},
+          RankEnded{outcome()},
+          AbortRequested{1, -3, "out of cheese: \xff"},
+          StdinCredit{1'000'000'000'000},
+          StdinClosed{},
+          OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
+          PmixFence{{0, 2, 5}, every_byte()},
+          kModex,
+          kModexData,
+          PmixPublish{8, {{"port", every_byte(), 3}, {"", "", 0}}, true},
+          PmixLookup{9, {"port", "\xff"}, true, 60},
+          PmixUnpublish{10, 3, {"port"}},
+          kEvent,
+          PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}}};
+}
+
+std::vector<AgentToSpawner> agent_to_spawner() {
   return {
-      Launch{node_launch()},
-      Signal{SIGUSR1},
-      End{SIGTERM, 1.5},
-      StdinData{every_byte()},
-      StdinEof{},
-      message::OutputCredit{2, OutputStream::kStderr, 1'000'000},
-      Finish{},
-      Facts{facts()},
-      RankStarted{2, 4711},
-      RankEnded{outcome()},
-      AbortRequested{1, -3, "out of cheese: \xff"},
-      AgentFailed{"no PMIx server", true},
-      StdinCredit{1'000'000'000'000},
-      StdinClosed{},
-      Finished{2},
-      OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},
       Spawn{
           {1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", {3, 4}, cpus("127"), {3}, true, true}},
-      SignalChildren{SIGHUP},
-      AskToEnd{SIGTERM},
-      KillAll{},
-      ReportGone{},
-      ChildStarted{1, 99, {cpus("1"), "default", ""}, EPERM, EINVAL},
-      ChildFailed{1, ChildFailed::Stage::kWorkdir, ENOENT},
-      ChildEnded{1, 9, 0.125},
-      Leftovers{5},
-      AllGone{},
-      message::Heartbeat{},
-      Pausing{},
-      RankStopped{3, SIGSTOP},
-      ChildStopped{1, 0},
-      PmixFence{{0, 2, 5}, every_byte()},
-      PmixFenceDone{{}, every_byte()},
-      PmixModex{1'000'000'000'000, 2, 5},
-      PmixModexData{7, 1, -46, every_byte()},
-      PmixPublish{8, {{"port", every_byte(), 3}, {"", "", 0}}, true},
-      PmixLookup{9, {"port", "\xff"}, true, 60},
-      PmixUnpublish{10, 3, {"port"}},
-      PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
-      PmixEvent{-25, 2, 3, every_byte()},
-      JobKey{every_byte()},
-      StartAgents{{{7, "node7", "ada", 2222}, {8, "n8", "", 0}},
-                  32,
-                  8,
-                  30.5,
-                  22,
-                  "/k",
-                  {"-v"},
-                  {"sh", "%h"},
-                  "/d",
-                  "0a",
-                  "abc"},
-      Gathering{4711},
-      Join{{"10.0.0.1", "10.0.0.2"}, 4711, "0a"},
-      PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}},
-      PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
-      Routed{7, 12, every_byte()},
-      AgentDown{7, "its name was not found"},
-      RankProgress{3, RankProgress::Step::kFirstCollective},
-      RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS},
-      NodeShared{"login1", 4711}};
+      SignalChildren{SIGHUP}, AskToEnd{SIGTERM}, KillAll{}, ReportGone{}};
+}
+
+std::vector<SpawnerToAgent> spawner_to_agent() {
+  return {ChildStarted{1, 99, {cpus("1"), "default", ""}, EPERM, EINVAL},
+          ChildFailed{1, ChildFailed::Stage::kWorkdir, ENOENT},
+          ChildEnded{1, 9, 0.125},
+          ChildStopped{1, 0},
+          Leftovers{5},
+          AllGone{}};
+}
+
+std::vector<HeadToJoiningAgent> head_to_joining_agent() {
+  return {Join{{"10.0.0.1", "10.0.0.2"}, 4711, "0a"}};
+}
+
+/// Calls test with the messages of each direction.
+template <class Test>
+void in_every_direction(const Test& test) {
+  test(head_to_agent());
+  test(agent_to_head());
+  test(agent_to_spawner());
+  test(spawner_to_agent());
+  test(head_to_joining_agent());
+}
+
+/// Calls test with every message, once for each direction in which it travels.
+template <class Test>
+void for_every_message(const Test& test) {
+  in_every_direction([&](const auto& messages) {
+    for (const auto& message : messages) {
+      CAPTURE(encode(message).type);
+      test(message);
+    }
+  });
+}
+
+template <class Direction>
+Result<Direction> decode_again(const Direction&, const Frame& frame) {
+  return decode<Direction>(frame);
+}
+
+template <class Message>
+struct Direction;
+template <class... Messages>
+struct Direction<std::variant<Messages...>> {
+  using Any = std::variant<Messages...>;
+  /// One frame of each of its types.
+  static std::vector<Frame> frames() { return {encode(Any(Messages{}))...}; }
+};
+
+/// The frame of a message in the first of these directions that it has.
+template <class Message>
+Frame frame_of(const Message& message) {
+  if constexpr (std::is_constructible_v<HeadToAgent, Message>) {
+    return encode<HeadToAgent>(message);
+  } else if constexpr (std::is_constructible_v<AgentToHead, Message>) {
+    return encode<AgentToHead>(message);
+  } else if constexpr (std::is_constructible_v<AgentToSpawner, Message>) {
+    return encode<AgentToSpawner>(message);
+  } else {
+    return encode<SpawnerToAgent>(message);
+  }
 }
 
 template <class Message>
 std::uint16_t type_of() {
-  return static_cast<std::uint16_t>(Any(Message{}).index());
+  return frame_of(Message{}).type;
 }
 
-std::string refusal(const Frame& frame) {
-  const auto decoded = decode(frame);
+template <class Direction>
+std::string refusal_as(const Frame& frame) {
+  const auto decoded = decode<Direction>(frame);
   if (decoded) return "accepted";
   CHECK(decoded.error().code() == ddl::ErrorCode::kProtocol);
   return decoded.error().message();
 }
 
-std::string cbor(const Any& message) { return encode(message).payload; }
+/// By the decoder of a direction that has the type.
+std::string refusal(const Frame& frame) {
+  if (is_in<HeadToAgent>(frame)) return refusal_as<HeadToAgent>(frame);
+  if (is_in<AgentToHead>(frame)) return refusal_as<AgentToHead>(frame);
+  if (is_in<AgentToSpawner>(frame)) return refusal_as<AgentToSpawner>(frame);
+  return refusal_as<SpawnerToAgent>(frame);
+}
+
+template <class Message>
+std::string cbor(const Message& message) {
+  return frame_of(message).payload;
+}
 
 /// bytes with the one place that reads before replaced by after.
 std::string altered(std::string bytes, std::string_view before, std::string_view after) {
@@ -183,69 +266,123 @@ std::string altered(std::string bytes, std::string_view before, std::string_view
 }  // namespace
 
 TEST_CASE("every message comes back as it was") {
-  const auto messages = every_message();
-  REQUIRE(messages.size() == std::variant_size_v<Any>);
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    CAPTURE(i);
-    REQUIRE(messages[i].index() == i);  // each one is here
-    const Frame frame = encode(messages[i]);
-    CHECK(frame.type == i);
-    const auto decoded = decode(frame);
-    REQUIRE(decoded);
-    CHECK(*decoded == messages[i]);
-  }
+  in_every_direction([](const auto& messages) {
+    using Any = typename std::decay_t<decltype(messages)>::value_type;
+    REQUIRE(messages.size() == std::variant_size_v<Any>);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      CAPTURE(i);
+      REQUIRE(messages[i].index() == i);  // each one is here
+      const auto decoded = decode<Any>(encode(messages[i]));
+      REQUIRE(decoded);
+      CHECK(*decoded == messages[i]);
+    }
+  });
 }
 
 TEST_CASE("messages at their defaults come back too") {
-  for (const Any& message : {Any(Launch{}), Any(Facts{}), Any(RankEnded{}), Any(Spawn{}), Any(StdinData{}),
-                             Any(OutputChunk{}), Any(ChildFailed{})}) {
-    CAPTURE(message.index());
-    const auto decoded = decode(encode(message));
-    REQUIRE(decoded);
-    CHECK(*decoded == message);
+  in_every_direction([](const auto& messages) {
+    using Any = typename std::decay_t<decltype(messages)>::value_type;
+    for (const Frame& frame : Direction<Any>::frames()) {
+      CAPTURE(frame.type);
+      const auto decoded = decode<Any>(frame);
+      REQUIRE(decoded);
+      const Frame again = encode(*decoded);
+      CHECK(again.type == frame.type);
+      CHECK(again.payload == frame.payload);
+    }
+  });
+}
+
+namespace {
+
+/// A type has one number in all directions, and each direction takes its own types and refuses all others as
+/// what they are.
+template <class Own>
+void check_direction(const std::string& route, const std::vector<Frame>& every_frame) {
+  CAPTURE(route);
+  std::set<std::uint16_t> own;
+  for (const Frame& frame : Direction<Own>::frames()) own.insert(frame.type);
+  CHECK(own.size() == std::variant_size_v<Own>);
+  std::size_t num_refused = 0;
+  for (const Frame& frame : every_frame) {
+    CAPTURE(frame.type);
+    CHECK(is_in<Own>(frame) == own.contains(frame.type));
+    if (own.contains(frame.type)) {
+      CHECK(refusal_as<Own>(frame) == "accepted");
+    } else {
+      ++num_refused;
+      CHECK_THAT(refusal_as<Own>(frame),
+                 Catch::StartsWith("a message of type ") && Catch::EndsWith(", which does not go " + route));
+    }
   }
+  CHECK(num_refused >= every_frame.size() / 3);
+}
+
+}  // namespace
+
+TEST_CASE("a message of another direction is refused, for every type and every direction") {
+  std::vector<Frame> every_frame;
+  in_every_direction([&](const auto& messages) {
+    for (const auto& message : messages) every_frame.push_back(encode(message));
+  });
+  check_direction<HeadToAgent>("from head to agent", every_frame);
+  check_direction<AgentToHead>("from agent to head", every_frame);
+  check_direction<FleetReport>("from agent to head", every_frame);
+  check_direction<NodeReport>("from agent to head", every_frame);
+  check_direction<AgentToSpawner>("from agent to spawner", every_frame);
+  check_direction<SpawnerToAgent>("from spawner to agent", every_frame);
+  check_direction<HeadToJoiningAgent>("from head to joining agent", every_frame);
+}
+
+TEST_CASE("the refusal of a message of another direction names its type") {
+  CHECK(refusal_as<HeadToAgent>(frame_of(RankStarted{1, 2})) ==
+        "a message of type RankStarted, which does not go from head to agent");
+  CHECK(refusal_as<AgentToHead>(frame_of(Launch{})) ==
+        "a message of type Launch, which does not go from agent to head");
+  CHECK(refusal_as<SpawnerToAgent>(frame_of(KillAll{})) ==
+        "a message of type KillAll, which does not go from spawner to agent");
+  CHECK(refusal_as<AgentToSpawner>({type_of<RankStarted>(), "not even CBOR"}) ==
+        "a message of type RankStarted, which does not go from agent to spawner");
 }
 
 TEST_CASE("a message that is cut anywhere is an error, unless the rest is raw bytes") {
-  for (const Any& message : every_message()) {
-    CAPTURE(message.index());
+  for_every_message([](const auto& message) {
     Frame frame = encode(message);
-    if (std::holds_alternative<StdinData>(message) || std::holds_alternative<JobKey>(message))
-      continue;  // nothing but bytes
-    const auto* chunk = std::get_if<OutputChunk>(&message);
-    const std::size_t head = chunk ? frame.payload.size() - chunk->bytes.size() : frame.payload.size();
-    while (frame.payload.size() > head) frame.payload.pop_back();
-    CHECK(decode(frame).has_value());
+    if (frame.type == type_of<StdinData>() || frame.type == type_of<JobKey>()) return;  // nothing but bytes
+    if (frame.type == type_of<OutputChunk>()) {
+      frame.payload.resize(frame.payload.size() - every_byte().size());
+      CHECK(decode_again(message, frame).has_value());
+    }
     while (!frame.payload.empty()) {
       frame.payload.pop_back();
-      REQUIRE(refusal(frame) != "accepted");
+      REQUIRE_FALSE(decode_again(message, frame).has_value());
     }
-  }
+  });
 }
 
 TEST_CASE("a message that any one byte of is changed in is decoded or refused, and nothing worse") {
-  for (const Any& message : every_message()) {
+  for_every_message([](const auto& message) {
     const Frame whole = encode(message);
     for (std::size_t at = 0; at < whole.payload.size(); ++at) {
       for (const int value : {0x00, 0x01, 0x7f, 0x80, 0x9f, 0xbf, 0xf6, 0xfb, 0xff}) {
         Frame frame = whole;
         frame.payload[at] = static_cast<char>(value);
-        if (const auto decoded = decode(frame)) REQUIRE(decoded->index() == message.index());
+        if (const auto decoded = decode_again(message, frame)) REQUIRE(decoded->index() == message.index());
       }
     }
-  }
+  });
 }
 
 TEST_CASE("an unknown type is refused by its number") {
-  CHECK(refusal({static_cast<std::uint16_t>(std::variant_size_v<Any>), "\xa0"}) ==
-        "a message of unknown type 50");
-  CHECK(refusal({0xffff, ""}) == "a message of unknown type 65535");
+  CHECK(refusal_as<HeadToAgent>({50, "\xa0"}) == "a message of unknown type 50 from head to agent");
+  CHECK(refusal_as<SpawnerToAgent>({0xffff, ""}) == "a message of unknown type 65535 from spawner to agent");
 }
 
 TEST_CASE("a missing field is refused by its name") {
   const std::string payload = altered(cbor(RankStarted{1, 2}), "rank", "tank");
-  CHECK_THAT(refusal({type_of<RankStarted>(), payload}),
-             Catch::Contains("malformed") && Catch::Contains("'rank'"));
+  CHECK_THAT(
+      refusal({type_of<RankStarted>(), payload}),
+      Catch::StartsWith("a malformed RankStarted message from agent to head: ") && Catch::Contains("'rank'"));
 }
 
 TEST_CASE("a field of another type is refused") {
@@ -302,9 +439,10 @@ TEST_CASE("an output message needs its whole head and a stream and an end that e
   const auto output = [](const std::string& payload) { return refusal({type_of<OutputChunk>(), payload}); };
   using std::string_literals::operator""s;
   CHECK(output("\x05\x84\x00\x01\x00\x00the bytes"s) == "accepted");
-  CHECK(output("") == "an output message without a head");
-  CHECK(output("\0"s) == "an output message without a head");
-  CHECK(output("\x06\x84\x00\x01\x00\x00"s) == "an output message without a head");
+  const std::string headless = "a malformed OutputChunk message from agent to head: it has no head";
+  CHECK(output("") == headless);
+  CHECK(output("\0"s) == headless);
+  CHECK(output("\x06\x84\x00\x01\x00\x00"s) == headless);
   CHECK_THAT(output("\x05\x84\x00\x03\x00\x00"s), Catch::Contains("enumeration"));
   CHECK_THAT(output("\x05\x84\x00\x01\x05\x00"s), Catch::Contains("enumeration"));
   CHECK_THAT(output("\x04\x83\x00\x01\x00"s), Catch::Contains("malformed"));  // no time
@@ -321,7 +459,7 @@ TEST_CASE("a topology that contradicts itself is refused") {
   const auto refusal_of = [](auto change) {
     NodeFacts facts = ::facts();
     change(facts.topology);
-    return refusal(encode(Facts{facts}));
+    return refusal(frame_of(Facts{facts}));
   };
   CHECK(refusal_of([](Topology&) {}) == "accepted");
   CHECK(refusal_of([](Topology& node) { node = {}; }) == "accepted");  // it could not be read

@@ -12,7 +12,16 @@ using namespace ddl::launcher::test;
 
 namespace {
 
-std::uint16_t type_of(const message::Any& message) { return static_cast<std::uint16_t>(message.index()); }
+template <class Message>
+std::uint16_t type_of(const Message& message) {
+  if constexpr (std::is_constructible_v<message::AgentToHead, Message>) {
+    return message::encode<message::AgentToHead>(message).type;
+  } else {
+    return message::encode<message::HeadToAgent>(message).type;
+  }
+}
+
+void report(Link& agent, const message::AgentToHead& message) { message::send(agent, message); }
 
 /// Starts no process: keeps the agents' ends of the links, and remembers what was asked.
 class FakeStarter : public NodeStarter {
@@ -71,9 +80,7 @@ struct FleetFixture {
              event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
            note(event);
          },
-         [this](std::size_t node, message::Any&& m) {
-           note(std::to_string(node) + " says " + std::to_string(m.index()));
-         },
+         [this](std::size_t node, ddl::net::Frame&& frame) { return note_report(node, frame); },
          [this](std::size_t node, const std::string& how) { note(std::to_string(node) + " lost: " + how); }});
     hear_new_agents();
   }
@@ -87,6 +94,13 @@ struct FleetFixture {
                                            [](const std::string&) {}});
     }
   }
+  /// As the head does.
+  ddl::Status note_report(std::size_t node, const ddl::net::Frame& frame) {
+    const auto report = message::decode<message::NodeReport>(frame);
+    if (!report) return ddl::fail(report.error());
+    note(std::to_string(node) + " reports " + std::to_string(frame.type));
+    return {};
+  }
   void note(std::string event) {
     events.push_back(std::move(event));
     driver.check();
@@ -95,7 +109,7 @@ struct FleetFixture {
     hear_new_agents();
     NodeFacts facts = facts_of("host" + std::to_string(node), 4);
     facts.version = version;
-    message::send(*starter.agents[node], message::Facts{facts});
+    report(*starter.agents[node], message::Facts{facts});
   }
   void wait_for_events(std::size_t count) {
     driver.run_until("an event", [this, count] { return events.size() >= count; });
@@ -135,10 +149,10 @@ TEST_CASE_METHOD(FleetFixture, "messages are delivered with their node") {
   answer(0);
   answer(1);
   wait_for_events(1);
-  message::send(*starter.agents[1], message::RankStarted{1, 2});
-  message::send(*starter.agents[1], message::Heartbeat{});  // not delivered
+  report(*starter.agents[1], message::RankStarted{1, 2});
+  report(*starter.agents[1], message::Heartbeat{});  // not delivered
   wait_for_events(2);
-  CHECK(events[1] == "1 says " + std::to_string(type_of(message::RankStarted{})));
+  CHECK(events[1] == "1 reports " + std::to_string(type_of(message::RankStarted{})));
 }
 
 TEST_CASE_METHOD(FleetFixture, "what is sent to all reaches every agent, and flush waits until it has") {
@@ -156,19 +170,42 @@ TEST_CASE_METHOD(FleetFixture,
   wait_for_events(1);
   CHECK(events[0] == "settled; 0: ddlrun there is version 9.9.9, and this one is " +
                          std::string(ddl::contract::kVersion) + "; install the same one there");
-  message::send(*starter.agents[0], message::RankStarted{0, 1});
+  report(*starter.agents[0], message::RankStarted{0, 1});
   starter.agents[0].reset();
   driver.run_ready();
   CHECK(events.size() == 1);
 }
 
-TEST_CASE_METHOD(FleetFixture, "an agent that says what nobody understands is lost") {
-  start(1);
-  answer(0);
+TEST_CASE_METHOD(FleetFixture,
+                 "an agent is lost when it sends what the head cannot decode, and is not heard again") {
+  start(4);
+  for (std::size_t node = 0; node < 4; ++node) answer(node);
   wait_for_events(1);
   starter.agents[0]->send(999, "");
   wait_for_events(2);
-  CHECK(events[1] == "0 lost: its agent sent a message of unknown type 999");
+  CHECK(events[1] == "0 lost: its agent sent a message of unknown type 999 from agent to head");
+  starter.agents[1]->send(type_of(message::Finish{}), "");
+  wait_for_events(3);
+  CHECK(events[2] == "1 lost: its agent sent a message of type Finish, which does not go from agent to head");
+  starter.agents[2]->send(type_of(message::RankStarted{}), "");
+  wait_for_events(4);
+  CHECK(events[3] ==
+        "2 lost: its agent sent a malformed RankStarted message from agent to head: it is cut short");
+  starter.agents[3]->send(type_of(message::Finished{}), "");  // which the fleet reads itself
+  wait_for_events(5);
+  CHECK(events[4] ==
+        "3 lost: its agent sent a malformed Finished message from agent to head: it is cut short");
+  for (const auto& agent : starter.agents) report(*agent, message::RankStarted{1, 2});
+  driver.run_ready();
+  CHECK(events.size() == 5);
+}
+
+TEST_CASE_METHOD(FleetFixture, "an agent whose first message cannot be decoded has failed") {
+  start(1);
+  starter.agents[0]->send(type_of(message::Launch{}), "");
+  wait_for_events(1);
+  CHECK(events[0] ==
+        "settled; 0: its agent sent a message of type Launch, which does not go from agent to head");
 }
 
 TEST_CASE_METHOD(FleetFixture, "an agent whose link closes is lost once, and the others go on") {
@@ -187,10 +224,10 @@ TEST_CASE_METHOD(FleetFixture, "an agent whose link closes is lost once, and the
 TEST_CASE_METHOD(FleetFixture, "an agent that has finished may close its link") {
   start(1);
   answer(0);
-  message::send(*starter.agents[0], message::Finished{0});
+  report(*starter.agents[0], message::Finished{0});
   starter.agents[0].reset();
   wait_for_events(2);
-  CHECK(events[1] == "0 says " + std::to_string(type_of(message::Finished{})));
+  CHECK(events[1] == "0 reports " + std::to_string(type_of(message::Finished{})));
 }
 
 TEST_CASE_METHOD(FleetFixture,
@@ -199,7 +236,7 @@ TEST_CASE_METHOD(FleetFixture,
   starter.agents[1].reset();
   answer(0);
   driver.run_ready();
-  message::send(*starter.agents[2], message::AgentFailed{"no PMIx", false});
+  report(*starter.agents[2], message::AgentFailed{"no PMIx", false});
   wait_for_events(1);
   CHECK(events[0] == "settled; 1: lightning; 2: no PMIx");
 }
@@ -278,8 +315,8 @@ struct Tree : FleetFixture {
         event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
       note(event);
     };
-    handlers.on_message = [this](std::size_t node, message::Any&& m) {
-      note(std::to_string(node) + " says " + std::to_string(m.index()));
+    handlers.on_report = [this](std::size_t node, ddl::net::Frame&& frame) {
+      return note_report(node, frame);
     };
     handlers.on_lost = [this](std::size_t node, const std::string& how) {
       note(std::to_string(node) + " lost: " + how);
@@ -290,9 +327,9 @@ struct Tree : FleetFixture {
   void answer_through(std::size_t relay, int node) {
     up(relay, node, message::Facts{facts_of("host" + std::to_string(node), 4)});
   }
-  void up(std::size_t relay, int node, const message::Any& inner) {
+  void up(std::size_t relay, int node, const message::AgentToHead& inner) {
     ddl::net::Frame frame = message::encode(inner);
-    message::send(*starter.agents[relay], message::Routed{node, frame.type, std::move(frame.payload)});
+    report(*starter.agents[relay], message::Routed{node, frame.type, std::move(frame.payload)});
   }
   void answer_all() {
     answer(0);
@@ -329,14 +366,54 @@ TEST_CASE_METHOD(Tree, "messages go both ways through a tree, and only where the
   up(0, -1, message::RankStarted{9, 9});
   up(1, 4, message::RankStarted{3, 4});
   wait_for_events(3);
-  CHECK(events[1] == "2 says " + std::to_string(type_of(message::RankStarted{})));
-  CHECK(events[2] == "4 says " + std::to_string(type_of(message::RankStarted{})));
+  CHECK(events[1] == "2 reports " + std::to_string(type_of(message::RankStarted{})));
+  CHECK(events[2] == "4 reports " + std::to_string(type_of(message::RankStarted{})));
   heard.clear();
   tree.send(5, message::Finish{});
   tree.send(3, message::Finish{});
   driver.run_until("both", [this] { return heard.size() == 2; });
   CHECK(heard[0] == type_of(message::Routed{}));
   CHECK(heard[1] == type_of(message::Finish{}));
+}
+
+TEST_CASE_METHOD(Tree, "a node behind a relay is lost when it sends what the head cannot decode") {
+  answer_all();
+  report(*starter.agents[0], message::Routed{2, type_of(message::Finish{}), ""});
+  report(*starter.agents[1], message::Routed{4, type_of(message::RankStarted{}), "x"});
+  wait_for_events(3);
+  CHECK(events[1] == "2 lost: its agent sent a message of type Finish, which does not go from agent to head");
+  CHECK_THAT(events[2], Catch::StartsWith(
+                            "4 lost: its agent sent a malformed RankStarted message from agent to head: "));
+  up(0, 2, message::RankStarted{1, 2});
+  driver.run_ready();
+  CHECK(events.size() == 3);
+}
+
+TEST_CASE_METHOD(FleetFixture, "a relay forwards messages of other nodes unread") {
+  starter.is_forking = false;
+  Fleet relayed{loop, {8, 0, 1, {}}};  // node1 is reached through node0
+  REQUIRE(relayed.start(allocation_of(2), std::vector<NodeStarter*>(2, &starter)));
+  Fleet::Handlers handlers;
+  handlers.on_report = [this](std::size_t node, ddl::net::Frame&& frame) -> ddl::Status {
+    note(std::to_string(node) + " reports " + frame.payload);
+    return {};
+  };
+  handlers.on_routed = [this](std::size_t node, ddl::net::Frame&& frame) {
+    note(std::to_string(node) + " routed " + std::to_string(frame.type) + " " + frame.payload);
+  };
+  relayed.listen(std::move(handlers));
+  answer(0);
+  starter.agents[0]->send(type_of(message::RankStarted{}), "no CBOR");
+  report(*starter.agents[0], message::Routed{1, type_of(message::Facts{}), "no CBOR"});
+  wait_for_events(2);
+  CHECK(events[0] == "0 reports no CBOR");
+  CHECK(events[1] == "1 routed " + std::to_string(type_of(message::Facts{})) + " no CBOR");
+  heard.clear();
+  relayed.forward(0, {999, "no CBOR"});
+  relayed.forward(1, {999, "no CBOR"});
+  driver.run_until("both", [this] { return heard.size() == 2; });
+  CHECK(heard[0] == 999);
+  CHECK(heard[1] == type_of(message::Routed{}));
 }
 
 TEST_CASE_METHOD(Tree, "a relay that does not come up takes its branch with it") {
@@ -354,12 +431,12 @@ TEST_CASE_METHOD(Tree, "an agent that does not come up, or is lost, behind a rel
   answer(0);
   answer(1);
   answer_through(0, 1);
-  message::send(*starter.agents[0], message::AgentDown{2, "its name was not found"});
+  report(*starter.agents[0], message::AgentDown{2, "its name was not found"});
   for (const int node : {4, 5}) answer_through(1, node);
   wait_for_events(1);
   CHECK(events[0] == "settled; 2: its name was not found");
-  message::send(*starter.agents[1], message::AgentDown{2, "not mine"});
-  message::send(*starter.agents[1], message::AgentDown{5, "silence"});
+  report(*starter.agents[1], message::AgentDown{2, "not mine"});
+  report(*starter.agents[1], message::AgentDown{5, "silence"});
   wait_for_events(2);
   CHECK(events[1] == "5 lost: silence");
 }

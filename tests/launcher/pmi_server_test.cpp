@@ -17,7 +17,7 @@ namespace {
 class Node {
  public:
   Node(EventLoop& loop, int index, const std::vector<std::vector<int>>& node_ranks)
-      : loop_(loop), server_(loop, [this](message::Any&& message) { said.push_back(std::move(message)); }) {
+      : loop_(loop), server_(loop, [this](const message::AgentToHead& message) { said.push_back(message); }) {
     NodeLaunch launch;
     launch.job_id = "ddlrun-1-a";
     launch.node_index = index;
@@ -62,7 +62,7 @@ class Node {
     return ::poll(&waited, 1, 0) == 0;
   }
 
-  std::vector<message::Any> said;
+  std::vector<message::AgentToHead> said;
 
  private:
   EventLoop& loop_;
@@ -125,7 +125,7 @@ TEST_CASE("a barrier of several nodes brings everybody what everybody has put") 
   const std::vector<std::vector<int>> ranks = {{0, 2}, {1}};
   Node first(loop, 0, ranks);
   Node second(loop, 1, ranks);
-  PmiBarriers barriers({0, 1, 0}, [&](std::size_t node, const message::Any& message) {
+  PmiBarriers barriers({0, 1, 0}, [&](std::size_t node, const message::HeadToAgent& message) {
     (node == 0 ? first : second).server().take(std::get<message::PmiBarrierDone>(message));
   });
   for (const std::string round : {"a", "b"}) {

@@ -12,8 +12,8 @@ namespace {
 struct RelayFixture {
   EventLoop loop;
   LoopDriver driver{loop};
-  std::vector<std::pair<std::size_t, message::Any>> sent;
-  PmixRelay relay{loop, {0, 0, 1, 2}, [this](std::size_t node, const message::Any& m) {
+  std::vector<std::pair<std::size_t, message::HeadToAgent>> sent;
+  PmixRelay relay{loop, {0, 0, 1, 2}, [this](std::size_t node, const message::HeadToAgent& m) {
                     sent.emplace_back(node, m);
                     driver.check();
                   }};

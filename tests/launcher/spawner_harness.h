@@ -39,7 +39,7 @@ class SpawnerHarness {
 
   pid_t pid() const { return pid_; }
 
-  void send(const message::Any& message, std::span<const int> fds = {}) {
+  void send(const message::AgentToSpawner& message, std::span<const int> fds = {}) {
     const net::Frame frame = message::encode(message);
     std::string bytes;
     net::append_frame(bytes, frame.type, frame.payload);
@@ -68,13 +68,13 @@ class SpawnerHarness {
     return std::get<Message>(*message);
   }
   /// nullopt when the spawner has closed the channel.
-  std::optional<message::Any> receive() {
+  std::optional<message::SpawnerToAgent> receive() {
     const Deadline deadline = soon();
     for (;;) {
       auto frame = decoder_.next();
       REQUIRE(frame);
       if (*frame) {
-        auto message = message::decode(**frame);
+        auto message = message::decode<message::SpawnerToAgent>(**frame);
         REQUIRE(message);
         return *message;
       }

@@ -82,7 +82,7 @@ class HeldStarts {
 TEST_CASE("a signal between a child's fork and its exec reaches the child") {
   const HeldStarts held;
   SpawnerHarness spawner;
-  const auto ends_by = [&](const message::Any& asked, int signal) {
+  const auto ends_by = [&](const message::AgentToSpawner& asked, int signal) {
     spawner.spawn(0, {"sleep", "100"});
     spawner.send(asked);
     spawner.send(message::ReportGone{});
@@ -329,10 +329,39 @@ TEST_CASE_METHOD(SpawnerHarness, "when the agent is gone, ranks are asked before
 TEST_CASE_METHOD(SpawnerHarness, "bytes that are no message are the end of the agent, too") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   const auto below = pidfds_below(pid());
-  send(message::StdinEof{});  // not for a spawner: ignored
   send_raw(std::string(64, '!'));
   wait_for_end();
   for (const auto& pidfd : below) CHECK(ddl::has_ended(pidfd.get()));
+}
+
+TEST_CASE_METHOD(SpawnerHarness, "so is a message of another direction") {
+  spawn_and_wait_for_ready(*this, 0, kFamily);
+  const auto below = pidfds_below(pid());
+  const ddl::net::Frame frame = message::encode<message::HeadToAgent>(message::StdinEof{});
+  std::string bytes;
+  ddl::net::append_frame(bytes, frame.type, frame.payload);
+  send_raw(bytes);
+  wait_for_end();
+  for (const auto& pidfd : below) CHECK(ddl::has_ended(pidfd.get()));
+}
+
+TEST_CASE("a spawner that sends what its agent cannot decode is killed and lost, with the reason") {
+  auto ends = test_socket_pair();
+  const pid_t spawner = fork_process([&] {
+    ends.first.reset();
+    const ddl::net::Frame frame = message::encode<message::HeadToAgent>(message::Finish{});
+    std::string bytes;
+    ddl::net::append_frame(bytes, frame.type, frame.payload);
+    (void)ddl::write_all(ends.second.get(), bytes.data(), bytes.size());
+    sleep_for_ever();
+  });
+  ends.second.reset();
+  EventLoop loop;
+  SpawnerChannel channel(loop, {spawner, std::move(ends.first)});
+  channel.start({[](const message::SpawnerToAgent&) {}, [&loop] { loop.stop(); }});
+  loop.run();
+  CHECK(channel.how_it_ended() ==
+        "sent a message of type Finish, which does not go from spawner to agent, and was killed");
 }
 
 TEST_CASE_METHOD(SpawnerHarness,

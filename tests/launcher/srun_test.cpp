@@ -31,12 +31,12 @@ TEST_CASE("the agent has all of the job's node, and binds nothing by Slurm") {
         std::string::npos);
 }
 
-TEST_CASE("a crew is one step on all of its nodes, whose agents hear on standard input whom to join") {
+TEST_CASE("a group is one step on all of its nodes, whose agents hear on standard input whom to join") {
   SlurmJob job;
   job.id = "4711";
   job.nodes = {{"node1", 8, 1, 0}, {"node2", 8, 1, 0}, {"node3", 8, 1, 0}};
   CHECK(
-      ddl::join(srun_crew_command(job, {"node2", "node3"}, "/opt/ddlrun", "abc"), " ") ==
+      ddl::join(srun_group_command(job, {"node2", "node3"}, "/opt/ddlrun", "abc"), " ") ==
       "srun --jobid=4711 --nodelist=node2,node3 -N 2 -n 2 --cpus-per-task=8 --cpu-bind=none --gpu-bind=none "
       "--mpi=none --overlap --no-kill --ntasks-per-node=1 --input=all --kill-on-bad-exit=0 --wait=0 "
       "--job-name=ddlrun /opt/ddlrun --joining-agent abc");

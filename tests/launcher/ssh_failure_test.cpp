@@ -102,10 +102,10 @@ TEST_CASE("what nobody foresaw is quoted") {
 }
 
 TEST_CASE("only the last lines that say something are quoted, without control characters") {
-  CHECK(telling_lines(
+  CHECK(last_error_lines(
             "Warning: Permanently added 'node3' (ED25519) to the list of known hosts.\r\n\none\ntwo\nthree\n"
             "\x1b[31mfour\n") == "two / three / four");
-  CHECK(telling_lines("a\x07 b\xc2\x9b"
-                      "31m \xff") == "a^G b<U+009B>31m \\xFF");
-  CHECK(telling_lines("\n  \n") == "");
+  CHECK(last_error_lines("a\x07 b\xc2\x9b"
+                         "31m \xff") == "a^G b<U+009B>31m \\xFF");
+  CHECK(last_error_lines("\n  \n") == "");
 }

@@ -32,8 +32,8 @@ void say(int fd, const std::string& text) { REQUIRE(ddl::write_all(fd, text.data
 
 struct ListeningStarter {
   ddl::net::JobKey key = ddl::net::JobKey::random().value();
-  std::unique_ptr<GatherStarter> starter =
-      GatherStarter::listen(ddl::net::JobKey::from_hex(key.to_hex()).value(), "nonce").value();
+  std::unique_ptr<RendezvousStarter> starter =
+      RendezvousStarter::listen(ddl::net::JobKey::from_hex(key.to_hex()).value(), "nonce").value();
 
   StartedAgent expect(const std::string& name) {
     AllocatedNode node;
@@ -48,7 +48,7 @@ struct ListeningStarter {
 /// An agent's side.
 struct Comer {
   Comer(const message::Join& join, const std::string& name) {
-    auto socket = connect_to_gatherer(join, std::chrono::seconds(10));
+    auto socket = connect_to_rendezvous(join, std::chrono::seconds(10));
     REQUIRE(socket);
     const auto key = ddl::net::JobKey::from_hex(join.key);
     REQUIRE(key);
@@ -68,10 +68,10 @@ struct Comer {
 }  // namespace
 
 TEST_CASE("who is expected comes, and what is said arrives on both sides, the last words too") {
-  ListeningStarter gathering;
-  const StartedAgent one = gathering.expect("node2");
-  const StartedAgent other = gathering.expect("node3");
-  auto comer = std::make_unique<Comer>(gathering.join(), "node2");
+  ListeningStarter rendezvous;
+  const StartedAgent one = rendezvous.expect("node2");
+  const StartedAgent other = rendezvous.expect("node3");
+  auto comer = std::make_unique<Comer>(rendezvous.join(), "node2");
   say(comer->link.get(), "hello");
   CHECK(read_some(one.read.get()) == "hello");
   say(one.read.get(), "and hello to you");
@@ -81,15 +81,15 @@ TEST_CASE("who is expected comes, and what is said arrives on both sides, the la
   comer.reset();
   CHECK(read_some(one.read.get()) == "goodbye");
   CHECK(read_some(one.read.get()).empty());
-  const Comer third(gathering.join(), "node3");
+  const Comer third(rendezvous.join(), "node3");
   say(third.link.get(), "here");
   CHECK(read_some(other.read.get()) == "here");
 }
 
 TEST_CASE("much that is said arrives whole") {
-  ListeningStarter gathering;
-  const StartedAgent one = gathering.expect("node2");
-  Comer comer(gathering.join(), "node2");
+  ListeningStarter rendezvous;
+  const StartedAgent one = rendezvous.expect("node2");
+  Comer comer(rendezvous.join(), "node2");
   const std::string sent(std::size_t{8} << 20, 'x');
   std::thread writer([&] { (void)ddl::write_all(comer.link.get(), sent.data(), sent.size()); });
   std::size_t received = 0;
@@ -103,21 +103,21 @@ TEST_CASE("much that is said arrives whole") {
 }
 
 TEST_CASE("who is not expected, comes twice, or does not know the key, hears nothing") {
-  ListeningStarter gathering;
-  const StartedAgent one = gathering.expect("node2");
-  const StartedAgent late = gathering.expect("node3");
-  const Comer stranger(gathering.join(), "node9");
+  ListeningStarter rendezvous;
+  const StartedAgent one = rendezvous.expect("node2");
+  const StartedAgent late = rendezvous.expect("node3");
+  const Comer stranger(rendezvous.join(), "node9");
   CHECK(read_some(stranger.link.get()).empty());
   CHECK(stranger.is_refused);
-  message::Join guess = gathering.join();
+  message::Join guess = rendezvous.join();
   guess.key = ddl::net::JobKey::random()->to_hex();
   const Comer guesser(guess, "node2");
   CHECK(read_some(guesser.link.get()).empty());
   CHECK(guesser.is_refused);
-  const Comer right(gathering.join(), "node2");
+  const Comer right(rendezvous.join(), "node2");
   say(right.link.get(), "it is me");
   CHECK(read_some(one.read.get()) == "it is me");
-  const Comer again(gathering.join(), "node2");
+  const Comer again(rendezvous.join(), "node2");
   CHECK(read_some(again.link.get()).empty());
   say(right.link.get(), "still me");
   CHECK(read_some(one.read.get()) == "still me");
@@ -125,10 +125,10 @@ TEST_CASE("who is not expected, comes twice, or does not know the key, hears not
 
 TEST_CASE(
     "many who say nothing do not keep an agent out, and nobody can connect any more when all have come") {
-  ListeningStarter gathering;
-  const StartedAgent one = gathering.expect("node2");
+  ListeningStarter rendezvous;
+  const StartedAgent one = rendezvous.expect("node2");
   const auto address =
-      ddl::net::SocketAddress::parse("127.0.0.1:" + std::to_string(gathering.starter->port()));
+      ddl::net::SocketAddress::parse("127.0.0.1:" + std::to_string(rendezvous.starter->port()));
   REQUIRE(address);
   std::vector<UniqueFd> silent;
   for (int i = 0; i < 300; ++i) {  // more than may stand there without a proof
@@ -136,7 +136,7 @@ TEST_CASE(
     REQUIRE(socket);
     silent.push_back(*std::move(socket));
   }
-  const Comer comer(gathering.join(), "node2");
+  const Comer comer(rendezvous.join(), "node2");
   say(comer.link.get(), "here");
   CHECK(read_some(one.read.get()) == "here");
   const auto hung_up = [](const UniqueFd& socket) {
@@ -145,15 +145,15 @@ TEST_CASE(
     return ::poll(&waited, 1, 60'000) == 1 && ::read(socket.get(), &byte, 1) <= 0;
   };
   CHECK(std::all_of(silent.begin(), silent.end(), hung_up));
-  const auto refused = connect_to_gatherer(gathering.join(), std::chrono::seconds(60));
+  const auto refused = connect_to_rendezvous(rendezvous.join(), std::chrono::seconds(60));
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message(), Catch::Matchers::Contains("Connection refused"));
 }
 
 TEST_CASE("an agent comes by IPv6 where that is what there is") {
-  ListeningStarter gathering;
-  const StartedAgent one = gathering.expect("node2");
-  message::Join join = gathering.join();
+  ListeningStarter rendezvous;
+  const StartedAgent one = rendezvous.expect("node2");
+  message::Join join = rendezvous.join();
   join.addresses = {"2001:db8::1", "::1"};  // the first is nobody's, anywhere
   const Comer comer(join, "node2");
   say(comer.link.get(), "here");
@@ -161,9 +161,9 @@ TEST_CASE("an agent comes by IPv6 where that is what there is") {
 }
 
 TEST_CASE("when the one that is joined has gone, the joined link ends") {
-  auto gathering = std::make_unique<ListeningStarter>();
-  StartedAgent one = gathering->expect("node2");
-  const Comer comer(gathering->join(), "node2");
+  auto rendezvous = std::make_unique<ListeningStarter>();
+  StartedAgent one = rendezvous->expect("node2");
+  const Comer comer(rendezvous->join(), "node2");
   say(comer.link.get(), "here");
   CHECK(read_some(one.read.get()) == "here");
   one.read.reset();
@@ -172,7 +172,7 @@ TEST_CASE("when the one that is joined has gone, the joined link ends") {
 
 TEST_CASE("nobody there is an error that says where") {
   message::Join join{{"127.0.0.1"}, 1, ddl::net::JobKey::random()->to_hex()};
-  const auto none = connect_to_gatherer(join, std::chrono::seconds(10));
+  const auto none = connect_to_rendezvous(join, std::chrono::seconds(10));
   REQUIRE_FALSE(none);
   CHECK_THAT(none.error().message(), Catch::Contains("127.0.0.1:1") && Catch::Contains("refused"));
 }
@@ -185,16 +185,19 @@ TEST_CASE("whom to join is read from the bytes before the end, and anything else
     pipe->second.reset();
     return read_join(pipe->first.get());
   };
-  const auto framed = [](const message::Any& message) {
+  const auto framed = [](const auto& message) {
     const ddl::net::Frame frame = message::encode(message);
     std::string bytes;
     ddl::net::append_frame(bytes, frame.type, frame.payload);
     return bytes;
   };
   const message::Join join{{"10.0.0.1", "10.0.0.2"}, 4711, ddl::net::JobKey::random()->to_hex()};
-  CHECK(read_bytes(framed(join)).value() == join);
+  CHECK(read_bytes(framed(message::HeadToJoiningAgent(join))).value() == join);
   CHECK_FALSE(read_bytes(""));
-  CHECK_FALSE(read_bytes(framed(join).substr(0, 20)));
-  CHECK_FALSE(read_bytes(framed(message::Heartbeat{})));
+  CHECK_FALSE(read_bytes(framed(message::HeadToJoiningAgent(join)).substr(0, 20)));
+  const auto other = read_bytes(framed(message::HeadToAgent(message::Heartbeat{})));
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message() ==
+        "ddlrun sent a message of type Heartbeat, which does not go from head to joining agent");
   CHECK_FALSE(read_bytes("GET / HTTP/1.0\r\n\r\n"));
 }

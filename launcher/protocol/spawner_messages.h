@@ -1,0 +1,82 @@
+// Messages between a node's agent and its spawner.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "base/deadline.h"
+#include "launcher/process/child.h"
+#include "launcher/process/process_state.h"
+
+namespace ddl::launcher::message {
+
+// ---- agent to spawner ----
+
+/// Start a process. Its standard streams and the descriptors that it inherits travel with the message
+/// (SCM_RIGHTS).
+struct Spawn {
+  ChildSpec child;
+  bool operator==(const Spawn&) const = default;
+};
+/// Send a signal to the process group of every running child.
+struct SignalChildren {
+  int signal = 0;
+  bool operator==(const SignalChildren&) const = default;
+};
+/// Send this signal to every descendant, so that it ends; those that are stopped are continued.
+struct AskToEnd {
+  int signal = 0;
+  bool operator==(const AskToEnd&) const = default;
+};
+/// SIGKILL to every descendant, again and again until none is left.
+struct KillAll {
+  bool operator==(const KillAll&) const = default;
+};
+/// Report Leftovers, if any process is left, and AllGone as soon as none is.
+struct ReportGone {
+  bool operator==(const ReportGone&) const = default;
+};
+
+using AgentToSpawner = std::variant<Spawn, SignalChildren, AskToEnd, KillAll, ReportGone>;
+
+// ---- spawner to agent ----
+
+struct ChildStarted {
+  int rank = 0;
+  std::int64_t pid = 0;
+  KernelBinding binding;  ///< if ChildSpec::reports_binding
+  int cpu_error = 0;      ///< errno of binding it to CPUs; 0: none
+  int memory_error = 0;   ///< the same of memory
+  bool operator==(const ChildStarted&) const = default;
+};
+/// What failed between fork and exec.
+struct ChildFailed {
+  enum class Stage { kFork, kBindCpus, kBindMemory, kRedirect, kWorkdir, kExec };
+  int rank = 0;
+  Stage stage = Stage::kExec;
+  int error = 0;  ///< errno
+  bool operator==(const ChildFailed&) const = default;
+};
+struct ChildEnded {
+  int rank = 0;
+  int wait_status = 0;  ///< as from waitpid(2)
+  Seconds run_seconds;
+  bool operator==(const ChildEnded&) const = default;
+};
+struct Leftovers {
+  int count = 0;
+  bool operator==(const Leftovers&) const = default;
+};
+struct AllGone {
+  bool operator==(const AllGone&) const = default;
+};
+/// A child was stopped by a signal (signal is its number), or goes on again (signal is 0).
+struct ChildStopped {
+  int rank = 0;
+  int signal = 0;
+  bool operator==(const ChildStopped&) const = default;
+};
+
+using SpawnerToAgent = std::variant<ChildStarted, ChildFailed, ChildEnded, ChildStopped, Leftovers, AllGone>;
+
+}  // namespace ddl::launcher::message
