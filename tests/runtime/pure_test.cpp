@@ -350,7 +350,7 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
     CHECK_FALSE(has_reached(segment.released(i).word.load(), 78));
     place(&segment.presence(i), sizeof(PresenceLine));
     place(&segment.timeout_record(i), sizeof(TimeoutRecord));
-    place(&segment.told_record(i), sizeof(ToldRecord));
+    place(&segment.notice_record(i), sizeof(NoticeRecord));
     place(&segment.pairs_record(i), sizeof(PairsRecord));
     for (const unsigned parity : {0u, 1u}) {
       place(&segment.flag(i, parity), sizeof(FlagLine));

@@ -1,6 +1,5 @@
 #include "runtime/src/backend/mpi_steps.h"
 
-#include <poll.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -64,16 +63,13 @@ class Nap {
 /// The ranks of this host that wait for this one wait for others in truth.
 class WaitingAbroad {
  public:
-  WaitingAbroad(const GroupAbort& abort, int index) : abort_(abort), index_(index) {
-    abort_.set_waits_abroad(index_, true);
-  }
-  ~WaitingAbroad() { abort_.set_waits_abroad(index_, false); }
+  explicit WaitingAbroad(const AbortDomain& abort) : abort_(abort) { abort_.set_waits_abroad(true); }
+  ~WaitingAbroad() { abort_.set_waits_abroad(false); }
   WaitingAbroad(const WaitingAbroad&) = delete;
   WaitingAbroad& operator=(const WaitingAbroad&) = delete;
 
  private:
-  const GroupAbort& abort_;
-  int index_;
+  const AbortDomain& abort_;
 };
 
 /// What has been given up, for as long as the process lives: MPI may still use it.
@@ -117,7 +113,7 @@ Outcome MpiSteps::meet() {
 
 Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
   if (!started) return tl::unexpected(broken(started.error()));
-  const WaitingAbroad abroad(place_.abort, place_.channel.index());
+  const WaitingAbroad abroad(place_.abort);
   Nap nap(place_.policy, !awaited.may_be_missing);
   for (;;) {
     for (int look = 0; look < kLooks; ++look) {
@@ -135,7 +131,7 @@ Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
 std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
   if (place_.abort.is_raised()) return aborted();
   if (const auto left = departed(awaited)) {
-    place_.abort.raise_told(place_.channel.index(), AbortNotice::of(AbortReason::kLeft, *left));
+    place_.abort.raise(AbortNotice::of(AbortReason::kLeft, *left));
     return aborted();
   }
   // Those who wait for a rank of their own host know which, and tell.
@@ -164,30 +160,24 @@ std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
 Failure MpiSteps::give_up(const MpiAwaited& awaited) {
   const CallDeadline& deadline = place_.channel.deadline();
   const Call& call = place_.channel.call();
-  const int own = place_.channel.index();
   if (awaited.peer >= 0) {
-    place_.abort.raise_timeout(own, deadline.seconds, call, place_.who_is(awaited.peer));
+    place_.abort.raise_timeout(deadline.seconds, call, place_.who_is(awaited.peer));
     return aborted();
   }
   std::array<char, 32> seconds{};
   std::snprintf(seconds.data(), seconds.size(), "%.3g s", deadline.seconds);
   const char* const why = awaited.may_be_missing ? ": a rank has not arrived; MPI does not say which"
                                                  : ": MPI has not moved everything by then";
-  place_.abort.raise_told(own, AbortNotice::of(AbortReason::kTimedOut, self(),
-                                               self().place() + " gave up after " + seconds.data() + " in " +
-                                                   call.describe() + why));
+  place_.abort.raise(
+      AbortNotice::of(AbortReason::kTimedOut, self(),
+                      self().place() + " gave up after " + seconds.data() + " in " + call.describe() + why));
   return aborted();
 }
 
 Failure MpiSteps::broken(const Error& error) {
   if (error.code() == ErrorCode::kUnavailable) return {DDL_ERROR_UNSUPPORTED, error.message()};
-  const Deadline verdict = Deadline::after(kStepVerdict);
-  pollfd doorbell{place_.abort.doorbell(), POLLIN, 0};
-  while (!place_.abort.is_raised() && !verdict.has_passed())
-    (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
-  if (!place_.abort.is_raised()) {
-    place_.abort.raise_told(place_.channel.index(),
-                            AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
+  if (!place_.abort.wait_raised(Deadline::after(kStepVerdict))) {
+    place_.abort.raise(AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
   }
   return aborted();
 }

@@ -55,7 +55,7 @@ struct MpiLimits {
 /// Where a rank stands, for all calls. What it refers to outlives the backend.
 struct MpiPlace {
   Channel& channel;
-  const GroupAbort& abort;
+  const AbortDomain& abort;
   const HostLayout& layout;
   const std::vector<int>& job_ranks;
   int rank = 0;  ///< in the set

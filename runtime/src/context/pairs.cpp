@@ -164,16 +164,12 @@ void Pairs::note_begun(int other) const {
 }
 
 Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadline deadline) const {
-  const GroupAbort& abort = parent_.abort;
+  const AbortDomain& abort = parent_.abort;
   // Nobody waits in vain where no pair can be: the set goes on.
   const bool has_none = parent_.links == nullptr || error.code() == ErrorCode::kUnavailable;
   if (has_none && !abort.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
-  pollfd doorbell{abort.doorbell(), POLLIN, 0};
-  if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed) {
-    const Deadline verdict = Deadline::after(kVerdict);
-    while (!abort.is_raised() && !verdict.has_passed())
-      (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
-  }
+  if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed)
+    (void)abort.wait_raised(Deadline::after(kVerdict));
   const auto partner = [&] {
     Member other = parent_.links->who_is(parent_.bootstrap, rank);
     other.rank = parent_.job_ranks[static_cast<std::size_t>(rank)];
@@ -181,11 +177,10 @@ Failure Pairs::give_up(int rank, const Error& error, const Call& call, CallDeadl
   };
   if (!abort.is_raised()) {
     const Member other = partner();
-    const int own = parent_.group.index;
     switch (error.code()) {
-      case ErrorCode::kTimeout: abort.raise_timeout(own, deadline.seconds, call, other); break;
-      case ErrorCode::kNotFound: abort.raise_told(own, AbortNotice::of(AbortReason::kLeft, other)); break;
-      default: abort.raise_told(own, AbortNotice::of(AbortReason::kLost, other, error.message()));
+      case ErrorCode::kTimeout: abort.raise_timeout(deadline.seconds, call, other); break;
+      case ErrorCode::kNotFound: abort.raise(AbortNotice::of(AbortReason::kLeft, other)); break;
+      default: abort.raise(AbortNotice::of(AbortReason::kLost, other, error.message()));
     }
   }
   Failure failure = abort.describe(call, true);

@@ -30,7 +30,7 @@ struct PairsParent {
   Bootstrap& bootstrap;
   const std::vector<int>& job_ranks;
   const SharedGroup& group;
-  const GroupAbort& abort;
+  const AbortDomain& abort;
   const SharedHeap& heap;
   const FaultInjector& fault;
   LinkTransport* links;  ///< null on one host

@@ -109,7 +109,7 @@ ProcessSet::ProcessSet(SetSurroundings around, std::unique_ptr<Bootstrap> bootst
       group_(std::move(group)),
       fault_(std::move(fault)),
       on_abort_(std::move(on_abort)),
-      abort_(group_.segment, group_.members, group_.doorbell.get()),
+      abort_(group_.segment, group_.members, group_.index, group_.doorbell.get()),
       heap_(group_.segment.heap(), group_.segment.heap_part(group_.index)),
       channel_(group_.segment, group_.members, abort_, group_.index,
                WaitPolicy::for_group(group_.segment.members(), group_.cpus, around.settings.spin),
@@ -155,8 +155,8 @@ Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, WaitP
   if (has_lane(membership())) {
     auto links = connect_to(first_hosts(layout), limit);
     if (!links) return fail(give_up_connecting(std::move(links.error())));
-    control_ = std::make_unique<ControlLinks>(*links, abort_, group_.index);
-    lane = std::make_unique<Lane>(*links, abort_, *control_, group_.index, policy);
+    control_ = std::make_unique<ControlLinks>(*links, abort_);
+    lane = std::make_unique<Lane>(*links, abort_, *control_, policy);
   }
   cluster_ = std::make_unique<Cluster>(layout, SlotAreas::in_slot(slot_bytes_), channel_, std::move(lane),
                                        layout.host_count() <= kMeshHosts,
@@ -167,11 +167,11 @@ Status ProcessSet::connect_hosts(std::unique_ptr<LinkTransport> transport, WaitP
 
 Error ProcessSet::give_up_connecting(Error why) {
   std::vector<PeerLink> standing = standing_links();
-  control_ = std::make_unique<ControlLinks>(standing, abort_, group_.index);
+  control_ = std::make_unique<ControlLinks>(standing, abort_);
   // Those that have joined wait for this rank. Of another set than the world, they hear of it from the set it comes from.
   if (around_.watches_deaths) {
     const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
-    abort_.raise_told(group_.index, AbortNotice::of(AbortReason::kLost, self, why.message()));
+    abort_.raise(AbortNotice::of(AbortReason::kLost, self, why.message()));
   }
   return why;
 }
@@ -199,11 +199,10 @@ Outcome ProcessSet::connect_mesh(Lane& lane) {
   control_->add(standing);
   const Member& self = group_.members[static_cast<std::size_t>(group_.index)];
   const std::string& why = links.error().message();
-  abort_.raise_told(group_.index, deadline.deadline.has_passed()
-                                      ? AbortNotice::of(AbortReason::kTimedOut, self,
-                                                        self.place() + " gave up in " +
-                                                            channel_.call().describe() + ": " + why)
-                                      : AbortNotice::of(AbortReason::kLost, self, why));
+  abort_.raise(deadline.deadline.has_passed()
+                   ? AbortNotice::of(AbortReason::kTimedOut, self,
+                                     self.place() + " gave up in " + channel_.call().describe() + ": " + why)
+                   : AbortNotice::of(AbortReason::kLost, self, why));
   return tl::unexpected(abort_.describe(channel_.call(), true));
 }
 
@@ -262,7 +261,8 @@ Status ProcessSet::start_watching() {
   for (std::size_t i = 0; i < group_.pidfds.size(); ++i) {
     if (!group_.pidfds[i]) continue;
     watches.push_back({group_.pidfds[i].get(), [this, index = static_cast<int>(i)] {
-                         if (!abort_.has_left(index)) abort_.raise({AbortCause::Where::kDied, index});
+                         if (!abort_.has_left(index))
+                           abort_.raise(AbortCause{AbortCause::Where::kDied, index});
                          return false;
                        }});
   }

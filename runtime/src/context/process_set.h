@@ -83,7 +83,7 @@ class ProcessSet {
   std::uint32_t count_made() { return ++made_; }
 
   /// Something has happened elsewhere after which no call can succeed: aborts the set. From any thread.
-  void tell(const AbortNotice& notice) const { abort_.raise_told(group_.index, notice); }
+  void tell(const AbortNotice& notice) const { abort_.raise(notice); }
   bool is_aborted() const { return abort_.is_raised(); }
   /// Of connections that are made inside a call with this deadline: its ranks are aborted if one of them dies.
   ConnectLimit limit_of(const CallDeadline& deadline) const {
@@ -159,7 +159,7 @@ class ProcessSet {
   SharedGroup group_;
   FaultInjector fault_;
   OnAbort on_abort_;
-  GroupAbort abort_;
+  AbortDomain abort_;
   SharedHeap heap_;
   Channel channel_;
   std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host

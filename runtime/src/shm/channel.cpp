@@ -67,7 +67,7 @@ bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy
 
 }  // namespace
 
-Channel::Channel(Segment segment, const Members& members, const GroupAbort& abort, int index,
+Channel::Channel(Segment segment, const Members& members, const AbortDomain& abort, int index,
                  WaitPolicy policy, const SharedHeap& heap, FaultInjector& fault)
     : segment_(segment),
       members_(members),
@@ -223,9 +223,9 @@ Outcome Channel::give_up(bool timed_out) {
   // They may all have arrived just before the reason appeared, or the leader that was to say so cannot.
   if (awaited.empty()) return {};
   if (timed_out) {
-    abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
+    abort_.raise_timeout(deadline_.seconds, call_, missing);
   } else if (!abort_.is_raised()) {
-    abort_.raise({AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
+    abort_.raise(AbortCause{AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
   }
   return tl::unexpected(with_awaited(abort_.describe(call_, true), call_, awaited));
 }

@@ -59,7 +59,7 @@ struct CallDeadline {
 class Channel {
  public:
   /// members, abort, heap and fault outlive the channel. heap: which the members share, also with others.
-  Channel(Segment segment, const Members& members, const GroupAbort& abort, int index, WaitPolicy policy,
+  Channel(Segment segment, const Members& members, const AbortDomain& abort, int index, WaitPolicy policy,
           const SharedHeap& heap, FaultInjector& fault);
 
   const Members& members() const { return members_; }
@@ -102,7 +102,7 @@ class Channel {
   /// What a rank had in its slot at the last exchange; valid until the next.
   const std::byte* slot(int index) const { return slot_at(index, sequence_); }
   /// This rank will exchange no more.
-  void leave() const { abort_.leave(index_, sequence_ + 1); }
+  void leave() const { abort_.leave(sequence_ + 1); }
 
  private:
   std::byte* slot_at(int index, std::uint32_t sequence) const {
@@ -120,7 +120,7 @@ class Channel {
 
   Segment segment_;
   const Members& members_;
-  const GroupAbort& abort_;
+  const AbortDomain& abort_;
   int index_;
   WaitPolicy policy_;
   const SharedHeap& heap_;

@@ -70,7 +70,7 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentW
   for (int i = 0; i < members; ++i) {
     new (&segment.presence(i)) PresenceLine{Presence::kJoined, {}, 0};
     new (&segment.timeout_record(i)) TimeoutRecord{};
-    new (&segment.told_record(i)) ToldRecord{};
+    new (&segment.notice_record(i)) NoticeRecord{};
     new (&segment.pairs_record(i)) PairsRecord{};
     for (MeetingLine* line : {&segment.gathered(i), &segment.released(i)})
       new (line) MeetingLine{encode_sequence(wish.first_sequence)};

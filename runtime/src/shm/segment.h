@@ -104,8 +104,8 @@ struct alignas(kLineBytes) TimeoutRecord {
   HostField awaited_host;
 };
 
-/// What this member knows of another host. Written before the abort word names the member, and only once.
-struct alignas(kLineBytes) ToldRecord {
+/// What this member reports: mostly, what happened on another host. Written before the abort word names the member, and only once.
+struct alignas(kLineBytes) NoticeRecord {
   AbortNotice notice;
   std::atomic<std::uint32_t> is_taken;  ///< 1: one of the member's threads has begun to write
 };
@@ -151,12 +151,12 @@ class Segment {
   TimeoutRecord& timeout_record(int index) const {
     return at<TimeoutRecord>(member_offset(index) + sizeof(PresenceLine));
   }
-  ToldRecord& told_record(int index) const {
-    return at<ToldRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord));
+  NoticeRecord& notice_record(int index) const {
+    return at<NoticeRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord));
   }
   PairsRecord& pairs_record(int index) const {
     return at<PairsRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
-                           sizeof(ToldRecord));
+                           sizeof(NoticeRecord));
   }
   bool has_pairs() const { return pair_slot_bytes_ > 0; }
   /// The segment of two members, of which the one with the lower index becomes 0 and the other one 1.
@@ -189,7 +189,7 @@ class Segment {
 
  private:
   static constexpr std::size_t kMemberBytes =
-      sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(ToldRecord) + sizeof(PairsRecord);
+      sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(NoticeRecord) + sizeof(PairsRecord);
 
   Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes,
           std::size_t pair_slot_bytes)

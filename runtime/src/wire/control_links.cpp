@@ -18,8 +18,7 @@ std::optional<ControlFrame> ControlFrame::parse(std::span<const std::byte> bytes
   return frame;
 }
 
-ControlLinks::ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index)
-    : abort_(abort), own_index_(own_index) {
+ControlLinks::ControlLinks(std::vector<PeerLink>& links, const AbortDomain& abort) : abort_(abort) {
   add(links);
 }
 
@@ -75,12 +74,12 @@ bool ControlLinks::on_readable(std::size_t index) {
       ::shutdown(link.socket.get(), SHUT_WR);
       return false;
     }
-    abort_.raise_told(own_index_, frame->notice);
+    abort_.raise(frame->notice);
   }
 }
 
 void ControlLinks::lose(Link& link, AbortReason reason, const std::string& text) {
-  abort_.raise_told(own_index_, AbortNotice::of(reason, link.peer, text));
+  abort_.raise(AbortNotice::of(reason, link.peer, text));
   set_state(link, PeerState::kGone);
 }
 

@@ -56,7 +56,7 @@ enum class PeerState {
 class ControlLinks {
  public:
   /// Takes the control connections out of links. abort outlives this.
-  ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index);
+  ControlLinks(std::vector<PeerLink>& links, const AbortDomain& abort);
 
   /// Takes further ones.
   void add(std::vector<PeerLink>& links);
@@ -98,8 +98,7 @@ class ControlLinks {
   void lose(Link& link, AbortReason reason, const std::string& text);
   static void send(const Link& link, const ControlFrame& frame);
 
-  const GroupAbort& abort_;
-  int own_index_;
+  const AbortDomain& abort_;
   std::deque<Link> links_;  ///< none ever moves; guarded by mutex_, what it holds by the rules above
   mutable std::mutex mutex_;
   std::condition_variable changed_;
