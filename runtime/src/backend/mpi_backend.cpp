@@ -29,7 +29,7 @@ class MpiReduction {
         request_(request),
         element_(known_element_size(request.dtype())),
         ranks_(static_cast<std::uint64_t>(steps.ranks())),
-        tree_(request.reduction(), steps.place().layout) {}
+        tree_(request.reduction(), steps.layout()) {}
 
   /// An allreduce or a reduce.
   Outcome of_all() {
@@ -67,8 +67,8 @@ class MpiReduction {
   }
 
  private:
-  int own() const { return steps_.place().rank; }
-  std::uint64_t piece_bytes() const { return steps_.place().limits.piece_bytes; }
+  int own() const { return steps_.rank(); }
+  std::uint64_t piece_bytes() const { return steps_.limits().piece_bytes; }
   int size() const { return static_cast<int>(ranks_); }
   /// The own input can be read where it is, although the result may be written over it.
   bool keeps_own() const { return request_.send != request_.recv || tree_.may_write_over(own()); }
@@ -180,17 +180,17 @@ Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (request.peer >= 0) return transfer(request, deadline);
   if (request.call.kind == CallKind::kAlltoallv) return alltoallv_by_mpi(request, deadline);
   if (auto agreed = agree(request.call, deadline); !agreed) return agreed;
-  place().channel.pass(FaultPoint::kInRound);
+  steps_.channel().pass(FaultPoint::kInRound);
   if (const auto blocks = BlockMove::of(request, steps_.ranks()))
     return move_blocks(steps_, {*blocks, known_element_size(request.dtype()), request.send, request.recv});
   return has_op(request.call.kind) ? reduce_by_mpi(steps_, request) : Outcome();
 }
 
 Outcome MpiBackend::agree(const Call& call, CallDeadline deadline) {
-  Channel& channel = place().channel;
+  Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
   if (auto met = steps_.meet(); !met) return met;
-  if (place().layout.host_count() == 1) return Verdict::of_host(channel).outcome();
+  if (steps_.layout().host_count() == 1) return Verdict::of_host(channel).outcome();
   channel.pass(FaultPoint::kBeforeHosts);
   const std::uint64_t print = call.fingerprint();
   steps_.buffers().own_print = {print, ~print};
@@ -211,7 +211,7 @@ Outcome MpiBackend::tell_mismatch(const Call& call) {
   // In the order of the tree, so that every way of comparing names the same two.
   Verdict verdict;
   verdict.first = buffers.stamps.front();
-  for (const auto& host : place().layout.hosts) {
+  for (const auto& host : steps_.layout().hosts) {
     for (const int rank : host) {
       const CallStamp& stamp = buffers.stamps[static_cast<std::size_t>(rank)];
       if (verdict.has_odd != 0 || stamp.call.fingerprint() == verdict.first.call.fingerprint()) continue;
@@ -223,9 +223,9 @@ Outcome MpiBackend::tell_mismatch(const Call& call) {
 }
 
 Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadline) {
-  const Channel& channel = place().channel;
+  const Channel& channel = steps_.channel();
   return alltoallv(
-      request, steps_.ranks(), place().rank, channel.self().host,
+      request, steps_.ranks(), steps_.rank(), channel.self().host,
       [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
           std::byte* recv) -> Outcome {
         if (auto agreed = agree(part.call, deadline); !agreed) return agreed;
@@ -235,11 +235,11 @@ Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadli
 }
 
 Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
-  const bool sends = request.call.root == place().rank;
+  const bool sends = request.call.root == steps_.rank();
   Call call = request.call;
-  call.root = place().job_ranks[static_cast<std::size_t>(call.root)];
+  call.root = steps_.job_ranks()[static_cast<std::size_t>(call.root)];
   call.number = ++transfers_[request.peer];
-  Channel& channel = place().channel;
+  Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
   MpiBuffers& buffers = steps_.buffers();
   buffers.own_stamp = steps_.stamp_of(call);
@@ -249,12 +249,12 @@ Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
   if (!compared) return compared;
   const CallStamp& theirs = buffers.stamps.front();
   if (theirs.call.fingerprint() != call.fingerprint()) {
-    const bool is_first = place().rank < request.peer;
+    const bool is_first = steps_.rank() < request.peer;
     const CallStamp& first = is_first ? buffers.own_stamp : theirs;
     return Verdict{first, is_first ? theirs : buffers.own_stamp, 1, 0}.outcome();
   }
   const std::uint64_t total = call.count * known_element_size(request.dtype());
-  const std::uint64_t most = place().limits.step_bytes;
+  const std::uint64_t most = steps_.limits().step_bytes;
   for (std::uint64_t at = 0; at < total; at += most) {
     const std::size_t bytes = std::min(most, total - at);
     auto moved = sends ? steps_.exchange(request.peer, {request.send + at, bytes}, {}, false)

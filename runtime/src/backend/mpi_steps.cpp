@@ -86,21 +86,24 @@ void keep_for_ever(GivenUp given_up) {
 
 }  // namespace
 
-MpiSteps::MpiSteps(MpiPlace place, std::unique_ptr<Communicator> communicator)
-    : place_(std::move(place)),
+MpiSteps::MpiSteps(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
+                   std::unique_ptr<Communicator> communicator)
+    : connections_(connections),
+      limits_(limits),
+      world_(std::move(world)),
       communicator_(std::move(communicator)),
       buffers_(std::make_unique<MpiBuffers>()) {}
 
 MpiSteps::~MpiSteps() {
-  if (!place_.abort.is_raised()) return;
-  place_.world->abandon();
+  if (!abort().is_raised()) return;
+  world_->abandon();
   keep_for_ever({std::move(communicator_), std::move(buffers_)});
 }
 
 Outcome MpiSteps::meet() {
-  Channel& channel = place_.channel;
+  Channel& channel = this->channel();
   channel.arrive();
-  Nap nap(place_.policy, false);
+  Nap nap(connections_.wait_policy(), false);
   for (;;) {
     for (int look = 0; look < kLooks; ++look) {
       if (auto met = channel.met()) return *std::move(met);
@@ -113,8 +116,8 @@ Outcome MpiSteps::meet() {
 
 Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
   if (!started) return tl::unexpected(broken(started.error()));
-  const WaitingAbroad abroad(place_.abort);
-  Nap nap(place_.policy, !awaited.may_be_missing);
+  const WaitingAbroad abroad(abort());
+  Nap nap(connections_.wait_policy(), !awaited.may_be_missing);
   for (;;) {
     for (int look = 0; look < kLooks; ++look) {
       const auto done = communicator_->is_done();
@@ -129,27 +132,27 @@ Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
 }
 
 std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
-  if (place_.abort.is_raised()) return aborted();
+  if (abort().is_raised()) return aborted();
   if (const auto left = departed(awaited)) {
-    place_.abort.raise(AbortNotice::of(AbortReason::kLeft, *left));
+    abort().raise(AbortNotice::of(AbortReason::kLeft, *left));
     return aborted();
   }
   // Those who wait for a rank of their own host know which, and tell.
-  if (!place_.channel.deadline().has_passed_by(awaited.peer >= 0 ? 0 : 1)) return std::nullopt;
+  if (!channel().deadline().has_passed_by(awaited.peer >= 0 ? 0 : 1)) return std::nullopt;
   return give_up(awaited);
 }
 
 std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
   if (!awaited.may_be_missing) return std::nullopt;
   std::optional<Member> left;
-  const HostLayout& layout = place_.layout;
+  const HostLayout& layout = this->layout();
   if (awaited.peer >= 0 && layout.host_of(awaited.peer) == layout.own) {
     const int index = layout.local_rank(awaited.peer);
-    if (place_.abort.has_left(index)) left = place_.channel.members()[static_cast<std::size_t>(index)];
+    if (abort().has_left(index)) left = channel().members()[static_cast<std::size_t>(index)];
   } else if (layout.host_count() > 1) {
-    left = place_.who_left_abroad();
+    left = connections_.first_left();
     const bool is_other =
-        left && awaited.peer >= 0 && left->rank != place_.job_ranks[static_cast<std::size_t>(awaited.peer)];
+        left && awaited.peer >= 0 && left->rank != job_ranks()[static_cast<std::size_t>(awaited.peer)];
     if (is_other) left.reset();
   }
   if (!left) return std::nullopt;
@@ -158,17 +161,17 @@ std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
 }
 
 Failure MpiSteps::give_up(const MpiAwaited& awaited) {
-  const CallDeadline& deadline = place_.channel.deadline();
-  const Call& call = place_.channel.call();
+  const CallDeadline& deadline = channel().deadline();
+  const Call& call = channel().call();
   if (awaited.peer >= 0) {
-    place_.abort.raise_timeout(deadline.seconds, call, place_.who_is(awaited.peer));
+    abort().raise_timeout(deadline.seconds, call, connections_.who_is(awaited.peer));
     return aborted();
   }
   std::array<char, 32> seconds{};
   std::snprintf(seconds.data(), seconds.size(), "%.3g s", deadline.seconds);
   const char* const why = awaited.may_be_missing ? ": a rank has not arrived; MPI does not say which"
                                                  : ": MPI has not moved everything by then";
-  place_.abort.raise(
+  abort().raise(
       AbortNotice::of(AbortReason::kTimedOut, self(),
                       self().place() + " gave up after " + seconds.data() + " in " + call.describe() + why));
   return aborted();
@@ -176,15 +179,15 @@ Failure MpiSteps::give_up(const MpiAwaited& awaited) {
 
 Failure MpiSteps::broken(const Error& error) {
   if (error.code() == ErrorCode::kUnavailable) return {DDL_ERROR_UNSUPPORTED, error.message()};
-  if (!place_.abort.wait_raised(Deadline::after(kStepVerdict))) {
-    place_.abort.raise(AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
+  if (!abort().wait_raised(Deadline::after(kStepVerdict))) {
+    abort().raise(AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
   }
   return aborted();
 }
 
 Failure MpiSteps::aborted() {
-  place_.world->abandon();
-  return place_.abort.describe(place_.channel.call(), true);
+  world_->abandon();
+  return abort().describe(channel().call(), true);
 }
 
 namespace {
@@ -251,7 +254,7 @@ MpiMove step_of(const MoveInBuffers& here, const Piece& piece) {
 }
 
 Outcome broadcast(MpiSteps& steps, const MoveInBuffers& here) {
-  const std::uint64_t total = here.move.longest() * here.element, most = steps.place().limits.step_bytes;
+  const std::uint64_t total = here.move.longest() * here.element, most = steps.limits().step_bytes;
   for (std::uint64_t first = 0; first < total; first += most) {
     MpiMove step;
     step.kind = MpiMove::Kind::kBroadcast;
@@ -265,7 +268,7 @@ Outcome broadcast(MpiSteps& steps, const MoveInBuffers& here) {
 
 Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
-  const int own = steps.place().rank;
+  const int own = steps.rank();
   const Piece piece(here, own, {0, move.longest()}, false);
   MpiMove step = step_of(here, piece);
   step.send = here.send;
@@ -288,10 +291,10 @@ Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
 
 Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
-  const int own = steps.place().rank;
+  const int own = steps.rank();
   const auto ranks = static_cast<std::uint64_t>(move.ranks());
   const std::uint64_t per_piece =
-      std::max<std::uint64_t>(steps.place().limits.piece_bytes / here.element / ranks, 1);
+      std::max<std::uint64_t>(steps.limits().piece_bytes / here.element / ranks, 1);
   MpiBuffers& buffers = steps.buffers();
   for (std::uint64_t first = 0; first < move.longest(); first += per_piece) {
     const Piece piece(here, own, {first, per_piece}, true);
@@ -327,7 +330,7 @@ Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here) {
   if (move.longest() == 0) return {};
   if (move.is_broadcast()) return broadcast(steps, here);
   const std::uint64_t most =
-      steps.place().limits.step_bytes / here.element / static_cast<std::uint64_t>(move.ranks());
+      steps.limits().step_bytes / here.element / static_cast<std::uint64_t>(move.ranks());
   return move.longest() <= most ? move_at_once(steps, here) : move_in_pieces(steps, here);
 }
 

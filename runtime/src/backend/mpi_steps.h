@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,8 +14,8 @@
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/common/wait_limits.h"
-#include "runtime/src/shm/abort.h"
 #include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/connections.h"
 
 namespace ddl::runtime {
 
@@ -52,22 +51,6 @@ struct MpiLimits {
   }
 };
 
-/// Where a rank stands, for all calls. What it refers to outlives the backend.
-struct MpiPlace {
-  Channel& channel;
-  const AbortDomain& abort;
-  const HostLayout& layout;
-  const std::vector<int>& job_ranks;
-  int rank = 0;  ///< in the set
-  WaitPolicy policy;
-  MpiLimits limits;
-  /// A rank of the set, for sentences.
-  std::function<Member(int rank)> who_is;
-  /// Somebody on another host who has left the job in order, if that is known.
-  std::function<std::optional<Member>()> who_left_abroad;
-  std::shared_ptr<MpiWorld> world;
-};
-
 /// Whom a wait is for.
 struct MpiAwaited {
   bool may_be_missing = false;  ///< the call may not have begun everywhere
@@ -77,13 +60,19 @@ struct MpiAwaited {
 /// Of the call that the channel has begun.
 class MpiSteps {
  public:
-  MpiSteps(MpiPlace place, std::unique_ptr<Communicator> communicator);
+  /// connections outlive this.
+  MpiSteps(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
+           std::unique_ptr<Communicator> communicator);
   ~MpiSteps();
   MpiSteps(const MpiSteps&) = delete;
   MpiSteps& operator=(const MpiSteps&) = delete;
 
-  const MpiPlace& place() const { return place_; }
-  int ranks() const { return place_.layout.rank_count(); }
+  Channel& channel() { return connections_.channel(); }
+  const HostLayout& layout() const { return connections_.layout(); }
+  const std::vector<int>& job_ranks() const { return connections_.job_ranks(); }
+  const MpiLimits& limits() const { return limits_; }
+  int rank() const { return connections_.membership().rank; }
+  int ranks() const { return connections_.membership().size; }
   MpiBuffers& buffers() { return *buffers_; }
   /// What this rank shows to others of a call.
   CallStamp stamp_of(const Call& call) const { return {self().rank, 0, HostField::of(self().host), call}; }
@@ -115,9 +104,12 @@ class MpiSteps {
   Failure give_up(const MpiAwaited& awaited);
   Failure broken(const Error& error);
   Failure aborted();
-  const Member& self() const { return place_.channel.self(); }
+  const AbortDomain& abort() const { return connections_.abort(); }
+  const Member& self() const { return connections_.channel().self(); }
 
-  MpiPlace place_;
+  Connections& connections_;
+  MpiLimits limits_;
+  std::shared_ptr<MpiWorld> world_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<MpiBuffers> buffers_;
   std::optional<Clock::time_point> left_since_;

@@ -23,15 +23,14 @@ static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slic
 
 }  // namespace
 
-Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-                 bool has_mesh, ConnectMesh connect_mesh)
-    : layout_(layout),
-      areas_(areas),
-      channel_(channel),
-      lane_(std::move(lane)),
-      has_mesh_(has_mesh),
-      connect_mesh_(std::move(connect_mesh)),
-      agreement_steps_(allreduce_steps(layout.host_count(), layout.own)) {}
+Cluster::Cluster(Connections& connections)
+    : connections_(connections),
+      layout_(connections.layout()),
+      areas_(SlotAreas::in_slot(connections.channel().slot_bytes())),
+      channel_(connections.channel()),
+      lane_(connections.lane()),
+      has_mesh_(layout_.host_count() <= kMeshHosts),
+      agreement_steps_(allreduce_steps(layout_.host_count(), layout_.own)) {}
 
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.rank_count();
@@ -112,9 +111,7 @@ Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
 Outcome Cluster::have_mesh() {
   if (has_mesh_) return {};
   channel_.pass(FaultPoint::kBeforeMesh);
-  if (lane_) {
-    if (auto connected = connect_mesh_(*lane_); !connected) return connected;
-  }
+  if (auto connected = connections_.connect_mesh(); !connected) return connected;
   has_mesh_ = true;
   return {};
 }
@@ -127,7 +124,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   if (auto met = channel_.meet(); !met) return met;
   Verdict verdict = Verdict::of_host(channel_);
   channel_.pass(FaultPoint::kBeforeHosts);
-  if (lane_) {
+  if (lane_ != nullptr) {
     if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
     if (first == 1 && verdict.has_odd == 0) {
       work.publish_area(0, runs_[0].buffers());
@@ -145,7 +142,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const std::uint64_t filled = first + round, published = first + round - depth;
     const bool fills = round < count, publishes = round >= depth && round - depth < count;
-    if (publishes && lane_) {
+    if (publishes && lane_ != nullptr) {
       if (auto finished = finish_run(published); !finished) return finished;
       work.publish_area(published, run_of(published).buffers());
     }
@@ -160,7 +157,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
         if (auto connected = have_mesh(); !connected) return connected;
       }
     }
-    if (fills && lane_) begin_run(filled, work);
+    if (fills && lane_ != nullptr) begin_run(filled, work);
     if (fills) work.take_inputs(filled);
     channel_.pass(FaultPoint::kInRound);
     if (publishes) work.take(published);

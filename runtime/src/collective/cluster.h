@@ -25,8 +25,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "runtime/src/bootstrap/host_layout.h"
@@ -36,6 +34,7 @@
 #include "runtime/src/collective/request.h"
 #include "runtime/src/collective/slice_route.h"
 #include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/connections.h"
 #include "runtime/src/wire/lane.h"
 
 namespace ddl::runtime {
@@ -43,20 +42,10 @@ namespace ddl::runtime {
 /// Not thread-safe: one call at a time.
 class Cluster {
  public:
-  /// Connects the lane, of a rank that has one, with those hosts that it is not connected with yet.
-  using ConnectMesh = std::function<Outcome(Lane& lane)>;
-
-  /// lane: null on ranks that have none. channel has slots of areas.slot_bytes(). All but layout outlive this. has_mesh:
-  /// the lanes of all ranks are connected with all hosts already.
-  Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-          bool has_mesh, ConnectMesh connect_mesh);
+  /// Of ranks on several hosts; connections outlive this.
+  explicit Cluster(Connections& connections);
 
   Outcome run(const Request& request, CallDeadline deadline);
-
-  /// The data connections' descriptors; there is a lane.
-  std::vector<int> fds() const { return lane_->fds(); }
-  /// Closes the data connections: nothing but the destructor may follow.
-  void hang_up() { lane_.reset(); }
 
  private:
   /// Chunks that are on their way between hosts at once.
@@ -76,12 +65,12 @@ class Cluster {
   HostRun& run_of(std::uint64_t chunk) { return runs_[chunk % kDepth]; }
   bool advance_runs();
 
-  HostLayout layout_;
+  Connections& connections_;
+  const HostLayout& layout_;
   SlotAreas areas_;
   Channel& channel_;
-  std::unique_ptr<Lane> lane_;
-  bool has_mesh_;
-  ConnectMesh connect_mesh_;
+  Lane* lane_;     ///< null on ranks that have none
+  bool has_mesh_;  ///< the lanes of all ranks are connected with all hosts
   HostSteps agreement_steps_;
   std::array<HostRun, kDepth> runs_;
   std::uint64_t first_running_ = 0;  ///< chunks from here ...
