@@ -101,6 +101,7 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given,
     const auto ranks = static_cast<size_t>(set->size());
     if (auto described = describe_call(arguments, options, ranks, request.call); !described)
       return report(described);
+    request.element_size = element_size(request.call.dtype);
     request.send = static_cast<const std::byte*>(arguments.send);
     request.recv = static_cast<std::byte*>(arguments.recv);
     if (arguments.counts != nullptr) request.counts = {arguments.counts, ranks};

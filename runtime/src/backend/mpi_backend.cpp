@@ -27,7 +27,7 @@ class MpiReduction {
   MpiReduction(MpiSteps& steps, const Request& request)
       : steps_(steps),
         request_(request),
-        element_(known_element_size(request.dtype())),
+        element_(request.element_size),
         ranks_(static_cast<std::uint64_t>(steps.ranks())),
         tree_(request.reduction(), steps.layout()) {}
 
@@ -182,7 +182,7 @@ Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (auto agreed = agree(request.call, deadline); !agreed) return agreed;
   steps_.channel().pass(FaultPoint::kInRound);
   if (const auto blocks = BlockMove::of(request, steps_.ranks()))
-    return move_blocks(steps_, {*blocks, known_element_size(request.dtype()), request.send, request.recv});
+    return move_blocks(steps_, {*blocks, request.element_size, request.send, request.recv});
   return has_op(request.call.kind) ? reduce_by_mpi(steps_, request) : Outcome();
 }
 
@@ -226,10 +226,9 @@ Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadli
   const Channel& channel = steps_.channel();
   return alltoallv(
       request, steps_.ranks(), steps_.rank(), channel.self().host,
-      [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
-          std::byte* recv) -> Outcome {
+      [&](const Request& part, const BlockMove& blocks) -> Outcome {
         if (auto agreed = agree(part.call, deadline); !agreed) return agreed;
-        return move_blocks(steps_, {blocks, element, send, recv});
+        return move_blocks(steps_, {blocks, part.element_size, part.send, part.recv});
       },
       [&] { return channel.call().number; });
 }
@@ -253,7 +252,7 @@ Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
     const CallStamp& first = is_first ? buffers.own_stamp : theirs;
     return Verdict{first, is_first ? theirs : buffers.own_stamp, 1, 0}.outcome();
   }
-  const std::uint64_t total = call.count * known_element_size(request.dtype());
+  const std::uint64_t total = call.count * request.element_size;
   const std::uint64_t most = steps_.limits().step_bytes;
   for (std::uint64_t at = 0; at < total; at += most) {
     const std::size_t bytes = std::min(most, total - at);

@@ -36,7 +36,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.rank_count();
   const Call& call = request.call;
   if (const auto blocks = BlockMove::of(request, ranks)) {
-    return move(request, *blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
+    return move(request, *blocks, deadline);
   }
   switch (call.kind) {
     case CallKind::kAllreduce:
@@ -53,8 +53,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
       const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
       return alltoallv(
           request, ranks, own, channel_.self().host,
-          [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
-              std::byte* recv) { return move(part, blocks, element, send, recv, deadline); },
+          [&](const Request& part, const BlockMove& blocks) { return move(part, blocks, deadline); },
           [&] { return channel_.call().number; });
     }
     case CallKind::kBarrier:
@@ -68,9 +67,9 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   return {};
 }
 
-Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element,
-                      const std::byte* send, std::byte* recv, CallDeadline deadline) {
-  const MoveInBuffers here{blocks, element, send, recv};
+Outcome Cluster::move(const Request& request, const BlockMove& blocks, CallDeadline deadline) {
+  const std::size_t element = request.element_size;
+  const MoveInBuffers here{blocks, element, request.send, request.recv};
   if (ClusterSmallMove::serves(place(), blocks, element)) {
     ClusterSmallMove work(place(), here);
     return run(work, request.call, deadline);
@@ -86,7 +85,7 @@ Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size
 Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
   // Everybody gets the inputs of all, a part at a time, and combines those of the ranks up to its own.
   constexpr std::size_t kPartBytes = std::size_t{1} << 20;
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const auto ranks = static_cast<std::uint64_t>(layout_.rank_count());
   const auto own = static_cast<std::size_t>(layout_.local()[static_cast<std::size_t>(channel_.index())]);
   const Chunking parts{request.call.count, std::max<std::uint64_t>(kPartBytes / element / ranks, 1), 1};
@@ -97,8 +96,9 @@ Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
     const std::size_t bytes = range.count * element;
     inputs.resize(ranks * bytes);
     const std::size_t offset = range.first * element;
-    auto moved = move(part, BlockMove::allgather(static_cast<int>(ranks), range.count), element,
-                      request.send + offset, inputs.data(), deadline);
+    part.send = request.send + offset;
+    part.recv = inputs.data();
+    auto moved = move(part, BlockMove::allgather(static_cast<int>(ranks), range.count), deadline);
     if (!moved) return moved;
     part.call.number = channel_.call().number;
     std::vector<const std::byte*> first_ranks;

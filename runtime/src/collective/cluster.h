@@ -51,8 +51,7 @@ class Cluster {
   /// Chunks that are on their way between hosts at once.
   static constexpr std::size_t kDepth = 3;
 
-  Outcome move(const Request& request, const BlockMove& blocks, std::size_t element, const std::byte* send,
-               std::byte* recv, CallDeadline deadline);
+  Outcome move(const Request& request, const BlockMove& blocks, CallDeadline deadline);
   Outcome scan(const Request& request, CallDeadline deadline);
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
   /// Compares with the other hosts, and carries the first chunk along if rides.

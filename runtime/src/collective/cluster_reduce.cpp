@@ -17,7 +17,7 @@ std::size_t partial_size(const Request& request) {
 ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
     : ClusterCall(place),
       request_(request),
-      element_(known_element_size(request.dtype())),
+      element_(request.element_size),
       partial_(partial_size(request)),
       ranks_(layout().rank_count()),
       algorithm_(algorithm_of(
@@ -104,7 +104,7 @@ void ClusterReduce::take(std::uint64_t chunk) {
 ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& request)
     : ClusterCall(place),
       request_(request),
-      element_(known_element_size(request.dtype())),
+      element_(request.element_size),
       partial_(partial_size(request)),
       move_(BlockMove::reduce_scatter(request.counts)),
       per_chunk_(std::max<std::uint64_t>(

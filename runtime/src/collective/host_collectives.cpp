@@ -44,7 +44,7 @@ Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take ta
 }
 
 Outcome combine_everything(Channel& channel, const Request& request, CallDeadline deadline) {
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const std::uint64_t count = request.call.count;
   const std::uint64_t per_chunk =
       std::max<std::uint64_t>(std::min<std::uint64_t>(count, channel.slot_bytes() / element), 1);
@@ -76,7 +76,7 @@ Outcome combine_everything(Channel& channel, const Request& request, CallDeadlin
 /// Of an allreduce or a reduce.
 Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const std::size_t most = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
   const std::size_t input_bytes = std::max<std::size_t>(request.call.count * element, 1);
   const std::size_t area = std::min(most, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
@@ -107,7 +107,7 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
 }
 
 Outcome combine(Channel& channel, const Request& request, CallDeadline deadline) {
-  const std::size_t bytes = request.call.count * known_element_size(request.dtype());
+  const std::size_t bytes = request.call.count * request.element_size;
   const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
   // Slices need room for an input and a result in a slot.
   const bool has_slices = algorithm == Algorithm::kSlices && channel.slot_bytes() >= 2 * kLineBytes;
@@ -155,8 +155,10 @@ void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, 
   }
 }
 
-Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& move, std::size_t element,
-                    const std::byte* send, std::byte* recv, CallDeadline deadline) {
+Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& move, CallDeadline deadline) {
+  const std::size_t element = request.element_size;
+  const std::byte* const send = request.send;
+  std::byte* const recv = request.recv;
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
   const int own = channel.index();
@@ -178,7 +180,7 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
 
 Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move,
                        CallDeadline deadline) {
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
   const int own = channel.index();
@@ -211,8 +213,7 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
   const Call& call = request.call;
   if (const auto blocks = BlockMove::of(request, ranks)) {
     if (auto direct = try_direct(channel, request, &*blocks, deadline)) return *direct;
-    return move_blocks(channel, request, *blocks, known_element_size(request.dtype()), request.send,
-                       request.recv, deadline);
+    return move_blocks(channel, request, *blocks, deadline);
   }
   switch (call.kind) {
     case CallKind::kScan: return combine(channel, request, deadline);
@@ -228,8 +229,9 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
     case CallKind::kAlltoallv:
       return alltoallv(
           request, ranks, channel.index(), channel.self().host,
-          [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
-              std::byte* recv) { return move_blocks(channel, part, blocks, element, send, recv, deadline); },
+          [&](const Request& part, const BlockMove& blocks) {
+            return move_blocks(channel, part, blocks, deadline);
+          },
           [&] { return channel.call().number; });
     case CallKind::kMakeSets:
     case CallKind::kBarrier: {
