@@ -11,22 +11,22 @@ namespace {
 constexpr char kKey[] = "ddl.operations";
 
 /// libddl's own take the pieces of their host's first rank.
-std::string wish_of(const Settings& settings) {
-  std::string wish = contract::cpu_operations_name(settings.cpu_operations);
+std::string text_of(const Settings& settings) {
+  std::string text = contract::cpu_operations_name(settings.cpu_operations);
   if (settings.cpu_operations == contract::CpuOperations::kMpi && settings.staging_bytes)
-    wish +=
+    text +=
         std::string(" with ") + contract::env::kStagingBytes + "=" + std::to_string(*settings.staging_bytes);
-  return wish;
+  return text;
 }
 
 }  // namespace
 
 Status put_operations(Bootstrap& bootstrap, const Settings& settings) {
-  return bootstrap.put(kKey, wish_of(settings));
+  return bootstrap.put(kKey, text_of(settings));
 }
 
 Status check_same_operations(Bootstrap& bootstrap, const Settings& settings) {
-  const std::string mine = wish_of(settings);
+  const std::string mine = text_of(settings);
   const Deadline deadline = settings.start_deadline();
   for (int rank = 0; rank < bootstrap.membership().size; ++rank) {
     const auto theirs = bootstrap.get(rank, kKey, deadline);

@@ -34,7 +34,7 @@ class MpiBackend final : public CollectiveBackend {
  private:
   /// Begins the call: returns when all ranks have begun the same.
   Outcome agree(const Call& call, CallDeadline deadline);
-  Outcome tell_mismatch(const Call& call);
+  Outcome describe_mismatch(const Call& call);
   Outcome alltoallv_by_mpi(const Request& request, CallDeadline deadline);
   Outcome transfer(Request request, CallDeadline deadline);
 

@@ -17,32 +17,32 @@ namespace {
 using std::chrono::nanoseconds;
 
 /// Looks at what is awaited between two at everything else.
-constexpr int kLooks = 16;
+constexpr int kProbes = 16;
 /// Who waits sleeps for a share of the time that it has waited, so it goes on later by no more than that; at first for longer:
 /// with many threads that sleep for microseconds only, Linux 6.18 kept everybody else from running, for seconds. (The kernel
-/// adds 50 us to each nap.)
+/// adds 50 us to each backoff.)
 constexpr int kShareOfWaited = 16;
-constexpr nanoseconds kShortestNap = std::chrono::microseconds(50);
-constexpr nanoseconds kLongestNap = std::chrono::milliseconds(1);
+constexpr nanoseconds kMinBackoff = std::chrono::microseconds(50);
+constexpr nanoseconds kMaxBackoff = std::chrono::milliseconds(1);
 /// Bytes that are on their way move only while MPI is called, so who waits for them sleeps less.
-constexpr nanoseconds kLongestNapOnTheWay = std::chrono::microseconds(500);
+constexpr nanoseconds kMaxBackoffWhileMoving = std::chrono::microseconds(500);
 /// What a rank has sent before it left has arrived by then.
 constexpr std::chrono::seconds kUnderWay{2};
 /// A connection of MPI's that breaks may be a rank's death, which is noticed within this time.
-constexpr std::chrono::seconds kStepVerdict{2};
+constexpr std::chrono::seconds kDeathReport{2};
 
 /// What a wait does between two rounds of looks: nothing at first, where the rank has a CPU to itself, then it yields a few
 /// times, and then it sleeps. On some kernels two threads that go on yielding to each other keep everybody else from running.
-class Nap {
+class Backoff {
  public:
   /// on_the_way: bytes move; otherwise others are to come first.
-  Nap(const WaitPolicy& policy, bool on_the_way)
+  Backoff(const WaitPolicy& policy, bool on_the_way)
       : spin_(policy.spin),
         yields_(policy.yields),
-        longest_(on_the_way ? kLongestNapOnTheWay : kLongestNap),
+        longest_(on_the_way ? kMaxBackoffWhileMoving : kMaxBackoff),
         began_(Deadline::Clock::now()) {}
 
-  void take() {
+  void pause() {
     const nanoseconds waited = Deadline::Clock::now() - began_;
     if (waited < spin_) return;
     if (yields_ > 0) {
@@ -50,7 +50,7 @@ class Nap {
       (void)::sched_yield();
       return;
     }
-    std::this_thread::sleep_for(std::clamp(waited / kShareOfWaited, kShortestNap, longest_));
+    std::this_thread::sleep_for(std::clamp(waited / kShareOfWaited, kMinBackoff, longest_));
   }
 
  private:
@@ -103,23 +103,23 @@ MpiSteps::~MpiSteps() {
 Outcome MpiSteps::meet() {
   Channel& channel = this->channel();
   channel.arrive();
-  Nap nap(connections_.wait_policy(), false);
+  Backoff backoff(connections_.wait_policy(), false);
   for (;;) {
-    for (int look = 0; look < kLooks; ++look) {
+    for (int look = 0; look < kProbes; ++look) {
       if (auto met = channel.met()) return *std::move(met);
       // Others may wait for what this rank has sent in its last call.
       if (const auto moved = communicator_->progress(); !moved) return tl::unexpected(broken(moved.error()));
     }
-    nap.take();
+    backoff.pause();
   }
 }
 
 Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
   if (!started) return tl::unexpected(broken(started.error()));
   const WaitingAbroad abroad(abort());
-  Nap nap(connections_.wait_policy(), !awaited.may_be_missing);
+  Backoff backoff(connections_.wait_policy(), !awaited.may_be_missing);
   for (;;) {
-    for (int look = 0; look < kLooks; ++look) {
+    for (int look = 0; look < kProbes; ++look) {
       const auto done = communicator_->is_done();
       if (!done) return tl::unexpected(broken(done.error()));
       if (!*done) continue;
@@ -127,7 +127,7 @@ Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
       return {};
     }
     if (auto reason = reason_to_stop(awaited)) return tl::unexpected(*std::move(reason));
-    nap.take();
+    backoff.pause();
   }
 }
 
@@ -179,7 +179,7 @@ Failure MpiSteps::give_up(const MpiAwaited& awaited) {
 
 Failure MpiSteps::broken(const Error& error) {
   if (error.code() == ErrorCode::kUnavailable) return {DDL_ERROR_UNSUPPORTED, error.message()};
-  if (!abort().wait_raised(Deadline::after(kStepVerdict))) {
+  if (!abort().wait_raised(Deadline::after(kDeathReport))) {
     abort().raise(AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
   }
   return aborted();
@@ -254,13 +254,13 @@ MpiMove step_of(const MoveInBuffers& here, const Piece& piece) {
 }
 
 Outcome broadcast(MpiSteps& steps, const MoveInBuffers& here) {
-  const std::uint64_t total = here.move.longest() * here.element, most = steps.limits().step_bytes;
-  for (std::uint64_t first = 0; first < total; first += most) {
+  const std::uint64_t total = here.move.longest() * here.element, max_bytes = steps.limits().step_bytes;
+  for (std::uint64_t first = 0; first < total; first += max_bytes) {
     MpiMove step;
     step.kind = MpiMove::Kind::kBroadcast;
     step.root = *here.move.only_sender();
     step.recv = here.recv + first;
-    step.receives = {{static_cast<int>(std::min(most, total - first))}, {0}};
+    step.receives = {{static_cast<int>(std::min(max_bytes, total - first))}, {0}};
     if (auto moved = steps.move(std::move(step)); !moved) return moved;
   }
   return {};
@@ -329,9 +329,9 @@ Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here) {
   // Decided alike on all ranks: they make the same steps.
   if (move.longest() == 0) return {};
   if (move.is_broadcast()) return broadcast(steps, here);
-  const std::uint64_t most =
+  const std::uint64_t max_elements =
       steps.limits().step_bytes / here.element / static_cast<std::uint64_t>(move.ranks());
-  return move.longest() <= most ? move_at_once(steps, here) : move_in_pieces(steps, here);
+  return move.longest() <= max_elements ? move_at_once(steps, here) : move_in_pieces(steps, here);
 }
 
 }  // namespace ddl::runtime

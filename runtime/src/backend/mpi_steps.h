@@ -24,7 +24,7 @@ namespace ddl::runtime {
 /// Stays as it is while an operation is under way, and for ever if that was given up.
 struct MpiBuffers {
   std::array<std::uint64_t, 2> own_print{};
-  std::array<std::uint64_t, 2> least_print{};
+  std::array<std::uint64_t, 2> min_print{};
   CallStamp own_stamp;
   std::vector<CallStamp> stamps;
   std::vector<std::byte> send;
@@ -82,9 +82,9 @@ class MpiSteps {
   /// The ranks of this host come together, and see each other's calls.
   Outcome meet();
   Outcome move(MpiMove move) { return finish(communicator_->start(std::move(move)), {}); }
-  /// The comparison: other hosts' ranks may not have come. Fills buffers().least_print.
-  Outcome least_prints() {
-    return finish(communicator_->start_least(buffers_->own_print, buffers_->least_print), {true});
+  /// The comparison: other hosts' ranks may not have come. Fills buffers().min_print.
+  Outcome min_prints() {
+    return finish(communicator_->start_min(buffers_->own_print, buffers_->min_print), {true});
   }
   /// may_be_missing: the peer may not have begun the transfer.
   Outcome exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv,

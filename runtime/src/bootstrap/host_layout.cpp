@@ -56,9 +56,9 @@ int HostLayout::host_of(int rank) const {
 }
 
 int HostLayout::largest_host() const {
-  std::size_t most = 0;
-  for (const auto& ranks : hosts) most = std::max(most, ranks.size());
-  return static_cast<int>(most);
+  std::size_t largest = 0;
+  for (const auto& ranks : hosts) largest = std::max(largest, ranks.size());
+  return static_cast<int>(largest);
 }
 
 int HostLayout::local_rank(int rank) const {

@@ -17,7 +17,7 @@ struct AgreementFrame {
   std::uint32_t magic = kMagic;
   std::uint32_t reserved = 0;
   std::uint64_t payload_bytes = 0;
-  Verdict verdict;
+  CallAgreement agreement;
 };
 static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slice's frame reads no further");
 
@@ -119,22 +119,22 @@ Outcome Cluster::have_mesh() {
 Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline) {
   if (auto begun = channel_.begin(call, deadline, areas_.slot_bytes()); !begun) return begun;
   const std::uint64_t chunks = work.chunks();
-  const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
+  const std::uint64_t first = work.piggybacks_first() && chunks > 0 ? 1 : 0;
   if (first == 1) work.fill_area(0);
   if (auto met = channel_.meet(); !met) return met;
-  Verdict verdict = Verdict::of_host(channel_);
+  CallAgreement agreement = CallAgreement::of_host(channel_);
   channel_.pass(FaultPoint::kBeforeHosts);
   if (lane_ != nullptr) {
-    if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
-    if (first == 1 && verdict.has_odd == 0) {
+    if (auto agreed = agree(agreement, work, first == 1); !agreed) return agreed;
+    if (first == 1 && agreement.has_mismatch == 0) {
       work.publish_area(0, runs_[0].buffers());
     }
-    std::memcpy(areas_.verdict(channel_.own_slot()), &verdict, sizeof verdict);
+    std::memcpy(areas_.agreement(channel_.own_slot()), &agreement, sizeof agreement);
   }
   channel_.pass(FaultPoint::kAfterHosts);
 
   // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is always a first
-  // round, because the verdict is told in it.
+  // round, because the agreement is told in it.
   const std::uint64_t count = chunks - first;
   const std::uint64_t depth = std::min<std::uint64_t>(kDepth, count);
   const std::uint64_t rounds = std::max<std::uint64_t>(count + depth, 1);
@@ -149,9 +149,9 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
     if (fills) work.fill_area(filled);
     if (auto met = channel_.meet(); !met) return met;
     if (round == 0) {
-      // The first local rank always has a lane, and all lanes have come to the same verdict.
-      std::memcpy(&verdict, areas_.verdict(channel_.slot(0)), sizeof verdict);
-      if (auto same = verdict.outcome(); !same) return same;
+      // The first local rank always has a lane, and all lanes have come to the same agreement.
+      std::memcpy(&agreement, areas_.agreement(channel_.slot(0)), sizeof agreement);
+      if (auto same = agreement.outcome(); !same) return same;
       if (first == 1) work.take(0);
       if (fills && work.needs_mesh()) {
         if (auto connected = have_mesh(); !connected) return connected;
@@ -165,18 +165,18 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   return {};
 }
 
-Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
+Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks) {
   SliceBuffers& buffers = runs_[0].buffers();
-  if (rides) {
+  if (piggybacks) {
     (void)work.gather(0, buffers);
     buffers.keep_received(buffers.value.size());
   }
-  const std::size_t own_bytes = rides ? buffers.value.size() : 0;
+  const std::size_t own_bytes = piggybacks ? buffers.value.size() : 0;
   std::vector<std::byte> scrap;
   for (const HostStep& step : agreement_steps_) {
     AgreementFrame own, other;
-    own.verdict = verdict;
-    own.payload_bytes = rides && verdict.has_odd == 0 ? own_bytes : 0;
+    own.agreement = agreement;
+    own.payload_bytes = piggybacks && agreement.has_mismatch == 0 ? own_bytes : 0;
     Pending sending = 0, receiving = 0;
     if (step.send.count > 0) {
       lane_->post_send(step.host, std::as_bytes(std::span(&own, 1)), sending);
@@ -189,10 +189,11 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
       if (auto driven = drive([&] { return receiving == 0; }); !driven) return driven;
       if (other.magic != AgreementFrame::kMagic || other.payload_bytes > areas_.area_bytes)
         return lane_->out_of_step(step.host, channel_.call());
-      const Verdict merged = step.merge == Merge::kReplace       ? other.verdict
-                             : step.merge == Merge::kPeerOnRight ? Verdict::merge(verdict, other.verdict)
-                                                                 : Verdict::merge(other.verdict, verdict);
-      const bool is_usable = merged.has_odd == 0;
+      const CallAgreement merged = step.merge == Merge::kReplace ? other.agreement
+                                   : step.merge == Merge::kPeerOnRight
+                                       ? CallAgreement::merge(agreement, other.agreement)
+                                       : CallAgreement::merge(other.agreement, agreement);
+      const bool is_usable = merged.has_mismatch == 0;
       if (is_usable && other.payload_bytes != own_bytes)
         return lane_->out_of_step(step.host, channel_.call());
       if (!is_usable) scrap.resize(other.payload_bytes);
@@ -200,7 +201,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
                           receiving);
       if (auto driven = drive([&] { return receiving == 0 && sending == 0; }); !driven) return driven;
       if (is_usable && own_bytes > 0) buffers.merge(step.merge, work.combine());
-      verdict = merged;
+      agreement = merged;
     } else if (auto driven = drive([&] { return sending == 0; }); !driven) {
       return driven;
     }

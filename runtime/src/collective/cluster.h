@@ -9,7 +9,7 @@
 // The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are on their way at once.
 //
 // Before any of that, the ranks compare what they called: on each host by the first exchange, between hosts by frames that
-// go through the steps of an allreduce. The first chunk of a small allreduce rides on these frames, and so does all that a
+// go through the steps of an allreduce. The first chunk of a small allreduce is piggybacked on these frames, and so is all that a
 // collective moves if it is little, so it costs no more than one trip along the tree. Nothing is written to a user's
 // buffer before the comparison has ended.
 //
@@ -54,8 +54,8 @@ class Cluster {
   Outcome move(const Request& request, const BlockMove& blocks, CallDeadline deadline);
   Outcome scan(const Request& request, CallDeadline deadline);
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
-  /// Compares with the other hosts, and carries the first chunk along if rides.
-  Outcome agree(Verdict& verdict, ClusterCall& work, bool rides);
+  /// Compares with the other hosts, and carries the first chunk along if piggybacks.
+  Outcome agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks);
   ClusterPlace place() const { return {layout_, areas_, channel_}; }
   /// Once all ranks have agreed on a call that needs it.
   Outcome have_mesh();

@@ -11,7 +11,7 @@ namespace {
 /// How many elements of every block fit into a chunk on every host: into the senders' input areas, and, slice by slice,
 /// into the lanes' result areas.
 std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout, std::size_t area_elements) {
-  std::uint64_t most_parts = 0;
+  std::uint64_t max_parts = 0;
   const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.ranks());
   for (int host = 0; host < layout.host_count(); ++host) {
     const auto& here = layout.hosts[static_cast<std::size_t>(host)];
@@ -21,12 +21,12 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
     const auto senders =
         all_senders - static_cast<std::uint64_t>(std::count_if(here.begin(), here.end(), sends));
     if (move.is_shared()) receivers = std::min<std::uint64_t>(receivers, 1);
-    most_parts = std::max(most_parts, senders * receivers);
+    max_parts = std::max(max_parts, senders * receivers);
   }
   const auto lanes = static_cast<std::uint64_t>(layout.lanes());
   const std::uint64_t by_input = area_elements / static_cast<std::uint64_t>(move.blocks_per_sender());
   // A slice is up to one element longer than its fair part.
-  const std::uint64_t in_slices = most_parts == 0 ? area_elements : area_elements / most_parts;
+  const std::uint64_t in_slices = max_parts == 0 ? area_elements : area_elements / max_parts;
   DDL_CHECK(by_input >= 1 && in_slices >= 1, std::to_string(area_elements) + " elements");
   const std::uint64_t by_result = std::max<std::uint64_t>((in_slices - 1) * lanes, 1);
   return std::max<std::uint64_t>(std::min({move.longest(), by_input, by_result}), 1);
@@ -247,13 +247,13 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 }  // namespace
 
 bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, std::size_t element) {
-  const std::uint64_t most = most_riding_bytes(place) / element;
+  const std::uint64_t max_elements = max_piggyback_bytes(place) / element;
   std::uint64_t sum = 0;
-  for (int sender = 0; sender < move.ranks() && sum <= most; ++sender) {
+  for (int sender = 0; sender < move.ranks() && sum <= max_elements; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
-    sum = count > most ? count : sum + count;
+    sum = count > max_elements ? count : sum + count;
   }
-  return sum > 0 && sum <= most;
+  return sum > 0 && sum <= max_elements;
 }
 
 ClusterSmallMove::ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work)

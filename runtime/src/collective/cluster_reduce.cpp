@@ -27,7 +27,9 @@ ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
 }
 
 std::size_t ClusterReduce::longest_slice() const {
-  return algorithm_ == Algorithm::kUnits && layout().largest_host() == 1 ? unstaged_bytes() : area_bytes();
+  return algorithm_ == Algorithm::kHostReduceScatterAllgather && layout().largest_host() == 1
+             ? unstaged_bytes()
+             : area_bytes();
 }
 
 Reduction ClusterReduce::combine() const { return merge_of(request_.reduction()); }
@@ -45,8 +47,8 @@ void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
 }
 
 std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
-  // What rides on the comparison may come to nothing, and nothing may have been written then.
-  if (local_size() > 1 || (first_rides() && chunk == 0)) return nullptr;
+  // What is piggybacked on the comparison may come to nothing, and nothing may have been written then.
+  if (local_size() > 1 || (piggybacks_first() && chunk == 0)) return nullptr;
   const bool are_inputs =
       request_.call.prescale == 1.0 && partial_dtype(request_.dtype(), request_.call.op) == request_.dtype();
   return are_inputs ? caller_result(chunk) : nullptr;
@@ -65,11 +67,11 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     reduce_partials(request_.reduction(), inputs, buffers.value.data(), slice.count);
   }
   switch (algorithm_) {
-    case Algorithm::kHalving:
+    case Algorithm::kHalvingDoubling:
       return route_of(halving_steps(host_count(), own_host(), static_cast<int>(slice.count), root_host_),
                       partial_);
     case Algorithm::kRing: return route_of(ring_steps(host_count(), own_host()), units_of(slice));
-    case Algorithm::kUnits: break;
+    case Algorithm::kHostReduceScatterAllgather: break;
     default: return route_of(allreduce_steps(host_count(), own_host()), bytes);
   }
   const std::vector<std::size_t> units = units_of(slice);
@@ -111,7 +113,8 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& re
           std::min<std::uint64_t>(move_.longest(),
                                   area_bytes() / partial_ / static_cast<std::size_t>(move_.ranks())),
           1)),
-      rides_(chunks() == 1 && move_.send_offset(0, move_.ranks()) * partial_ <= most_riding_bytes(place)) {}
+      is_piggybacked_(chunks() == 1 &&
+                      move_.send_offset(0, move_.ranks()) * partial_ <= max_piggyback_bytes(place)) {}
 
 std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 

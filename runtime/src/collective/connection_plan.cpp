@@ -37,7 +37,7 @@ ConnectionPlan plan_connections(const Settings& settings, const Membership& memb
                                 std::uint32_t first_sequence) {
   const HostLayout& layout = membership.layout;
   ConnectionPlan plan;
-  SegmentWish& segment = plan.segment;
+  SegmentConfig& segment = plan.segment;
   segment.first_sequence = first_sequence;
   segment.exchange = settings.exchange;
   // A line for every rank's part, at least.

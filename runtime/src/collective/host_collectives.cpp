@@ -43,7 +43,7 @@ Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take ta
   return {};
 }
 
-Outcome combine_everything(Channel& channel, const Request& request, CallDeadline deadline) {
+Outcome combine_directly(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const std::uint64_t count = request.call.count;
   const std::uint64_t per_chunk =
@@ -77,9 +77,9 @@ Outcome combine_everything(Channel& channel, const Request& request, CallDeadlin
 Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
   const std::size_t element = request.element_size;
-  const std::size_t most = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
+  const std::size_t max_area = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
   const std::size_t input_bytes = std::max<std::size_t>(request.call.count * element, 1);
-  const std::size_t area = std::min(most, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
+  const std::size_t area = std::min(max_area, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
   const Chunking chunking{request.call.count, area / element, channel.size()};
   if (auto begun = channel.begin(request.call, deadline, 2 * area); !begun) return begun;
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
@@ -110,9 +110,10 @@ Outcome combine(Channel& channel, const Request& request, CallDeadline deadline)
   const std::size_t bytes = request.call.count * request.element_size;
   const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
   // Slices need room for an input and a result in a slot.
-  const bool has_slices = algorithm == Algorithm::kSlices && channel.slot_bytes() >= 2 * kLineBytes;
+  const bool has_slices =
+      algorithm == Algorithm::kReduceScatterAllgather && channel.slot_bytes() >= 2 * kLineBytes;
   return has_slices ? combine_slices(channel, request, deadline)
-                    : combine_everything(channel, request, deadline);
+                    : combine_directly(channel, request, deadline);
 }
 
 /// Chunks of a move with one sender are not cut smaller: the exchange would cost more than the overlap saves.

@@ -87,14 +87,14 @@ class Channel {
   const CallDeadline& deadline() const { return deadline_; }
   /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
   Outcome exchange();
-  /// An exchange that compares nothing, for who has compared already or does so with odd_member().
+  /// An exchange that compares nothing, for who has compared already or does so with mismatched_member().
   Outcome meet();
   /// The two halves of meet(), for a backend whose ranks all use these, because who waits there has something else to
   /// move: shows this rank, and looks whether all have. Nullopt: some have not, and there is no reason to give up.
   void arrive();
   std::optional<Outcome> met();
   /// At the last exchange: the first member that called something else than member 0; nullopt if there is none.
-  std::optional<int> odd_member() const;
+  std::optional<int> mismatched_member() const;
   /// What a member called at the last exchange.
   const Call& call_of(int index) const { return segment_.call(index, sequence_ & 1).call; }
   /// A moment of the call at which a test may kill or stop this rank.

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kDeathReport{1};
 
 /// Puts what the others need, then waits for everybody in one fence.
 Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_host,
-                  LinkTransport* between_hosts, const SegmentWish& segment) {
+                  LinkTransport* between_hosts, const SegmentConfig& segment) {
   Status offered = within_host.offer(bootstrap, segment);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
   job.fault.pass(FaultPoint::kBeforeFence);
@@ -57,14 +57,14 @@ Membership membership_of_pair(const Membership& set, int other) {
 }
 
 /// A segment of this process alone.
-Status make_own_segment(SharedGroup& group, const SegmentWish& wish) {
-  const std::size_t bytes = Segment::bytes_for(1, wish);
+Status make_own_segment(SharedGroup& group, const SegmentConfig& config) {
+  const std::size_t bytes = Segment::bytes_for(1, config);
   auto fd = make_sealed_memory(bytes);
   if (!fd) return fail(std::move(fd.error()));
   auto memory = MappedMemory::map_shared(fd->get(), bytes);
   if (!memory) return fail(std::move(memory.error()));
   group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
-  group.segment = Segment::create({group.memory->data(), bytes}, 1, wish);
+  group.segment = Segment::create({group.memory->data(), bytes}, 1, config);
   return {};
 }
 
@@ -329,9 +329,9 @@ Result<SharedGroup> Connections::pair_memory(int other) const {
   const int own = group_.index;
   if (other < 0) {
     group.members = {self()};
-    SegmentWish wish;
-    wish.slot_bytes = plan_.remote_pair_slot_bytes;
-    DDL_TRY(make_own_segment(group, wish));
+    SegmentConfig config;
+    config.slot_bytes = plan_.remote_pair_slot_bytes;
+    DDL_TRY(make_own_segment(group, config));
   } else {
     if (!group_.segment.has_pairs()) {
       return fail(ErrorCode::kUnavailable,

@@ -45,7 +45,7 @@ struct JobResources {
 
 /// What is connected; alike on all ranks. plan_connections() makes it.
 struct ConnectionPlan {
-  SegmentWish segment;
+  SegmentConfig segment;
   /// The staging slot of a pair of ranks on different hosts.
   std::size_t remote_pair_slot_bytes = 0;
   /// The hosts that a lane is connected with from the start, and those that only some calls need.

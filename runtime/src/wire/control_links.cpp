@@ -65,7 +65,7 @@ bool ControlLinks::on_readable(std::size_t index) {
     link.received = 0;
     const auto frame = ControlFrame::parse(link.buffer);
     if (!frame) {
-      lose(link, AbortReason::kBroken, "a control message that is none");
+      lose(link, AbortReason::kBroken, "an invalid control message");
       return false;
     }
     if (frame->kind == ControlFrame::Kind::kFarewell) {
@@ -110,7 +110,7 @@ void ControlLinks::wait_forwarded(Deadline deadline) {
   changed_.wait_until(lock, deadline.when(), [this] { return forwarded_; });
 }
 
-PeerState ControlLinks::wait_verdict(std::size_t index, Deadline deadline) {
+PeerState ControlLinks::wait_ended(std::size_t index, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const Link& link = links_[index];
   changed_.wait_until(lock, deadline.when(),

@@ -73,7 +73,7 @@ class ControlLinks {
   /// For a rank inside a call: returns when the partners have been told of the abort, or the deadline has passed.
   void wait_forwarded(Deadline deadline);
   /// For a rank whose data connection has ended: waits until it is known why, or the deadline has passed.
-  PeerState wait_verdict(std::size_t link, Deadline deadline);
+  PeerState wait_ended(std::size_t link, Deadline deadline);
 
   /// A peer that has said farewell; nullopt if none has.
   std::optional<Member> first_left() const;

@@ -13,10 +13,10 @@ namespace {
 /// keep the one that it waits for from running.
 constexpr std::chrono::microseconds kLongestSpin{30};
 /// Looks at the sockets before a spinning wait gives its CPU to whoever else is there, at each further one.
-constexpr int kLooksAlone = 4;
+constexpr int kProbesAlone = 4;
 
 /// How long a rank whose data connection ended waits to hear over control what happened. A death closes both.
-constexpr std::chrono::seconds kPeerVerdict{10};
+constexpr std::chrono::seconds kPeerReport{10};
 
 /// A rank that waits for another host knows less than one that sees who is missing on its own host. So it gives up a
 /// little later, and everybody gets the better answer.
@@ -103,7 +103,7 @@ Outcome Lane::aborted(const Call& call) const {
 
 Outcome Lane::partner_ended(Partner& partner, const Call& call) {
   const auto link = static_cast<std::size_t>(&partner - partners_.data());
-  const PeerState state = control_.wait_verdict(link, Deadline::after(kPeerVerdict));
+  const PeerState state = control_.wait_ended(link, Deadline::after(kPeerReport));
   if (!abort_.is_raised()) {
     const Member& member = member_of(partner);
     abort_.raise(state == PeerState::kLeft
@@ -149,7 +149,7 @@ Outcome Lane::Wait::once() {
     looks_ = 0;
   }
   if (!spin_until_.has_passed()) {
-    if (++looks_ > kLooksAlone) ::sched_yield();
+    if (++looks_ > kProbesAlone) ::sched_yield();
     return {};
   }
   return sleep();
