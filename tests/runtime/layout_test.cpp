@@ -16,7 +16,7 @@ TEST_CASE("hosts stand in the order of their lowest ranks, whatever the launcher
   CHECK(layout->own == 1);
   CHECK(layout->local() == std::vector<int>{1, 2, 4});
   CHECK(layout->local_rank(2) == 1);
-  CHECK(layout->lanes() == 1);
+  CHECK(layout->lane_count() == 1);
   CHECK(layout->cross_rank(0) == 1);
   CHECK(layout->cross_size(0) == 3);
   CHECK(layout->cross_rank(1) == 0);

@@ -400,7 +400,7 @@ TEST_CASE("every pair of members has a segment of its own in theirs") {
     for (int b = 0; b < a; ++b) {
       const Segment pair = segment.pair(a, b);
       CHECK(pair.slot(0, 0) == segment.pair(b, a).slot(0, 0));
-      CHECK(pair.members() == 2);
+      CHECK(pair.size() == 2);
       CHECK(pair.slot_bytes() == 128);
       CHECK(pair.leaders() == std::vector{0, 1});
       CHECK(has_reached(pair.flag(1, 0).word.load(), 0));

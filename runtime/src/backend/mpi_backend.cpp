@@ -28,7 +28,7 @@ class MpiReduction {
       : steps_(steps),
         request_(request),
         element_(request.element_size),
-        ranks_(static_cast<std::uint64_t>(steps.ranks())),
+        ranks_(static_cast<std::uint64_t>(steps.size())),
         tree_(request.reduction(), steps.layout()) {}
 
   /// An allreduce or a reduce.
@@ -181,7 +181,7 @@ Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (request.call.kind == CallKind::kAlltoallv) return alltoallv_by_mpi(request, deadline);
   if (auto agreed = agree(request.call, deadline); !agreed) return agreed;
   steps_.channel().pass(FaultPoint::kInRound);
-  if (const auto blocks = BlockMove::of(request, steps_.ranks()))
+  if (const auto blocks = BlockMove::of(request, steps_.size()))
     return move_blocks(steps_, {*blocks, request.element_size, request.send, request.recv});
   return has_op(request.call.kind) ? reduce_by_mpi(steps_, request) : Outcome();
 }
@@ -203,8 +203,8 @@ Outcome MpiBackend::agree(const Call& call, CallDeadline deadline) {
 Outcome MpiBackend::describe_mismatch(const Call& call) {
   MpiBuffers& buffers = steps_.buffers();
   buffers.own_stamp = steps_.stamp_of(call);
-  buffers.stamps.resize(static_cast<std::size_t>(steps_.ranks()));
-  const BlockMove blocks = BlockMove::allgather(steps_.ranks(), sizeof(CallStamp));
+  buffers.stamps.resize(static_cast<std::size_t>(steps_.size()));
+  const BlockMove blocks = BlockMove::allgather(steps_.size(), sizeof(CallStamp));
   auto gathered = move_blocks(steps_, {blocks, 1, reinterpret_cast<const std::byte*>(&buffers.own_stamp),
                                        reinterpret_cast<std::byte*>(buffers.stamps.data())});
   if (!gathered) return gathered;
@@ -226,7 +226,7 @@ Outcome MpiBackend::describe_mismatch(const Call& call) {
 Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadline) {
   const Channel& channel = steps_.channel();
   return alltoallv(
-      request, steps_.ranks(), steps_.rank(), channel.self().host,
+      request, steps_.size(), steps_.rank(), channel.self().host,
       [&](const Request& part, const BlockMove& blocks) -> Outcome {
         if (auto agreed = agree(part.call, deadline); !agreed) return agreed;
         return move_blocks(steps_, {blocks, part.element_size, part.send, part.recv});

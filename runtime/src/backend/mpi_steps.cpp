@@ -228,7 +228,7 @@ class Piece {
   MpiMove::Blocks blocks(Bytes bytes_of, Place place_of) const {
     MpiMove::Blocks all;
     std::size_t end = 0;
-    for (int rank = 0; rank < move_.ranks(); ++rank) {
+    for (int rank = 0; rank < move_.size(); ++rank) {
       all.bytes.push_back(static_cast<int>(bytes_of(rank)));
       all.offsets.push_back(static_cast<int>(is_packed_ ? end : place_of(rank)));
       end += bytes_of(rank);
@@ -276,7 +276,7 @@ Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
   const bool both = move.sends(own) && move.receives(own);
   if (step.kind == MpiMove::Kind::kAlltoall) {
     // What comes must not be written over what has not gone.
-    const std::size_t bytes = move.send_offset(own, move.ranks()) * here.element;
+    const std::size_t bytes = move.send_offset(own, move.size()) * here.element;
     if (here.send == here.recv && bytes > 0) {
       steps.buffers().send.assign(here.send, here.send + bytes);
       step.send = steps.buffers().send.data();
@@ -292,7 +292,7 @@ Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
 Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
   const int own = steps.rank();
-  const auto ranks = static_cast<std::uint64_t>(move.ranks());
+  const auto ranks = static_cast<std::uint64_t>(move.size());
   const std::uint64_t per_piece =
       std::max<std::uint64_t>(steps.limits().piece_bytes / here.element / ranks, 1);
   MpiBuffers& buffers = steps.buffers();
@@ -304,7 +304,7 @@ Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
     step.send = buffers.send.data();
     step.recv = buffers.recv.data();
     std::size_t filled = 0;
-    for (int to = 0; to < move.ranks() && move.sends(own); ++to) {
+    for (int to = 0; to < move.size() && move.sends(own); ++to) {
       const int receiver = move.is_shared() ? move.a_receiver() : to;
       const std::size_t bytes = piece.bytes(own, receiver);
       if (bytes > 0) copy_bytes(buffers.send.data() + filled, here.send + piece.in_send(receiver), bytes);
@@ -313,7 +313,7 @@ Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
     }
     if (auto moved = steps.move(std::move(step)); !moved) return moved;
     std::size_t taken = 0;
-    for (int from = 0; from < move.ranks(); ++from) {
+    for (int from = 0; from < move.size(); ++from) {
       const std::size_t bytes = piece.bytes(from, own);
       if (bytes > 0) copy_bytes(here.recv + piece.in_recv(from), buffers.recv.data() + taken, bytes);
       taken += bytes;
@@ -330,7 +330,7 @@ Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here) {
   if (move.longest() == 0) return {};
   if (move.is_broadcast()) return broadcast(steps, here);
   const std::uint64_t max_elements =
-      steps.limits().step_bytes / here.element / static_cast<std::uint64_t>(move.ranks());
+      steps.limits().step_bytes / here.element / static_cast<std::uint64_t>(move.size());
   return move.longest() <= max_elements ? move_at_once(steps, here) : move_in_pieces(steps, here);
 }
 

@@ -72,7 +72,7 @@ class MpiSteps {
   const std::vector<int>& job_ranks() const { return connections_.job_ranks(); }
   const MpiLimits& limits() const { return limits_; }
   int rank() const { return connections_.membership().rank; }
-  int ranks() const { return connections_.membership().size; }
+  int size() const { return connections_.membership().size; }
   MpiBuffers& buffers() { return *buffers_; }
   /// What this rank shows to others of a call.
   CallStamp stamp_of(const Call& call) const { return {self().rank, 0, HostField::of(self().host), call}; }

@@ -40,7 +40,7 @@ Result<HostLayout> HostLayout::of(std::vector<std::vector<int>> groups, int rank
   return layout;
 }
 
-int HostLayout::rank_count() const {
+int HostLayout::size() const {
   std::size_t count = 0;
   for (const auto& ranks : hosts) count += ranks.size();
   return static_cast<int>(count);
@@ -55,7 +55,7 @@ int HostLayout::host_of(int rank) const {
   return static_cast<int>(found - hosts.begin());
 }
 
-int HostLayout::largest_host() const {
+int HostLayout::max_local_size() const {
   std::size_t largest = 0;
   for (const auto& ranks : hosts) largest = std::max(largest, ranks.size());
   return static_cast<int>(largest);
@@ -66,7 +66,7 @@ int HostLayout::local_rank(int rank) const {
   return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
-int HostLayout::lanes() const {
+int HostLayout::lane_count() const {
   const auto smallest = std::min_element(hosts.begin(), hosts.end(),
                                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
   return static_cast<int>(smallest->size());

@@ -88,7 +88,7 @@ class BlockMove {
   /// The input of a reduce_scatter: every rank has counts[r] elements for rank r.
   static BlockMove reduce_scatter(std::span<const std::uint64_t> counts);
 
-  int ranks() const { return ranks_; }
+  int size() const { return ranks_; }
   /// All receivers get the same of a sender.
   bool is_shared() const { return is_shared_; }
   std::optional<int> only_sender() const {

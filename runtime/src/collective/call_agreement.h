@@ -51,9 +51,9 @@ struct SlotAreas {
 
   /// staging_bytes is a multiple of kLineBytes. There is room for a line of every rank's, and for an element of every
   /// rank's for each rank of the largest host.
-  static SlotAreas of(std::size_t staging_bytes, int ranks, int largest_host) {
+  static SlotAreas of(std::size_t staging_bytes, int ranks, int max_local_size) {
     const std::size_t line =
-        std::max(kLineBytes, static_cast<std::size_t>(largest_host) * sizeof(std::uint64_t));
+        std::max(kLineBytes, static_cast<std::size_t>(max_local_size) * sizeof(std::uint64_t));
     const std::size_t min_bytes = static_cast<std::size_t>(ranks) * line;
     return {std::max(staging_bytes, (min_bytes + kLineBytes - 1) / kLineBytes * kLineBytes)};
   }

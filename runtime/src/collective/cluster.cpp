@@ -33,7 +33,7 @@ Cluster::Cluster(Connections& connections)
       agreement_steps_(allreduce_steps(layout_.host_count(), layout_.own)) {}
 
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
-  const int ranks = layout_.rank_count();
+  const int ranks = layout_.size();
   const Call& call = request.call;
   if (const auto blocks = BlockMove::of(request, ranks)) {
     return move(request, *blocks, deadline);
@@ -74,7 +74,7 @@ Outcome Cluster::move(const Request& request, const BlockMove& blocks, CallDeadl
     ClusterSmallMove work(place(), here);
     return run(work, request.call, deadline);
   }
-  if (layout_.largest_host() == 1) {
+  if (layout_.max_local_size() == 1) {
     ClusterDirectMove work(place(), here);
     return run(work, request.call, deadline);
   }
@@ -86,7 +86,7 @@ Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
   // Everybody gets the inputs of all, a part at a time, and combines those of the ranks up to its own.
   constexpr std::size_t kPartBytes = std::size_t{1} << 20;
   const std::size_t element = request.element_size;
-  const auto ranks = static_cast<std::uint64_t>(layout_.rank_count());
+  const auto ranks = static_cast<std::uint64_t>(layout_.size());
   const auto own = static_cast<std::size_t>(layout_.local()[static_cast<std::size_t>(channel_.index())]);
   const Chunking parts{request.call.count, std::max<std::uint64_t>(kPartBytes / element / ranks, 1), 1};
   Request part = request;

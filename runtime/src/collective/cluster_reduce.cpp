@@ -19,15 +19,15 @@ ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
       request_(request),
       element_(request.element_size),
       partial_(partial_size(request)),
-      ranks_(layout().rank_count()),
-      algorithm_(algorithm_of(
-          request.call, {request.call.kind, request.call.count * partial_, host_count(), layout().lanes()})),
-      chunking_{request.call.count, longest_slice() / partial_, layout().lanes()} {
+      ranks_(layout().size()),
+      algorithm_(algorithm_of(request.call, {request.call.kind, request.call.count * partial_, host_count(),
+                                             layout().lane_count()})),
+      chunking_{request.call.count, longest_slice() / partial_, layout().lane_count()} {
   if (request.call.kind == CallKind::kReduce) root_host_ = layout().host_of(request.call.root);
 }
 
 std::size_t ClusterReduce::longest_slice() const {
-  return algorithm_ == Algorithm::kHostReduceScatterAllgather && layout().largest_host() == 1
+  return algorithm_ == Algorithm::kHostReduceScatterAllgather && layout().max_local_size() == 1
              ? unstaged_bytes()
              : area_bytes();
 }
@@ -111,10 +111,10 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& re
       move_(BlockMove::reduce_scatter(request.counts)),
       per_chunk_(std::max<std::uint64_t>(
           std::min<std::uint64_t>(move_.longest(),
-                                  area_bytes() / partial_ / static_cast<std::size_t>(move_.ranks())),
+                                  area_bytes() / partial_ / static_cast<std::size_t>(move_.size())),
           1)),
       is_piggybacked_(chunks() == 1 &&
-                      move_.send_offset(0, move_.ranks()) * partial_ <= max_piggyback_bytes(place)) {}
+                      move_.send_offset(0, move_.size()) * partial_ <= max_piggyback_bytes(place)) {}
 
 std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 
@@ -122,11 +122,11 @@ Reduction ClusterReduceScatter::combine() const { return merge_of(request_.reduc
 
 ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int lane) const {
   const ElementRange piece = move_.piece(0, rank, chunk, per_chunk_);
-  return even_part(piece.count, lane, layout().lanes());
+  return even_part(piece.count, lane, layout().lane_count());
 }
 
 void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
-  for (int to = 0; to < move_.ranks(); ++to) {
+  for (int to = 0; to < move_.size(); ++to) {
     const ElementRange piece = move_.piece(own_rank(), to, chunk, per_chunk_);
     copy_bytes(input + static_cast<std::size_t>(to) * per_chunk_ * element_,
                request_.send + (move_.send_offset(own_rank(), to) + piece.first) * element_,
@@ -165,12 +165,12 @@ void ClusterReduceScatter::publish(std::uint64_t chunk, SliceBuffers& buffers, s
       (host < own_host() ? before : count) += slice_for(to, chunk, own_lane()).count;
     }
   }
-  finish_chunk(request_.reduction(), buffers.value.data() + before * partial_, result, count, move_.ranks());
+  finish_chunk(request_.reduction(), buffers.value.data() + before * partial_, result, count, move_.size());
 }
 
 void ClusterReduceScatter::take(std::uint64_t chunk) {
   std::byte* to = request_.recv + move_.piece(0, own_rank(), chunk, per_chunk_).first * element_;
-  for (int lane = 0; lane < layout().lanes(); ++lane) {
+  for (int lane = 0; lane < layout().lane_count(); ++lane) {
     std::size_t before = 0;
     for (int i = 0; i < own_lane(); ++i) {
       before += slice_for(layout().local()[static_cast<std::size_t>(i)], chunk, lane).count;

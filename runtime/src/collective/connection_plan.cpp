@@ -26,8 +26,8 @@ std::size_t pair_slot_bytes(int ranks, std::size_t slot_bytes) {
   return fitting * slots > room && !has_plenty_of_address_space() ? 0 : fitting;
 }
 
-std::size_t cluster_slot_bytes(const Settings& settings, int ranks, int largest_host) {
-  return SlotAreas::of(settings.staging_bytes.value_or(Settings::kClusterStagingBytes), ranks, largest_host)
+std::size_t cluster_slot_bytes(const Settings& settings, int ranks, int max_local_size) {
+  return SlotAreas::of(settings.staging_bytes.value_or(Settings::kClusterStagingBytes), ranks, max_local_size)
       .slot_bytes();
 }
 
@@ -44,7 +44,7 @@ ConnectionPlan plan_connections(const Settings& settings, const Membership& memb
   segment.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
                                 static_cast<std::size_t>(membership.size) * kLineBytes);
   if (layout.host_count() > 1)
-    segment.slot_bytes = cluster_slot_bytes(settings, membership.size, layout.largest_host());
+    segment.slot_bytes = cluster_slot_bytes(settings, membership.size, layout.max_local_size());
   const auto local = static_cast<int>(layout.local().size());
   if (has_heap) segment.heap_bytes = heap_share(local);
   segment.pair_slot_bytes = pair_slot_bytes(local, segment.slot_bytes);

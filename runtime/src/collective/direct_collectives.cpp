@@ -37,7 +37,7 @@ HeapPlace own_place(const Channel& channel, const Request& request, const BlockM
     return {offset_in(heap, request.send, bytes), offset_in(heap, request.recv, bytes)};
   }
   std::uint64_t sent = blocks->is_shared() ? blocks->count(own, blocks->a_receiver())
-                                           : blocks->send_offset(own, blocks->ranks());
+                                           : blocks->send_offset(own, blocks->size());
   return {offset_in(heap, request.send, sent * element), offset_in(heap, request.recv, 0)};
 }
 
@@ -99,9 +99,9 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
                  const std::vector<HeapPlace>& places) {
   const std::size_t element = request.element_size;
   const int own = channel.index();
-  for (int distance = 0; distance < blocks.ranks(); ++distance) {
+  for (int distance = 0; distance < blocks.size(); ++distance) {
     // Not all from the same one first.
-    const int from = (own + distance) % blocks.ranks();
+    const int from = (own + distance) % blocks.size();
     const std::uint64_t count = blocks.count(from, own);
     if (count == 0) continue;
     const std::byte* const source = channel.heap().at(places[static_cast<std::size_t>(from)].send) +

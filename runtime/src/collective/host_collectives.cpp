@@ -146,7 +146,7 @@ struct SlotGrid {
 void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, std::size_t element,
                  const std::byte* send, std::uint64_t chunk) {
   const int own = channel.index();
-  for (int to = 0; to < move.ranks(); ++to) {
+  for (int to = 0; to < move.size(); ++to) {
     if (to == own && !move.is_shared()) continue;
     const ElementRange piece = move.piece(own, to, chunk, grid.per_chunk);
     if (piece.count == 0) continue;
@@ -167,7 +167,7 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
       channel, chunks_of(move.longest(), grid.per_chunk),
       [&](std::uint64_t chunk) { fill_blocks(channel, move, grid, element, send, chunk); },
       [&](std::uint64_t chunk) {
-        for (int from = 0; from < move.ranks(); ++from) {
+        for (int from = 0; from < move.size(); ++from) {
           const ElementRange piece = move.piece(from, own, chunk, grid.per_chunk);
           if (piece.count == 0) continue;
           std::byte* const to = recv + (move.recv_offset(from, own) + piece.first) * element;

@@ -28,7 +28,7 @@ void raise_in(Segment segment, AbortCause cause, int doorbell) {
   FlagProtocol protocol(platform);
   const std::vector<int> leaders = segment.leaders();
   const bool in_groups = ExchangeRole::of(leaders, 0).in_groups;
-  for (int i = 0; i < segment.members(); ++i) {
+  for (int i = 0; i < segment.size(); ++i) {
     for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment.flag(i, parity).word);
     if (!in_groups || leaders[static_cast<std::size_t>(i)] != i) continue;
     protocol.interrupt(segment.gathered(i).word);
@@ -122,14 +122,14 @@ void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell)
   segment.abort_line().departures.fetch_or(1);
   if (segment.abort_line().cause.load() != 0) return;
   const auto word_of = [&](int i) -> SharedWord& { return segment.flag(i, next & 1).word; };
-  if (FlagProtocol<FutexPlatform>::is_missed(next, segment.members(), word_of)) {
+  if (FlagProtocol<FutexPlatform>::is_missed(next, segment.size(), word_of)) {
     raise_in(segment, {AbortCause::Where::kLeft, index}, doorbell);
   }
 }
 
 std::optional<int> AbortDomain::first_departed(std::uint32_t sequence) const {
   if (segment_.abort_line().departures.load() == 0) return std::nullopt;
-  for (int i = 0; i < segment_.members(); ++i) {
+  for (int i = 0; i < segment_.size(); ++i) {
     // In this order: what it has shown, it has shown before it left.
     if (has_left(i) && !has_reached(segment_.flag(i, sequence & 1).word.load(), sequence)) return i;
   }

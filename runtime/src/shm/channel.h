@@ -65,7 +65,7 @@ class Channel {
   const Members& members() const { return members_; }
   int index() const { return index_; }
   const Member& self() const { return members_[static_cast<std::size_t>(index_)]; }
-  int size() const { return segment_.members(); }
+  int size() const { return segment_.size(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
 
   /// Begins a call: gives it its number, unless it has one because it goes on, and fails if the group has been aborted.

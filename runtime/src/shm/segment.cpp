@@ -100,7 +100,7 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
   }
   const Segment segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes,
                         header.pair_slot_bytes);
-  for (int i = 0; i < segment.members(); ++i) {
+  for (int i = 0; i < segment.size(); ++i) {
     const std::uint32_t behind = segment.presence(i).behind_leader;
     if (behind > static_cast<std::uint32_t>(i) ||
         segment.presence(i - static_cast<int>(behind)).behind_leader != 0) {

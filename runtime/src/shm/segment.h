@@ -137,7 +137,7 @@ class Segment {
   /// Views memory that another member laid out; an error if it is not that.
   static Result<Segment> open(std::span<std::byte> memory);
 
-  int members() const { return members_; }
+  int size() const { return members_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
   std::uint32_t first_sequence() const { return header().first_sequence; }
 

@@ -40,7 +40,7 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
   if (!memory) return fail(std::move(memory.error()));
   auto segment = Segment::open({memory->data(), memory->size()});
   if (!segment) return fail(std::move(segment.error()));
-  if (segment->members() != welcome.members) {
+  if (segment->size() != welcome.members) {
     return fail(ErrorCode::kProtocol, "the shared segment is laid out for other ranks");
   }
 

@@ -113,7 +113,7 @@ Connections::Connections(JobResources& job, Bootstrap& bootstrap, Membership mem
       fault_(std::move(fault)),
       on_abort_(std::move(on_abort)),
       abort_(group_.segment, group_.members, group_.index, group_.doorbell.get()),
-      policy_(WaitPolicy::for_group(group_.segment.members(), group_.cpus, job.settings.spin)),
+      policy_(WaitPolicy::for_group(group_.segment.size(), group_.cpus, job.settings.spin)),
       channel_(group_.segment, group_.members, abort_, group_.index, policy_, heap_of(job, group_), fault_) {}
 
 Connections::~Connections() {
@@ -122,7 +122,7 @@ Connections::~Connections() {
 }
 
 bool Connections::has_lane() const {
-  return layout().host_count() > 1 && membership_.local_rank() < layout().lanes();
+  return layout().host_count() > 1 && membership_.local_rank() < layout().lane_count();
 }
 
 Result<std::vector<PeerLink>> Connections::link_to(const std::vector<int>& hosts, const ConnectLimit& limit) {
@@ -224,7 +224,7 @@ void Connections::report_links(const std::vector<PeerLink>& links) const {
   if (!job_.settings.verbose || group_.index != 0) return;
   const std::string head = "libddl: " + self().place() + ": ";
   std::string text = head + counted(channel_.size(), "rank") + " on this host, " +
-                     counted(layout().lanes(), "lane") + " between " +
+                     counted(layout().lane_count(), "lane") + " between " +
                      counted(layout().host_count(), "host") + "\n";
   for (const PeerLink& link : links) {
     text += head + "reaches " + link.peer.place() + " by tcp: " + link.how + "\n";
@@ -394,7 +394,7 @@ void Connections::leave_unbegun_pairs() const {
   const Segment& segment = group_.segment;
   const auto own = static_cast<std::size_t>(group_.index);
   const auto& begun_here = segment.pairs_record(group_.index).begun;
-  for (int other = 0; segment.has_pairs() && other < segment.members(); ++other) {
+  for (int other = 0; segment.has_pairs() && other < segment.size(); ++other) {
     const auto at = static_cast<std::size_t>(other);
     const std::uint64_t waits = segment.pairs_record(other).begun[own / 64].load() >> (own % 64) & 1;
     const std::uint64_t has_begun = begun_here[at / 64].load() >> (at % 64) & 1;

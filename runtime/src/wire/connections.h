@@ -43,7 +43,7 @@ struct JobResources {
   std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI carries out the collectives
 };
 
-/// What is connected; alike on all ranks. plan_connections() makes it.
+/// What a rank connects: the segment alike on all ranks of its host. plan_connections() makes it.
 struct ConnectionPlan {
   SegmentConfig segment;
   /// The staging slot of a pair of ranks on different hosts.
