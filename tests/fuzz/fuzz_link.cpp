@@ -1,5 +1,5 @@
 // What ranks of other hosts say, on arbitrary bytes. The first byte chooses: a control frame, an introduction, a business
-// card, or the frames of slices. What is accepted must be readable without leaving its fields, and what follows a slice's
+// endpoint, or the frames of slices. What is accepted must be readable without leaving its fields, and what follows a slice's
 // frame must have a place of its own in what is awaited.
 #include <algorithm>
 #include <cstdint>
@@ -86,10 +86,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     claim_frames(bytes);
   } else {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const auto card = BusinessCard::parse(text);
-    if (!card || card->addresses.empty()) return 0;
-    const auto again = BusinessCard::parse(card->to_text());
-    if (!again || again->to_text() != card->to_text()) std::abort();
+    const auto endpoint = TcpEndpoint::parse(text);
+    if (!endpoint || endpoint->addresses.empty()) return 0;
+    const auto again = TcpEndpoint::parse(endpoint->to_text());
+    if (!again || again->to_text() != endpoint->to_text()) std::abort();
   }
   return 0;
 }

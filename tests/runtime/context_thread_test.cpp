@@ -12,12 +12,12 @@ using namespace ddl::conformance;
 using ddl::runtime::test::ThreadJob;
 
 TEST_CASE("nobody leaves a barrier before everybody has come") {
-  using ddl::runtime::ExchangeWish;
+  using ddl::runtime::ExchangeConfig;
   ThreadJob job;
   job.ranks = GENERATE(2, 5, 9);
   job.exchange =
-      GENERATE(ExchangeWish{ExchangeWish::Way::kFlat, 0}, ExchangeWish{ExchangeWish::Way::kGroups, 0},
-               ExchangeWish{ExchangeWish::Way::kGroups, 2});
+      GENERATE(ExchangeConfig{ExchangeConfig::Way::kFlat, 0}, ExchangeConfig{ExchangeConfig::Way::kGroups, 0},
+               ExchangeConfig{ExchangeConfig::Way::kGroups, 2});
   std::atomic<int> arrivals{0};
   job.run([&](ddl_context*& context) {
     for (int round = 1; round <= 200; ++round) {

@@ -1,4 +1,4 @@
-// The handshakes of sleeping, publishing, interrupting, leaving and meeting in groups, walked in every order; and that the
+// The handshakes of sleeping, publishing, interrupting, leaving and rendezvous in groups, walked in every order; and that the
 // walk finds broken ones.
 #include "runtime/src/shm/flag_protocol.h"
 
@@ -257,25 +257,25 @@ struct Ended {
 };
 
 /// Members that meet in groups, each with its flag and the words of a leader.
-struct Meeting {
-  Meeting(World& world, std::vector<int> leaders)
+struct GroupRendezvous {
+  GroupRendezvous(World& world, std::vector<int> leaders)
       : platform(world), protocol(platform), leader_of(std::move(leaders)), reason(world, 0) {
     for (std::size_t i = 0; i < 3 * leader_of.size(); ++i)
       words.emplace_back(world, ddl::runtime::encode_sequence(kBefore));
   }
 
   struct Words {
-    Meeting& meeting;
-    Word& flag(int i) const { return meeting.words[static_cast<std::size_t>(3 * i)]; }
-    Word& gathered(int i) const { return meeting.words[static_cast<std::size_t>(3 * i + 1)]; }
-    Word& released(int i) const { return meeting.words[static_cast<std::size_t>(3 * i + 2)]; }
+    GroupRendezvous& rendezvous;
+    Word& flag(int i) const { return rendezvous.words[static_cast<std::size_t>(3 * i)]; }
+    Word& gathered(int i) const { return rendezvous.words[static_cast<std::size_t>(3 * i + 1)]; }
+    Word& released(int i) const { return rendezvous.words[static_cast<std::size_t>(3 * i + 2)]; }
   };
 
   /// Member i's exchange. True if everybody had shown the sequence by its end.
   Ended meet(int i) {
     const Words all{*this};
     protocol.publish(all.flag(i), kAwaited);
-    return meet_in_groups(
+    return rendezvous_in_groups(
         ddl::runtime::ExchangeRole::of(leader_of, i), all,
         [this](Word& word) { protocol.publish(word, kAwaited); }, [this](Word& word) { return wait(word); });
   }
@@ -308,16 +308,16 @@ struct Meeting {
 namespace {
 
 /// All of them meet.
-void check_meeting(const std::vector<int>& leader_of) {
+void check_rendezvous(const std::vector<int>& leader_of) {
   int ended = 0, early = 0;
   const Exploration found = Explorer().explore([&](World& world) {
-    auto meeting = std::make_shared<Meeting>(world, leader_of);
+    auto rendezvous = std::make_shared<GroupRendezvous>(world, leader_of);
     std::vector<std::function<void()>> programs;
     for (int i = 0; i < static_cast<int>(leader_of.size()); ++i) {
-      programs.emplace_back([&, meeting, i] {
-        if (!meeting->meet(i)) return;
+      programs.emplace_back([&, rendezvous, i] {
+        if (!rendezvous->meet(i)) return;
         ++ended;
-        if (!meeting->everybody_has_shown()) ++early;
+        if (!rendezvous->everybody_has_shown()) ++early;
       });
     }
     return programs;
@@ -329,15 +329,15 @@ void check_meeting(const std::vector<int>& leader_of) {
 }
 
 /// One aborts instead.
-void check_aborted_meeting(const std::vector<int>& leader_of, int absent) {
+void check_aborted_rendezvous(const std::vector<int>& leader_of, int absent) {
   int stopped = 0, arrived = 0;
   const Exploration found = Explorer().explore([&](World& world) {
-    auto meeting = std::make_shared<Meeting>(world, leader_of);
+    auto rendezvous = std::make_shared<GroupRendezvous>(world, leader_of);
     std::vector<std::function<void()>> programs;
     for (int i = 0; i < static_cast<int>(leader_of.size()); ++i) {
-      programs.emplace_back([&, meeting, i] {
-        if (i == absent) return meeting->abort();
-        ++(meeting->meet(i) ? arrived : stopped);
+      programs.emplace_back([&, rendezvous, i] {
+        if (i == absent) return rendezvous->abort();
+        ++(rendezvous->meet(i) ? arrived : stopped);
       });
     }
     return programs;
@@ -351,19 +351,19 @@ void check_aborted_meeting(const std::vector<int>& leader_of, int absent) {
 }  // namespace
 
 TEST_CASE("members that meet in groups all arrive, and none before the last has shown its sequence") {
-  check_meeting(GENERATE(std::vector{0, 0}, std::vector{0, 1}));
+  check_rendezvous(GENERATE(std::vector{0, 0}, std::vector{0, 1}));
 }
 
 TEST_CASE("three members that meet in groups all arrive, none too early", "[.long]") {
-  check_meeting(GENERATE(std::vector{0, 1, 0}, std::vector{0, 0, 2}));
+  check_rendezvous(GENERATE(std::vector{0, 1, 0}, std::vector{0, 0, 2}));
 }
 
-TEST_CASE("an abort ends every wait of a meeting in groups to which somebody does not come") {
-  check_aborted_meeting(GENERATE(std::vector{0, 0}, std::vector{0, 1}), GENERATE(0, 1));
+TEST_CASE("an abort ends every wait of a rendezvous in groups to which somebody does not come") {
+  check_aborted_rendezvous(GENERATE(std::vector{0, 0}, std::vector{0, 1}), GENERATE(0, 1));
 }
 
 TEST_CASE("an abort ends every wait of three members that meet in groups", "[.long]") {
-  check_aborted_meeting({0, 0, 2}, GENERATE(0, 1, 2));
+  check_aborted_rendezvous({0, 0, 2}, GENERATE(0, 1, 2));
 }
 
 TEST_CASE("sequences are compared across their wrap") {

@@ -9,12 +9,12 @@
 #include "support/catch.h"
 
 using namespace ddl::conformance;
-using ddl::runtime::ExchangeWish;
+using ddl::runtime::ExchangeConfig;
 using ddl::runtime::test::ThreadJob;
 
 namespace {
 
-ExchangeWish groups(int width = 0) { return {ExchangeWish::Way::kGroups, width}; }
+ExchangeConfig groups(int width = 0) { return {ExchangeConfig::Way::kGroups, width}; }
 
 std::string name_of(int rank) { return "rank " + std::to_string(rank) + " on host" + std::to_string(rank); }
 
@@ -68,8 +68,8 @@ TEST_CASE("whoever of a group calls something else is named by all") {
 
 TEST_CASE("the bits of a sum are the same in groups") {
   std::vector<std::vector<float>> results;
-  for (const ExchangeWish exchange :
-       {ExchangeWish{ExchangeWish::Way::kFlat, 0}, groups(), groups(2), groups(5)}) {
+  for (const ExchangeConfig exchange :
+       {ExchangeConfig{ExchangeConfig::Way::kFlat, 0}, groups(), groups(2), groups(5)}) {
     ThreadJob job;
     job.ranks = 5;
     job.exchange = exchange;

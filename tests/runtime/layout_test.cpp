@@ -16,7 +16,7 @@ TEST_CASE("hosts stand in the order of their lowest ranks, whatever the launcher
   CHECK(layout->own == 1);
   CHECK(layout->local() == std::vector<int>{1, 2, 4});
   CHECK(layout->local_rank(2) == 1);
-  CHECK(layout->lanes() == 1);
+  CHECK(layout->lane_count() == 1);
   CHECK(layout->cross_rank(0) == 1);
   CHECK(layout->cross_size(0) == 3);
   CHECK(layout->cross_rank(1) == 0);
@@ -58,7 +58,7 @@ TEST_CASE("slices cover every element of every chunk once, in order") {
   CHECK(next == total);
 }
 
-TEST_CASE("a slot holds input, result and verdict apart") {
+TEST_CASE("a slot holds input, result and agreement apart") {
   for (const std::size_t staging : {std::size_t{64}, std::size_t{4096}}) {
     for (const int ranks : {2, 300}) {
       const SlotAreas areas = SlotAreas::of(staging, ranks, ranks / 2);
@@ -69,8 +69,9 @@ TEST_CASE("a slot holds input, result and verdict apart") {
       CHECK(SlotAreas::in_slot(areas.slot_bytes()).area_bytes == areas.area_bytes);
       std::byte* const slot = nullptr;
       CHECK(areas.result(slot) - areas.input(slot) == static_cast<std::ptrdiff_t>(areas.area_bytes));
-      CHECK(areas.verdict(slot) - areas.result(slot) == static_cast<std::ptrdiff_t>(areas.area_bytes));
-      CHECK(static_cast<std::size_t>(areas.verdict(slot) - slot) + sizeof(Verdict) <= areas.slot_bytes());
+      CHECK(areas.agreement(slot) - areas.result(slot) == static_cast<std::ptrdiff_t>(areas.area_bytes));
+      CHECK(static_cast<std::size_t>(areas.agreement(slot) - slot) + sizeof(CallAgreement) <=
+            areas.slot_bytes());
     }
   }
 }
@@ -125,7 +126,7 @@ TEST_CASE("a rank of another version or another byte order is told apart") {
   hello.byte_order = 0x04030201;
   CHECK(LinkHello::parse(hello.to_introduction()).error().message() ==
         "the other host has another byte order");
-  LinkHello odd;
-  odd.purpose = static_cast<LinkPurpose>(4);
-  CHECK_FALSE(LinkHello::parse(odd.to_introduction()));
+  LinkHello mismatched;
+  mismatched.purpose = static_cast<LinkPurpose>(4);
+  CHECK_FALSE(LinkHello::parse(mismatched.to_introduction()));
 }

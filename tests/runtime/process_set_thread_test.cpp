@@ -189,9 +189,9 @@ TEST_CASE("what ends one process set ends the calls of all others, with the same
 // It once returned at once, and its callers then read a cause that was not there yet.
 TEST_CASE("who tells of an abort while another thread has begun to tell comes back to an aborted group") {
   constexpr int kMembers = 2;
-  ddl::runtime::SegmentWish wish;
-  wish.slot_bytes = 64;
-  const std::size_t bytes = ddl::runtime::Segment::bytes_for(kMembers, wish);
+  ddl::runtime::SegmentConfig config;
+  config.slot_bytes = 64;
+  const std::size_t bytes = ddl::runtime::Segment::bytes_for(kMembers, config);
   const ddl::runtime::Members members = {{0, "host0", 1}, {1, "host0", 2}};
   using ddl::runtime::AbortNotice;
   using ddl::runtime::AbortReason;
@@ -202,19 +202,19 @@ TEST_CASE("who tells of an abort while another thread has begun to tell comes ba
     std::size_t space = storage.size();
     REQUIRE(std::align(ddl::runtime::kLineBytes, bytes, base, space) != nullptr);
     const auto segment =
-        ddl::runtime::Segment::create({static_cast<std::byte*>(base), bytes}, kMembers, wish);
+        ddl::runtime::Segment::create({static_cast<std::byte*>(base), bytes}, kMembers, config);
     const ddl::UniqueFd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    const ddl::runtime::GroupAbort abort(segment, members, doorbell.get());
-    auto& record = segment.told_record(0);
+    const ddl::runtime::AbortDomain abort(segment, members, 0, doorbell.get());
+    auto& record = segment.notice_record(0);
     record.is_taken.store(1);
     std::promise<void> is_about_to_tell;
     std::thread other([&, tells = is_about_to_tell.get_future()] {
       tells.wait();
       record.notice = AbortNotice::of(AbortReason::kDied, {5, "host5", 55});
-      abort.raise({ddl::runtime::AbortCause::Where::kTold, 0});
+      abort.raise(ddl::runtime::AbortCause{ddl::runtime::AbortCause::Where::kReported, 0});
     });
     is_about_to_tell.set_value();
-    abort.raise_told(0, AbortNotice::of(AbortReason::kLeft, members[1]));
+    abort.raise(AbortNotice::of(AbortReason::kLeft, members[1]));
     const bool is_raised = abort.is_raised();
     other.join();
     REQUIRE(is_raised);

@@ -40,8 +40,8 @@ void check_all_succeeded(const std::vector<RankEnd>& ends) {
   }
 }
 
-constexpr ExchangeWish kFlat{ExchangeWish::Way::kFlat, 0};
-constexpr ExchangeWish kInGroups{ExchangeWish::Way::kGroups, 0};
+constexpr ExchangeConfig kFlat{ExchangeConfig::Way::kFlat, 0};
+constexpr ExchangeConfig kInGroups{ExchangeConfig::Way::kGroups, 0};
 
 void become_user_with_few_descriptors() {
   constexpr id_t kNobody = 65534;
@@ -285,9 +285,9 @@ TEST_CASE("a child forked without exec cannot use the context, and cannot harm i
 TEST_CASE("another user is turned away, even with the nonce") {
   if (::geteuid() != 0) DDL_SKIP("only root can become another user");
   Board board(2);
-  SegmentWish wish;
-  wish.slot_bytes = 64;
-  auto leader = WireUpLeader::open(BoardBootstrap(board, 0).membership(), wish);
+  SegmentConfig config;
+  config.slot_bytes = 64;
+  auto leader = WireUpLeader::open(BoardBootstrap(board, 0).membership(), config);
   REQUIRE(leader);
   const auto rendezvous = Rendezvous::parse(leader->address());
   REQUIRE(rendezvous);

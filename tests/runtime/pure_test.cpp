@@ -136,7 +136,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
   CHECK_FALSE(defaults->staging_bytes);
-  CHECK(defaults->exchange.way == ExchangeWish::Way::kAuto);
+  CHECK(defaults->exchange.way == ExchangeConfig::Way::kAuto);
   CHECK(defaults->network_interfaces.empty());
   CHECK_FALSE(defaults->job_key_fd);
   CHECK(defaults->sockets_per_peer == 1);
@@ -180,7 +180,7 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   CHECK(given->timeout_seconds == 2.5);
   CHECK(given->spin.count() == 0);
   CHECK(given->staging_bytes == 65536);
-  CHECK(given->exchange.way == ExchangeWish::Way::kGroups);
+  CHECK(given->exchange.way == ExchangeConfig::Way::kGroups);
   CHECK(given->exchange.width == 8);
   CHECK(given->allow_singleton);
   CHECK(given->module_directory == "/x");
@@ -325,14 +325,14 @@ TEST_CASE("calls have equal fingerprints if and only if they fit together") {
 TEST_CASE("no two members of a segment share a cache line, and nothing overlaps") {
   const int members = GENERATE(1, 3, 128);
   constexpr std::size_t kSlot = 192;
-  const std::size_t bytes = Segment::bytes_for(members, SegmentWish{kSlot});
+  const std::size_t bytes = Segment::bytes_for(members, SegmentConfig{kSlot});
   std::vector<std::byte> storage(bytes + kLineBytes);
   const auto misalignment = reinterpret_cast<std::uintptr_t>(storage.data()) % kLineBytes;
   std::byte* base = storage.data() + (misalignment == 0 ? 0 : kLineBytes - misalignment);
-  SegmentWish wish;
-  wish.slot_bytes = kSlot;
-  wish.first_sequence = 77;
-  const Segment segment = Segment::create({base, bytes}, members, wish);
+  SegmentConfig config;
+  config.slot_bytes = kSlot;
+  config.first_sequence = 77;
+  const Segment segment = Segment::create({base, bytes}, members, config);
 
   std::map<std::size_t, std::size_t> pieces;  // offset -> size
   const auto place = [&](const void* at, std::size_t size) {
@@ -344,13 +344,13 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
   place(base, sizeof(SegmentHeader));
   place(&segment.abort_line(), sizeof(AbortLine));
   for (int i = 0; i < members; ++i) {
-    place(&segment.gathered(i), sizeof(MeetingLine));
-    place(&segment.released(i), sizeof(MeetingLine));
+    place(&segment.gathered(i), sizeof(GroupLine));
+    place(&segment.released(i), sizeof(GroupLine));
     CHECK_FALSE(has_reached(segment.gathered(i).word.load(), 78));
     CHECK_FALSE(has_reached(segment.released(i).word.load(), 78));
     place(&segment.presence(i), sizeof(PresenceLine));
     place(&segment.timeout_record(i), sizeof(TimeoutRecord));
-    place(&segment.told_record(i), sizeof(ToldRecord));
+    place(&segment.notice_record(i), sizeof(NoticeRecord));
     place(&segment.pairs_record(i), sizeof(PairsRecord));
     for (const unsigned parity : {0u, 1u}) {
       place(&segment.flag(i, parity), sizeof(FlagLine));
@@ -386,21 +386,21 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
 
 TEST_CASE("every pair of members has a segment of its own in theirs") {
   constexpr int kMembers = 5;
-  SegmentWish wish;
-  wish.slot_bytes = 64;
-  wish.pair_slot_bytes = 128;
-  const std::size_t bytes = Segment::bytes_for(kMembers, wish);
+  SegmentConfig config;
+  config.slot_bytes = 64;
+  config.pair_slot_bytes = 128;
+  const std::size_t bytes = Segment::bytes_for(kMembers, config);
   std::vector<std::byte> storage(bytes + kLineBytes);
   const auto misalignment = reinterpret_cast<std::uintptr_t>(storage.data()) % kLineBytes;
   std::byte* base = storage.data() + (misalignment == 0 ? 0 : kLineBytes - misalignment);
-  const Segment segment = Segment::create({base, bytes}, kMembers, wish);
+  const Segment segment = Segment::create({base, bytes}, kMembers, config);
   CHECK(Segment::open({base, bytes})->has_pairs());
   std::map<const std::byte*, const std::byte*> places;
   for (int a = 0; a < kMembers; ++a) {
     for (int b = 0; b < a; ++b) {
       const Segment pair = segment.pair(a, b);
       CHECK(pair.slot(0, 0) == segment.pair(b, a).slot(0, 0));
-      CHECK(pair.members() == 2);
+      CHECK(pair.size() == 2);
       CHECK(pair.slot_bytes() == 128);
       CHECK(pair.leaders() == std::vector{0, 1});
       CHECK(has_reached(pair.flag(1, 0).word.load(), 0));

@@ -45,7 +45,7 @@ bool has_part(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A blocking connection to the gate.
+/// A blocking connection to the acceptor.
 UniqueFd connect_to(const net::SocketAddress& address) {
   auto socket = net::begin_connect(address);
   REQUIRE(socket);
@@ -100,26 +100,26 @@ std::vector<std::byte> raw_bytes(const std::string& text) {
 /// Rank 0 on one host, in a thread of its own, waiting for rank 1 of another.
 class WaitingRank {
  public:
-  explicit WaitingRank(std::chrono::milliseconds patience = CallerGate::kPatience,
+  explicit WaitingRank(std::chrono::milliseconds patience = Acceptor::kPatience,
                        const std::vector<net::InterfaceAddress>& addresses = loopback(), int sockets = 1)
       : sockets_(sockets),
         addresses_(addresses),
-        gate_(*CallerGate::open(addresses, patience)),
-        address_(gate_.addresses().front()),
+        acceptor_(*Acceptor::open(addresses, patience)),
+        address_(acceptor_.addresses().front()),
         links_(std::async(std::launch::async, [this] {
-          LinkMeeting meeting(key_, hello(0), gate_, addresses_);
-          meeting.expect(1, 1);
-          return meeting.run(Deadline::after_seconds(30));
+          LinkSetup setup(key_, hello(0), acceptor_, addresses_);
+          setup.expect(1, 1);
+          return setup.run(Deadline::after_seconds(30));
         })) {}
 
   const net::JobKey& key() const { return key_; }
   const net::SocketAddress& address() const { return address_; }
   /// Rank 1 calls, and what comes out on both sides.
   Result<std::vector<PeerLink>> meet_rank_1(const std::vector<net::SocketAddress>& offered) {
-    CallerGate own_gate = *CallerGate::open(loopback());
-    LinkMeeting meeting(key_, hello(1), own_gate, addresses_);
-    meeting.dial(0, 0, offered);
-    return meeting.run(Deadline::after_seconds(30));
+    Acceptor own_acceptor = *Acceptor::open(loopback());
+    LinkSetup setup(key_, hello(1), own_acceptor, addresses_);
+    setup.dial(0, 0, offered);
+    return setup.run(Deadline::after_seconds(30));
   }
   Result<std::vector<PeerLink>> links() { return links_.get(); }
 
@@ -134,7 +134,7 @@ class WaitingRank {
   int sockets_;
   net::JobKey key_ = *net::JobKey::random();
   std::vector<net::InterfaceAddress> addresses_;
-  CallerGate gate_;
+  Acceptor acceptor_;
   net::SocketAddress address_;
   std::future<Result<std::vector<PeerLink>>> links_;
 };
@@ -175,7 +175,7 @@ TEST_CASE("two ranks meet, and their connections are what they should be") {
 
 TEST_CASE("two ranks that want several data connections have them in the same order") {
   const int sockets = GENERATE(2, 4, 8);
-  WaitingRank rank_0(CallerGate::kPatience, loopback(), sockets);
+  WaitingRank rank_0(Acceptor::kPatience, loopback(), sockets);
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   const auto of_0 = rank_0.links();
   check_met(of_0, of_1);
@@ -183,7 +183,7 @@ TEST_CASE("two ranks that want several data connections have them in the same or
 }
 
 TEST_CASE("two ranks that want several data connections meet while strangers flood one of them") {
-  WaitingRank rank_0(CallerGate::kPatience, loopback(), 4);
+  WaitingRank rank_0(Acceptor::kPatience, loopback(), 4);
   const Flood flood(rank_0.address());
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   const auto of_0 = rank_0.links();
@@ -196,7 +196,7 @@ TEST_CASE("two ranks meet over IPv6 where there is no IPv4") {
   const bool has_v6 = std::any_of(all->begin(), all->end(),
                                   [](const auto& entry) { return entry.address.host_text() == "::1"; });
   if (!has_v6) DDL_SKIP("this machine has no IPv6");
-  WaitingRank rank_0(CallerGate::kPatience, {{"lo", *net::SocketAddress::parse("[::1]:0"), 128}});
+  WaitingRank rank_0(Acceptor::kPatience, {{"lo", *net::SocketAddress::parse("[::1]:0"), 128}});
   CHECK(rank_0.address().host_text() == "::1");
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   check_met(rank_0.links(), of_1);
@@ -243,33 +243,33 @@ TEST_CASE("a caller that stays silent is turned away when its time is over") {
 TEST_CASE("a flood of callers costs no more than the limit and keeps nobody out") {
   WaitingRank rank_0;
   std::vector<UniqueFd> flood;
-  for (std::size_t i = 0; i < 3 * CallerGate::kMaxCallers; ++i) flood.push_back(connect_to(rank_0.address()));
+  for (std::size_t i = 0; i < 3 * Acceptor::kMaxCallers; ++i) flood.push_back(connect_to(rank_0.address()));
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   check_met(rank_0.links(), of_1);
   // Those that were there before the limit was reached have been turned away.
   CHECK(hung_up(flood.front().get()));
-  CHECK(hung_up(flood[CallerGate::kMaxCallers].get()));
+  CHECK(hung_up(flood[Acceptor::kMaxCallers].get()));
 }
 
 TEST_CASE("callers who take the last descriptor are turned away, and no error of the rank's") {
-  auto gate = CallerGate::open(loopback());
-  REQUIRE(gate);
+  auto acceptor = Acceptor::open(loopback());
+  REQUIRE(acceptor);
   const auto key = net::JobKey::random();
   REQUIRE(key);
   const auto own = hello_of(0).to_introduction();
   std::vector<UniqueFd> callers;
-  for (int i = 0; i < 8; ++i) callers.push_back(connect_to(gate->addresses().front()));
-  REQUIRE(gate->advance(*key, own));
-  callers.push_back(connect_to(gate->addresses().front()));
+  for (int i = 0; i < 8; ++i) callers.push_back(connect_to(acceptor->addresses().front()));
+  REQUIRE(acceptor->advance(*key, own));
+  callers.push_back(connect_to(acceptor->addresses().front()));
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const int lowest_free = UniqueFd(::dup(callers.front().get())).get();
   const rlimit none_left{static_cast<rlim_t>(lowest_free), before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none_left) == 0);
-  const auto asked = gate->advance(*key, own);
+  const auto asked = acceptor->advance(*key, own);
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   REQUIRE(asked);
-  CHECK(gate->refusals() == "4 callers were turned away, the last because: no descriptor was left");
+  CHECK(acceptor->refusals() == "4 callers were turned away, the last because: no descriptor was left");
   for (int i = 0; i < 4; ++i) CHECK(hung_up(callers[static_cast<std::size_t>(i)].get()));
 }
 
@@ -292,16 +292,16 @@ TEST_CASE("of several addresses the one that answers is taken") {
   const auto mute = net::listen_tcp(*net::SocketAddress::parse("127.0.0.1:0"), 8);
   REQUIRE(mute);
 
-  CallerGate other_gate = *CallerGate::open(loopback());
-  const auto other_address = other_gate.addresses().front();
+  Acceptor other_acceptor = *Acceptor::open(loopback());
+  const auto other_address = other_acceptor.addresses().front();
   std::atomic<bool> stop{false};
   std::thread other_rank([&] {
     std::vector<net::HandshakeSocket> welcomed;
     while (!stop) {
       std::vector<pollfd> entries;
-      other_gate.append_entries(entries);
+      other_acceptor.append_entries(entries);
       (void)::poll(entries.data(), entries.size(), 10);
-      auto asked = other_gate.advance(rank_0.key(), hello_of(7).to_introduction());
+      auto asked = other_acceptor.advance(rank_0.key(), hello_of(7).to_introduction());
       if (!asked) return;
       for (auto& caller : *asked) {
         caller.accept();
@@ -357,7 +357,7 @@ TEST_CASE(
 
 TEST_CASE(
     "every data connection names the control connection that it belongs to, and a number that there is") {
-  WaitingRank rank_0(CallerGate::kPatience, loopback(), 2);
+  WaitingRank rank_0(Acceptor::kPatience, loopback(), 2);
   const auto call = [&](LinkPurpose purpose, std::uint32_t number, int index = 0) {
     LinkHello hello = rank_0.hello(1);
     hello.to_rank = 0;
@@ -401,8 +401,8 @@ TEST_CASE(
 TEST_CASE("a rank that calls the wrong rank is not taken for another") {
   const auto key = net::JobKey::random();
   const auto addresses = loopback();
-  CallerGate gate = *CallerGate::open(addresses);
-  const auto address = gate.addresses().front();
+  Acceptor acceptor = *Acceptor::open(addresses);
+  const auto address = acceptor.addresses().front();
   LinkHello hello = hello_of(5, 0);
   SECTION("a rank that is not expected") {}
   SECTION("meant for another rank") { hello = hello_of(1, 3); }
@@ -414,9 +414,9 @@ TEST_CASE("a rank that calls the wrong rank is not taken for another") {
     hello = hello_of(1, 0);
     hello.size = 3;
   }
-  LinkMeeting meeting(*key, hello_of(0), gate, addresses);
-  meeting.expect(1, 1);
-  auto links = std::async(std::launch::async, [&] { return meeting.run(Deadline::after_seconds(0.3)); });
+  LinkSetup setup(*key, hello_of(0), acceptor, addresses);
+  setup.expect(1, 1);
+  auto links = std::async(std::launch::async, [&] { return setup.run(Deadline::after_seconds(0.3)); });
   auto caller =
       net::HandshakeSocket::connect(address, *key, hello.to_introduction(), Deadline::after_seconds(10));
   REQUIRE(caller);
@@ -432,19 +432,19 @@ TEST_CASE("a rank that calls the wrong rank is not taken for another") {
   CHECK(refused.error().message() == "not connected in time: rank 1");
 }
 
-TEST_CASE("business cards survive their way as text, and nothing else is one") {
-  BusinessCard card;
-  card.host = "node7";
-  card.pid = 4711;
-  card.addresses = {*net::SocketAddress::parse("192.0.2.1:80"),
-                    *net::SocketAddress::parse("[2001:db8::1]:90")};
-  CHECK(card.to_text() == "tcp node7 4711 192.0.2.1:80 [2001:db8::1]:90");
-  const auto again = BusinessCard::parse(card.to_text());
+TEST_CASE("endpoints survive their way as text, and nothing else is one") {
+  TcpEndpoint endpoint;
+  endpoint.host = "node7";
+  endpoint.pid = 4711;
+  endpoint.addresses = {*net::SocketAddress::parse("192.0.2.1:80"),
+                        *net::SocketAddress::parse("[2001:db8::1]:90")};
+  CHECK(endpoint.to_text() == "tcp node7 4711 192.0.2.1:80 [2001:db8::1]:90");
+  const auto again = TcpEndpoint::parse(endpoint.to_text());
   REQUIRE(again);
   CHECK(again->host == "node7");
   CHECK(again->pid == 4711);
-  CHECK(again->to_text() == card.to_text());
-  const auto failed = BusinessCard::parse("failed: no network");
+  CHECK(again->to_text() == endpoint.to_text());
+  const auto failed = TcpEndpoint::parse("failed: no network");
   REQUIRE(failed);
   CHECK(failed->failure == "no network");
   CHECK(failed->addresses.empty());
@@ -457,7 +457,7 @@ TEST_CASE("business cards survive their way as text, and nothing else is one") {
         std::string("tcp  4711 192.0.2.1:80"), std::string("tcp node7 4711 nowhere:80"),
         std::string("tcp ") + std::string(65, 'n') + " 1 192.0.2.1:80", many}) {
     CAPTURE(text);
-    CHECK_FALSE(BusinessCard::parse(text));
+    CHECK_FALSE(TcpEndpoint::parse(text));
   }
 }
 

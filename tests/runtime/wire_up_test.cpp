@@ -58,9 +58,9 @@ TEST_CASE("threads of one process can wire up through sockets") {
       FaultInjector fault = no_fault();
       SharedMemoryTransport transport(fault);
       runtime::test::BoardBootstrap bootstrap(board, rank);
-      SegmentWish wish;
-      wish.slot_bytes = 4096;
-      REQUIRE(transport.offer(bootstrap, wish));
+      SegmentConfig config;
+      config.slot_bytes = 4096;
+      REQUIRE(transport.offer(bootstrap, config));
       REQUIRE(bootstrap.fence(Deadline::never()));
       return transport.connect(bootstrap, {});
     }));
@@ -82,10 +82,10 @@ TEST_CASE("threads of one process can wire up through sockets") {
 }
 
 TEST_CASE("a caller without the nonce is turned away, and the members are not disturbed") {
-  SegmentWish wish;
-  wish.slot_bytes = 64;
+  SegmentConfig config;
+  config.slot_bytes = 64;
   FaultInjector fault = no_fault();
-  auto leader = WireUpLeader::open(membership_of(0, 2), wish);
+  auto leader = WireUpLeader::open(membership_of(0, 2), config);
   REQUIRE(leader);
   const auto rendezvous = Rendezvous::parse(leader->address());
   REQUIRE(rendezvous);
@@ -115,10 +115,10 @@ TEST_CASE("a caller without the nonce is turned away, and the members are not di
 }
 
 TEST_CASE("the leader names who did not come in time") {
-  SegmentWish wish;
-  wish.slot_bytes = 64;
+  SegmentConfig config;
+  config.slot_bytes = 64;
   FaultInjector fault = no_fault();
-  auto leader = WireUpLeader::open(membership_of(0, 3), wish);
+  auto leader = WireUpLeader::open(membership_of(0, 3), config);
   REQUIRE(leader);
   const auto gathered = leader->gather({Deadline::after_seconds(0.02), -1}, fault);
   REQUIRE_FALSE(gathered);
@@ -127,10 +127,10 @@ TEST_CASE("the leader names who did not come in time") {
 }
 
 TEST_CASE("two processes that claim one rank are an error") {
-  SegmentWish wish;
-  wish.slot_bytes = 64;
+  SegmentConfig config;
+  config.slot_bytes = 64;
   FaultInjector fault = no_fault();
-  auto leader = WireUpLeader::open(membership_of(0, 3), wish);
+  auto leader = WireUpLeader::open(membership_of(0, 3), config);
   REQUIRE(leader);
   const auto rendezvous = Rendezvous::parse(leader->address());
   auto gathered = std::async(std::launch::async, [&] {
@@ -151,13 +151,13 @@ TEST_CASE("two processes that claim one rank are an error") {
   CHECK(group.error().message() == "two processes say that they are rank 1");
 }
 
-TEST_CASE("a leader that cannot open its meeting place tells the others why") {
+TEST_CASE("a leader that cannot open its rendezvous tells the others why") {
   runtime::test::Board board(2);
   runtime::test::BoardBootstrap leader(board, 0), member(board, 1);
   REQUIRE(leader.put("ddl.shm.1", "failed: memfd_create: Too many open files"));
   FaultInjector fault = no_fault();
   SharedMemoryTransport transport(fault);
-  REQUIRE(transport.offer(member, SegmentWish{}));
+  REQUIRE(transport.offer(member, SegmentConfig{}));
   const auto group = transport.connect(member, {});
   REQUIRE_FALSE(group);
   CHECK(group.error().message() ==

@@ -63,11 +63,11 @@ Outcome check_peer(const Arguments& arguments, const ProcessSet& set) {
 /// What everybody must call alike.
 Outcome describe_call(const Arguments& arguments, const ddl_call_options& options, size_t ranks, Call& call) {
   // They are compared as bytes, so what does not fit into one is refused here.
-  constexpr int32_t kMost = UINT8_MAX;
-  if (arguments.dtype < 0 || arguments.dtype > kMost) {
+  constexpr int32_t kMax = UINT8_MAX;
+  if (arguments.dtype < 0 || arguments.dtype > kMax) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(arguments.dtype) + " does not exist");
   }
-  if (arguments.op < 0 || arguments.op > kMost) {
+  if (arguments.op < 0 || arguments.op > kMax) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "op " + std::to_string(arguments.op) + " does not exist");
   }
   call = make_call(arguments.kind, arguments.count, arguments.dtype);
@@ -101,6 +101,7 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given,
     const auto ranks = static_cast<size_t>(set->size());
     if (auto described = describe_call(arguments, options, ranks, request.call); !described)
       return report(described);
+    request.element_size = element_size(request.call.dtype);
     request.send = static_cast<const std::byte*>(arguments.send);
     request.recv = static_cast<std::byte*>(arguments.recv);
     if (arguments.counts != nullptr) request.counts = {arguments.counts, ranks};

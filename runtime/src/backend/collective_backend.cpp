@@ -1,6 +1,9 @@
 #include "runtime/src/backend/collective_backend.h"
 
 #include "contract/environment.h"
+#include "runtime/src/backend/host_backend.h"
+#include "runtime/src/backend/mpi_backend.h"
+#include "runtime/src/bootstrap/module_loader.h"
 
 namespace ddl::runtime {
 namespace {
@@ -8,22 +11,22 @@ namespace {
 constexpr char kKey[] = "ddl.operations";
 
 /// libddl's own take the pieces of their host's first rank.
-std::string wish_of(const Settings& settings) {
-  std::string wish = contract::cpu_operations_name(settings.cpu_operations);
+std::string text_of(const Settings& settings) {
+  std::string text = contract::cpu_operations_name(settings.cpu_operations);
   if (settings.cpu_operations == contract::CpuOperations::kMpi && settings.staging_bytes)
-    wish +=
+    text +=
         std::string(" with ") + contract::env::kStagingBytes + "=" + std::to_string(*settings.staging_bytes);
-  return wish;
+  return text;
 }
 
 }  // namespace
 
 Status put_operations(Bootstrap& bootstrap, const Settings& settings) {
-  return bootstrap.put(kKey, wish_of(settings));
+  return bootstrap.put(kKey, text_of(settings));
 }
 
 Status check_same_operations(Bootstrap& bootstrap, const Settings& settings) {
-  const std::string mine = wish_of(settings);
+  const std::string mine = text_of(settings);
   const Deadline deadline = settings.start_deadline();
   for (int rank = 0; rank < bootstrap.membership().size; ++rank) {
     const auto theirs = bootstrap.get(rank, kKey, deadline);
@@ -34,6 +37,25 @@ Status check_same_operations(Bootstrap& bootstrap, const Settings& settings) {
                                                  "; it must be the same on all ranks");
   }
   return {};
+}
+
+Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Bootstrap& bootstrap,
+                                                        Connections& connections) {
+  const Settings& settings = job.settings;
+  if (settings.cpu_operations == contract::CpuOperations::kDdl)
+    return std::make_unique<HostBackend>(connections, settings.algorithms);
+  const Membership& membership = connections.membership();
+  if (!job.mpi) {
+    DDL_TRY(check_same_operations(bootstrap, settings));
+    auto world = join_mpi(settings, MpiRankPlace{membership.rank, membership.size});
+    if (!world) return fail(std::move(world.error().during("collectives by MPI")));
+    job.mpi = *std::move(world);
+    if (!settings.finalizes_mpi) job.mpi->abandon();
+  }
+  auto communicator = job.mpi->communicator(connections.job_ranks(), membership.generation);
+  if (!communicator) return fail(std::move(communicator.error().during("collectives by MPI")));
+  return std::make_unique<MpiBackend>(connections, MpiLimits::of(settings.staging_bytes), job.mpi,
+                                      *std::move(communicator));
 }
 
 }  // namespace ddl::runtime

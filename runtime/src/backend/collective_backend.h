@@ -2,13 +2,15 @@
 // same backend.
 #pragma once
 
+#include <memory>
+
 #include "base/error.h"
 #include "contract/cpu_operations.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/settings.h"
-#include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/connections.h"
 
 namespace ddl::runtime {
 
@@ -37,5 +39,9 @@ class CollectiveBackend {
 Status put_operations(Bootstrap& bootstrap, const Settings& settings);
 /// After it. kInvalidArgument: another rank has put something else, which is named.
 Status check_same_operations(Bootstrap& bootstrap, const Settings& settings);
+
+/// What the settings name. The first one of a job by MPI joins its MPI. All outlive the backend.
+Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Bootstrap& bootstrap,
+                                                        Connections& connections);
 
 }  // namespace ddl::runtime

@@ -4,11 +4,37 @@
 
 namespace ddl::runtime {
 
+HostBackend::Group::Group(Connections& connections) : connections_(connections) {
+  if (connections.layout().host_count() > 1) cluster_.emplace(connections);
+}
+
+Outcome HostBackend::Group::run(const Request& request, CallDeadline deadline) {
+  return cluster_ ? cluster_->run(request, deadline)
+                  : run_on_one_host(connections_.channel(), request, deadline);
+}
+
 Outcome HostBackend::run(const Request& request, CallDeadline deadline) {
-  if (request.peer >= 0) return transfer_(request, deadline);
+  if (request.peer >= 0) return transfer(request, deadline);
   Request named = request;
   named.call.algorithm = static_cast<std::uint8_t>(algorithms_.of(request.call.kind));
-  return cluster_ != nullptr ? cluster_->run(named, deadline) : run_on_one_host(channel_, named, deadline);
+  return set_.run(named, deadline);
+}
+
+Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
+  request.call.root = connections_.job_ranks()[static_cast<std::size_t>(request.call.root)];
+  auto found = pairs_.find(request.peer);
+  if (found == pairs_.end()) {
+    const auto pair = connections_.connect_pair(request.peer, request.call, deadline);
+    if (!pair) return tl::unexpected(pair.error());
+    found = pairs_.try_emplace(request.peer, **pair).first;
+  }
+  Group& pair = found->second;
+  request.peer = -1;
+  request.job_ranks = pair.connections().job_ranks();
+  // Connecting has taken what it took; the transfer has a whole timeout of its own.
+  Outcome outcome = pair.run(request, CallDeadline::after(deadline.seconds));
+  if (!outcome) pair.connections().report_abort();
+  return outcome;
 }
 
 }  // namespace ddl::runtime

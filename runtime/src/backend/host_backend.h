@@ -1,30 +1,44 @@
 // The collectives as libddl itself carries them out: over shared memory, and over sockets between hosts.
 #pragma once
 
-#include <functional>
+#include <map>
+#include <optional>
 
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/collective/cluster.h"
+#include "runtime/src/wire/connections.h"
 
 namespace ddl::runtime {
 
 class HostBackend final : public CollectiveBackend {
  public:
-  /// What carries out a transfer between two ranks of the set.
-  using Transfer = std::function<Outcome(const Request& request, CallDeadline deadline)>;
-
-  /// cluster: null on one host. All outlive this.
-  HostBackend(Channel& channel, Cluster* cluster, Transfer transfer, const AlgorithmOverrides& algorithms)
-      : channel_(channel), cluster_(cluster), transfer_(std::move(transfer)), algorithms_(algorithms) {}
+  /// All outlive this.
+  HostBackend(Connections& connections, const AlgorithmOverrides& algorithms)
+      : connections_(connections), algorithms_(algorithms), set_(connections) {}
 
   contract::CpuOperations operations() const override { return contract::CpuOperations::kDdl; }
   Outcome run(const Request& request, CallDeadline deadline) override;
 
  private:
-  Channel& channel_;
-  Cluster* cluster_;
-  Transfer transfer_;
+  /// Ranks that are connected, on one host or on several.
+  class Group {
+   public:
+    explicit Group(Connections& connections);
+    Connections& connections() { return connections_; }
+    Outcome run(const Request& request, CallDeadline deadline);
+
+   private:
+    Connections& connections_;
+    std::optional<Cluster> cluster_;  ///< of several hosts
+  };
+
+  /// A transfer is a call of the pair of ranks, which is connected at the first one.
+  Outcome transfer(Request request, CallDeadline deadline);
+
+  Connections& connections_;
   const AlgorithmOverrides& algorithms_;
+  Group set_;
+  std::map<int, Group> pairs_;  ///< by the other rank of the set
 };
 
 }  // namespace ddl::runtime

@@ -18,23 +18,23 @@ Outcome reduce_by_mpi(MpiSteps& steps, const Request& request);
 namespace {
 
 /// Inputs of all ranks together up to so many bytes go to everybody: one step instead of two.
-constexpr std::size_t kMostGathered = std::size_t{32} << 10;
+constexpr std::size_t kMaxGathered = std::size_t{32} << 10;
 /// Slices from so many bytes on are not copied by MPI from a rank to itself.
-constexpr std::size_t kLeastKept = std::size_t{32} << 10;
+constexpr std::size_t kMinKept = std::size_t{32} << 10;
 
 class MpiReduction {
  public:
   MpiReduction(MpiSteps& steps, const Request& request)
       : steps_(steps),
         request_(request),
-        element_(known_element_size(request.dtype())),
-        ranks_(static_cast<std::uint64_t>(steps.ranks())),
-        tree_(request.reduction(), steps.place().layout) {}
+        element_(request.element_size),
+        ranks_(static_cast<std::uint64_t>(steps.size())),
+        tree_(request.reduction(), steps.layout()) {}
 
   /// An allreduce or a reduce.
   Outcome of_all() {
     return in_parts(piece_bytes() / element_, [this](const ElementRange& part) {
-      return part.count * element_ * ranks_ <= kMostGathered ? everything(part) : slices(part);
+      return part.count * element_ * ranks_ <= kMaxGathered ? everything(part) : slices(part);
     });
   }
 
@@ -67,8 +67,8 @@ class MpiReduction {
   }
 
  private:
-  int own() const { return steps_.place().rank; }
-  std::uint64_t piece_bytes() const { return steps_.place().limits.piece_bytes; }
+  int own() const { return steps_.rank(); }
+  std::uint64_t piece_bytes() const { return steps_.limits().piece_bytes; }
   int size() const { return static_cast<int>(ranks_); }
   /// The own input can be read where it is, although the result may be written over it.
   bool keeps_own() const { return request_.send != request_.recv || tree_.may_write_over(own()); }
@@ -138,7 +138,7 @@ class MpiReduction {
       const ElementRange range = even_part(part.count, rank, size());
       return {part.first + range.first, range.count};
     };
-    const bool may_keep = part.count / ranks_ * element_ >= kLeastKept;
+    const bool may_keep = part.count / ranks_ * element_ >= kMinKept;
     auto moved = spread(slice, may_keep);
     if (!moved) return moved;
     const ElementRange mine = slice(own());
@@ -180,66 +180,66 @@ Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (request.peer >= 0) return transfer(request, deadline);
   if (request.call.kind == CallKind::kAlltoallv) return alltoallv_by_mpi(request, deadline);
   if (auto agreed = agree(request.call, deadline); !agreed) return agreed;
-  place().channel.pass(FaultPoint::kInRound);
-  if (const auto blocks = BlockMove::of(request, steps_.ranks()))
-    return move_blocks(steps_, {*blocks, known_element_size(request.dtype()), request.send, request.recv});
+  steps_.channel().pass(FaultPoint::kInRound);
+  if (const auto blocks = BlockMove::of(request, steps_.size()))
+    return move_blocks(steps_, {*blocks, request.element_size, request.send, request.recv});
   return has_op(request.call.kind) ? reduce_by_mpi(steps_, request) : Outcome();
 }
 
 Outcome MpiBackend::agree(const Call& call, CallDeadline deadline) {
-  Channel& channel = place().channel;
+  Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
   if (auto met = steps_.meet(); !met) return met;
-  if (place().layout.host_count() == 1) return Verdict::of_host(channel).outcome();
+  if (steps_.layout().host_count() == 1) return CallAgreement::of_host(channel).outcome();
   channel.pass(FaultPoint::kBeforeHosts);
   const std::uint64_t print = call.fingerprint();
   steps_.buffers().own_print = {print, ~print};
-  if (auto compared = steps_.least_prints(); !compared) return compared;
+  if (auto compared = steps_.min_prints(); !compared) return compared;
   channel.pass(FaultPoint::kAfterHosts);
-  const auto& least = steps_.buffers().least_print;
-  return least[0] == ~least[1] ? Outcome() : tell_mismatch(call);
+  const auto& least_and_complement = steps_.buffers().min_print;
+  return least_and_complement[0] == ~least_and_complement[1] ? Outcome() : describe_mismatch(call);
 }
 
-Outcome MpiBackend::tell_mismatch(const Call& call) {
+Outcome MpiBackend::describe_mismatch(const Call& call) {
   MpiBuffers& buffers = steps_.buffers();
   buffers.own_stamp = steps_.stamp_of(call);
-  buffers.stamps.resize(static_cast<std::size_t>(steps_.ranks()));
-  const BlockMove blocks = BlockMove::allgather(steps_.ranks(), sizeof(CallStamp));
-  auto told = move_blocks(steps_, {blocks, 1, reinterpret_cast<const std::byte*>(&buffers.own_stamp),
-                                   reinterpret_cast<std::byte*>(buffers.stamps.data())});
-  if (!told) return told;
+  buffers.stamps.resize(static_cast<std::size_t>(steps_.size()));
+  const BlockMove blocks = BlockMove::allgather(steps_.size(), sizeof(CallStamp));
+  auto gathered = move_blocks(steps_, {blocks, 1, reinterpret_cast<const std::byte*>(&buffers.own_stamp),
+                                       reinterpret_cast<std::byte*>(buffers.stamps.data())});
+  if (!gathered) return gathered;
   // In the order of the tree, so that every way of comparing names the same two.
-  Verdict verdict;
-  verdict.first = buffers.stamps.front();
-  for (const auto& host : place().layout.hosts) {
+  CallAgreement agreement;
+  agreement.first = buffers.stamps.front();
+  for (const auto& host : steps_.layout().hosts) {
     for (const int rank : host) {
       const CallStamp& stamp = buffers.stamps[static_cast<std::size_t>(rank)];
-      if (verdict.has_odd != 0 || stamp.call.fingerprint() == verdict.first.call.fingerprint()) continue;
-      verdict.has_odd = 1;
-      verdict.odd = stamp;
+      if (agreement.has_mismatch != 0 || stamp.call.fingerprint() == agreement.first.call.fingerprint())
+        continue;
+      agreement.has_mismatch = 1;
+      agreement.mismatched = stamp;
     }
   }
-  return verdict.outcome();
+  return agreement.outcome();
 }
 
 Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadline) {
-  const Channel& channel = place().channel;
+  const Channel& channel = steps_.channel();
   return alltoallv(
-      request, steps_.ranks(), place().rank, channel.self().host,
-      [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
-          std::byte* recv) -> Outcome {
+      request, steps_.size(), steps_.rank(), channel.self().host,
+      [&](const Request& part, const BlockMove& blocks) -> Outcome {
         if (auto agreed = agree(part.call, deadline); !agreed) return agreed;
-        return move_blocks(steps_, {blocks, element, send, recv});
+        return move_blocks(steps_, {blocks, part.element_size, part.send, part.recv});
       },
       [&] { return channel.call().number; });
 }
 
 Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
-  const bool sends = request.call.root == place().rank;
+  const bool sends = request.call.root == steps_.rank();
   Call call = request.call;
-  call.root = place().job_ranks[static_cast<std::size_t>(call.root)];
+  call.root = steps_.job_ranks()[static_cast<std::size_t>(call.root)];
   call.number = ++transfers_[request.peer];
-  Channel& channel = place().channel;
+  Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
   MpiBuffers& buffers = steps_.buffers();
   buffers.own_stamp = steps_.stamp_of(call);
@@ -249,14 +249,14 @@ Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
   if (!compared) return compared;
   const CallStamp& theirs = buffers.stamps.front();
   if (theirs.call.fingerprint() != call.fingerprint()) {
-    const bool is_first = place().rank < request.peer;
+    const bool is_first = steps_.rank() < request.peer;
     const CallStamp& first = is_first ? buffers.own_stamp : theirs;
-    return Verdict{first, is_first ? theirs : buffers.own_stamp, 1, 0}.outcome();
+    return CallAgreement{first, is_first ? theirs : buffers.own_stamp, 1, 0}.outcome();
   }
-  const std::uint64_t total = call.count * known_element_size(request.dtype());
-  const std::uint64_t most = place().limits.step_bytes;
-  for (std::uint64_t at = 0; at < total; at += most) {
-    const std::size_t bytes = std::min(most, total - at);
+  const std::uint64_t total = call.count * request.element_size;
+  const std::uint64_t max_bytes = steps_.limits().step_bytes;
+  for (std::uint64_t at = 0; at < total; at += max_bytes) {
+    const std::size_t bytes = std::min(max_bytes, total - at);
     auto moved = sends ? steps_.exchange(request.peer, {request.send + at, bytes}, {}, false)
                        : steps_.exchange(request.peer, {}, {request.recv + at, bytes}, false);
     if (!moved) return moved;

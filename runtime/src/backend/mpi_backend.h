@@ -23,17 +23,18 @@ namespace ddl::runtime {
 
 class MpiBackend final : public CollectiveBackend {
  public:
-  MpiBackend(MpiPlace place, std::unique_ptr<Communicator> communicator)
-      : steps_(std::move(place), std::move(communicator)) {}
+  /// connections outlive this.
+  MpiBackend(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
+             std::unique_ptr<Communicator> communicator)
+      : steps_(connections, limits, std::move(world), std::move(communicator)) {}
 
   contract::CpuOperations operations() const override { return contract::CpuOperations::kMpi; }
   Outcome run(const Request& request, CallDeadline deadline) override;
 
  private:
-  const MpiPlace& place() const { return steps_.place(); }
   /// Begins the call: returns when all ranks have begun the same.
   Outcome agree(const Call& call, CallDeadline deadline);
-  Outcome tell_mismatch(const Call& call);
+  Outcome describe_mismatch(const Call& call);
   Outcome alltoallv_by_mpi(const Request& request, CallDeadline deadline);
   Outcome transfer(Request request, CallDeadline deadline);
 

@@ -29,7 +29,7 @@ class MpiCommunicator final : public Communicator {
 
   Status allows_call() const override;
   Status start(MpiMove move) override;
-  Status start_least(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) override;
+  Status start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) override;
   Status start_exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv) override;
   Result<bool> is_done() override;
   Status progress() override;
@@ -102,7 +102,7 @@ Status MpiCommunicator::start_move() {
   return fail(ErrorCode::kInternal, "a move of no kind");
 }
 
-Status MpiCommunicator::start_least(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) {
+Status MpiCommunicator::start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) {
   const auto lock = MpiProcess::instance().lock();
   return check(MPI_Iallreduce(own.data(), least.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_MIN,
                               comm_, requests_.data()),

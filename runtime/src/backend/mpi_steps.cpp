@@ -1,6 +1,5 @@
 #include "runtime/src/backend/mpi_steps.h"
 
-#include <poll.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -18,32 +17,32 @@ namespace {
 using std::chrono::nanoseconds;
 
 /// Looks at what is awaited between two at everything else.
-constexpr int kLooks = 16;
+constexpr int kProbes = 16;
 /// Who waits sleeps for a share of the time that it has waited, so it goes on later by no more than that; at first for longer:
 /// with many threads that sleep for microseconds only, Linux 6.18 kept everybody else from running, for seconds. (The kernel
-/// adds 50 us to each nap.)
+/// adds 50 us to each backoff.)
 constexpr int kShareOfWaited = 16;
-constexpr nanoseconds kShortestNap = std::chrono::microseconds(50);
-constexpr nanoseconds kLongestNap = std::chrono::milliseconds(1);
+constexpr nanoseconds kMinBackoff = std::chrono::microseconds(50);
+constexpr nanoseconds kMaxBackoff = std::chrono::milliseconds(1);
 /// Bytes that are on their way move only while MPI is called, so who waits for them sleeps less.
-constexpr nanoseconds kLongestNapOnTheWay = std::chrono::microseconds(500);
+constexpr nanoseconds kMaxBackoffWhileMoving = std::chrono::microseconds(500);
 /// What a rank has sent before it left has arrived by then.
 constexpr std::chrono::seconds kUnderWay{2};
 /// A connection of MPI's that breaks may be a rank's death, which is noticed within this time.
-constexpr std::chrono::seconds kStepVerdict{2};
+constexpr std::chrono::seconds kDeathReport{2};
 
 /// What a wait does between two rounds of looks: nothing at first, where the rank has a CPU to itself, then it yields a few
 /// times, and then it sleeps. On some kernels two threads that go on yielding to each other keep everybody else from running.
-class Nap {
+class Backoff {
  public:
   /// on_the_way: bytes move; otherwise others are to come first.
-  Nap(const WaitPolicy& policy, bool on_the_way)
+  Backoff(const WaitPolicy& policy, bool on_the_way)
       : spin_(policy.spin),
         yields_(policy.yields),
-        longest_(on_the_way ? kLongestNapOnTheWay : kLongestNap),
+        longest_(on_the_way ? kMaxBackoffWhileMoving : kMaxBackoff),
         began_(Deadline::Clock::now()) {}
 
-  void take() {
+  void pause() {
     const nanoseconds waited = Deadline::Clock::now() - began_;
     if (waited < spin_) return;
     if (yields_ > 0) {
@@ -51,7 +50,7 @@ class Nap {
       (void)::sched_yield();
       return;
     }
-    std::this_thread::sleep_for(std::clamp(waited / kShareOfWaited, kShortestNap, longest_));
+    std::this_thread::sleep_for(std::clamp(waited / kShareOfWaited, kMinBackoff, longest_));
   }
 
  private:
@@ -64,16 +63,13 @@ class Nap {
 /// The ranks of this host that wait for this one wait for others in truth.
 class WaitingAbroad {
  public:
-  WaitingAbroad(const GroupAbort& abort, int index) : abort_(abort), index_(index) {
-    abort_.set_waits_abroad(index_, true);
-  }
-  ~WaitingAbroad() { abort_.set_waits_abroad(index_, false); }
+  explicit WaitingAbroad(const AbortDomain& abort) : abort_(abort) { abort_.set_waits_abroad(true); }
+  ~WaitingAbroad() { abort_.set_waits_abroad(false); }
   WaitingAbroad(const WaitingAbroad&) = delete;
   WaitingAbroad& operator=(const WaitingAbroad&) = delete;
 
  private:
-  const GroupAbort& abort_;
-  int index_;
+  const AbortDomain& abort_;
 };
 
 /// What has been given up, for as long as the process lives: MPI may still use it.
@@ -90,37 +86,40 @@ void keep_for_ever(GivenUp given_up) {
 
 }  // namespace
 
-MpiSteps::MpiSteps(MpiPlace place, std::unique_ptr<Communicator> communicator)
-    : place_(std::move(place)),
+MpiSteps::MpiSteps(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
+                   std::unique_ptr<Communicator> communicator)
+    : connections_(connections),
+      limits_(limits),
+      world_(std::move(world)),
       communicator_(std::move(communicator)),
       buffers_(std::make_unique<MpiBuffers>()) {}
 
 MpiSteps::~MpiSteps() {
-  if (!place_.abort.is_raised()) return;
-  place_.world->abandon();
+  if (!abort().is_raised()) return;
+  world_->abandon();
   keep_for_ever({std::move(communicator_), std::move(buffers_)});
 }
 
 Outcome MpiSteps::meet() {
-  Channel& channel = place_.channel;
+  Channel& channel = this->channel();
   channel.arrive();
-  Nap nap(place_.policy, false);
+  Backoff backoff(connections_.wait_policy(), false);
   for (;;) {
-    for (int look = 0; look < kLooks; ++look) {
+    for (int look = 0; look < kProbes; ++look) {
       if (auto met = channel.met()) return *std::move(met);
       // Others may wait for what this rank has sent in its last call.
       if (const auto moved = communicator_->progress(); !moved) return tl::unexpected(broken(moved.error()));
     }
-    nap.take();
+    backoff.pause();
   }
 }
 
 Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
   if (!started) return tl::unexpected(broken(started.error()));
-  const WaitingAbroad abroad(place_.abort, place_.channel.index());
-  Nap nap(place_.policy, !awaited.may_be_missing);
+  const WaitingAbroad abroad(abort());
+  Backoff backoff(connections_.wait_policy(), !awaited.may_be_missing);
   for (;;) {
-    for (int look = 0; look < kLooks; ++look) {
+    for (int look = 0; look < kProbes; ++look) {
       const auto done = communicator_->is_done();
       if (!done) return tl::unexpected(broken(done.error()));
       if (!*done) continue;
@@ -128,32 +127,32 @@ Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
       return {};
     }
     if (auto reason = reason_to_stop(awaited)) return tl::unexpected(*std::move(reason));
-    nap.take();
+    backoff.pause();
   }
 }
 
 std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
-  if (place_.abort.is_raised()) return aborted();
+  if (abort().is_raised()) return aborted();
   if (const auto left = departed(awaited)) {
-    place_.abort.raise_told(place_.channel.index(), AbortNotice::of(AbortReason::kLeft, *left));
+    abort().raise(AbortNotice::of(AbortReason::kLeft, *left));
     return aborted();
   }
   // Those who wait for a rank of their own host know which, and tell.
-  if (!place_.channel.deadline().has_passed_by(awaited.peer >= 0 ? 0 : 1)) return std::nullopt;
+  if (!channel().deadline().has_passed_by(awaited.peer >= 0 ? 0 : 1)) return std::nullopt;
   return give_up(awaited);
 }
 
 std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
   if (!awaited.may_be_missing) return std::nullopt;
   std::optional<Member> left;
-  const HostLayout& layout = place_.layout;
+  const HostLayout& layout = this->layout();
   if (awaited.peer >= 0 && layout.host_of(awaited.peer) == layout.own) {
     const int index = layout.local_rank(awaited.peer);
-    if (place_.abort.has_left(index)) left = place_.channel.members()[static_cast<std::size_t>(index)];
+    if (abort().has_left(index)) left = channel().members()[static_cast<std::size_t>(index)];
   } else if (layout.host_count() > 1) {
-    left = place_.who_left_abroad();
+    left = connections_.first_left();
     const bool is_other =
-        left && awaited.peer >= 0 && left->rank != place_.job_ranks[static_cast<std::size_t>(awaited.peer)];
+        left && awaited.peer >= 0 && left->rank != job_ranks()[static_cast<std::size_t>(awaited.peer)];
     if (is_other) left.reset();
   }
   if (!left) return std::nullopt;
@@ -162,39 +161,33 @@ std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
 }
 
 Failure MpiSteps::give_up(const MpiAwaited& awaited) {
-  const CallDeadline& deadline = place_.channel.deadline();
-  const Call& call = place_.channel.call();
-  const int own = place_.channel.index();
+  const CallDeadline& deadline = channel().deadline();
+  const Call& call = channel().call();
   if (awaited.peer >= 0) {
-    place_.abort.raise_timeout(own, deadline.seconds, call, place_.who_is(awaited.peer));
+    abort().raise_timeout(deadline.seconds, call, connections_.who_is(awaited.peer));
     return aborted();
   }
   std::array<char, 32> seconds{};
   std::snprintf(seconds.data(), seconds.size(), "%.3g s", deadline.seconds);
   const char* const why = awaited.may_be_missing ? ": a rank has not arrived; MPI does not say which"
                                                  : ": MPI has not moved everything by then";
-  place_.abort.raise_told(own, AbortNotice::of(AbortReason::kTimedOut, self(),
-                                               self().place() + " gave up after " + seconds.data() + " in " +
-                                                   call.describe() + why));
+  abort().raise(
+      AbortNotice::of(AbortReason::kTimedOut, self(),
+                      self().place() + " gave up after " + seconds.data() + " in " + call.describe() + why));
   return aborted();
 }
 
 Failure MpiSteps::broken(const Error& error) {
   if (error.code() == ErrorCode::kUnavailable) return {DDL_ERROR_UNSUPPORTED, error.message()};
-  const Deadline verdict = Deadline::after(kStepVerdict);
-  pollfd doorbell{place_.abort.doorbell(), POLLIN, 0};
-  while (!place_.abort.is_raised() && !verdict.has_passed())
-    (void)::poll(&doorbell, 1, verdict.poll_milliseconds());
-  if (!place_.abort.is_raised()) {
-    place_.abort.raise_told(place_.channel.index(),
-                            AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
+  if (!abort().wait_raised(Deadline::after(kDeathReport))) {
+    abort().raise(AbortNotice::of(AbortReason::kLost, self(), "its MPI says " + error.message()));
   }
   return aborted();
 }
 
 Failure MpiSteps::aborted() {
-  place_.world->abandon();
-  return place_.abort.describe(place_.channel.call(), true);
+  world_->abandon();
+  return abort().describe(channel().call(), true);
 }
 
 namespace {
@@ -235,7 +228,7 @@ class Piece {
   MpiMove::Blocks blocks(Bytes bytes_of, Place place_of) const {
     MpiMove::Blocks all;
     std::size_t end = 0;
-    for (int rank = 0; rank < move_.ranks(); ++rank) {
+    for (int rank = 0; rank < move_.size(); ++rank) {
       all.bytes.push_back(static_cast<int>(bytes_of(rank)));
       all.offsets.push_back(static_cast<int>(is_packed_ ? end : place_of(rank)));
       end += bytes_of(rank);
@@ -261,13 +254,13 @@ MpiMove step_of(const MoveInBuffers& here, const Piece& piece) {
 }
 
 Outcome broadcast(MpiSteps& steps, const MoveInBuffers& here) {
-  const std::uint64_t total = here.move.longest() * here.element, most = steps.place().limits.step_bytes;
-  for (std::uint64_t first = 0; first < total; first += most) {
+  const std::uint64_t total = here.move.longest() * here.element, max_bytes = steps.limits().step_bytes;
+  for (std::uint64_t first = 0; first < total; first += max_bytes) {
     MpiMove step;
     step.kind = MpiMove::Kind::kBroadcast;
     step.root = *here.move.only_sender();
     step.recv = here.recv + first;
-    step.receives = {{static_cast<int>(std::min(most, total - first))}, {0}};
+    step.receives = {{static_cast<int>(std::min(max_bytes, total - first))}, {0}};
     if (auto moved = steps.move(std::move(step)); !moved) return moved;
   }
   return {};
@@ -275,7 +268,7 @@ Outcome broadcast(MpiSteps& steps, const MoveInBuffers& here) {
 
 Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
-  const int own = steps.place().rank;
+  const int own = steps.rank();
   const Piece piece(here, own, {0, move.longest()}, false);
   MpiMove step = step_of(here, piece);
   step.send = here.send;
@@ -283,7 +276,7 @@ Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
   const bool both = move.sends(own) && move.receives(own);
   if (step.kind == MpiMove::Kind::kAlltoall) {
     // What comes must not be written over what has not gone.
-    const std::size_t bytes = move.send_offset(own, move.ranks()) * here.element;
+    const std::size_t bytes = move.send_offset(own, move.size()) * here.element;
     if (here.send == here.recv && bytes > 0) {
       steps.buffers().send.assign(here.send, here.send + bytes);
       step.send = steps.buffers().send.data();
@@ -298,10 +291,10 @@ Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
 
 Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
-  const int own = steps.place().rank;
-  const auto ranks = static_cast<std::uint64_t>(move.ranks());
+  const int own = steps.rank();
+  const auto ranks = static_cast<std::uint64_t>(move.size());
   const std::uint64_t per_piece =
-      std::max<std::uint64_t>(steps.place().limits.piece_bytes / here.element / ranks, 1);
+      std::max<std::uint64_t>(steps.limits().piece_bytes / here.element / ranks, 1);
   MpiBuffers& buffers = steps.buffers();
   for (std::uint64_t first = 0; first < move.longest(); first += per_piece) {
     const Piece piece(here, own, {first, per_piece}, true);
@@ -311,7 +304,7 @@ Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
     step.send = buffers.send.data();
     step.recv = buffers.recv.data();
     std::size_t filled = 0;
-    for (int to = 0; to < move.ranks() && move.sends(own); ++to) {
+    for (int to = 0; to < move.size() && move.sends(own); ++to) {
       const int receiver = move.is_shared() ? move.a_receiver() : to;
       const std::size_t bytes = piece.bytes(own, receiver);
       if (bytes > 0) copy_bytes(buffers.send.data() + filled, here.send + piece.in_send(receiver), bytes);
@@ -320,7 +313,7 @@ Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
     }
     if (auto moved = steps.move(std::move(step)); !moved) return moved;
     std::size_t taken = 0;
-    for (int from = 0; from < move.ranks(); ++from) {
+    for (int from = 0; from < move.size(); ++from) {
       const std::size_t bytes = piece.bytes(from, own);
       if (bytes > 0) copy_bytes(here.recv + piece.in_recv(from), buffers.recv.data() + taken, bytes);
       taken += bytes;
@@ -336,9 +329,9 @@ Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here) {
   // Decided alike on all ranks: they make the same steps.
   if (move.longest() == 0) return {};
   if (move.is_broadcast()) return broadcast(steps, here);
-  const std::uint64_t most =
-      steps.place().limits.step_bytes / here.element / static_cast<std::uint64_t>(move.ranks());
-  return move.longest() <= most ? move_at_once(steps, here) : move_in_pieces(steps, here);
+  const std::uint64_t max_elements =
+      steps.limits().step_bytes / here.element / static_cast<std::uint64_t>(move.size());
+  return move.longest() <= max_elements ? move_at_once(steps, here) : move_in_pieces(steps, here);
 }
 
 }  // namespace ddl::runtime

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,8 +14,8 @@
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/common/wait_limits.h"
-#include "runtime/src/shm/abort.h"
 #include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/connections.h"
 
 namespace ddl::runtime {
 
@@ -25,7 +24,7 @@ namespace ddl::runtime {
 /// Stays as it is while an operation is under way, and for ever if that was given up.
 struct MpiBuffers {
   std::array<std::uint64_t, 2> own_print{};
-  std::array<std::uint64_t, 2> least_print{};
+  std::array<std::uint64_t, 2> min_print{};
   CallStamp own_stamp;
   std::vector<CallStamp> stamps;
   std::vector<std::byte> send;
@@ -52,22 +51,6 @@ struct MpiLimits {
   }
 };
 
-/// Where a rank stands, for all calls. What it refers to outlives the backend.
-struct MpiPlace {
-  Channel& channel;
-  const GroupAbort& abort;
-  const HostLayout& layout;
-  const std::vector<int>& job_ranks;
-  int rank = 0;  ///< in the set
-  WaitPolicy policy;
-  MpiLimits limits;
-  /// A rank of the set, for sentences.
-  std::function<Member(int rank)> who_is;
-  /// Somebody on another host who has left the job in order, if that is known.
-  std::function<std::optional<Member>()> who_left_abroad;
-  std::shared_ptr<MpiWorld> world;
-};
-
 /// Whom a wait is for.
 struct MpiAwaited {
   bool may_be_missing = false;  ///< the call may not have begun everywhere
@@ -77,13 +60,19 @@ struct MpiAwaited {
 /// Of the call that the channel has begun.
 class MpiSteps {
  public:
-  MpiSteps(MpiPlace place, std::unique_ptr<Communicator> communicator);
+  /// connections outlive this.
+  MpiSteps(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
+           std::unique_ptr<Communicator> communicator);
   ~MpiSteps();
   MpiSteps(const MpiSteps&) = delete;
   MpiSteps& operator=(const MpiSteps&) = delete;
 
-  const MpiPlace& place() const { return place_; }
-  int ranks() const { return place_.layout.rank_count(); }
+  Channel& channel() { return connections_.channel(); }
+  const HostLayout& layout() const { return connections_.layout(); }
+  const std::vector<int>& job_ranks() const { return connections_.job_ranks(); }
+  const MpiLimits& limits() const { return limits_; }
+  int rank() const { return connections_.membership().rank; }
+  int size() const { return connections_.membership().size; }
   MpiBuffers& buffers() { return *buffers_; }
   /// What this rank shows to others of a call.
   CallStamp stamp_of(const Call& call) const { return {self().rank, 0, HostField::of(self().host), call}; }
@@ -93,9 +82,9 @@ class MpiSteps {
   /// The ranks of this host come together, and see each other's calls.
   Outcome meet();
   Outcome move(MpiMove move) { return finish(communicator_->start(std::move(move)), {}); }
-  /// The comparison: other hosts' ranks may not have come. Fills buffers().least_print.
-  Outcome least_prints() {
-    return finish(communicator_->start_least(buffers_->own_print, buffers_->least_print), {true});
+  /// The comparison: other hosts' ranks may not have come. Fills buffers().min_print.
+  Outcome min_prints() {
+    return finish(communicator_->start_min(buffers_->own_print, buffers_->min_print), {true});
   }
   /// may_be_missing: the peer may not have begun the transfer.
   Outcome exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv,
@@ -115,9 +104,12 @@ class MpiSteps {
   Failure give_up(const MpiAwaited& awaited);
   Failure broken(const Error& error);
   Failure aborted();
-  const Member& self() const { return place_.channel.self(); }
+  const AbortDomain& abort() const { return connections_.abort(); }
+  const Member& self() const { return connections_.channel().self(); }
 
-  MpiPlace place_;
+  Connections& connections_;
+  MpiLimits limits_;
+  std::shared_ptr<MpiWorld> world_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<MpiBuffers> buffers_;
   std::optional<Clock::time_point> left_since_;

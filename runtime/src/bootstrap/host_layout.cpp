@@ -40,7 +40,7 @@ Result<HostLayout> HostLayout::of(std::vector<std::vector<int>> groups, int rank
   return layout;
 }
 
-int HostLayout::rank_count() const {
+int HostLayout::size() const {
   std::size_t count = 0;
   for (const auto& ranks : hosts) count += ranks.size();
   return static_cast<int>(count);
@@ -55,10 +55,10 @@ int HostLayout::host_of(int rank) const {
   return static_cast<int>(found - hosts.begin());
 }
 
-int HostLayout::largest_host() const {
-  std::size_t most = 0;
-  for (const auto& ranks : hosts) most = std::max(most, ranks.size());
-  return static_cast<int>(most);
+int HostLayout::max_local_size() const {
+  std::size_t largest = 0;
+  for (const auto& ranks : hosts) largest = std::max(largest, ranks.size());
+  return static_cast<int>(largest);
 }
 
 int HostLayout::local_rank(int rank) const {
@@ -66,7 +66,7 @@ int HostLayout::local_rank(int rank) const {
   return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
-int HostLayout::lanes() const {
+int HostLayout::lane_count() const {
   const auto smallest = std::min_element(hosts.begin(), hosts.end(),
                                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
   return static_cast<int>(smallest->size());

@@ -23,13 +23,13 @@ struct HostLayout {
 
   int host_count() const { return static_cast<int>(hosts.size()); }
   const std::vector<int>& local() const { return hosts[static_cast<std::size_t>(own)]; }
-  int rank_count() const;
+  int size() const;
   int local_rank(int rank) const;  ///< of a rank of the own host
   int host_of(int rank) const;     ///< the host, as an index of hosts, that a rank is on
-  int largest_host() const;        ///< how many ranks the host with the most has
+  int max_local_size() const;      ///< how many ranks the host with the most has
   /// How many ranks of each host speak to the other hosts: as many as the smallest host has, so that the rank with one
   /// local rank has a partner of the same local rank everywhere.
-  int lanes() const;
+  int lane_count() const;
   /// The own host's index among the hosts that have this local rank, and how many these are.
   int cross_rank(int local_rank) const;
   int cross_size(int local_rank) const;

@@ -14,7 +14,7 @@ namespace ddl::runtime {
 namespace {
 
 /// MPI has no way to sleep until something comes.
-constexpr std::chrono::microseconds kNap{100};
+constexpr std::chrono::microseconds kBackoff{100};
 
 class MpiBootstrap final : public Bootstrap {
  public:
@@ -38,7 +38,7 @@ class MpiBootstrap final : public Bootstrap {
     auto lengths = gather<std::uint64_t>({text.size()}, deadline);
     if (!lengths) return fail(std::move(lengths.error()));
     const std::uint64_t longest = *std::max_element(lengths->begin(), lengths->end());
-    if (longest > kMostText) return fail(ErrorCode::kProtocol, "a rank has put more than 1 MiB");
+    if (longest > kMaxText) return fail(ErrorCode::kProtocol, "a rank has put more than 1 MiB");
     text.resize(longest);
     const auto texts = gather<char>({text.begin(), text.end()}, deadline);
     if (!texts) return fail(texts.error());
@@ -55,7 +55,7 @@ class MpiBootstrap final : public Bootstrap {
   Status leave() override { return {}; }
 
  private:
-  static constexpr std::uint64_t kMostText = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t kMaxText = std::uint64_t{1} << 20;
 
   /// Every rank's, by rank; all give as many.
   template <class T>
@@ -87,7 +87,7 @@ class MpiBootstrap final : public Bootstrap {
       if (*done) return {};
       if (deadline.has_passed())
         return fail(ErrorCode::kTimeout, "MPI has not gathered what the ranks have put in time");
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(kBackoff);
     }
   }
 

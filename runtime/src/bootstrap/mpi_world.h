@@ -57,7 +57,7 @@ class Communicator {
 
   virtual Status start(MpiMove move) = 0;
   /// The least of every rank's numbers, place by place.
-  virtual Status start_least(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) = 0;
+  virtual Status start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) = 0;
   /// Sends to a rank, and receives from it; either may be empty. At most INT_MAX bytes.
   virtual Status start_exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv) = 0;
   /// Moves what is under way; true when it has ended.

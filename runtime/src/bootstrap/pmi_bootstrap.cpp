@@ -63,8 +63,8 @@ Status PmiSession::greet() {
     const auto number = parse_integer((*maxes)[name]);
     return number && *number > 0 ? std::min(static_cast<std::size_t>(*number), limit) : limit;
   };
-  most_key_ = most("keylen_max", net::kMostPmiKey);
-  most_value_ = most("vallen_max", net::kMostPmiValue);
+  max_key_ = most("keylen_max", net::kMostPmiKey);
+  max_value_ = most("vallen_max", net::kMostPmiValue);
   const auto space = ask({"get_my_kvsname", {}}, "my_kvsname", deadline);
   if (!space) return fail(space.error());
   space_ = (*space)["kvsname"];
@@ -189,7 +189,7 @@ Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view tex
 namespace {
 
 /// Of what a value may have less room for the rest of its line, which MPICH's parser ends at 1023 bytes.
-constexpr std::size_t kMostPiece = 512;
+constexpr std::size_t kMaxPiece = 512;
 
 /// Keys are the job's: each rank's bear its number. A value goes in pieces; the first says how many there are.
 std::string key_of(int rank, std::string_view key, std::size_t piece) {
@@ -209,7 +209,7 @@ class PmiBootstrap final : public Bootstrap {
   Status put(std::string_view key, std::string_view value) override {
     // Values of PMI-1 may hold no blanks and no newlines.
     const std::string text = to_hex(std::as_bytes(std::span(value)));
-    const std::size_t room = std::min(kMostPiece, session_.value_bytes() - kCountBytes);
+    const std::size_t room = std::min(kMaxPiece, session_.value_bytes() - kCountBytes);
     const std::size_t pieces = std::max<std::size_t>(1, (text.size() + room - 1) / room);
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       std::string part = text.substr(piece * room, room);
@@ -235,7 +235,7 @@ class PmiBootstrap final : public Bootstrap {
     if (!first) return fail(first.error());
     const std::size_t colon = first->find(':');
     const auto pieces = parse_integer(first->substr(0, colon));
-    if (colon == std::string::npos || !pieces || *pieces < 1 || *pieces > kMostPieces)
+    if (colon == std::string::npos || !pieces || *pieces < 1 || *pieces > kMaxPieces)
       return fail(ErrorCode::kProtocol, "PMI-1: a value is not as it was put");
     std::string text = first->substr(colon + 1);
     for (std::int64_t piece = 1; piece < *pieces; ++piece) {
@@ -257,7 +257,7 @@ class PmiBootstrap final : public Bootstrap {
 
  private:
   static constexpr std::size_t kCountBytes = 16;
-  static constexpr std::int64_t kMostPieces = 1024;
+  static constexpr std::int64_t kMaxPieces = 1024;
 
   Result<std::string> fetch(const std::string& key, Deadline deadline) {
     const auto found =

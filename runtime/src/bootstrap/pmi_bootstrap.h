@@ -38,9 +38,9 @@ class PmiSession {
   /// launcher's own words; or the deadline passes, after which nothing more can be asked.
   Result<net::PmiLine> ask(const net::PmiLine& line, std::string_view answer, Deadline deadline);
 
-  const std::string& space() const { return space_; }      ///< the job's key-value space
-  std::size_t value_bytes() const { return most_value_; }  ///< that a value may have
-  std::size_t key_bytes() const { return most_key_; }
+  const std::string& space() const { return space_; }     ///< the job's key-value space
+  std::size_t value_bytes() const { return max_value_; }  ///< that a value may have
+  std::size_t key_bytes() const { return max_key_; }
 
   void add_user() { ++users_; }
   void remove_user() { --users_; }
@@ -55,8 +55,8 @@ class PmiSession {
   int fd_ = -1;
   net::PmiLineReader reader_;
   std::string space_;
-  std::size_t most_value_ = 0;
-  std::size_t most_key_ = 0;
+  std::size_t max_value_ = 0;
+  std::size_t max_key_ = 0;
   pid_t owner_ = 0;
   int users_ = 0;
   bool is_broken_ = false;

@@ -12,9 +12,9 @@ enum class Where : std::uint8_t { kOneHost, kHosts };
 
 /// The last rule that applies holds.
 struct Rule {
-  std::uint64_t least_bytes_per_part;
-  int least_parts;
-  int most_hosts;
+  std::uint64_t min_bytes_per_part;
+  int min_parts;
+  int max_hosts;
   CallKind kind;
   Where where;
   Algorithm algorithm;
@@ -23,29 +23,29 @@ struct Rule {
 constexpr int kAnyHosts = 1 << 30;
 
 constexpr Rule kRules[] = {
-    {0, 1, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kWhole},
+    {0, 1, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kDirect},
     // Two ranks read as many bytes either way, and whole values take half the exchanges.
-    {4 << 10, 3, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kSlices},
+    {4 << 10, 3, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kReduceScatterAllgather},
     {0, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
-    // By a model, not measured: halving takes 2 log2(P) steps after the comparison, on which a tree rides. At 50 us
+    // By a model, not measured: halving takes 2 log2(P) steps after the comparison, on which a tree is piggybacked. At 50 us
     // a step and 1 Gbit/s, 17 to 32 hosts are even from 19 to 28 KiB on, at 10 Gbit/s from ten times as much.
-    {64 << 10, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHalving},
-    {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
+    {64 << 10, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHalvingDoubling},
+    {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
     // Two hosts send each other as many bytes either way, and the tree takes half the steps; what is long gains from
     // combining on both.
     {0, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
-    {192 << 10, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
-    {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kWhole},
-    {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kSlices},
+    {192 << 10, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
+    {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kDirect},
+    {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kReduceScatterAllgather},
     {0, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
-    {64 << 10, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHalving},
-    {16 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
+    {64 << 10, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHalvingDoubling},
+    {16 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
     {0, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
-    {192 << 10, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
+    {192 << 10, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
 };
 
 bool is_for(Algorithm algorithm, int hosts) {
-  return (algorithm == Algorithm::kWhole || algorithm == Algorithm::kSlices) == (hosts == 1);
+  return (algorithm == Algorithm::kDirect || algorithm == Algorithm::kReduceScatterAllgather) == (hosts == 1);
 }
 
 }  // namespace
@@ -54,9 +54,9 @@ Algorithm choose(const Situation& situation) {
   Algorithm chosen = Algorithm::kAuto;
   const Where where = situation.hosts == 1 ? Where::kOneHost : Where::kHosts;
   for (const Rule& rule : kRules) {
-    if (rule.kind == situation.kind && rule.where == where && situation.parts >= rule.least_parts &&
-        situation.hosts <= rule.most_hosts &&
-        situation.bytes >= rule.least_bytes_per_part * static_cast<std::uint64_t>(situation.parts)) {
+    if (rule.kind == situation.kind && rule.where == where && situation.parts >= rule.min_parts &&
+        situation.hosts <= rule.max_hosts &&
+        situation.bytes >= rule.min_bytes_per_part * static_cast<std::uint64_t>(situation.parts)) {
       chosen = rule.algorithm;
     }
   }
@@ -72,10 +72,10 @@ std::string explain_choices() {
   std::ostringstream text;
   for (const Rule& rule : kRules) {
     text << call_kind_name(rule.kind) << (rule.where == Where::kOneHost ? ", one host" : ", several hosts");
-    if (rule.least_parts > 1) text << ", " << rule.least_parts << " ranks or more";
-    if (rule.where == Where::kHosts && rule.most_hosts != kAnyHosts) text << ", up to " << rule.most_hosts;
-    if (rule.least_bytes_per_part > 0) {
-      text << ", from " << rule.least_bytes_per_part / 1024 << " KiB a "
+    if (rule.min_parts > 1) text << ", " << rule.min_parts << " ranks or more";
+    if (rule.where == Where::kHosts && rule.max_hosts != kAnyHosts) text << ", up to " << rule.max_hosts;
+    if (rule.min_bytes_per_part > 0) {
+      text << ", from " << rule.min_bytes_per_part / 1024 << " KiB a "
            << (rule.where == Where::kOneHost ? "rank" : "lane");
     }
     text << ": " << algorithm_name(rule.algorithm) << "\n";

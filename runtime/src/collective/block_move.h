@@ -88,7 +88,7 @@ class BlockMove {
   /// The input of a reduce_scatter: every rank has counts[r] elements for rank r.
   static BlockMove reduce_scatter(std::span<const std::uint64_t> counts);
 
-  int ranks() const { return ranks_; }
+  int size() const { return ranks_; }
   /// All receivers get the same of a sender.
   bool is_shared() const { return is_shared_; }
   std::optional<int> only_sender() const {
@@ -147,7 +147,7 @@ struct MoveInBuffers {
 
 // An alltoallv: first every rank learns what all others send, then the blocks move.
 
-/// own_host: its name. move(request, blocks, element_bytes, send, recv) moves blocks as a call; number() is that of the
+/// own_host: its name. move(request, blocks) moves blocks between the request's buffers as a call; number() is that of the
 /// call that was begun last. So all steps are one call to those who look from outside.
 template <class Move, class Number>
 Outcome alltoallv(const Request& request, int ranks, int own, const std::string& own_host, Move move,
@@ -157,12 +157,14 @@ Outcome alltoallv(const Request& request, int ranks, int own, const std::string&
   const std::size_t row = size + 1;
   std::vector<std::uint64_t> mine{request.recv_capacity}, rows(row * size);
   mine.insert(mine.end(), request.counts.begin(), request.counts.end());
-  if (auto told =
-          move(request, BlockMove::allgather(ranks, row), sizeof(std::uint64_t),
-               reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(rows.data()));
-      !told) {
-    return told;
-  }
+  const auto exchange = [&](Request step, std::uint64_t count, std::size_t element_size, const void* own_part,
+                            void* all) {
+    step.element_size = element_size;
+    step.send = static_cast<const std::byte*>(own_part);
+    step.recv = static_cast<std::byte*>(all);
+    return move(step, BlockMove::allgather(ranks, count));
+  };
+  if (auto done = exchange(request, row, sizeof(std::uint64_t), mine.data(), rows.data()); !done) return done;
   std::vector<std::uint64_t> counts;
   for (std::size_t from = 0; from < size; ++from) {
     counts.insert(counts.end(), rows.begin() + static_cast<std::ptrdiff_t>(from * row + 1),
@@ -179,10 +181,7 @@ Outcome alltoallv(const Request& request, int ranks, int own, const std::string&
       std::vector<HostField> hosts(size);
       Request naming = request;
       naming.call.number = number();
-      auto named =
-          move(naming, BlockMove::allgather(ranks, sizeof host), 1, reinterpret_cast<const std::byte*>(&host),
-               reinterpret_cast<std::byte*>(hosts.data()));
-      if (!named) return named;
+      if (auto named = exchange(naming, sizeof host, 1, &host, hosts.data()); !named) return named;
       const Member lacking{request.job_ranks[to], hosts[to].str(), 0};
       return failed(DDL_ERROR_MISMATCH, "alltoallv: " + lacking.place() + " is sent " +
                                             std::to_string(arriving) + " elements but has room for " +
@@ -191,8 +190,7 @@ Outcome alltoallv(const Request& request, int ranks, int own, const std::string&
   }
   Request second = request;
   second.call.number = number();
-  return move(second, BlockMove::alltoallv(ranks, std::move(counts)), known_element_size(request.dtype()),
-              request.send, request.recv);
+  return move(second, BlockMove::alltoallv(ranks, std::move(counts)));
 }
 
 }  // namespace ddl::runtime

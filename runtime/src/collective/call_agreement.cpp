@@ -12,34 +12,34 @@ std::string place_of(const CallStamp& stamp) { return Member{stamp.rank, stamp.h
 
 }  // namespace
 
-Verdict Verdict::of_host(const Channel& channel) {
-  Verdict verdict;
-  verdict.first = stamp_of(channel, 0);
-  if (const auto odd = channel.odd_member()) {
-    verdict.has_odd = 1;
-    verdict.odd = stamp_of(channel, *odd);
+CallAgreement CallAgreement::of_host(const Channel& channel) {
+  CallAgreement agreement;
+  agreement.first = stamp_of(channel, 0);
+  if (const auto mismatched = channel.mismatched_member()) {
+    agreement.has_mismatch = 1;
+    agreement.mismatched = stamp_of(channel, *mismatched);
   }
-  return verdict;
+  return agreement;
 }
 
-Verdict Verdict::merge(const Verdict& left, const Verdict& right) {
-  Verdict merged = left;
-  if (left.has_odd != 0) return merged;
+CallAgreement CallAgreement::merge(const CallAgreement& left, const CallAgreement& right) {
+  CallAgreement merged = left;
+  if (left.has_mismatch != 0) return merged;
   if (right.first.call.fingerprint() != left.first.call.fingerprint()) {
-    merged.has_odd = 1;
-    merged.odd = right.first;
-  } else if (right.has_odd != 0) {
-    merged.has_odd = 1;
-    merged.odd = right.odd;
+    merged.has_mismatch = 1;
+    merged.mismatched = right.first;
+  } else if (right.has_mismatch != 0) {
+    merged.has_mismatch = 1;
+    merged.mismatched = right.mismatched;
   }
   return merged;
 }
 
-Outcome Verdict::outcome() const {
-  if (has_odd == 0) return {};
+Outcome CallAgreement::outcome() const {
+  if (has_mismatch == 0) return {};
   return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + place_of(first) +
-                                        " called " + first.call.signature() + ", " + place_of(odd) +
-                                        " called " + odd.call.signature());
+                                        " called " + first.call.signature() + ", " + place_of(mismatched) +
+                                        " called " + mismatched.call.signature());
 }
 
 }  // namespace ddl::runtime

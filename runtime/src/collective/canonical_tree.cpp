@@ -181,7 +181,7 @@ void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::b
     const std::array<const std::byte*, 2> both{partial(left), partial(right)};
     reduce_chunk(merge_, both, partial(left), count);
   }
-  finish_chunk(reduction_, partial(0), out, count, layout_.rank_count());
+  finish_chunk(reduction_, partial(0), out, count, layout_.size());
 }
 
 }  // namespace ddl::runtime

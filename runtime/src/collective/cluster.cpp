@@ -17,27 +17,26 @@ struct AgreementFrame {
   std::uint32_t magic = kMagic;
   std::uint32_t reserved = 0;
   std::uint64_t payload_bytes = 0;
-  Verdict verdict;
+  CallAgreement agreement;
 };
 static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slice's frame reads no further");
 
 }  // namespace
 
-Cluster::Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-                 bool has_mesh, ConnectMesh connect_mesh)
-    : layout_(layout),
-      areas_(areas),
-      channel_(channel),
-      lane_(std::move(lane)),
-      has_mesh_(has_mesh),
-      connect_mesh_(std::move(connect_mesh)),
-      agreement_steps_(allreduce_steps(layout.host_count(), layout.own)) {}
+Cluster::Cluster(Connections& connections)
+    : connections_(connections),
+      layout_(connections.layout()),
+      areas_(SlotAreas::in_slot(connections.channel().slot_bytes())),
+      channel_(connections.channel()),
+      lane_(connections.lane()),
+      has_mesh_(layout_.host_count() <= kMeshHosts),
+      agreement_steps_(allreduce_steps(layout_.host_count(), layout_.own)) {}
 
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
-  const int ranks = layout_.rank_count();
+  const int ranks = layout_.size();
   const Call& call = request.call;
   if (const auto blocks = BlockMove::of(request, ranks)) {
-    return move(request, *blocks, known_element_size(request.dtype()), request.send, request.recv, deadline);
+    return move(request, *blocks, deadline);
   }
   switch (call.kind) {
     case CallKind::kAllreduce:
@@ -54,8 +53,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
       const int own = layout_.local()[static_cast<std::size_t>(channel_.index())];
       return alltoallv(
           request, ranks, own, channel_.self().host,
-          [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
-              std::byte* recv) { return move(part, blocks, element, send, recv, deadline); },
+          [&](const Request& part, const BlockMove& blocks) { return move(part, blocks, deadline); },
           [&] { return channel_.call().number; });
     }
     case CallKind::kBarrier:
@@ -69,14 +67,14 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   return {};
 }
 
-Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size_t element,
-                      const std::byte* send, std::byte* recv, CallDeadline deadline) {
-  const MoveInBuffers here{blocks, element, send, recv};
+Outcome Cluster::move(const Request& request, const BlockMove& blocks, CallDeadline deadline) {
+  const std::size_t element = request.element_size;
+  const MoveInBuffers here{blocks, element, request.send, request.recv};
   if (ClusterSmallMove::serves(place(), blocks, element)) {
     ClusterSmallMove work(place(), here);
     return run(work, request.call, deadline);
   }
-  if (layout_.largest_host() == 1) {
+  if (layout_.max_local_size() == 1) {
     ClusterDirectMove work(place(), here);
     return run(work, request.call, deadline);
   }
@@ -87,8 +85,8 @@ Outcome Cluster::move(const Request& request, const BlockMove& blocks, std::size
 Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
   // Everybody gets the inputs of all, a part at a time, and combines those of the ranks up to its own.
   constexpr std::size_t kPartBytes = std::size_t{1} << 20;
-  const std::size_t element = known_element_size(request.dtype());
-  const auto ranks = static_cast<std::uint64_t>(layout_.rank_count());
+  const std::size_t element = request.element_size;
+  const auto ranks = static_cast<std::uint64_t>(layout_.size());
   const auto own = static_cast<std::size_t>(layout_.local()[static_cast<std::size_t>(channel_.index())]);
   const Chunking parts{request.call.count, std::max<std::uint64_t>(kPartBytes / element / ranks, 1), 1};
   Request part = request;
@@ -98,8 +96,9 @@ Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
     const std::size_t bytes = range.count * element;
     inputs.resize(ranks * bytes);
     const std::size_t offset = range.first * element;
-    auto moved = move(part, BlockMove::allgather(static_cast<int>(ranks), range.count), element,
-                      request.send + offset, inputs.data(), deadline);
+    part.send = request.send + offset;
+    part.recv = inputs.data();
+    auto moved = move(part, BlockMove::allgather(static_cast<int>(ranks), range.count), deadline);
     if (!moved) return moved;
     part.call.number = channel_.call().number;
     std::vector<const std::byte*> first_ranks;
@@ -112,9 +111,7 @@ Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
 Outcome Cluster::have_mesh() {
   if (has_mesh_) return {};
   channel_.pass(FaultPoint::kBeforeMesh);
-  if (lane_) {
-    if (auto connected = connect_mesh_(*lane_); !connected) return connected;
-  }
+  if (auto connected = connections_.connect_mesh(); !connected) return connected;
   has_mesh_ = true;
   return {};
 }
@@ -122,22 +119,22 @@ Outcome Cluster::have_mesh() {
 Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline) {
   if (auto begun = channel_.begin(call, deadline, areas_.slot_bytes()); !begun) return begun;
   const std::uint64_t chunks = work.chunks();
-  const std::uint64_t first = work.first_rides() && chunks > 0 ? 1 : 0;
+  const std::uint64_t first = work.piggybacks_first() && chunks > 0 ? 1 : 0;
   if (first == 1) work.fill_area(0);
   if (auto met = channel_.meet(); !met) return met;
-  Verdict verdict = Verdict::of_host(channel_);
+  CallAgreement agreement = CallAgreement::of_host(channel_);
   channel_.pass(FaultPoint::kBeforeHosts);
-  if (lane_) {
-    if (auto agreed = agree(verdict, work, first == 1); !agreed) return agreed;
-    if (first == 1 && verdict.has_odd == 0) {
+  if (lane_ != nullptr) {
+    if (auto agreed = agree(agreement, work, first == 1); !agreed) return agreed;
+    if (first == 1 && agreement.has_mismatch == 0) {
       work.publish_area(0, runs_[0].buffers());
     }
-    std::memcpy(areas_.verdict(channel_.own_slot()), &verdict, sizeof verdict);
+    std::memcpy(areas_.agreement(channel_.own_slot()), &agreement, sizeof agreement);
   }
   channel_.pass(FaultPoint::kAfterHosts);
 
   // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is always a first
-  // round, because the verdict is told in it.
+  // round, because the agreement is told in it.
   const std::uint64_t count = chunks - first;
   const std::uint64_t depth = std::min<std::uint64_t>(kDepth, count);
   const std::uint64_t rounds = std::max<std::uint64_t>(count + depth, 1);
@@ -145,22 +142,22 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const std::uint64_t filled = first + round, published = first + round - depth;
     const bool fills = round < count, publishes = round >= depth && round - depth < count;
-    if (publishes && lane_) {
+    if (publishes && lane_ != nullptr) {
       if (auto finished = finish_run(published); !finished) return finished;
       work.publish_area(published, run_of(published).buffers());
     }
     if (fills) work.fill_area(filled);
     if (auto met = channel_.meet(); !met) return met;
     if (round == 0) {
-      // The first local rank always has a lane, and all lanes have come to the same verdict.
-      std::memcpy(&verdict, areas_.verdict(channel_.slot(0)), sizeof verdict);
-      if (auto same = verdict.outcome(); !same) return same;
+      // The first local rank always has a lane, and all lanes have come to the same agreement.
+      std::memcpy(&agreement, areas_.agreement(channel_.slot(0)), sizeof agreement);
+      if (auto same = agreement.outcome(); !same) return same;
       if (first == 1) work.take(0);
       if (fills && work.needs_mesh()) {
         if (auto connected = have_mesh(); !connected) return connected;
       }
     }
-    if (fills && lane_) begin_run(filled, work);
+    if (fills && lane_ != nullptr) begin_run(filled, work);
     if (fills) work.take_inputs(filled);
     channel_.pass(FaultPoint::kInRound);
     if (publishes) work.take(published);
@@ -168,18 +165,18 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   return {};
 }
 
-Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
+Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks) {
   SliceBuffers& buffers = runs_[0].buffers();
-  if (rides) {
+  if (piggybacks) {
     (void)work.gather(0, buffers);
     buffers.keep_received(buffers.value.size());
   }
-  const std::size_t own_bytes = rides ? buffers.value.size() : 0;
+  const std::size_t own_bytes = piggybacks ? buffers.value.size() : 0;
   std::vector<std::byte> scrap;
   for (const HostStep& step : agreement_steps_) {
     AgreementFrame own, other;
-    own.verdict = verdict;
-    own.payload_bytes = rides && verdict.has_odd == 0 ? own_bytes : 0;
+    own.agreement = agreement;
+    own.payload_bytes = piggybacks && agreement.has_mismatch == 0 ? own_bytes : 0;
     Pending sending = 0, receiving = 0;
     if (step.send.count > 0) {
       lane_->post_send(step.host, std::as_bytes(std::span(&own, 1)), sending);
@@ -192,10 +189,11 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
       if (auto driven = drive([&] { return receiving == 0; }); !driven) return driven;
       if (other.magic != AgreementFrame::kMagic || other.payload_bytes > areas_.area_bytes)
         return lane_->out_of_step(step.host, channel_.call());
-      const Verdict merged = step.merge == Merge::kReplace       ? other.verdict
-                             : step.merge == Merge::kPeerOnRight ? Verdict::merge(verdict, other.verdict)
-                                                                 : Verdict::merge(other.verdict, verdict);
-      const bool is_usable = merged.has_odd == 0;
+      const CallAgreement merged = step.merge == Merge::kReplace ? other.agreement
+                                   : step.merge == Merge::kPeerOnRight
+                                       ? CallAgreement::merge(agreement, other.agreement)
+                                       : CallAgreement::merge(other.agreement, agreement);
+      const bool is_usable = merged.has_mismatch == 0;
       if (is_usable && other.payload_bytes != own_bytes)
         return lane_->out_of_step(step.host, channel_.call());
       if (!is_usable) scrap.resize(other.payload_bytes);
@@ -203,7 +201,7 @@ Outcome Cluster::agree(Verdict& verdict, ClusterCall& work, bool rides) {
                           receiving);
       if (auto driven = drive([&] { return receiving == 0 && sending == 0; }); !driven) return driven;
       if (is_usable && own_bytes > 0) buffers.merge(step.merge, work.combine());
-      verdict = merged;
+      agreement = merged;
     } else if (auto driven = drive([&] { return sending == 0; }); !driven) {
       return driven;
     }

@@ -9,7 +9,7 @@
 // The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are on their way at once.
 //
 // Before any of that, the ranks compare what they called: on each host by the first exchange, between hosts by frames that
-// go through the steps of an allreduce. The first chunk of a small allreduce rides on these frames, and so does all that a
+// go through the steps of an allreduce. The first chunk of a small allreduce is piggybacked on these frames, and so is all that a
 // collective moves if it is little, so it costs no more than one trip along the tree. Nothing is written to a user's
 // buffer before the comparison has ended.
 //
@@ -25,8 +25,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "runtime/src/bootstrap/host_layout.h"
@@ -36,6 +34,7 @@
 #include "runtime/src/collective/request.h"
 #include "runtime/src/collective/slice_route.h"
 #include "runtime/src/shm/channel.h"
+#include "runtime/src/wire/connections.h"
 #include "runtime/src/wire/lane.h"
 
 namespace ddl::runtime {
@@ -43,31 +42,20 @@ namespace ddl::runtime {
 /// Not thread-safe: one call at a time.
 class Cluster {
  public:
-  /// Connects the lane, of a rank that has one, with those hosts that it is not connected with yet.
-  using ConnectMesh = std::function<Outcome(Lane& lane)>;
-
-  /// lane: null on ranks that have none. channel has slots of areas.slot_bytes(). All but layout outlive this. has_mesh:
-  /// the lanes of all ranks are connected with all hosts already.
-  Cluster(const HostLayout& layout, SlotAreas areas, Channel& channel, std::unique_ptr<Lane> lane,
-          bool has_mesh, ConnectMesh connect_mesh);
+  /// Of ranks on several hosts; connections outlive this.
+  explicit Cluster(Connections& connections);
 
   Outcome run(const Request& request, CallDeadline deadline);
-
-  /// The data connections' descriptors; there is a lane.
-  std::vector<int> fds() const { return lane_->fds(); }
-  /// Closes the data connections: nothing but the destructor may follow.
-  void hang_up() { lane_.reset(); }
 
  private:
   /// Chunks that are on their way between hosts at once.
   static constexpr std::size_t kDepth = 3;
 
-  Outcome move(const Request& request, const BlockMove& blocks, std::size_t element, const std::byte* send,
-               std::byte* recv, CallDeadline deadline);
+  Outcome move(const Request& request, const BlockMove& blocks, CallDeadline deadline);
   Outcome scan(const Request& request, CallDeadline deadline);
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
-  /// Compares with the other hosts, and carries the first chunk along if rides.
-  Outcome agree(Verdict& verdict, ClusterCall& work, bool rides);
+  /// Compares with the other hosts, and carries the first chunk along if piggybacks.
+  Outcome agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks);
   ClusterPlace place() const { return {layout_, areas_, channel_}; }
   /// Once all ranks have agreed on a call that needs it.
   Outcome have_mesh();
@@ -76,12 +64,12 @@ class Cluster {
   HostRun& run_of(std::uint64_t chunk) { return runs_[chunk % kDepth]; }
   bool advance_runs();
 
-  HostLayout layout_;
+  Connections& connections_;
+  const HostLayout& layout_;
   SlotAreas areas_;
   Channel& channel_;
-  std::unique_ptr<Lane> lane_;
-  bool has_mesh_;
-  ConnectMesh connect_mesh_;
+  Lane* lane_;     ///< null on ranks that have none
+  bool has_mesh_;  ///< the lanes of all ranks are connected with all hosts
   HostSteps agreement_steps_;
   std::array<HostRun, kDepth> runs_;
   std::uint64_t first_running_ = 0;  ///< chunks from here ...

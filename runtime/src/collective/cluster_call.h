@@ -19,10 +19,10 @@ struct ClusterPlace {
   Channel& channel;
 };
 
-/// What rides on the comparison of the calls at most, instead of going on its own after it: sending so much to hosts that
+/// How much is piggybacked on the comparison of the calls at most, instead of going after it: sending so much to hosts that
 /// do not need it takes about as long as a step more. Two hosts send it each other once. More merge it on its way, and
 /// each passes on all of it.
-inline std::size_t most_riding_bytes(const ClusterPlace& place) {
+inline std::size_t max_piggyback_bytes(const ClusterPlace& place) {
   const std::size_t measured = place.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
   return std::min(measured, place.areas.area_bytes);
 }
@@ -36,7 +36,7 @@ class ClusterCall {
 
   virtual std::uint64_t chunks() const = 0;
   /// The first chunk's value goes as a whole with the comparison of the calls, by the steps of an allreduce.
-  virtual bool first_rides() const { return false; }
+  virtual bool piggybacks_first() const { return false; }
   /// Its routes lead to hosts that are not neighbours in the tree.
   virtual bool needs_mesh() const { return false; }
   virtual Reduction combine() const { return {}; }

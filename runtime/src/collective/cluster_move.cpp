@@ -11,8 +11,8 @@ namespace {
 /// How many elements of every block fit into a chunk on every host: into the senders' input areas, and, slice by slice,
 /// into the lanes' result areas.
 std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout, std::size_t area_elements) {
-  std::uint64_t most_parts = 0;
-  const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.ranks());
+  std::uint64_t max_parts = 0;
+  const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.size());
   for (int host = 0; host < layout.host_count(); ++host) {
     const auto& here = layout.hosts[static_cast<std::size_t>(host)];
     const auto sends = [&move](int rank) { return move.sends(rank); };
@@ -21,12 +21,12 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
     const auto senders =
         all_senders - static_cast<std::uint64_t>(std::count_if(here.begin(), here.end(), sends));
     if (move.is_shared()) receivers = std::min<std::uint64_t>(receivers, 1);
-    most_parts = std::max(most_parts, senders * receivers);
+    max_parts = std::max(max_parts, senders * receivers);
   }
-  const auto lanes = static_cast<std::uint64_t>(layout.lanes());
+  const auto lanes = static_cast<std::uint64_t>(layout.lane_count());
   const std::uint64_t by_input = area_elements / static_cast<std::uint64_t>(move.blocks_per_sender());
   // A slice is up to one element longer than its fair part.
-  const std::uint64_t in_slices = most_parts == 0 ? area_elements : area_elements / most_parts;
+  const std::uint64_t in_slices = max_parts == 0 ? area_elements : area_elements / max_parts;
   DDL_CHECK(by_input >= 1 && in_slices >= 1, std::to_string(area_elements) + " elements");
   const std::uint64_t by_result = std::max<std::uint64_t>((in_slices - 1) * lanes, 1);
   return std::max<std::uint64_t>(std::min({move.longest(), by_input, by_result}), 1);
@@ -53,7 +53,7 @@ std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chu
       if (!move_.receives(to)) continue;
       Part part{from, to, {}, at, 0};
       const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
-      part.slice = even_part(piece.count, lane, layout().lanes());
+      part.slice = even_part(piece.count, lane, layout().lane_count());
       part.bytes = part.slice.count * element_;
       each(part);
       at += part.bytes;
@@ -79,7 +79,7 @@ std::byte* ClusterMove::place_of(int from, std::uint64_t chunk) const {
 
 void ClusterMove::fill(std::uint64_t chunk, std::byte* input) {
   const int own = own_rank();
-  for (int to = 0; to < move_.ranks(); ++to) {
+  for (int to = 0; to < move_.size(); ++to) {
     const ElementRange piece = move_.piece(own, to, chunk, per_chunk_);
     if (piece.count == 0) continue;
     copy_bytes(input + input_at(to), send_ + (move_.send_offset(own, to) + piece.first) * element_,
@@ -106,7 +106,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   if (is_broadcast_) {
     const int root = *move_.only_sender();
     const ElementRange piece = move_.piece(root, root, chunk, per_chunk_);
-    const ElementRange slice = even_part(piece.count, own_lane(), layout().lanes());
+    const ElementRange slice = even_part(piece.count, own_lane(), layout().lane_count());
     const std::size_t bytes = slice.count * element_;
     buffers.keep_value(bytes);
     if (own_host() == root_host_) {
@@ -151,7 +151,7 @@ void ClusterMove::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte*
 void ClusterMove::take(std::uint64_t chunk) {
   const int own = own_rank();
   if (!move_.receives(own)) return;
-  for (int lane = 0; lane < layout().lanes(); ++lane) {
+  for (int lane = 0; lane < layout().lane_count(); ++lane) {
     for_arriving(chunk, lane, [&](const Part& part) {
       if (part.to != own && !move_.is_shared()) return;
       copy_bytes(place_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
@@ -241,19 +241,19 @@ namespace {
 
 std::uint64_t elements_of(const BlockMove& move, int sender) {
   if (move.is_shared()) return move.count(sender, move.a_receiver());
-  return move.sends(sender) ? move.send_offset(sender, move.ranks()) : 0;
+  return move.sends(sender) ? move.send_offset(sender, move.size()) : 0;
 }
 
 }  // namespace
 
 bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, std::size_t element) {
-  const std::uint64_t most = most_riding_bytes(place) / element;
+  const std::uint64_t max_elements = max_piggyback_bytes(place) / element;
   std::uint64_t sum = 0;
-  for (int sender = 0; sender < move.ranks() && sum <= most; ++sender) {
+  for (int sender = 0; sender < move.size() && sum <= max_elements; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
-    sum = count > most ? count : sum + count;
+    sum = count > max_elements ? count : sum + count;
   }
-  return sum > 0 && sum <= most;
+  return sum > 0 && sum <= max_elements;
 }
 
 ClusterSmallMove::ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work)
@@ -269,11 +269,11 @@ void ClusterSmallMove::fill(std::uint64_t, std::byte* input) {
 
 Route ClusterSmallMove::gather(std::uint64_t, SliceBuffers& buffers) {
   std::size_t bytes = 0;
-  for (int sender = 0; own_lane() == 0 && sender < move_.ranks(); ++sender) bytes += bytes_of(sender);
+  for (int sender = 0; own_lane() == 0 && sender < move_.size(); ++sender) bytes += bytes_of(sender);
   buffers.keep_value(bytes);
   std::fill(buffers.value.begin(), buffers.value.end(), std::byte{0});
   std::byte* to = buffers.value.data();
-  for (int sender = 0; bytes > 0 && sender < move_.ranks(); to += bytes_of(sender++)) {
+  for (int sender = 0; bytes > 0 && sender < move_.size(); to += bytes_of(sender++)) {
     if (layout().host_of(sender) == own_host())
       copy_bytes(to, input_of(layout().local_rank(sender)), bytes_of(sender));
   }
@@ -288,7 +288,7 @@ void ClusterSmallMove::take(std::uint64_t) {
   const int own = own_rank();
   const std::byte* from = result_of(0);
   if (!move_.receives(own)) return;
-  for (int sender = 0; sender < move_.ranks(); from += bytes_of(sender++)) {
+  for (int sender = 0; sender < move_.size(); from += bytes_of(sender++)) {
     const auto bytes = static_cast<std::size_t>(move_.count(sender, own)) * element_;
     if (bytes == 0) continue;
     const std::size_t offset = move_.send_offset(sender, own) * element_;

@@ -95,7 +95,7 @@ class ClusterDirectMove final : public ClusterCall {
   std::uint64_t per_chunk_;  ///< elements of every block
 };
 
-// Collectives that move so little that all of it rides on the comparison of the calls.
+// Collectives that move so little that all of it is piggybacked on the comparison of the calls.
 //
 // All blocks of all senders, one sender after the other, are one value of bytes. A host knows those of its own ranks and
 // has zeros for the others, so an allreduce with a bitwise or makes the whole of it on every host: no step more than the
@@ -109,7 +109,7 @@ class ClusterSmallMove final : public ClusterCall {
   /// serves() it.
   ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return 1; }
-  bool first_rides() const override { return true; }
+  bool piggybacks_first() const override { return true; }
   Reduction combine() const override { return {DDL_UINT8, DDL_BIT_OR}; }
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;

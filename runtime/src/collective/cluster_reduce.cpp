@@ -17,17 +17,19 @@ std::size_t partial_size(const Request& request) {
 ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
     : ClusterCall(place),
       request_(request),
-      element_(known_element_size(request.dtype())),
+      element_(request.element_size),
       partial_(partial_size(request)),
-      ranks_(layout().rank_count()),
-      algorithm_(algorithm_of(
-          request.call, {request.call.kind, request.call.count * partial_, host_count(), layout().lanes()})),
-      chunking_{request.call.count, longest_slice() / partial_, layout().lanes()} {
+      ranks_(layout().size()),
+      algorithm_(algorithm_of(request.call, {request.call.kind, request.call.count * partial_, host_count(),
+                                             layout().lane_count()})),
+      chunking_{request.call.count, longest_slice() / partial_, layout().lane_count()} {
   if (request.call.kind == CallKind::kReduce) root_host_ = layout().host_of(request.call.root);
 }
 
 std::size_t ClusterReduce::longest_slice() const {
-  return algorithm_ == Algorithm::kUnits && layout().largest_host() == 1 ? unstaged_bytes() : area_bytes();
+  return algorithm_ == Algorithm::kHostReduceScatterAllgather && layout().max_local_size() == 1
+             ? unstaged_bytes()
+             : area_bytes();
 }
 
 Reduction ClusterReduce::combine() const { return merge_of(request_.reduction()); }
@@ -45,8 +47,8 @@ void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
 }
 
 std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
-  // What rides on the comparison may come to nothing, and nothing may have been written then.
-  if (local_size() > 1 || (first_rides() && chunk == 0)) return nullptr;
+  // What is piggybacked on the comparison may come to nothing, and nothing may have been written then.
+  if (local_size() > 1 || (piggybacks_first() && chunk == 0)) return nullptr;
   const bool are_inputs =
       request_.call.prescale == 1.0 && partial_dtype(request_.dtype(), request_.call.op) == request_.dtype();
   return are_inputs ? caller_result(chunk) : nullptr;
@@ -65,11 +67,11 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     reduce_partials(request_.reduction(), inputs, buffers.value.data(), slice.count);
   }
   switch (algorithm_) {
-    case Algorithm::kHalving:
+    case Algorithm::kHalvingDoubling:
       return route_of(halving_steps(host_count(), own_host(), static_cast<int>(slice.count), root_host_),
                       partial_);
     case Algorithm::kRing: return route_of(ring_steps(host_count(), own_host()), units_of(slice));
-    case Algorithm::kUnits: break;
+    case Algorithm::kHostReduceScatterAllgather: break;
     default: return route_of(allreduce_steps(host_count(), own_host()), bytes);
   }
   const std::vector<std::size_t> units = units_of(slice);
@@ -104,14 +106,15 @@ void ClusterReduce::take(std::uint64_t chunk) {
 ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& request)
     : ClusterCall(place),
       request_(request),
-      element_(known_element_size(request.dtype())),
+      element_(request.element_size),
       partial_(partial_size(request)),
       move_(BlockMove::reduce_scatter(request.counts)),
       per_chunk_(std::max<std::uint64_t>(
           std::min<std::uint64_t>(move_.longest(),
-                                  area_bytes() / partial_ / static_cast<std::size_t>(move_.ranks())),
+                                  area_bytes() / partial_ / static_cast<std::size_t>(move_.size())),
           1)),
-      rides_(chunks() == 1 && move_.send_offset(0, move_.ranks()) * partial_ <= most_riding_bytes(place)) {}
+      is_piggybacked_(chunks() == 1 &&
+                      move_.send_offset(0, move_.size()) * partial_ <= max_piggyback_bytes(place)) {}
 
 std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 
@@ -119,11 +122,11 @@ Reduction ClusterReduceScatter::combine() const { return merge_of(request_.reduc
 
 ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int lane) const {
   const ElementRange piece = move_.piece(0, rank, chunk, per_chunk_);
-  return even_part(piece.count, lane, layout().lanes());
+  return even_part(piece.count, lane, layout().lane_count());
 }
 
 void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
-  for (int to = 0; to < move_.ranks(); ++to) {
+  for (int to = 0; to < move_.size(); ++to) {
     const ElementRange piece = move_.piece(own_rank(), to, chunk, per_chunk_);
     copy_bytes(input + static_cast<std::size_t>(to) * per_chunk_ * element_,
                request_.send + (move_.send_offset(own_rank(), to) + piece.first) * element_,
@@ -162,12 +165,12 @@ void ClusterReduceScatter::publish(std::uint64_t chunk, SliceBuffers& buffers, s
       (host < own_host() ? before : count) += slice_for(to, chunk, own_lane()).count;
     }
   }
-  finish_chunk(request_.reduction(), buffers.value.data() + before * partial_, result, count, move_.ranks());
+  finish_chunk(request_.reduction(), buffers.value.data() + before * partial_, result, count, move_.size());
 }
 
 void ClusterReduceScatter::take(std::uint64_t chunk) {
   std::byte* to = request_.recv + move_.piece(0, own_rank(), chunk, per_chunk_).first * element_;
-  for (int lane = 0; lane < layout().lanes(); ++lane) {
+  for (int lane = 0; lane < layout().lane_count(); ++lane) {
     std::size_t before = 0;
     for (int i = 0; i < own_lane(); ++i) {
       before += slice_for(layout().local()[static_cast<std::size_t>(i)], chunk, lane).count;

@@ -24,9 +24,9 @@ class ClusterReduce final : public ClusterCall {
   /// request outlives this.
   ClusterReduce(ClusterPlace place, const Request& request);
   std::uint64_t chunks() const override { return chunking_.chunks(); }
-  bool first_rides() const override { return algorithm_ == Algorithm::kTree; }
+  bool piggybacks_first() const override { return algorithm_ == Algorithm::kTree; }
   bool needs_mesh() const override {
-    return algorithm_ == Algorithm::kUnits || algorithm_ == Algorithm::kRing;
+    return algorithm_ == Algorithm::kHostReduceScatterAllgather || algorithm_ == Algorithm::kRing;
   }
   Reduction combine() const override;
   std::size_t longest_slice() const override;
@@ -65,8 +65,8 @@ class ClusterReduceScatter final : public ClusterCall {
   ClusterReduceScatter(ClusterPlace place, const Request& request);
   std::uint64_t chunks() const override;
   /// All of it, if it is little: every host then gets what the others are to have as well.
-  bool first_rides() const override { return rides_; }
-  bool needs_mesh() const override { return !rides_; }
+  bool piggybacks_first() const override { return is_piggybacked_; }
+  bool needs_mesh() const override { return !is_piggybacked_; }
   Reduction combine() const override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
@@ -82,7 +82,7 @@ class ClusterReduceScatter final : public ClusterCall {
   std::size_t partial_;
   BlockMove move_;
   std::uint64_t per_chunk_;  ///< elements for each rank
-  bool rides_;
+  bool is_piggybacked_;
 };
 
 }  // namespace ddl::runtime

@@ -30,14 +30,14 @@ std::uint64_t offset_in(const SharedHeap& heap, const void* memory, std::size_t 
 /// What this rank reads and writes, as far as others do so too.
 HeapPlace own_place(const Channel& channel, const Request& request, const BlockMove* blocks) {
   const SharedHeap& heap = channel.heap();
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const int own = channel.index();
   if (blocks == nullptr) {
     const std::size_t bytes = request.call.count * element;
     return {offset_in(heap, request.send, bytes), offset_in(heap, request.recv, bytes)};
   }
   std::uint64_t sent = blocks->is_shared() ? blocks->count(own, blocks->a_receiver())
-                                           : blocks->send_offset(own, blocks->ranks());
+                                           : blocks->send_offset(own, blocks->size());
   return {offset_in(heap, request.send, sent * element), offset_in(heap, request.recv, 0)};
 }
 
@@ -59,7 +59,7 @@ bool all_reachable(const std::vector<HeapPlace>& places, const Request& request,
 /// Allreduce and reduce.
 void push_slice(Channel& channel, const Request& request, const std::vector<HeapPlace>& places) {
   const SharedHeap& heap = channel.heap();
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const auto own = static_cast<std::size_t>(channel.index());
   // Slices begin on cache lines, as far as buffers do, so that no two ranks write the same one.
   const std::uint64_t per_line = kLineBytes / element;
@@ -97,11 +97,11 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Heap
 
 void pull_blocks(Channel& channel, const Request& request, const BlockMove& blocks,
                  const std::vector<HeapPlace>& places) {
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const int own = channel.index();
-  for (int distance = 0; distance < blocks.ranks(); ++distance) {
+  for (int distance = 0; distance < blocks.size(); ++distance) {
     // Not all from the same one first.
-    const int from = (own + distance) % blocks.ranks();
+    const int from = (own + distance) % blocks.size();
     const std::uint64_t count = blocks.count(from, own);
     if (count == 0) continue;
     const std::byte* const source = channel.heap().at(places[static_cast<std::size_t>(from)].send) +
@@ -113,7 +113,7 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
 
 void reduce_own_part(Channel& channel, const Request& request, const BlockMove& blocks,
                      const std::vector<HeapPlace>& places) {
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const std::size_t begin = blocks.send_offset(0, channel.index()) * element;
   const std::uint64_t total = blocks.count(0, channel.index());
   std::vector<const std::byte*> inputs(places.size());
@@ -135,8 +135,7 @@ void reduce_own_part(Channel& channel, const Request& request, const BlockMove& 
 std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,
                                   CallDeadline deadline) {
   const std::uint64_t largest = blocks == nullptr ? request.call.count : blocks->longest();
-  const bool is_worth_it = channel.size() > 1 &&
-                           largest * known_element_size(request.dtype()) >= kDirectFrom &&
+  const bool is_worth_it = channel.size() > 1 && largest * request.element_size >= kDirectFrom &&
                            channel.slot_bytes() > FlagLine::kPayloadBytes;
   if (!is_worth_it || !channel.somebody_uses_heap()) return std::nullopt;
   if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;

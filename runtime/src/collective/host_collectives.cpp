@@ -43,8 +43,8 @@ Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take ta
   return {};
 }
 
-Outcome combine_everything(Channel& channel, const Request& request, CallDeadline deadline) {
-  const std::size_t element = known_element_size(request.dtype());
+Outcome combine_directly(Channel& channel, const Request& request, CallDeadline deadline) {
+  const std::size_t element = request.element_size;
   const std::uint64_t count = request.call.count;
   const std::uint64_t per_chunk =
       std::max<std::uint64_t>(std::min<std::uint64_t>(count, channel.slot_bytes() / element), 1);
@@ -76,10 +76,10 @@ Outcome combine_everything(Channel& channel, const Request& request, CallDeadlin
 /// Of an allreduce or a reduce.
 Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
-  const std::size_t element = known_element_size(request.dtype());
-  const std::size_t most = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
+  const std::size_t element = request.element_size;
+  const std::size_t max_area = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
   const std::size_t input_bytes = std::max<std::size_t>(request.call.count * element, 1);
-  const std::size_t area = std::min(most, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
+  const std::size_t area = std::min(max_area, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
   const Chunking chunking{request.call.count, area / element, channel.size()};
   if (auto begun = channel.begin(request.call, deadline, 2 * area); !begun) return begun;
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
@@ -107,12 +107,13 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
 }
 
 Outcome combine(Channel& channel, const Request& request, CallDeadline deadline) {
-  const std::size_t bytes = request.call.count * known_element_size(request.dtype());
+  const std::size_t bytes = request.call.count * request.element_size;
   const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
   // Slices need room for an input and a result in a slot.
-  const bool has_slices = algorithm == Algorithm::kSlices && channel.slot_bytes() >= 2 * kLineBytes;
+  const bool has_slices =
+      algorithm == Algorithm::kReduceScatterAllgather && channel.slot_bytes() >= 2 * kLineBytes;
   return has_slices ? combine_slices(channel, request, deadline)
-                    : combine_everything(channel, request, deadline);
+                    : combine_directly(channel, request, deadline);
 }
 
 /// Chunks of a move with one sender are not cut smaller: the exchange would cost more than the overlap saves.
@@ -145,7 +146,7 @@ struct SlotGrid {
 void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, std::size_t element,
                  const std::byte* send, std::uint64_t chunk) {
   const int own = channel.index();
-  for (int to = 0; to < move.ranks(); ++to) {
+  for (int to = 0; to < move.size(); ++to) {
     if (to == own && !move.is_shared()) continue;
     const ElementRange piece = move.piece(own, to, chunk, grid.per_chunk);
     if (piece.count == 0) continue;
@@ -155,8 +156,10 @@ void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, 
   }
 }
 
-Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& move, std::size_t element,
-                    const std::byte* send, std::byte* recv, CallDeadline deadline) {
+Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& move, CallDeadline deadline) {
+  const std::size_t element = request.element_size;
+  const std::byte* const send = request.send;
+  std::byte* const recv = request.recv;
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
   const int own = channel.index();
@@ -164,7 +167,7 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
       channel, chunks_of(move.longest(), grid.per_chunk),
       [&](std::uint64_t chunk) { fill_blocks(channel, move, grid, element, send, chunk); },
       [&](std::uint64_t chunk) {
-        for (int from = 0; from < move.ranks(); ++from) {
+        for (int from = 0; from < move.size(); ++from) {
           const ElementRange piece = move.piece(from, own, chunk, grid.per_chunk);
           if (piece.count == 0) continue;
           std::byte* const to = recv + (move.recv_offset(from, own) + piece.first) * element;
@@ -178,7 +181,7 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
 
 Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move,
                        CallDeadline deadline) {
-  const std::size_t element = known_element_size(request.dtype());
+  const std::size_t element = request.element_size;
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
   const int own = channel.index();
@@ -211,8 +214,7 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
   const Call& call = request.call;
   if (const auto blocks = BlockMove::of(request, ranks)) {
     if (auto direct = try_direct(channel, request, &*blocks, deadline)) return *direct;
-    return move_blocks(channel, request, *blocks, known_element_size(request.dtype()), request.send,
-                       request.recv, deadline);
+    return move_blocks(channel, request, *blocks, deadline);
   }
   switch (call.kind) {
     case CallKind::kScan: return combine(channel, request, deadline);
@@ -228,8 +230,9 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
     case CallKind::kAlltoallv:
       return alltoallv(
           request, ranks, channel.index(), channel.self().host,
-          [&](const Request& part, const BlockMove& blocks, std::size_t element, const std::byte* send,
-              std::byte* recv) { return move_blocks(channel, part, blocks, element, send, recv, deadline); },
+          [&](const Request& part, const BlockMove& blocks) {
+            return move_blocks(channel, part, blocks, deadline);
+          },
           [&] { return channel.call().number; });
     case CallKind::kMakeSets:
     case CallKind::kBarrier: {

@@ -19,6 +19,7 @@ struct Request {
   Call call;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
+  std::size_t element_size = 1;  ///< bytes of an element of send and recv
   /// Of reduce_scatter and allgatherv: everybody's. Of alltoallv: what this rank sends to each.
   std::span<const std::uint64_t> counts;
   /// Of alltoallv: how many elements recv has room for, and where to say how many came from each.

@@ -56,12 +56,17 @@ std::string arguments(const Call& call) {
 
 /// What a user may name.
 constexpr std::pair<CallKind, Algorithm> kNamed[] = {
-    {CallKind::kAllreduce, Algorithm::kWhole},   {CallKind::kAllreduce, Algorithm::kSlices},
-    {CallKind::kAllreduce, Algorithm::kTree},    {CallKind::kAllreduce, Algorithm::kUnits},
-    {CallKind::kAllreduce, Algorithm::kHalving}, {CallKind::kAllreduce, Algorithm::kRing},
-    {CallKind::kReduce, Algorithm::kWhole},      {CallKind::kReduce, Algorithm::kSlices},
-    {CallKind::kReduce, Algorithm::kTree},       {CallKind::kReduce, Algorithm::kUnits},
-    {CallKind::kReduce, Algorithm::kHalving},
+    {CallKind::kAllreduce, Algorithm::kDirect},
+    {CallKind::kAllreduce, Algorithm::kReduceScatterAllgather},
+    {CallKind::kAllreduce, Algorithm::kTree},
+    {CallKind::kAllreduce, Algorithm::kHostReduceScatterAllgather},
+    {CallKind::kAllreduce, Algorithm::kHalvingDoubling},
+    {CallKind::kAllreduce, Algorithm::kRing},
+    {CallKind::kReduce, Algorithm::kDirect},
+    {CallKind::kReduce, Algorithm::kReduceScatterAllgather},
+    {CallKind::kReduce, Algorithm::kTree},
+    {CallKind::kReduce, Algorithm::kHostReduceScatterAllgather},
+    {CallKind::kReduce, Algorithm::kHalvingDoubling},
 };
 
 }  // namespace
@@ -128,11 +133,11 @@ std::uint64_t digest_of(std::span<const std::uint64_t> numbers) {
 const char* algorithm_name(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kAuto: return "auto";
-    case Algorithm::kWhole: return "whole";
-    case Algorithm::kSlices: return "slices";
+    case Algorithm::kDirect: return "whole";
+    case Algorithm::kReduceScatterAllgather: return "slices";
     case Algorithm::kTree: return "tree";
-    case Algorithm::kUnits: return "units";
-    case Algorithm::kHalving: return "halving";
+    case Algorithm::kHostReduceScatterAllgather: return "units";
+    case Algorithm::kHalvingDoubling: return "halving";
     case Algorithm::kRing: return "ring";
   }
   return "unknown algorithm";

@@ -149,12 +149,14 @@ constexpr bool has_root(CallKind kind) {
 // Which algorithm carries out a call (collective/algorithm.h chooses).
 
 enum class Algorithm : std::uint8_t {
-  kAuto = 0,     ///< what the table says
-  kWhole = 1,    ///< one host: every rank combines all inputs itself
-  kSlices = 2,   ///< one host: every rank combines one slice, and shows it to the others
-  kTree = 3,     ///< hosts: values go whole along the canonical tree
-  kUnits = 4,    ///< hosts: every host combines one unit of all hosts' values, and gives it to the others
-  kHalving = 5,  ///< hosts: values go along the canonical tree, half as much in each step, and back
+  kAuto = 0,    ///< what the table says
+  kDirect = 1,  ///< "whole". One host: every rank combines all inputs itself
+  kReduceScatterAllgather =
+      2,      ///< "slices". One host: every rank combines one slice, and all gather the slices
+  kTree = 3,  ///< "tree". Hosts: values go whole along the canonical tree
+  kHostReduceScatterAllgather =
+      4,  ///< "units". Hosts: every host combines one unit of all values, and all gather the units
+  kHalvingDoubling = 5,  ///< "halving". Hosts: along the canonical tree, half as much in each step, and back
   /// Hosts: units go around from neighbour to neighbour; only if named, and with an order of its own.
   kRing = 6,
 };

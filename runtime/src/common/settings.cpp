@@ -93,7 +93,7 @@ Result<Settings> Settings::read(const Environment& environment) {
     settings.finalizes_mpi = *text == "1";
   }
   if (const auto text = environment(env::kExchange); text && !text->empty()) {
-    const auto exchange = ExchangeWish::parse(*text);
+    const auto exchange = ExchangeConfig::parse(*text);
     if (!exchange) {
       return bad_value(env::kExchange, *text,
                        "expected flat, groups, or how many ranks make a group, from 2 to 1024");
@@ -145,12 +145,12 @@ Result<Settings> Settings::read(const Environment& environment) {
   return settings;
 }
 
-std::optional<ExchangeWish> ExchangeWish::parse(std::string_view text) {
-  if (text == "flat") return ExchangeWish{Way::kFlat, 0};
-  if (text == "groups") return ExchangeWish{Way::kGroups, 0};
+std::optional<ExchangeConfig> ExchangeConfig::parse(std::string_view text) {
+  if (text == "flat") return ExchangeConfig{Way::kFlat, 0};
+  if (text == "groups") return ExchangeConfig{Way::kGroups, 0};
   const auto width = parse_integer(text);
   if (!width || *width < 2 || *width > kMaxMembers) return std::nullopt;
-  return ExchangeWish{Way::kGroups, static_cast<int>(*width)};
+  return ExchangeConfig{Way::kGroups, static_cast<int>(*width)};
 }
 
 }  // namespace ddl::runtime

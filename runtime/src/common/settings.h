@@ -25,14 +25,14 @@ inline constexpr int kMaxSocketsPerPeer = 8;
 
 // How the ranks of one host are to meet, as the user says it.
 
-struct ExchangeWish {
+struct ExchangeConfig {
   enum class Way { kAuto, kFlat, kGroups };
   Way way = Way::kAuto;
   /// Of kGroups: so many ranks in a row are a group; 0 = those that share a cache, a node or a package.
   int width = 0;
 
   /// "flat", "groups", or the width as a number from 2 to 1024.
-  static std::optional<ExchangeWish> parse(std::string_view text);
+  static std::optional<ExchangeConfig> parse(std::string_view text);
 };
 
 // Everything that libddl reads from the environment, in one struct, read in one place.
@@ -69,7 +69,7 @@ struct Settings {
   /// DDL_MPI_FINALIZE=0: an MPI that libddl has initialised is not finalised.
   bool finalizes_mpi = true;
   /// DDL_EXCHANGE: how the ranks of a host meet. The local leader's value holds for its host.
-  ExchangeWish exchange;
+  ExchangeConfig exchange;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is meant, although the environment speaks of several processes.

@@ -16,8 +16,8 @@ constexpr std::chrono::seconds kForwarding{1};
 /// What a collective of the parent says when it fails while a set is made: the cause, if that is an abort, and for whom
 /// this rank waited, if others gave up waiting.
 Failure failure_in(const ProcessSet& parent, const Error& error) {
-  if (!parent.is_aborted()) return to_failure(error);
-  Failure failure = parent.notice().describe(parent.call(), true);
+  if (!parent.abort().is_raised()) return to_failure(error);
+  Failure failure = parent.abort().describe(parent.call(), true);
   if (failure.status == DDL_ERROR_TIMEOUT && failure.message.find(error.message()) == std::string::npos)
     failure.message += "; this rank was joining: " + error.message();
   return failure;
@@ -26,7 +26,7 @@ Failure failure_in(const ProcessSet& parent, const Error& error) {
 }  // namespace
 
 Context::Context(const Settings& settings, TransportMaker transports, FaultInjector fault)
-    : settings_(settings), transports_(std::move(transports)), fault_(std::move(fault)) {}
+    : job_{settings, std::move(transports), std::move(fault), {}, nullptr, nullptr} {}
 
 Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
                                                TransportMaker transports, FaultInjector fault,
@@ -35,12 +35,12 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
   std::vector<int> job_ranks(static_cast<std::size_t>(bootstrap->membership().size));
   std::iota(job_ranks.begin(), job_ranks.end(), 0);
   auto world = ProcessSet::join(
-      context->surroundings(true), std::move(bootstrap), std::move(job_ranks), std::move(fault),
-      [self = context.get()](const AbortNotice& notice) { self->tell_sets(notice); }, ConnectLimit{},
+      context->job_, std::move(bootstrap), std::move(job_ranks), std::move(fault),
+      [self = context.get()](const AbortNotice& notice) { self->abort_sets(notice); }, ConnectLimit{},
       first_sequence);
   if (!world) return fail(std::move(world.error()));
   context->world_ = *std::move(world);
-  context->tells_first_ = settings.report_start && context->rank() == 0;
+  context->reports_first_ = settings.report_start && context->rank() == 0;
   return context;
 }
 
@@ -62,29 +62,29 @@ std::vector<std::shared_ptr<ProcessSet>> Context::sets() const {
   return all;
 }
 
-void Context::tell_sets(const AbortNotice& notice) const {
-  for (const auto& set : sets()) set->tell(notice);
+void Context::abort_sets(const AbortNotice& notice) const {
+  for (const auto& set : sets()) set->abort().raise(notice);
 }
 
 Outcome Context::run(ProcessSet& set, const Request& request, double timeout_seconds) {
   Outcome outcome =
       set.run(timeout_seconds, [&](CallDeadline deadline) { return set.collective(request, deadline); });
   if (&set == world_.get()) {
-    if (outcome && tells_first_) {
-      tells_first_ = false;
+    if (outcome && reports_first_) {
+      reports_first_ = false;
       set.bootstrap().tell_launcher(contract::kFirstCollectiveEvent);
     }
   }
-  return let_out(set, std::move(outcome));
+  return finish(set, std::move(outcome));
 }
 
-Outcome Context::let_out(const ProcessSet& set, Outcome outcome) const {
-  if (outcome || !set.is_aborted()) return outcome;
+Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
+  if (outcome || !set.abort().is_raised()) return outcome;
   // Before the caller hears of it: the process may end at once, and then its end is known as what it is.
-  if (const int gone = set.notice().rank; settings_.exit_record && gone != rank())
-    leave_exit_record(*settings_.exit_record, gone);
-  world_->tell(set.notice());
-  tell_sets(set.notice());
+  if (const int gone = set.abort().notice().rank; job_.settings.exit_record && gone != rank())
+    leave_exit_record(*job_.settings.exit_record, gone);
+  world_->abort().raise(set.abort().notice());
+  abort_sets(set.abort().notice());
   const Deadline deadline = Deadline::after(kForwarding);
   world_->wait_forwarded(deadline);
   for (const auto& other : sets()) other->wait_forwarded(deadline);
@@ -101,7 +101,7 @@ Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list
     if (auto same = parent.collective(compare, deadline); !same) return same;
     return join_set(parent, {list.begin(), list.end()}, deadline, id);
   };
-  return let_out(parent, parent.run(0.0, make));
+  return finish(parent, parent.run(0.0, make));
 }
 
 Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) {
@@ -118,7 +118,7 @@ Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) 
       std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
     return join_set(parent, members_of_color(all, parent.rank()), deadline, id);
   };
-  return let_out(parent, parent.run(0.0, split));
+  return finish(parent, parent.run(0.0, split));
 }
 
 Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
@@ -134,10 +134,10 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     std::vector<int> job_ranks;
     for (const int rank : members) job_ranks.push_back(parent.job_ranks()[static_cast<std::size_t>(rank)]);
     auto joined = ProcessSet::join(
-        surroundings(false),
+        job_,
         std::make_unique<SetBootstrap>(membership_of(parent.membership(), members, made), members, gather),
-        std::move(job_ranks), fault_.of_set(), [this](const AbortNotice& notice) { world_->tell(notice); },
-        parent.limit_of(deadline));
+        std::move(job_ranks), job_.fault.of_set(),
+        [this](const AbortNotice& notice) { world_->abort().raise(notice); }, parent.limit_of(deadline));
     if (joined) {
       set = *std::move(joined);
     } else {
@@ -151,7 +151,7 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   // Who could not join in time still says so, and is waited for: only who is really missing is named.
   auto failures = gather_texts(parent, failure, {deadline.later(1), deadline.seconds});
   // Nobody is waited for who cannot say farewell.
-  if (set && parent.is_aborted()) set->tell(parent.notice());
+  if (set && parent.abort().is_raised()) set->abort().raise(parent.abort().notice());
   if (!failures) return tl::unexpected(failure_in(parent, failures.error()));
   for (std::size_t rank = 0; rank < failures->size(); ++rank) {
     if ((*failures)[rank].empty()) continue;
@@ -167,7 +167,7 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     sets_.emplace(id, set);
   }
   // Who was told of an abort just before has not told this one.
-  if (world_->is_aborted()) set->tell(world_->notice());
+  if (world_->abort().is_raised()) set->abort().raise(world_->abort().notice());
   return {};
 }
 
@@ -187,13 +187,13 @@ Outcome Context::free_set(std::uint64_t id) {
 
 Outcome Context::allocate(std::uint64_t bytes, void*& memory) {
   memory = nullptr;
-  if (world_->is_aborted()) {
+  if (world_->abort().is_raised()) {
     return failed(DDL_ERROR_ABORTED, "the context was aborted: a rank may still write to the shared heap");
   }
-  return world_->heap().allocate(bytes, memory);
+  return job_.heap->allocate(bytes, memory);
 }
 
-Outcome Context::free_memory(void* memory) { return world_->heap().free(memory, world_->is_aborted()); }
+Outcome Context::free_memory(void* memory) { return job_.heap->free(memory, world_->abort().is_raised()); }
 
 Outcome Context::leave() {
   const auto all = sets();
@@ -202,7 +202,7 @@ Outcome Context::leave() {
   if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
   for (const auto& set : all) (void)set->leave();
   Outcome left = world_->leave();
-  watcher_.stop();
+  job_.watcher.stop();
   return left;
 }
 

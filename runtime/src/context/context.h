@@ -32,7 +32,7 @@ class Context {
   int cross_size() const { return layout().cross_size(local_rank()); }
   const char* bootstrap_name() const { return world_->bootstrap().name(); }
   /// Null unless MPI carries out the collectives.
-  const std::shared_ptr<MpiWorld>& mpi() const { return mpi_; }
+  const std::shared_ptr<MpiWorld>& mpi() const { return job_.mpi; }
   contract::CpuOperations operations() const { return world_->backend().operations(); }
 
   /// A process set by its number, kept alive by who holds it; null if this rank has none of that number.
@@ -61,28 +61,20 @@ class Context {
   Context(const Settings& settings, TransportMaker transports, FaultInjector fault);
 
   const HostLayout& layout() const { return world_->membership().layout; }
-  /// Of the world, which watches for deaths and holds the heap, or of another set.
-  SetSurroundings surroundings(bool is_world) {
-    return {settings_, transports_, watcher_, fault_, is_world ? nullptr : &world_->heap(), mpi_, is_world};
-  }
   /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its calls.
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
                    std::uint64_t& id);
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
   /// The world has been aborted: so is everything.
-  void tell_sets(const AbortNotice& notice) const;
-  /// What a call of the set came to. If that is an abort the program may end now, and with it the connections of all sets:
-  /// it is let out only when those at their other ends have been told the true cause.
-  Outcome let_out(const ProcessSet& set, Outcome outcome) const;
+  void abort_sets(const AbortNotice& notice) const;
+  /// Finishes a call of the set. If that is aborted the program may end now, and with it the connections of all sets: so
+  /// this returns only when those at their other ends have been told the true cause.
+  Outcome finish(const ProcessSet& set, Outcome outcome) const;
 
-  Settings settings_;
-  TransportMaker transports_;
-  FaultInjector fault_;
-  Watcher watcher_;
-  std::shared_ptr<MpiWorld> mpi_;  ///< if it carries out the collectives
+  JobResources job_;
   std::shared_ptr<ProcessSet> world_;
   /// The launcher waits to hear of the first collective; guarded by the world's lock.
-  bool tells_first_ = false;
+  bool reports_first_ = false;
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< beside the world; guarded by mutex_
   std::uint64_t last_id_ = 0;                                  ///< guarded by mutex_

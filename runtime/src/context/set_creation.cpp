@@ -72,6 +72,7 @@ Status reduce_all(ProcessSet& set, std::vector<T>& values, ddl_dtype dtype, ddl_
                   CallDeadline deadline) {
   Request request;
   request.call = make_call(CallKind::kAllreduce, values.size(), dtype);
+  request.element_size = sizeof(T);
   request.call.op = static_cast<std::uint8_t>(op);
   request.send = request.recv = reinterpret_cast<std::byte*>(values.data());
   const Outcome reduced = set.collective(request, deadline);

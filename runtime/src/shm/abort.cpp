@@ -28,7 +28,7 @@ void raise_in(Segment segment, AbortCause cause, int doorbell) {
   FlagProtocol protocol(platform);
   const std::vector<int> leaders = segment.leaders();
   const bool in_groups = ExchangeRole::of(leaders, 0).in_groups;
-  for (int i = 0; i < segment.members(); ++i) {
+  for (int i = 0; i < segment.size(); ++i) {
     for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment.flag(i, parity).word);
     if (!in_groups || leaders[static_cast<std::size_t>(i)] != i) continue;
     protocol.interrupt(segment.gathered(i).word);
@@ -45,44 +45,48 @@ std::optional<AbortCause> AbortCause::decode(std::uint64_t word) {
   return AbortCause{static_cast<Where>(word >> 32), static_cast<int>(word & 0xFFFF'FFFF)};
 }
 
-void GroupAbort::raise(AbortCause cause) const { raise_in(segment_, cause, doorbell_); }
+void AbortDomain::raise(AbortCause cause) const { raise_in(segment_, cause, doorbell_); }
 
-void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call,
-                               const std::array<std::uint64_t, kMaxMembers / 64>& missing) const {
-  TimeoutRecord& record = segment_.timeout_record(own_index);
+void AbortDomain::raise_timeout(double seconds, const Call& call,
+                                const std::array<std::uint64_t, kMaxMembers / 64>& missing) const {
+  TimeoutRecord& record = segment_.timeout_record(index_);
   record.seconds = seconds;
   record.call = call;
   record.missing = missing;
-  raise({AbortCause::Where::kTimedOut, own_index});
+  raise(AbortCause{AbortCause::Where::kTimedOut, index_});
 }
 
-void GroupAbort::raise_timeout(int own_index, double seconds, const Call& call, const Member& awaited) const {
-  TimeoutRecord& record = segment_.timeout_record(own_index);
+void AbortDomain::raise_timeout(double seconds, const Call& call, const Member& awaited) const {
+  TimeoutRecord& record = segment_.timeout_record(index_);
   record.seconds = seconds;
   record.call = call;
   record.awaits_another_host = 1;
   record.awaited_rank = awaited.rank;
   record.awaited_pid = awaited.pid;
   record.awaited_host = HostField::of(awaited.host);
-  raise({AbortCause::Where::kTimedOut, own_index});
+  raise(AbortCause{AbortCause::Where::kTimedOut, index_});
 }
 
-void GroupAbort::raise_told(int own_index, const AbortNotice& notice) const {
-  ToldRecord& record = segment_.told_record(own_index);
-  // The process's threads may hear of different things at once. Whoever is first raises, when the record is whole.
-  // Who comes second waits for that moment: what it does next relies on a cause.
-  if (record.is_taken.exchange(1) != 0) return wait_raised();
+void AbortDomain::raise(const AbortNotice& notice) const {
+  NoticeRecord& record = segment_.notice_record(index_);
+  // The process's threads may hear of different things at once. The first one raises, when the record is whole.
+  // The second one waits for that moment, because what it does next relies on a cause.
+  if (record.is_taken.exchange(1) != 0) {
+    (void)wait_raised(Deadline::never());
+    return;
+  }
   record.notice = notice;
-  raise({AbortCause::Where::kTold, own_index});
+  raise(AbortCause{AbortCause::Where::kReported, index_});
 }
 
-void GroupAbort::wait_raised() const {
-  // It rings after the cause was set, and for ever.
+bool AbortDomain::wait_raised(Deadline deadline) const {
+  // The doorbell rings after the cause was set, and stays readable.
   pollfd doorbell{doorbell_, POLLIN, 0};
-  while (!is_raised()) (void)::poll(&doorbell, 1, -1);
+  while (!is_raised() && !deadline.has_passed()) (void)::poll(&doorbell, 1, deadline.poll_milliseconds());
+  return is_raised();
 }
 
-std::string GroupAbort::describe_timeout(int culprit) const {
+std::string AbortDomain::describe_timeout(int culprit) const {
   const TimeoutRecord& record = segment_.timeout_record(culprit);
   std::string missing;
   int count = 0;
@@ -99,7 +103,7 @@ std::string GroupAbort::describe_timeout(int culprit) const {
          seconds_text(record.seconds) + " in " + record.call.describe() + ": not arrived: " + missing;
 }
 
-AbortNotice GroupAbort::notice() const {
+AbortNotice AbortDomain::notice() const {
   const auto cause = AbortCause::decode(segment_.abort_line().cause.load());
   DDL_CHECK(cause.has_value(), "the reason of an abort was asked for before there is one");
   const Member& member = members_[static_cast<std::size_t>(cause->member)];
@@ -108,7 +112,7 @@ AbortNotice GroupAbort::notice() const {
     case AbortCause::Where::kLeft: return AbortNotice::of(AbortReason::kLeft, member);
     case AbortCause::Where::kTimedOut:
       return AbortNotice::of(AbortReason::kTimedOut, member, describe_timeout(cause->member));
-    case AbortCause::Where::kTold: return segment_.told_record(cause->member).notice;
+    case AbortCause::Where::kReported: return segment_.notice_record(cause->member).notice;
   }
   return AbortNotice::of(AbortReason::kBroken, member, "an abort without a known cause");
 }
@@ -118,14 +122,14 @@ void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell)
   segment.abort_line().departures.fetch_or(1);
   if (segment.abort_line().cause.load() != 0) return;
   const auto word_of = [&](int i) -> SharedWord& { return segment.flag(i, next & 1).word; };
-  if (FlagProtocol<FutexPlatform>::is_missed(next, segment.members(), word_of)) {
+  if (FlagProtocol<FutexPlatform>::is_missed(next, segment.size(), word_of)) {
     raise_in(segment, {AbortCause::Where::kLeft, index}, doorbell);
   }
 }
 
-std::optional<int> GroupAbort::first_departed(std::uint32_t sequence) const {
+std::optional<int> AbortDomain::first_departed(std::uint32_t sequence) const {
   if (segment_.abort_line().departures.load() == 0) return std::nullopt;
-  for (int i = 0; i < segment_.members(); ++i) {
+  for (int i = 0; i < segment_.size(); ++i) {
     // In this order: what it has shown, it has shown before it left.
     if (has_left(i) && !has_reached(segment_.flag(i, sequence & 1).word.load(), sequence)) return i;
   }

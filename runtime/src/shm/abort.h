@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/deadline.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/member.h"
@@ -19,7 +20,8 @@ struct AbortCause {
     kDied = 1,      ///< the member's process ended without leaving
     kLeft = 2,      ///< the member left while somebody waited for it
     kTimedOut = 3,  ///< the member gave up waiting; its timeout record says for whom
-    kTold = 4,      ///< the member knows of a cause on another host; its record says of which
+    kReported =
+        4,  ///< the member knows of a cause that this segment does not show; its notice record describes it
   };
   Where where = Where::kDied;
   int member = 0;  ///< index
@@ -34,41 +36,45 @@ struct AbortCause {
 /// has shown that and so waits in vain. doorbell: the group's, or -1.
 void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell);
 
-/// Aborts the group of a segment and reads its cause. All functions may be called from any thread of any member.
-class GroupAbort {
+/// The ranks of a segment that are aborted together, from the view of one of them. All functions may be called from any
+/// thread.
+class AbortDomain {
  public:
-  /// doorbell: an eventfd of the group that stays readable once the group has been aborted, so that who sleeps in
-  /// poll() wakes up too. members and doorbell outlive this.
-  GroupAbort(Segment segment, const Members& members, int doorbell)
-      : segment_(segment), members_(members), doorbell_(doorbell) {}
+  /// index: of this member. doorbell: an eventfd of the group that stays readable once the group has been aborted, so that
+  /// a member that sleeps in poll() wakes up too. members and doorbell outlive this.
+  AbortDomain(Segment segment, const Members& members, int index, int doorbell)
+      : segment_(segment), members_(members), index_(index), doorbell_(doorbell) {}
 
   /// Makes cause the group's cause unless there is one already, and wakes whoever sleeps on any flag or on the doorbell.
   /// To be called by everybody who sees a reason: the first to do so may be killed before it has woken the others.
   void raise(AbortCause cause) const;
   /// Gives up waiting for the members whose bits are set in missing: fills this member's timeout record, then raises.
-  void raise_timeout(int own_index, double seconds, const Call& call,
+  void raise_timeout(double seconds, const Call& call,
                      const std::array<std::uint64_t, kMaxMembers / 64>& missing) const;
   /// The same for a rank of another host, which may itself be waiting for others.
-  void raise_timeout(int own_index, double seconds, const Call& call, const Member& awaited) const;
-  /// Something happened on another host: fills this member's record and raises. If another thread of this member has begun to tell
-  /// of something, waits for that instead. As with the others above, the group is aborted when this returns.
-  void raise_told(int own_index, const AbortNotice& notice) const;
+  void raise_timeout(double seconds, const Call& call, const Member& awaited) const;
+  /// Something happened that this segment does not show: fills this member's notice record and raises. If another thread of
+  /// this member has begun to fill it, waits for that instead. As with the others above, the group is aborted when this
+  /// returns.
+  void raise(const AbortNotice& notice) const;
 
   bool is_raised() const { return segment_.abort_line().cause.load() != 0; }
+  /// Sleeps until the group is aborted or the deadline has passed; whether it is aborted.
+  bool wait_raised(Deadline deadline) const;
   /// Why the group was aborted, in words that go to other hosts as well. Only if is_raised().
   AbortNotice notice() const;
   /// The same as status and sentence for a rank that is in this call. entered: it had begun to wait for others.
   Failure describe(const Call& call, bool entered) const { return notice().describe(call, entered); }
 
-  /// Called by that member, when next would be its next sequence.
-  void leave(int own_index, std::uint32_t next) const { leave_segment(segment_, own_index, next, doorbell_); }
+  /// This member leaves, when next would be its next sequence.
+  void leave(std::uint32_t next) const { leave_segment(segment_, index_, next, doorbell_); }
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
   /// The first member that has left without having shown the sequence.
   std::optional<int> first_departed(std::uint32_t sequence) const;
 
   /// A member that sleeps until another host sends something knows better than those of its host who is missing.
-  void set_waits_abroad(int own_index, bool waits) const {
-    segment_.presence(own_index).waits_abroad.store(waits ? 1 : 0, std::memory_order_relaxed);
+  void set_waits_abroad(bool waits) const {
+    segment_.presence(index_).waits_abroad.store(waits ? 1 : 0, std::memory_order_relaxed);
   }
   bool waits_abroad(int index) const { return segment_.presence(index).waits_abroad.load() != 0; }
 
@@ -76,11 +82,10 @@ class GroupAbort {
 
  private:
   std::string describe_timeout(int culprit) const;
-  /// Sleeps until the group is aborted, which somebody must be about to do.
-  void wait_raised() const;
 
   Segment segment_;
   const Members& members_;
+  int index_;
   int doorbell_;
 };
 

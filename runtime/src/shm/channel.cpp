@@ -13,10 +13,10 @@ namespace ddl::runtime {
 namespace {
 
 /// Looks at memory between two looks at the clock, the abort word and the peer's presence.
-constexpr int kLooksPerRound = 64;
+constexpr int kProbesPerRound = 64;
 
 /// Of the ranks that it waited for, a failing call names at most so many.
-constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kMaxAwaitedNamed = 8;
 
 /// Smaller chunks stay where they are: so few lines pass between two cores faster than they come out of a farther cache.
 constexpr std::size_t kTurnsFrom = std::size_t{8} << 10;
@@ -30,8 +30,8 @@ inline void relax() {
 #endif
 }
 
-/// Where the words of a meeting of one parity stand.
-struct MeetingWords {
+/// Where the words of one parity stand.
+struct GroupWords {
   Segment segment;
   unsigned parity;
 
@@ -46,13 +46,13 @@ bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy
                 ShouldStop should_stop) {
   if (policy.spin.count() > 0) {
     // Who is awaited is most often here already, or nearly: that takes no look at a clock.
-    for (int look = 0; look < kLooksPerRound; ++look) {
+    for (int look = 0; look < kProbesPerRound; ++look) {
       if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
       relax();
     }
     const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
     do {
-      for (int look = 0; look < kLooksPerRound; ++look) {
+      for (int look = 0; look < kProbesPerRound; ++look) {
         if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
         relax();
       }
@@ -67,7 +67,7 @@ bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy
 
 }  // namespace
 
-Channel::Channel(Segment segment, const Members& members, const GroupAbort& abort, int index,
+Channel::Channel(Segment segment, const Members& members, const AbortDomain& abort, int index,
                  WaitPolicy policy, const SharedHeap& heap, FaultInjector& fault)
     : segment_(segment),
       members_(members),
@@ -95,12 +95,12 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
 Outcome Channel::exchange() {
   if (auto met = meet(); !met) return met;
   // Every rank compares with the first, so all find the same pair and say the same sentence.
-  const auto odd = odd_member();
-  if (!odd) return {};
+  const auto mismatched = mismatched_member();
+  if (!mismatched) return {};
   return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].place() +
                                         " called " + call_of(0).signature() + ", " +
-                                        members_[static_cast<std::size_t>(*odd)].place() + " called " +
-                                        call_of(*odd).signature());
+                                        members_[static_cast<std::size_t>(*mismatched)].place() + " called " +
+                                        call_of(*mismatched).signature());
 }
 
 void Channel::show(const Note& note) {
@@ -122,7 +122,7 @@ bool Channel::somebody_uses_heap() const {
   return false;
 }
 
-std::optional<int> Channel::odd_member() const {
+std::optional<int> Channel::mismatched_member() const {
   const std::uint64_t first = segment_.flag(0, sequence_ & 1).fingerprint;
   for (int i = 1; i < size(); ++i) {
     if (segment_.flag(i, sequence_ & 1).fingerprint != first) return i;
@@ -165,8 +165,8 @@ Outcome Channel::meet() {
   if (role_.in_groups) {
     FutexPlatform platform;
     FlagProtocol protocol(platform);
-    return meet_in_groups(
-        role_, MeetingWords{segment_, sequence & 1},
+    return rendezvous_in_groups(
+        role_, GroupWords{segment_, sequence & 1},
         [&](SharedWord& word) { protocol.publish(word, sequence); },
         [this](SharedWord& word) { return wait_for(word); });
   }
@@ -217,15 +217,15 @@ Outcome Channel::give_up(bool timed_out) {
   for (int i = 0; i < size(); ++i) {
     if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) {
       missing[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
-      if (awaited.size() < kMostNamed) awaited.push_back(members_[static_cast<std::size_t>(i)]);
+      if (awaited.size() < kMaxAwaitedNamed) awaited.push_back(members_[static_cast<std::size_t>(i)]);
     }
   }
   // They may all have arrived just before the reason appeared, or the leader that was to say so cannot.
   if (awaited.empty()) return {};
   if (timed_out) {
-    abort_.raise_timeout(index_, deadline_.seconds, call_, missing);
+    abort_.raise_timeout(deadline_.seconds, call_, missing);
   } else if (!abort_.is_raised()) {
-    abort_.raise({AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
+    abort_.raise(AbortCause{AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
   }
   return tl::unexpected(with_awaited(abort_.describe(call_, true), call_, awaited));
 }

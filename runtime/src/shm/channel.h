@@ -59,13 +59,13 @@ struct CallDeadline {
 class Channel {
  public:
   /// members, abort, heap and fault outlive the channel. heap: which the members share, also with others.
-  Channel(Segment segment, const Members& members, const GroupAbort& abort, int index, WaitPolicy policy,
+  Channel(Segment segment, const Members& members, const AbortDomain& abort, int index, WaitPolicy policy,
           const SharedHeap& heap, FaultInjector& fault);
 
   const Members& members() const { return members_; }
   int index() const { return index_; }
   const Member& self() const { return members_[static_cast<std::size_t>(index_)]; }
-  int size() const { return segment_.members(); }
+  int size() const { return segment_.size(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
 
   /// Begins a call: gives it its number, unless it has one because it goes on, and fails if the group has been aborted.
@@ -87,14 +87,14 @@ class Channel {
   const CallDeadline& deadline() const { return deadline_; }
   /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
   Outcome exchange();
-  /// An exchange that compares nothing, for who has compared already or does so with odd_member().
+  /// An exchange that compares nothing, for who has compared already or does so with mismatched_member().
   Outcome meet();
   /// The two halves of meet(), for a backend whose ranks all use these, because who waits there has something else to
   /// move: shows this rank, and looks whether all have. Nullopt: some have not, and there is no reason to give up.
   void arrive();
   std::optional<Outcome> met();
   /// At the last exchange: the first member that called something else than member 0; nullopt if there is none.
-  std::optional<int> odd_member() const;
+  std::optional<int> mismatched_member() const;
   /// What a member called at the last exchange.
   const Call& call_of(int index) const { return segment_.call(index, sequence_ & 1).call; }
   /// A moment of the call at which a test may kill or stop this rank.
@@ -102,7 +102,7 @@ class Channel {
   /// What a rank had in its slot at the last exchange; valid until the next.
   const std::byte* slot(int index) const { return slot_at(index, sequence_); }
   /// This rank will exchange no more.
-  void leave() const { abort_.leave(index_, sequence_ + 1); }
+  void leave() const { abort_.leave(sequence_ + 1); }
 
  private:
   std::byte* slot_at(int index, std::uint32_t sequence) const {
@@ -120,7 +120,7 @@ class Channel {
 
   Segment segment_;
   const Members& members_;
-  const GroupAbort& abort_;
+  const AbortDomain& abort_;
   int index_;
   WaitPolicy policy_;
   const SharedHeap& heap_;

@@ -38,30 +38,30 @@ void lead(const std::vector<int>& group, int width, std::vector<int>& leader_of)
   }
 }
 
-bool is_flat(const ExchangeWish& wish, int members, int cpus) {
-  switch (wish.way) {
-    case ExchangeWish::Way::kFlat: return true;
+bool is_flat(const ExchangeConfig& config, int members, int cpus) {
+  switch (config.way) {
+    case ExchangeConfig::Way::kFlat: return true;
     // Where ranks take turns on a CPU, each wait for a leader is a turn more.
-    case ExchangeWish::Way::kAuto: return members < kGroupsFrom || members > cpus;
-    case ExchangeWish::Way::kGroups: return wish.width == 0 && members < kFewestInGroups;
+    case ExchangeConfig::Way::kAuto: return members < kGroupsFrom || members > cpus;
+    case ExchangeConfig::Way::kGroups: return config.width == 0 && members < kFewestInGroups;
   }
   return true;
 }
 
 }  // namespace
 
-bool asks_for_places(const ExchangeWish& wish, int members, int cpus) {
-  return !is_flat(wish, members, cpus) && wish.width == 0;
+bool asks_for_places(const ExchangeConfig& config, int members, int cpus) {
+  return !is_flat(config, members, cpus) && config.width == 0;
 }
 
-std::vector<int> plan_groups(const ExchangeWish& wish, int members, int cpus,
+std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus,
                              std::span<const CpuPlace> place_of) {
   std::vector<int> leader_of(static_cast<std::size_t>(members));
   std::iota(leader_of.begin(), leader_of.end(), 0);
-  if (is_flat(wish, members, cpus)) return leader_of;
+  if (is_flat(config, members, cpus)) return leader_of;
   std::vector<int> left = leader_of;
-  if (wish.width > 0) {
-    lead(left, wish.width, leader_of);
+  if (config.width > 0) {
+    lead(left, config.width, leader_of);
     return leader_of;
   }
   const int width = square_root_up(members);

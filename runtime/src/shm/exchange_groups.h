@@ -31,13 +31,13 @@ inline constexpr int kGroupsFrom = 128;
 
 /// Whether the plan depends on where the ranks are, so that it is worth finding out. cpus: that they may run on, all
 /// together.
-bool asks_for_places(const ExchangeWish& wish, int members, int cpus);
+bool asks_for_places(const ExchangeConfig& config, int members, int cpus);
 
 /// For each member the index of the one that leads its group, itself if it leads. Everybody leads itself alone where all
 /// wait for all. Ranks with one cache make a group; those that are alone with theirs look for others of their NUMA
 /// node, then of their package, then among all that are left. A group has at most about as many members as there
 /// are groups, the square root of all: larger ones are cut in the order of ranks. place_of: empty, or one for each member.
-std::vector<int> plan_groups(const ExchangeWish& wish, int members, int cpus,
+std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus,
                              std::span<const CpuPlace> place_of);
 
 /// One member's part.
@@ -64,9 +64,9 @@ struct ExchangeRole {
 // inside that exchange, before it shows the next one in its flag, so the words never lag behind an exchange that is over.
 
 /// words.flag(i), .gathered(i) and .released(i) are the words of member i; publish(word) shows the sequence in an own
-/// one, wait_for(word) waits for it in another's and gives an Outcome. The first that fails ends the meeting.
+/// one, wait_for(word) waits for it in another's and gives an Outcome. The first that fails ends the rendezvous.
 template <class Words, class Publish, class WaitFor>
-auto meet_in_groups(const ExchangeRole& role, Words words, Publish publish, WaitFor wait_for) {
+auto rendezvous_in_groups(const ExchangeRole& role, Words words, Publish publish, WaitFor wait_for) {
   if (role.leader != role.index) return wait_for(words.released(role.leader));
   decltype(wait_for(words.released(role.index))) outcome{};
   for (const int follower : role.followers) {

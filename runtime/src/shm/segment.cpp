@@ -21,7 +21,7 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 std::size_t Segment::slots_offset() const {
   // On a page of its own, so that flags and data never share one.
-  return round_up(meetings_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(MeetingLine),
+  return round_up(group_lines_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(GroupLine),
                   kPageBytes);
 }
 
@@ -47,36 +47,36 @@ Segment Segment::pair(int a, int b) const {
   return {base_ + pairs_offset() + number * pair_bytes(), 2, pair_slot_bytes_, 0, 0};
 }
 
-std::size_t Segment::bytes_for(int members, const SegmentWish& wish) {
-  const Segment shape(nullptr, members, wish.slot_bytes, wish.heap_bytes, wish.pair_slot_bytes);
+std::size_t Segment::bytes_for(int members, const SegmentConfig& config) {
+  const Segment shape(nullptr, members, config.slot_bytes, config.heap_bytes, config.pair_slot_bytes);
   const auto count = static_cast<std::size_t>(members);
   return shape.pairs_offset() + (shape.has_pairs() ? count * (count - 1) / 2 * shape.pair_bytes() : 0);
 }
 
-Segment Segment::create(std::span<std::byte> memory, int members, const SegmentWish& wish) {
-  DDL_CHECK(members >= 1 && members <= kMaxMembers && wish.slot_bytes % kLineBytes == 0 &&
-                wish.heap_bytes % kPageBytes == 0 && wish.pair_slot_bytes % kLineBytes == 0 &&
-                memory.size() == bytes_for(members, wish),
-            std::to_string(members) + " members, slots of " + std::to_string(wish.slot_bytes));
-  const Segment segment(memory.data(), members, wish.slot_bytes, wish.heap_bytes, wish.pair_slot_bytes);
+Segment Segment::create(std::span<std::byte> memory, int members, const SegmentConfig& config) {
+  DDL_CHECK(members >= 1 && members <= kMaxMembers && config.slot_bytes % kLineBytes == 0 &&
+                config.heap_bytes % kPageBytes == 0 && config.pair_slot_bytes % kLineBytes == 0 &&
+                memory.size() == bytes_for(members, config),
+            std::to_string(members) + " members, slots of " + std::to_string(config.slot_bytes));
+  const Segment segment(memory.data(), members, config.slot_bytes, config.heap_bytes, config.pair_slot_bytes);
   new (memory.data()) SegmentHeader{kMagic,
                                     kLayoutVersion,
                                     static_cast<std::uint32_t>(members),
-                                    wish.slot_bytes,
-                                    wish.heap_bytes,
-                                    wish.pair_slot_bytes,
-                                    wish.first_sequence};
+                                    config.slot_bytes,
+                                    config.heap_bytes,
+                                    config.pair_slot_bytes,
+                                    config.first_sequence};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
     new (&segment.presence(i)) PresenceLine{Presence::kJoined, {}, 0};
     new (&segment.timeout_record(i)) TimeoutRecord{};
-    new (&segment.told_record(i)) ToldRecord{};
+    new (&segment.notice_record(i)) NoticeRecord{};
     new (&segment.pairs_record(i)) PairsRecord{};
-    for (MeetingLine* line : {&segment.gathered(i), &segment.released(i)})
-      new (line) MeetingLine{encode_sequence(wish.first_sequence)};
+    for (GroupLine* line : {&segment.gathered(i), &segment.released(i)})
+      new (line) GroupLine{encode_sequence(config.first_sequence)};
     for (const unsigned parity : {0u, 1u}) {
       // As if every member had published the sequences up to the first: nothing after it has been reached.
-      new (&segment.flag(i, parity)) FlagLine{encode_sequence(wish.first_sequence), 0, 0, {}};
+      new (&segment.flag(i, parity)) FlagLine{encode_sequence(config.first_sequence), 0, 0, {}};
       new (&segment.call(i, parity)) CallLine{};
     }
   }
@@ -100,7 +100,7 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
   }
   const Segment segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes,
                         header.pair_slot_bytes);
-  for (int i = 0; i < segment.members(); ++i) {
+  for (int i = 0; i < segment.size(); ++i) {
     const std::uint32_t behind = segment.presence(i).behind_leader;
     if (behind > static_cast<std::uint32_t>(i) ||
         segment.presence(i - static_cast<int>(behind)).behind_leader != 0) {

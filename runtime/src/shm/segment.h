@@ -19,13 +19,13 @@ namespace ddl::runtime {
 // The measures of a shared segment, before it exists.
 
 /// What the first rank of a group asks of the segment that it makes.
-struct SegmentWish {
+struct SegmentConfig {
   std::size_t slot_bytes = std::size_t{32} << 10;  ///< one staging slot; a multiple of 64
   std::size_t heap_bytes = 0;  ///< of each member's part of the shared heap; a multiple of the page size
   /// One staging slot of every pair of members; a multiple of 64, or 0 for no pairs.
   std::size_t pair_slot_bytes = 0;
   std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
-  ExchangeWish exchange;             ///< how the members meet
+  ExchangeConfig exchange;           ///< how the members meet
 };
 
 // The shared segment of a group: flags, records and staging of every member, at fixed places.
@@ -71,12 +71,12 @@ struct alignas(kLineBytes) CallLine {
 };
 static_assert(sizeof(CallLine) == kLineBytes);
 
-/// What a leader shows of its group's meeting: see shm/exchange_groups.h. The words of one leader stand apart, because
+/// What a leader shows of its group: see shm/exchange_groups.h. The words of one leader stand apart, because
 /// others look at them.
-struct alignas(kLineBytes) MeetingLine {
+struct alignas(kLineBytes) GroupLine {
   SharedWord word;
 };
-static_assert(sizeof(MeetingLine) == kLineBytes);
+static_assert(sizeof(GroupLine) == kLineBytes);
 
 enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
 
@@ -104,8 +104,8 @@ struct alignas(kLineBytes) TimeoutRecord {
   HostField awaited_host;
 };
 
-/// What this member knows of another host. Written before the abort word names the member, and only once.
-struct alignas(kLineBytes) ToldRecord {
+/// What this member reports: mostly, what happened on another host. Written before the abort word names the member, and only once.
+struct alignas(kLineBytes) NoticeRecord {
   AbortNotice notice;
   std::atomic<std::uint32_t> is_taken;  ///< 1: one of the member's threads has begun to write
 };
@@ -131,13 +131,13 @@ class Segment {
   /// A view of nothing.
   Segment() = default;
   /// Bytes that a segment for so many members takes.
-  static std::size_t bytes_for(int members, const SegmentWish& wish);
+  static std::size_t bytes_for(int members, const SegmentConfig& config);
   /// Lays out fresh, zeroed memory of bytes_for() bytes.
-  static Segment create(std::span<std::byte> memory, int members, const SegmentWish& wish);
+  static Segment create(std::span<std::byte> memory, int members, const SegmentConfig& config);
   /// Views memory that another member laid out; an error if it is not that.
   static Result<Segment> open(std::span<std::byte> memory);
 
-  int members() const { return members_; }
+  int size() const { return members_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
   std::uint32_t first_sequence() const { return header().first_sequence; }
 
@@ -151,12 +151,12 @@ class Segment {
   TimeoutRecord& timeout_record(int index) const {
     return at<TimeoutRecord>(member_offset(index) + sizeof(PresenceLine));
   }
-  ToldRecord& told_record(int index) const {
-    return at<ToldRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord));
+  NoticeRecord& notice_record(int index) const {
+    return at<NoticeRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord));
   }
   PairsRecord& pairs_record(int index) const {
     return at<PairsRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
-                           sizeof(ToldRecord));
+                           sizeof(NoticeRecord));
   }
   bool has_pairs() const { return pair_slot_bytes_ > 0; }
   /// The segment of two members, of which the one with the lower index becomes 0 and the other one 1.
@@ -169,12 +169,12 @@ class Segment {
     return at<CallLine>(calls_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(CallLine));
   }
   /// Shown when the member's group has gathered, and when it may go on.
-  MeetingLine& gathered(int index) const {
-    return at<MeetingLine>(meetings_offset() + static_cast<std::size_t>(index) * 2 * sizeof(MeetingLine));
+  GroupLine& gathered(int index) const {
+    return at<GroupLine>(group_lines_offset() + static_cast<std::size_t>(index) * 2 * sizeof(GroupLine));
   }
-  MeetingLine& released(int index) const {
-    return at<MeetingLine>(meetings_offset() +
-                           (static_cast<std::size_t>(index) * 2 + 1) * sizeof(MeetingLine));
+  GroupLine& released(int index) const {
+    return at<GroupLine>(group_lines_offset() +
+                         (static_cast<std::size_t>(index) * 2 + 1) * sizeof(GroupLine));
   }
   /// The parts of all members, one after the other; empty if there is no heap.
   std::span<std::byte> heap() const {
@@ -189,7 +189,7 @@ class Segment {
 
  private:
   static constexpr std::size_t kMemberBytes =
-      sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(ToldRecord) + sizeof(PairsRecord);
+      sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(NoticeRecord) + sizeof(PairsRecord);
 
   Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes,
           std::size_t pair_slot_bytes)
@@ -211,7 +211,7 @@ class Segment {
   std::size_t calls_offset() const {
     return flags_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(FlagLine);
   }
-  std::size_t meetings_offset() const {
+  std::size_t group_lines_offset() const {
     return calls_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(CallLine);
   }
   std::size_t slots_offset() const;

@@ -40,7 +40,7 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
   if (!memory) return fail(std::move(memory.error()));
   auto segment = Segment::open({memory->data(), memory->size()});
   if (!segment) return fail(std::move(segment.error()));
-  if (segment->members() != welcome.members) {
+  if (segment->size() != welcome.members) {
     return fail(ErrorCode::kProtocol, "the shared segment is laid out for other ranks");
   }
 
@@ -98,7 +98,7 @@ Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous&
 
 namespace {
 
-/// Stands before the sentence of a leader that could not open its meeting place, instead of an address.
+/// Precedes the error of a leader that could not open its rendezvous, in the place of an address.
 constexpr std::string_view kLeaderFailed = "failed: ";
 
 std::string key_of(const Membership& membership) {
@@ -116,11 +116,11 @@ Status SharedMemoryTransport::is_usable(const Membership& membership) const {
   return {};
 }
 
-Status SharedMemoryTransport::offer(Bootstrap& bootstrap, const SegmentWish& wish) {
+Status SharedMemoryTransport::offer(Bootstrap& bootstrap, const SegmentConfig& config) {
   const Membership& membership = bootstrap.membership();
   if (membership.rank != membership.local_members().front()) return {};
   // The leader always puts something: the others have nobody else to ask.
-  leader_ = WireUpLeader::open(membership, wish);
+  leader_ = WireUpLeader::open(membership, config);
   return bootstrap.put(key_of(membership), *leader_
                                                ? (*leader_)->address()
                                                : std::string(kLeaderFailed) + leader_->error().message());

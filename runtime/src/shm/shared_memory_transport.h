@@ -30,7 +30,7 @@ class SharedMemoryTransport final : public Transport {
 
   const char* name() const override { return "shared memory"; }
   Status is_usable(const Membership& membership) const override;
-  Status offer(Bootstrap& bootstrap, const SegmentWish& wish) override;
+  Status offer(Bootstrap& bootstrap, const SegmentConfig& config) override;
   Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) override;
 
  private:

@@ -41,8 +41,8 @@ class Transport {
   /// An error that gives the reason if this transport cannot connect the ranks of this host.
   virtual Status is_usable(const Membership& membership) const = 0;
   /// Puts into the bootstrap what the others need to find this rank. A fence of all ranks follows, whatever comes out
-  /// here. The first rank's wish for the segment holds.
-  virtual Status offer(Bootstrap& bootstrap, const SegmentWish& wish) = 0;
+  /// here. The first rank's configuration of the segment holds.
+  virtual Status offer(Bootstrap& bootstrap, const SegmentConfig& config) = 0;
   /// After that fence; collective over the ranks of the host: they return when all are connected, or all fail.
   virtual Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) = 0;
 };

@@ -50,7 +50,7 @@ Result<Rendezvous> Rendezvous::parse(std::string_view text) {
 namespace {
 
 /// So many callers are accepted before those who are in get their turn.
-constexpr int kMostAcceptedAtOnce = 32;
+constexpr int kMaxAcceptedAtOnce = 32;
 /// Callers that have not said who they are, beyond one per member: more are turned away until these have spoken.
 constexpr std::size_t kSpareCallers = 16;
 /// Between two looks at whether descriptors have arrived.
@@ -69,17 +69,17 @@ Status send_when_there_is_room(int socket, std::span<const std::byte> data, std:
 
 }  // namespace
 
-Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const SegmentWish& wish) {
+Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const SegmentConfig& config) {
   WireUpLeader leader;
   const int count = static_cast<int>(membership.local_members().size());
-  const std::size_t bytes = Segment::bytes_for(count, wish);
+  const std::size_t bytes = Segment::bytes_for(count, config);
   auto memory_fd = make_sealed_memory(bytes);
   if (!memory_fd) return fail(std::move(memory_fd.error()));
   auto memory = MappedMemory::map_shared(memory_fd->get(), bytes);
   if (!memory) return fail(std::move(memory.error()));
   leader.memory_fd_ = *std::move(memory_fd);
   leader.memory_ = std::make_shared<const MappedMemory>(*std::move(memory));
-  leader.segment_ = Segment::create({leader.memory_->data(), bytes}, count, wish);
+  leader.segment_ = Segment::create({leader.memory_->data(), bytes}, count, config);
   leader.doorbell_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!leader.doorbell_) return fail_errno("eventfd");
 
@@ -93,7 +93,7 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   leader.cpus_ = CpuSet::of_this_thread();
   leader.cpus_of_.resize(leader.members_.size());
   leader.cpus_of_.front() = leader.cpus_;
-  leader.exchange_ = wish.exchange;
+  leader.exchange_ = config.exchange;
   if (count == 1) return leader;  // nobody will come
 
   auto rendezvous = Rendezvous::random();
@@ -161,7 +161,7 @@ Status WireUpLeader::admit_all(const ConnectLimit& limit) {
 }
 
 Status WireUpLeader::accept_callers() {
-  for (int i = 0; i < kMostAcceptedAtOnce; ++i) {
+  for (int i = 0; i < kMaxAcceptedAtOnce; ++i) {
     UniqueFd socket(retry_eintr(
         [&] { return ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
     if (!socket) {

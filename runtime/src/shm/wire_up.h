@@ -85,7 +85,7 @@ struct Rendezvous {
 class WireUpLeader {
  public:
   /// Makes segment and socket, so that the address may be published.
-  static Result<WireUpLeader> open(const Membership& membership, const SegmentWish& wish);
+  static Result<WireUpLeader> open(const Membership& membership, const SegmentConfig& config);
 
   std::string address() const { return rendezvous_.to_text(); }
   /// Waits until all members have come, and gives the group to them and to the caller. A caller that is no member is
@@ -126,7 +126,7 @@ class WireUpLeader {
   std::vector<Caller> callers_;
   std::vector<CpuSet> cpus_of_;  ///< by index
   CpuSet cpus_;                  ///< of all
-  ExchangeWish exchange_;
+  ExchangeConfig exchange_;
   std::size_t arrived_ = 1;
 };
 

@@ -23,10 +23,10 @@ bool is_shortage(int error) {
 
 }  // namespace
 
-Result<CallerGate> CallerGate::open(const std::vector<net::InterfaceAddress>& addresses,
-                                    std::chrono::milliseconds patience) {
-  CallerGate gate;
-  gate.patience_ = patience;
+Result<Acceptor> Acceptor::open(const std::vector<net::InterfaceAddress>& addresses,
+                                std::chrono::milliseconds patience) {
+  Acceptor acceptor;
+  acceptor.patience_ = patience;
   Error last(ErrorCode::kUnavailable, "there is no address to listen on");
   for (const net::InterfaceAddress& entry : addresses) {
     auto listener = net::listen_tcp(entry.address, kBacklog);
@@ -37,25 +37,24 @@ Result<CallerGate> CallerGate::open(const std::vector<net::InterfaceAddress>& ad
     }
     const auto bound = net::local_address(listener->get());
     if (!bound) return fail(bound.error());
-    gate.addresses_.push_back(*bound);
-    gate.listeners_.push_back(*std::move(listener));
+    acceptor.addresses_.push_back(*bound);
+    acceptor.listeners_.push_back(*std::move(listener));
   }
-  if (gate.listeners_.empty()) return fail(std::move(last));
-  return gate;
+  if (acceptor.listeners_.empty()) return fail(std::move(last));
+  return acceptor;
 }
 
-void CallerGate::append_entries(std::vector<pollfd>& entries) const {
+void Acceptor::append_entries(std::vector<pollfd>& entries) const {
   for (const UniqueFd& listener : listeners_) entries.push_back({listener.get(), POLLIN, 0});
   for (const HandshakeSocket& caller : callers_) entries.push_back({caller.fd(), caller.events(), 0});
 }
 
-Deadline CallerGate::next_deadline() const {
+Deadline Acceptor::next_deadline() const {
   // Deadlines stand in the order of arrival.
   return callers_.empty() ? Deadline::never() : callers_.front().deadline();
 }
 
-Result<std::vector<HandshakeSocket>> CallerGate::advance(const net::JobKey& key,
-                                                         const net::Introduction& own) {
+Result<std::vector<HandshakeSocket>> Acceptor::advance(const net::JobKey& key, const net::Introduction& own) {
   DDL_TRY(accept_callers(key, own));
   std::vector<HandshakeSocket> asked;
   for (HandshakeSocket& caller : early_) {
@@ -77,7 +76,7 @@ Result<std::vector<HandshakeSocket>> CallerGate::advance(const net::JobKey& key,
   return asked;
 }
 
-Status CallerGate::accept_callers(const net::JobKey& key, const net::Introduction& own) {
+Status Acceptor::accept_callers(const net::JobKey& key, const net::Introduction& own) {
   for (const UniqueFd& listener : listeners_) {
     for (int i = 0; i < kCallersAtOnce; ++i) {
       auto socket = net::accept_tcp(listener.get());
@@ -91,7 +90,7 @@ Status CallerGate::accept_callers(const net::JobKey& key, const net::Introductio
       auto caller = HandshakeSocket::answer(*std::move(socket), key, own, Deadline::after(patience_));
       if (!caller) return fail(std::move(caller.error()));
       callers_.push_back(*std::move(caller));
-      if (callers_.size() <= most_callers_) continue;
+      if (callers_.size() <= max_callers_) continue;
       callers_.pop_front();
       refuse("too many were waiting");
     }
@@ -99,8 +98,8 @@ Status CallerGate::accept_callers(const net::JobKey& key, const net::Introductio
   return {};
 }
 
-void CallerGate::make_room() {
-  most_callers_ = callers_.size() / 2 + 1;
+void Acceptor::make_room() {
+  max_callers_ = callers_.size() / 2 + 1;
   const auto kept = callers_.size() / 2;
   while (callers_.size() > kept) {
     callers_.pop_front();
@@ -108,24 +107,24 @@ void CallerGate::make_room() {
   }
 }
 
-void CallerGate::keep(HandshakeSocket caller) {
+void Acceptor::keep(HandshakeSocket caller) {
   early_.push_back(std::move(caller));
   // It calls again.
   if (early_.size() > kMaxCallers) early_.pop_front();
 }
 
-std::vector<int> CallerGate::fds() const {
+std::vector<int> Acceptor::fds() const {
   std::vector<int> fds;
   for (const UniqueFd& listener : listeners_) fds.push_back(listener.get());
   return fds;
 }
 
-void CallerGate::refuse(const std::string& why) {
+void Acceptor::refuse(const std::string& why) {
   ++refused_;
   last_refusal_ = why;
 }
 
-std::string CallerGate::refusals() const {
+std::string Acceptor::refusals() const {
   if (refused_ == 0) return "";
   return counted(refused_, "caller") + (refused_ == 1 ? " was" : " were") +
          " turned away, the last because: " + last_refusal_;

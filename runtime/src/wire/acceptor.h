@@ -1,4 +1,4 @@
-// The door at which ranks of other hosts knock: listeners, and callers who have not proved themselves yet.
+// Accepts ranks of other hosts: listeners, and callers who have not proved themselves yet.
 //
 // A stranger can cost no more than a few descriptors for a while: callers have kPatience to prove that they know the
 // job's key, and when there are more than the limit the one who has waited longest is turned away. A rank needs two round
@@ -19,14 +19,14 @@
 
 namespace ddl::runtime {
 
-class CallerGate {
+class Acceptor {
  public:
   static constexpr std::size_t kMaxCallers = 64;
   static constexpr std::chrono::seconds kPatience{10};
 
   /// Listens on a free port of each address. patience is another than kPatience in tests only.
-  static Result<CallerGate> open(const std::vector<net::InterfaceAddress>& addresses,
-                                 std::chrono::milliseconds patience = kPatience);
+  static Result<Acceptor> open(const std::vector<net::InterfaceAddress>& addresses,
+                               std::chrono::milliseconds patience = kPatience);
 
   const std::vector<net::SocketAddress>& addresses() const { return addresses_; }
   /// The listeners' descriptors.
@@ -46,7 +46,7 @@ class CallerGate {
   std::string refusals() const;
 
  private:
-  CallerGate() = default;
+  Acceptor() = default;
   Status accept_callers(const net::JobKey& key, const net::Introduction& own);
   void make_room();
   void refuse(const std::string& why);
@@ -54,7 +54,7 @@ class CallerGate {
   std::vector<net::SocketAddress> addresses_;
   std::vector<UniqueFd> listeners_;
   std::deque<net::HandshakeSocket> callers_;  ///< the one who has waited longest first
-  std::size_t most_callers_ = kMaxCallers;
+  std::size_t max_callers_ = kMaxCallers;
   std::deque<net::HandshakeSocket> early_;  ///< proved, and not expected yet
   std::chrono::milliseconds patience_{};
   int refused_ = 0;

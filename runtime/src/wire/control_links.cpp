@@ -18,8 +18,7 @@ std::optional<ControlFrame> ControlFrame::parse(std::span<const std::byte> bytes
   return frame;
 }
 
-ControlLinks::ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index)
-    : abort_(abort), own_index_(own_index) {
+ControlLinks::ControlLinks(std::vector<PeerLink>& links, const AbortDomain& abort) : abort_(abort) {
   add(links);
 }
 
@@ -66,7 +65,7 @@ bool ControlLinks::on_readable(std::size_t index) {
     link.received = 0;
     const auto frame = ControlFrame::parse(link.buffer);
     if (!frame) {
-      lose(link, AbortReason::kBroken, "a control message that is none");
+      lose(link, AbortReason::kBroken, "an invalid control message");
       return false;
     }
     if (frame->kind == ControlFrame::Kind::kFarewell) {
@@ -75,12 +74,12 @@ bool ControlLinks::on_readable(std::size_t index) {
       ::shutdown(link.socket.get(), SHUT_WR);
       return false;
     }
-    abort_.raise_told(own_index_, frame->notice);
+    abort_.raise(frame->notice);
   }
 }
 
 void ControlLinks::lose(Link& link, AbortReason reason, const std::string& text) {
-  abort_.raise_told(own_index_, AbortNotice::of(reason, link.peer, text));
+  abort_.raise(AbortNotice::of(reason, link.peer, text));
   set_state(link, PeerState::kGone);
 }
 
@@ -111,7 +110,7 @@ void ControlLinks::wait_forwarded(Deadline deadline) {
   changed_.wait_until(lock, deadline.when(), [this] { return forwarded_; });
 }
 
-PeerState ControlLinks::wait_verdict(std::size_t index, Deadline deadline) {
+PeerState ControlLinks::wait_ended(std::size_t index, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const Link& link = links_[index];
   changed_.wait_until(lock, deadline.when(),

@@ -56,7 +56,7 @@ enum class PeerState {
 class ControlLinks {
  public:
   /// Takes the control connections out of links. abort outlives this.
-  ControlLinks(std::vector<PeerLink>& links, const GroupAbort& abort, int own_index);
+  ControlLinks(std::vector<PeerLink>& links, const AbortDomain& abort);
 
   /// Takes further ones.
   void add(std::vector<PeerLink>& links);
@@ -73,7 +73,7 @@ class ControlLinks {
   /// For a rank inside a call: returns when the partners have been told of the abort, or the deadline has passed.
   void wait_forwarded(Deadline deadline);
   /// For a rank whose data connection has ended: waits until it is known why, or the deadline has passed.
-  PeerState wait_verdict(std::size_t link, Deadline deadline);
+  PeerState wait_ended(std::size_t link, Deadline deadline);
 
   /// A peer that has said farewell; nullopt if none has.
   std::optional<Member> first_left() const;
@@ -98,8 +98,7 @@ class ControlLinks {
   void lose(Link& link, AbortReason reason, const std::string& text);
   static void send(const Link& link, const ControlFrame& frame);
 
-  const GroupAbort& abort_;
-  int own_index_;
+  const AbortDomain& abort_;
   std::deque<Link> links_;  ///< none ever moves; guarded by mutex_, what it holds by the rules above
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -90,9 +90,9 @@ void Dialer::start_next() {
     Candidate& candidate = candidates_[next_++];
     if (candidate.attempt) continue;
     if (hello_.purpose == LinkPurpose::kControl) candidate.call = ++hello_.call;
-    // A knock is not answered as long as nothing happens.
+    // A probe is not answered as long as nothing happens.
     const Deadline deadline =
-        hello_.purpose == LinkPurpose::kKnock ? Deadline::never() : Deadline::after(kAttempt);
+        hello_.purpose == LinkPurpose::kProbe ? Deadline::never() : Deadline::after(kAttempt);
     auto attempt = HandshakeSocket::connect(candidate.address, key_, hello_.to_introduction(), deadline);
     if (attempt) {
       candidate.attempt.emplace(*std::move(attempt));

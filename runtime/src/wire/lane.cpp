@@ -13,10 +13,10 @@ namespace {
 /// keep the one that it waits for from running.
 constexpr std::chrono::microseconds kLongestSpin{30};
 /// Looks at the sockets before a spinning wait gives its CPU to whoever else is there, at each further one.
-constexpr int kLooksAlone = 4;
+constexpr int kProbesAlone = 4;
 
 /// How long a rank whose data connection ended waits to hear over control what happened. A death closes both.
-constexpr std::chrono::seconds kPeerVerdict{10};
+constexpr std::chrono::seconds kPeerReport{10};
 
 /// A rank that waits for another host knows less than one that sees who is missing on its own host. So it gives up a
 /// little later, and everybody gets the better answer.
@@ -31,9 +31,8 @@ Deadline later_than(const CallDeadline& deadline) {
 
 }  // namespace
 
-Lane::Lane(std::vector<PeerLink>& links, const GroupAbort& abort, ControlLinks& control, int own_index,
-           WaitPolicy policy)
-    : abort_(abort), control_(control), own_index_(own_index), policy_(policy) {
+Lane::Lane(std::vector<PeerLink>& links, const AbortDomain& abort, ControlLinks& control, WaitPolicy policy)
+    : abort_(abort), control_(control), policy_(policy) {
   add(links);
 }
 
@@ -104,19 +103,18 @@ Outcome Lane::aborted(const Call& call) const {
 
 Outcome Lane::partner_ended(Partner& partner, const Call& call) {
   const auto link = static_cast<std::size_t>(&partner - partners_.data());
-  const PeerState state = control_.wait_verdict(link, Deadline::after(kPeerVerdict));
+  const PeerState state = control_.wait_ended(link, Deadline::after(kPeerReport));
   if (!abort_.is_raised()) {
     const Member& member = member_of(partner);
-    abort_.raise_told(own_index_, state == PeerState::kLeft ? AbortNotice::of(AbortReason::kLeft, member)
-                                                            : AbortNotice::of(AbortReason::kLost, member,
-                                                                              *partner.sockets.broken_why()));
+    abort_.raise(state == PeerState::kLeft
+                     ? AbortNotice::of(AbortReason::kLeft, member)
+                     : AbortNotice::of(AbortReason::kLost, member, *partner.sockets.broken_why()));
   }
   return aborted(call);
 }
 
 Outcome Lane::out_of_step(int host, const Call& call) {
-  abort_.raise_told(own_index_,
-                    AbortNotice::of(AbortReason::kBroken, member_of(partner(host)), "data of another call"));
+  abort_.raise(AbortNotice::of(AbortReason::kBroken, member_of(partner(host)), "data of another call"));
   return aborted(call);
 }
 
@@ -128,7 +126,7 @@ Outcome Lane::timed_out(const Call& call, double seconds) {
                            [](const Partner& partner) { return partner.sockets.sends_any(); });
   }
   DDL_CHECK(awaited != partners_.end(), call.describe());
-  abort_.raise_timeout(own_index_, seconds, call, member_of(*awaited));
+  abort_.raise_timeout(seconds, call, member_of(*awaited));
   return aborted(call);
 }
 
@@ -151,7 +149,7 @@ Outcome Lane::Wait::once() {
     looks_ = 0;
   }
   if (!spin_until_.has_passed()) {
-    if (++looks_ > kLooksAlone) ::sched_yield();
+    if (++looks_ > kProbesAlone) ::sched_yield();
     return {};
   }
   return sleep();
@@ -160,10 +158,10 @@ Outcome Lane::Wait::once() {
 Outcome Lane::Wait::sleep() {
   std::vector<pollfd> entries{{lane_.abort_.doorbell(), POLLIN, 0}};
   for (const Partner& partner : lane_.partners_) partner.sockets.append_entries(entries);
-  lane_.abort_.set_waits_abroad(lane_.own_index_, true);
+  lane_.abort_.set_waits_abroad(true);
   const int ready =
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), give_up_.poll_milliseconds()); });
-  lane_.abort_.set_waits_abroad(lane_.own_index_, false);
+  lane_.abort_.set_waits_abroad(false);
   if (ready < 0) return failed(DDL_ERROR_SYSTEM, errno_error("poll", errno).message());
   if (ready == 0 && give_up_.has_passed()) return lane_.timed_out(call_, deadline_.seconds);
   return {};

@@ -24,8 +24,7 @@ namespace ddl::runtime {
 class Lane {
  public:
   /// Takes the data connections out of links, which control was made of as well. abort and control outlive this.
-  Lane(std::vector<PeerLink>& links, const GroupAbort& abort, ControlLinks& control, int own_index,
-       WaitPolicy policy);
+  Lane(std::vector<PeerLink>& links, const AbortDomain& abort, ControlLinks& control, WaitPolicy policy);
 
   /// Takes further ones, which control has taken as well.
   void add(std::vector<PeerLink>& links);
@@ -104,9 +103,8 @@ class Lane {
   Outcome timed_out(const Call& call, double seconds);
 
   std::vector<Partner> partners_;  ///< in the order of the control links
-  const GroupAbort& abort_;
+  const AbortDomain& abort_;
   ControlLinks& control_;
-  int own_index_;
   WaitPolicy policy_;
 };
 

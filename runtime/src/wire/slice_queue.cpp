@@ -38,8 +38,8 @@ void SendQueue::post_ordered(std::span<const std::byte> bytes, Pending& pending)
 
 void SendQueue::post(const Posted& posted) {
   // Mostly all has been sent by now. Memory is kept.
-  constexpr std::size_t kMostSent = 64;
-  if (is_empty() || first_ >= kMostSent) {
+  constexpr std::size_t kMaxSent = 64;
+  if (is_empty() || first_ >= kMaxSent) {
     posted_.erase(posted_.begin(), posted_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_number_ += first_;
     first_ = 0;
@@ -48,7 +48,7 @@ void SendQueue::post(const Posted& posted) {
   posted_.push_back(posted);
 }
 
-std::size_t SendQueue::peek(bool by_first_socket, std::span<Piece> pieces, std::size_t most_bytes) const {
+std::size_t SendQueue::peek(bool by_first_socket, std::span<Piece> pieces, std::size_t max_bytes) const {
   std::size_t count = 0, bytes = 0;
   for (std::size_t i = first_; i < posted_.size(); ++i) {
     const Posted& posted = posted_[i];
@@ -56,7 +56,7 @@ std::size_t SendQueue::peek(bool by_first_socket, std::span<Piece> pieces, std::
     for (std::size_t at = posted.taken; at < posted.bytes.size(); at += posted.piece_bytes) {
       if (count == pieces.size()) return count;
       const Piece piece = posted.piece_at(at, first_number_ + i);
-      if (count > 0 && bytes + piece.data_left > most_bytes) return count;
+      if (count > 0 && bytes + piece.data_left > max_bytes) return count;
       bytes += piece.data_left;
       pieces[count++] = piece;
     }

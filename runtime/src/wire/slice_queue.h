@@ -72,9 +72,9 @@ class SendQueue {
   /// Nothing is left that has not been sent completely.
   bool is_empty() const { return first_ == posted_.size(); }
 
-  /// The next pieces that nobody has taken: at most as many as there is room for, and no more bytes than most_bytes unless
+  /// The next pieces that nobody has taken: at most as many as there is room for, and no more bytes than max_bytes unless
   /// the first alone has more. Returns how many.
-  std::size_t peek(bool by_first_socket, std::span<Piece> pieces, std::size_t most_bytes) const;
+  std::size_t peek(bool by_first_socket, std::span<Piece> pieces, std::size_t max_bytes) const;
   bool has_for(bool by_first_socket) const;
   /// The first of what peek() gave: nobody else gets it.
   void take(const Piece& piece);

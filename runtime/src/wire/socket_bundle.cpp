@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxSockets = kMaxSocketsPerPeer;
 /// Pieces that go into one system call, each with its frame.
-constexpr std::size_t kMostPieces = 4;
+constexpr std::size_t kMaxPieces = 4;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
@@ -52,7 +52,7 @@ class Gather {
     bytes_ += size;
   }
 
-  std::array<iovec, 2 * (kMostPieces + 1)> parts_;
+  std::array<iovec, 2 * (kMaxPieces + 1)> parts_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
 };
@@ -161,11 +161,11 @@ bool SocketBundle::move_sends() {
 
 bool SocketBundle::send_some(Socket& socket, bool& is_full) {
   if (socket.state != State::kOpen) return false;
-  std::array<SendQueue::Piece, kMostPieces> next;
+  std::array<SendQueue::Piece, kMaxPieces> next;
   // With several sockets, each takes a piece in its turn; with one, everything goes there anyway.
-  const std::size_t most = sockets_.size() > 1 ? kPieceBytes : static_cast<std::size_t>(-1);
+  const std::size_t max_bytes = sockets_.size() > 1 ? kPieceBytes : static_cast<std::size_t>(-1);
   const bool takes_more = !socket.sending || sockets_.size() == 1;
-  const std::size_t count = takes_more ? sends_.peek(is_first(socket), next, most) : 0;
+  const std::size_t count = takes_more ? sends_.peek(is_first(socket), next, max_bytes) : 0;
   Gather gather;
   if (socket.sending) gather.add(*socket.sending);
   for (std::size_t i = 0; i < count; ++i) gather.add(next[i]);

@@ -17,18 +17,18 @@ constexpr std::size_t kMaxAddresses = 64;
 
 }  // namespace
 
-std::string BusinessCard::to_text() const {
+std::string TcpEndpoint::to_text() const {
   if (addresses.empty()) return std::string(kFailed) + failure;
   std::vector<std::string> parts;
   for (const net::SocketAddress& address : addresses) parts.push_back(address.to_text());
   return std::string(kTcp) + host + " " + std::to_string(pid) + " " + join(parts, " ");
 }
 
-Result<BusinessCard> BusinessCard::parse(std::string_view text) {
-  BusinessCard card;
+Result<TcpEndpoint> TcpEndpoint::parse(std::string_view text) {
+  TcpEndpoint endpoint;
   if (text.starts_with(kFailed)) {
-    card.failure = text.substr(kFailed.size());
-    return card;
+    endpoint.failure = text.substr(kFailed.size());
+    return endpoint;
   }
   if (!text.starts_with(kTcp)) {
     return fail(ErrorCode::kProtocol, "a rank's addresses are not what they should be: \"" +
@@ -39,17 +39,17 @@ Result<BusinessCard> BusinessCard::parse(std::string_view text) {
   if (!pid || *pid < 0 || *pid > INT_MAX || parts[0].empty() || parts[0].size() >= sizeof(HostField)) {
     return fail(ErrorCode::kProtocol, "a rank's addresses come without its host and pid");
   }
-  card.host = parts[0];
-  card.pid = static_cast<int>(*pid);
+  endpoint.host = parts[0];
+  endpoint.pid = static_cast<int>(*pid);
   for (const std::string_view part : std::span(parts).subspan(2)) {
     auto address = net::SocketAddress::parse(part);
     if (!address) return fail(std::move(address.error()));
-    if (card.addresses.size() == kMaxAddresses)
+    if (endpoint.addresses.size() == kMaxAddresses)
       return fail(ErrorCode::kProtocol,
                   "a rank offers more than " + std::to_string(kMaxAddresses) + " addresses");
-    card.addresses.push_back(*address);
+    endpoint.addresses.push_back(*address);
   }
-  return card;
+  return endpoint;
 }
 
 static_assert(sizeof(LinkHello) <= net::kIntroductionBytes);
@@ -70,7 +70,7 @@ Result<LinkHello> LinkHello::parse(const net::Introduction& introduction) {
     return fail(ErrorCode::kUnavailable, "rank " + std::to_string(hello.rank) + " on " + hello.host.str() +
                                              " uses another version of libddl");
   }
-  if (hello.purpose < LinkPurpose::kControl || hello.purpose > LinkPurpose::kKnock) {
+  if (hello.purpose < LinkPurpose::kControl || hello.purpose > LinkPurpose::kProbe) {
     return fail(ErrorCode::kProtocol, "a connection for an unknown purpose");
   }
   return hello;

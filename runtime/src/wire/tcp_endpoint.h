@@ -16,7 +16,7 @@ namespace ddl::runtime {
 
 // Where a rank can be reached from other hosts, as text that travels through the bootstrap.
 
-struct BusinessCard {
+struct TcpEndpoint {
   /// The rank's process.
   std::string host;
   int pid = 0;
@@ -25,7 +25,7 @@ struct BusinessCard {
   std::string failure;
 
   std::string to_text() const;
-  static Result<BusinessCard> parse(std::string_view text);
+  static Result<TcpEndpoint> parse(std::string_view text);
 };
 
 // How a rank introduces itself in the handshake of a link.
@@ -34,7 +34,7 @@ struct BusinessCard {
 enum class LinkPurpose : std::uint32_t {
   kControl = 1,
   kData = 2,
-  kKnock = 3,  ///< nothing: its end tells the caller that the other one has left
+  kProbe = 3,  ///< nothing: its end tells the caller that the other one has left
 };
 
 /// Plain data between machines of one byte order, which is checked, and one version of libddl.

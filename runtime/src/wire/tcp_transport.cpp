@@ -17,28 +17,28 @@ using net::HandshakeSocket;
 
 }  // namespace
 
-void LinkMeeting::expect(int host, int rank) {
+void LinkSetup::expect(int host, int rank) {
   Pending& link = links_.emplace_back();
   link.host = host;
   link.rank = rank;
 }
 
-void LinkMeeting::expect(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
+void LinkSetup::expect(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
   expect(host, rank);
   LinkHello hello = hello_;
   hello.to_rank = rank;
-  hello.purpose = LinkPurpose::kKnock;
-  links_.back().knock.emplace(key_, hello, addresses, own_addresses_);
+  hello.purpose = LinkPurpose::kProbe;
+  links_.back().probe.emplace(key_, hello, addresses, own_addresses_);
 }
 
-void LinkMeeting::dial(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
+void LinkSetup::dial(int host, int rank, const std::vector<net::SocketAddress>& addresses) {
   expect(host, rank);
   LinkHello hello = hello_;
   hello.to_rank = rank;
   links_.back().dialer.emplace(key_, hello, addresses, own_addresses_);
 }
 
-Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int doorbell) {
+Result<std::vector<PeerLink>> LinkSetup::run(Deadline deadline, int doorbell) {
   const auto all_done = [this] {
     return std::all_of(links_.begin(), links_.end(), [](const Pending& link) { return link.is_done; });
   };
@@ -52,7 +52,7 @@ Result<std::vector<PeerLink>> LinkMeeting::run(Deadline deadline, int doorbell) 
   return take_standing();
 }
 
-std::vector<PeerLink> LinkMeeting::take_standing() {
+std::vector<PeerLink> LinkSetup::take_standing() {
   std::vector<PeerLink> links;
   for (Pending& link : links_) {
     if (!link.is_done) continue;
@@ -62,15 +62,15 @@ std::vector<PeerLink> LinkMeeting::take_standing() {
   return links;
 }
 
-Status LinkMeeting::wait(Deadline deadline, int doorbell) const {
+Status LinkSetup::wait(Deadline deadline, int doorbell) const {
   std::vector<pollfd> entries{{doorbell, POLLIN, 0}};
   Deadline next = deadline;
   const auto until = [&next](Deadline other) { next = other.when() < next.when() ? other : next; };
-  gate_.append_entries(entries);
-  until(gate_.next_deadline());
+  acceptor_.append_entries(entries);
+  until(acceptor_.next_deadline());
   for (const HandshakeSocket& caller : welcomed_) entries.push_back({caller.fd(), caller.events(), 0});
   for (const Pending& link : links_) {
-    for (const std::optional<Dialer>* dialer : {&link.dialer, &link.knock}) {
+    for (const std::optional<Dialer>* dialer : {&link.dialer, &link.probe}) {
       if (!*dialer) continue;
       (*dialer)->append_entries(entries);
       until((*dialer)->next_deadline());
@@ -82,13 +82,13 @@ Status LinkMeeting::wait(Deadline deadline, int doorbell) const {
   return {};
 }
 
-Status LinkMeeting::advance() {
+Status LinkSetup::advance() {
   DDL_TRY(advance_callers());
   for (Pending& link : links_) {
-    if (link.is_done) link.knock.reset();
-    if (link.knock) {
-      DDL_TRY(link.knock->advance());
-      if (link.knock->is_gone()) return gone(link, *link.knock);
+    if (link.is_done) link.probe.reset();
+    if (link.probe) {
+      DDL_TRY(link.probe->advance());
+      if (link.probe->is_gone()) return gone(link, *link.probe);
     }
     if (!link.dialer) continue;
     DDL_TRY(link.dialer->advance());
@@ -105,8 +105,8 @@ Status LinkMeeting::advance() {
   return {};
 }
 
-Status LinkMeeting::advance_callers() {
-  auto asked = gate_.advance(key_, hello_.to_introduction());
+Status LinkSetup::advance_callers() {
+  auto asked = acceptor_.advance(key_, hello_.to_introduction());
   if (!asked) return fail(std::move(asked.error()));
   for (HandshakeSocket& caller : *asked) {
     const auto peer = LinkHello::parse(caller.peer());
@@ -115,7 +115,7 @@ Status LinkMeeting::advance_callers() {
       caller.accept();
       welcomed_.push_back(std::move(caller));
     } else if (belongs(*peer)) {
-      gate_.keep(std::move(caller));
+      acceptor_.keep(std::move(caller));
     }
     // Any other rank of this job called an address that means another process on its own host.
   }
@@ -136,7 +136,7 @@ Status LinkMeeting::advance_callers() {
   return {};
 }
 
-void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const {
+void LinkSetup::take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const {
   if (peer.purpose == LinkPurpose::kControl) {
     if (!link.control) link.controls[peer.call] = std::move(socket);
     return;
@@ -159,26 +159,26 @@ void LinkMeeting::take_connection(Pending& link, const LinkHello& peer, UniqueFd
                              [](const UniqueFd& data) { return static_cast<bool>(data); });
 }
 
-LinkMeeting::Pending* LinkMeeting::expected_of(const LinkHello& caller) {
-  if (!belongs(caller) || caller.use != hello_.use || caller.purpose == LinkPurpose::kKnock) return nullptr;
+LinkSetup::Pending* LinkSetup::expected_of(const LinkHello& caller) {
+  if (!belongs(caller) || caller.use != hello_.use || caller.purpose == LinkPurpose::kProbe) return nullptr;
   const auto found = std::find_if(links_.begin(), links_.end(), [&](const Pending& link) {
     return link.rank == caller.rank && !link.dialer && !link.is_done;
   });
   return found == links_.end() ? nullptr : &*found;
 }
 
-bool LinkMeeting::belongs(const LinkHello& caller) const {
+bool LinkSetup::belongs(const LinkHello& caller) const {
   return caller.to_rank == hello_.rank && caller.generation == hello_.generation &&
          caller.size == hello_.size && caller.rank >= 0 && caller.rank < hello_.size &&
          caller.rank != hello_.rank;
 }
 
-Status LinkMeeting::gone(const Pending& link, const Dialer& dialer) {
+Status LinkSetup::gone(const Pending& link, const Dialer& dialer) {
   return fail(ErrorCode::kNotFound,
               "rank " + std::to_string(link.rank) + " listens no more (" + dialer.failures() + ")");
 }
 
-Status LinkMeeting::check(const Pending& link) const {
+Status LinkSetup::check(const Pending& link) const {
   if (link.peer->sockets != hello_.sockets) {
     return fail(ErrorCode::kInvalidArgument,
                 "the hosts want different numbers of data connections: " + link.peer->member().place() + " " +
@@ -194,20 +194,20 @@ Status LinkMeeting::check(const Pending& link) const {
                   " must be the same everywhere");
 }
 
-std::string LinkMeeting::missing() const {
+std::string LinkSetup::missing() const {
   std::string text;
   for (const Pending& link : links_) {
     if (link.is_done) continue;
     text += (text.empty() ? "rank " : ", rank ") + std::to_string(link.rank);
     if (link.dialer) text += " (" + link.dialer->failures() + ")";
   }
-  const std::string refusals = gate_.refusals();
+  const std::string refusals = acceptor_.refusals();
   return refusals.empty() ? text : text + "; " + refusals;
 }
 
 namespace {
 
-std::string card_key(const Membership& membership) {
+std::string endpoint_key(const Membership& membership) {
   return "ddl.tcp." + std::to_string(membership.generation);
 }
 std::string secret_key(const Membership& membership) {
@@ -238,36 +238,36 @@ Result<TcpTransport::Offer> TcpTransport::prepare(Bootstrap& bootstrap) const {
   if (!all) return fail(std::move(all.error()));
   auto addresses = net::usable_addresses(*all, settings_.interfaces);
   if (!addresses) return fail(std::move(addresses.error()));
-  auto gate = CallerGate::open(*addresses, settings_.patience);
-  if (!gate) return fail(std::move(gate.error()));
-  return Offer{*std::move(addresses), *std::move(gate), std::move(key)};
+  auto acceptor = Acceptor::open(*addresses, settings_.patience);
+  if (!acceptor) return fail(std::move(acceptor.error()));
+  return Offer{*std::move(addresses), *std::move(acceptor), std::move(key)};
 }
 
 Status TcpTransport::offer(Bootstrap& bootstrap) {
   offer_ = prepare(bootstrap);
-  BusinessCard card;
-  card.host = HostField::of(bootstrap.membership().host).str();
-  card.pid = ::getpid();
+  TcpEndpoint endpoint;
+  endpoint.host = HostField::of(bootstrap.membership().host).str();
+  endpoint.pid = ::getpid();
   if (*offer_) {
-    card.addresses = (*offer_)->gate.addresses();
+    endpoint.addresses = (*offer_)->acceptor.addresses();
   } else {
     // Said to those that would call, which otherwise would try until their time is over.
-    card.failure = offer_->error().message();
+    endpoint.failure = offer_->error().message();
   }
-  return bootstrap.put(card_key(bootstrap.membership()), card.to_text());
+  return bootstrap.put(endpoint_key(bootstrap.membership()), endpoint.to_text());
 }
 
-Result<BusinessCard> TcpTransport::card_of(Bootstrap& bootstrap, int rank, Deadline deadline) {
-  auto text = bootstrap.get(rank, card_key(bootstrap.membership()), deadline);
+Result<TcpEndpoint> TcpTransport::endpoint_of(Bootstrap& bootstrap, int rank, Deadline deadline) {
+  auto text = bootstrap.get(rank, endpoint_key(bootstrap.membership()), deadline);
   if (!text) return fail(std::move(text.error()));
-  auto card = BusinessCard::parse(*text);
-  if (!card) return fail(std::move(card.error().during("rank " + std::to_string(rank))));
-  return card;
+  auto endpoint = TcpEndpoint::parse(*text);
+  if (!endpoint) return fail(std::move(endpoint.error().during("rank " + std::to_string(rank))));
+  return endpoint;
 }
 
 Member TcpTransport::who_is(Bootstrap& bootstrap, int rank) const {
-  const auto card = card_of(bootstrap, rank, Deadline::after_seconds(settings_.seconds));
-  return card ? Member{rank, card->host, card->pid} : Member{rank, "an unknown host", 0};
+  const auto endpoint = endpoint_of(bootstrap, rank, Deadline::after_seconds(settings_.seconds));
+  return endpoint ? Member{rank, endpoint->host, endpoint->pid} : Member{rank, "an unknown host", 0};
 }
 
 Status TcpTransport::fetch_key(Bootstrap& bootstrap, Deadline deadline) {
@@ -302,32 +302,32 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   hello.agreed = terms.agreed;
   hello.sockets = static_cast<std::uint16_t>(settings_.sockets);
   hello.host = HostField::of(membership.host);
-  LinkMeeting meeting(*offer.key, hello, offer.gate, offer.addresses);
+  LinkSetup setup(*offer.key, hello, offer.acceptor, offer.addresses);
   for (const LinkPartner& partner : partners) {
     if (!partner.calls && !is_pair) {
-      meeting.expect(partner.host, partner.rank);
+      setup.expect(partner.host, partner.rank);
       continue;
     }
-    auto card = card_of(bootstrap, partner.rank, soon);
-    if (!card) return fail(std::move(card.error()));
-    if (card->addresses.empty()) {
-      return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + card->failure);
+    auto endpoint = endpoint_of(bootstrap, partner.rank, soon);
+    if (!endpoint) return fail(std::move(endpoint.error()));
+    if (endpoint->addresses.empty()) {
+      return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + endpoint->failure);
     }
     if (partner.calls) {
-      meeting.dial(partner.host, partner.rank, card->addresses);
+      setup.dial(partner.host, partner.rank, endpoint->addresses);
     } else {
-      meeting.expect(partner.host, partner.rank, card->addresses);
+      setup.expect(partner.host, partner.rank, endpoint->addresses);
     }
   }
   fault_.pass(FaultPoint::kBeforeLinks);
-  auto links = meeting.run(is_pair ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
-  if (!links) standing_ = meeting.take_standing();
+  auto links = setup.run(is_pair ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
+  if (!links) standing_ = setup.take_standing();
   fault_.pass(FaultPoint::kAfterLinks);
   return links;
 }
 
 std::vector<int> TcpTransport::fds() const {
-  return offer_ && *offer_ ? (*offer_)->gate.fds() : std::vector<int>();
+  return offer_ && *offer_ ? (*offer_)->acceptor.fds() : std::vector<int>();
 }
 
 }  // namespace ddl::runtime

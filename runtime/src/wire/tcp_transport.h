@@ -24,16 +24,16 @@ namespace ddl::runtime {
 // Calls some ranks of other hosts and waits for the calls of others, until there is a link to each.
 
 /// Used once, by one thread.
-class LinkMeeting {
+class LinkSetup {
  public:
   /// hello: how this rank introduces itself. Everything but hello outlives this.
-  LinkMeeting(const net::JobKey& key, const LinkHello& hello, CallerGate& gate,
-              const std::vector<net::InterfaceAddress>& own_addresses)
-      : key_(key), hello_(hello), gate_(gate), own_addresses_(own_addresses) {}
+  LinkSetup(const net::JobKey& key, const LinkHello& hello, Acceptor& acceptor,
+            const std::vector<net::InterfaceAddress>& own_addresses)
+      : key_(key), hello_(hello), acceptor_(acceptor), own_addresses_(own_addresses) {}
 
   /// This rank will call; we wait.
   void expect(int host, int rank);
-  /// The same, and we knock at its addresses meanwhile, which tells when it has left.
+  /// The same, and we probe its addresses meanwhile, which tells when it has left.
   void expect(int host, int rank, const std::vector<net::SocketAddress>& addresses);
   /// We call this rank on one of these addresses.
   void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
@@ -50,7 +50,7 @@ class LinkMeeting {
     int host = 0;
     int rank = 0;
     std::optional<Dialer> dialer;  ///< empty: expected to call
-    std::optional<Dialer> knock;
+    std::optional<Dialer> probe;
     std::optional<LinkHello> peer;
     std::map<std::uint32_t, UniqueFd>
         controls;  ///< expected: by LinkHello::call, until data says which one it is
@@ -73,7 +73,7 @@ class LinkMeeting {
 
   const net::JobKey& key_;
   LinkHello hello_;
-  CallerGate& gate_;
+  Acceptor& acceptor_;
   const std::vector<net::InterfaceAddress>& own_addresses_;
   std::deque<Pending> links_;
   /// Callers that have been welcomed but not been told yet.
@@ -93,14 +93,14 @@ struct TcpSettings {
   /// How long connecting may take once all ranks have begun.
   double seconds = 60.0;
   /// How long a caller may take to prove itself; another than the default in tests only.
-  std::chrono::milliseconds patience = CallerGate::kPatience;
+  std::chrono::milliseconds patience = Acceptor::kPatience;
 };
 
 /// Every rank listens on its usable addresses, and goes on doing so, for further connections, as long as the transport
 /// lives. Both sides prove that they know the job's key before anything else is said. What follows is not encrypted.
 ///
 /// A pair connects whenever both want to, so one may wait long for the other. It would not notice that the other one has
-/// left, so it knocks at its door: a connection that nobody answers before they meet, but that ends when the listener does.
+/// left, so it is probed: a connection that nobody answers before they meet, but that ends when the listener does.
 class TcpTransport final : public LinkTransport {
  public:
   /// fault outlives the transport.
@@ -118,12 +118,12 @@ class TcpTransport final : public LinkTransport {
   /// What this rank has before it meets the others.
   struct Offer {
     std::vector<net::InterfaceAddress> addresses;
-    CallerGate gate;
+    Acceptor acceptor;
     std::optional<net::JobKey> key;
   };
   Result<Offer> prepare(Bootstrap& bootstrap) const;
   Status fetch_key(Bootstrap& bootstrap, Deadline deadline);
-  static Result<BusinessCard> card_of(Bootstrap& bootstrap, int rank, Deadline deadline);
+  static Result<TcpEndpoint> endpoint_of(Bootstrap& bootstrap, int rank, Deadline deadline);
 
   TcpSettings settings_;
   FaultInjector& fault_;

@@ -22,7 +22,7 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  int ranks() const { return ranks_; }
+  int size() const { return ranks_; }
   Status put(int rank, std::string_view key, std::string_view value);
   Result<std::string> get(int rank, std::string_view key);
   /// Returns when all ranks have called it.

@@ -19,8 +19,8 @@ BoardBootstrap::BoardBootstrap(Board& board, int rank, std::uint32_t generation,
     : board_(board) {
   membership_.generation = generation;
   membership_.rank = rank;
-  membership_.size = board.ranks();
-  auto layout = HostLayout::of(hosts.empty() ? hosts_of_sizes({board.ranks()}) : hosts, rank, board.ranks());
+  membership_.size = board.size();
+  auto layout = HostLayout::of(hosts.empty() ? hosts_of_sizes({board.size()}) : hosts, rank, board.size());
   DDL_CHECK(layout.has_value(), layout.error().message());
   membership_.layout = *std::move(layout);
   // Every rank has a host of its own name, so that a test sees whether a sentence names the right one.

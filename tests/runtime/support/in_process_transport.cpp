@@ -10,18 +10,18 @@
 
 namespace ddl::runtime::test {
 
-void InProcessMemory::add(const Membership& membership, const SegmentWish& wish) {
+void InProcessMemory::add(const Membership& membership, const SegmentConfig& config) {
   Group group;
   group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int count = static_cast<int>(membership.local_members().size());
-  const std::size_t bytes = Segment::bytes_for(count, wish);
+  const std::size_t bytes = Segment::bytes_for(count, config);
   auto fd = make_sealed_memory(bytes);
   DDL_CHECK(fd.has_value(), fd.error().message());
   auto memory = MappedMemory::map_shared(fd->get(), bytes);
   DDL_CHECK(memory.has_value(), memory.error().message());
   group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
-  group.segment = Segment::create({group.memory->data(), bytes}, count, wish);
-  group.segment.set_leaders(plan_groups(wish.exchange, count, cpus_, {}));
+  group.segment = Segment::create({group.memory->data(), bytes}, count, config);
+  group.segment.set_leaders(plan_groups(config.exchange, count, cpus_, {}));
   for (const int rank : membership.local_members())
     group.members.push_back(Member{rank, "host" + std::to_string(rank), ::getpid()});
   const std::lock_guard lock(mutex_);
@@ -33,8 +33,8 @@ const InProcessMemory::Group& InProcessMemory::group(const Membership& membershi
   return groups_.at(key_of(membership));
 }
 
-Status InProcessTransport::offer(Bootstrap& bootstrap, const SegmentWish& wish) {
-  if (bootstrap.membership().local_rank() == 0) memory_.add(bootstrap.membership(), wish);
+Status InProcessTransport::offer(Bootstrap& bootstrap, const SegmentConfig& config) {
+  if (bootstrap.membership().local_rank() == 0) memory_.add(bootstrap.membership(), config);
   return {};
 }
 

@@ -27,7 +27,7 @@ class InProcessMemory {
 
   int cpus() const { return cpus_; }
   /// Lays out a segment for the ranks of membership's host.
-  void add(const Membership& membership, const SegmentWish& wish);
+  void add(const Membership& membership, const SegmentConfig& config);
   const Group& group(const Membership& membership) const;
 
  private:
@@ -46,7 +46,7 @@ class InProcessTransport final : public Transport {
 
   const char* name() const override { return "in-process"; }
   Status is_usable(const Membership&) const override { return {}; }
-  Status offer(Bootstrap& bootstrap, const SegmentWish& wish) override;
+  Status offer(Bootstrap& bootstrap, const SegmentConfig& config) override;
   Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) override;
 
  private:

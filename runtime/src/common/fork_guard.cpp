@@ -1,4 +1,4 @@
-#include "runtime/src/context/fork_guard.h"
+#include "runtime/src/common/fork_guard.h"
 
 #include <pthread.h>
 #include <unistd.h>

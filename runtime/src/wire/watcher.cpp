@@ -1,4 +1,4 @@
-#include "runtime/src/context/watcher.h"
+#include "runtime/src/wire/watcher.h"
 
 #include <poll.h>
 #include <pthread.h>

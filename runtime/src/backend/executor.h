@@ -1,0 +1,77 @@
+// Runs the calls of a process set on its backend, one at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/common/fork_guard.h"
+#include "runtime/src/wire/connections.h"
+
+namespace ddl::runtime {
+
+/// Functions may be called from any thread; a call that finds another one running fails with DDL_ERROR_BUSY.
+class Executor {
+ public:
+  /// connections outlives this.
+  Executor(Connections& connections, std::unique_ptr<CollectiveBackend> backend)
+      : connections_(connections), backend_(std::move(backend)), fork_count_(fork_count()) {}
+
+  const CollectiveBackend& backend() const { return *backend_; }
+
+  /// Runs calls(deadline), which returns an Outcome, under the call lock.
+  template <class Calls>
+  Outcome run(double timeout_seconds, Calls calls) {
+    const CallLock lock(busy_);
+    if (auto allowed = check_usable(lock); !allowed) return allowed;
+    return note(calls(CallDeadline::after(timeout_seconds)));
+  }
+  /// One collective or transfer, inside run().
+  Outcome collective(const Request& request, CallDeadline deadline) {
+    return backend_->run(request, deadline);
+  }
+  /// Nobody is inside a call.
+  bool is_idle() const { return !busy_.test(); }
+
+  /// Takes no more calls. Fails only with DDL_ERROR_BUSY.
+  Outcome close();
+  /// Once closed and left: the backend's communication partners are left in peace.
+  void destroy_backend() { backend_.reset(); }
+
+  /// True in a child that was forked without exec, which must neither use nor destroy this.
+  bool is_in_forked_child() const { return fork_count() != fork_count_; }
+
+ private:
+  /// Held during a call, unless another one holds it.
+  class CallLock {
+   public:
+    explicit CallLock(std::atomic_flag& busy)
+        : busy_(busy), held_(!busy.test_and_set(std::memory_order_acquire)) {}
+    ~CallLock() {
+      if (held_) busy_.clear(std::memory_order_release);
+    }
+    CallLock(const CallLock&) = delete;
+    CallLock& operator=(const CallLock&) = delete;
+    bool held() const { return held_; }
+
+   private:
+    std::atomic_flag& busy_;
+    bool held_;
+  };
+
+  Outcome check_usable(const CallLock& lock) const;
+  /// Remembers the first failure that ended the set.
+  Outcome note(Outcome outcome);
+
+  Connections& connections_;
+  std::unique_ptr<CollectiveBackend> backend_;
+  std::uint64_t fork_count_;
+  std::atomic_flag busy_;
+  std::optional<std::string> ended_by_;  ///< guarded by busy_
+  bool is_closed_ = false;               ///< guarded by busy_
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,427 @@
+#include "runtime/src/wire/connections.h"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "contract/environment.h"
+#include "runtime/src/shm/fd_passing.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// How long a rank that leaves waits until its partners have heard it: they may be without a CPU for long, and what is
+/// closed before that looks like a death.
+constexpr std::chrono::seconds kFarewell{10};
+/// A rank that has died does not listen any more either. Whoever sees its death reports it within this time.
+constexpr std::chrono::seconds kDeathReport{1};
+
+/// Puts what the others need, then waits for everybody in one fence.
+Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_host,
+                  LinkTransport* between_hosts, const SegmentConfig& segment) {
+  Status offered = within_host.offer(bootstrap, segment);
+  if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
+  job.fault.pass(FaultPoint::kBeforeFence);
+  auto met = bootstrap.fence(job.settings.start_deadline());
+  if (!met && met.error().code() == ErrorCode::kTimeout && job.heap == nullptr) {
+    std::array<char, 32> seconds{};
+    std::snprintf(seconds.data(), seconds.size(), "%g", job.settings.start_timeout_seconds);
+    return fail(std::move(met.error().during(std::string("not all ranks have come within ") + seconds.data() +
+                                             " s (" + contract::env::kStartTimeoutSeconds +
+                                             "): one may have failed before it could join")));
+  }
+  DDL_TRY(met);
+  return offered;
+}
+
+/// The index of one of two members in the segment of their pair.
+constexpr int index_in_pair(int member, int other) { return member < other ? 0 : 1; }
+
+/// The membership of a pair, in which the lower rank becomes 0.
+Membership membership_of_pair(const Membership& set, int other) {
+  Membership pair;
+  pair.generation = set.generation;
+  pair.host = set.host;
+  pair.size = 2;
+  pair.rank = index_in_pair(set.rank, other);
+  const bool is_here = set.layout.host_of(other) == set.layout.own;
+  pair.layout.hosts =
+      is_here ? std::vector<std::vector<int>>{{0, 1}} : std::vector<std::vector<int>>{{0}, {1}};
+  pair.layout.own = is_here ? 0 : pair.rank;
+  return pair;
+}
+
+/// A segment of this process alone.
+Status make_own_segment(SharedGroup& group, const SegmentConfig& config) {
+  const std::size_t bytes = Segment::bytes_for(1, config);
+  auto fd = make_sealed_memory(bytes);
+  if (!fd) return fail(std::move(fd.error()));
+  auto memory = MappedMemory::map_shared(fd->get(), bytes);
+  if (!memory) return fail(std::move(memory.error()));
+  group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
+  group.segment = Segment::create({group.memory->data(), bytes}, 1, config);
+  return {};
+}
+
+/// The heap of the job's ranks on this host, which the first connections bring.
+SharedHeap& heap_of(JobResources& job, const SharedGroup& group) {
+  if (!job.heap)
+    job.heap = std::make_unique<SharedHeap>(group.segment.heap(), group.segment.heap_part(group.index));
+  return *job.heap;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Bootstrap& bootstrap,
+                                                          std::vector<int> job_ranks, ConnectionPlan plan,
+                                                          FaultInjector fault, OnAbort on_abort,
+                                                          const ConnectLimit& limit) {
+  const Membership& membership = bootstrap.membership();
+  const auto within_host = job.transports.within_host(membership, job.fault);
+  std::unique_ptr<LinkTransport> between_hosts;
+  if (membership.layout.host_count() > 1) between_hosts = job.transports.between_hosts(membership, job.fault);
+  DDL_TRY(within_host->is_usable(membership));
+  DDL_TRY(rendezvous(job, bootstrap, *within_host, between_hosts.get(), plan.segment));
+  auto group = within_host->connect(bootstrap, limit);
+  if (!group) return fail(std::move(group.error()));
+  // Messages name ranks of the job.
+  for (Member& member : group->members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
+
+  std::unique_ptr<Connections> made(new Connections(job, bootstrap, membership, std::move(job_ranks),
+                                                    std::move(plan), *std::move(group), std::move(fault),
+                                                    std::move(on_abort)));
+  made->link_transport_ = std::move(between_hosts);
+  if (made->link_transport_) DDL_TRY(made->connect_hosts(limit));
+  return made;
+}
+
+Connections::Connections(JobResources& job, Bootstrap& bootstrap, Membership membership,
+                         std::vector<int> job_ranks, ConnectionPlan plan, SharedGroup group,
+                         FaultInjector fault, OnAbort on_abort)
+    : job_(job),
+      bootstrap_(bootstrap),
+      membership_(std::move(membership)),
+      job_ranks_(std::move(job_ranks)),
+      plan_(std::move(plan)),
+      is_world_(!job.heap),
+      group_(std::move(group)),
+      fault_(std::move(fault)),
+      on_abort_(std::move(on_abort)),
+      abort_(group_.segment, group_.members, group_.index, group_.doorbell.get()),
+      policy_(WaitPolicy::for_group(group_.segment.size(), group_.cpus, job.settings.spin)),
+      channel_(group_.segment, group_.members, abort_, group_.index, policy_, heap_of(job, group_), fault_) {}
+
+Connections::~Connections() {
+  leave();
+  close();
+}
+
+bool Connections::has_lane() const {
+  return layout().host_count() > 1 && membership_.local_rank() < layout().lane_count();
+}
+
+Result<std::vector<PeerLink>> Connections::link_to(const std::vector<int>& hosts, const ConnectLimit& limit) {
+  const auto lane = static_cast<std::size_t>(membership_.local_rank());
+  std::vector<LinkPartner> partners;
+  for (const int host : hosts) {
+    partners.push_back({host, layout().hosts[static_cast<std::size_t>(host)][lane], host < layout().own});
+  }
+  auto links = link_transport_->connect(bootstrap_, partners, {LinkUse::kLane, channel_.slot_bytes(), limit});
+  if (!links) {
+    return fail(std::move(links.error().during("connecting " + self().place() + " to other hosts by " +
+                                               link_transport_->name())));
+  }
+  for (PeerLink& link : *links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
+  report_links(*links);
+  return links;
+}
+
+void Connections::add_links(std::vector<PeerLink> links) {
+  if (control_) {
+    control_->add(links);
+    lane_->add(links);
+  } else {
+    control_ = std::make_unique<ControlLinks>(links, abort_);
+    lane_ = std::make_unique<Lane>(links, abort_, *control_, policy_);
+  }
+  guard_descriptors();
+}
+
+void Connections::guard_descriptors() {
+  std::vector<int> fds;
+  if (link_transport_) fds = link_transport_->fds();
+  if (control_) {
+    const std::vector<int> data = lane_->fds();
+    fds.insert(fds.end(), data.begin(), data.end());
+    for (std::size_t link = 0; link < control_->size(); ++link) fds.push_back(control_->fd(link));
+  }
+  closed_in_child_.reset();
+  closed_in_child_ = std::make_unique<ClosedInForkedChild>(std::move(fds));
+}
+
+Status Connections::connect_hosts(const ConnectLimit& limit) {
+  if (!has_lane()) {
+    guard_descriptors();
+    return {};
+  }
+  auto links = link_to(plan_.first_hosts, limit);
+  if (links) {
+    add_links(*std::move(links));
+    return {};
+  }
+  std::vector<PeerLink> standing = standing_links();
+  control_ = std::make_unique<ControlLinks>(standing, abort_);
+  // The ranks that have joined wait for this one. Those of another set than the world hear of it from the set that it
+  // comes from.
+  if (is_world_) abort_.raise(AbortNotice::of(AbortReason::kLost, self(), links.error().message()));
+  return fail(std::move(links.error()));
+}
+
+std::vector<PeerLink> Connections::standing_links() {
+  std::vector<PeerLink> links = link_transport_->take_standing();
+  for (PeerLink& link : links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
+  return links;
+}
+
+Outcome Connections::connect_mesh() {
+  if (!lane_ || plan_.further_hosts.empty()) return {};
+  const CallDeadline& deadline = channel_.deadline();
+  auto links = link_to(plan_.further_hosts, {deadline.deadline, abort_.doorbell()});
+  if (links) {
+    const std::size_t first = control_->size();
+    add_links(*std::move(links));
+    plan_.further_hosts.clear();
+    auto watched = job_.watcher.add(watches_of_links(first), ticket_);
+    if (watched) return {};
+    links = fail(std::move(watched.error()));
+  }
+  // The others are inside the call, and some of them may have been linked: they are told, too.
+  std::vector<PeerLink> standing = standing_links();
+  control_->add(standing);
+  const std::string& why = links.error().message();
+  abort_.raise(deadline.deadline.has_passed() ? AbortNotice::of(AbortReason::kTimedOut, self(),
+                                                                self().place() + " gave up in " +
+                                                                    channel_.call().describe() + ": " + why)
+                                              : AbortNotice::of(AbortReason::kLost, self(), why));
+  return tl::unexpected(abort_.describe(channel_.call(), true));
+}
+
+Member Connections::who_is(int rank) const {
+  if (layout().host_of(rank) == layout().own)
+    return group_.members[static_cast<std::size_t>(layout().local_rank(rank))];
+  Member member = link_transport_->who_is(bootstrap_, rank);
+  member.rank = job_ranks_[static_cast<std::size_t>(rank)];
+  return member;
+}
+
+void Connections::report_links(const std::vector<PeerLink>& links) const {
+  // One rank of every host reports for all: their connections differ in the port only.
+  if (!job_.settings.verbose || group_.index != 0) return;
+  const std::string head = "libddl: " + self().place() + ": ";
+  std::string text = head + counted(channel_.size(), "rank") + " on this host, " +
+                     counted(layout().lane_count(), "lane") + " between " +
+                     counted(layout().host_count(), "host") + "\n";
+  for (const PeerLink& link : links) {
+    text += head + "reaches " + link.peer.place() + " by tcp: " + link.how + "\n";
+  }
+  std::fputs(text.c_str(), stderr);
+}
+
+std::vector<Watch> Connections::watches_of_links(std::size_t first) {
+  std::vector<Watch> watches;
+  for (std::size_t link = first; control_ && link < control_->size(); ++link) {
+    watches.push_back({control_->fd(link), [this, link] { return control_->on_readable(link); }});
+  }
+  return watches;
+}
+
+Status Connections::watch() {
+  job_.fault.pass(FaultPoint::kBeforeWatching);
+  std::vector<Watch> watches = watches_of_links(0);
+  // The world watches the processes of this host, and its abort reaches all sets.
+  if (!is_world_) group_.pidfds.clear();
+  for (std::size_t i = 0; i < group_.pidfds.size(); ++i) {
+    if (!group_.pidfds[i]) continue;
+    watches.push_back({group_.pidfds[i].get(), [this, index = static_cast<int>(i)] {
+                         if (!abort_.has_left(index))
+                           abort_.raise(AbortCause{AbortCause::Where::kDied, index});
+                         return false;
+                       }});
+  }
+  if (membership_.size > 1) {
+    watches.push_back({group_.doorbell.get(), [this] {
+                         if (control_) control_->forward_abort();
+                         for (const auto& [rank, pair] : pairs()) pair->abort().raise(abort_.notice());
+                         on_abort_(abort_.notice());
+                         return false;
+                       }});
+  }
+  auto ticket = job_.watcher.add(std::move(watches));
+  if (!ticket) return fail(std::move(ticket.error()));
+  ticket_ = *ticket;
+  return {};
+}
+
+std::map<int, std::shared_ptr<Connections>> Connections::pairs() const {
+  const std::lock_guard lock(mutex_);
+  return pairs_;
+}
+
+void Connections::wait_forwarded(Deadline deadline) {
+  if (!abort_.is_raised()) return;
+  if (control_) control_->wait_forwarded(deadline);
+  // The watching thread forwards, so not under the lock, which it takes.
+  for (const auto& [rank, pair] : pairs()) {
+    pair->abort().raise(abort_.notice());
+    pair->wait_forwarded(deadline);
+  }
+}
+
+void Connections::leave() {
+  if (std::exchange(has_left_, true)) return;
+  job_.watcher.remove(ticket_);
+  channel_.leave();
+  for (const auto& [rank, pair] : pairs()) {
+    pair->leave();
+    pair->close();
+  }
+  leave_unbegun_pairs();
+}
+
+void Connections::close() {
+  // Before the descriptors are closed: their numbers may be others' then.
+  closed_in_child_.reset();
+  // Ranks of other hosts that wait for a first call of this one notice.
+  link_transport_.reset();
+  if (control_) {
+    control_->say_farewell();
+    // Nobody counts on a rank that has not been connected with all of them.
+    const bool was_connected = lane_ != nullptr;
+    lane_.reset();
+    if (was_connected && !abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
+  }
+  control_.reset();
+}
+
+// Pairs.
+
+tl::expected<Connections*, Failure> Connections::connect_pair(int rank, const Call& call,
+                                                              CallDeadline deadline) {
+  auto pair = make_pair(rank, deadline);
+  if (!pair) return tl::unexpected(pair_failure(rank, pair.error(), call, deadline));
+  Connections* const made = pair->get();
+  {
+    const std::lock_guard lock(mutex_);
+    pairs_.emplace(rank, *std::move(pair));
+  }
+  // A thread that raised an abort in the pairs just before has not raised it in this one.
+  if (abort_.is_raised()) made->abort_.raise(abort_.notice());
+  return made;
+}
+
+Result<SharedGroup> Connections::pair_memory(int other) const {
+  SharedGroup group;
+  const int own = group_.index;
+  if (other < 0) {
+    group.members = {self()};
+    SegmentConfig config;
+    config.slot_bytes = plan_.remote_pair_slot_bytes;
+    DDL_TRY(make_own_segment(group, config));
+  } else {
+    if (!group_.segment.has_pairs()) {
+      return fail(ErrorCode::kUnavailable,
+                  "a limit (ulimit -v, ulimit -f) leaves no room for the memory of so many pairs of ranks");
+    }
+    group.memory = group_.memory;
+    group.segment = group_.segment.pair(own, other);
+    group.index = index_in_pair(own, other);
+    group.members = {group_.members[static_cast<std::size_t>(std::min(own, other))],
+                     group_.members[static_cast<std::size_t>(std::max(own, other))]};
+  }
+  group.cpus = group_.cpus;
+  // Of this process alone. The other one's rings when its set is aborted, which an abort of the pair brings about.
+  group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!group.doorbell) return fail_errno("eventfd");
+  return group;
+}
+
+Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadline deadline) {
+  const int host = layout().host_of(rank);
+  const int other = host == layout().own ? layout().local_rank(rank) : -1;
+  auto group = pair_memory(other);
+  if (!group) return fail(std::move(group.error()));
+  Membership membership = membership_of_pair(membership_, rank);
+  const auto job_rank = [this](int of) { return job_ranks_[static_cast<std::size_t>(of)]; };
+  const int own = membership_.rank;
+  std::shared_ptr<Connections> pair(new Connections(
+      job_, bootstrap_, std::move(membership), {job_rank(std::min(own, rank)), job_rank(std::max(own, rank))},
+      {}, *std::move(group), fault_, [this](const AbortNotice& notice) { abort_.raise(notice); }));
+  if (other < 0) {
+    auto links = link_transport_->connect(
+        bootstrap_, {{1 - pair->layout().own, rank, host < layout().own}},
+        {LinkUse::kPair, pair->channel_.slot_bytes(), {deadline.deadline, abort_.doorbell()}});
+    if (!links) {
+      // A pair has one link, so none stands that an abort could be told over.
+      (void)link_transport_->take_standing();
+      return fail(std::move(links.error().during("connecting " + self().place() + " to other hosts by " +
+                                                 link_transport_->name())));
+    }
+    links->front().peer.rank = job_rank(rank);
+    pair->report_links(*links);
+    pair->add_links(*std::move(links));
+  }
+  DDL_TRY(pair->watch());
+  if (other >= 0) record_begun(other);
+  return pair;
+}
+
+void Connections::record_begun(int other) const {
+  const int own = group_.index;
+  const auto word = static_cast<std::size_t>(other) / 64;
+  // A rank that leaves says so first and reads this then; here it is the other way round, so at least one sees the other.
+  group_.segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
+  if (abort_.has_left(other))
+    leave_segment(group_.segment.pair(own, other), index_in_pair(other, own), 1, -1);
+}
+
+void Connections::leave_unbegun_pairs() const {
+  // Ranks of this host that this one has never sent to may wait for its first call.
+  const Segment& segment = group_.segment;
+  const auto own = static_cast<std::size_t>(group_.index);
+  const auto& begun_here = segment.pairs_record(group_.index).begun;
+  for (int other = 0; segment.has_pairs() && other < segment.size(); ++other) {
+    const auto at = static_cast<std::size_t>(other);
+    const std::uint64_t waits = segment.pairs_record(other).begun[own / 64].load() >> (own % 64) & 1;
+    const std::uint64_t has_begun = begun_here[at / 64].load() >> (at % 64) & 1;
+    if (waits != 0 && has_begun == 0)
+      leave_segment(segment.pair(group_.index, other), index_in_pair(group_.index, other), 1, -1);
+  }
+}
+
+Failure Connections::pair_failure(int rank, const Error& error, const Call& call,
+                                  CallDeadline deadline) const {
+  // Nobody waits in vain where no pair can be: the others go on.
+  const bool has_none = !link_transport_ || error.code() == ErrorCode::kUnavailable;
+  if (has_none && !abort_.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
+  if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed)
+    (void)abort_.wait_raised(Deadline::after(kDeathReport));
+  if (!abort_.is_raised()) {
+    const Member other = who_is(rank);
+    switch (error.code()) {
+      case ErrorCode::kTimeout: abort_.raise_timeout(deadline.seconds, call, other); break;
+      case ErrorCode::kNotFound: abort_.raise(AbortNotice::of(AbortReason::kLeft, other)); break;
+      default: abort_.raise(AbortNotice::of(AbortReason::kLost, other, error.message()));
+    }
+  }
+  Failure failure = abort_.describe(call, true);
+  // Who the partner is has to be asked for, which takes long where a host is dead: only where the message says it.
+  const bool names = failure.status == DDL_ERROR_TIMEOUT && link_transport_ != nullptr;
+  return names ? with_awaited(std::move(failure), call, {who_is(rank)}) : failure;
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,159 @@
+// The connections of ranks that make calls together, as one of them has them: the segment that it shares with the ranks of
+// its host, links to ranks of other hosts, and watches on both. A process set has them, and so have two of its ranks that
+// send to each other.
+//
+// Two such ranks of one host use a segment within that of their set, of which every rank knows the place. Two ranks of
+// different hosts are linked when they first send. A rank that waits for the first call of the other one notices that the
+// other one leaves before that: on one host by a record that it has begun, which the leaving rank reads; between hosts
+// because the other one does not listen any more.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/bootstrap/mpi_world.h"
+#include "runtime/src/common/fault.h"
+#include "runtime/src/common/fork_guard.h"
+#include "runtime/src/common/settings.h"
+#include "runtime/src/shm/abort.h"
+#include "runtime/src/shm/channel.h"
+#include "runtime/src/shm/shared_heap.h"
+#include "runtime/src/shm/transport.h"
+#include "runtime/src/wire/control_links.h"
+#include "runtime/src/wire/lane.h"
+#include "runtime/src/wire/link_transport.h"
+#include "runtime/src/wire/watcher.h"
+
+namespace ddl::runtime {
+
+/// What all process sets of a context share. The context owns it, and it outlives them.
+struct JobResources {
+  Settings settings;
+  TransportMaker transports;
+  FaultInjector fault;  ///< of what happens while ranks are connected
+  Watcher watcher;
+  /// Of the job's ranks on this host, in the memory of the world: null until the world is connected.
+  std::unique_ptr<SharedHeap> heap;
+  std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI carries out the collectives
+};
+
+/// What a rank connects: the segment alike on all ranks of its host. plan_connections() makes it.
+struct ConnectionPlan {
+  SegmentConfig segment;
+  /// The staging slot of a pair of ranks on different hosts.
+  std::size_t remote_pair_slot_bytes = 0;
+  /// The hosts that a lane is connected with from the start, and those that only some calls need.
+  std::vector<int> first_hosts;
+  std::vector<int> further_hosts;
+};
+
+class Connections {
+ public:
+  /// Called on any thread when the ranks have been aborted. Returns at once.
+  using OnAbort = std::function<void(const AbortNotice&)>;
+
+  /// Connects the ranks of the bootstrap; collective. The first connections of a context are those of the world, which
+  /// watches processes of this host and holds the heap. job and bootstrap outlive this. job_ranks: who the ranks are in
+  /// the job. fault: of their calls. limit: how long the others are waited for.
+  static Result<std::unique_ptr<Connections>> connect(JobResources& job, Bootstrap& bootstrap,
+                                                      std::vector<int> job_ranks, ConnectionPlan plan,
+                                                      FaultInjector fault, OnAbort on_abort,
+                                                      const ConnectLimit& limit);
+  /// Leaves and closes.
+  ~Connections();
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
+
+  /// Begins to watch the other ranks; once, when everything else that is needed for calls stands.
+  Status watch();
+
+  const Membership& membership() const { return membership_; }
+  const HostLayout& layout() const { return membership_.layout; }
+  const std::vector<int>& job_ranks() const { return job_ranks_; }
+  const AbortDomain& abort() const { return abort_; }
+  Channel& channel() { return channel_; }
+  const WaitPolicy& wait_policy() const { return policy_; }
+  FaultInjector& fault() { return fault_; }
+  /// Null on one host, and on a rank whose local rank some host does not have.
+  Lane* lane() { return lane_.get(); }
+
+  /// Connects the lane with the further hosts, inside a call that needs them. Nothing to do if there is no lane, or none
+  /// are left.
+  Outcome connect_mesh();
+  /// Who a rank of these is, for messages; may ask the bootstrap.
+  Member who_is(int rank) const;
+  /// A rank of another host that has left in order, if that is known.
+  std::optional<Member> first_left() const { return control_ ? control_->first_left() : std::nullopt; }
+
+  /// The connections of this rank and another one, for a first call between the two: between hosts that waits for the
+  /// other rank. Inside a call, and once for each rank. Fails as the call would. They live as long as this.
+  tl::expected<Connections*, Failure> connect_pair(int rank, const Call& call, CallDeadline deadline);
+
+  /// Calls on_abort if the ranks have been aborted. From any thread.
+  void report_abort() const {
+    if (abort_.is_raised()) on_abort_(abort_.notice());
+  }
+  /// If the ranks have been aborted, waits until those of other hosts, also those of pairs, have been told, or the deadline
+  /// has passed. Not on the watching thread.
+  void wait_forwarded(Deadline deadline);
+
+  /// Leaves on this host, after the last call: the others see a clean departure. Nothing but close() may follow.
+  void leave();
+  /// Says farewell to other hosts and closes everything.
+  void close();
+
+ private:
+  Connections(JobResources& job, Bootstrap& bootstrap, Membership membership, std::vector<int> job_ranks,
+              ConnectionPlan plan, SharedGroup group, FaultInjector fault, OnAbort on_abort);
+
+  const Member& self() const { return channel_.self(); }
+  bool has_lane() const;
+  Status connect_hosts(const ConnectLimit& limit);
+  Result<std::vector<PeerLink>> link_to(const std::vector<int>& hosts, const ConnectLimit& limit);
+  /// Takes the first links, or further ones.
+  void add_links(std::vector<PeerLink> links);
+  /// What the transport had linked before it failed, for the abort to be told.
+  std::vector<PeerLink> standing_links();
+  void report_links(const std::vector<PeerLink>& links) const;
+  /// A forked child closes what connects this rank.
+  void guard_descriptors();
+  std::vector<Watch> watches_of_links(std::size_t first);
+
+  Result<std::shared_ptr<Connections>> make_pair(int rank, CallDeadline deadline);
+  Result<SharedGroup> pair_memory(int other) const;
+  /// Records for the other rank of this host that this one has begun to send to it, or receive.
+  void record_begun(int other) const;
+  void leave_unbegun_pairs() const;
+  /// Why the pair could not be connected, after which the others are of no more use either.
+  Failure pair_failure(int rank, const Error& error, const Call& call, CallDeadline deadline) const;
+  std::map<int, std::shared_ptr<Connections>> pairs() const;
+
+  JobResources& job_;
+  Bootstrap& bootstrap_;
+  Membership membership_;
+  std::vector<int> job_ranks_;
+  ConnectionPlan plan_;
+  bool is_world_;
+  SharedGroup group_;
+  FaultInjector fault_;
+  OnAbort on_abort_;
+  AbortDomain abort_;
+  WaitPolicy policy_;
+  Channel channel_;
+  std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host, and of pairs
+  std::unique_ptr<ControlLinks> control_;          ///< null without a lane
+  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<ClosedInForkedChild> closed_in_child_;
+  Watcher::Ticket ticket_ = 0;
+  mutable std::mutex mutex_;
+  std::map<int, std::shared_ptr<Connections>> pairs_;  ///< by rank; guarded by mutex_
+  bool has_left_ = false;
+};
+
+}  // namespace ddl::runtime
