@@ -36,6 +36,7 @@ static void who(void) {
   EXPECT(ddl_cross_rank(context) >= 0 && ddl_cross_rank(context) < ddl_cross_size(context));
   EXPECT(strlen(ddl_bootstrap_name(context)) > 0 && strlen(ddl_version()) > 0);
   EXPECT(strcmp(ddl_status_name(DDL_ERROR_TIMEOUT), "timeout") == 0);
+  EXPECT(ddl_dtype_size(DDL_FLOAT64) == sizeof(double) && ddl_dtype_size(0x300) == 0);
 }
 
 static void reductions(void) {

@@ -48,21 +48,25 @@ enum {
   DDL_ERROR_INTERNAL = 10         /**< a defect of libddl */
 };
 
+/** An element type. The number says what it is, in hexadecimal digits: kind (1 signed integer, 2 unsigned integer, 3 float,
+ *  4 bool), binary logarithm of the size in bytes, and format where a kind has several of one size.
+ *  0x300 to 0x30F are reserved for 8-bit floats (0x300 E4M3, 0x301 E5M2, 0x302 E4M3FNUZ, 0x303 E5M2FNUZ) and refused with
+ *  DDL_ERROR_UNSUPPORTED. The numbers 0 to 12 of version 0.1 stand for the same types as there. */
 typedef int32_t ddl_dtype;
 enum {
-  DDL_INT32 = 0,
-  DDL_INT64 = 1,
-  DDL_FLOAT32 = 2,
-  DDL_FLOAT64 = 3,
-  DDL_UINT8 = 4,
-  DDL_INT8 = 5,
-  DDL_UINT16 = 6,
-  DDL_INT16 = 7,
-  DDL_UINT32 = 8,
-  DDL_UINT64 = 9,
-  DDL_FLOAT16 = 10,  /**< IEEE 754 binary16: ddl_float16 */
-  DDL_BFLOAT16 = 11, /**< the upper half of a float: ddl_bfloat16 */
-  DDL_BOOL = 12      /**< one byte; 0 is false, results are 0 or 1 */
+  DDL_INT8 = 0x100,
+  DDL_INT16 = 0x110,
+  DDL_INT32 = 0x120,
+  DDL_INT64 = 0x130,
+  DDL_UINT8 = 0x200,
+  DDL_UINT16 = 0x210,
+  DDL_UINT32 = 0x220,
+  DDL_UINT64 = 0x230,
+  DDL_FLOAT16 = 0x310,  /**< IEEE 754 binary16: ddl_float16 */
+  DDL_BFLOAT16 = 0x311, /**< the upper half of a float: ddl_bfloat16 */
+  DDL_FLOAT32 = 0x320,
+  DDL_FLOAT64 = 0x330,
+  DDL_BOOL = 0x400 /**< one byte; 0 is false, results are 0 or 1 */
 };
 
 /** 16-bit floats by their bits. Both are combined as float, over all ranks, and rounded once (to nearest, ties to even).
@@ -271,6 +275,9 @@ DDL_API int32_t ddl_mpi_enabled(void);
 DDL_API int32_t ddl_mpi_threads_supported(void);
 /** Which MPI that is, such as "Open MPI v4.1.4"; "" if there is none. Static storage. */
 DDL_API const char* ddl_mpi_library(void);
+
+/** Bytes of one element; 0 for a number that is no type of this version. May be called at any time, from any thread. */
+DDL_API uint64_t ddl_dtype_size(ddl_dtype dtype);
 
 /** The calling thread's last error in one sentence; "" if there was none. Valid until its next call into libddl. */
 DDL_API const char* ddl_last_error(void);

@@ -4,6 +4,7 @@
 #include "contract/version.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/collective/algorithm.h"
+#include "runtime/src/common/call.h"
 
 using namespace ddl::
     runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
@@ -28,6 +29,8 @@ const char* ddl_status_name(ddl_status status) {
     default: return "unknown status";
   }
 }
+
+uint64_t ddl_dtype_size(ddl_dtype dtype) { return element_size(current_dtype(dtype)); }
 
 const char* ddl_algorithm_table(void) {
   static const std::string kTable = explain_choices();
