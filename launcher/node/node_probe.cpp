@@ -180,7 +180,7 @@ std::string installed_libddl() {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) return "";
   for (const char* directory : {"../lib", DDL_LIBDIR_FROM_BINDIR}) {
-    const fs::path found = fs::canonical(program.parent_path() / directory / "libddl.so.0", error);
+    const fs::path found = fs::canonical(program.parent_path() / directory / contract::kLibddlSoname, error);
     if (!error) return found.string();
   }
   return "";

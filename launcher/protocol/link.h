@@ -22,7 +22,7 @@ namespace ddl::launcher {
 /// 128 random bits in hexadecimal digits: tells an answer to this question from anything else. Not a secret.
 Result<std::string> make_nonce();
 
-/// "ddlrun-agent 0.1.0 <nonce>\n".
+/// "ddlrun-agent 0.2.0 <nonce>\n".
 std::string greeting(std::string_view version, std::string_view nonce);
 
 /// Looks for a greeting in a stream of bytes. Holds at most kMaxNoise bytes.

@@ -36,6 +36,11 @@ static void who(void) {
   EXPECT(ddl_cross_rank(context) >= 0 && ddl_cross_rank(context) < ddl_cross_size(context));
   EXPECT(strlen(ddl_bootstrap_name(context)) > 0 && strlen(ddl_version()) > 0);
   EXPECT(strcmp(ddl_status_name(DDL_ERROR_TIMEOUT), "timeout") == 0);
+  EXPECT(strcmp(ddl_backend_name(context), "ddl") == 0 && strcmp(ddl_backend_name(NULL), "") == 0);
+  EXPECT(ddl_has_feature("mpi-enabled") == 0 && ddl_has_feature("mpi-threads") == 0 &&
+         strcmp(ddl_mpi_library(), "") == 0);
+  EXPECT(ddl_has_feature("mpi") == 0 || ddl_has_feature("mpi") == 1);
+  EXPECT(ddl_has_feature("") == 0 && ddl_has_feature("what nobody has") == 0 && ddl_has_feature(NULL) == 0);
   EXPECT(ddl_dtype_size(DDL_FLOAT64) == sizeof(double) && ddl_dtype_size(0x300) == 0);
 }
 

@@ -26,6 +26,12 @@
 #define DDL_API
 #endif
 
+#if defined(__GNUC__)
+#define DDL_DEPRECATED(instead) __attribute__((deprecated(instead)))
+#else
+#define DDL_DEPRECATED(instead)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -150,8 +156,9 @@ DDL_API int32_t ddl_cross_rank(const ddl_context* context);
 DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts that have this local rank */
 /** Which bootstrap made the context: "pmix", "mpi", "pmi" or "singleton". Static storage. */
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
-/** Who carries out the context's collectives: "ddl", libddl itself, or "mpi" (DDL_CPU_OPERATIONS). Static storage. */
-DDL_API const char* ddl_cpu_operations(const ddl_context* context);
+/** Which backend carries out the context's collectives: "ddl", libddl's own algorithms, or "mpi", the site's MPI, whose name
+ *  ddl_mpi_library() gives (DDL_CPU_OPERATIONS chooses). "" if context is null. Static storage. */
+DDL_API const char* ddl_backend_name(const ddl_context* context);
 
 /** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing.
  *  Elements are combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
@@ -263,17 +270,19 @@ DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t proces
 /** Fills ranks, which has room for ddl_process_set_size() entries: the job's ranks of the set's ranks. */
 DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
 
-/** What this libddl was built with, and what this process has of it: 1 or 0. May be called at any time, from any thread. */
-DDL_API int32_t ddl_mpi_built(void);  /**< there is a module for at least one MPI */
-DDL_API int32_t ddl_nccl_built(void); /**< collectives of GPU memory by NCCL: not in this version */
-DDL_API int32_t ddl_cuda_built(void); /**< buffers in memory of CUDA devices: not in this version */
-DDL_API int32_t ddl_rocm_built(void); /**< buffers in memory of ROCm devices: not in this version */
-/** This process has a context whose collectives MPI carries out. */
-DDL_API int32_t ddl_mpi_enabled(void);
-/** The same, and that MPI may be called by several threads at once (MPI_THREAD_MULTIPLE): the program may go on using it
- *  beside libddl. */
-DDL_API int32_t ddl_mpi_threads_supported(void);
-/** Which MPI that is, such as "Open MPI v4.1.4"; "" if there is none. Static storage. */
+/** Whether this libddl, or this process, has what the name stands for: 1 or 0. It is 0 for a name that this version does not
+ *  know, so that a program may ask an older library for what only a newer one has, and for null.
+ *    "mpi"          there is a module for at least one MPI
+ *    "nccl"         collectives of GPU memory by NCCL: not in this version
+ *    "cuda"         buffers in memory of CUDA devices: not in this version
+ *    "rocm"         buffers in memory of ROCm devices: not in this version
+ *    "mpi-enabled"  this process has a context whose collectives MPI carries out
+ *    "mpi-threads"  the same, and several threads may call that MPI at once (MPI_THREAD_MULTIPLE): the program may go on
+ *                   using it beside libddl
+ *  May be called at any time, from any thread. */
+DDL_API int32_t ddl_has_feature(const char* name);
+/** Which MPI carries out the collectives of this process's context, such as "Open MPI v4.1.4"; "" if none does. Static
+ *  storage. */
 DDL_API const char* ddl_mpi_library(void);
 
 /** Bytes of one element; 0 for a number that is no type of this version. May be called at any time, from any thread. */
@@ -286,8 +295,26 @@ DDL_API const char* ddl_status_name(ddl_status status);
 /** Which algorithm a collective takes when, for a person: a rule a line, of which the last that applies holds. DDL_ALGORITHM
  *  names others. Static storage. */
 DDL_API const char* ddl_algorithm_table(void);
-/** The library's version, such as "0.1.0". Static storage. */
+/** The library's version, such as "0.2.0". Static storage. */
 DDL_API const char* ddl_version(void);
+
+/* Names of version 0.1, for programs that were written for it. A program that defines DDL_NO_DEPRECATED does without. */
+#ifndef DDL_NO_DEPRECATED
+DDL_DEPRECATED("call ddl_has_feature(\"mpi\")")
+static inline int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }
+DDL_DEPRECATED("call ddl_has_feature(\"nccl\")")
+static inline int32_t ddl_nccl_built(void) { return ddl_has_feature("nccl"); }
+DDL_DEPRECATED("call ddl_has_feature(\"cuda\")")
+static inline int32_t ddl_cuda_built(void) { return ddl_has_feature("cuda"); }
+DDL_DEPRECATED("call ddl_has_feature(\"rocm\")")
+static inline int32_t ddl_rocm_built(void) { return ddl_has_feature("rocm"); }
+DDL_DEPRECATED("call ddl_has_feature(\"mpi-enabled\")")
+static inline int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-enabled"); }
+DDL_DEPRECATED("call ddl_has_feature(\"mpi-threads\")")
+static inline int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
+DDL_DEPRECATED("call ddl_backend_name()")
+static inline const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
+#endif
 
 #ifdef __cplusplus
 }

@@ -63,7 +63,8 @@ class Context {
   int cross_rank() const { return ddl_cross_rank(context_); }
   int cross_size() const { return ddl_cross_size(context_); }
   const char* bootstrap_name() const { return ddl_bootstrap_name(context_); }
-  const char* cpu_operations() const { return ddl_cpu_operations(context_); }
+  const char* backend_name() const { return ddl_backend_name(context_); }
+  [[deprecated("call backend_name()")]] const char* cpu_operations() const { return backend_name(); }
 
   /// In place: data[0..count) becomes the reduction over all ranks.
   template <class T>

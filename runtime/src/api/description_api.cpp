@@ -37,11 +37,6 @@ const char* ddl_algorithm_table(void) {
   return kTable.c_str();
 }
 
-int32_t ddl_mpi_built(void) { return DDL_MPI_MODULES > 0 ? 1 : 0; }
-int32_t ddl_nccl_built(void) { return 0; }
-int32_t ddl_cuda_built(void) { return 0; }
-int32_t ddl_rocm_built(void) { return 0; }
-
 const char* ddl_version(void) { return ddl::contract::kVersion; }
 
 }  // extern "C"
