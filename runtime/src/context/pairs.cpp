@@ -159,7 +159,8 @@ void Pairs::note_begun(int other) const {
   const auto word = static_cast<std::size_t>(other) / 64;
   // Who leaves says so first and looks here then; here it is the other way round, so at least one sees the other.
   segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
-  if (parent_.abort.has_left(other))
+  // A set that has been aborted tells its pairs why; that somebody left after that explains nothing.
+  if (parent_.abort.has_left(other) && !parent_.abort.is_raised())
     leave_segment(segment.pair(own, other), index_in_pair(other, own), 1, -1);
 }
 
@@ -226,6 +227,7 @@ void Pairs::leave() {
     if (layout.host_of(rank) == layout.own)
       has_begun[static_cast<std::size_t>(layout.local_rank(rank))] = true;
   }
+  if (parent_.abort.is_raised()) return;
   // Ranks of this host that this one has never sent to may wait for its first call.
   const auto own = static_cast<std::size_t>(group.index);
   for (int other = 0; group.segment.has_pairs() && other < group.segment.members(); ++other) {

@@ -82,6 +82,8 @@ class ProcessSet {
   /// How many sets have been made of this one; inside run().
   std::uint32_t count_made() { return ++made_; }
 
+  const Member& self() const { return group_.members[static_cast<std::size_t>(group_.index)]; }
+
   /// Something has happened elsewhere after which no call can succeed: aborts the set. From any thread.
   void tell(const AbortNotice& notice) const { abort_.raise_told(group_.index, notice); }
   bool is_aborted() const { return abort_.is_raised(); }
