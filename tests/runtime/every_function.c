@@ -166,6 +166,7 @@ static void errors(void) {
   float value = 0;
   EXPECT(ddl_broadcast(context, &value, 1, DDL_FLOAT32, size, NULL) == DDL_ERROR_INVALID_ARGUMENT);
   EXPECT(strstr(ddl_last_error(), "root") != NULL);
+  EXPECT(ddl_abort(NULL, 1, "no context") == DDL_ERROR_INVALID_ARGUMENT);
   if (size == 1) return;
   EXPECT(ddl_allreduce(context, &value, &value, rank == 1 ? 0 : 1, DDL_FLOAT32, DDL_SUM, NULL) ==
          DDL_ERROR_MISMATCH);

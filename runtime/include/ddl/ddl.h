@@ -47,7 +47,7 @@ enum {
   DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this process set */
   DDL_ERROR_TIMEOUT = 4,          /**< a rank did not arrive in time; the context is aborted */
   DDL_ERROR_PEER_LOST = 5,        /**< a rank died, or left while it was waited for; the context is aborted */
-  DDL_ERROR_ABORTED = 6,          /**< the context was aborted by an earlier error, or inherited by a fork */
+  DDL_ERROR_ABORTED = 6,          /**< aborted by ddl_abort() or an earlier error, or inherited by a fork */
   DDL_ERROR_BOOTSTRAP = 7,        /**< the ranks could not find each other */
   DDL_ERROR_UNSUPPORTED = 8,      /**< valid, but not offered by this build */
   DDL_ERROR_SYSTEM = 9,           /**< the operating system refused something; the sentence names the call */
@@ -146,6 +146,19 @@ DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** conte
  *  Not collective: a rank may leave while others still work, but not while they wait for it. Null is allowed and does
  *  nothing. In a child forked without exec it does nothing either. */
 DDL_API ddl_status ddl_finalize(ddl_context* context);
+
+/** Ends the whole job because of what this rank has found out, such as a loss that is not a number. code becomes the
+ *  job's exit code: its low 8 bits, or 1 where these are 0. text is one sentence for people, or null; control characters
+ *  in it become blanks.
+ *  Every call of every rank that waits, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error() names this
+ *  rank, its host and pid, the code, and the first 431 bytes of text. This rank writes the same to standard error. Then it
+ *  asks the launcher to end the job: by PMIx_Abort(), which takes code and text, MPI_Abort() or the abort of PMI-1, which
+ *  take the code, depending on the bootstrap. ddlrun reports rank, host, code and text, and exits with code; another
+ *  launcher may exit with the code of a rank that ended because of this one. At last this process ends with code, as by
+ *  _exit(): no destructor and no handler of atexit() runs, and what stdio has not written yet is lost (fflush() before).
+ *  Not collective. From any thread, also while others are inside calls; not from a signal handler. Returns only if it has
+ *  done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in a child forked without exec. */
+DDL_API ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text);
 
 DDL_API int32_t ddl_rank(const ddl_context* context);       /**< 0..size-1 */
 DDL_API int32_t ddl_size(const ddl_context* context);       /**< number of ranks in the job */

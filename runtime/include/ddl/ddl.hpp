@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,9 +37,9 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
 /// One membership in the job. Movable, not copyable; leaves the job when it is destroyed.
 /// Methods are named as in ddl.h and described there; ranks, roots and sizes are those of the call's process set.
 /// Threads: as in ddl.h, one collective at a time in each process set.
-/// A rank that gives up should exit (std::exit, std::abort) before its Context is destroyed: the others are told of its
-/// death, and its exit code is the job's. A Context that an exception destroys leaves in order, and who waits for it may
-/// then fail and exit first.
+/// A rank that gives up calls abort(), or exits (std::exit, std::abort) before its Context is destroyed: the others are told
+/// of its death, and its exit code is the job's. A Context that an exception destroys leaves in order, and who waits for it
+/// may then fail and exit first.
 class Context {
  public:
   /// Joins the job; collective. timeout_seconds: deadline of every collective that names none, 0 = none.
@@ -55,6 +56,12 @@ class Context {
   }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
+
+  /// Ends the job with this exit code, and this process; text says why, to people. From any thread. Throws if it cannot.
+  [[noreturn]] void abort(int code, const std::string& text) {
+    const ddl_status status = ddl_abort(context_, code, text.c_str());
+    throw Error(status, ddl_last_error());
+  }
 
   int rank() const { return ddl_rank(context_); }
   int size() const { return ddl_size(context_); }

@@ -1,5 +1,9 @@
 // ddl_init(), ddl_finalize(), what a context says of itself, and memory of the shared heap.
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <string>
 
 #include "net/job_key.h"
 #include "runtime/src/api/c_abi.h"
@@ -87,6 +91,26 @@ ddl_status ddl_finalize(ddl_context* context) {
       process_has_context = false;
     }
     return report(left);
+  });
+}
+
+ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    if (context->context->is_in_forked_child()) {
+      return report(DDL_ERROR_ABORTED, "this context belongs to the parent of process " +
+                                           std::to_string(::getpid()) +
+                                           "; a child that was forked without exec cannot abort the job");
+    }
+    // An exit status has 8 bits, and an abort is never a success.
+    const int exit_code = (code & 0xFF) == 0 ? 1 : code & 0xFF;
+    std::string sentence = text == nullptr ? "" : text;
+    std::replace_if(
+        sentence.begin(), sentence.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+    context->context->abort(exit_code, sentence);
+    // A context that a test has made leaves the process to it.
+    if (context->is_the_process_context) ::_exit(exit_code);
+    return ddl_status{DDL_OK};
   });
 }
 
