@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ddl_0_1.h"
+#include "runtime/ddl_0_1.h"
 
 typedef void (*function)(void);
 /* Every function that it could have been linked with: a missing one fails the build. */
