@@ -110,16 +110,14 @@ static int abort_job(int in_thread) {
   signal(SIGTERM, SIG_IGN); /* as in loop */
   if (failed("init", ddl_init(NULL, &context))) return 1;
   ddl_status status = ddl_barrier(context, NULL);
-  if (ddl_rank(context) == ddl_size(context) - 1) {
-    pthread_t thread;
-    if (!in_thread) call_abort(context);
-    pthread_create(&thread, NULL, call_abort, context);
-    while (ddl_barrier(context, NULL) == DDL_OK) continue; /* alone it does not wait */
-    for (;;) pause();
-  }
-  /* The last rank may have come out of the barrier before this one. */
-  if (status == DDL_OK)
+  const int aborts = ddl_rank(context) == ddl_size(context) - 1;
+  if (aborts && !in_thread) call_abort(context);
+  pthread_t thread;
+  if (aborts) pthread_create(&thread, NULL, call_abort, context);
+  /* The last rank may have come out of the barrier, and have aborted, before this one. */
+  while (status == DDL_OK)
     status = ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL);
+  while (aborts) pause();
   failed("call", status);
   failed("again", ddl_barrier(context, NULL));
   return 8;
