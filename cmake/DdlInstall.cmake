@@ -19,9 +19,9 @@ install(EXPORT ddlTargets NAMESPACE ddl:: DESTINATION "${DDL_CMAKE_DIR}")
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/ddlConfig.cmake.in" "${PROJECT_BINARY_DIR}/generated/ddlConfig.cmake"
   INSTALL_DESTINATION "${DDL_CMAKE_DIR}")
-# Before 1.0 a minor version may change the interface.
+# A later version with the same major number compiles what an earlier one compiled (docs/reference/libddl.md, "Versions").
 write_basic_package_version_file(
-  "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake" COMPATIBILITY SameMajorVersion)
 install(FILES
   "${PROJECT_BINARY_DIR}/generated/ddlConfig.cmake" "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake"
   DESTINATION "${DDL_CMAKE_DIR}")

@@ -18,8 +18,8 @@ int main(void) {
   if (ddl_allreduce(context, &sum, &sum, 1, DDL_INT32, DDL_SUM, NULL) != DDL_OK)
     return complain("ddl_allreduce");
   if (ddl_rank(context) == 0)
-    printf("%s %s %d %d libddl %s%s%s\n", ddl_bootstrap_name(context), ddl_cpu_operations(context), size,
-           (int)sum, ddl_version(), ddl_mpi_enabled() ? " over " : "", ddl_mpi_library());
+    printf("%s %s %d %d libddl %s%s%s\n", ddl_bootstrap_name(context), ddl_backend_name(context), size,
+           (int)sum, ddl_version(), ddl_has_feature("mpi-enabled") ? " over " : "", ddl_mpi_library());
   if (ddl_finalize(context) != DDL_OK) return complain("ddl_finalize");
   return sum == size * (size - 1) / 2 ? 0 : 1;
 }

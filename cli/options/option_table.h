@@ -158,7 +158,7 @@ std::optional<std::string> suggest_option(std::string_view word);
 
 /// Usage, the options by group, what exit codes mean, and examples. At most 100 columns wide. Pure.
 std::string help_text();
-/// "ddlrun 0.1.0\n"
+/// "ddlrun 0.2.0\n"
 std::string version_text();
 
 }  // namespace ddl::cli

@@ -12,19 +12,23 @@ static void say(int32_t yes, const char* if_yes, const char* if_no) {
 }
 
 static void say_what_is_built(const ddl_context* context) {
-  say(ddl_rocm_built(), "libddl is compiled with ROCm support.", "libddl is NOT compiled with ROCm support.");
-  say(ddl_cuda_built(), "libddl is compiled with CUDA support.", "libddl is NOT compiled with CUDA support.");
-  say(ddl_mpi_enabled(), "MPI support is enabled.",
+  say(ddl_has_feature("rocm"), "libddl is compiled with ROCm support.",
+      "libddl is NOT compiled with ROCm support.");
+  say(ddl_has_feature("cuda"), "libddl is compiled with CUDA support.",
+      "libddl is NOT compiled with CUDA support.");
+  say(ddl_has_feature("mpi-enabled"), "MPI support is enabled.",
       "MPI support is not enabled (--cpu-operations mpi enables it).");
-  say(ddl_mpi_built(), "libddl is compiled with MPI support.", "libddl is NOT compiled with MPI support.");
-  say(ddl_nccl_built(), "libddl is compiled with NCCL support.", "libddl is NOT compiled with NCCL support.");
-  if (ddl_mpi_enabled()) {
-    say(ddl_mpi_threads_supported(),
+  say(ddl_has_feature("mpi"), "libddl is compiled with MPI support.",
+      "libddl is NOT compiled with MPI support.");
+  say(ddl_has_feature("nccl"), "libddl is compiled with NCCL support.",
+      "libddl is NOT compiled with NCCL support.");
+  if (ddl_has_feature("mpi-enabled")) {
+    say(ddl_has_feature("mpi-threads"),
         "MPI multi-threading is supported: you may use MPI beside libddl, from any thread.",
         "MPI multi-threading is NOT supported: leave MPI to one thread at a time.");
     printf("--The MPI is %s.\n", ddl_mpi_library());
   }
-  printf("--Collectives are carried out by %s.\n", ddl_cpu_operations(context));
+  printf("--Collectives are carried out by %s.\n", ddl_backend_name(context));
   fflush(stdout);
 }
 

@@ -42,7 +42,7 @@ std::string interfaces_text(const NodeFacts& facts) {
   return names.empty() ? "none" : join(names, ",");
 }
 
-/// "0.1.0" of ".../libddl.so.0.1.0".
+/// "0.2.0" of ".../libddl.so.0.2.0".
 std::string libddl_text(const NodeFacts& facts) {
   if (facts.libddl.empty()) return "none";
   constexpr std::string_view kPrefix = "libddl.so.";

@@ -157,7 +157,7 @@ std::string installed_libddl() {
   const fs::path program = own_path();
   if (program.empty()) return "";
   for (const char* directory : {"../lib", DDL_LIBDIR_FROM_BINDIR}) {
-    const fs::path found = fs::canonical(program.parent_path() / directory / "libddl.so.0", error);
+    const fs::path found = fs::canonical(program.parent_path() / directory / contract::kLibddlSoname, error);
     if (!error) return found.string();
   }
   return "";

@@ -20,7 +20,7 @@ namespace ddl::launcher {
 /// 128 random bits in hexadecimal digits, by which an agent's greeting is recognised. Not a secret.
 Result<std::string> make_nonce();
 
-/// "ddlrun-agent 0.1.0 <nonce>\n".
+/// "ddlrun-agent 0.2.0 <nonce>\n".
 std::string greeting(std::string_view version, std::string_view nonce);
 
 /// Looks for a greeting in a stream of bytes. Holds at most kMaxNoise bytes.

@@ -120,6 +120,21 @@ TEST_CASE("fences of some ranks, and events, cross hosts", "[program]") {
   CHECK(occurrences(event.out(), "event=it is time from rank 0\n") == 7);
 }
 
+TEST_CASE("ddl_abort on one host ends the ranks of all, which say who has called it and why", "[program]") {
+  for (const Hosts& layout : kLayouts) {
+    CAPTURE(layout.option);
+    HostJob job(on(layout, {e2e::program("ddl_program"), "abort"}));
+    CHECK(job.wait() == 42);
+    const std::string culprit =
+        "rank " + std::to_string(layout.size - 1) + " on node" + std::to_string(layout.hosts) + " (pid ";
+    CHECK_THAT(job.err(), Contains("ddlrun: " + culprit) && Contains("aborted the job with code 42 after ") &&
+                              Contains("the loss is not a number"));
+    CHECK(occurrences(job.out(), "call: aborted: " + culprit) == layout.size - 1);
+    CHECK(occurrences(job.out(), "again: aborted: the context was aborted earlier: " + culprit) ==
+          layout.size - 1);
+  }
+}
+
 TEST_CASE("PMIx_Abort on one host ends the ranks of all", "[program]") {
   HostJob job(on(kLayouts.back(), {e2e::program("pmix_client"), "abort"}));
   CHECK(job.wait() == 42);

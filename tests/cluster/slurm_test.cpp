@@ -282,6 +282,18 @@ TEST_CASE("a program of libddl computes the same bits whoever starts it", "[slur
 #endif
 }
 
+TEST_CASE("ddl_abort ends a step that srun has started, by PMIx and by PMI-1", "[slurm]") {
+  for (const std::string mpi : {"pmix", "pmi2"}) {
+    CAPTURE(mpi);
+    const std::string said = said_by({"sh", "-c",
+                                      "exec 2>&1; salloc -Q -N 2 -n 4 -w 'node[1-2]' srun --mpi=" + mpi +
+                                          " " + e2e::program("ddl_program") + " abort; echo ended with $?"});
+    CHECK_THAT(said, Contains("libddl: rank 3 on node2 (pid ") &&
+                         Contains(") aborted the job with code 42: the loss is not a number\n") &&
+                         !Contains("ended with 0"));
+  }
+}
+
 #ifdef DDL_CLUSTER_OPENMPI_MODULE
 TEST_CASE("collectives by Open MPI conform under srun and under ddlrun", "[slurm]") {
   const std::string conforms = "conforms: rank 3 of 4 by pmix, over Open MPI";

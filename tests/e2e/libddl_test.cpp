@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/process.h"
+#include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "net/tcp.h"
 #include "support/catch.h"
@@ -139,6 +140,56 @@ TEST_CASE("when a rank is killed inside a collective, the others' error names ra
                Contains("rank 1 on " + std::string(host) + " (pid " + pid + ") was killed by SIGKILL"));
     CHECK_THAT(job.err(), !Contains("exited with 1"));
   }
+}
+
+TEST_CASE("ddl_abort ends the job with its code, and its sentence is in every rank's error and in the report",
+          "[libddl]") {
+  // By PMIx, and by PMI-1, which takes a code and no text.
+  const std::string bootstrap = GENERATE("pmix", "pmi");
+  const std::string what = GENERATE("abort", "abort_in_thread");
+  const int size = GENERATE(1, 3);
+  CAPTURE(bootstrap, what, size);
+  const Scratch scratch;
+  Command command = ddl_program(size, what);
+  if (bootstrap == "pmi")
+    command.argv.insert(command.argv.begin() + 1, {"-x", "DDL_MODULE_DIR=" + scratch.path()});
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 42);
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  const std::string culprit = "rank " + std::to_string(size - 1) + " on " + host + " (pid ";
+  CHECK_THAT(job.err(), Contains("ddlrun: " + culprit) && Contains("aborted the job with code 42 after ") &&
+                            Contains("libddl: " + culprit) &&
+                            Contains(") aborted the job with code 42: the loss is not a number\n"));
+  if (bootstrap == "pmix") CHECK_THAT(job.err(), Contains(" s: the loss is not a number\n"));
+  for (int rank = 0; rank < size - 1; ++rank) {
+    const std::string own = "[" + std::to_string(rank) + "]<stdout>:";
+    CHECK_THAT(job.out(), Contains(own + "call: aborted: " + culprit) &&
+                              Contains(own + "again: aborted: the context was aborted earlier: " + culprit));
+  }
+  CHECK(occurrences(job.out(), "aborted the job with code 42 ") == 2 * (size - 1));
+  CHECK(occurrences(job.out(), ": the loss is not a number\n") == 2 * (size - 1));
+}
+
+TEST_CASE("ddl_abort ends the job also without a launcher, and under another one", "[libddl]") {
+  const Scratch scratch;
+  Command alone;
+  alone.argv = {program("ddl_program"), "abort"};
+  Job job(scratch, alone);
+  CHECK(job.wait_and_require_nothing_left() == 42);
+  CHECK_THAT(job.err(), Contains("libddl: rank 0 on ") &&
+                            Contains(") aborted the job with code 42: the loss is not a number\n"));
+  const std::string mpirun = DDL_E2E_MPIEXEC;
+  if (mpirun.empty()) return;
+  Command under_mpirun = alone;
+  under_mpirun.argv.insert(under_mpirun.argv.begin(),
+                           {mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "3"});
+  Job several(scratch, under_mpirun);
+  // mpirun may hear first of one that ends because of it.
+  const int code = several.wait_and_require_nothing_left();
+  CHECK((code == 42 || code == 8));
+  CHECK_THAT(several.err(), Contains("libddl: rank 2 on "));
+  CHECK(occurrences(several.out(), "call: aborted: rank 2 on ") == 2);
 }
 
 TEST_CASE("an initialised job that has nothing to do hardly wakes up, and its PMIx store is small",

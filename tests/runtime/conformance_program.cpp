@@ -35,7 +35,8 @@ void run(int wanted_ranks) {
     }
     if (round == 2)
       std::printf("conforms: rank %d of %d by %s%s%s\n", context.rank(), context.size(),
-                  context.bootstrap_name(), ddl_mpi_enabled() != 0 ? ", over " : "", ddl_mpi_library());
+                  context.bootstrap_name(), ddl_has_feature("mpi-enabled") != 0 ? ", over " : "",
+                  ddl_mpi_library());
   }
 }
 

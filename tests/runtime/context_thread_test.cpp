@@ -1,6 +1,7 @@
 // What a context does besides computing, with ranks as threads: barriers, busy, timeouts, departures.
 #include <atomic>
 #include <future>
+#include <latch>
 #include <thread>
 
 #include "runtime/support/conformance.h"
@@ -9,6 +10,8 @@
 #include "support/catch.h"
 
 using namespace ddl::conformance;
+using ddl::runtime::test::Hosts;
+using ddl::runtime::test::job_on;
 using ddl::runtime::test::ThreadJob;
 
 TEST_CASE("nobody leaves a barrier before everybody has come") {
@@ -159,5 +162,57 @@ TEST_CASE("a rank may leave when it is needed no more") {
     context = nullptr;
     expect_ok(left, "finalize");
     expect(values.front() == 4.0 && values.back() == 4.0, "the last sum is wrong");
+  });
+}
+
+TEST_CASE("a rank that aborts the job ends the calls of all ranks of all hosts and sets, in its own words") {
+  const auto hosts = GENERATE(Hosts{{0, 1, 2, 3}}, Hosts{{0, 1}, {2, 3}}, Hosts{{0, 1, 2}, {3}});
+  const bool from_another_thread = GENERATE(false, true);
+  CAPTURE(hosts.size(), from_another_thread);
+  const ThreadJob job = job_on(hosts);
+  std::latch all_have_the_set(4);
+  job.run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    std::uint64_t set = DDL_NO_PROCESS_SET;
+    expect_ok(ddl_process_set_split(context, DDL_WORLD, rank == 1 ? -1 : 0, 0, &set), "split");
+    all_have_the_set.arrive_and_wait();
+    std::string sentence;
+    const auto expect_aborted = [&](ddl_status status, const std::string& call) {
+      sentence = ddl_last_error();
+      expect_status(status, DDL_ERROR_ABORTED, call);
+      expect_contains(sentence, "rank 1 on host");
+      expect_contains(sentence, "aborted the job with code 42 ");
+      expect_contains(sentence, call);
+      expect(sentence.ends_with(": the loss is  not a number"), sentence);
+    };
+    float value = 1;
+    ddl_call_options in_set = DDL_CALL_OPTIONS_INIT;
+    in_set.process_set = set;
+    switch (rank) {
+      case 0:
+        // In the set, where rank 3 is missing.
+        expect_aborted(ddl_allreduce(context, &value, &value, 1, DDL_FLOAT32, DDL_SUM, &in_set), "allreduce");
+        break;
+      case 1: {
+        const auto abort = [&] {
+          expect_ok(ddl_abort(context, 0x12A, "the loss is\n\tnot a number"), "abort");
+        };
+        if (!from_another_thread) return abort();
+        std::thread other([&] {
+          std::this_thread::yield();
+          abort();
+        });
+        const ddl_status status = ddl_barrier(context, nullptr);
+        sentence = ddl_last_error();
+        other.join();
+        expect_aborted(status, "barrier");
+        return;
+      }
+      case 2: expect_aborted(ddl_recv(context, &value, 1, DDL_FLOAT32, 3, nullptr), "transfer"); break;
+      default: expect_aborted(ddl_barrier(context, nullptr), "barrier");
+    }
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_ABORTED, "the next call");
+    expect_contains(ddl_last_error(), "the loss is  not a number");
+    expect_status(ddl_abort(nullptr, 1, ""), DDL_ERROR_INVALID_ARGUMENT, "abort of no context");
   });
 }

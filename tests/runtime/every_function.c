@@ -36,6 +36,12 @@ static void who(void) {
   EXPECT(ddl_cross_rank(context) >= 0 && ddl_cross_rank(context) < ddl_cross_size(context));
   EXPECT(strlen(ddl_bootstrap_name(context)) > 0 && strlen(ddl_version()) > 0);
   EXPECT(strcmp(ddl_status_name(DDL_ERROR_TIMEOUT), "timeout") == 0);
+  EXPECT(strcmp(ddl_backend_name(context), "ddl") == 0 && strcmp(ddl_backend_name(NULL), "") == 0);
+  EXPECT(ddl_has_feature("mpi-enabled") == 0 && ddl_has_feature("mpi-threads") == 0 &&
+         strcmp(ddl_mpi_library(), "") == 0);
+  EXPECT(ddl_has_feature("mpi") == 0 || ddl_has_feature("mpi") == 1);
+  EXPECT(ddl_has_feature("") == 0 && ddl_has_feature("what nobody has") == 0 && ddl_has_feature(NULL) == 0);
+  EXPECT(ddl_dtype_size(DDL_FLOAT64) == sizeof(double) && ddl_dtype_size(0x300) == 0);
 }
 
 static void reductions(void) {
@@ -160,6 +166,7 @@ static void errors(void) {
   float value = 0;
   EXPECT(ddl_broadcast(context, &value, 1, DDL_FLOAT32, size, NULL) == DDL_ERROR_INVALID_ARGUMENT);
   EXPECT(strstr(ddl_last_error(), "root") != NULL);
+  EXPECT(ddl_abort(NULL, 1, "no context") == DDL_ERROR_INVALID_ARGUMENT);
   if (size == 1) return;
   EXPECT(ddl_allreduce(context, &value, &value, rank == 1 ? 0 : 1, DDL_FLOAT32, DDL_SUM, NULL) ==
          DDL_ERROR_MISMATCH);

@@ -43,7 +43,7 @@ class Digest {
 };
 
 /// All that a table offers for one type and operation.
-std::uint64_t digest(const Kernels& kernels, int dtype, int op) {
+std::uint64_t digest(const Kernels& kernels, int type, int op) {
   static const std::vector<Bytes> kInputs{input(1), input(2), input(3)};
   const std::byte* const of_rank[kRanks] = {kInputs[0].data(), kInputs[1].data(), kInputs[2].data()};
   Digest digest;
@@ -51,20 +51,20 @@ std::uint64_t digest(const Kernels& kernels, int dtype, int op) {
     for (std::size_t ranks = 1; ranks <= kRanks; ++ranks) {
       const Inputs inputs{of_rank, ranks, 5};
       Bytes partials(kElements * 8), out(kElements * 8), more(kElements * 8);
-      kernels.partials[dtype][op](inputs, partials.data(), count);
+      kernels.partials[type][op](inputs, partials.data(), count);
       digest.add(partials);
-      if (kernels.reduce[dtype][op] != nullptr) kernels.reduce[dtype][op](inputs, out.data(), count);
+      if (kernels.reduce[type][op] != nullptr) kernels.reduce[type][op](inputs, out.data(), count);
       digest.add(out);
       for (const double factor : {1.0, 0.3, -1e20}) {
         const bool is_average = op == DDL_AVERAGE;
-        if (is_average) kernels.average[dtype](partials.data(), out.data(), count, 3, factor);
-        if (!is_average && kernels.finish[dtype] != nullptr)
-          kernels.finish[dtype](partials.data(), out.data(), count, factor);
+        if (is_average) kernels.average[type](partials.data(), out.data(), count, 3, factor);
+        if (!is_average && kernels.finish[type] != nullptr)
+          kernels.finish[type](partials.data(), out.data(), count, factor);
         digest.add(out);
-        if (kernels.scale[dtype] != nullptr) kernels.scale[dtype](of_rank[0], more.data(), count, factor);
+        if (kernels.scale[type] != nullptr) kernels.scale[type](of_rank[0], more.data(), count, factor);
         digest.add(more);
       }
-      kernels.add_input[dtype][op](of_rank[1], partials.data(), count);
+      kernels.add_input[type][op](of_rank[1], partials.data(), count);
       digest.add(partials);
     }
   }
@@ -75,16 +75,16 @@ std::uint64_t digest(const Kernels& kernels, int dtype, int op) {
 
 int main() {
   int status = 0;
-  for (int dtype = 0; dtype < Kernels::kTypes; ++dtype) {
+  for (int type = 0; type < Kernels::kTypes; ++type) {
     for (int op = 0; op < Kernels::kOps; ++op) {
       const Kernels& baseline = ddl::runtime::kBaselineKernels;
-      if (baseline.partials[dtype][op] == nullptr) continue;
-      const std::uint64_t wanted = digest(baseline, dtype, op);
-      std::printf("dtype %2d, op %2d: %016llx\n", dtype, op, static_cast<unsigned long long>(wanted));
+      if (baseline.partials[type][op] == nullptr) continue;
+      const std::uint64_t wanted = digest(baseline, type, op);
+      std::printf("type %2d, op %2d: %016llx\n", type, op, static_cast<unsigned long long>(wanted));
       for (const auto set : ddl::runtime::instruction_sets()) {
-        if (digest(ddl::runtime::kernels_of(set), dtype, op) == wanted) continue;
-        std::fprintf(stderr, "dtype %d, op %d: instruction set %d gives other bits than the baseline\n",
-                     dtype, op, static_cast<int>(set));
+        if (digest(ddl::runtime::kernels_of(set), type, op) == wanted) continue;
+        std::fprintf(stderr, "type %d, op %d: instruction set %d gives other bits than the baseline\n", type,
+                     op, static_cast<int>(set));
         status = 1;
       }
     }

@@ -59,7 +59,7 @@ int main(void) {
                     : failed("recv", ddl_recv(context, recv, kCount, DDL_UINT8, 0, NULL)) ||
                           wrong("recv", recv, kCount, of_last);
   }
-  if (!bad) printf("large counts: rank %d of 2 by %s\n", rank, ddl_cpu_operations(context));
+  if (!bad) printf("large counts: rank %d of 2 by %s\n", rank, ddl_backend_name(context));
   free(send);
   free(recv);
   return bad || failed("finalize", ddl_finalize(context));

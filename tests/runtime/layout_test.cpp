@@ -90,11 +90,17 @@ TEST_CASE("control frames survive their way, and nothing else is one") {
   CHECK(parsed->notice.describe(call, true).message ==
         "rank 3 on node4 (pid 99) cannot be reached any more during barrier #7: No route to host");
 
+  frame.notice = AbortNotice::of(AbortReason::kAborted, {3, "node4", 99}, "the loss is not a number", 42);
+  REQUIRE(ControlFrame::parse(bytes));
+  CHECK(ControlFrame::parse(bytes)->notice.describe(call, false).status == DDL_ERROR_ABORTED);
+  CHECK(ControlFrame::parse(bytes)->notice.describe(call, false).message ==
+        "rank 3 on node4 (pid 99) aborted the job with code 42 before barrier #7: the loss is not a number");
+
   CHECK_FALSE(ControlFrame::parse(bytes.first(bytes.size() - 1)));
   CHECK_FALSE(ControlFrame::parse({}));
   frame.notice.reason = static_cast<AbortReason>(0);
   CHECK_FALSE(ControlFrame::parse(bytes));
-  frame.notice.reason = static_cast<AbortReason>(6);
+  frame.notice.reason = static_cast<AbortReason>(7);
   CHECK_FALSE(ControlFrame::parse(bytes));
   // A farewell needs no reason.
   frame.kind = ControlFrame::Kind::kFarewell;

@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 
-DTYPES = {"int32": 0, "int64": 1, "float32": 2, "float64": 3, "uint8": 4, "int8": 5, "uint16": 6, "int16": 7,
-          "uint32": 8, "uint64": 9, "float16": 10, "bool": 12}
+DTYPES = {"int8": 0x100, "int16": 0x110, "int32": 0x120, "int64": 0x130, "uint8": 0x200, "uint16": 0x210,
+          "uint32": 0x220, "uint64": 0x230, "float16": 0x310, "float32": 0x320, "float64": 0x330, "bool": 0x400}
 SUM, AVERAGE, MIN, MAX, PRODUCT = range(5)
 
 

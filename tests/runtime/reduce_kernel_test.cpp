@@ -104,7 +104,7 @@ constexpr Scales kScales[] = {kUnscaled,   {0.5, 1.0},  {1.0, 0.5},   {-3.0, 1.0
 /// Every combination that exists; bool has no scales.
 template <class Check>
 void for_each_reduction(Check check) {
-  for (ddl_dtype dtype = 0; element_size(dtype) != 0; ++dtype) {
+  for (const ddl_dtype dtype : kDtypes) {
     for (ddl_op op = 0; op_name_or_null(op) != nullptr; ++op) {
       if (!op_applies(op, dtype)) continue;
       for (const Scales& scales : kScales) {

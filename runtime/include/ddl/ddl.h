@@ -26,6 +26,12 @@
 #define DDL_API
 #endif
 
+#if defined(__GNUC__)
+#define DDL_DEPRECATED(instead) __attribute__((deprecated(instead)))
+#else
+#define DDL_DEPRECATED(instead)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,28 +47,32 @@ enum {
   DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this process set */
   DDL_ERROR_TIMEOUT = 4,          /**< a rank did not arrive in time; the context is aborted */
   DDL_ERROR_PEER_LOST = 5,        /**< a rank died, or left while it was waited for; the context is aborted */
-  DDL_ERROR_ABORTED = 6,          /**< the context was aborted by an earlier error, or inherited by a fork */
+  DDL_ERROR_ABORTED = 6,          /**< aborted by ddl_abort() or an earlier error, or inherited by a fork */
   DDL_ERROR_BOOTSTRAP = 7,        /**< the ranks could not find each other */
   DDL_ERROR_UNSUPPORTED = 8,      /**< valid, but not offered by this build */
   DDL_ERROR_SYSTEM = 9,           /**< the operating system refused something; the sentence names the call */
   DDL_ERROR_INTERNAL = 10         /**< a defect of libddl */
 };
 
+/** An element type. The number says what it is, in hexadecimal digits: kind (1 signed integer, 2 unsigned integer, 3 float,
+ *  4 bool), binary logarithm of the size in bytes, and format where a kind has several of one size.
+ *  0x300 to 0x30F are reserved for 8-bit floats (0x300 E4M3, 0x301 E5M2, 0x302 E4M3FNUZ, 0x303 E5M2FNUZ) and refused with
+ *  DDL_ERROR_UNSUPPORTED. The numbers 0 to 12 of version 0.1 stand for the same types as there. */
 typedef int32_t ddl_dtype;
 enum {
-  DDL_INT32 = 0,
-  DDL_INT64 = 1,
-  DDL_FLOAT32 = 2,
-  DDL_FLOAT64 = 3,
-  DDL_UINT8 = 4,
-  DDL_INT8 = 5,
-  DDL_UINT16 = 6,
-  DDL_INT16 = 7,
-  DDL_UINT32 = 8,
-  DDL_UINT64 = 9,
-  DDL_FLOAT16 = 10,  /**< IEEE 754 binary16: ddl_float16 */
-  DDL_BFLOAT16 = 11, /**< the upper half of a float: ddl_bfloat16 */
-  DDL_BOOL = 12      /**< one byte; 0 is false, results are 0 or 1 */
+  DDL_INT8 = 0x100,
+  DDL_INT16 = 0x110,
+  DDL_INT32 = 0x120,
+  DDL_INT64 = 0x130,
+  DDL_UINT8 = 0x200,
+  DDL_UINT16 = 0x210,
+  DDL_UINT32 = 0x220,
+  DDL_UINT64 = 0x230,
+  DDL_FLOAT16 = 0x310,  /**< IEEE 754 binary16: ddl_float16 */
+  DDL_BFLOAT16 = 0x311, /**< the upper half of a float: ddl_bfloat16 */
+  DDL_FLOAT32 = 0x320,
+  DDL_FLOAT64 = 0x330,
+  DDL_BOOL = 0x400 /**< one byte; 0 is false, results are 0 or 1 */
 };
 
 /** 16-bit floats by their bits. Both are combined as float, over all ranks, and rounded once (to nearest, ties to even).
@@ -137,6 +147,19 @@ DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** conte
  *  nothing. In a child forked without exec it does nothing either. */
 DDL_API ddl_status ddl_finalize(ddl_context* context);
 
+/** Ends the whole job because of what this rank has found out, such as a loss that is not a number. code becomes the
+ *  job's exit code: its low 8 bits, or 1 where these are 0. text is one sentence for people, or null; control characters
+ *  in it become blanks.
+ *  Every call of every rank that waits, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error() names this
+ *  rank, its host and pid, the code, and the first 431 bytes of text. This rank writes the same to standard error. Then it
+ *  asks the launcher to end the job: by PMIx_Abort(), which takes code and text, MPI_Abort() or the abort of PMI-1, which
+ *  take the code, depending on the bootstrap. ddlrun reports rank, host, code and text, and exits with code; another
+ *  launcher may exit with the code of a rank that ended because of this one. At last this process ends with code, as by
+ *  _exit(): no destructor and no handler of atexit() runs, and what stdio has not written yet is lost (fflush() before).
+ *  Not collective. From any thread, also while others are inside calls; not from a signal handler. Returns only if it has
+ *  done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in a child forked without exec. */
+DDL_API ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text);
+
 DDL_API int32_t ddl_rank(const ddl_context* context);       /**< 0..size-1 */
 DDL_API int32_t ddl_size(const ddl_context* context);       /**< number of ranks in the job */
 DDL_API int32_t ddl_local_rank(const ddl_context* context); /**< 0..local_size-1 on this host */
@@ -146,8 +169,9 @@ DDL_API int32_t ddl_cross_rank(const ddl_context* context);
 DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts that have this local rank */
 /** Which bootstrap made the context: "pmix", "mpi", "pmi" or "singleton". Static storage. */
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
-/** Who carries out the context's collectives: "ddl", libddl itself, or "mpi" (DDL_CPU_OPERATIONS). Static storage. */
-DDL_API const char* ddl_cpu_operations(const ddl_context* context);
+/** Which backend carries out the context's collectives: "ddl", libddl's own algorithms, or "mpi", the site's MPI, whose name
+ *  ddl_mpi_library() gives (DDL_CPU_OPERATIONS chooses). "" if context is null. Static storage. */
+DDL_API const char* ddl_backend_name(const ddl_context* context);
 
 /** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing.
  *  Elements are combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
@@ -259,18 +283,23 @@ DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t proces
 /** Fills ranks, which has room for ddl_process_set_size() entries: the job's ranks of the set's ranks. */
 DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
 
-/** What this libddl was built with, and what this process has of it: 1 or 0. May be called at any time, from any thread. */
-DDL_API int32_t ddl_mpi_built(void);  /**< there is a module for at least one MPI */
-DDL_API int32_t ddl_nccl_built(void); /**< collectives of GPU memory by NCCL: not in this version */
-DDL_API int32_t ddl_cuda_built(void); /**< buffers in memory of CUDA devices: not in this version */
-DDL_API int32_t ddl_rocm_built(void); /**< buffers in memory of ROCm devices: not in this version */
-/** This process has a context whose collectives MPI carries out. */
-DDL_API int32_t ddl_mpi_enabled(void);
-/** The same, and that MPI may be called by several threads at once (MPI_THREAD_MULTIPLE): the program may go on using it
- *  beside libddl. */
-DDL_API int32_t ddl_mpi_threads_supported(void);
-/** Which MPI that is, such as "Open MPI v4.1.4"; "" if there is none. Static storage. */
+/** Whether this libddl, or this process, has what the name stands for: 1 or 0. It is 0 for a name that this version does not
+ *  know, so that a program may ask an older library for what only a newer one has, and for null.
+ *    "mpi"          there is a module for at least one MPI
+ *    "nccl"         collectives of GPU memory by NCCL: not in this version
+ *    "cuda"         buffers in memory of CUDA devices: not in this version
+ *    "rocm"         buffers in memory of ROCm devices: not in this version
+ *    "mpi-enabled"  this process has a context whose collectives MPI carries out
+ *    "mpi-threads"  the same, and several threads may call that MPI at once (MPI_THREAD_MULTIPLE): the program may go on
+ *                   using it beside libddl
+ *  May be called at any time, from any thread. */
+DDL_API int32_t ddl_has_feature(const char* name);
+/** Which MPI carries out the collectives of this process's context, such as "Open MPI v4.1.4"; "" if none does. Static
+ *  storage. */
 DDL_API const char* ddl_mpi_library(void);
+
+/** Bytes of one element; 0 for a number that is no type of this version. May be called at any time, from any thread. */
+DDL_API uint64_t ddl_dtype_size(ddl_dtype dtype);
 
 /** The calling thread's last error in one sentence; "" if there was none. Valid until its next call into libddl. */
 DDL_API const char* ddl_last_error(void);
@@ -279,8 +308,26 @@ DDL_API const char* ddl_status_name(ddl_status status);
 /** Which algorithm a collective takes when, for a person: a rule a line, of which the last that applies holds. DDL_ALGORITHM
  *  names others. Static storage. */
 DDL_API const char* ddl_algorithm_table(void);
-/** The library's version, such as "0.1.0". Static storage. */
+/** The library's version, such as "0.2.0". Static storage. */
 DDL_API const char* ddl_version(void);
+
+/* Names of version 0.1, for programs that were written for it. A program that defines DDL_NO_DEPRECATED does without. */
+#ifndef DDL_NO_DEPRECATED
+DDL_DEPRECATED("call ddl_has_feature(\"mpi\")")
+static inline int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }
+DDL_DEPRECATED("call ddl_has_feature(\"nccl\")")
+static inline int32_t ddl_nccl_built(void) { return ddl_has_feature("nccl"); }
+DDL_DEPRECATED("call ddl_has_feature(\"cuda\")")
+static inline int32_t ddl_cuda_built(void) { return ddl_has_feature("cuda"); }
+DDL_DEPRECATED("call ddl_has_feature(\"rocm\")")
+static inline int32_t ddl_rocm_built(void) { return ddl_has_feature("rocm"); }
+DDL_DEPRECATED("call ddl_has_feature(\"mpi-enabled\")")
+static inline int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-enabled"); }
+DDL_DEPRECATED("call ddl_has_feature(\"mpi-threads\")")
+static inline int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
+DDL_DEPRECATED("call ddl_backend_name()")
+static inline const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
+#endif
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,20 @@ struct Received {
 
 namespace detail {
 
+/// Some containers count by signed numbers.
+template <class Container>
+std::size_t count_of(const Container& values) {
+  return static_cast<std::size_t>(values.size());
+}
+
+/// What a call returns.
+template <class T>
+struct Returned {
+  static_assert(!std::is_same_v<T, bool>,
+                "libddl cannot write to a std::vector<bool>: call the function that takes pointers");
+  static std::vector<T> of(std::size_t count) { return std::vector<T>(count); }
+};
+
 inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
   std::uint64_t sum = 0;
   for (const std::uint64_t count : counts) sum += count;
@@ -35,10 +51,12 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
 
 /// One membership in the job. Movable, not copyable; leaves the job when it is destroyed.
 /// Methods are named as in ddl.h and described there; ranks, roots and sizes are those of the call's process set.
+/// A container is anything contiguous with data() and size(): std::vector, std::array, std::span, SharedBuffer, Eigen's dense
+/// types. What a call only reads may be const; what it writes has a name, or is a view.
 /// Threads: as in ddl.h, one collective at a time in each process set.
-/// A rank that gives up should exit (std::exit, std::abort) before its Context is destroyed: the others are told of its
-/// death, and its exit code is the job's. A Context that an exception destroys leaves in order, and who waits for it may
-/// then fail and exit first.
+/// A rank that gives up calls abort(), or exits (std::exit, std::abort) before its Context is destroyed: the others are told
+/// of its death, and its exit code is the job's. A Context that an exception destroys leaves in order, and who waits for it
+/// may then fail and exit first.
 class Context {
  public:
   /// Joins the job; collective. timeout_seconds: deadline of every collective that names none, 0 = none.
@@ -56,6 +74,12 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
+  /// Ends the job with this exit code, and this process; text says why, to people. From any thread. Throws if it cannot.
+  [[noreturn]] void abort(int code, const std::string& text) {
+    const ddl_status status = ddl_abort(context_, code, text.c_str());
+    throw Error(status, ddl_last_error());
+  }
+
   int rank() const { return ddl_rank(context_); }
   int size() const { return ddl_size(context_); }
   int local_rank() const { return ddl_local_rank(context_); }
@@ -63,11 +87,13 @@ class Context {
   int cross_rank() const { return ddl_cross_rank(context_); }
   int cross_size() const { return ddl_cross_size(context_); }
   const char* bootstrap_name() const { return ddl_bootstrap_name(context_); }
-  const char* cpu_operations() const { return ddl_cpu_operations(context_); }
+  const char* backend_name() const { return ddl_backend_name(context_); }
+  [[deprecated("call backend_name()")]] const char* cpu_operations() const { return backend_name(); }
 
   /// In place: data[0..count) becomes the reduction over all ranks.
   template <class T>
   void allreduce(T* data, std::size_t count, Op op = Op::sum, const CallOptions& options = {}) {
+    static_assert(detail::Written<T>::value);
     allreduce(static_cast<const T*>(data), data, count, op, options);
   }
   template <class T>
@@ -77,20 +103,20 @@ class Context {
     detail::check(
         ddl_allreduce(context_, send, recv, count, detail::dtype_of<T>(), static_cast<ddl_op>(op), &c));
   }
-  /// In place over anything contiguous that has data() and size(): std::vector, std::array, Eigen's dense types.
-  template <class Container, class = decltype(std::declval<Container&>().data())>
-  void allreduce(Container& values, Op op = Op::sum, const CallOptions& options = {}) {
-    allreduce(values.data(), static_cast<std::size_t>(values.size()), op, options);
+  template <class Container, class = detail::SizeOf<Container>>
+  void allreduce(Container&& values, Op op = Op::sum, const CallOptions& options = {}) {
+    allreduce(detail::data_to_write<Container>(values), detail::count_of(values), op, options);
   }
 
   template <class T>
   void broadcast(T* data, std::size_t count, int root, const CallOptions& options = {}) {
+    static_assert(detail::Written<T>::value);
     const ddl_call_options c = detail::to_c(options);
     detail::check(ddl_broadcast(context_, data, count, detail::dtype_of<T>(), root, &c));
   }
-  template <class Container, class = decltype(std::declval<Container&>().data())>
-  void broadcast(Container& values, int root, const CallOptions& options = {}) {
-    broadcast(values.data(), static_cast<std::size_t>(values.size()), root, options);
+  template <class Container, class = detail::SizeOf<Container>>
+  void broadcast(Container&& values, int root, const CallOptions& options = {}) {
+    broadcast(detail::data_to_write<Container>(values), detail::count_of(values), root, options);
   }
 
   /// To a rank that calls recv() from this one.
@@ -99,23 +125,25 @@ class Context {
     const ddl_call_options c = detail::to_c(options);
     detail::check(ddl_send(context_, data, count, detail::dtype_of<T>(), to, &c));
   }
-  template <class Container, class = decltype(std::declval<const Container&>().data())>
+  template <class Container, class = detail::SizeOf<const Container>>
   void send(const Container& values, int to, const CallOptions& options = {}) {
-    send(values.data(), static_cast<std::size_t>(values.size()), to, options);
+    send(detail::data_to_read(values), detail::count_of(values), to, options);
   }
   template <class T>
   void recv(T* data, std::size_t count, int from, const CallOptions& options = {}) {
+    static_assert(detail::Written<T>::value);
     const ddl_call_options c = detail::to_c(options);
     detail::check(ddl_recv(context_, data, count, detail::dtype_of<T>(), from, &c));
   }
-  template <class Container, class = decltype(std::declval<Container&>().data())>
-  void recv(Container& values, int from, const CallOptions& options = {}) {
-    recv(values.data(), static_cast<std::size_t>(values.size()), from, options);
+  template <class Container, class = detail::SizeOf<Container>>
+  void recv(Container&& values, int from, const CallOptions& options = {}) {
+    recv(detail::data_to_write<Container>(values), detail::count_of(values), from, options);
   }
 
   /// In place on root: data[0..count) becomes the reduction there and stays as it is elsewhere.
   template <class T>
   void reduce(T* data, std::size_t count, int root, Op op = Op::sum, const CallOptions& options = {}) {
+    static_assert(detail::Written<T>::value);
     reduce(static_cast<const T*>(data), data, count, root, op, options);
   }
   /// recv is used on root alone and may be null elsewhere.
@@ -126,9 +154,9 @@ class Context {
     detail::check(
         ddl_reduce(context_, send, recv, count, detail::dtype_of<T>(), static_cast<ddl_op>(op), root, &c));
   }
-  template <class Container, class = decltype(std::declval<Container&>().data())>
-  void reduce(Container& values, int root, Op op = Op::sum, const CallOptions& options = {}) {
-    reduce(values.data(), static_cast<std::size_t>(values.size()), root, op, options);
+  template <class Container, class = detail::SizeOf<Container>>
+  void reduce(Container&& values, int root, Op op = Op::sum, const CallOptions& options = {}) {
+    reduce(detail::data_to_write<Container>(values), detail::count_of(values), root, op, options);
   }
 
   /// counts: an entry per rank; send holds their sum, recv this rank's.
@@ -140,19 +168,21 @@ class Context {
         ddl_reduce_scatter(context_, send, recv, counts, detail::dtype_of<T>(), static_cast<ddl_op>(op), &c));
   }
   /// Returns this rank's part.
-  template <class T>
-  std::vector<T> reduce_scatter(const std::vector<T>& send, const std::vector<std::uint64_t>& counts,
+  template <class Container, class T = detail::ElementOf<const Container>>
+  std::vector<T> reduce_scatter(const Container& send, const std::vector<std::uint64_t>& counts,
                                 Op op = Op::sum, const CallOptions& options = {}) {
-    detail::require(send.size() == detail::sum_of(counts),
+    detail::require(detail::count_of(send) == detail::sum_of(counts),
                     "reduce_scatter: send does not hold the sum of counts");
-    std::vector<T> recv(own_count("reduce_scatter: counts does not have an entry per rank", counts, options));
-    reduce_scatter(send.data(), recv.data(), counts.data(), op, options);
+    std::vector<T> recv = detail::Returned<T>::of(
+        own_count("reduce_scatter: counts does not have an entry per rank", counts, options));
+    reduce_scatter(detail::data_to_read(send), recv.data(), counts.data(), op, options);
     return recv;
   }
 
   /// In place: data[0..count) becomes the combination over the ranks up to this one.
   template <class T>
   void scan(T* data, std::size_t count, Op op = Op::sum, const CallOptions& options = {}) {
+    static_assert(detail::Written<T>::value);
     scan(static_cast<const T*>(data), data, count, op, options);
   }
   template <class T>
@@ -160,9 +190,9 @@ class Context {
     const ddl_call_options c = detail::to_c(options);
     detail::check(ddl_scan(context_, send, recv, count, detail::dtype_of<T>(), static_cast<ddl_op>(op), &c));
   }
-  template <class Container, class = decltype(std::declval<Container&>().data())>
-  void scan(Container& values, Op op = Op::sum, const CallOptions& options = {}) {
-    scan(values.data(), static_cast<std::size_t>(values.size()), op, options);
+  template <class Container, class = detail::SizeOf<Container>>
+  void scan(Container&& values, Op op = Op::sum, const CallOptions& options = {}) {
+    scan(detail::data_to_write<Container>(values), detail::count_of(values), op, options);
   }
 
   /// recv holds as many times count elements as there are ranks, in rank order.
@@ -172,10 +202,10 @@ class Context {
     detail::check(ddl_allgather(context_, send, recv, count, detail::dtype_of<T>(), &c));
   }
   /// Returns all ranks' parts, which are equally long.
-  template <class T>
-  std::vector<T> allgather(const std::vector<T>& part, const CallOptions& options = {}) {
-    std::vector<T> all(part.size() * ranks_of(options));
-    allgather(part.data(), all.data(), part.size(), options);
+  template <class Container, class T = detail::ElementOf<const Container>>
+  std::vector<T> allgather(const Container& part, const CallOptions& options = {}) {
+    std::vector<T> all = detail::Returned<T>::of(detail::count_of(part) * ranks_of(options));
+    allgather(detail::data_to_read(part), all.data(), detail::count_of(part), options);
     return all;
   }
 
@@ -186,14 +216,14 @@ class Context {
     detail::check(ddl_allgatherv(context_, send, recv, counts, detail::dtype_of<T>(), &c));
   }
   /// Returns all ranks' parts. A rank that does not know the others' counts gathers them first.
-  template <class T>
-  std::vector<T> allgatherv(const std::vector<T>& part, const std::vector<std::uint64_t>& counts,
+  template <class Container, class T = detail::ElementOf<const Container>>
+  std::vector<T> allgatherv(const Container& part, const std::vector<std::uint64_t>& counts,
                             const CallOptions& options = {}) {
-    detail::require(
-        part.size() == own_count("allgatherv: counts does not have an entry per rank", counts, options),
-        "allgatherv: the part does not hold this rank's count");
-    std::vector<T> all(static_cast<std::size_t>(detail::sum_of(counts)));
-    allgatherv(part.data(), all.data(), counts.data(), options);
+    detail::require(detail::count_of(part) ==
+                        own_count("allgatherv: counts does not have an entry per rank", counts, options),
+                    "allgatherv: the part does not hold this rank's count");
+    std::vector<T> all = detail::Returned<T>::of(static_cast<std::size_t>(detail::sum_of(counts)));
+    allgatherv(detail::data_to_read(part), all.data(), counts.data(), options);
     return all;
   }
 
@@ -204,10 +234,11 @@ class Context {
     detail::check(ddl_gather(context_, send, recv, count, detail::dtype_of<T>(), root, &c));
   }
   /// Returns all ranks' parts, which are equally long, on root and nothing elsewhere.
-  template <class T>
-  std::vector<T> gather(const std::vector<T>& part, int root, const CallOptions& options = {}) {
-    std::vector<T> all(rank_of(options) == root ? part.size() * ranks_of(options) : 0);
-    gather(part.data(), all.data(), part.size(), root, options);
+  template <class Container, class T = detail::ElementOf<const Container>>
+  std::vector<T> gather(const Container& part, int root, const CallOptions& options = {}) {
+    std::vector<T> all =
+        detail::Returned<T>::of(rank_of(options) == root ? detail::count_of(part) * ranks_of(options) : 0);
+    gather(detail::data_to_read(part), all.data(), detail::count_of(part), root, options);
     return all;
   }
 
@@ -218,19 +249,19 @@ class Context {
     detail::check(ddl_scatter(context_, send, recv, count, detail::dtype_of<T>(), root, &c));
   }
   /// Returns this rank's count elements of all, which only root has to hold.
-  template <class T>
-  std::vector<T> scatter(const std::vector<T>& all, std::size_t count, int root,
-                         const CallOptions& options = {}) {
-    detail::require(rank_of(options) != root || all.size() == count * ranks_of(options),
+  template <class Container, class T = detail::ElementOf<const Container>>
+  std::vector<T> scatter(const Container& all, std::size_t count, int root, const CallOptions& options = {}) {
+    detail::require(rank_of(options) != root || detail::count_of(all) == count * ranks_of(options),
                     "scatter: what root holds is not count elements for each rank");
-    std::vector<T> part(count);
-    scatter(all.data(), part.data(), count, root, options);
+    std::vector<T> part = detail::Returned<T>::of(count);
+    scatter(detail::data_to_read(all), part.data(), count, root, options);
     return part;
   }
 
   /// In place: the r-th count elements of data go to rank r and are replaced by what comes from it.
   template <class T>
   void alltoall(T* data, std::size_t count, const CallOptions& options = {}) {
+    static_assert(detail::Written<T>::value);
     alltoall(static_cast<const T*>(data), data, count, options);
   }
   template <class T>
@@ -239,13 +270,13 @@ class Context {
     detail::check(ddl_alltoall(context_, send, recv, count, detail::dtype_of<T>(), &c));
   }
   /// In place, an equal share of values for each rank.
-  template <class Container, class = decltype(std::declval<Container&>().data())>
-  void alltoall(Container& values, const CallOptions& options = {}) {
-    const auto size = static_cast<std::size_t>(values.size());
+  template <class Container, class = detail::SizeOf<Container>>
+  void alltoall(Container&& values, const CallOptions& options = {}) {
+    const auto size = detail::count_of(values);
     const std::size_t ranks = ranks_of(options);
     detail::require(ranks != 0 && size % ranks == 0,
                     "alltoall: the elements cannot be shared out equally to the ranks");
-    alltoall(values.data(), size / ranks, options);
+    alltoall(detail::data_to_write<Container>(values), size / ranks, options);
   }
 
   /// Both arrays have an entry per rank; recv has room for recv_capacity elements.
@@ -258,18 +289,18 @@ class Context {
   }
   /// Makes room for what comes; to know how much that is, it exchanges the counts before (an alltoall, which is a call of
   /// its own).
-  template <class T>
-  Received<T> alltoallv(const std::vector<T>& send, const std::vector<std::uint64_t>& send_counts,
+  template <class Container, class T = detail::ElementOf<const Container>>
+  Received<T> alltoallv(const Container& send, const std::vector<std::uint64_t>& send_counts,
                         const CallOptions& options = {}) {
     detail::require(send_counts.size() == ranks_of(options),
                     "alltoallv: send_counts does not have an entry per rank");
-    detail::require(send.size() == detail::sum_of(send_counts),
+    detail::require(detail::count_of(send) == detail::sum_of(send_counts),
                     "alltoallv: send does not hold the sum of send_counts");
-    Received<T> received;
+    Received<T> received{detail::Returned<T>::of(0), {}};
     received.counts.resize(send_counts.size());
     alltoall(send_counts.data(), received.counts.data(), 1, options);
     received.values.resize(static_cast<std::size_t>(detail::sum_of(received.counts)));
-    alltoallv(send.data(), send_counts.data(), received.values.data(), received.values.size(),
+    alltoallv(detail::data_to_read(send), send_counts.data(), received.values.data(), received.values.size(),
               received.counts.data(), options);
     return received;
   }

@@ -13,22 +13,26 @@
 namespace ddl {
 
 /// count elements in memory that all ranks of the host can reach, made by Context::alloc(); zero at first. Movable, not
-/// copyable; must end before the Context does. Reduced and moved like any container, and faster where it is large.
+/// copyable; one that was moved from is empty, and may be assigned to. Must end before the Context does. Reduced and moved
+/// like any container, and faster where it is large.
 template <class T>
 class SharedBuffer {
-  static_assert(std::is_trivially_copyable_v<T>, "shared memory holds plain values");
+  static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
+                "a SharedBuffer holds plain values that can be written");
 
  public:
   SharedBuffer() = default;
-  ~SharedBuffer() { (void)ddl_free(context_, data_); }
+  ~SharedBuffer() { free(); }
   SharedBuffer(SharedBuffer&& other) noexcept
       : context_(std::exchange(other.context_, nullptr)),
         data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)) {}
   SharedBuffer& operator=(SharedBuffer&& other) noexcept {
-    std::swap(context_, other.context_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
+    if (this == &other) return *this;
+    free();
+    context_ = std::exchange(other.context_, nullptr);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
     return *this;
   }
   SharedBuffer(const SharedBuffer&) = delete;
@@ -51,6 +55,11 @@ class SharedBuffer {
     void* memory = nullptr;
     detail::check(ddl_alloc(context, count * sizeof(T), &memory));
     data_ = static_cast<T*>(memory);
+  }
+
+  /// An empty one calls nothing: the thread's last error stays what it was.
+  void free() noexcept {
+    if (data_ != nullptr) (void)ddl_free(context_, data_);
   }
 
   ddl_context* context_ = nullptr;

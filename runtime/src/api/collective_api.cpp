@@ -62,15 +62,19 @@ Outcome check_peer(const Arguments& arguments, const ProcessSet& set) {
 
 /// What everybody must call alike.
 Outcome describe_call(const Arguments& arguments, const ddl_call_options& options, size_t ranks, Call& call) {
-  // They are compared as bytes, so what does not fit into one is refused here.
-  constexpr int32_t kMax = UINT8_MAX;
-  if (arguments.dtype < 0 || arguments.dtype > kMax) {
+  const ddl_dtype dtype = current_dtype(arguments.dtype);
+  if (is_reserved_dtype(dtype)) {
+    return failed(DDL_ERROR_UNSUPPORTED, "dtype " + std::to_string(dtype) +
+                                             " is reserved for an 8-bit float, which libddl " +
+                                             ddl_version() + " does not offer");
+  }
+  if (element_size(dtype) == 0) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(arguments.dtype) + " does not exist");
   }
-  if (arguments.op < 0 || arguments.op > kMax) {
+  if (op_name_or_null(arguments.op) == nullptr) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "op " + std::to_string(arguments.op) + " does not exist");
   }
-  call = make_call(arguments.kind, arguments.count, arguments.dtype);
+  call = make_call(arguments.kind, arguments.count, dtype);
   call.root = arguments.root;
   if (has_op(arguments.kind)) {
     call.op = static_cast<std::uint8_t>(arguments.op);

@@ -1,5 +1,9 @@
 // ddl_init(), ddl_finalize(), what a context says of itself, and memory of the shared heap.
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <string>
 
 #include "net/job_key.h"
 #include "runtime/src/api/c_abi.h"
@@ -17,9 +21,6 @@ using namespace ddl::
 // The process is one rank of one job at a time, as its launcher sees it: the one place where that is global.
 std::atomic<bool> process_has_context{false};
 std::atomic<std::uint32_t> generations{0};
-// Of that context.
-std::atomic<bool> process_has_mpi_threads{false};
-std::atomic<const char*> process_mpi{nullptr};
 
 Outcome init(const ddl_init_options* given, ddl_context** context) {
   ddl_init_options options = DDL_INIT_OPTIONS_INIT;
@@ -47,12 +48,7 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   };
   auto joined = Context::join(*settings, *std::move(bootstrap), std::move(transports), fault);
   if (!joined) return tl::unexpected(to_failure(joined.error()));
-  if (const auto& mpi = (*joined)->mpi()) {
-    // One MPI a process, whose name stays.
-    static const std::string kLibrary = mpi->library();
-    process_has_mpi_threads = mpi->takes_threads();
-    process_mpi = kLibrary.c_str();
-  }
+  note_process_mpi((*joined)->mpi().get());
   *context = new ddl_context{*std::move(joined), true};
   return {};
 }
@@ -91,10 +87,30 @@ ddl_status ddl_finalize(ddl_context* context) {
     const bool was_the_process_context = context->is_the_process_context;
     delete context;
     if (was_the_process_context) {
-      process_mpi = nullptr;
+      note_process_mpi(nullptr);
       process_has_context = false;
     }
     return report(left);
+  });
+}
+
+ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    if (context->context->is_in_forked_child()) {
+      return report(DDL_ERROR_ABORTED, "this context belongs to the parent of process " +
+                                           std::to_string(::getpid()) +
+                                           "; a child that was forked without exec cannot abort the job");
+    }
+    // An exit status has 8 bits, and an abort is never a success.
+    const int exit_code = (code & 0xFF) == 0 ? 1 : code & 0xFF;
+    std::string sentence = text == nullptr ? "" : text;
+    std::replace_if(
+        sentence.begin(), sentence.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+    context->context->abort(exit_code, sentence);
+    // A context that a test has made leaves the process to it.
+    if (context->is_the_process_context) ::_exit(exit_code);
+    return ddl_status{DDL_OK};
   });
 }
 
@@ -115,17 +131,8 @@ int32_t ddl_cross_size(const ddl_context* context) {
 const char* ddl_bootstrap_name(const ddl_context* context) {
   return context == nullptr ? "" : context->context->bootstrap_name();
 }
-const char* ddl_cpu_operations(const ddl_context* context) {
+const char* ddl_backend_name(const ddl_context* context) {
   return context == nullptr ? "" : ddl::contract::cpu_operations_name(context->context->operations());
-}
-
-int32_t ddl_mpi_enabled(void) { return process_mpi.load() != nullptr ? 1 : 0; }
-int32_t ddl_mpi_threads_supported(void) {
-  return ddl_mpi_enabled() != 0 && process_has_mpi_threads.load() ? 1 : 0;
-}
-const char* ddl_mpi_library(void) {
-  const char* const library = process_mpi.load();
-  return library == nullptr ? "" : library;
 }
 
 }  // extern "C"

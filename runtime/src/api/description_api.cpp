@@ -4,6 +4,7 @@
 #include "contract/version.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/collective/algorithm.h"
+#include "runtime/src/common/call.h"
 
 using namespace ddl::
     runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
@@ -29,15 +30,12 @@ const char* ddl_status_name(ddl_status status) {
   }
 }
 
+uint64_t ddl_dtype_size(ddl_dtype dtype) { return element_size(current_dtype(dtype)); }
+
 const char* ddl_algorithm_table(void) {
   static const std::string kTable = explain_choices();
   return kTable.c_str();
 }
-
-int32_t ddl_mpi_built(void) { return DDL_MPI_MODULES > 0 ? 1 : 0; }
-int32_t ddl_nccl_built(void) { return 0; }
-int32_t ddl_cuda_built(void) { return 0; }
-int32_t ddl_rocm_built(void) { return 0; }
 
 const char* ddl_version(void) { return ddl::contract::kVersion; }
 

@@ -189,6 +189,9 @@ class World final : public MpiWorld {
 
   bool takes_threads() const override { return MpiProcess::instance().takes_threads(); }
   const std::string& library() const override { return MpiProcess::instance().library(); }
+  void abort_job(int code) override {
+    if (MpiProcess::is_running()) (void)MPI_Abort(MPI_COMM_WORLD, code);
+  }
   void abandon() override { MpiProcess::instance().abandon(); }
 
  private:

@@ -34,8 +34,8 @@ struct Membership {
   int local_rank() const { return layout.local_rank(rank); }
 };
 
-/// One rank's connection to whoever started the job. Not thread-safe. The destructor leaves the job if leave() was
-/// not called.
+/// One rank's connection to whoever started the job. Not thread-safe, but for abort_job(). The destructor leaves the job if
+/// leave() was not called.
 class Bootstrap {
  public:
   Bootstrap() = default;
@@ -56,6 +56,10 @@ class Bootstrap {
   /// Tells the launcher what it has asked to be told (contract/rank_process.h). Where there is no launcher that asks,
   /// nobody listens.
   virtual void tell_launcher(int event) = 0;
+  /// Asks the launcher to end the job with this exit code, 1 to 255. text is for its report, if it takes one. From any
+  /// thread, beside any other function. Returns within a few seconds, whatever came of it; the job may end before that.
+  /// Where there is no launcher, nothing happens.
+  virtual void abort_job(int /*code*/, const std::string& /*text*/) {}
   /// Says goodbye to the launcher; not collective. Only the destructor may follow.
   virtual Status leave() = 0;
 };
@@ -70,7 +74,7 @@ struct BootstrapAttempt {
 // where there is none.
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
-inline constexpr std::uint32_t kBootstrapInterface = 3;
+inline constexpr std::uint32_t kBootstrapInterface = 4;
 inline constexpr char kPmixModuleFile[] = "libddl_pmix.so";
 inline constexpr char kPmixFactorySymbol[] = "ddl_pmix_bootstrap_create";
 

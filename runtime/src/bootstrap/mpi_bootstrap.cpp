@@ -52,6 +52,7 @@ class MpiBootstrap final : public Bootstrap {
   }
 
   void tell_launcher(int) override {}
+  void abort_job(int code, const std::string&) override { world_->abort_job(code); }
   Status leave() override { return {}; }
 
  private:

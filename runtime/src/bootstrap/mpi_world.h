@@ -86,6 +86,8 @@ class MpiWorld {
   virtual bool takes_threads() const = 0;
   /// "Open MPI v4.1.4".
   virtual const std::string& library() const = 0;
+  /// MPI_Abort() of all ranks. From any thread, whatever threads MPI takes: the process is about to end.
+  virtual void abort_job(int code) = 0;
   /// Something is under way that will not end: MPI must not be finalised by us any more.
   virtual void abandon() = 0;
 };
@@ -94,7 +96,7 @@ class MpiWorld {
 // built, in a folder of that MPI's name; only they link an MPI.
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
-inline constexpr std::uint32_t kMpiInterface = 2;
+inline constexpr std::uint32_t kMpiInterface = 3;
 inline constexpr char kMpiModuleFile[] = "libddl_mpi.so";
 inline constexpr char kMpiFactorySymbol[] = "ddl_mpi_world_create";
 

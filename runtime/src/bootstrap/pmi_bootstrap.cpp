@@ -86,6 +86,10 @@ Result<net::PmiLine> PmiSession::ask(const net::PmiLine& line, std::string_view 
   return said;
 }
 
+void PmiSession::abort_job(int code) const {
+  (void)say(net::PmiLine{"abort", {{"exitcode", std::to_string(code)}}}.text());
+}
+
 Status PmiSession::say(std::string_view text) const {
   while (!text.empty()) {
     // Not write(2): the signal of a launcher that has gone is not the program's business.
@@ -250,6 +254,7 @@ class PmiBootstrap final : public Bootstrap {
   }
 
   void tell_launcher(int) override {}
+  void abort_job(int code, const std::string&) override { session_.abort_job(code); }
   Status leave() override {
     if (!std::exchange(left_, true)) session_.remove_user();
     return {};

@@ -38,6 +38,9 @@ class PmiSession {
   /// launcher's own words; or the deadline passes, after which nothing more can be asked.
   Result<net::PmiLine> ask(const net::PmiLine& line, std::string_view answer, Deadline deadline);
 
+  /// Has the launcher end the job; there is no answer. A single write, so another thread may be in ask().
+  void abort_job(int code) const;
+
   const std::string& space() const { return space_; }     ///< the job's key-value space
   std::size_t value_bytes() const { return max_value_; }  ///< that a value may have
   std::size_t key_bytes() const { return max_key_; }

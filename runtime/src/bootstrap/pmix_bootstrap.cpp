@@ -262,6 +262,9 @@ class PmixSession {
 /// process has put other things, now and then does not find it at once.
 constexpr std::chrono::seconds kPublished{5};
 
+/// A server that answers at all takes an abort at once.
+constexpr std::chrono::seconds kAbortPatience{3};
+
 class PmixBootstrap final : public Bootstrap {
  public:
   PmixBootstrap(PmixSession& session, const pmix_proc_t& self) : session_(session), self_(self) {
@@ -326,6 +329,13 @@ class PmixBootstrap final : public Bootstrap {
   void tell_launcher(int event) override {
     // Without a callback the call returns when the server has it. PMIX_RANGE_RM does not reach the server of OpenPMIx 4.2.
     (void)PMIx_Notify_event(event, &self_, PMIX_RANGE_SESSION, nullptr, 0, nullptr, nullptr);
+  }
+
+  void abort_job(int code, const std::string& text) override {
+    const auto abort = [code, text](Answered& answered) {
+      answered.status = PMIx_Abort(code, text.c_str(), nullptr, 0);
+    };
+    (void)ask_server("PMIx_Abort", abort, Deadline::after(kAbortPatience));
   }
 
   Status leave() override {

@@ -11,7 +11,7 @@
 namespace ddl::runtime {
 namespace {
 
-static_assert(DDL_BOOL == Kernels::kTypes - 1 && DDL_LOGICAL_XOR == Kernels::kOps - 1,
+static_assert(place_of(DDL_BOOL) == Kernels::kTypes - 1 && DDL_LOGICAL_XOR == Kernels::kOps - 1,
               "the tables of kernels have a place for every type and operation");
 
 /// Elements that go through all steps of a reduction at a time: what lies between the steps stays in the first cache.
@@ -19,8 +19,7 @@ constexpr std::size_t kBlock = 1024;
 
 /// Whether there is a place for it in the tables.
 bool is_known(const Reduction& reduction) {
-  return static_cast<std::uint32_t>(reduction.dtype) < Kernels::kTypes &&
-         static_cast<std::uint32_t>(reduction.op) < Kernels::kOps;
+  return place_of(reduction.dtype) >= 0 && static_cast<std::uint32_t>(reduction.op) < Kernels::kOps;
 }
 
 struct PartialBlock {
@@ -31,8 +30,12 @@ struct PartialBlock {
 class Steps {
  public:
   explicit Steps(const Reduction& reduction)
-      : kernels_(kernels()), dtype_(reduction.dtype), op_(reduction.op), reduction_(reduction) {
-    DDL_CHECK(is_known(reduction) && kernels_.partials[dtype_][op_] != nullptr,
+      : kernels_(kernels()),
+        dtype_(reduction.dtype),
+        type_(place_of(dtype_)),
+        op_(reduction.op),
+        reduction_(reduction) {
+    DDL_CHECK(is_known(reduction) && kernels_.partials[type_][op_] != nullptr,
               "dtype " + std::to_string(dtype_) + ", op " + std::to_string(op_));
     DDL_CHECK(dtype_ != DDL_BOOL || (reduction.prescale == 1.0 && reduction.postscale == 1.0),
               "scales of bool");
@@ -50,19 +53,19 @@ class Steps {
   /// The first two steps, without writing to out before everything has been read. At most kBlock elements if there is
   /// a prescale.
   void partials(const Inputs& inputs, void* out, std::size_t count) const {
-    if (reduction_.prescale == 1.0) return kernels_.partials[dtype_][op_](inputs, out, count);
+    if (reduction_.prescale == 1.0) return kernels_.partials[type_][op_](inputs, out, count);
     // Scaled 16-bit floats are floats.
-    const ddl_dtype scaled_dtype = is_floating(dtype_) ? partial_dtype(dtype_, op_) : dtype_;
+    const int scaled_type = is_floating(dtype_) ? place_of(partial_dtype(dtype_, op_)) : type_;
     PartialBlock scaled;
     PartialBlock values;
     for (std::size_t i = 0; i < inputs.ranks; ++i) {
-      kernels_.scale[dtype_](inputs.of_rank[i] + inputs.first * element_, scaled.bytes, count,
-                             reduction_.prescale);
+      kernels_.scale[type_](inputs.of_rank[i] + inputs.first * element_, scaled.bytes, count,
+                            reduction_.prescale);
       const std::byte* input = scaled.bytes;
       if (i == 0) {
-        kernels_.partials[scaled_dtype][op_]({&input, 1, 0}, values.bytes, count);
+        kernels_.partials[scaled_type][op_]({&input, 1, 0}, values.bytes, count);
       } else {
-        kernels_.add_input[scaled_dtype][op_](input, values.bytes, count);
+        kernels_.add_input[scaled_type][op_](input, values.bytes, count);
       }
     }
     std::memcpy(out, values.bytes, count * partial_);
@@ -71,9 +74,9 @@ class Steps {
   /// The last step.
   void finish(const void* partials, void* out, std::size_t count, std::int64_t ranks) const {
     if (op_ == DDL_AVERAGE) {
-      kernels_.average[dtype_](partials, out, count, ranks, reduction_.postscale);
+      kernels_.average[type_](partials, out, count, ranks, reduction_.postscale);
     } else if (!ends_with_partials()) {
-      kernels_.finish[dtype_](partials, out, count, reduction_.postscale);
+      kernels_.finish[type_](partials, out, count, reduction_.postscale);
     } else if (partials != out && count != 0) {
       std::memcpy(out, partials, count * element_);
     }
@@ -82,6 +85,7 @@ class Steps {
  private:
   const Kernels& kernels_;
   ddl_dtype dtype_;
+  int type_;  ///< its place in the tables
   ddl_op op_;
   const Reduction& reduction_;
   std::size_t element_;
@@ -94,7 +98,7 @@ void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> 
                   std::size_t count) {
   if (reduction.prescale == 1.0 && reduction.postscale == 1.0 && is_known(reduction)) {
     // All steps at once.
-    const auto reduce = kernels().reduce[reduction.dtype][reduction.op];
+    const auto reduce = kernels().reduce[place_of(reduction.dtype)][reduction.op];
     if (reduce != nullptr) return reduce({inputs.data(), inputs.size(), 0}, out, count);
   }
   const Steps steps(reduction);

@@ -152,8 +152,6 @@ Outcome check_overlap(const Extents& extents, std::size_t element) {
 }
 
 Outcome check_operation(const Call& call) {
-  if (op_name_or_null(call.op) == nullptr)
-    return invalid("op " + std::to_string(call.op) + " does not exist");
   if (!op_applies(call.op, call.dtype))
     return invalid(std::string("there is no ") + op_name(call.op) + " of " + dtype_name(call.dtype));
   if (call.kind == CallKind::kScan && call.op == DDL_AVERAGE) {
@@ -174,8 +172,7 @@ Outcome check_operation(const Call& call) {
 Outcome check_request(const Request& request, int rank, int size) {
   const Call& call = request.call;
   if (call.kind == CallKind::kBarrier) return {};
-  const std::size_t element = element_size(call.dtype);
-  if (element == 0) return invalid("dtype " + std::to_string(call.dtype) + " does not exist");
+  const std::size_t element = known_element_size(call.dtype);
   if (has_op(call.kind)) {
     if (auto operation = check_operation(call); !operation) return operation;
   }

@@ -93,9 +93,10 @@ const char* call_kind_name(CallKind kind) {
 }
 
 std::uint64_t Call::fingerprint() const {
-  const std::uint64_t what = static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(dtype) << 8 |
-                             static_cast<std::uint64_t>(op) << 16 |
-                             static_cast<std::uint64_t>(algorithm) << 24 |
+  // 6 bits for the kind and 5 each for operation and algorithm: more than there are.
+  const std::uint64_t what = static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(op) << 6 |
+                             static_cast<std::uint64_t>(algorithm) << 11 |
+                             static_cast<std::uint64_t>(dtype) << 16 |
                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
   std::uint64_t print = mix(mix(what) ^ count);
   if (counts != 0) print = mix(print ^ counts);
@@ -120,7 +121,7 @@ Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
   Call call;
   call.kind = kind;
   call.count = count;
-  call.dtype = static_cast<std::uint8_t>(dtype);
+  call.dtype = static_cast<std::uint16_t>(dtype);
   return call;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,20 @@
 namespace ddl::runtime {
 
 // Element types and operations of ddl.h: sizes, names, and what goes with what.
+
+/// Every type, in the order of the numbers 0 to 12 that version 0.1 had for them.
+constexpr ddl_dtype kDtypes[] = {DDL_INT32,   DDL_INT64,    DDL_FLOAT32, DDL_FLOAT64, DDL_UINT8,
+                                 DDL_INT8,    DDL_UINT16,   DDL_INT16,   DDL_UINT32,  DDL_UINT64,
+                                 DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
+
+/// The number that this version has for a type. Programs that were compiled with version 0.1 use its numbers; the C
+/// functions map them once, and nothing behind these knows them. A number that is none of version 0.1's stays.
+constexpr ddl_dtype current_dtype(ddl_dtype dtype) {
+  return dtype >= 0 && dtype < static_cast<ddl_dtype>(std::size(kDtypes)) ? kDtypes[dtype] : dtype;
+}
+
+/// The numbers that ddl.h reserves for 8-bit floats.
+constexpr bool is_reserved_dtype(ddl_dtype dtype) { return dtype >= 0x300 && dtype <= 0x30F; }
 
 /// Bytes of one element; 0 for a type that does not exist.
 constexpr std::size_t element_size(ddl_dtype dtype) {
@@ -180,15 +195,15 @@ class AlgorithmOverrides {
 /// stays as it is here.
 struct Call {
   CallKind kind = CallKind::kNone;
-  std::uint8_t dtype = 0;
   std::uint8_t op = 0;
-  std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named
+  std::uint16_t dtype = 0;  ///< as current_dtype() gives it
   std::int32_t root = 0;
   std::uint64_t count = 0;   ///< elements; where every rank has its own number, the sum
   std::uint64_t counts = 0;  ///< digest_of() those numbers
   double prescale = 1.0;
   double postscale = 1.0;
-  std::uint64_t number = 0;  ///< counts the calls of a channel from 1; not compared
+  std::uint64_t number = 0;    ///< counts the calls of a channel from 1; not compared
+  std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named
 
   /// 64 bits over everything but the number: equal for calls that fit together.
   std::uint64_t fingerprint() const;
@@ -197,7 +212,7 @@ struct Call {
   /// "allreduce #17 (sum, float32, 1000 elements)".
   std::string describe() const;
 };
-static_assert(sizeof(Call) == 48);
+static_assert(sizeof(Call) == 56);
 
 /// A call without op, root and number.
 Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype);

@@ -13,6 +13,9 @@ Failure AbortNotice::describe(const Call& call, bool entered) const {
       return {DDL_ERROR_PEER_LOST, who + " cannot be reached any more" + when + ": " + text.str()};
     case AbortReason::kBroken:
       return {DDL_ERROR_INTERNAL, who + " broke the protocol" + when + ": " + text.str()};
+    case AbortReason::kAborted:
+      return {DDL_ERROR_ABORTED, who + " aborted the job with code " + std::to_string(code) + when +
+                                     (text.str().empty() ? "" : ": ") + text.str()};
   }
   return {DDL_ERROR_INTERNAL, "the group was aborted for an unknown reason"};
 }

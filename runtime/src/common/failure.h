@@ -53,22 +53,24 @@ enum class AbortReason : std::uint32_t {
   kTimedOut = 3,  ///< the culprit gave up waiting
   kLost = 4,      ///< the culprit cannot be reached any more; text says what the system says
   kBroken = 5,    ///< the culprit sent what it should not have; text says what
+  kAborted = 6,   ///< the culprit called ddl_abort() with this code and text
 };
 
 /// True for the values above: a reason comes out of shared memory or from the network.
-constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 5; }
+constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 6; }
 
 /// Plain data: it lies in shared memory and travels between hosts.
 struct AbortNotice {
   AbortReason reason = AbortReason::kDied;
   std::int32_t rank = 0;  ///< the culprit
   std::int32_t pid = 0;
-  std::uint32_t reserved = 0;
+  std::int32_t code = 0;  ///< kAborted: the job's exit code
   HostField host;
   TextField<432> text;  ///< kTimedOut: the whole sentence, the same for everybody
 
-  static AbortNotice of(AbortReason reason, const Member& culprit, const std::string& text = "") {
-    return {reason, culprit.rank, culprit.pid, 0, HostField::of(culprit.host), TextField<432>::of(text)};
+  static AbortNotice of(AbortReason reason, const Member& culprit, const std::string& text = "",
+                        int code = 0) {
+    return {reason, culprit.rank, culprit.pid, code, HostField::of(culprit.host), TextField<432>::of(text)};
   }
   /// The status and the sentence for a rank that is in this call. entered: it had begun to wait for others.
   Failure describe(const Call& call, bool entered) const;

@@ -1,6 +1,9 @@
 #include "runtime/src/context/context.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <numeric>
 
@@ -83,12 +86,26 @@ Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
   // Before the caller hears of it: the process may end at once, and then its end is known as what it is.
   if (const int gone = set.abort().notice().rank; job_.settings.exit_record && gone != rank())
     leave_exit_record(*job_.settings.exit_record, gone);
-  world_->abort().raise(set.abort().notice());
-  abort_sets(set.abort().notice());
+  spread(set.abort().notice());
+  return outcome;
+}
+
+void Context::spread(const AbortNotice& notice) const {
+  world_->abort().raise(notice);
+  abort_sets(notice);
   const Deadline deadline = Deadline::after(kForwarding);
   world_->wait_forwarded(deadline);
-  for (const auto& other : sets()) other->wait_forwarded(deadline);
-  return outcome;
+  for (const auto& set : sets()) set->wait_forwarded(deadline);
+}
+
+void Context::abort(int code, const std::string& text) {
+  // First the ranks, then the launcher, whose signal may end them before they can say why.
+  const Member& self = world_->self();
+  spread(AbortNotice::of(AbortReason::kAborted, self, text, code));
+  // Not by stdio, whose lock another thread may hold.
+  ::dprintf(STDERR_FILENO, "libddl: %s aborted the job with code %d%s%s\n", self.describe().c_str(), code,
+            text.empty() ? "" : ": ", text.c_str());
+  world_->bootstrap().abort_job(code, text);
 }
 
 Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id) {

@@ -50,6 +50,10 @@ class Context {
   Outcome allocate(std::uint64_t bytes, void*& memory);
   Outcome free_memory(void* memory);
 
+  /// What ddl_abort() does, but for the end of this process: no call of any rank goes on, everybody's error says who has
+  /// aborted the job and why, and the launcher has been asked to end it. From any thread, beside any other function.
+  void abort(int code, const std::string& text);
+
   /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
   /// may follow. The destructor leaves if this was not called.
   Outcome leave();
@@ -67,6 +71,8 @@ class Context {
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
   /// The world has been aborted: so is everything.
   void abort_sets(const AbortNotice& notice) const;
+  /// Aborts all sets, and waits a while until the partners on other hosts have been told.
+  void spread(const AbortNotice& notice) const;
   /// Finishes a call of the set. If that is aborted the program may end now, and with it the connections of all sets: so
   /// this returns only when those at their other ends have been told the true cause.
   Outcome finish(const ProcessSet& set, Outcome outcome) const;

@@ -50,6 +50,7 @@ class ProcessSet {
   }
   /// How many sets have been made of this one; inside run().
   std::uint32_t count_made() { return ++made_; }
+  const Member& self() const { return connections_->self(); }
   /// Of connections that are made inside a call with this deadline: its ranks are aborted if one of them dies.
   ConnectLimit limit_of(const CallDeadline& deadline) const {
     return {deadline.deadline, abort().doorbell()};

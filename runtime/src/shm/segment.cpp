@@ -10,7 +10,7 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 5;
+constexpr std::uint32_t kLayoutVersion = 6;
 constexpr std::size_t kPageBytes = 4096;
 /// The heap begins on the largest page that there may be.
 constexpr std::size_t kLargestPageBytes = std::size_t{64} << 10;

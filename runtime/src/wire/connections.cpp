@@ -385,11 +385,13 @@ void Connections::record_begun(int other) const {
   const auto word = static_cast<std::size_t>(other) / 64;
   // A rank that leaves says so first and reads this then; here it is the other way round, so at least one sees the other.
   group_.segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
-  if (abort_.has_left(other))
+  // Pairs of ranks that have been aborted are told why; that somebody left after that explains nothing.
+  if (abort_.has_left(other) && !abort_.is_raised())
     leave_segment(group_.segment.pair(own, other), index_in_pair(other, own), 1, -1);
 }
 
 void Connections::leave_unbegun_pairs() const {
+  if (abort_.is_raised()) return;
   // Ranks of this host that this one has never sent to may wait for its first call.
   const Segment& segment = group_.segment;
   const auto own = static_cast<std::size_t>(group_.index);

@@ -77,6 +77,7 @@ class Connections {
   const HostLayout& layout() const { return membership_.layout; }
   const std::vector<int>& job_ranks() const { return job_ranks_; }
   const AbortDomain& abort() const { return abort_; }
+  const Member& self() const { return channel_.self(); }
   Channel& channel() { return channel_; }
   const WaitPolicy& wait_policy() const { return policy_; }
   FaultInjector& fault() { return fault_; }
@@ -112,7 +113,6 @@ class Connections {
   Connections(JobResources& job, Bootstrap& bootstrap, Membership membership, std::vector<int> job_ranks,
               ConnectionPlan plan, SharedGroup group, FaultInjector fault, OnAbort on_abort);
 
-  const Member& self() const { return channel_.self(); }
   bool has_lane() const;
   Status connect_hosts(const ConnectLimit& limit);
   Result<std::vector<PeerLink>> link_to(const std::vector<int>& hosts, const ConnectLimit& limit);

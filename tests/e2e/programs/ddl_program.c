@@ -1,13 +1,16 @@
-/* ddl_program sum|loop|work|idle|leave|wait|stopped: a rank that uses libddl.
+/* ddl_program sum|loop|work|idle|leave|wait|abort|abort_in_thread|stopped: a rank that uses libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages for ever; when a rank is killed each of the others prints the error and exits with 0
  *   work  averages for ever; prints the error and exits with 8 when that fails, as most programs do
  *   idle  says "ready" after init and waits for a signal
  *   leave rank 1 leaves after the first of two calls, and stays; the others print the error and exit with 0
  *   wait  rank 1 does not come to the second call; the others print the error and exit with 0
+ *   abort the last rank aborts the job with 42; the others print the errors of two calls and exit with 8
+ *   abort_in_thread  the same, by a thread, while that rank is inside a call
  *   stopped  makes a second context while its parent is stopped; prints the error and exits with 1 */
 #include <ddl/ddl.h>
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,6 +100,29 @@ static int miss(int leaves) {
   for (;;) pause();
 }
 
+static void* call_abort(void* context) {
+  ddl_abort(context, 42, "the loss is\nnot a number");
+  return NULL;
+}
+
+static int abort_job(int in_thread) {
+  ddl_context* context = NULL;
+  signal(SIGTERM, SIG_IGN); /* as in loop */
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  ddl_status status = ddl_barrier(context, NULL);
+  const int aborts = ddl_rank(context) == ddl_size(context) - 1;
+  if (aborts && !in_thread) call_abort(context);
+  pthread_t thread;
+  if (aborts) pthread_create(&thread, NULL, call_abort, context);
+  /* The last rank may have come out of the barrier, and have aborted, before this one. */
+  while (status == DDL_OK)
+    status = ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL);
+  while (aborts) pause();
+  failed("call", status);
+  failed("again", ddl_barrier(context, NULL));
+  return 8;
+}
+
 /* Whether all threads of a process are stopped. Nobody but its parent is told when. */
 static int is_stopped(pid_t process) {
   char path[300];
@@ -147,6 +173,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "idle") == 0) return idle();
   if (strcmp(argv[1], "leave") == 0) return miss(1);
   if (strcmp(argv[1], "wait") == 0) return miss(0);
+  if (strcmp(argv[1], "abort") == 0) return abort_job(0);
+  if (strcmp(argv[1], "abort_in_thread") == 0) return abort_job(1);
   if (strcmp(argv[1], "stopped") == 0) return stopped();
   return 2;
 }

@@ -63,14 +63,15 @@ int main(int argc, char** argv) {
   sum(&own);
   const int between = mpi_sum();
   printf("rank %d of %d over %s: %d ranks by mpi, %d wrong sums, threads %d, then %d ranks\n", rank, before,
-         ddl_mpi_library(), before, own.wrong, ddl_mpi_threads_supported(), between);
+         ddl_mpi_library(), before, own.wrong, ddl_has_feature("mpi-threads"), between);
   int bad = own.wrong;
   pthread_t thread;
   pthread_create(&thread, NULL, sum, &own);
   pthread_join(thread, NULL);
   printf("rank %d, another thread: %s %s\n", rank, ddl_status_name(own.status), own.error);
   bad += ddl_finalize(own.context) != DDL_OK;
-  printf("rank %d, at the end: %d ranks by mpi, enabled %d\n", rank, mpi_sum(), ddl_mpi_enabled());
+  printf("rank %d, at the end: %d ranks by mpi, enabled %d\n", rank, mpi_sum(),
+         ddl_has_feature("mpi-enabled"));
   MPI_Finalize();
   return bad != 0;
 }

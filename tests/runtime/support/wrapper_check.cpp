@@ -136,8 +136,44 @@ void check_shared_buffers(Context& context) {
   SharedBuffer<float> moved = std::move(values);
   // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is left is what is tried
   expect(values.data() == nullptr && values.size() == 0, "moving a shared buffer");
+  expect_status(ddl_free(nullptr, &context), DDL_ERROR_INVALID_ARGUMENT, "an error to remember");
+  const std::string last_error = ddl_last_error();
+  { const SharedBuffer<float> gone = std::move(values); }
+  expect(last_error == ddl_last_error(), "the end of an empty shared buffer is an error");
+  // What is assigned to gives its own memory back at once.
+  values = context.alloc<float>(1);
   values = std::move(moved);
+  // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is left is what is tried
+  expect(moved.data() == nullptr && moved.begin() == moved.end(), "assigning a shared buffer");
+  SharedBuffer<float>& itself = values;
+  values = std::move(itself);
   expect(values[kCount - 1] == static_cast<float>(context.size()), "allreduce of a shared buffer");
+}
+
+/// Elements of somebody else, as std::span has them: a const view lets them be written.
+struct View {
+  int* first;
+  std::size_t count;
+  int* data() const { return first; }
+  std::size_t size() const { return count; }
+};
+
+void check_containers(Context& context) {
+  const int rank = context.rank(), size = context.size();
+  int values[2] = {rank, 1};
+  const View view{values, 2};
+  context.allreduce(view);
+  expect(values[1] == size, "allreduce(const view)");
+  context.allreduce(View{values, 1}, Op::min);
+  expect(values[0] == size * (size - 1) / 2, "allreduce(temporary view)");
+  const std::array<std::uint8_t, 2> bytes{static_cast<std::uint8_t>(rank), 7};
+  const std::vector<std::uint8_t> all = context.allgather(bytes);
+  expect(all.size() == 2 * static_cast<std::size_t>(size) && all[1] == 7, "allgather(const array)");
+  auto shared = context.alloc<double>(1);
+  shared[0] = 1.0;
+  const auto& read_only = shared;
+  expect(context.gather(read_only, 0).size() == (rank == 0 ? static_cast<std::size_t>(size) : 0),
+         "gather(const shared buffer)");
 }
 
 void check_errors(Context& context) {
@@ -152,6 +188,7 @@ void check_errors(Context& context) {
   if (context.rank() == 0) expect_refused([&] { (void)context.scatter(values, 1, 0); }, "scatter");
   if (size > 1) expect_refused([&] { context.alltoall(values); }, "alltoall");
   context.barrier();
+  expect(context.backend_name() == std::string(ddl_backend_name(context.get())), "the backend's name");
 }
 
 }  // namespace
@@ -162,6 +199,7 @@ void check_wrapper(Context& context) {
   check_movement(context);
   check_sets(context);
   check_shared_buffers(context);
+  check_containers(context);
   check_errors(context);
 
   Context moved = std::move(context);

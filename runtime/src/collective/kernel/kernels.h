@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ddl/ddl.h"
+
 namespace ddl::runtime {
 
 /// The elements of all ranks: rank i's stand at of_rank[i], and those from the first-th on are meant.
@@ -18,7 +20,7 @@ struct Inputs {
   std::size_t first;
 };
 
-/// What each instruction set offers, by ddl_dtype and ddl_op; null where an operation does not apply. Three types meet: an
+/// What each instruction set offers, by place_of() a ddl_dtype and by ddl_op; null where an operation does not apply. Three types meet: an
 /// element's own; its partial type (partial_dtype() of element.h), in which operations are done; and its scaled type, which
 /// is float for 16-bit floats and otherwise its own. Pointers are aligned to their type. An output may be the same array
 /// as one of the first two inputs if its elements are of the same size, and overlaps nothing else.
@@ -40,6 +42,30 @@ struct Kernels {
   void (*average[kTypes])(const void* partials, void* out, std::size_t count, std::int64_t ranks,
                           double factor);
 };
+
+namespace {
+
+/// Where the kernels of a type stand in the tables; -1 for a type that does not exist. Internal linkage: see above.
+constexpr int place_of(ddl_dtype dtype) {
+  switch (dtype) {
+    case DDL_INT8: return 0;
+    case DDL_INT16: return 1;
+    case DDL_INT32: return 2;
+    case DDL_INT64: return 3;
+    case DDL_UINT8: return 4;
+    case DDL_UINT16: return 5;
+    case DDL_UINT32: return 6;
+    case DDL_UINT64: return 7;
+    case DDL_FLOAT16: return 8;
+    case DDL_BFLOAT16: return 9;
+    case DDL_FLOAT32: return 10;
+    case DDL_FLOAT64: return 11;
+    case DDL_BOOL: return 12;
+    default: return -1;
+  }
+}
+
+}  // namespace
 
 /// Constants: nothing of these files runs before somebody has asked what the processor can do.
 extern const Kernels kBaselineKernels;

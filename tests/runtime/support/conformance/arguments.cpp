@@ -2,6 +2,7 @@
 
 #include "runtime/support/conformance.h"
 #include "runtime/support/conformance/place.h"
+#include "runtime/support/conformance/types.h"
 #include "runtime/support/expect.h"
 
 namespace ddl::conformance {
@@ -44,6 +45,7 @@ void check_allreduce_arguments(const Material& with) {
   refused(ddl_allreduce(context, data, nullptr, 1, DDL_FLOAT64, DDL_SUM, nullptr), "recv is null");
   refused(ddl_allreduce(context, data, data, 1, 99, DDL_SUM, nullptr), "dtype 99 does not exist");
   refused(ddl_allreduce(context, data, data, 1, -1, DDL_SUM, nullptr), "dtype -1 does not exist");
+  refused(ddl_allreduce(context, data, data, 1, 0x10120, DDL_SUM, nullptr), "dtype 65824 does not exist");
   refused(ddl_allreduce(context, data, data, 1, DDL_FLOAT64, 11, nullptr), "op 11 does not exist");
   refused(ddl_allreduce(context, data, data, 1, DDL_BFLOAT16, DDL_BIT_AND, nullptr),
           "there is no bitwise and of bfloat16");
@@ -57,6 +59,31 @@ void check_allreduce_arguments(const Material& with) {
           "send is not aligned");
   refused(ddl_allreduce(context, data, with.odd_bytes + 61, 1, DDL_FLOAT32, DDL_SUM, nullptr),
           "recv is not aligned");
+}
+
+/// The numbers of types: version 0.1's mean what they meant, also where other ranks use today's, and those of 8-bit floats
+/// are refused.
+void check_dtypes(const Material& with) {
+  ddl_context* context = with.context;
+  for (ddl_dtype old = 0; old < static_cast<ddl_dtype>(std::size(kTypesOfVersion01)); ++old) {
+    const ddl_dtype dtype = kTypesOfVersion01[old];
+    expect(ddl_dtype_size(old) == ddl_dtype_size(dtype), "the size of type " + std::to_string(old));
+    std::vector<unsigned char> ones(8, 1);
+    expect_ok(
+        ddl_allreduce(context, ones.data(), ones.data(), 1, with.own == 0 ? old : dtype, DDL_MAX, nullptr),
+        "type " + std::to_string(old) + " of version 0.1 on rank 0");
+    expect(ones == std::vector<unsigned char>(8, 1), "the maximum of equal values");
+  }
+  expect(ddl_dtype_size(DDL_BOOL) == 1 && ddl_dtype_size(DDL_BFLOAT16) == 2 &&
+             ddl_dtype_size(DDL_FLOAT32) == 4 && ddl_dtype_size(DDL_INT64) == 8,
+         "the sizes of types");
+  for (const ddl_dtype none : {-1, 13, 0xFF, 0x101, 0x340, 0x500, 0x10120})
+    expect(ddl_dtype_size(none) == 0, "the size of a type that does not exist");
+  for (const ddl_dtype reserved : {0x300, 0x303, 0x30F}) {
+    unsupported(ddl_allreduce(context, with.data, with.data, 1, reserved, DDL_SUM, nullptr),
+                "dtype " + std::to_string(reserved) + " is reserved for an 8-bit float");
+    expect(ddl_dtype_size(reserved) == 0, "the size of a reserved type");
+  }
 }
 
 void check_reduce_arguments(const Material& with) {
@@ -250,6 +277,7 @@ void check_empty_calls(Material& with) {
 void check_bad_arguments(ddl_context* context) {
   Material with(context);
   check_allreduce_arguments(with);
+  check_dtypes(with);
   check_reduce_arguments(with);
   check_reduce_scatter_arguments(with);
   check_scan_arguments(with);

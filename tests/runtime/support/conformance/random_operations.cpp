@@ -59,7 +59,7 @@ Trial drawn_trial(Dice& dice, int size) {
   constexpr std::uint64_t kEnds[] = {2, 10, 60, 60, 400, 3000};
   Trial trial;
   trial.collective = dice.pick(kCollectives);
-  trial.dtype = static_cast<ddl_dtype>(dice.below(DDL_BOOL + 1));
+  trial.dtype = dice.pick(kTypesOfVersion01);
   std::vector<ddl_op> ops = further_ops_of(trial.dtype);
   if (trial.dtype != DDL_BOOL) ops.insert(ops.end(), std::begin(kArithmetic), std::end(kArithmetic));
   trial.op = dice.pick(ops);

@@ -13,6 +13,10 @@ namespace ddl::conformance {
 constexpr ddl_dtype kUsualTypes[] = {DDL_INT32, DDL_INT64, DDL_FLOAT32, DDL_FLOAT64};
 constexpr ddl_dtype kOtherTypes[] = {DDL_UINT8,  DDL_INT8,    DDL_UINT16,   DDL_INT16, DDL_UINT32,
                                      DDL_UINT64, DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
+/// All of them, in the order of the numbers that version 0.1 had for them, from 0.
+constexpr ddl_dtype kTypesOfVersion01[] = {DDL_INT32,   DDL_INT64,    DDL_FLOAT32, DDL_FLOAT64, DDL_UINT8,
+                                           DDL_INT8,    DDL_UINT16,   DDL_INT16,   DDL_UINT32,  DDL_UINT64,
+                                           DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
 constexpr ddl_op kArithmetic[] = {DDL_SUM, DDL_AVERAGE, DDL_MIN, DDL_MAX, DDL_PRODUCT};
 
 constexpr bool is_float(ddl_dtype dtype) {

@@ -1,0 +1,66 @@
+// What this libddl offers and this process has of it, and the functions of version 0.1 that said so one by one: ddl.h has
+// inline functions in their place, and programs that were linked with version 0.1 find them here.
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "runtime/src/api/c_abi.h"
+#include "runtime/src/bootstrap/mpi_world.h"
+
+namespace {
+
+// Of the process's context: the name of its MPI, null if it has none, and whether that takes several threads.
+std::atomic<const char*> process_mpi{nullptr};
+std::atomic<bool> process_mpi_takes_threads{false};
+
+bool is_mpi_enabled() { return process_mpi.load() != nullptr; }
+
+struct Feature {
+  const char* name;
+  bool (*is_there)();
+};
+constexpr Feature kFeatures[] = {
+    {"mpi", [] { return DDL_MPI_MODULES > 0; }},
+    {"nccl", [] { return false; }},
+    {"cuda", [] { return false; }},
+    {"rocm", [] { return false; }},
+    {"mpi-enabled", is_mpi_enabled},
+    {"mpi-threads", [] { return is_mpi_enabled() && process_mpi_takes_threads.load(); }},
+};
+
+}  // namespace
+
+void ddl::runtime::note_process_mpi(const MpiWorld* mpi) {
+  if (mpi == nullptr) {
+    process_mpi = nullptr;
+    return;
+  }
+  // A process has one MPI, and its name stays.
+  static const std::string kLibrary = mpi->library();
+  process_mpi_takes_threads = mpi->takes_threads();
+  process_mpi = kLibrary.c_str();
+}
+
+extern "C" {
+
+int32_t ddl_has_feature(const char* name) {
+  for (const Feature& feature : kFeatures) {
+    if (name != nullptr && std::strcmp(name, feature.name) == 0) return feature.is_there() ? 1 : 0;
+  }
+  return 0;
+}
+
+const char* ddl_mpi_library(void) {
+  const char* const library = process_mpi.load();
+  return library == nullptr ? "" : library;
+}
+
+DDL_API int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }
+DDL_API int32_t ddl_nccl_built(void) { return ddl_has_feature("nccl"); }
+DDL_API int32_t ddl_cuda_built(void) { return ddl_has_feature("cuda"); }
+DDL_API int32_t ddl_rocm_built(void) { return ddl_has_feature("rocm"); }
+DDL_API int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-enabled"); }
+DDL_API int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
+DDL_API const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
+
+}  // extern "C"
