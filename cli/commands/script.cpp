@@ -24,13 +24,6 @@
 
 namespace ddl::cli {
 
-// Job scripts handed to Slurm.
-
-/// Submits a script and prints the job's number, or {"job": N}. Returns ddlrun's exit code.
-int submit(const std::string& script, bool as_json, const Console& console);
-/// Has Slurm say when and where it would run, without submitting it. Returns ddlrun's exit code.
-int test_submission(const std::string& script, const Console& console);
-
 namespace {
 
 /// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
@@ -113,7 +106,8 @@ struct Script {
 void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
                const templates::BatchJob& job, bool is_verbose) {
   const bool is_for_it = task.submits || task.tests_only;
-  const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterPatience : kShortPatience);
+  const auto facts =
+      templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterPatience : kShortPatience);
   if (!facts) {
     // Slurm's commands without a Slurm behind them are no news, unless the script is to go there.
     if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
@@ -193,23 +187,6 @@ int write_script(const Request& request, const launcher::Environment& environmen
   if (task.submits) return submit(script->text, request.json, console);
   if (task.tests_only) return test_submission(script->text, console);
   return task.script_file.empty() ? console.print(script->text) : contract::kSuccess;
-}
-
-int lint_script_file(const Request& request, const launcher::Environment& environment,
-                     const Console& console) {
-  const auto site = known_site(request.script.site, environment);
-  if (!site) return console.refuse({site.error().message(), kSitesHint});
-  const auto text = read_user_file(request.script.lint_file);
-  if (!text)
-    return console.refuse({text.error().message(), "name a script that is there", contract::kNotFound});
-  const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
-  const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
-  std::string report = request.json ? findings_json(findings, file) : "";
-  for (const LintFinding& finding : findings) {
-    if (!request.json) report += finding_line(finding, file) + "\n";
-  }
-  const int printed = console.print(report);
-  return printed != contract::kSuccess ? printed : has_error(findings) ? 1 : 0;
 }
 
 }  // namespace ddl::cli

@@ -1,9 +1,10 @@
-#include "cli/commands/show_bind.h"
-
+// --show-bind, --explain-bind and --show-topology: loads a topology, plans on it, and prints.
 #include "affinity/plan/binding_plan.h"
 #include "affinity/source/node_model.h"
 #include "affinity/source/topology_source.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/options/this_process.h"
 #include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
@@ -64,6 +65,14 @@ Result<std::string> binding_report(const BindingView& view, affinity::BindingPol
   const auto topology = topology_of_site(*site);
   if (!topology) return fail(topology.error());
   return report_on(*topology, policy, view);
+}
+
+int show_bind(const Request& request, const launcher::Environment& environment, const Console& console) {
+  const auto report = binding_report(request.binding_view, request.job.binding, read_user_file,
+                                     config_folders(environment, "sites"));
+  if (!report)
+    return console.refuse({report.error().message(), "ddlrun --help lists the options of binding"});
+  return console.print(*report);
 }
 
 }  // namespace ddl::cli

@@ -1,9 +1,9 @@
 // --config-file: reads options from a YAML file, also from one that was written for horovodrun.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "base/text.h"
+#include "cli/options/foreign_options.h"
 #include "cli/options/given_options.h"
 #include "cli/options/option_table.h"
 #include "templates/profile/yaml.h"
@@ -15,42 +15,6 @@ namespace {
 using Refusal = tl::unexpected<CommandLineError>;
 using templates::YamlNode;
 using NodeKind = YamlNode::Kind;
-
-struct GroupKey {
-  std::string_view group;
-  std::string_view key;
-  std::string_view spelling;
-};
-
-// What horovodrun 0.28.1 reads (horovod/runner/common/util/config_parser.py).
-constexpr GroupKey kGroupKeys[] = {
-    {"params", "fusion-threshold-mb", "--fusion-threshold-mb"},
-    {"params", "cycle-time-ms", "--cycle-time-ms"},
-    {"params", "cache-capacity", "--cache-capacity"},
-    {"params", "hierarchical-allreduce", "--hierarchical-allreduce"},
-    {"params", "hierarchical-allgather", "--hierarchical-allgather"},
-    {"params", "torus-allreduce", "--torus-allreduce"},
-    {"autotune", "enabled", "--autotune"},
-    {"autotune", "log-file", "--autotune-log-file"},
-    {"autotune", "warmup-samples", "--autotune-warmup-samples"},
-    {"autotune", "steps-per-sample", "--autotune-steps-per-sample"},
-    {"autotune", "bayes-opt-max-samples", "--autotune-bayes-opt-max-samples"},
-    {"autotune", "gaussian-process-noise", "--autotune-gaussian-process-noise"},
-    {"timeline", "filename", "--timeline-filename"},
-    {"timeline", "mark-cycles", "--timeline-mark-cycles"},
-    {"stall-check", "enabled", "--stall-check"},
-    {"stall-check", "warning-time-seconds", "--stall-check-warning-time-seconds"},
-    {"stall-check", "shutdown-time-seconds", "--stall-check-shutdown-time-seconds"},
-    {"library-options", "mpi-threads-disable", "--mpi-threads-disable"},
-    {"library-options", "mpi-args", "--mpi-args"},
-    {"library-options", "num-nccl-streams", "--num-nccl-streams"},
-    {"library-options", "thread-affinity", "--thread-affinity"},
-    {"library-options", "ccl-bgt-affinity", "--thread-affinity"},
-    {"library-options", "gloo-timeout-seconds", "--gloo-timeout-seconds"},
-    {"logging", "level", "--log-level"},
-    {"logging", "with-timestamp", "--log-with-timestamp"},
-    {"logging", "hide-timestamp", "--log-hide-timestamp"},
-};
 
 std::string with_dashes(std::string key) {
   std::replace(key.begin(), key.end(), '_', '-');
@@ -67,12 +31,12 @@ const OptionEntry* find_key(const std::string& key) {
 }
 
 bool is_group(std::string_view key) {
-  return std::any_of(std::begin(kGroupKeys), std::end(kGroupKeys),
-                     [key](const GroupKey& one) { return one.group == key; });
+  const auto keys = horovodrun_keys();
+  return std::any_of(keys.begin(), keys.end(), [key](const GroupKey& one) { return one.group == key; });
 }
 
 const OptionEntry* find_in_group(std::string_view group, std::string_view key) {
-  for (const GroupKey& one : kGroupKeys) {
+  for (const GroupKey& one : horovodrun_keys()) {
     if (one.group == group && one.key == key) return find_spelling(one.spelling);
   }
   return nullptr;
@@ -144,7 +108,7 @@ class ConfigReader {
 
   static std::string keys_of(std::string_view group) {
     std::vector<std::string> keys;
-    for (const GroupKey& one : kGroupKeys) {
+    for (const GroupKey& one : horovodrun_keys()) {
       if (one.group == group) keys.emplace_back(one.key);
     }
     return "it has " + join(keys, ", ");

@@ -7,21 +7,13 @@
 #include "base/text.h"
 #include "contract/cpu_operations.h"
 #include "contract/environment.h"
+#include "launcher/plan/rank_environment.h"
 
 namespace ddl::cli {
 
 namespace {
 
-namespace env = contract::env;
 using launcher::kMaxRanks;
-
-// Each rank gets its own of these: one value for all would make them all the same rank.
-constexpr std::string_view kSetByDdlrun[] = {
-    env::kRank,           env::kSize,           env::kLocalRank,  env::kLocalSize,
-    env::kCrossRank,      env::kCrossSize,      env::kHostname,   env::kTorchRank,
-    env::kTorchWorldSize, env::kTorchLocalRank, env::kMasterAddr, env::kTorchLocalWorldSize,
-    env::kMasterPort,     env::kPmixNamespace,  env::kPmixRank,
-};
 
 bool is_name_character(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -82,7 +74,7 @@ Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
     }
     return refuse(in_quotes(name) + " is not the name of an environment variable (letters, digits and _)");
   }
-  if (std::find(std::begin(kSetByDdlrun), std::end(kSetByDdlrun), name) != std::end(kSetByDdlrun)) {
+  if (launcher::is_set_for_every_rank(name)) {
     return refuse(std::string(name) + " is set by ddlrun itself, for every rank");
   }
   launcher::EnvironmentExport result{std::string(name), std::nullopt};

@@ -40,7 +40,7 @@ struct BindingView {
 struct MpiTask {
   std::string choice;             ///< how it was asked for: "--mpi" or "--launcher mpirun"
   std::string mpirun = "mpirun";  ///< a name in PATH, or a path
-  launcher::MpiWishes wishes;
+  launcher::MpirunOptions options;
   std::vector<std::string> rank_options;  ///< of ddlrun's own, which each rank's is told: binding, grace
 };
 

@@ -51,53 +51,15 @@ Result<std::string> time_limit(const std::string& text) {
   return refuse("'" + text + "' is no time as Slurm has it: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
 }
 
-/// What the script's ddlrun is told as this one was.
-constexpr OptionId kPassedOn[] = {
-    OptionId::kRanksPerNode,
-    OptionId::kMapBy,
-    OptionId::kOversubscribe,
-    OptionId::kExport,
-    OptionId::kCpuOperations,
-    OptionId::kWorkdir,
-    OptionId::kTimeout,
-    OptionId::kKillGrace,
-    OptionId::kBindTo,
-    OptionId::kCoresPerRank,
-    OptionId::kReserve,
-    OptionId::kRankOrder,
-    OptionId::kSmt,
-    OptionId::kGpusPerRank,
-    OptionId::kRanksPerGpu,
-    OptionId::kMemBind,
-    OptionId::kReportBindings,
-    OptionId::kStrictBind,
-    OptionId::kStartTimeout,
-    OptionId::kNetworkInterfaces,
-    OptionId::kStdin,
-    OptionId::kOutputFilename,
-    OptionId::kTagOutput,
-    OptionId::kNoTagOutput,
-    OptionId::kPrefixTimestamp,
-    OptionId::kVerbose,
-    OptionId::kQuiet,
-};
-
-/// What is about hosts that Slurm chooses, or about something else than a script.
-constexpr OptionId kOutOfPlace[] = {
-    OptionId::kHosts,           OptionId::kHostfile, OptionId::kHostsExclude, OptionId::kSshPort,
-    OptionId::kSshIdentityFile, OptionId::kSshArgs,  OptionId::kLaunchAgent,  OptionId::kSshParallel,
-    OptionId::kFanOut,          OptionId::kDryRun,   OptionId::kProbe,
-};
-
 class ScriptReader {
  public:
   ScriptReader(Request request, const GivenOptions& given)
       : request_(std::move(request)), given_(given), values_(given) {}
 
   tl::expected<Request, CommandLineError> read() {
-    for (const OptionId id : kOutOfPlace) {
-      if (has(id))
-        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " has no place in a job script",
+    for (const OptionEntry& entry : option_table()) {
+      if ((entry.rules & kNotInScript) != 0 && has(entry.id))
+        values_.refuse_once(given_.origin(entry.id) + display_name(entry) + " has no place in a job script",
                             "omit it: Slurm chooses the hosts, and the script runs later");
     }
     ScriptTask& task = request_.script;
@@ -218,9 +180,9 @@ class ScriptReader {
           "omit it, or --launcher srun where ddlrun is not installed");
     }
     script().ddlrun = job().remote_path;
-    for (const OptionId id : kPassedOn) {
-      const OptionEntry& entry = entry_of(id);
-      for (const GivenValue& value : given_[id]) {
+    for (const OptionEntry& entry : option_table()) {
+      if ((entry.rules & kForScript) == 0) continue;
+      for (const GivenValue& value : given_[entry.id]) {
         auto& words = script().ddlrun_options.emplace_back();
         words.emplace_back(canonical_spelling(entry));
         if (entry.takes_value()) words.push_back(value.text);
@@ -260,7 +222,7 @@ void refuse_without_use(ValueReader& values) {
   if (view != OptionId::kShowSite) used.push_back(OptionId::kJson);
   if (view == OptionId::kLint) used.push_back(OptionId::kSite);
   for (const OptionEntry& entry : option_table()) {
-    if (!entry.is_available() || !values.has(entry.id)) continue;
+    if (!values.has(entry.id)) continue;
     if (std::find(used.begin(), used.end(), entry.id) != used.end()) continue;
     const auto& given = values.given()[entry.id];
     const bool is_typed =

@@ -1,6 +1,6 @@
 // Options of binding: what reaches the job, what --show-bind is asked for, and what is refused.
 #include "base/text.h"
-#include "cli/commands/show_bind.h"
+#include "cli/commands/commands.h"
 #include "cli/options/request.h"
 #include "support/catch.h"
 

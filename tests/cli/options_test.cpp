@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "cli/options/option_table.h"
+#include "cli/options/foreign_options.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
@@ -142,7 +142,7 @@ const std::vector<Refused> kRefused = {
     {{"--map-by", "core", "-np", "2", "a"}, "'core' is none of slot, node", "--map-by slot|node"},
     {{"--map-by", "ppr:2:node", "-np", "2", "a"}, "'ppr:2:node' is mpirun's; use --ranks-per-node", ""},
     {{"--launcher", "slurm", "-np", "2", "a"}, "'slurm' is none of auto, local, ssh", ""},
-    {{"--launcher", "local", "-H", "localhost:1,b:1", "a"}, "starts ranks on this machine, head, and b is another", "ssh"},
+    {{"--launcher", "local", "-H", "localhost:1,b:1", "a"}, "starts ranks on this machine, head, but b is another", "ssh"},
     {{"-np", "2", "-p", "0", "a"}, "-p/--ssh-port: '0' is not a whole number from 1 to 65535", "-p PORT"},
     {{"-np", "2", "-p", "ssh", "a"}, "'ssh' is not a whole number", ""},
     {{"-np", "2", "-p65536", "a"}, "'65536' is not a whole number", ""},
@@ -170,8 +170,8 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"}, "--mpi-args belongs to --launcher mpirun", "--launcher mpirun"},
     {{"-np", "2", "--tcp", "a"}, "--tcp belongs to --launcher mpirun", "--launcher mpirun"},
     {{"-np", "2", "--mpi", "--launcher", "ssh", "a"}, "--mpi", "omit one"},
-    {{"-np", "2", "--mpi", "--report-bindings", "a"}, "--report-bindings is what ddlrun's agents do", "omit"},
-    {{"-np", "2", "--mpi", "--output-filename", "/tmp/x", "a"}, "--output-filename is what ddlrun's agents do", "--mpi-args"},
+    {{"-np", "2", "--mpi", "--report-bindings", "a"}, "--report-bindings is done by ddlrun's agents", "omit"},
+    {{"-np", "2", "--mpi", "--output-filename", "/tmp/x", "a"}, "--output-filename is done by ddlrun's agents", "--mpi-args"},
     {{"-np", "2", "--mpi", "--mpi-args", "'a", "a"}, "--mpi-args", "--mpi-args"},
     {{"-np", "2", "--mpi", "--binding-args", "--bind-to core", "--bind-to", "core", "a"}, "--binding-args", ""},
     {{"-np", "2", "--mpi-threads-disable", "a"}, "--mpi-threads-disable is not in this version", "OMPI_MCA"},
@@ -181,7 +181,7 @@ const std::vector<Refused> kRefused = {
     // Named as they were typed.
     {{"-np", "2", "--chdir", "d", "a"}, "--chdir is no option of ddlrun", "--workdir"},
     {{"-np", "2", "-genv", "A", "1", "a"}, "-genv is no option of ddlrun", "-x NAME=VALUE"},
-    {{"-np", "2", "--mpi", "--json", "a"}, "--json is what ddlrun's agents do", "omit --mpi"},
+    {{"-np", "2", "--mpi", "--json", "a"}, "--json is done by ddlrun's agents", "omit --mpi"},
     {{"-np", "2", "--slurm", "--launcher", "mpirun", "a"}, "--launcher mpirun has no place in a job script", ""},
     {{"-np", "2", "--slurm", "--mpi", "a"}, "--mpi has no place in a job script", ""},
     {{"--explain-bind", "-np", "2", "-H", "b"}, "--explain-bind is about one node, and -H/--hosts names", ""},
@@ -242,8 +242,8 @@ TEST_CASE("who carries out collectives is a variable of the ranks") {
 }
 
 TEST_CASE("every option that is not in this version is refused by name, with and without a value") {
-  for (const OptionEntry& entry : option_table()) {
-    if (entry.is_available() || entry.id == OptionId::kWithoutEffect) continue;
+  for (const OptionEntry& entry : foreign_options()) {
+    if (entry.id == OptionId::kWithoutEffect) continue;
     for (const auto spelling_view : ddl::split(entry.spellings, ',')) {
       const std::string spelling(spelling_view);
       for (const Words& words :
@@ -259,7 +259,7 @@ TEST_CASE("every option that is not in this version is refused by name, with and
 }
 
 TEST_CASE("an option of horovodrun that asks for what is so anyway is accepted, with a note") {
-  for (const OptionEntry& entry : option_table()) {
+  for (const OptionEntry& entry : foreign_options()) {
     if (entry.id != OptionId::kWithoutEffect) continue;
     for (const auto spelling : ddl::split(entry.spellings, ',')) {
       const Request request = accepted({"-np", "2", std::string(spelling), "a"});

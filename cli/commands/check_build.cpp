@@ -1,5 +1,4 @@
-#include "cli/check_build/check_build.h"
-
+// --check-build, on this machine or on every host of a job.
 #include <algorithm>
 #include <chrono>
 
@@ -7,22 +6,14 @@
 #include "base/text.h"
 #include "cli/check_build/capability.h"
 #include "cli/check_build/probe.h"
-#include "cli/options/request.h"
+#include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
-#include "cli/reports/console.h"
 #include "cli/reports/job_report.h"
 #include "launcher/head/run_job.h"
-#include "launcher/job/environment.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/output/output_files.h"
 
 namespace ddl::cli {
-
-// --check-build on every host of a job.
-
-/// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what they have in common and
-/// where they differ. Returns ddlrun's exit code. For a process with one thread.
-int check_on_hosts(const Request& request, const launcher::Environment& environment, const Console& console);
 
 namespace {
 
@@ -71,8 +62,8 @@ int print_one(std::vector<HostCapabilities>& hosts, const Request& request, cons
   return printed != contract::kSuccess ? printed : all_can ? 0 : 1;
 }
 
-}  // namespace
-
+/// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what they have in common
+/// and where they differ.
 int check_on_hosts(const Request& request, const launcher::Environment& environment, const Console& console) {
   const ScratchFolder folder;
   if (folder.path().empty())
@@ -107,9 +98,7 @@ int check_on_hosts(const Request& request, const launcher::Environment& environm
   return print_one(hosts, request, console);
 }
 
-namespace {
-
-/// Longer than any look that is not stuck: all of them run at once.
+/// Longer than any probe that is not stuck: all of them run at once.
 constexpr std::chrono::seconds kPatience{20};
 
 const Probe* find_probe(const std::string& key) {
