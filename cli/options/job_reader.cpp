@@ -16,8 +16,8 @@ namespace {
 using Refusal = tl::unexpected<CommandLineError>;
 using launcher::JobSpec;
 
-constexpr int kMostParallel = 4096;
-constexpr int kMostFanOut = 4096;
+constexpr int kMaxParallel = 4096;
+constexpr int kMaxFanOut = 4096;
 
 /// "python train.py", or its beginning, for a hint.
 std::string command_excerpt(const std::vector<std::string>& command) {
@@ -142,8 +142,8 @@ class JobReader {
     const auto file = [this](const std::string& text) {
       return parse_file(text, context_.current_directory);
     };
-    const auto count = [](int least, int most) {
-      return [least, most](const std::string& text) { return parse_count(text, least, most); };
+    const auto count = [](int min, int max) {
+      return [min, max](const std::string& text) { return parse_count(text, min, max); };
     };
     take(OptionId::kHosts, not_empty, job().hosts);
     take(OptionId::kHostfile, not_empty, job().hostfile);
@@ -167,8 +167,8 @@ class JobReader {
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
     take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
     take(OptionId::kLaunchAgent, parse_launch_agent, job().launch_agent);
-    take(OptionId::kSshParallel, count(1, kMostParallel), job().ssh_parallel);
-    take(OptionId::kFanOut, count(0, kMostFanOut), job().fan_out);
+    take(OptionId::kSshParallel, count(1, kMaxParallel), job().ssh_parallel);
+    take(OptionId::kFanOut, count(0, kMaxFanOut), job().fan_out);
     take(
         OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().start_timeout_seconds);

@@ -14,19 +14,31 @@ namespace ddl::cli {
 namespace {
 
 using launcher::kMaxRanks;
+using launcher::LauncherChoice;
+using launcher::MapBy;
 
-bool is_name_character(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+bool is_variable_name(std::string_view text) {
+  return !text.empty() && !is_digit(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c == '_' || is_alphanumeric(c); });
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && (text[0] < '0' || text[0] > '9') &&
-         std::all_of(text.begin(), text.end(), is_name_character);
+std::string texts_of(const std::vector<GivenValue>& values) {
+  std::vector<std::string> texts;
+  for (const GivenValue& value : values) texts.push_back(value.text);
+  return join(texts, ", ");
 }
 
 }  // namespace
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+tl::unexpected<Error> refuse_word(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() == 2) return refuse(in_quotes(text) + " is neither " + words[0] + " nor " + words[1]);
+  return refuse(in_quotes(text) + " is not one of " + join(words, ", "));
+}
 
 Result<std::string> not_empty(const std::string& text) {
   if (text.empty()) return refuse("its value is empty");
@@ -35,8 +47,7 @@ Result<std::string> not_empty(const std::string& text) {
 
 Result<int> parse_rank_count(std::string_view text) {
   const auto digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
-  const bool whole = !digits.empty() &&
-                     std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool whole = !digits.empty() && std::all_of(digits.begin(), digits.end(), is_digit);
   if (!whole) return refuse(in_quotes(text) + " is not a whole number of ranks");
   // Too long for an integer is too many, too.
   const auto number = parse_integer(text);
@@ -59,16 +70,14 @@ Result<double> parse_seconds(std::string_view text, bool zero_is_meant) {
 }
 
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text) {
-  if (text == "0") return launcher::StdinTarget::kRank0;
-  if (text == "all") return launcher::StdinTarget::kAll;
-  if (text == "none") return launcher::StdinTarget::kNone;
-  return refuse(in_quotes(text) + " is none of 0 (rank 0), all, none");
+  using enum launcher::StdinTarget;
+  return one_of<launcher::StdinTarget>(text, {{"0", kRank0}, {"all", kAll}, {"none", kNone}});
 }
 
 Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
-  if (!is_name(name)) {
+  if (!is_variable_name(name)) {
     if (name.find(',') != std::string_view::npos) {
       return refuse(in_quotes(text) + " looks like several; repeat -x for each variable");
     }
@@ -100,30 +109,15 @@ Result<std::string> parse_directory(std::string_view text, std::string_view curr
   return normal;
 }
 
-namespace {
-
-using launcher::LauncherChoice;
-using launcher::MapBy;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-}  // namespace
-
 Result<MapBy> parse_map_by(std::string_view text) {
-  if (text == "slot") return MapBy::kSlot;
-  if (text == "node") return MapBy::kNode;
   if (text.starts_with("ppr:")) return refuse(in_quotes(text) + " is mpirun's; use --ranks-per-node N");
-  return refuse(in_quotes(text) + " is none of slot, node");
+  return one_of<MapBy>(text, {{"slot", MapBy::kSlot}, {"node", MapBy::kNode}});
 }
 
 Result<LauncherChoice> parse_launcher(std::string_view text) {
-  if (text == "auto") return LauncherChoice::kAuto;
-  if (text == "local") return LauncherChoice::kLocal;
-  if (text == "ssh") return LauncherChoice::kSsh;
-  if (text == "srun") return LauncherChoice::kSrun;
-  if (text == "mpirun") return LauncherChoice::kMpirun;
-  return refuse(in_quotes(text) + " is none of auto, local, ssh, srun, mpirun");
+  using enum LauncherChoice;
+  return one_of<LauncherChoice>(
+      text, {{"auto", kAuto}, {"local", kLocal}, {"ssh", kSsh}, {"srun", kSrun}, {"mpirun", kMpirun}});
 }
 
 Result<int> parse_port(std::string_view text) {
@@ -131,12 +125,12 @@ Result<int> parse_port(std::string_view text) {
   return parse_count(text, 1, kLargestPort);
 }
 
-Result<int> parse_count(std::string_view text, int least, int most) {
+Result<int> parse_count(std::string_view text, int min, int max) {
   const bool whole = !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
   const auto number = whole ? parse_integer(text) : std::nullopt;
-  if (!number || *number < least || *number > most) {
-    return refuse(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
-                  std::to_string(most));
+  if (!number || *number < min || *number > max) {
+    return refuse(in_quotes(text) + " is not a whole number from " + std::to_string(min) + " to " +
+                  std::to_string(max));
   }
   return static_cast<int>(*number);
 }
@@ -194,16 +188,6 @@ Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
   }
   return names;
 }
-
-namespace {
-
-std::string texts_of(const std::vector<GivenValue>& values) {
-  std::vector<std::string> texts;
-  for (const GivenValue& value : values) texts.push_back(value.text);
-  return join(texts, ", ");
-}
-
-}  // namespace
 
 void ValueReader::refuse_once(std::string message, std::string hint) {
   if (!refusal_) refusal_ = CommandLineError{std::move(message), std::move(hint)};

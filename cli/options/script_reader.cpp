@@ -13,31 +13,26 @@ namespace {
 using templates::ScriptLauncher;
 using templates::ScriptRequest;
 
-constexpr int kMostNodes = 1 << 20;
+constexpr int kMaxNodes = 1 << 20;
 
 Result<std::string> one_line(const std::string& text) {
-  if (text.empty()) return refuse("its value is empty");
   if (text.find_first_of("\r\n") != std::string::npos) return refuse("its value has several lines");
-  return text;
+  return not_empty(text);
 }
 
 Result<std::string> container_runtime(const std::string& text) {
-  if (text == "apptainer" || text == "singularity") return text;
-  return refuse("'" + text + "' is neither apptainer nor singularity");
+  return one_of<std::string>(text, {{"apptainer", "apptainer"}, {"singularity", "singularity"}});
 }
 
-Result<std::optional<templates::GpuChoice>> gpu_choice(const std::string& text) {
-  if (text == "visible-devices") return templates::GpuChoice::kVisibleDevices;
-  if (text == "gpu-bind") return templates::GpuChoice::kGpuBind;
-  return refuse("'" + text + "' is neither visible-devices nor gpu-bind");
+Result<templates::GpuChoice> gpu_choice(const std::string& text) {
+  using enum templates::GpuChoice;
+  return one_of<templates::GpuChoice>(text, {{"visible-devices", kVisibleDevices}, {"gpu-bind", kGpuBind}});
 }
 
-Result<std::optional<affinity::GpuVendor>> gpu_vendor(const std::string& text) {
-  for (const auto one :
-       {affinity::GpuVendor::kNvidia, affinity::GpuVendor::kAmd, affinity::GpuVendor::kIntel}) {
-    if (text == affinity::name_of(one)) return one;
-  }
-  return refuse("'" + text + "' is none of nvidia, amd and intel");
+Result<affinity::GpuVendor> gpu_vendor(const std::string& text) {
+  using enum affinity::GpuVendor;
+  return one_of<affinity::GpuVendor>(
+      text, {{name_of(kNvidia), kNvidia}, {name_of(kAmd), kAmd}, {name_of(kIntel), kIntel}});
 }
 
 Result<std::string> directive(const std::string& text) {
@@ -94,15 +89,10 @@ class ScriptReader {
     script().num_proc = job().num_proc;
     script().ranks_per_node = job().ranks_per_node;
     values_.take(
-        OptionId::kNodes, [](const std::string& text) { return parse_count(text, 1, kMostNodes); },
+        OptionId::kNodes, [](const std::string& text) { return parse_count(text, 1, kMaxNodes); },
         script().nodes);
     values_.take(
-        OptionId::kGpusPerNode,
-        [](const std::string& text) -> Result<std::optional<int>> {
-          auto count = parse_count(text, 0, kMaxGpus);
-          if (!count) return fail(count.error());
-          return *count;
-        },
+        OptionId::kGpusPerNode, [](const std::string& text) { return parse_count(text, 0, kMaxGpus); },
         script().gpus_per_node);
     take_text(OptionId::kMem, script().memory);
     take_text(OptionId::kMemPerCpu, script().memory_per_cpu);
@@ -123,9 +113,9 @@ class ScriptReader {
     take_text(OptionId::kDependency, script().dependency);
     take_text(OptionId::kArray, script().array);
     script().requeue = has(OptionId::kRequeue);
-    constexpr int kMostCode = 255;
+    constexpr int kMaxCode = 255;
     values_.take(
-        OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMostCode); },
+        OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMaxCode); },
         script().requeue_on);
     script().requeue = script().requeue || script().requeue_on > 0;
     take_text(OptionId::kSignal, script().signal);

@@ -85,7 +85,7 @@ TEST_CASE("what cannot be meant is refused") {
   using Catch::Contains;
   CHECK_THAT(refusal({"--show-bind"}), Contains("-np is missing"));
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "-H", "a:2"}), Contains("is about one node"));
-  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--format", "yaml"}), Contains("'yaml' is not table"));
+  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--format", "yaml"}), Contains("'yaml' is not one of table"));
   CHECK_THAT(refusal({"--show-topology", "--format", "table"}), Contains("'table' is not text"));
   CHECK_THAT(refusal({"--show-topology", "--show-bind", "-np", "2"}), Contains("contradict each other"));
   CHECK_THAT(refusal({"--explain-bind", "-np", "2", "--format", "json"}), Contains("contradict each other"));
@@ -99,7 +99,7 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK_THAT(refusal({"-np", "2", "--probe", "./a"}), Contains("--probe belongs to --dry-run"));
   CHECK_THAT(refusal({"-np", "2", "--topology", "a", "./a"}), Contains("--topology belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--format", "json", "./a"}), Contains("--format belongs to --show-bind"));
-  CHECK_THAT(refusal({"-np", "2", "--bind-to", "l4", "./a"}), Contains("'l4' is not auto"));
+  CHECK_THAT(refusal({"-np", "2", "--bind-to", "l4", "./a"}), Contains("'l4' is not one of auto"));
   CHECK_THAT(refusal({"-np", "2", "--reserve", "x", "./a"}), Contains("'x' is neither first-core-per-l3"));
   CHECK_THAT(refusal({"-np", "2", "--reserve", "", "./a"}), Contains("'' is neither"));
   CHECK_THAT(refusal({"-np", "2", "--rank-order", "x", "./a"}), Contains("'x' is neither gpu nor cpu"));

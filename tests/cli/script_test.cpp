@@ -374,7 +374,7 @@ TEST_CASE("what a script cannot have is refused, with what to do") {
       {{"-np", "2", "--force", "./a"}, "--force belongs to -o"},
       {{"-np", "2", "--template", "/nonexistent", "./a"}, "/nonexistent"},
       {{"-np", "2", "--site", "nris-olivia", "--account", "p", "./a"}, "--time 2:00:00"},
-      {{"-np", "2", "--gpu-vendor", "3dfx", "./a"}, "none of nvidia, amd and intel"},
+      {{"-np", "2", "--gpu-vendor", "3dfx", "./a"}, "not one of nvidia, amd, intel"},
   };
   for (const auto& [words, said] : kRefused) {
     const ProgramRun refused = slurm(words);
