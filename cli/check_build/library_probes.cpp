@@ -45,16 +45,16 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
 
 }  // namespace
 
-Finding look_at_nccl() {
+Finding probe_nccl() {
   return ask_nccl("NCCL", "libnccl.so.2", "install NCCL, or name its folder in LD_LIBRARY_PATH");
 }
 
-Finding look_at_rccl() {
+Finding probe_rccl() {
   return ask_nccl("RCCL", "librccl.so.1", "install RCCL (ROCm), or name its folder in LD_LIBRARY_PATH");
 }
 
-Finding look_at_cuda() {
-  constexpr char kRemedy[] = "install NVIDIA's driver, which brings it";
+Finding probe_cuda() {
+  constexpr char kRemedy[] = "install NVIDIA's driver, which contains it";
   const auto library = SharedLibrary::load("libcuda.so.1");
   if (!library) return fails(library.error().message(), kRemedy);
   auto* init = library->function<int(unsigned)>("cuInit");
@@ -64,16 +64,16 @@ Finding look_at_cuda() {
     return fails(library->path() + " lacks a function of CUDA", kRemedy);
   if (const int code = init(0); code != 0)
     return fails(fmt::format("cuInit of {} fails with {}", library->path(), code),
-                 "look whether nvidia-smi works here");
+                 "run nvidia-smi here to see why");
   int version = 0, count = 0;
   if (get_version(&version) != 0 || get_count(&count) != 0)
-    return fails(library->path() + " does not say which devices there are");
+    return fails(library->path() + " does not tell how many devices there are");
   constexpr int kMajor = 1000, kMinor = 10;
   return works(fmt::format("CUDA {}.{}", version / kMajor, version % kMajor / kMinor), library->path(),
                counted(count, "GPU"));
 }
 
-Finding look_at_hip() {
+Finding probe_hip() {
   constexpr char kRemedy[] = "install ROCm's HIP runtime, or name its folder in LD_LIBRARY_PATH";
   std::string reason;
   for (const char* soname : {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so.7", "libamdhip64.so"}) {
@@ -91,7 +91,7 @@ Finding look_at_hip() {
       return fails(fmt::format("hipRuntimeGetVersion of {} fails with {}", library->path(), code));
     if (const int code = get_count(&count); code != 0)
       return fails(fmt::format("hipGetDeviceCount of {} fails with {}", library->path(), code),
-                   "look whether rocminfo works here");
+                   "run rocminfo here to see why");
     return works(fmt::format("HIP {}", version), library->path(), counted(count, "GPU"));
   }
   return fails(reason, kRemedy);
@@ -117,20 +117,19 @@ Finding ask_mpi(const char* soname, const std::string& remedy) {
 
 }  // namespace
 
-Finding look_at_open_mpi() {
-  Finding found =
-      ask_mpi("libmpi.so.40", "install Open MPI (Debian: openmpi-bin), if you have programs of it");
+Finding probe_open_mpi() {
+  Finding found = ask_mpi("libmpi.so.40", "install Open MPI (Debian: openmpi-bin), if your programs use it");
   if (found.works && found.version.find(" v4.") != std::string::npos)
     found.detail =
         "ddlrun sets the variables that version 4 needs to find a PMIx server that is not mpirun's";
   return found;
 }
 
-Finding look_at_mpich() {
-  return ask_mpi("libmpich.so.12", "install MPICH (Debian: mpich), if you have programs of it");
+Finding probe_mpich() {
+  return ask_mpi("libmpich.so.12", "install MPICH (Debian: mpich), if your programs use it");
 }
 
-Finding look_at_gloo() {
+Finding probe_gloo() {
   const auto library = SharedLibrary::load("libgloo.so.0");
   if (!library) return fails(library.error().message());
   return works("Gloo", library->path());
@@ -142,7 +141,8 @@ namespace {
 
 /// Without importing it, which takes seconds.
 Finding ask_python(const std::string& package, const std::string& module) {
-  const Command python = command_in_path("python3", "load the module, environment or container that has it");
+  const CommandPath python =
+      command_in_path("python3", "load the module, environment or container that has Python");
   if (python.path.empty()) return python.missing;
   const std::string script =
       "import importlib.util as u, importlib.metadata as m, sys\n"
@@ -161,7 +161,7 @@ Finding ask_python(const std::string& package, const std::string& module) {
 
 }  // namespace
 
-Finding look_at_torch() { return ask_python("PyTorch", "torch"); }
-Finding look_at_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }
+Finding probe_torch() { return ask_python("PyTorch", "torch"); }
+Finding probe_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }
 
 }  // namespace ddl::cli

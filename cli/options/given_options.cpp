@@ -29,7 +29,7 @@ OptionWord take_apart(std::string_view word) {
     const OptionEntry* entry = find_spelling(word.substr(0, equals));
     // --check-build takes no value and may have one.
     if (entry != nullptr && entry->id == OptionId::kCheckBuild)
-      return {&entry_of(OptionId::kCheckBox), word.substr(equals + 1)};
+      return {&entry_of(OptionId::kCheckCapability), word.substr(equals + 1)};
     // A flag with a value stays as it is: the parser refuses it and quotes the word.
     if (entry != nullptr && entry->takes_value()) return {entry, word.substr(equals + 1)};
   }

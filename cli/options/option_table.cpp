@@ -165,7 +165,7 @@ constexpr OptionEntry kTable[] = {
     {kCheckHosts, "--check-hosts", "", "ask every host of -H or --hostfile what it has, and compare", kAbout},
     {kCheckBuild, "-cb,--check-build", "", "what is built, what works here or on the hosts, and why not",
      kAbout},
-    {kCheckBox, "--check-box", "NAME", "one thing of --check-build: exits with 0 if it works, else 1",
+    {kCheckCapability, "--check-box", "NAME", "one thing of --check-build: exits with 0 if it works, else 1",
      kAbout},
     {kVersion, "-v,--version", "", "show the version", kAbout},
     {kHelp, "-h,--help", "", "show this", kAbout},

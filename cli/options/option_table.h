@@ -109,7 +109,7 @@ enum class OptionId {
   kQuiet,
   kConfigFile,
   kCheckBuild,
-  kCheckBox,
+  kCheckCapability,
   kCheckHosts,
   kVersion,
   kHelp,

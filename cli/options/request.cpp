@@ -41,7 +41,7 @@ tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
 Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kHelp)) return Action::kHelp;
   if (given.has(OptionId::kVersion)) return Action::kVersion;
-  if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckBox)) return Action::kCheckBuild;
+  if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckCapability)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
   if (given.has(OptionId::kLint)) return Action::kLint;
   if (given.has(OptionId::kListSites)) return Action::kListSites;
@@ -55,7 +55,7 @@ Action action_of(const GivenOptions& given) {
 
 /// The options that choose an action other than to start ranks. Those of --show-bind may stand together.
 constexpr std::pair<OptionId, Action> kActionOptions[] = {
-    {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckBox, Action::kCheckBuild},
+    {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckCapability, Action::kCheckBuild},
     {OptionId::kCheckHosts, Action::kCheckHosts}, {OptionId::kLint, Action::kLint},
     {OptionId::kListSites, Action::kListSites},   {OptionId::kShowSite, Action::kShowSite},
     {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
@@ -139,14 +139,14 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   }
   if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
   if (request.action == Action::kCheckBuild) {
-    if (given->has(OptionId::kCheckBox)) {
-      const auto& boxes = (*given)[OptionId::kCheckBox];
+    if (given->has(OptionId::kCheckCapability)) {
+      const auto& boxes = (*given)[OptionId::kCheckCapability];
       if (boxes.size() > 1)
         return Refusal(CommandLineError{
             "--check-build was given two names: " + boxes[0].text + ", " + boxes[1].text, "ask for one"});
-      request.box = boxes.front().text;
+      request.capability = boxes.front().text;
       // Of a variable that was not set: not the question that has no answer but yes.
-      if (request.box.empty())
+      if (request.capability.empty())
         return Refusal(CommandLineError{"--check-build: the name is empty", "name a box, or omit the '='"});
     }
     const bool is_local =

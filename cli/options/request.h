@@ -79,7 +79,7 @@ struct Request {
   std::vector<std::string> notes;  ///< sentences to print before anything is done, unless job.quiet
   bool json = false;               ///< reports as one line of JSON
   bool probes_hosts = false;       ///< for kDryRun: all hosts are asked
-  std::string box;                 ///< for kCheckBuild: only this one
+  std::string capability;          ///< for kCheckBuild: the key of the only one; "" for all
   BindingView binding_view;        ///< for kShowBind
   ScriptTask script;               ///< for kScript, kLint, kListSites and kShowSite
   MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
