@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text_table.h"
 #include "bench/report.h"
 #include "bench/statistics.h"
 

@@ -37,7 +37,7 @@ std::string findings_json(const std::vector<LintFinding>& findings, const std::s
   }
   const nlohmann::ordered_json report = {
       {"ddlrun", contract::kVersion}, {"kind", "lint"}, {"file", file}, {"findings", std::move(rows)}};
-  // What a person wrote need not be UTF-8.
+  // A person's script need not be UTF-8.
   return report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -54,7 +54,7 @@ int lint_script_file(const Request& request, const launcher::Environment& enviro
   if (!site) return console.refuse({site.error().message(), kSitesHint});
   const auto text = read_user_file(request.script.lint_file);
   if (!text)
-    return console.refuse({text.error().message(), "name a script that is there", contract::kNotFound});
+    return console.refuse({text.error().message(), "name a script that exists", contract::kNotFound});
   const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
   const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
   std::string report = request.json ? findings_json(findings, file) : "";

@@ -58,13 +58,13 @@ std::optional<CommandLineError> check_identity_file(const launcher::JobSpec& job
     return std::nullopt;
   return CommandLineError{"the key " + shell_quote(job.ssh_identity_file) +
                               " cannot be read: " + std::generic_category().message(errno),
-                          "give a file of yours with -i, or omit -i for the keys of ssh's configuration"};
+                          "name your key with -i, or omit -i to use the keys of ssh's configuration"};
 }
 
 std::optional<CommandLineError> create_output_directory(const launcher::JobSpec& job) {
   if (job.output_directory.empty()) return std::nullopt;
   const std::string name = shell_quote(job.output_directory);
-  const std::string hint = "give a directory that can be written to with --output-filename";
+  const std::string hint = "give another directory with --output-filename";
   std::error_code error;
   fs::create_directories(job.output_directory, error);
   if (error) {

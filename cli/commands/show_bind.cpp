@@ -24,11 +24,9 @@ Result<affinity::Topology> topology_of_files(const std::vector<std::string>& pat
 
 Result<affinity::Topology> topology_of_site(const templates::SiteProfile& site) {
   if (!site.node) {
-    return fail(
-        ErrorCode::kUnavailable,
-        "what is published of " + site.name +
-            "'s nodes does not tell where ranks belong; run it on a node there, or give its hwloc file "
-            "with --topology");
+    return fail(ErrorCode::kUnavailable, "the profile of " + site.name +
+                                             " has no model of its nodes; run it on a node there, or give "
+                                             "the node's hwloc file with --topology");
   }
   return affinity::topology_of_model(*site.node, site.name);
 }

@@ -39,11 +39,12 @@ int run_by_srun(const Request& request, const launcher::Environment& environment
   const auto line =
       launcher::make_srun_line(request.job, *request.allocation.slurm, *plan, environment, *type);
   if (!line)
-    return console.refuse({line.error().message(), "without --launcher srun each node has its own plan"});
+    return console.refuse(
+        {line.error().message(), "omit --launcher srun: ddlrun then plans each node separately"});
   if (!line->note.empty() && !request.job.quiet) console.note(line->note);
   if (is_dry) {
     if (!plan->asked_all && !request.job.quiet)
-      console.note("the nodes were not asked, so nothing is bound here; --probe asks them");
+      console.note("this line binds nothing, as the nodes were not asked; --probe asks them");
     return console.print(shell_line(line->words) + "\n");
   }
   if (request.job.verbose) console.note(shell_line(line->words));

@@ -36,7 +36,7 @@ Result<affinity::BindingFormat> format_of(const std::string& text) {
 
 Result<affinity::TopologyFormat> topology_format_of(const std::string& text) {
   if (const auto value = affinity::parse_topology_format(text)) return *value;
-  return refuse("'" + text + "' is not text, json or svg, which are the forms of --show-topology");
+  return refuse("'" + text + "' is not text, json or svg, the formats of --show-topology");
 }
 
 auto up_to(int max) {
@@ -94,13 +94,13 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   for (const OptionId id : {OptionId::kDryRun, OptionId::kProbe}) {
     if (!given.has(id)) continue;
     values.refuse_once(
-        given.origin(id) + display_name(entry_of(id)) + " is about a job, and " + typed + " about one node",
+        given.origin(id) + display_name(entry_of(id)) + " is for a job, but " + typed + " is for one node",
         "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
   }
   for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
     if (!given.has(id)) continue;
     values.refuse_once(
-        given.origin(id) + typed + " is about one node, and " + display_name(entry_of(id)) + " names hosts",
+        given.origin(id) + typed + " is for one node, but " + display_name(entry_of(id)) + " names hosts",
         "run it on the host, or give the host's topology with --topology");
   }
   if (view.local_ranks == 0 && !view.topology_format)

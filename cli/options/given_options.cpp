@@ -79,7 +79,7 @@ Refusal refuse_arity(const std::vector<std::string>& options) {
           "write " + std::string(canonical_spelling(*flag)));
     }
   }
-  return refuse_with_hint("an option lacks its value or has one too many", "ddlrun --help lists the options");
+  return refuse_with_hint("an option has no value or one too many", "ddlrun --help lists the options");
 }
 
 CLI::Option* define(CLI::App& app, const OptionEntry& entry) {
@@ -154,7 +154,7 @@ void GivenOptions::complete_from(GivenOptions others) {
 }
 
 CommandLineError unavailable(const OptionEntry& entry, const std::string& name) {
-  return {name + (entry.id == OptionId::kForeign ? " is no option of ddlrun" : " is not in this version"),
+  return {name + (entry.id == OptionId::kForeign ? " is not an option of ddlrun" : " is not in this version"),
           std::string(entry.help)};
 }
 

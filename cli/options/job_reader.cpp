@@ -86,12 +86,12 @@ class JobReader {
       refuse_once(given_.origin(id) + display_name(entry_of(id)) +
                       (id == OptionId::kSite ? " belongs to --show-bind, --show-topology, --slurm and --lint"
                                              : " belongs to --show-bind, --explain-bind and --show-topology"),
-                  "omit it: each host of a job says itself what it has");
+                  "omit it: ddlrun asks each host of a job for its topology");
     }
     request_.probes_hosts = has(OptionId::kProbe);
     if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
       refuse_once(given_.origin(OptionId::kProbe) + "--probe belongs to --dry-run",
-                  "add --dry-run, or omit it: a job asks its hosts anyway");
+                  "add --dry-run, or omit it: a job always asks its hosts");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     if (values_.refusal()) return Refusal(*values_.refusal());
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
@@ -173,7 +173,7 @@ class JobReader {
         OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().start_timeout_seconds);
     take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
-    // Given several times it is one list, as horovodrun has it.
+    // Several of them are one list, as in horovodrun.
     for (const GivenValue& value : given_[OptionId::kNetworkInterfaces]) {
       for (std::string& name :
            values_.value_of(OptionId::kNetworkInterfaces, value, parse_interfaces(value.text))) {
@@ -197,7 +197,7 @@ class JobReader {
     take(OptionId::kMpiType, not_empty, request_.script.request.mpi_type);
     if (const auto refused = refuse_beyond_srun(given_)) refuse_once(refused->message, refused->hint);
     if (has(OptionId::kJson))
-      refuse_once("--json reports what ddlrun has started, and with --launcher srun it is srun that starts",
+      refuse_once("--json reports on ranks that ddlrun has started, but --launcher srun starts them by srun",
                   "omit one of them");
   }
 
@@ -209,7 +209,7 @@ class JobReader {
     job().timestamp_output = has(OptionId::kPrefixTimestamp);
   }
 
-  // ---- what only several of them together say ----
+  // ---- what several options decide together ----
 
   void check_command(const std::vector<std::string>& command) {
     if (command.empty()) {
@@ -230,16 +230,15 @@ class JobReader {
       const std::string next = i + 1 < command.size() ? command[i + 1] : "";
       const bool starts_program =
           next.starts_with('-') && find_spelling(std::string_view(next).substr(0, next.find('='))) != nullptr;
-      std::string hint =
-          "start a shell script as the command, which runs one program or the other by its $RANK";
+      std::string hint = "start a shell script that runs one program or the other, depending on $RANK";
       if (starts_program)
         return refuse_once(
-            "': " + next + "' begins a second program, and all ranks of a job run the same one",
+            "': " + next + "' would begin a second program, but all ranks of a job run the same one",
             std::move(hint));
       if (by_mpirun || by_srun)
-        return refuse_once(std::string("the command has the word ':', at which ") +
+        return refuse_once(std::string("the command contains the word ':', where ") +
                                (by_mpirun ? "mpirun" : "srun") + " would begin a second program",
-                           "put the command into a shell script, and start that");
+                           "write the command into a shell script, and start the script");
     }
   }
 
@@ -289,7 +288,7 @@ class JobReader {
     if (!has(OptionId::kStdin)) {
       job().stdin_target = launcher::StdinTarget::kNone;
     } else if (job().stdin_target != launcher::StdinTarget::kNone) {
-      refuse_once("--hostfile - reads standard input, so no rank can", "omit --stdin, or name a file");
+      refuse_once("--hostfile - reads standard input, so ranks cannot", "omit --stdin, or name a file");
     }
   }
 
@@ -315,12 +314,10 @@ class JobReader {
     if (!implied) {
       return refuse_once(
           "-np is missing, and " + implied.error().message(),
-          "say how many ranks with -np, or give every host its slots, as in -H node1:4,node2:4");
+          "give the number of ranks with -np, or slots for every host, as in -H node1:4,node2:4");
     }
     job().num_proc = *implied;
   }
-
-  // ---- what is taken from the options ----
 
   void refuse_once(std::string message, std::string hint) {
     values_.refuse_once(std::move(message), std::move(hint));

@@ -19,80 +19,83 @@ using enum OptionGroup;
 using enum OptionRule;
 
 constexpr OptionEntry kTable[] = {
-    {kNumProc, "-np,--num-proc,--np", "N", "start N ranks (default: as many as slots were given)", kRanks},
-    {kRanksPerNode, "--ranks-per-node", "N", "so many ranks on each host", kRanks, kForScript},
-    {kMapBy, "--map-by", "slot|node", "fill one host after the other (default), or take turns", kRanks,
-     kForScript},
+    {kNumProc, "-np,--num-proc,--np", "N", "start N ranks (default: the number of slots of the hosts)",
+     kRanks},
+    {kRanksPerNode, "--ranks-per-node", "N", "start N ranks on each host", kRanks, kForScript},
+    {kMapBy, "--map-by", "slot|node", "fill one host after the other (default), or deal ranks out in turn",
+     kRanks, kForScript},
     {kOversubscribe, "--oversubscribe", "", "allow more ranks than slots; a host has one for each CPU",
      kRanks, kForScript},
     {kExport, "-x", "NAME[=VALUE]", "set a variable for the ranks, or pass on ddlrun's own; repeatable",
      kRanks, kForScript},
     {kCpuOperations, "--cpu-operations", "ddl|mpi",
-     "who carries out libddl's collectives (default: ddl, itself)", kRanks, kForScript},
+     "what carries out libddl's collectives (default: ddl, itself)", kRanks, kForScript},
     {kWorkdir, "--workdir", "DIR", "start the ranks in DIR (default: the current directory)", kRanks,
      kForScript},
-    {kTimeout, "--timeout", "SECONDS", "end the job after so long; the exit code is then 124", kRanks,
+    {kTimeout, "--timeout", "SECONDS", "end the job after this time, with exit code 124", kRanks,
      kForScript | kNotWithSrun},
-    {kKillGrace, "--kill-grace", "SECONDS", "how long ranks may take to end before SIGKILL (default: 5)",
-     kRanks, kForScript | kForMpiRank | kNotWithSrun},
+    {kKillGrace, "--kill-grace", "SECONDS", "time that ranks have to end before SIGKILL (default: 5)", kRanks,
+     kForScript | kForMpiRank | kNotWithSrun},
 
     {kBindTo, "--bind-to,-bind-to", "WHAT", "auto, gpu, numa, l3, socket, core, pu or none (default: auto)",
      kBinding, kForScript | kForMpiRank},
-    {kCoresPerRank, "--cores-per-rank", "N", "so many cores for each rank (default: its whole share)",
+    {kCoresPerRank, "--cores-per-rank", "N", "give each rank N cores (default: its share of the node)",
      kBinding, kForScript | kForMpiRank},
     {kReserve, "--reserve", "first-core-per-l3|LIST", "leave these cores to the system: 0,8,16-17", kBinding,
      kForScript | kForMpiRank},
-    {kRankOrder, "--rank-order", "gpu|cpu", "local rank r has GPU r (default), or ranks ascend by CPU",
+    {kRankOrder, "--rank-order", "gpu|cpu", "local rank r gets GPU r (default), or ranks ascend by CPU",
      kBinding, kForScript | kForMpiRank},
-    {kSmt, "--smt", "", "also the other hardware threads of a rank's cores", kBinding,
+    {kSmt, "--smt", "", "also use the other hardware threads of a rank's cores", kBinding,
      kForScript | kForMpiRank},
-    {kGpusPerRank, "--gpus-per-rank", "N", "so many GPUs for each rank", kBinding, kForScript | kForMpiRank},
-    {kRanksPerGpu, "--ranks-per-gpu", "N", "so many ranks on each GPU (default: evenly)", kBinding,
+    {kGpusPerRank, "--gpus-per-rank", "N", "give each rank N GPUs", kBinding, kForScript | kForMpiRank},
+    {kRanksPerGpu, "--ranks-per-gpu", "N", "put N ranks on each GPU (default: spread evenly)", kBinding,
      kForScript | kForMpiRank},
-    {kMemBind, "--mem-bind", "local|none", "memory from near a rank's CPUs (default), or anywhere", kBinding,
+    {kMemBind, "--mem-bind", "local|none", "allocate memory near a rank's CPUs (default), or anywhere",
+     kBinding, kForScript | kForMpiRank | kNotWithSrun},
+    {kReportBindings, "--report-bindings,-report-bindings", "", "print how the kernel has bound every rank",
+     kBinding, kForScript | kNotWithMpirun | kNotWithSrun},
+    {kStrictBind, "--strict-bind", "", "start nothing unless every rank can be bound as planned", kBinding,
      kForScript | kForMpiRank | kNotWithSrun},
-    {kReportBindings, "--report-bindings,-report-bindings", "",
-     "show what the kernel says of every started rank", kBinding, kForScript | kNotWithMpirun | kNotWithSrun},
-    {kStrictBind, "--strict-bind", "", "start no rank that cannot be bound as planned", kBinding,
-     kForScript | kForMpiRank | kNotWithSrun},
-    {kShowBind, "--show-bind", "", "print where -np N ranks of one node would run, and start nothing",
+    {kShowBind, "--show-bind", "", "print where -np N ranks would run on one node, and start nothing",
      kBinding},
-    {kExplainBind, "--explain-bind", "", "the same, with a sentence why for each rank", kBinding},
-    {kShowTopology, "--show-topology", "", "print the node, with -np N with its ranks, and start nothing",
+    {kExplainBind, "--explain-bind", "", "the same, with the reason for each rank", kBinding},
+    {kShowTopology, "--show-topology", "", "print the node, and with -np N its ranks, and start nothing",
      kBinding},
     {kFormat, "--format", "FORM", "map_cpu, mask_cpu, srun, taskset, svg, json, ... (default: table)",
      kBinding},
-    {kTopology, "--topology", "NODE", "of an hwloc XML file, or \"pack:2 numa:2 l3:2 core:8 pu:2\"",
+    {kTopology, "--topology", "NODE", "plan for an hwloc XML file, or \"pack:2 numa:2 l3:2 core:8 pu:2\"",
      kBinding},
-    {kSite, "--site", "NAME|FILE", "as this site has its nodes, and by its rules: lumi-g; --list-sites",
+    {kSite, "--site", "NAME|FILE", "plan for a site's nodes, by its rules: lumi-g; see --list-sites",
      kBinding},
     {kTopologyText, "--topology-text", "FILE",
-     "of what rocm-smi, nvidia-smi topo -m and lscpu print; repeatable", kBinding},
+     "plan for output of rocm-smi, nvidia-smi topo -m, lscpu; repeatable", kBinding},
 
     {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below", kPlaces, kNotInScript},
-    {kHostfile, "-hostfile,--hostfile", "FILE", "the same in a file, one a line; - is standard input",
+    {kHostfile, "-hostfile,--hostfile", "FILE", "the same in a file, one host a line; - is standard input",
      kPlaces, kNotInScript},
-    {kHostsExclude, "--hosts-exclude", "HOSTS", "leave these hosts out", kPlaces, kNotInScript},
+    {kHostsExclude, "--hosts-exclude", "HOSTS", "do not use these hosts", kPlaces, kNotInScript},
     {kLauncher, "--launcher", "auto|local|ssh|srun|mpirun",
-     "how to reach them (default: ssh, but not to this machine)", kPlaces},
-    {kMpi, "--mpi", "", "the same as --launcher mpirun: the MPI's mpirun starts the ranks", kPlaces},
-    {kMpirun, "--mpirun", "FILE", "for --launcher mpirun: which one (default: mpirun)", kPlaces},
-    {kMpiArgs, "--mpi-args", "ARGS", "more words for mpirun, before the command", kPlaces},
-    {kBindingArgs, "--binding-args", "ARGS", "words for mpirun's binding instead of ours", kPlaces},
-    {kTcp, "--tcp", "", "of --launcher mpirun: its MPI uses TCP and shared memory alone", kPlaces},
-    {kSshPort, "-p,--ssh-port", "PORT", "the port of their ssh", kPlaces, kNotInScript},
-    {kSshIdentityFile, "-i,--ssh-identity-file", "FILE", "the key to log in with", kPlaces, kNotInScript},
-    {kSshArgs, "--ssh-args", "ARGS", "more words for ssh: --ssh-args \"-J me@bastion\"", kPlaces,
+     "how to start ranks (default: ssh, but not to this machine)", kPlaces},
+    {kMpi, "--mpi", "", "same as --launcher mpirun: the MPI's mpirun starts the ranks", kPlaces},
+    {kMpirun, "--mpirun", "FILE", "with --launcher mpirun: which mpirun to use (default: mpirun)", kPlaces},
+    {kMpiArgs, "--mpi-args", "ARGS", "further options for mpirun, before the command", kPlaces},
+    {kBindingArgs, "--binding-args", "ARGS", "mpirun's options for binding, instead of ddlrun's binding",
+     kPlaces},
+    {kTcp, "--tcp", "", "with --launcher mpirun: use only TCP and shared memory", kPlaces},
+    {kSshPort, "-p,--ssh-port", "PORT", "port of the ssh servers", kPlaces, kNotInScript},
+    {kSshIdentityFile, "-i,--ssh-identity-file", "FILE", "private key for ssh", kPlaces, kNotInScript},
+    {kSshArgs, "--ssh-args", "ARGS", "further options for ssh: --ssh-args \"-J me@bastion\"", kPlaces,
      kNotInScript},
     {kLaunchAgent, "--launch-agent", "CMD", "a command to use instead of ssh; %h is the host", kPlaces,
      kNotInScript | kNotWithMpirun},
-    {kSshParallel, "--ssh-parallel", "N", "open so many connections at once (default: 32)", kPlaces,
+    {kSshParallel, "--ssh-parallel", "N", "open at most N connections at once (default: 32)", kPlaces,
      kNotInScript | kNotWithMpirun},
-    {kFanOut, "--fan-out", "N", "let hosts connect to N others each (default: 0, to none)", kPlaces,
+    {kFanOut, "--fan-out", "N", "let each host connect to N others (default: 0, to none)", kPlaces,
      kNotInScript | kNotWithMpirun},
-    {kStartTimeout, "--start-timeout", "SECONDS", "how long each host may take to answer (default: 30)",
-     kPlaces, kForScript | kNotWithMpirun | kNotWithSrun},
-    {kRemotePath, "--remote-path", "PATH", "ddlrun on the other hosts (default: where it is here)", kPlaces},
+    {kStartTimeout, "--start-timeout", "SECONDS", "time that each host has to answer (default: 30)", kPlaces,
+     kForScript | kNotWithMpirun | kNotWithSrun},
+    {kRemotePath, "--remote-path", "PATH", "path of ddlrun on the other hosts (default: as on this one)",
+     kPlaces},
     {kNetworkInterfaces, "--network-interfaces,--network-interface", "NAMES",
      "let ranks use only these: eth0,ib0 (default: all)", kPlaces, kForScript | kNotWithSrun},
 
@@ -102,73 +105,75 @@ constexpr OptionEntry kTable[] = {
      kInputOutput, kForScript | kNotWithMpirun | kNotWithSrun},
     {kTagOutput, "--tag-output", "", "put \"[rank]<stdout>:\" before every line (default if N > 1)",
      kInputOutput, kForScript},
-    {kNoTagOutput, "--no-tag-output", "", "leave the ranks' lines as they are", kInputOutput, kForScript},
+    {kNoTagOutput, "--no-tag-output", "", "do not change the ranks' lines", kInputOutput, kForScript},
     {kPrefixTimestamp, "--prefix-output-with-timestamp,-prefix-timestamp", "",
-     "put the time of writing before every line", kInputOutput, kForScript | kNotWithSrun},
+     "put the time before every line", kInputOutput, kForScript | kNotWithSrun},
 
-    {kSlurm, "--slurm", "", "print a job script for sbatch instead of starting anything", kScripts},
-    {kNodes, "--nodes", "N", "so many nodes (default: as -np and a node's GPUs or ranks make it)", kScripts},
+    {kSlurm, "--slurm", "", "print a job script for sbatch, and start nothing", kScripts},
+    {kNodes, "--nodes", "N", "number of nodes (default: what -np and the site's nodes require)", kScripts},
     {kGpusPerNode, "--gpus-per-node", "N", "GPUs of each node; 0: none (default: the site's)", kScripts},
-    {kAccount, "-A,--account", "NAME", "the project that pays", kScripts},
-    {kPartition, "--partition", "NAME", "default: the site's", kScripts},
+    {kAccount, "-A,--account", "NAME", "the account, or project, to charge", kScripts},
+    {kPartition, "--partition", "NAME", "partition (default: the site's)", kScripts},
     {kQos, "--qos", "NAME", "quality of service", kScripts},
-    {kTime, "--time", "LIMIT", "30:00, 2:00:00 or 1-12:00:00", kScripts},
-    {kJobName, "--job-name", "NAME", "default: the command's", kScripts},
+    {kTime, "--time", "LIMIT", "time limit: 30:00, 2:00:00 or 1-12:00:00", kScripts},
+    {kJobName, "--job-name", "NAME", "name of the job (default: the command's)", kScripts},
     {kMem, "--mem", "SIZE", "memory of each node: 64G", kScripts},
-    {kMemPerCpu, "--mem-per-cpu", "SIZE", "or of each CPU", kScripts},
-    {kMemPerGpu, "--mem-per-gpu", "SIZE", "or of each GPU", kScripts},
-    {kExclusive, "--exclusive", "", "no other job on its nodes", kScripts},
-    {kConstraint, "--constraint", "FEATURES", "only nodes with these features", kScripts},
-    {kDependency, "--dependency", "JOBS", "start after others: afterok:4711", kScripts},
-    {kArray, "--array", "TASKS", "an ensemble, each member a job of its own: 0-9%4", kScripts},
+    {kMemPerCpu, "--mem-per-cpu", "SIZE", "memory of each CPU", kScripts},
+    {kMemPerGpu, "--mem-per-gpu", "SIZE", "memory of each GPU", kScripts},
+    {kExclusive, "--exclusive", "", "do not share the nodes with other jobs", kScripts},
+    {kConstraint, "--constraint", "FEATURES", "use only nodes with these features", kScripts},
+    {kDependency, "--dependency", "JOBS", "start after other jobs: afterok:4711", kScripts},
+    {kArray, "--array", "TASKS", "start a job array, each task a job of its own: 0-9%4", kScripts},
     {kRequeue, "--requeue", "", "start again after a lost node or a preemption", kScripts},
-    {kRequeueOn, "--requeue-on", "CODE", "start again when the ranks end with this exit code", kScripts},
-    {kSignal, "--signal", "SIGNAL@SECONDS", "tell the ranks before the time is over: USR2@120", kScripts},
-    {kOutput, "--output", "PATTERN", "where the job's output goes (default: %x-%j.out)", kScripts},
-    {kError, "--error", "PATTERN", "and its errors (default: with the output)", kScripts},
-    {kMailUser, "--mail-user", "ADDRESS", "who is told of it", kScripts},
-    {kMailType, "--mail-type", "EVENTS", "and of what: END,FAIL", kScripts},
+    {kRequeueOn, "--requeue-on", "CODE", "start again if the ranks end with this exit code", kScripts},
+    {kSignal, "--signal", "SIGNAL@SECONDS", "send the ranks a signal before the time limit: USR2@120",
+     kScripts},
+    {kOutput, "--output", "PATTERN", "file of the job's output (default: %x-%j.out)", kScripts},
+    {kError, "--error", "PATTERN", "file of the job's errors (default: the output's)", kScripts},
+    {kMailUser, "--mail-user", "ADDRESS", "send mail to this address", kScripts},
+    {kMailType, "--mail-type", "EVENTS", "send mail on these events: END,FAIL", kScripts},
     {kSbatch, "--sbatch", "OPTION", "any other option of sbatch: --sbatch=--licenses=x; repeatable",
      kScripts},
     {kModule, "--module", "NAME", "load this module first; repeatable", kScripts},
-    {kEasybuildPrefix, "--easybuild-prefix", "DIR", "where EasyBuild put modules of your own", kScripts},
+    {kEasybuildPrefix, "--easybuild-prefix", "DIR", "where EasyBuild installed your own modules", kScripts},
     {kEessi, "--eessi", "VERSION", "take software from EESSI: 2023.06", kScripts},
     {kConda, "--conda", "NAME|DIR", "activate this conda environment", kScripts},
     {kVenv, "--venv", "DIR", "activate this Python environment", kScripts},
-    {kSetup, "--setup", "LINE", "a line of shell before the ranks start; repeatable", kScripts},
+    {kSetup, "--setup", "LINE", "run a line of shell before the ranks start; repeatable", kScripts},
     {kContainer, "--container", "IMAGE", "run each rank in this image of Apptainer or Singularity", kScripts},
-    {kContainerBind, "--container-bind", "DIR[:DIR]", "a folder that it shall see; repeatable", kScripts},
+    {kContainerBind, "--container-bind", "DIR[:DIR]", "mount this folder in the container; repeatable",
+     kScripts},
     {kContainerRuntime, "--container-runtime", "NAME", "apptainer or singularity", kScripts},
     {kGpuChoice, "--gpu-choice", "WAY", "for srun: visible-devices or gpu-bind (default: the site's)",
      kScripts},
     {kGpuVendor, "--gpu-vendor", "NAME", "nvidia, amd or intel (default: the site's)", kScripts},
-    {kMpiType, "--mpi-type", "TYPE", "for srun's --mpi= (default: what the site has)", kScripts},
-    {kTemplate, "--template", "FILE", "a frame of your own for the script", kScripts},
-    {kScriptFile, "-o,--script-file", "FILE", "write the script there", kScripts},
-    {kForce, "--force", "", "also over a file that is there", kScripts},
-    {kSubmit, "--submit", "", "hand the script to sbatch, and print the job's number", kScripts},
-    {kTestOnly, "--test-only", "", "ask the cluster when it would start, and submit nothing", kScripts},
-    {kLint, "--lint", "FILE", "check a job script that somebody wrote", kScripts},
-    {kListSites, "--list-sites", "", "the sites that --site knows", kScripts},
+    {kMpiType, "--mpi-type", "TYPE", "value of srun's --mpi= (default: the site's)", kScripts},
+    {kTemplate, "--template", "FILE", "use your own template for the script", kScripts},
+    {kScriptFile, "-o,--script-file", "FILE", "write the script to FILE", kScripts},
+    {kForce, "--force", "", "replace FILE if it exists", kScripts},
+    {kSubmit, "--submit", "", "submit the script by sbatch, and print the job's number", kScripts},
+    {kTestOnly, "--test-only", "", "ask when the job would start, and submit nothing", kScripts},
+    {kLint, "--lint", "FILE", "check a job script that you wrote", kScripts},
+    {kListSites, "--list-sites", "", "list the sites that --site knows", kScripts},
     {kShowSite, "--show-site", "NAME|FILE", "print a site's profile", kScripts},
 
     {kDryRun, "--dry-run", "", "print what would be started where, and start nothing", kReports,
      kNotInScript},
     {kProbe, "--probe", "", "with --dry-run: ask the hosts where each rank would run, and why", kReports,
      kNotInScript | kNotWithMpirun},
-    {kJson, "--json", "", "the report, or what --dry-run and --check-* print, as JSON", kReports,
-     kNotWithMpirun},
-    {kVerbose, "--verbose", "", "say what is being done", kReports, kForScript},
-    {kQuiet, "--quiet", "", "no notes; errors and the ranks' output stay", kReports, kForScript},
+    {kJson, "--json", "", "print the report, --dry-run or --check-* as JSON", kReports, kNotWithMpirun},
+    {kVerbose, "--verbose", "", "report each step", kReports, kForScript},
+    {kQuiet, "--quiet", "", "no notes; errors and the ranks' output remain", kReports, kForScript},
 
-    {kConfigFile, "--config-file", "FILE", "read options from YAML; those on the command line win", kAbout},
-    {kCheckHosts, "--check-hosts", "", "ask every host of -H or --hostfile what it has, and compare", kAbout},
-    {kCheckBuild, "-cb,--check-build", "", "what is built, what works here or on the hosts, and why not",
+    {kConfigFile, "--config-file", "FILE", "read options from YAML; the command line takes precedence",
      kAbout},
-    {kCheckCapability, "--check-box", "NAME", "one thing of --check-build: exits with 0 if it works, else 1",
+    {kCheckHosts, "--check-hosts", "", "compare the hosts of -H or --hostfile", kAbout},
+    {kCheckBuild, "-cb,--check-build", "", "print what is built, what works here or on the hosts, or why not",
      kAbout},
-    {kVersion, "-v,--version", "", "show the version", kAbout},
-    {kHelp, "-h,--help", "", "show this", kAbout},
+    {kCheckCapability, "--check-box", "NAME",
+     "check one line of --check-build: exit code 0 if it works, else 1", kAbout},
+    {kVersion, "-v,--version", "", "print the version", kAbout},
+    {kHelp, "-h,--help", "", "print this help", kAbout},
 };
 
 /// Without split(), which allocates: it is asked for every word of the command line.
@@ -294,9 +299,9 @@ std::string help_text() {
   std::string text =
       "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n"
       "\n"
-      "Starts N ranks of a command, on this machine or on the hosts that are given, and ends with the\n"
-      "exit code of the first one that fails.\n"
-      "Options come before the command; everything after it is the command's.\n";
+      "Starts N ranks of a command on this machine, or on other hosts. Its exit code is that of the\n"
+      "first rank that fails.\n"
+      "Options stand before the command; everything after it belongs to the command.\n";
   for (const auto& [group, heading] : kHeadings) {
     text += "\n" + std::string(heading) + ":\n";
     for (const OptionEntry& entry : option_table()) {
@@ -305,25 +310,25 @@ std::string help_text() {
   }
   text +=
       "\n"
-      "Exit codes: the first failing rank's own, 128+N for signal N, 2 for a wrong option, 121 for a\n"
-      "lost host, 122 when the job could not be started, 124 for --timeout, 126 or 127 when the\n"
+      "Exit codes: that of the first rank that failed, 128+N for signal N, 2 for a wrong option, 121\n"
+      "for a lost host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the\n"
       "command cannot be executed or does not exist.\n"
       "\n"
       "Examples:\n"
-      "  ddlrun -np 4 python train.py --epochs 10        4 ranks; --epochs is train.py's\n"
-      "  ddlrun -np 4 --output-filename logs ./train     and each rank's output in logs/rank.R/\n"
-      "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          LR set, DATA passed on\n"
-      "  ddlrun -np 1 --no-tag-output ./train > out      the rank's bytes, unchanged\n"
-      "  ddlrun -np 8 --oversubscribe --dry-run ./train  what would be started\n"
-      "  ddlrun -H node1:2,node2:2 ./train               2 ranks on each, over ssh\n"
-      "  ddlrun -np 16 -H node[01-04] --map-by node ./a  taking turns, by as many CPUs as they have\n"
+      "  ddlrun -np 4 python train.py --epochs 10        4 ranks; --epochs belongs to train.py\n"
+      "  ddlrun -np 4 --output-filename logs ./train     also writes each rank's output to logs/rank.R/\n"
+      "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          sets LR, passes on DATA\n"
+      "  ddlrun -np 1 --no-tag-output ./train > out      the rank's output, unchanged\n"
+      "  ddlrun -np 8 --oversubscribe --dry-run ./train  prints what would be started\n"
+      "  ddlrun -H node1:2,node2:2 ./train               2 ranks on each host, over ssh\n"
+      "  ddlrun -np 16 -H node[01-04] --map-by node ./a  hosts in turn, one slot for each CPU\n"
       "  ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train\n"
       "  ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname\n"
       "  ddlrun --check-hosts --hostfile hosts.txt       what those hosts have, and how they differ\n"
-      "  ddlrun --show-bind -np 8                        which CPUs, GPU and NIC each rank would have\n"
+      "  ddlrun --show-bind -np 8                        CPUs, GPU and NIC that each rank would have\n"
       "  ddlrun --show-bind -np 8 --topology node.xml --format map_cpu    for srun --cpu-bind=\n"
       "  ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh\n"
-      "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write it, check it, sbatch it\n"
+      "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write, check and submit it\n"
       "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
       "  ddlrun --check-build                            what works on this machine\n";
   return text;

@@ -49,12 +49,12 @@ Result<int> parse_rank_count(std::string_view text) {
   const auto digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
   const bool whole = !digits.empty() && std::all_of(digits.begin(), digits.end(), is_digit);
   if (!whole) return refuse(in_quotes(text) + " is not a whole number of ranks");
-  // Too long for an integer is too many, too.
+  // A number that does not fit into an integer is too many, too.
   const auto number = parse_integer(text);
   if (text.starts_with('-') || number == 0)
-    return refuse(in_quotes(text) + " is too few ranks; 1 is the least");
+    return refuse(in_quotes(text) + " is too few ranks; the minimum is 1");
   if (!number || *number > kMaxRanks) {
-    return refuse(in_quotes(text) + " is too many ranks; " + std::to_string(kMaxRanks) + " is the most");
+    return refuse(in_quotes(text) + " is too many ranks; the maximum is " + std::to_string(kMaxRanks));
   }
   return static_cast<int>(*number);
 }
@@ -79,12 +79,12 @@ Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
   const std::string_view name = text.substr(0, equals);
   if (!is_variable_name(name)) {
     if (name.find(',') != std::string_view::npos) {
-      return refuse(in_quotes(text) + " looks like several; repeat -x for each variable");
+      return refuse(in_quotes(text) + " looks like several variables; repeat -x for each");
     }
     return refuse(in_quotes(name) + " is not the name of an environment variable (letters, digits and _)");
   }
   if (launcher::is_set_for_every_rank(name)) {
-    return refuse(std::string(name) + " is set by ddlrun itself, for every rank");
+    return refuse(std::string(name) + " is set by ddlrun for every rank");
   }
   launcher::EnvironmentExport result{std::string(name), std::nullopt};
   if (equals != std::string_view::npos) result.value = std::string(text.substr(equals + 1));
@@ -143,18 +143,18 @@ Result<std::string> parse_file(std::string_view text, std::string_view current_d
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text) {
   auto words = split_shell_words(text);
   if (!words) return fail(std::move(words.error()).during(in_quotes(text)));
-  if (words->empty()) return refuse("there is no word in it");
+  if (words->empty()) return refuse("it is empty");
   return words;
 }
 
 Result<std::vector<std::string>> parse_launch_agent(std::string_view text) {
   auto words = parse_ssh_args(text);
   if (!words) return words;
-  if (words->front().empty()) return refuse("the command is an empty word");
+  if (words->front().empty()) return refuse("the command is empty");
   const bool has_host = std::any_of(words->begin(), words->end(), [](const std::string& word) {
     return word.find("%h") != std::string::npos;
   });
-  if (!has_host) return refuse(in_quotes(text) + " does not say with %h where the host's name stands");
+  if (!has_host) return refuse(in_quotes(text) + " lacks %h, which stands for the name of the host");
   return words;
 }
 

@@ -37,13 +37,14 @@ Result<affinity::GpuVendor> gpu_vendor(const std::string& text) {
 
 Result<std::string> directive(const std::string& text) {
   auto line = one_line(text);
-  if (line && !line->starts_with("-")) return refuse("'" + text + "' is no option: --sbatch=--licenses=x");
+  if (line && !line->starts_with("-"))
+    return refuse("'" + text + "' is not an option, as in --sbatch=--licenses=x");
   return line;
 }
 
 Result<std::string> time_limit(const std::string& text) {
   if (templates::slurm_minutes(text) || text == "UNLIMITED") return text;
-  return refuse("'" + text + "' is no time as Slurm has it: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
+  return refuse("'" + text + "' is not a time limit of Slurm: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
 }
 
 class ScriptReader {
@@ -54,7 +55,7 @@ class ScriptReader {
   tl::expected<Request, CommandLineError> read() {
     for (const OptionEntry& entry : option_table()) {
       if ((entry.rules & kNotInScript) != 0 && has(entry.id))
-        values_.refuse_once(given_.origin(entry.id) + display_name(entry) + " has no place in a job script",
+        values_.refuse_once(given_.origin(entry.id) + display_name(entry) + " cannot be used in a job script",
                             "omit it: Slurm chooses the hosts, and the script runs later");
     }
     ScriptTask& task = request_.script;
@@ -127,7 +128,7 @@ class ScriptReader {
       script().directives.push_back(values_.value_of(OptionId::kSbatch, value, directive(value.text)));
     for (const std::string& one : script().directives) {
       if (has(OptionId::kSubmit) && (one == "--wait" || one == "-W"))
-        values_.refuse_once("--submit does not wait for the job, as --sbatch=" + one + " would have it",
+        values_.refuse_once("--submit does not wait for the job, but --sbatch=" + one + " would",
                             "write the script with -o FILE, then: sbatch --wait FILE");
     }
   }
@@ -160,13 +161,13 @@ class ScriptReader {
     for (const OptionId id : {OptionId::kGpuChoice, OptionId::kMpiType}) {
       if (has(id))
         values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher srun",
-                            "add --launcher srun, or omit it: ddlrun takes care of it");
+                            "add --launcher srun, or omit it: ddlrun does this itself");
     }
     if (job().launcher != launcher::LauncherChoice::kAuto) {
       const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
       const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
       values_.refuse_once(
-          given_.origin(id) + std::string(entry_of(id).spellings) + value + " has no place in a job script",
+          given_.origin(id) + std::string(entry_of(id).spellings) + value + " cannot be used in a job script",
           "omit it, or --launcher srun where ddlrun is not installed");
     }
     script().ddlrun = job().remote_path;
@@ -185,12 +186,12 @@ class ScriptReader {
     if (const auto refused = refuse_beyond_srun(given_)) values_.refuse_once(refused->message, refused->hint);
     for (const OptionId id : {OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin}) {
       if (has(id))
-        values_.refuse_once(
-            given_.origin(id) + display_name(entry_of(id)) + " is not for a script with --launcher srun",
-            "omit it, or omit --launcher srun");
+        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) +
+                                " cannot be used in a script with --launcher srun",
+                            "omit it, or omit --launcher srun");
     }
     for (const launcher::EnvironmentExport& one : job().exports) {
-      // Without a value it is sbatch that hands the submitter's on.
+      // Without a value, sbatch passes on the submitter's.
       if (one.value) script().variables.push_back({one.name, *one.value});
     }
     if (has(OptionId::kWorkdir)) script().srun_options.push_back("--chdir=" + job().workdir);
@@ -202,9 +203,9 @@ class ScriptReader {
   ValueReader values_;
 };
 
-/// What --lint, --list-sites and --show-site make no use of, and would drop without a word. A configuration file may have
-/// it for other calls.
-void refuse_without_use(ValueReader& values) {
+/// Options that --lint, --list-sites and --show-site would ignore silently. A configuration file may hold them for other
+/// calls.
+void refuse_unused(ValueReader& values) {
   const OptionId view = values.has(OptionId::kLint)        ? OptionId::kLint
                         : values.has(OptionId::kListSites) ? OptionId::kListSites
                                                            : OptionId::kShowSite;
@@ -219,7 +220,7 @@ void refuse_without_use(ValueReader& values) {
         std::any_of(given.begin(), given.end(), [](const GivenValue& value) { return value.where.empty(); });
     if (is_typed)
       values.refuse_once(
-          std::string(canonical_spelling(entry_of(view))) + " makes no use of " + display_name(entry),
+          std::string(canonical_spelling(entry_of(view))) + " does not use " + display_name(entry),
           "omit it");
   }
 }
@@ -237,7 +238,7 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
   values.take(OptionId::kSite, one_line, task.site);
   values.take(OptionId::kShowSite, one_line, task.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
-  refuse_without_use(values);
+  refuse_unused(values);
   if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
   return request;
 }
@@ -248,7 +249,7 @@ std::optional<CommandLineError> refuse_script_options(const GivenOptions& given)
     if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
       if (given[OptionId::kLauncher].back().text == "srun") continue;
       return CommandLineError{display_name(entry) + " belongs to --launcher srun",
-                              "omit it: each MPI finds what it needs where ddlrun starts the ranks"};
+                              "omit it: ddlrun serves every type of MPI itself"};
     }
     const auto& values = given[entry.id];
     if (std::all_of(values.begin(), values.end(),

@@ -16,7 +16,7 @@ namespace ddl::cli {
 using launcher::Environment;
 
 EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Environment& head_environment) {
-  // What every rank would find in environ(7), but for PMIx's own.
+  // The environ(7) of every rank, without the variables of PMIx.
   std::vector<Environment> ranks;
   for (const launcher::NodeLaunch& node : plan.nodes) {
     for (const launcher::RankLaunch& rank : node.ranks) {
@@ -88,7 +88,7 @@ std::string stdin_text(launcher::StdinTarget target) {
 }
 
 std::string output_text(const JobSpec& job) {
-  std::string text = job.tag_output ? "lines tagged with their rank" : "lines as they are";
+  std::string text = job.tag_output ? "lines tagged with their rank" : "lines unchanged";
   if (job.timestamp_output) text += ", with the time";
   if (!job.output_directory.empty()) text += "; also in " + job.output_directory + "/rank.R/{stdout,stderr}";
   return text;
@@ -98,16 +98,17 @@ std::string hosts_text(const DryPlan& plan) {
   const auto unknown = std::count(plan.slots.begin(), plan.slots.end(), std::nullopt);
   std::string text = plan.hosts_from;
   if (unknown == 0) return text;
-  return text + fmt::format("; the slots of {} are unknown until launch, and taken to be {} each, as here",
-                            counted(unknown, "host"), plan.assumed_slots);
+  return text +
+         fmt::format("; the slots of {} are unknown until launch; assumed: {} each, as on this machine",
+                     counted(unknown, "host"), plan.assumed_slots);
 }
 
 std::string asked_text(const DryPlan& plan) {
   return plan.asked_all ? "Nothing was started; every host was asked what it has."
-                        : "Nothing was started and no node was asked.";
+                        : "Nothing was started and no host was asked.";
 }
 
-/// What is to be known of how a node's ranks are bound: warnings, or why they are not.
+/// Warnings about the binding of a node's ranks, or why they are not bound.
 std::string binding_remarks(const launcher::NodeBinding& binding) {
   std::string text;
   for (const std::string& warning : binding.plan.warnings) text += "    warning: " + warning + "\n";
@@ -140,7 +141,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   const EnvironmentChange change = environment_change(plan.launch, head_environment);
   text += "\nEvery rank inherits ddlrun's environment";
   if (!change.removed.empty()) text += " without " + join(change.removed, ", ");
-  text += ", finds a PMIx server in PMIX_*, and has\n";
+  text += ", finds a PMIx server by PMIX_*, and gets\n";
   for (const auto& [name, value] : change.set) text += "    " + assignment(name, value) + "\n";
 
   auto own = change.own.begin();

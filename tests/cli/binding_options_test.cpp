@@ -84,7 +84,7 @@ TEST_CASE("what --show-bind and --show-topology are asked for") {
 TEST_CASE("what cannot be meant is refused") {
   using Catch::Contains;
   CHECK_THAT(refusal({"--show-bind"}), Contains("-np is missing"));
-  CHECK_THAT(refusal({"--show-bind", "-np", "2", "-H", "a:2"}), Contains("is about one node"));
+  CHECK_THAT(refusal({"--show-bind", "-np", "2", "-H", "a:2"}), Contains("is for one node"));
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "--format", "yaml"}), Contains("'yaml' is not one of table"));
   CHECK_THAT(refusal({"--show-topology", "--format", "table"}), Contains("'table' is not text"));
   CHECK_THAT(refusal({"--show-topology", "--show-bind", "-np", "2"}), Contains("contradict each other"));
@@ -95,7 +95,7 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "--site", "a", "--topology-text", "b"}),
              Contains("contradict"));
   CHECK_THAT(refusal({"-np", "2", "--site", "lumi-g", "./a"}), Contains("--site belongs to --show-bind"));
-  CHECK_THAT(refusal({"--explain-bind", "--dry-run", "-np", "2"}), Contains("--dry-run is about a job"));
+  CHECK_THAT(refusal({"--explain-bind", "--dry-run", "-np", "2"}), Contains("--dry-run is for a job"));
   CHECK_THAT(refusal({"-np", "2", "--probe", "./a"}), Contains("--probe belongs to --dry-run"));
   CHECK_THAT(refusal({"-np", "2", "--topology", "a", "./a"}), Contains("--topology belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--format", "json", "./a"}), Contains("--format belongs to --show-bind"));
@@ -138,5 +138,5 @@ TEST_CASE("a site's node, with the order that it advises unless the user has ano
   request = accepted_binding({"--show-bind", "-np", "8", "--site", "nowhere"});
   CHECK_THAT(report(), Catch::Contains("no profile of a site 'nowhere'"));
   request = accepted_binding({"--show-bind", "-np", "2", "--site", "./small.yaml"});
-  CHECK_THAT(report(), Catch::Contains("does not tell where ranks belong"));
+  CHECK_THAT(report(), Catch::Contains("has no model of its nodes"));
 }

@@ -60,9 +60,9 @@ DryPlan plan() {
 
 TEST_CASE("the plan for a person") {
   CHECK(ddl::cli::plan_text(plan(), job(), kHead) ==
-        "ddlrun would start 3 ranks on 2 nodes. Nothing was started and no node was asked.\n"
+        "ddlrun would start 3 ranks on 2 nodes. Nothing was started and no host was asked.\n"
         "\n"
-        "  hosts       -H; the slots of 1 host are unknown until launch, and taken to be 4 each, as here\n"
+        "  hosts       -H; the slots of 1 host are unknown until launch; assumed: 4 each, as on this machine\n"
         "  command     python train.py --name 'my run'\n"
         "  workdir     /home/me\n"
         "  stdin       read by rank 0; the others read /dev/null\n"
@@ -70,7 +70,7 @@ TEST_CASE("the plan for a person") {
         "  timeout     90 s\n"
         "  kill grace  5 s\n"
         "\n"
-        "Every rank inherits ddlrun's environment without PMIX_RANK, finds a PMIx server in PMIX_*, and has\n"
+        "Every rank inherits ddlrun's environment without PMIX_RANK, finds a PMIx server by PMIX_*, and gets\n"
         "    ADDED='a b'\n"
         "    LANG=C.UTF-8\n"
         "    MASTER_PORT (unknown until launch)\n"
@@ -116,7 +116,7 @@ TEST_CASE("the other ways of input and output") {
   spec.timeout_seconds = 0;
   const std::string text = ddl::cli::plan_text(plan(), spec, kHead);
   CHECK_THAT(text, Catch::Contains("  stdin       every rank reads all of it\n"
-                                   "  output      lines as they are, with the time\n"
+                                   "  output      lines unchanged, with the time\n"
                                    "  kill grace  5 s\n"));
   spec.stdin_target = StdinTarget::kNone;
   CHECK_THAT(ddl::cli::plan_text(plan(), spec, kHead), Catch::Contains("every rank reads /dev/null\n"));
