@@ -47,6 +47,47 @@ Finding finding_in(const Json& json) {
           json.at("remedy").get<std::string>()};
 }
 
+constexpr const char* yes_no(bool is_so) { return is_so ? "yes" : "no"; }
+
+/// Version, file, detail and remedy.
+std::string description_of(const Finding& here) {
+  std::vector<std::string> parts;
+  for (const std::string* part : {&here.version, &here.file, &here.detail}) {
+    if (!part->empty()) parts.push_back(*part);
+  }
+  if (!here.remedy.empty()) parts.push_back(here.remedy);
+  return join(parts, "; ");
+}
+
+/// What hosts are compared by. A file's place, numbers of cores and addresses may differ.
+std::string comparable_text(const Capability& one) {
+  std::string text = one.available() ? "yes" : "no";
+  if (!one.here.version.empty()) text += ", " + one.here.version;
+  if (!one.available() && !one.here.detail.empty()) text += ", " + one.here.detail;
+  return text;
+}
+
+/// The hosts that say the same, by what they say, those with most hosts first.
+std::vector<std::pair<std::string, std::vector<std::string>>> groups_of(
+    const std::vector<HostCapabilities>& hosts, std::size_t index) {
+  std::map<std::string, std::vector<std::string>> by_text;
+  for (const HostCapabilities& host : hosts) {
+    if (index < host.all.size()) by_text[comparable_text(host.all[index])].push_back(host.host);
+  }
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups(by_text.begin(), by_text.end());
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  return groups;
+}
+
+char mark_of(const std::vector<HostCapabilities>& hosts, std::size_t index) {
+  const auto count = std::count_if(hosts.begin(), hosts.end(), [index](const HostCapabilities& host) {
+    return index < host.all.size() && host.all[index].available();
+  });
+  if (count == 0) return ' ';
+  return count == static_cast<std::ptrdiff_t>(hosts.size()) ? 'X' : '/';
+}
+
 }  // namespace
 
 std::string to_text(const Finding& finding) { return line_of(json_of(finding)); }
@@ -83,22 +124,6 @@ Result<HostCapabilities> read_check_build(std::string_view text) {
   }
 }
 
-namespace {
-
-constexpr const char* yes_no(bool is_so) { return is_so ? "yes" : "no"; }
-
-/// Version, file, detail and remedy.
-std::string description_of(const Finding& here) {
-  std::vector<std::string> parts;
-  for (const std::string* part : {&here.version, &here.file, &here.detail}) {
-    if (!part->empty()) parts.push_back(*part);
-  }
-  if (!here.remedy.empty()) parts.push_back(here.remedy);
-  return join(parts, "; ");
-}
-
-}  // namespace
-
 std::string capability_line(const Capability& one) {
   const std::string known = description_of(one.here);
   return fmt::format("{}: built {}, works here {}{}\n", one.name, yes_no(one.built), yes_no(one.here.works),
@@ -121,39 +146,6 @@ std::string check_build_text(const std::vector<Capability>& all) {
   }
   return available + table.text();
 }
-
-namespace {
-
-/// What hosts are compared by. A file's place, numbers of cores and addresses may differ.
-std::string comparable_text(const Capability& one) {
-  std::string text = one.available() ? "yes" : "no";
-  if (!one.here.version.empty()) text += ", " + one.here.version;
-  if (!one.available() && !one.here.detail.empty()) text += ", " + one.here.detail;
-  return text;
-}
-
-/// The hosts that say the same, by what they say, those with most hosts first.
-std::vector<std::pair<std::string, std::vector<std::string>>> groups_of(
-    const std::vector<HostCapabilities>& hosts, std::size_t index) {
-  std::map<std::string, std::vector<std::string>> by_text;
-  for (const HostCapabilities& host : hosts) {
-    if (index < host.all.size()) by_text[comparable_text(host.all[index])].push_back(host.host);
-  }
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups(by_text.begin(), by_text.end());
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-  return groups;
-}
-
-char mark_of(const std::vector<HostCapabilities>& hosts, std::size_t index) {
-  const auto count = std::count_if(hosts.begin(), hosts.end(), [index](const HostCapabilities& host) {
-    return index < host.all.size() && host.all[index].available();
-  });
-  if (count == 0) return ' ';
-  return count == static_cast<std::ptrdiff_t>(hosts.size()) ? 'X' : '/';
-}
-
-}  // namespace
 
 std::string check_build_hosts_text(const std::vector<HostCapabilities>& hosts) {
   if (hosts.empty()) return "";

@@ -60,6 +60,21 @@ void forget_launchers() {
   ::setenv(env::kAllowSingleton, "1", 1);
 }
 
+constexpr char kInstallPmix[] =
+    "install OpenPMIx 4 or 5 (Debian: libpmix2), or name its folder in LD_LIBRARY_PATH";
+
+Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
+  const CommandPath command = command_in_path(name, remedy);
+  if (command.path.empty()) return command.missing;
+  const FirstLine said = first_line_of({command.path, option});
+  return said.text.empty() ? said.failure : works(said.text, command.path);
+}
+
+constexpr char kSlurmsCommands[] =
+    "run it where jobs are submitted, or install Slurm's commands (Debian: slurm-client)";
+
+constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf";
+
 }  // namespace
 
 Finding probe_libddl() { return probe_singleton(); }
@@ -106,13 +121,6 @@ Finding probe_tcp() {
 
 // How ranks learn who they are: what agents serve, tried by ranks that ask.
 
-namespace {
-
-constexpr char kInstallPmix[] =
-    "install OpenPMIx 4 or 5 (Debian: libpmix2), or name its folder in LD_LIBRARY_PATH";
-
-}  // namespace
-
 Finding probe_pmix_server() {
   const auto library = SharedLibrary::load("libpmix.so.2");
   if (!library) return fails(library.error().message(), kInstallPmix);
@@ -135,22 +143,6 @@ Finding probe_pmi_server() {
 }
 
 // What starts agents and ranks, asked for its version.
-
-namespace {
-
-Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
-  const CommandPath command = command_in_path(name, remedy);
-  if (command.path.empty()) return command.missing;
-  const FirstLine said = first_line_of({command.path, option});
-  return said.text.empty() ? said.failure : works(said.text, command.path);
-}
-
-constexpr char kSlurmsCommands[] =
-    "run it where jobs are submitted, or install Slurm's commands (Debian: slurm-client)";
-
-constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf";
-
-}  // namespace
 
 Finding probe_this_machine() {
   Finding found = probe_pmix_bootstrap();

@@ -43,6 +43,42 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
   return found;
 }
 
+/// MPI's library says its version without being initialised.
+Finding ask_mpi(const char* soname, const std::string& remedy) {
+  const auto library = SharedLibrary::load(soname);
+  if (!library) return fails(library.error().message(), remedy);
+  auto* get_version = library->function<int(char*, int*)>("MPI_Get_library_version");
+  if (get_version == nullptr) return fails(library->path() + " has no MPI_Get_library_version", remedy);
+  std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of all that are known is at most this
+  int length = 0;
+  if (const int code = get_version(text.data(), &length); code != 0)
+    return fails(fmt::format("MPI_Get_library_version of {} fails with {}", library->path(), code));
+  std::string line(text.data());
+  line = line.substr(0, line.find_first_of(",\n"));
+  for (char& c : line) c = c == '\t' ? ' ' : c;
+  return works(line, library->path());
+}
+
+/// Without importing it, which takes seconds.
+Finding ask_python(const std::string& package, const std::string& module) {
+  const CommandPath python =
+      command_in_path("python3", "load the module, environment or container that has Python");
+  if (python.path.empty()) return python.missing;
+  const std::string script =
+      "import importlib.util as u, importlib.metadata as m, sys\n"
+      "s = u.find_spec('" +
+      module +
+      "')\n"
+      "sys.exit('python3 has no " +
+      module + "') if s is None else print('" + package + "', m.version('" + module + "'), '|', s.origin)";
+  const FirstLine said = first_line_of({python.path, "-c", script});
+  if (said.text.empty())
+    return fails(python.path + " has no " + module,
+                 "load the environment or container that has it before you start ddlrun");
+  const std::size_t bar = said.text.find(" | ");
+  return works(said.text.substr(0, bar), bar == std::string::npos ? "" : said.text.substr(bar + 3));
+}
+
 }  // namespace
 
 Finding probe_nccl() {
@@ -97,26 +133,6 @@ Finding probe_hip() {
   return fails(reason, kRemedy);
 }
 
-namespace {
-
-/// MPI's library says its version without being initialised.
-Finding ask_mpi(const char* soname, const std::string& remedy) {
-  const auto library = SharedLibrary::load(soname);
-  if (!library) return fails(library.error().message(), remedy);
-  auto* get_version = library->function<int(char*, int*)>("MPI_Get_library_version");
-  if (get_version == nullptr) return fails(library->path() + " has no MPI_Get_library_version", remedy);
-  std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of all that are known is at most this
-  int length = 0;
-  if (const int code = get_version(text.data(), &length); code != 0)
-    return fails(fmt::format("MPI_Get_library_version of {} fails with {}", library->path(), code));
-  std::string line(text.data());
-  line = line.substr(0, line.find_first_of(",\n"));
-  for (char& c : line) c = c == '\t' ? ' ' : c;
-  return works(line, library->path());
-}
-
-}  // namespace
-
 Finding probe_open_mpi() {
   Finding found = ask_mpi("libmpi.so.40", "install Open MPI (Debian: openmpi-bin), if your programs use it");
   if (found.works && found.version.find(" v4.") != std::string::npos)
@@ -136,30 +152,6 @@ Finding probe_gloo() {
 }
 
 // Programs that ddlrun can start as they are.
-
-namespace {
-
-/// Without importing it, which takes seconds.
-Finding ask_python(const std::string& package, const std::string& module) {
-  const CommandPath python =
-      command_in_path("python3", "load the module, environment or container that has Python");
-  if (python.path.empty()) return python.missing;
-  const std::string script =
-      "import importlib.util as u, importlib.metadata as m, sys\n"
-      "s = u.find_spec('" +
-      module +
-      "')\n"
-      "sys.exit('python3 has no " +
-      module + "') if s is None else print('" + package + "', m.version('" + module + "'), '|', s.origin)";
-  const FirstLine said = first_line_of({python.path, "-c", script});
-  if (said.text.empty())
-    return fails(python.path + " has no " + module,
-                 "load the environment or container that has it before you start ddlrun");
-  const std::size_t bar = said.text.find(" | ");
-  return works(said.text.substr(0, bar), bar == std::string::npos ? "" : said.text.substr(bar + 3));
-}
-
-}  // namespace
 
 Finding probe_torch() { return ask_python("PyTorch", "torch"); }
 Finding probe_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }

@@ -44,6 +44,19 @@ std::string limit_text(int resource, const char* name) {
   return limit < 0 ? fmt::format("{} unlimited", name) : fmt::format("{} {}", name, limit);
 }
 
+constexpr char kHwlocLibrary[] = "libhwloc.so.15";
+
+/// "" where it cannot be found out.
+std::string hwloc_file() {
+  const auto library = SharedLibrary::load(kHwlocLibrary);
+  return library ? library->path() : "";
+}
+
+Finding found(const Result<std::vector<affinity::VendorGpu>>& gpus, const char* remedy) {
+  if (!gpus) return fails(gpus.error().message(), remedy);
+  return works({}, {}, counted(static_cast<std::int64_t>(gpus->size()), "GPU"));
+}
+
 }  // namespace
 
 /// What libddl's ranks do with each other's memory: a memfd of fixed size, mapped by both.
@@ -154,18 +167,6 @@ Finding probe_limits() {
 
 // Where topologies come from.
 
-namespace {
-
-constexpr char kHwlocLibrary[] = "libhwloc.so.15";
-
-/// "" where it cannot be found out.
-std::string hwloc_file() {
-  const auto library = SharedLibrary::load(kHwlocLibrary);
-  return library ? library->path() : "";
-}
-
-}  // namespace
-
 Finding probe_hwloc() {
   const auto node = affinity::this_machine(affinity::Devices::kAll)->load();
   if (!node) return fails(node.error().message(), "run lstopo here to see why");
@@ -205,15 +206,6 @@ Finding probe_hwloc_files() {
   if (node->cores.size() != 8) return fails("hwloc counts 8 cores as " + std::to_string(node->cores.size()));
   return works({}, {}, "lstopo's XML, and short forms such as \"pack:1 numa:4 core:8 pu:2\"");
 }
-
-namespace {
-
-Finding found(const Result<std::vector<affinity::VendorGpu>>& gpus, const char* remedy) {
-  if (!gpus) return fails(gpus.error().message(), remedy);
-  return works({}, {}, counted(static_cast<std::int64_t>(gpus->size()), "GPU"));
-}
-
-}  // namespace
 
 Finding probe_nvml() {
   return found(affinity::ask_nvml(), "install NVIDIA's driver, if this host has NVIDIA GPUs");

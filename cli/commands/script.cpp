@@ -56,26 +56,6 @@ Answer ask_sbatch(const std::string& option, const std::string& script, const st
   return {std::string(trim(said->out)), std::move(complaint)};
 }
 
-}  // namespace
-
-int submit(const std::string& script, bool as_json, const Console& console) {
-  const Answer answer = ask_sbatch("--parsable", script, "--submit", console);
-  if (answer.status != contract::kSuccess) return answer.status;
-  if (!answer.complaint.empty()) console.note(answer.complaint);
-  const std::string number = answer.out.substr(0, answer.out.find(';'));  // behind it: the cluster
-  if (!as_json) return console.print(number + "\n");
-  const nlohmann::ordered_json report = {
-      {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
-  return console.print(report.dump() + "\n");
-}
-
-int test_submission(const std::string& script, const Console& console) {
-  const Answer answer = ask_sbatch("--test-only", script, "--test-only", console);
-  return answer.status != contract::kSuccess ? answer.status : console.print(answer.complaint + "\n");
-}
-
-namespace {
-
 using templates::LintFinding;
 using templates::SiteProfile;
 
@@ -154,6 +134,22 @@ std::string sentence_of(const LintFinding& finding) {
 }
 
 }  // namespace
+
+int submit(const std::string& script, bool as_json, const Console& console) {
+  const Answer answer = ask_sbatch("--parsable", script, "--submit", console);
+  if (answer.status != contract::kSuccess) return answer.status;
+  if (!answer.complaint.empty()) console.note(answer.complaint);
+  const std::string number = answer.out.substr(0, answer.out.find(';'));  // behind it: the cluster
+  if (!as_json) return console.print(number + "\n");
+  const nlohmann::ordered_json report = {
+      {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
+  return console.print(report.dump() + "\n");
+}
+
+int test_submission(const std::string& script, const Console& console) {
+  const Answer answer = ask_sbatch("--test-only", script, "--test-only", console);
+  return answer.status != contract::kSuccess ? answer.status : console.print(answer.complaint + "\n");
+}
 
 int write_script(const Request& request, const launcher::Environment& environment, const Console& console) {
   const ScriptTask& task = request.script;

@@ -187,6 +187,38 @@ bool has_spelling(const OptionEntry& entry, std::string_view wanted) {
   return false;
 }
 
+std::string_view without_dashes(std::string_view word) {
+  const std::size_t first = word.find_first_not_of('-');
+  return first == std::string_view::npos ? std::string_view{} : word.substr(first);
+}
+
+constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
+    {OptionGroup::kRanks, "Ranks"},         {OptionGroup::kBinding, "Binding"},
+    {OptionGroup::kPlaces, "Hosts"},        {OptionGroup::kInputOutput, "Input and output"},
+    {OptionGroup::kScripts, "Job scripts"}, {OptionGroup::kReports, "Reports"},
+    {OptionGroup::kAbout, "About"},
+};
+
+constexpr std::size_t kHelpColumn = 34;
+
+std::string option_line(const OptionEntry& entry) {
+  std::string line = "  ";
+  bool first = true;
+  for (const std::string_view spelling : split(entry.spellings, ',')) {
+    // Long synonyms would only widen the column; docs/reference/ddlrun.md has them.
+    if (!first && line.size() + spelling.size() > kHelpColumn) continue;
+    line += (first ? "" : ", ") + std::string(spelling);
+    first = false;
+  }
+  if (entry.takes_value()) line += " " + std::string(entry.value);
+  if (line.size() + 2 > kHelpColumn) {
+    line += "\n" + std::string(kHelpColumn, ' ');
+  } else {
+    line.append(kHelpColumn - line.size(), ' ');
+  }
+  return line + std::string(entry.help) + "\n";
+}
+
 }  // namespace
 
 std::span<const OptionEntry> option_table() { return kTable; }
@@ -227,15 +259,6 @@ std::string usage_line(const OptionEntry& entry) {
   return text + ": " + std::string(entry.help);
 }
 
-namespace {
-
-std::string_view without_dashes(std::string_view word) {
-  const std::size_t first = word.find_first_not_of('-');
-  return first == std::string_view::npos ? std::string_view{} : word.substr(first);
-}
-
-}  // namespace
-
 std::optional<std::string> suggest_option(std::string_view word) {
   const std::string_view name = without_dashes(word.substr(0, word.find('=')));
   // Longer than any option could be: not worth comparing.
@@ -263,37 +286,6 @@ std::optional<std::string> suggest_option(std::string_view word) {
   if (suggestion.empty()) return std::nullopt;
   return std::string(suggestion);
 }
-
-namespace {
-
-constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
-    {OptionGroup::kRanks, "Ranks"},         {OptionGroup::kBinding, "Binding"},
-    {OptionGroup::kPlaces, "Hosts"},        {OptionGroup::kInputOutput, "Input and output"},
-    {OptionGroup::kScripts, "Job scripts"}, {OptionGroup::kReports, "Reports"},
-    {OptionGroup::kAbout, "About"},
-};
-
-constexpr std::size_t kHelpColumn = 34;
-
-std::string option_line(const OptionEntry& entry) {
-  std::string line = "  ";
-  bool first = true;
-  for (const std::string_view spelling : split(entry.spellings, ',')) {
-    // Long synonyms would only widen the column; docs/reference/ddlrun.md has them.
-    if (!first && line.size() + spelling.size() > kHelpColumn) continue;
-    line += (first ? "" : ", ") + std::string(spelling);
-    first = false;
-  }
-  if (entry.takes_value()) line += " " + std::string(entry.value);
-  if (line.size() + 2 > kHelpColumn) {
-    line += "\n" + std::string(kHelpColumn, ' ');
-  } else {
-    line.append(kHelpColumn - line.size(), ' ');
-  }
-  return line + std::string(entry.help) + "\n";
-}
-
-}  // namespace
 
 std::string help_text() {
   std::string text =

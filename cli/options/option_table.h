@@ -157,12 +157,8 @@ std::string display_name(const OptionEntry& entry);
 /// For hints: "-np N: start N ranks of the command; required".
 std::string usage_line(const OptionEntry& entry);
 
-// "Did you mean ...?"
-
 /// The available option whose spelling is closest to word, as it is spelt; nullopt if none is close.
 std::optional<std::string> suggest_option(std::string_view word);
-
-// What --help and --version print.
 
 /// Usage, the options by group, what exit codes mean, and examples. At most 100 columns wide. Pure.
 std::string help_text();

@@ -1,5 +1,4 @@
-// The steps from given options to a Request: one function for each group of options. Each refuses what
-// cannot be meant.
+// The steps from given options to a Request: one function for each group of options. Each refuses invalid values.
 #pragma once
 
 #include <optional>
@@ -16,7 +15,7 @@
 
 namespace ddl::cli {
 
-/// More GPUs no node has.
+/// No node has more GPUs.
 inline constexpr int kMaxGpus = 1024;
 
 /// All but BindingPolicy::oversubscribe.
@@ -29,7 +28,7 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
 std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given);
 
 /// Fills the job and the allocation of a request whose action is set, and asks for its file if a hostfile was given.
-/// Error: the first value that cannot be meant, options that contradict each other, or one that is missing.
+/// Error: the first invalid value, options that contradict each other, or one that is missing.
 tl::expected<Request, CommandLineError> read_job(Request request, const GivenOptions& given,
                                                  std::vector<std::string> command,
                                                  const CommandLineContext& context);

@@ -18,6 +18,12 @@
 
 namespace ddl::cli {
 
+using launcher::EndReason;
+using launcher::JobReport;
+using launcher::JobSpec;
+using launcher::RankOutcome;
+using Json = nlohmann::ordered_json;
+
 std::string rank_ranges(const std::vector<int>& ranks) {
   constexpr std::size_t kMostRanges = 12;
   std::vector<std::string> parts;
@@ -50,22 +56,6 @@ int exit_code_of(ErrorCode code) {
     default: return contract::kStartFailure;
   }
 }
-
-}  // namespace
-
-launcher::JobReport error_report(const Error& error) {
-  launcher::JobReport report;
-  report.reason = launcher::EndReason::kStartFailed;
-  report.exit_code = exit_code_of(error.code());
-  report.message = error.message();
-  return report;
-}
-
-using launcher::EndReason;
-using launcher::JobReport;
-using launcher::JobSpec;
-using launcher::RankOutcome;
-namespace {
 
 const RankOutcome* culprit_of(const JobReport& report) {
   if (!report.first_failure) return nullptr;
@@ -269,60 +259,6 @@ class Page {
   std::string text_;
 };
 
-}  // namespace
-
-std::string duration_text(double seconds) {
-  if (seconds < 0.9995) return fmt::format("{:.3f} s", seconds);
-  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
-  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-}
-
-std::string success_sentence(const JobReport& report) {
-  return counted(static_cast<std::int64_t>(report.ranks.size()), "rank") + " exited with 0 after " +
-         duration_text(report.run_seconds);
-}
-
-std::string failure_report(const JobReport& report, const JobSpec& job, const TerminalStyle& style) {
-  if (report.reason == EndReason::kSuccess) return "";
-  const RankOutcome* culprit = culprit_of(report);
-  const std::string head = headline(report, culprit, job);
-  const std::vector<std::string> said = lines_of(report.abort_message);
-  const bool says_something = !trim(report.abort_message).empty();
-
-  Page page(style);
-  page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
-  if (says_something && said.size() > 1) page.quote("its message", said);
-  if (!report.message.empty() && report.message != head) page.line(report.message);
-  for (const std::string& host : report.host_failures) page.line(host);
-  if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
-  if (std::string seen = reported_as_gone(report, culprit); !seen.empty()) page.line(seen);
-  if (culprit && !culprit->stderr_tail.empty()) {
-    const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
-    page.quote(count == 1 ? "its last line on standard error"
-                          : fmt::format("its last {} lines on standard error", count),
-               culprit->stderr_tail);
-  } else if (culprit && report.saw_output && culprit->kind != RankOutcome::Kind::kStartFailed &&
-             culprit->kind != RankOutcome::Kind::kNotStarted) {
-    page.line("it wrote nothing on standard error");
-  }
-  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
-    page.line(others);
-  if (report.leftovers_ended == 1) {
-    page.line("1 process outlived its rank and was ended");
-  } else if (report.leftovers_ended > 1) {
-    page.line(fmt::format("{} processes outlived their ranks and were ended", report.leftovers_ended));
-  }
-  if (std::string step = next_step(report, culprit, job); !step.empty()) page.next(step);
-  return page.take();
-}
-
-using Json = nlohmann::ordered_json;
-
-namespace {
-
 const char* name_of(EndReason reason) {
   switch (reason) {
     case EndReason::kSuccess: return "success";
@@ -381,6 +317,62 @@ Json rank_json(const RankOutcome& rank) {
 }
 
 }  // namespace
+
+launcher::JobReport error_report(const Error& error) {
+  launcher::JobReport report;
+  report.reason = launcher::EndReason::kStartFailed;
+  report.exit_code = exit_code_of(error.code());
+  report.message = error.message();
+  return report;
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 0.9995) return fmt::format("{:.3f} s", seconds);
+  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string success_sentence(const JobReport& report) {
+  return counted(static_cast<std::int64_t>(report.ranks.size()), "rank") + " exited with 0 after " +
+         duration_text(report.run_seconds);
+}
+
+std::string failure_report(const JobReport& report, const JobSpec& job, const TerminalStyle& style) {
+  if (report.reason == EndReason::kSuccess) return "";
+  const RankOutcome* culprit = culprit_of(report);
+  const std::string head = headline(report, culprit, job);
+  const std::vector<std::string> said = lines_of(report.abort_message);
+  const bool says_something = !trim(report.abort_message).empty();
+
+  Page page(style);
+  page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
+  if (says_something && said.size() > 1) page.quote("its message", said);
+  if (!report.message.empty() && report.message != head) page.line(report.message);
+  for (const std::string& host : report.host_failures) page.line(host);
+  if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
+  if (std::string seen = reported_as_gone(report, culprit); !seen.empty()) page.line(seen);
+  if (culprit && !culprit->stderr_tail.empty()) {
+    const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
+    page.quote(count == 1 ? "its last line on standard error"
+                          : fmt::format("its last {} lines on standard error", count),
+               culprit->stderr_tail);
+  } else if (culprit && report.saw_output && culprit->kind != RankOutcome::Kind::kStartFailed &&
+             culprit->kind != RankOutcome::Kind::kNotStarted) {
+    page.line("it wrote nothing on standard error");
+  }
+  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
+    page.line(others);
+  if (report.leftovers_ended == 1) {
+    page.line("1 process outlived its rank and was ended");
+  } else if (report.leftovers_ended > 1) {
+    page.line(fmt::format("{} processes outlived their ranks and were ended", report.leftovers_ended));
+  }
+  if (std::string step = next_step(report, culprit, job); !step.empty()) page.next(step);
+  return page.take();
+}
 
 nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);

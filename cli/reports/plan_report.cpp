@@ -13,7 +13,12 @@
 
 namespace ddl::cli {
 
+using launcher::DryPlan;
 using launcher::Environment;
+using launcher::JobSpec;
+using launcher::NodeLaunch;
+using launcher::RankLaunch;
+using Json = nlohmann::ordered_json;
 
 EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Environment& head_environment) {
   // The environ(7) of every rank, without the variables of PMIx.
@@ -59,12 +64,6 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
   }
   return change;
 }
-
-using launcher::DryPlan;
-using launcher::Environment;
-using launcher::JobSpec;
-using launcher::NodeLaunch;
-using launcher::RankLaunch;
 
 namespace {
 
@@ -121,6 +120,23 @@ std::string assignment(const std::string& name, const std::string& value) {
   return name + "=" + shell_quote(value);
 }
 
+const char* name_of(launcher::StdinTarget target) {
+  switch (target) {
+    case launcher::StdinTarget::kRank0: return "0";
+    case launcher::StdinTarget::kAll: return "all";
+    case launcher::StdinTarget::kNone: return "none";
+  }
+  return "unknown";
+}
+
+Json environment_json(const Environment& environment) {
+  Json json = Json::object();
+  for (const auto& [name, value] : environment) {
+    json[name] = value == launcher::kUnknownUntilLaunch ? Json(nullptr) : Json(value);
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment& head_environment) {
@@ -169,32 +185,6 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   }
   return text;
 }
-
-using launcher::Environment;
-using launcher::NodeLaunch;
-using launcher::RankLaunch;
-using Json = nlohmann::ordered_json;
-
-namespace {
-
-const char* name_of(launcher::StdinTarget target) {
-  switch (target) {
-    case launcher::StdinTarget::kRank0: return "0";
-    case launcher::StdinTarget::kAll: return "all";
-    case launcher::StdinTarget::kNone: return "none";
-  }
-  return "unknown";
-}
-
-Json environment_json(const Environment& environment) {
-  Json json = Json::object();
-  for (const auto& [name, value] : environment) {
-    json[name] = value == launcher::kUnknownUntilLaunch ? Json(nullptr) : Json(value);
-  }
-  return json;
-}
-
-}  // namespace
 
 std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
                       const Environment& head_environment) {
