@@ -68,7 +68,7 @@ int check_on_hosts(const Request& request, const launcher::Environment& environm
   const ScratchFolder folder;
   if (folder.path().empty())
     return console.refuse({errno_error("a temporary folder", errno).message(),
-                           "set TMPDIR to one that can be written", contract::kStartFailure});
+                           "set TMPDIR to a writable folder", contract::kStartFailure});
   const launcher::JobSpec spec = one_rank_on_each(request, folder.path());
   // In a child, whose output is nobody's: the ranks' goes to files.
   auto job = ChildQuestion::ask([&] { return "x" + run_quietly(spec, request.allocation, environment); });
@@ -128,7 +128,7 @@ int check_build(const Request& request, const launcher::Environment& environment
   const Probe* one = request.capability.empty() ? nullptr : find_probe(request.capability);
   if (one == nullptr && !request.capability.empty())
     return console.refuse(
-        {"--check-build knows no '" + request.capability + "'", known_keys(request.capability)});
+        {"--check-build does not know '" + request.capability + "'", known_keys(request.capability)});
   if (!request.allocation.nodes.empty()) return check_on_hosts(request, environment, console);
   if (one != nullptr) return check_one(*one, request, console);
   const auto all = run_probes(probe_list(), kPatience);

@@ -34,7 +34,7 @@ int run_by_mpirun(const Request& request, const launcher::Environment& environme
       launcher::mpi_rank_variables(request.job, request.allocation, environment), rank_words);
   if (!words)
     return console.refuse(
-        {words.error().message(), "or omit " + request.mpi.choice + ": ddlrun then starts the ranks itself"});
+        {words.error().message(), "omit " + request.mpi.choice + ": ddlrun then starts the ranks itself"});
   if (request.action == Action::kDryRun) return console.print(shell_line(*words) + "\n");
 
   const launcher::JobSpec spec =

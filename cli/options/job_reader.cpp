@@ -48,7 +48,7 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
     if (!given.has(entry.id)) continue;
     if ((entry.rules & kNotWithMpirun) != 0)
       values.refuse_once(given.origin(entry.id) + display_name(entry) +
-                             " is done by ddlrun's agents, and mpirun runs without them",
+                             " needs ddlrun's agents, and mpirun runs without them",
                          entry.id == OptionId::kOutputFilename
                              ? "omit it, or pass mpirun's own with --mpi-args"
                              : "omit it, or omit " + task.choice);
@@ -339,7 +339,7 @@ std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if ((entry.rules & kNotWithSrun) == 0 || !given.has(entry.id)) continue;
     return CommandLineError{
-        given.origin(entry.id) + display_name(entry) + " is done by ddlrun's agents, and srun cannot do it",
+        given.origin(entry.id) + display_name(entry) + " needs ddlrun's agents, and srun runs without them",
         "omit it, or omit --launcher srun"};
   }
   return std::nullopt;

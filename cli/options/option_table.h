@@ -125,8 +125,8 @@ enum class OptionGroup { kRanks, kBinding, kPlaces, kInputOutput, kScripts, kRep
 
 /// What else is to be known of an option; bits of OptionEntry::rules.
 enum OptionRule : unsigned {
-  kNotWithSrun = 1,    ///< srun, which replaces ddlrun's agents with --launcher srun, cannot do it
-  kNotWithMpirun = 2,  ///< it is done by ddlrun's agents, which --launcher mpirun does without
+  kNotWithSrun = 1,    ///< needs ddlrun's agents, which --launcher srun does without
+  kNotWithMpirun = 2,  ///< needs ddlrun's agents, which --launcher mpirun does without
   kForMpiRank = 4,     ///< with --launcher mpirun, the ddlrun of each rank gets it
   kForScript = 8,      ///< the ddlrun in a job script gets it
   kNotInScript = 16,   ///< it has no meaning in a job script, for which Slurm chooses the hosts

@@ -131,7 +131,7 @@ TEST_CASE("one box is asked by its name, and the exit code tells") {
   CHECK(run_ddlrun({"--check-build="}).exit_code == 2);
   const ProgramRun unknown = run_ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("did you mean nccl?"));
+  CHECK_THAT(unknown.err, Catch::Contains("does not know 'ncll'") && Catch::Contains("did you mean nccl?"));
   // A forgotten "=": not the question that always has the answer yes.
   CHECK(run_ddlrun({"--check-build", "nccl"}).exit_code == 2);
 }

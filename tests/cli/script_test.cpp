@@ -361,7 +361,7 @@ TEST_CASE("what a script cannot have is refused, with what to do") {
       {{"-np", "2", "--submit", "--sbatch=--wait", "./a"}, "--submit does not wait for the job"},
       {{"-np", "2", "--launcher", "ssh", "./a"}, "cannot be used in a job script"},
       {{"-np", "2", "--launcher", "srun", "--timeout", "3", "./a"},
-       "--timeout is done by ddlrun's agents, and srun cannot"},
+       "--timeout needs ddlrun's agents, and srun"},
       {{"-np", "2", "--mpi-type", "pmix", "./a"}, "--mpi-type belongs to --launcher srun"},
       {{"-np", "2", "--mem", "1G", "--mem-per-cpu", "1G", "./a"}, "--mem-per-cpu"},
       {{"-np", "2", "--site", "atlantis", "./a"}, "there is no profile of a site 'atlantis'"},
