@@ -85,7 +85,8 @@ TEST_CASE("what cannot be meant is refused") {
   using Catch::Contains;
   CHECK_THAT(refusal({"--show-bind"}), Contains("-np is missing"));
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "-H", "a:2"}), Contains("is for one node"));
-  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--format", "yaml"}), Contains("'yaml' is not one of table"));
+  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--format", "yaml"}),
+             Contains("'yaml' is not one of table"));
   CHECK_THAT(refusal({"--show-topology", "--format", "table"}), Contains("'table' is not text"));
   CHECK_THAT(refusal({"--show-topology", "--show-bind", "-np", "2"}), Contains("contradict each other"));
   CHECK_THAT(refusal({"--explain-bind", "-np", "2", "--format", "json"}), Contains("contradict each other"));

@@ -142,7 +142,8 @@ TEST_CASE("horovodrun's groups hold its options") {
   CHECK(accepted_file("controller: gloo").without_effect.size() == 1);
   CHECK(accepted_file("logging:\n  hide_timestamp: true").without_effect.size() == 1);
   CHECK(accepted_file("controller: mpi").has(OptionId::kMpi));
-  CHECK_THAT(refused("controller: nccl").message, Catch::Contains("job.yaml:1: controller is an option of horovodrun"));
+  CHECK_THAT(refused("controller: nccl").message,
+             Catch::Contains("job.yaml:1: controller is an option of horovodrun"));
   // Off is how it is.
   accepted_file("autotune:\n  enabled: false\nparams:\n  hierarchical-allreduce: false\nlogging:\n");
 }

@@ -175,10 +175,10 @@ TEST_CASE("a survivor that is named for want of something better says whom it ha
   report.first_failure = 0;
   report.ranks[0].gone_rank = 1;
   report.ranks[0].kill_explanation = std::string("odd\0\x1b[31m words", 15);
-  CHECK_THAT(
-      plain(report),
-      Catch::Contains("  before that, libddl had reported to it that rank 1 on node3 (pid 4241) was gone\n") &&
-          Catch::Contains("odd^@ words\n"));
+  CHECK_THAT(plain(report),
+             Catch::Contains(
+                 "  before that, libddl had reported to it that rank 1 on node3 (pid 4241) was gone\n") &&
+                 Catch::Contains("odd^@ words\n"));
 }
 
 TEST_CASE("a report without its culprit still says something") {
