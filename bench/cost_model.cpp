@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text_table.h"
 #include "bench/report.h"
 #include "bench/statistics.h"
-#include "bench/text_table.h"
 
 namespace ddl::bench {
 namespace {
@@ -208,7 +208,7 @@ std::string series_text(const std::string& network, const std::string& label, co
     }
   }
   const bool is_one_host = network == kOnOneHost;
-  return text + table.text() +
+  return text + table.text(TextTable::Align::kRight, "  ") +
          (is_one_host ? "  Ranks of one host share its memory, too, of which the model knows nothing.\n\n"
                       : "\n");
 }

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/text_table.h"
 #include "bench/report.h"
-#include "bench/text_table.h"
 
 namespace ddl::bench {
 namespace {
@@ -16,6 +16,8 @@ std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, rati
 std::string spread_text(const Case& one) {
   return one.spread ? fmt::format("±{:.1f}%", (*one.spread - 1) * 100) : std::string("-");
 }
+
+std::string text_of(const TextTable& table) { return table.text(TextTable::Align::kRight, "  "); }
 
 // One line per entrant: for cases that have entrants of their own.
 std::string as_list(const Report& report, const Case& one) {
@@ -40,7 +42,7 @@ std::string as_list(const Report& report, const Case& one) {
     }
     if (is_first) table.add(row);
   }
-  return table.text() + fmt::format("  A/A spread: {}\n\n", spread_text(one));
+  return text_of(table) + fmt::format("  A/A spread: {}\n\n", spread_text(one));
 }
 
 // Ours beside whichever peer is the fastest in each case: how long the peer takes, in units of our time.
@@ -59,7 +61,7 @@ std::string against_best(const Report& report) {
                fmt::format("{:.2f}..{:.2f}", 1 / best->ratio.high, 1 / best->ratio.low),
                verdict_text(best->ratio, best->spread)});
   }
-  return table.is_empty() ? std::string() : table.text() + "\n";
+  return table.is_empty() ? std::string() : text_of(table) + "\n";
 }
 
 // One line per case, for cases that share their entrants: percentiles, then verdicts.
@@ -90,8 +92,8 @@ std::string as_matrix(const Report& report) {
   for (const Entrant* entrant : present) {
     cpu.add({entrant->label, time_text(report.cases[0].figures_of(entrant->name)->cpu_seconds_per_run)});
   }
-  const std::string ratios = verdicts.is_empty() ? std::string() : verdicts.text() + "\n";
-  return times.text() + "\n" + ratios + against_best(report) + cpu.text() + "\n";
+  const std::string ratios = verdicts.is_empty() ? std::string() : text_of(verdicts) + "\n";
+  return text_of(times) + "\n" + ratios + against_best(report) + text_of(cpu) + "\n";
 }
 
 bool shares_entrants(const Report& report) {

@@ -12,6 +12,7 @@
 #include "affinity/plan/binding_plan.h"
 #include "affinity/topology.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "contract/version.h"
 
 namespace ddl::affinity {
@@ -124,11 +125,6 @@ std::string binding_json(const Topology& topology, const BindingPlan& plan) {
 
 namespace {
 
-using Row = std::array<std::string, 6>;
-constexpr std::size_t kColumns = std::tuple_size_v<Row>;
-
-Row headings() { return {"rank", "CPUs", "cores", "NUMA", "GPU", "NIC"}; }
-
 std::string numbers(const std::vector<int>& all) { return CpuSet::of(all).list(); }
 
 std::string gpus_of(const RankBinding& rank) {
@@ -149,28 +145,20 @@ std::string warning_lines(const BindingPlan& plan) {
 std::string binding_table(const Topology& topology, const BindingPlan& plan) {
   std::string text = summary_line(topology);
   if (plan.ranks.empty()) return text + "ranks are bound to nothing\n" + warning_lines(plan);
-  std::vector<Row> rows{headings()};
+  // Without a value below it, a heading is left out, too.
+  const auto heading = [&plan](const char* name, auto has_value) {
+    return std::any_of(plan.ranks.begin(), plan.ranks.end(), has_value) ? name : "";
+  };
+  TextTable table;
+  table.add({"rank", heading("CPUs", [](const RankBinding& rank) { return !rank.cpus.is_empty(); }), "cores",
+             heading("NUMA", [](const RankBinding& rank) { return !rank.numa_nodes.empty(); }),
+             heading("GPU", [](const RankBinding& rank) { return !rank.gpus.empty(); }),
+             heading("NIC", [](const RankBinding& rank) { return !rank.nics.empty(); })});
   for (const RankBinding& rank : plan.ranks) {
-    rows.push_back({std::to_string(rank.local_rank), rank.cpus.list(), std::to_string(rank.threads),
-                    numbers(rank.numa_nodes), gpus_of(rank), join(rank.nics, ",")});
+    table.add({std::to_string(rank.local_rank), rank.cpus.list(), std::to_string(rank.threads),
+               numbers(rank.numa_nodes), gpus_of(rank), join(rank.nics, ",")});
   }
-  // A column that says nothing is omitted.
-  for (std::size_t column = 0; column < kColumns; ++column) {
-    const bool is_empty =
-        std::all_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return row[column].empty(); });
-    if (is_empty) rows[0][column].clear();
-  }
-  text += "\n";
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      std::size_t width = 0;
-      for (const Row& other : rows) width = std::max(width, other[column].size());
-      if (width > 0) line += fmt::format("{:<{}}", row[column], width + 2);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
+  text += "\n" + table.text();
   const std::string warnings = warning_lines(plan);
   return warnings.empty() ? text : text + "\n" + warnings;
 }

@@ -1,5 +1,5 @@
-// What ddlrun can use on a host, or could: one capability is one line of --check-build. It is printed
-// for a person and as JSON, for one host and for several beside each other.
+// What ddlrun can use on a host: a capability is one line of --check-build. It is printed for a person and as JSON, for one
+// host and for several beside each other.
 #pragma once
 
 #include <string>
@@ -10,20 +10,18 @@
 
 namespace ddl::cli {
 
-// What ddlrun can use, or could: one box of --check-build.
-
-/// What looking at this machine found out.
+/// What a probe found on this machine.
 struct Finding {
   bool works = false;
   std::string version;  ///< "OpenPMIx 4.2.2"
-  std::string file;     ///< that it was loaded from, or is
-  std::string detail;   ///< what else was found; or why it does not work, as a sentence without its end
-  std::string remedy;   ///< what to install or set; "" where that does not help
+  std::string file;     ///< the program or library
+  std::string detail;   ///< what else was found; or why it does not work, as a sentence without its full stop
+  std::string remedy;   ///< what to install or set; "" if nothing would help
   bool operator==(const Finding&) const = default;
 };
 
 struct Capability {
-  std::string heading;  ///< "Launchers"; those of one heading stand together
+  std::string heading;  ///< "Launchers"; the capabilities of one heading stand together
   std::string name;     ///< "Open MPI"
   std::string key;      ///< of --check-build=KEY: "open-mpi"
   bool built = false;   ///< this build has what it takes
@@ -34,7 +32,7 @@ struct Capability {
 
 // --check-build for programs.
 
-/// A finding as one line, and back. Error: the text is none.
+/// A finding as one line, and back. Error: the text is not a finding.
 std::string to_text(const Finding& finding);
 Result<Finding> finding_of(std::string_view text);
 
@@ -53,16 +51,16 @@ Result<HostCapabilities> read_check_build(std::string_view text);
 
 // --check-build for a person.
 
-/// horovodrun's look, "Available Frameworks:" and "[X]" lines, then what is known of each. Pure.
+/// "Available Frameworks:" and "[X]" lines as horovodrun prints them, then a table of what was found. Pure.
 std::string check_build_text(const std::vector<Capability>& all);
 
-/// One of them: "NCCL: built no, works here yes ...". With its newline. Pure.
+/// One capability: "NCCL: built no, works here yes ...". With its newline. Pure.
 std::string capability_line(const Capability& one);
 
 // --check-build of several hosts, beside each other.
 
-/// horovodrun's boxes, "[X]" what every host can use, "[ ]" what none can, "[/]" what some can; then where hosts differ, and
-/// why what none can is empty. Pure; all hosts have the boxes of the first, in its order.
+/// "[X]" where every host can use it, "[ ]" where no host can, "[/]" where some can; then where hosts differ, and why no
+/// host can use what is "[ ]". Pure; all hosts have the capabilities of the first, in its order.
 std::string check_build_hosts_text(const std::vector<HostCapabilities>& hosts);
 
 }  // namespace ddl::cli

@@ -32,18 +32,19 @@ namespace {
 
 namespace env = contract::env;
 
-constexpr char kInstallWhole[] = "install the whole of ddlrun: bin, lib and libexec";
+constexpr char kInstallWhole[] = "install all of ddlrun: bin, lib and libexec";
 
-/// What probe-rank says that was started so, if it is what it should say.
+/// Runs probe-rank by this launcher, and checks what it prints.
 Finding program_says(std::vector<std::string> launcher, const std::string& wanted) {
   launcher.push_back(libexec_path("probe-rank"));
   const FirstLine said = first_line_of(launcher);
   if (said.text.empty()) return said.failure;
-  if (!said.text.starts_with(wanted)) return fails("its program says \"" + said.text + "\", not " + wanted);
+  if (!said.text.starts_with(wanted))
+    return fails("its program prints \"" + said.text + "\" instead of " + wanted);
   const std::string version = "libddl " + std::string(contract::kVersion);
   const std::size_t over = said.text.find(" over ");
   if (!said.text.substr(0, over).ends_with(version))
-    return fails("its libddl is another one: " + said.text + ", and this is " + version, kInstallWhole);
+    return fails("its libddl has another version: " + said.text + "; ddlrun needs " + version, kInstallWhole);
   if (over == std::string::npos) return works(version, launcher::installed_libddl());
   return works(said.text.substr(over + 6), launcher::installed_libddl());
 }
@@ -61,42 +62,57 @@ void forget_launchers() {
   ::setenv(env::kAllowSingleton, "1", 1);
 }
 
+constexpr char kInstallPmix[] =
+    "install OpenPMIx 4 or 5 (Debian: libpmix2), or name its folder in LD_LIBRARY_PATH";
+
+Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
+  const CommandPath command = command_in_path(name, remedy);
+  if (command.path.empty()) return command.missing;
+  const FirstLine said = first_line_of({command.path, option});
+  return said.text.empty() ? said.failure : works(said.text, command.path);
+}
+
+constexpr char kSlurmsCommands[] =
+    "run it where jobs are submitted, or install Slurm's commands (Debian: slurm-client)";
+
+constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf";
+
 }  // namespace
 
-Finding look_at_libddl() { return look_at_singleton(); }
+Finding probe_libddl() { return probe_singleton(); }
 
-Finding look_at_singleton() {
+Finding probe_singleton() {
   forget_launchers();
   return program_says({}, "singleton ddl 1 0 ");
 }
 
-Finding look_at_pmix_bootstrap() { return job_says("pmix ddl"); }
+Finding probe_pmix_bootstrap() { return job_says("pmix ddl"); }
 
-Finding look_at_pmi_bootstrap() {
+Finding probe_pmi_bootstrap() {
   ::setenv(env::kModuleDirectory, "/nonexistent", 1);
   return job_says("pmi ddl");
 }
 
-Finding look_at_shared_memory() {
+Finding probe_shared_memory() {
   Finding found = job_says("pmix ddl");
-  if (found.works) found.detail = "2 ranks of this host have added";
+  if (found.works) found.detail = "2 ranks on this host summed with it";
   return found;
 }
 
-Finding look_at_mpi_operations() {
+Finding probe_mpi_operations() {
   ::setenv(env::kCpuOperations, "mpi", 1);
-  // A word in the environment would decide which MPI, and this looks whether there is one.
+  // DDL_MPI would name one MPI. This is to find whichever there is.
   ::unsetenv(env::kMpi);
   Finding found = job_says("pmix mpi");
   if (found.works) {
-    found.detail = "2 ranks of this host have added by it, with --cpu-operations mpi";
+    found.detail = "2 ranks on this host summed with it, by --cpu-operations mpi";
   } else {
     found.remedy = "build where the mpicc of your MPI is in PATH, and load that MPI before the ranks start";
   }
   return found;
 }
 
-Finding look_at_tcp() {
+Finding probe_tcp() {
   std::vector<std::string> names;
   for (const auto& address : launcher::node_addresses())
     names.push_back(address.interface + " " + address.address);
@@ -107,14 +123,7 @@ Finding look_at_tcp() {
 
 // How ranks learn who they are: what agents serve, tried by ranks that ask.
 
-namespace {
-
-constexpr char kInstallPmix[] =
-    "install OpenPMIx 4 or 5 (Debian: libpmix2), or name its folder in LD_LIBRARY_PATH";
-
-}  // namespace
-
-Finding look_at_pmix_server() {
+Finding probe_pmix_server() {
   const auto library = SharedLibrary::load("libpmix.so.2");
   if (!library) return fails(library.error().message(), kInstallPmix);
   auto* version = library->function<const char*()>("PMIx_Get_version");
@@ -124,60 +133,45 @@ Finding look_at_pmix_server() {
   if (::geteuid() == 0) {
     if (auto refusal = launcher::pmix_refusal(version(), package)) return fails(*std::move(refusal));
   }
-  Finding asked = look_at_pmix_bootstrap();
+  Finding asked = probe_pmix_bootstrap();
   if (!asked.works) return asked;
   return works(launcher::pmix_sentence(version(), package, ::geteuid() == 0), library->path());
 }
 
-Finding look_at_pmi_server() {
-  Finding found = look_at_pmi_bootstrap();
+Finding probe_pmi_server() {
+  Finding found = probe_pmi_bootstrap();
   if (found.works) found = works("PMI-1", own_path(), "for programs of MPICH");
   return found;
 }
 
 // What starts agents and ranks, asked for its version.
 
-namespace {
-
-Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
-  const FoundCommand command = command_in_path(name, remedy);
-  if (command.path.empty()) return command.missing;
-  const FirstLine said = first_line_of({command.path, option});
-  return said.text.empty() ? said.failure : works(said.text, command.path);
-}
-
-constexpr char kSlurmsCommands[] = "Slurm's commands are where its jobs are submitted (Debian: slurm-client)";
-
-constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf";
-
-}  // namespace
-
-Finding look_at_own_machine() {
-  Finding found = look_at_pmix_bootstrap();
+Finding probe_this_machine() {
+  Finding found = probe_pmix_bootstrap();
   if (found.works) found = works({}, own_path(), counted(CpuSet::allowed().count(), "CPU"));
   return found;
 }
 
-Finding look_at_ssh() { return ask_version("ssh", "-V", "install it (Debian: openssh-client)"); }
+Finding probe_ssh() { return ask_version("ssh", "-V", "install it (Debian: openssh-client)"); }
 
-Finding look_at_srun_agents() {
+Finding probe_srun_agents() {
   Finding found = ask_version("srun", "--version", kSlurmsCommands);
   if (found.works) {
     const auto job = launcher::slurm_job(process_environment());
     found.detail = job && *job ? "inside Slurm job " + (*job)->id
-                               : std::string("for jobs of Slurm; ddlrun is in none here");
+                               : std::string("for Slurm jobs; ddlrun is not in one here");
   } else if (found.remedy.empty()) {
     found.remedy = kNoCluster;
   }
   return found;
 }
 
-Finding look_at_srun_ranks() {
-  Finding found = look_at_srun_agents();
+Finding probe_srun_ranks() {
+  Finding found = probe_srun_agents();
   if (!found.works) return found;
   const auto types = launcher::ask_mpi_types();
-  if (!types) return fails(types.error().message(), "look whether srun --mpi=list works here");
-  found.detail = "its kinds of MPI: " + join(*types, ", ");
+  if (!types) return fails(types.error().message(), "run srun --mpi=list here to see why");
+  found.detail = "its MPI types: " + join(*types, ", ");
   const bool has_one = std::any_of(types->begin(), types->end(), [](const std::string& type) {
     return type.starts_with("pmix") || type == "pmi2";
   });
@@ -185,8 +179,8 @@ Finding look_at_srun_ranks() {
   return fails(found.detail + "; libddl needs pmix or pmi2", "ask the site's staff for Slurm's PMIx plugin");
 }
 
-Finding look_at_mpirun() {
-  const FoundCommand command = command_in_path("mpirun", "install an MPI, or load its module");
+Finding probe_mpirun() {
+  const CommandPath command = command_in_path("mpirun", "install an MPI, or load its module");
   if (command.path.empty()) return command.missing;
   const auto site = launcher::find_mpirun(command.path, process_environment());
   if (!site) return fails(site.error().message(), "name another with --mpirun");
@@ -195,7 +189,7 @@ Finding look_at_mpirun() {
 
 // Job scripts: what writes, checks and submits them.
 
-Finding look_at_script_templates() {
+Finding probe_script_templates() {
   templates::ScriptRequest request;
   request.num_proc = 2;
   request.command = {"./train"};
@@ -210,14 +204,14 @@ Finding look_at_script_templates() {
   if (!text) return fails(text.error().message(), "correct it: " + document("reference/script-templates.md"));
   if (!text->starts_with("#!/bin/bash")) return fails("the script does not begin with #!/bin/bash");
   return works({}, {},
-               "ddlrun --slurm writes one with " +
+               "ddlrun --slurm writes a script of " +
                    counted(static_cast<std::int64_t>(split(*text, '\n').size()), "line"));
 }
 
-Finding look_at_slurm_probe() {
+Finding probe_slurm_probe() {
   if (::access(libexec_path("slurm-probe").c_str(), X_OK) != 0) {
     return fails("there is no " + libexec_path("slurm-probe"),
-                 "build ddlrun where libslurm is (Debian: libslurm-dev); without it scontrol is asked");
+                 "build ddlrun where libslurm is (Debian: libslurm-dev); ddlrun asks scontrol instead");
   }
   const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), kCommandPatience);
   if (!facts) return fails(facts.error().message(), "run it where Slurm is set up");
@@ -226,9 +220,9 @@ Finding look_at_slurm_probe() {
       counted(static_cast<std::int64_t>(facts->partitions.size()), "partition") + " of " + facts->name);
 }
 
-Finding look_at_sbatch() {
-  const FoundCommand command =
-      command_in_path("sbatch", "scripts are written here all the same; submit them where sbatch is");
+Finding probe_sbatch() {
+  const CommandPath command =
+      command_in_path("sbatch", "ddlrun writes scripts without it; submit them on a host that has sbatch");
   if (command.path.empty()) return command.missing;
   const FirstLine said = first_line_of({command.path, "--version"});
   if (!said.text.empty()) return works(said.text, command.path, "for --submit and --test-only");

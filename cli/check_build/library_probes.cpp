@@ -43,62 +43,6 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
   return found;
 }
 
-}  // namespace
-
-Finding look_at_nccl() {
-  return ask_nccl("NCCL", "libnccl.so.2", "install NCCL, or name its folder in LD_LIBRARY_PATH");
-}
-
-Finding look_at_rccl() {
-  return ask_nccl("RCCL", "librccl.so.1", "install RCCL (ROCm), or name its folder in LD_LIBRARY_PATH");
-}
-
-Finding look_at_cuda() {
-  constexpr char kRemedy[] = "install NVIDIA's driver, which brings it";
-  const auto library = SharedLibrary::load("libcuda.so.1");
-  if (!library) return fails(library.error().message(), kRemedy);
-  auto* init = library->function<int(unsigned)>("cuInit");
-  auto* get_version = library->function<int(int*)>("cuDriverGetVersion");
-  auto* get_count = library->function<int(int*)>("cuDeviceGetCount");
-  if (init == nullptr || get_version == nullptr || get_count == nullptr)
-    return fails(library->path() + " lacks a function of CUDA", kRemedy);
-  if (const int code = init(0); code != 0)
-    return fails(fmt::format("cuInit of {} fails with {}", library->path(), code),
-                 "look whether nvidia-smi works here");
-  int version = 0, count = 0;
-  if (get_version(&version) != 0 || get_count(&count) != 0)
-    return fails(library->path() + " does not say which devices there are");
-  constexpr int kMajor = 1000, kMinor = 10;
-  return works(fmt::format("CUDA {}.{}", version / kMajor, version % kMajor / kMinor), library->path(),
-               counted(count, "GPU"));
-}
-
-Finding look_at_hip() {
-  constexpr char kRemedy[] = "install ROCm's HIP runtime, or name its folder in LD_LIBRARY_PATH";
-  std::string reason;
-  for (const char* soname : {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so.7", "libamdhip64.so"}) {
-    const auto library = SharedLibrary::load(soname);
-    if (!library) {
-      if (reason.empty()) reason = library.error().message();
-      continue;
-    }
-    auto* get_version = library->function<int(int*)>("hipRuntimeGetVersion");
-    auto* get_count = library->function<int(int*)>("hipGetDeviceCount");
-    if (get_version == nullptr || get_count == nullptr)
-      return fails(library->path() + " lacks a function of HIP", kRemedy);
-    int version = 0, count = 0;
-    if (const int code = get_version(&version); code != 0)
-      return fails(fmt::format("hipRuntimeGetVersion of {} fails with {}", library->path(), code));
-    if (const int code = get_count(&count); code != 0)
-      return fails(fmt::format("hipGetDeviceCount of {} fails with {}", library->path(), code),
-                   "look whether rocminfo works here");
-    return works(fmt::format("HIP {}", version), library->path(), counted(count, "GPU"));
-  }
-  return fails(reason, kRemedy);
-}
-
-namespace {
-
 /// MPI's library says its version without being initialised.
 Finding ask_mpi(const char* soname, const std::string& remedy) {
   const auto library = SharedLibrary::load(soname);
@@ -115,35 +59,10 @@ Finding ask_mpi(const char* soname, const std::string& remedy) {
   return works(line, library->path());
 }
 
-}  // namespace
-
-Finding look_at_open_mpi() {
-  Finding found =
-      ask_mpi("libmpi.so.40", "install Open MPI (Debian: openmpi-bin), if you have programs of it");
-  if (found.works && found.version.find(" v4.") != std::string::npos)
-    found.detail =
-        "ddlrun sets the variables that version 4 needs to find a PMIx server that is not mpirun's";
-  return found;
-}
-
-Finding look_at_mpich() {
-  return ask_mpi("libmpich.so.12", "install MPICH (Debian: mpich), if you have programs of it");
-}
-
-Finding look_at_gloo() {
-  const auto library = SharedLibrary::load("libgloo.so.0");
-  if (!library) return fails(library.error().message());
-  return works("Gloo", library->path());
-}
-
-// Programs that ddlrun can start as they are.
-
-namespace {
-
 /// Without importing it, which takes seconds.
 Finding ask_python(const std::string& package, const std::string& module) {
-  const FoundCommand python =
-      command_in_path("python3", "load the module, environment or container that has it");
+  const CommandPath python =
+      command_in_path("python3", "load the module, environment or container that has Python");
   if (python.path.empty()) return python.missing;
   const std::string script =
       "import importlib.util as u, importlib.metadata as m, sys\n"
@@ -162,7 +81,79 @@ Finding ask_python(const std::string& package, const std::string& module) {
 
 }  // namespace
 
-Finding look_at_torch() { return ask_python("PyTorch", "torch"); }
-Finding look_at_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }
+Finding probe_nccl() {
+  return ask_nccl("NCCL", "libnccl.so.2", "install NCCL, or name its folder in LD_LIBRARY_PATH");
+}
+
+Finding probe_rccl() {
+  return ask_nccl("RCCL", "librccl.so.1", "install RCCL (ROCm), or name its folder in LD_LIBRARY_PATH");
+}
+
+Finding probe_cuda() {
+  constexpr char kRemedy[] = "install NVIDIA's driver, which contains it";
+  const auto library = SharedLibrary::load("libcuda.so.1");
+  if (!library) return fails(library.error().message(), kRemedy);
+  auto* init = library->function<int(unsigned)>("cuInit");
+  auto* get_version = library->function<int(int*)>("cuDriverGetVersion");
+  auto* get_count = library->function<int(int*)>("cuDeviceGetCount");
+  if (init == nullptr || get_version == nullptr || get_count == nullptr)
+    return fails(library->path() + " lacks a function of CUDA", kRemedy);
+  if (const int code = init(0); code != 0)
+    return fails(fmt::format("cuInit of {} fails with {}", library->path(), code),
+                 "run nvidia-smi here to see why");
+  int version = 0, count = 0;
+  if (get_version(&version) != 0 || get_count(&count) != 0)
+    return fails(library->path() + " does not tell how many devices there are");
+  constexpr int kMajor = 1000, kMinor = 10;
+  return works(fmt::format("CUDA {}.{}", version / kMajor, version % kMajor / kMinor), library->path(),
+               counted(count, "GPU"));
+}
+
+Finding probe_hip() {
+  constexpr char kRemedy[] = "install ROCm's HIP runtime, or name its folder in LD_LIBRARY_PATH";
+  std::string reason;
+  for (const char* soname : {"libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so.7", "libamdhip64.so"}) {
+    const auto library = SharedLibrary::load(soname);
+    if (!library) {
+      if (reason.empty()) reason = library.error().message();
+      continue;
+    }
+    auto* get_version = library->function<int(int*)>("hipRuntimeGetVersion");
+    auto* get_count = library->function<int(int*)>("hipGetDeviceCount");
+    if (get_version == nullptr || get_count == nullptr)
+      return fails(library->path() + " lacks a function of HIP", kRemedy);
+    int version = 0, count = 0;
+    if (const int code = get_version(&version); code != 0)
+      return fails(fmt::format("hipRuntimeGetVersion of {} fails with {}", library->path(), code));
+    if (const int code = get_count(&count); code != 0)
+      return fails(fmt::format("hipGetDeviceCount of {} fails with {}", library->path(), code),
+                   "run rocminfo here to see why");
+    return works(fmt::format("HIP {}", version), library->path(), counted(count, "GPU"));
+  }
+  return fails(reason, kRemedy);
+}
+
+Finding probe_open_mpi() {
+  Finding found = ask_mpi("libmpi.so.40", "install Open MPI (Debian: openmpi-bin), if your programs use it");
+  if (found.works && found.version.find(" v4.") != std::string::npos)
+    found.detail =
+        "ddlrun sets the variables that version 4 needs to find a PMIx server that is not mpirun's";
+  return found;
+}
+
+Finding probe_mpich() {
+  return ask_mpi("libmpich.so.12", "install MPICH (Debian: mpich), if your programs use it");
+}
+
+Finding probe_gloo() {
+  const auto library = SharedLibrary::load("libgloo.so.0");
+  if (!library) return fails(library.error().message());
+  return works("Gloo", library->path());
+}
+
+// Programs that ddlrun can start as they are.
+
+Finding probe_torch() { return ask_python("PyTorch", "torch"); }
+Finding probe_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }
 
 }  // namespace ddl::cli

@@ -44,10 +44,23 @@ std::string limit_text(int resource, const char* name) {
   return limit < 0 ? fmt::format("{} unlimited", name) : fmt::format("{} {}", name, limit);
 }
 
+constexpr char kHwlocLibrary[] = "libhwloc.so.15";
+
+/// "" where it cannot be found out.
+std::string hwloc_file() {
+  const auto library = SharedLibrary::load(kHwlocLibrary);
+  return library ? library->path() : "";
+}
+
+Finding found(const Result<std::vector<affinity::VendorGpu>>& gpus, const char* remedy) {
+  if (!gpus) return fails(gpus.error().message(), remedy);
+  return works({}, {}, counted(static_cast<std::int64_t>(gpus->size()), "GPU"));
+}
+
 }  // namespace
 
 /// What libddl's ranks do with each other's memory: a memfd of fixed size, mapped by both.
-Finding look_at_sealed_memory() {
+Finding probe_sealed_memory() {
   const UniqueFd memory(::memfd_create("ddlrun-check-build", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return refused("memfd_create");
   constexpr std::size_t kSize = 4096;
@@ -55,33 +68,33 @@ Finding look_at_sealed_memory() {
   constexpr int kSeals = F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
   if (::fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) return refused("F_ADD_SEALS");
   if (::fcntl(memory.get(), F_GET_SEALS) != kSeals)
-    return fails("the kernel took the seals of a memfd and does not show them");
+    return fails("the kernel accepted the seals of a memfd but does not report them");
   const auto mapped = MappedMemory::map_shared(memory.get(), kSize);
   if (!mapped) return fails(mapped.error().message());
   return works({}, {}, "memfd_create with F_SEAL_GROW, F_SEAL_SHRINK, F_SEAL_SEAL");
 }
 
-Finding look_at_pidfd() {
+Finding probe_pidfd() {
   const auto pidfd = open_pidfd(::getpid());
   if (!pidfd) return fails(pidfd.error().message());
   if (const auto sent = send_signal(pidfd->get(), 0); !sent) return fails(sent.error().message());
   return works({}, {}, "pidfd_open and pidfd_send_signal");
 }
 
-/// What a bound rank's memory is asked for with.
-Finding look_at_memory_policy() {
+/// How memory near a bound rank is requested.
+Finding probe_memory_policy() {
   constexpr int kPreferredMany = 5;  // MPOL_PREFERRED_MANY, of Linux 5.15
   unsigned long node0 = 1;
   constexpr unsigned long kBits = sizeof node0 * 8;
   if (::syscall(SYS_set_mempolicy, kPreferredMany, &node0, kBits) == 0)
     return works({}, {}, "MPOL_PREFERRED_MANY");
   if (::syscall(SYS_set_mempolicy, MPOL_PREFERRED, &node0, kBits) == 0)
-    return works({}, {}, "MPOL_PREFERRED: one NUMA node is preferred, of several the first");
-  return refused("set_mempolicy", "containers often forbid it; ranks run without it");
+    return works({}, {}, "MPOL_PREFERRED: of several NUMA nodes, the first is preferred");
+  return refused("set_mempolicy", "containers often forbid it; ranks run without a memory policy then");
 }
 
 /// One copy between processes, as other MPIs use it; libddl does not.
-Finding look_at_cma() {
+Finding probe_cma() {
   std::array<char, 5> there{'h', 'e', 'r', 'e', '\0'}, here{};
   auto pipe = make_pipe();
   if (!pipe) return fails(pipe.error().message());
@@ -101,14 +114,14 @@ Finding look_at_cma() {
   retry_eintr([&] { return ::waitpid(child, nullptr, 0); });
   if (got < 0) {
     errno = error;
-    return refused("process_vm_readv", "/proc/sys/kernel/yama/ptrace_scope says who may");
+    return refused("process_vm_readv", "/proc/sys/kernel/yama/ptrace_scope decides who may do this");
   }
-  if (here[0] != 'H') return fails("process_vm_readv reads something else");
+  if (here[0] != 'H') return fails("process_vm_readv reads wrong bytes");
   return works({}, {}, "process_vm_readv, from parent to child");
 }
 
-/// Where a job could be ended as a whole.
-Finding look_at_cgroups() {
+/// With it, all processes of a job could be ended at once.
+Finding probe_cgroups() {
   const auto text = read_file("/proc/self/cgroup");
   if (!text) return fails(text.error().message());
   for (const std::string_view line : split(*text, '\n')) {
@@ -119,25 +132,26 @@ Finding look_at_cgroups() {
     const std::string own = folder + "/ddlrun-check-build-" + std::to_string(::getpid());
     if (::mkdir(own.c_str(), 0700) != 0) {
       return fails(errno_error("mkdir in " + folder, errno).message(),
-                   "a delegated cgroup: systemd-run --user --scope -p Delegate=yes");
+                   "start it in a delegated cgroup: systemd-run --user --scope -p Delegate=yes");
     }
     const bool can_kill = ::access((own + "/cgroup.kill").c_str(), W_OK) == 0;
     ::rmdir(own.c_str());
     return can_kill ? works({}, folder, "cgroup.kill") : fails("this kernel has no cgroup.kill (Linux 5.14)");
   }
-  return fails("this process is in no cgroup of version 2");
+  return fails("this process is not in a cgroup v2");
 }
 
-Finding look_at_io_uring() {
+Finding probe_io_uring() {
   std::array<char, 120> parameters{};  // struct io_uring_params
   const long fd = ::syscall(SYS_io_uring_setup, 1, parameters.data());
   if (fd < 0)
-    return refused("io_uring_setup", "/proc/sys/kernel/io_uring_disabled says who may; ddlrun does without");
+    return refused("io_uring_setup",
+                   "/proc/sys/kernel/io_uring_disabled decides who may use it; ddlrun does not need it");
   ::close(static_cast<int>(fd));
   return works({}, {}, "io_uring_setup");
 }
 
-Finding look_at_limits() {
+Finding probe_limits() {
   constexpr std::int64_t kFewFiles = 1024;
   const std::string text =
       join({limit_text(RLIMIT_NOFILE, "open files"), limit_text(RLIMIT_NPROC, "processes"),
@@ -146,35 +160,23 @@ Finding look_at_limits() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   if (files.rlim_max != RLIM_INFINITY && files.rlim_max < static_cast<rlim_t>(kFewFiles))
-    return fails(text + "; a rank takes its agent 5 descriptors",
+    return fails(text + "; an agent needs 5 descriptors for each rank",
                  "raise the hard limit of open files (ulimit -Hn)");
   return works({}, {}, text);
 }
 
 // Where topologies come from.
 
-namespace {
-
-constexpr char kHwlocLibrary[] = "libhwloc.so.15";
-
-/// "" where it cannot be found out.
-std::string hwloc_file() {
-  const auto library = SharedLibrary::load(kHwlocLibrary);
-  return library ? library->path() : "";
-}
-
-}  // namespace
-
-Finding look_at_hwloc() {
+Finding probe_hwloc() {
   const auto node = affinity::this_machine(affinity::Devices::kAll)->load();
-  if (!node) return fails(node.error().message(), "look whether lstopo works here");
+  if (!node) return fails(node.error().message(), "run lstopo here to see why");
   return works(affinity::hwloc_version(), hwloc_file(),
                fmt::format("{}, {}, {}", counted(static_cast<std::int64_t>(node->cores.size()), "core"),
                            counted(static_cast<std::int64_t>(node->numa_nodes.size()), "NUMA node"),
                            counted(static_cast<std::int64_t>(node->gpus.size()), "GPU")));
 }
 
-Finding look_at_hwloc_plugins() {
+Finding probe_hwloc_plugins() {
   namespace fs = std::filesystem;
   const char* configured = std::getenv("HWLOC_PLUGINS_PATH");
   const fs::path folder =
@@ -194,34 +196,25 @@ Finding look_at_hwloc_plugins() {
   std::sort(loaded.begin(), loaded.end());
   constexpr char kNotNeeded[] = "ddlrun finds GPUs without them";
   if (!broken.empty()) return fails(join(broken, "; "), kNotNeeded);
-  if (loaded.empty()) return fails("there are none in " + folder.string(), kNotNeeded);
+  if (loaded.empty()) return fails("there are no plugins in " + folder.string(), kNotNeeded);
   return works({}, folder.string(), join(loaded, ", ") + "; " + kNotNeeded);
 }
 
-Finding look_at_hwloc_files() {
+Finding probe_hwloc_files() {
   const auto node = affinity::hwloc_synthetic("pack:1 numa:2 core:4 pu:2")->load();
   if (!node) return fails(node.error().message());
-  if (node->cores.size() != 8) return fails("hwloc reads 8 cores as " + std::to_string(node->cores.size()));
+  if (node->cores.size() != 8) return fails("hwloc counts 8 cores as " + std::to_string(node->cores.size()));
   return works({}, {}, "lstopo's XML, and short forms such as \"pack:1 numa:4 core:8 pu:2\"");
 }
 
-namespace {
-
-Finding found(const Result<std::vector<affinity::VendorGpu>>& gpus, const char* remedy) {
-  if (!gpus) return fails(gpus.error().message(), remedy);
-  return works({}, {}, counted(static_cast<std::int64_t>(gpus->size()), "GPU"));
+Finding probe_nvml() {
+  return found(affinity::ask_nvml(), "install NVIDIA's driver, if this host has NVIDIA GPUs");
+}
+Finding probe_rocm_smi() {
+  return found(affinity::ask_rocm_smi(), "install ROCm, if this host has AMD GPUs");
 }
 
-}  // namespace
-
-Finding look_at_nvml() {
-  return found(affinity::ask_nvml(), "install NVIDIA's driver, if there are GPUs of theirs");
-}
-Finding look_at_rocm_smi() {
-  return found(affinity::ask_rocm_smi(), "install ROCm, if there are GPUs of AMD's");
-}
-
-Finding look_at_site_models() {
+Finding probe_site_models() {
   const templates::SiteCatalog catalog(config_folders(process_environment(), "sites"), read_user_file);
   std::vector<std::string> broken;
   const auto sites = catalog.list();

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kClearing{2};
 
-/// What looks have started may outlive them: it comes here, and is ended.
+/// Adopts what probes have started and left behind, and ends it.
 class Orphanage {
  public:
   Orphanage() { (void)become_subreaper(); }
@@ -52,19 +52,28 @@ Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
   return finding ? *std::move(finding) : no_finding(finding.error());
 }
 
+/// The first line with words in it: libpmix frames its own with dashes.
+std::string first_words(std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos)
+      return launcher::printable_line(trim(line));
+  }
+  return {};
+}
+
 }  // namespace
 
-std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::milliseconds patience) {
-  // TMPDIR of the looks, as a job that is killed leaves files; goes when nobody is left who could write to it.
+std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::milliseconds patience) {
+  // TMPDIR of the probes, as a job that is killed leaves files. It is removed after the last process that could write to it.
   const auto folder = make_scratch_folder();
   const Orphanage orphanage;
   const Deadline deadline = Deadline::after(patience);
   std::vector<Result<ChildQuestion>> children;
   children.reserve(probes.size());
   for (const Probe& probe : probes)
-    children.push_back(ChildQuestion::ask([look = probe.look, &folder] {
+    children.push_back(ChildQuestion::ask([run = probe.run, &folder] {
       if (folder) ::setenv("TMPDIR", folder->path().c_str(), 1);
-      return to_text(look());
+      return to_text(run());
     }));
   std::vector<Capability> all;
   for (std::size_t i = 0; i < probes.size(); ++i) {
@@ -72,7 +81,7 @@ std::vector<Capability> look_into(std::span<const Probe> probes, std::chrono::mi
     Capability one{probe.heading, probe.name, probe.key, probe.not_built == nullptr,
                    answer_of(children[i], deadline)};
     if (probe.not_built != nullptr) {
-      // What is here, then, is less than what is missing.
+      // The reason comes first; what was found here may add to it.
       const std::string found = one.here.works ? "" : one.here.detail;
       one.here.detail = probe.not_built + (found.empty() ? "" : ", and " + found);
       one.here.remedy.clear();
@@ -94,24 +103,11 @@ Finding fails(std::string detail, std::string remedy) {
   return {false, {}, {}, std::move(detail), std::move(remedy)};
 }
 
-FoundCommand command_in_path(const std::string& name, const std::string& remedy) {
+CommandPath command_in_path(const std::string& name, const std::string& remedy) {
   const char* path = std::getenv("PATH");
   if (auto file = find_in_path(name, path != nullptr ? path : "/usr/bin:/bin")) return {*std::move(file), {}};
   return {{}, fails("there is no " + name + " in PATH", remedy)};
 }
-
-namespace {
-
-/// The first line with words in it: libpmix frames its own with dashes.
-std::string first_words(std::string_view text) {
-  for (const std::string_view line : split(text, '\n')) {
-    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos)
-      return launcher::printable_line(trim(line));
-  }
-  return {};
-}
-
-}  // namespace
 
 FirstLine first_line_of(const std::vector<std::string>& argv) {
   const auto said = command_output(argv, {}, kCommandPatience);

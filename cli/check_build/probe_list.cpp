@@ -1,5 +1,4 @@
-// Every probe, in the order in which --check-build shows them. A source of its own: CMake tells it how
-// many MPI modules are built.
+// Every probe, in the order in which --check-build prints them. CMake defines here how many MPI modules are built.
 #include <array>
 
 #include "cli/check_build/probe.h"
@@ -21,59 +20,58 @@ constexpr char kKernel[] = "Kernel Features";
 
 constexpr char kNoPython[] = "this version has no Python package";
 constexpr const char* kNoMpiModule =
-    DDL_MPI_MODULES > 0 ? nullptr : "no MPI's compiler was there when this was built";
-constexpr char kNoGpuMemory[] = "this version takes no GPU memory";
+    DDL_MPI_MODULES > 0 ? nullptr : "no MPI compiler was found when ddlrun was built";
+constexpr char kNoGpuMemory[] = "this version cannot use GPU memory";
 
 }  // namespace
 
 std::span<const Probe> probe_list() {
   static constexpr std::array kProbes = {
       // horovodrun's three headings, in its words and in its order.
-      Probe{kFrameworks, "C and C++", "libddl", nullptr, look_at_libddl},
-      Probe{kFrameworks, "TensorFlow", "tensorflow-package", kNoPython, look_at_tensorflow},
-      Probe{kFrameworks, "PyTorch", "pytorch-package", kNoPython, look_at_torch},
-      Probe{kControllers, "PMIx", "pmix-server", nullptr, look_at_pmix_server},
-      Probe{kControllers, "PMI-1", "pmi-server", nullptr, look_at_pmi_server},
-      Probe{kControllers, "MPI", "mpi-controller", nullptr, look_at_mpirun},
-      Probe{kOperations, "Host", "host", nullptr, look_at_shared_memory},
-      Probe{kOperations, "NCCL", "nccl", kNoGpuMemory, look_at_nccl},
-      Probe{kOperations, "RCCL", "rccl", kNoGpuMemory, look_at_rccl},
+      Probe{kFrameworks, "C and C++", "libddl", nullptr, probe_libddl},
+      Probe{kFrameworks, "TensorFlow", "tensorflow-package", kNoPython, probe_tensorflow},
+      Probe{kFrameworks, "PyTorch", "pytorch-package", kNoPython, probe_torch},
+      Probe{kControllers, "PMIx", "pmix-server", nullptr, probe_pmix_server},
+      Probe{kControllers, "PMI-1", "pmi-server", nullptr, probe_pmi_server},
+      Probe{kControllers, "MPI", "mpi-controller", nullptr, probe_mpirun},
+      Probe{kOperations, "Host", "host", nullptr, probe_shared_memory},
+      Probe{kOperations, "NCCL", "nccl", kNoGpuMemory, probe_nccl},
+      Probe{kOperations, "RCCL", "rccl", kNoGpuMemory, probe_rccl},
       Probe{kOperations, "MPI", "mpi", kNoMpiModule,
-            DDL_MPI_MODULES > 0 ? look_at_mpi_operations : look_at_open_mpi},
-      Probe{kOperations, "Gloo", "gloo", "this version has no Gloo backend; Host takes its place",
-            look_at_gloo},
+            DDL_MPI_MODULES > 0 ? probe_mpi_operations : probe_open_mpi},
+      Probe{kOperations, "Gloo", "gloo", "this version has no Gloo backend; Host replaces it", probe_gloo},
 
-      Probe{kLaunchers, "this machine", "local", nullptr, look_at_own_machine},
-      Probe{kLaunchers, "ssh", "ssh", nullptr, look_at_ssh},
-      Probe{kLaunchers, "Slurm, agents by srun", "slurm", nullptr, look_at_srun_agents},
-      Probe{kLaunchers, "Slurm, ranks by srun", "srun", nullptr, look_at_srun_ranks},
-      Probe{kLaunchers, "mpirun", "mpirun", nullptr, look_at_mpirun},
-      Probe{kBootstraps, "pmix", "pmix", nullptr, look_at_pmix_bootstrap},
-      Probe{kBootstraps, "pmi", "pmi", nullptr, look_at_pmi_bootstrap},
-      Probe{kBootstraps, "singleton", "singleton", nullptr, look_at_singleton},
-      Probe{kTransports, "shared memory", "shared-memory", nullptr, look_at_shared_memory},
-      Probe{kTransports, "TCP", "tcp", nullptr, look_at_tcp},
-      Probe{kTransports, "CUDA", "cuda", kNoGpuMemory, look_at_cuda},
-      Probe{kTransports, "HIP", "hip", kNoGpuMemory, look_at_hip},
-      Probe{kPrograms, "Open MPI", "open-mpi", nullptr, look_at_open_mpi},
-      Probe{kPrograms, "MPICH", "mpich", nullptr, look_at_mpich},
-      Probe{kPrograms, "torch.distributed", "torch", nullptr, look_at_torch},
-      Probe{kTopologies, "this machine", "hwloc", nullptr, look_at_hwloc},
-      Probe{kTopologies, "hwloc's plugins", "hwloc-plugins", nullptr, look_at_hwloc_plugins},
-      Probe{kTopologies, "files and short forms", "hwloc-files", nullptr, look_at_hwloc_files},
-      Probe{kTopologies, "profiles of sites", "sites", nullptr, look_at_site_models},
-      Probe{kTopologies, "NVML", "nvml", nullptr, look_at_nvml},
-      Probe{kTopologies, "ROCm SMI", "rocm-smi", nullptr, look_at_rocm_smi},
-      Probe{kTemplates, "job scripts", "slurm-templates", nullptr, look_at_script_templates},
-      Probe{kTemplates, "sbatch", "sbatch", nullptr, look_at_sbatch},
-      Probe{kTemplates, "slurm-probe", "slurm-probe", nullptr, look_at_slurm_probe},
-      Probe{kKernel, "sealed memory", "memfd", nullptr, look_at_sealed_memory},
-      Probe{kKernel, "pidfd", "pidfd", nullptr, look_at_pidfd},
-      Probe{kKernel, "memory policy", "memory-policy", nullptr, look_at_memory_policy},
-      Probe{kKernel, "copies between processes", "cma", nullptr, look_at_cma},
-      Probe{kKernel, "delegated cgroup", "cgroup", nullptr, look_at_cgroups},
-      Probe{kKernel, "io_uring", "io-uring", nullptr, look_at_io_uring},
-      Probe{kKernel, "limits", "limits", nullptr, look_at_limits},
+      Probe{kLaunchers, "this machine", "local", nullptr, probe_this_machine},
+      Probe{kLaunchers, "ssh", "ssh", nullptr, probe_ssh},
+      Probe{kLaunchers, "Slurm, agents by srun", "slurm", nullptr, probe_srun_agents},
+      Probe{kLaunchers, "Slurm, ranks by srun", "srun", nullptr, probe_srun_ranks},
+      Probe{kLaunchers, "mpirun", "mpirun", nullptr, probe_mpirun},
+      Probe{kBootstraps, "pmix", "pmix", nullptr, probe_pmix_bootstrap},
+      Probe{kBootstraps, "pmi", "pmi", nullptr, probe_pmi_bootstrap},
+      Probe{kBootstraps, "singleton", "singleton", nullptr, probe_singleton},
+      Probe{kTransports, "shared memory", "shared-memory", nullptr, probe_shared_memory},
+      Probe{kTransports, "TCP", "tcp", nullptr, probe_tcp},
+      Probe{kTransports, "CUDA", "cuda", kNoGpuMemory, probe_cuda},
+      Probe{kTransports, "HIP", "hip", kNoGpuMemory, probe_hip},
+      Probe{kPrograms, "Open MPI", "open-mpi", nullptr, probe_open_mpi},
+      Probe{kPrograms, "MPICH", "mpich", nullptr, probe_mpich},
+      Probe{kPrograms, "torch.distributed", "torch", nullptr, probe_torch},
+      Probe{kTopologies, "this machine", "hwloc", nullptr, probe_hwloc},
+      Probe{kTopologies, "hwloc's plugins", "hwloc-plugins", nullptr, probe_hwloc_plugins},
+      Probe{kTopologies, "files and short forms", "hwloc-files", nullptr, probe_hwloc_files},
+      Probe{kTopologies, "profiles of sites", "sites", nullptr, probe_site_models},
+      Probe{kTopologies, "NVML", "nvml", nullptr, probe_nvml},
+      Probe{kTopologies, "ROCm SMI", "rocm-smi", nullptr, probe_rocm_smi},
+      Probe{kTemplates, "job scripts", "slurm-templates", nullptr, probe_script_templates},
+      Probe{kTemplates, "sbatch", "sbatch", nullptr, probe_sbatch},
+      Probe{kTemplates, "slurm-probe", "slurm-probe", nullptr, probe_slurm_probe},
+      Probe{kKernel, "sealed memory", "memfd", nullptr, probe_sealed_memory},
+      Probe{kKernel, "pidfd", "pidfd", nullptr, probe_pidfd},
+      Probe{kKernel, "memory policy", "memory-policy", nullptr, probe_memory_policy},
+      Probe{kKernel, "copies between processes", "cma", nullptr, probe_cma},
+      Probe{kKernel, "delegated cgroup", "cgroup", nullptr, probe_cgroups},
+      Probe{kKernel, "io_uring", "io-uring", nullptr, probe_io_uring},
+      Probe{kKernel, "limits", "limits", nullptr, probe_limits},
   };
   return kProbes;
 }

@@ -1,9 +1,11 @@
-// What --lint prints of a job script, for a person and as one line of JSON.
+// --lint: checks a job script, and prints what it finds for a person or as one line of JSON.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/options/this_process.h"
+#include "contract/ddlrun.h"
 #include "contract/version.h"
 
 namespace ddl::cli {
@@ -15,8 +17,7 @@ using templates::LintSeverity;
 
 const char* name_of(LintSeverity severity) { return severity == LintSeverity::kError ? "error" : "warning"; }
 
-}  // namespace
-
+/// "job.sh:7: warning: [signal-usr1] ... (sbatch(1), --signal)"; without a line: "job.sh: warning: ...".
 std::string finding_line(const LintFinding& finding, const std::string& file) {
   const std::string place = finding.line > 0 ? ":" + std::to_string(finding.line) : "";
   const std::string reference = finding.reference.empty() ? "" : " (" + finding.reference + ")";
@@ -24,6 +25,7 @@ std::string finding_line(const LintFinding& finding, const std::string& file) {
          reference;
 }
 
+/// One line of JSON: {"file", "findings": [{"rule", "severity", "line", "sentence", "reference"}]}.
 std::string findings_json(const std::vector<LintFinding>& findings, const std::string& file) {
   nlohmann::json rows = nlohmann::json::array();
   for (const LintFinding& finding : findings) {
@@ -35,13 +37,31 @@ std::string findings_json(const std::vector<LintFinding>& findings, const std::s
   }
   const nlohmann::ordered_json report = {
       {"ddlrun", contract::kVersion}, {"kind", "lint"}, {"file", file}, {"findings", std::move(rows)}};
-  // What a person wrote need not be UTF-8.
+  // A person's script need not be UTF-8.
   return report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
+
+}  // namespace
 
 bool has_error(const std::vector<LintFinding>& findings) {
   return std::any_of(findings.begin(), findings.end(),
                      [](const LintFinding& finding) { return finding.severity == LintSeverity::kError; });
+}
+
+int lint_script_file(const Request& request, const Environment& environment, const Console& console) {
+  const auto site = known_site(request.script.site, environment);
+  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  const auto text = read_user_file(request.script.lint_file);
+  if (!text)
+    return console.refuse({text.error().message(), "name a script that exists", contract::kNotFound});
+  const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
+  const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
+  std::string report = request.json ? findings_json(findings, file) : "";
+  for (const LintFinding& finding : findings) {
+    if (!request.json) report += finding_line(finding, file) + "\n";
+  }
+  const int printed = console.print(report);
+  return printed != contract::kSuccess ? printed : has_error(findings) ? 1 : 0;
 }
 
 }  // namespace ddl::cli

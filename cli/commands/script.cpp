@@ -25,19 +25,12 @@
 
 namespace ddl::cli {
 
-// Job scripts handed to Slurm.
-
-/// Submits a script and prints the job's number, or {"job": N}. Returns ddlrun's exit code.
-int submit(const std::string& script, bool as_json, const Console& console);
-/// Has Slurm say when and where it would run, without submitting it. Returns ddlrun's exit code.
-int test_submission(const std::string& script, const Console& console);
-
 namespace {
 
-/// sbatch waits for a controller that does not answer for as long as its site says; a person wants to hear of it.
+/// sbatch waits for a silent controller as long as the site has configured. A person wants an answer sooner.
 constexpr std::chrono::seconds kSbatchTimeout{60};
 
-/// What sbatch has said, if it took the script; the exit code where it did not, which has been told.
+/// What sbatch has printed, or the exit code of ddlrun after a refusal that has been printed.
 struct Answer {
   std::string out;
   std::string complaint;
@@ -51,47 +44,27 @@ Answer ask_sbatch(const std::string& option, const std::string& script, const st
     return {{},
             {},
             console.refuse({"sbatch: " + said.error().message(),
-                            "run it where Slurm's commands are, or omit " + option_of_ours,
+                            "run it on a host with Slurm's commands, or omit " + option_of_ours,
                             contract::kStartFailure})};
   }
   std::string complaint = launcher::printable_text(trim(said->err));
   if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
     return {{},
             {},
-            console.refuse({complaint.empty() ? "sbatch failed and did not say why" : complaint,
-                            "ask Slurm's staff there, or try --test-only", contract::kStartFailure})};
+            console.refuse({complaint.empty() ? "sbatch failed without a message" : complaint,
+                            "ask the staff of the cluster, or try --test-only", contract::kStartFailure})};
   }
   return {std::string(trim(said->out)), std::move(complaint)};
 }
-
-}  // namespace
-
-int submit(const std::string& script, bool as_json, const Console& console) {
-  const Answer answer = ask_sbatch("--parsable", script, "--submit", console);
-  if (answer.status != contract::kSuccess) return answer.status;
-  if (!answer.complaint.empty()) console.note(answer.complaint);
-  const std::string number = answer.out.substr(0, answer.out.find(';'));  // behind it: the cluster
-  if (!as_json) return console.print(number + "\n");
-  const nlohmann::ordered_json report = {
-      {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
-  return console.print(report.dump() + "\n");
-}
-
-int test_submission(const std::string& script, const Console& console) {
-  const Answer answer = ask_sbatch("--test-only", script, "--test-only", console);
-  return answer.status != contract::kSuccess ? answer.status : console.print(answer.complaint + "\n");
-}
-
-namespace {
 
 using templates::LintFinding;
 using templates::SiteProfile;
 
 constexpr std::chrono::seconds kClusterPatience{20};
-/// Where the script may be for another cluster.
+/// For a script that may be meant for another cluster.
 constexpr std::chrono::seconds kShortPatience{1};
 
-/// As the script is to call ddlrun: by name where that finds this program, and where a site of its own will.
+/// How the script calls ddlrun: by name if PATH finds this program, or if the script is for another site; else by its path.
 std::string ddlrun_of(const ScriptTask& task, const Environment& environment) {
   if (!task.request.ddlrun.empty()) return task.request.ddlrun;
   const std::filesystem::path self = own_path();
@@ -105,25 +78,25 @@ std::string ddlrun_of(const ScriptTask& task, const Environment& environment) {
 struct Script {
   std::string text;
   std::vector<LintFinding> findings;
-  /// What the cluster at hand objects to, which the script may be meant for.
+  /// Of this cluster, if the script may be for another one.
   std::vector<LintFinding> objections;
   std::vector<std::string> notes;
 };
 
-/// Adds what a cluster that is at hand objects to.
+/// Adds what this cluster, if there is one, would refuse.
 void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
                const templates::BatchJob& job, bool is_verbose) {
   const bool is_for_it = task.submits || task.tests_only;
   const auto facts =
       templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterPatience : kShortPatience);
   if (!facts) {
-    // Slurm's commands without a Slurm behind them are no news, unless the script is to go there.
+    // Slurm's commands may be installed without a Slurm. That matters only if the script is for this cluster.
     if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
-      script.notes.push_back("the cluster was not asked whether it can run this: " + facts.error().message());
+      script.notes.push_back("the script was not checked against the cluster: " + facts.error().message());
     return;
   }
   const auto findings = templates::cluster_findings(*facts, request, job, is_for_it);
-  // A script for a site that has a name may be for elsewhere: what is said of this cluster does not belong into it.
+  // A script for a named site may be for another cluster. Findings about this one must not be written into it.
   auto& target = is_for_it || task.site.empty() ? script.findings : script.objections;
   target.insert(target.end(), findings.begin(), findings.end());
 }
@@ -155,13 +128,29 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
   return script;
 }
 
-/// A script that is not written yet has no lines to speak of.
+/// Without file and line: the script is not written yet.
 std::string sentence_of(const LintFinding& finding) {
   const bool is_error = finding.severity == templates::LintSeverity::kError;
   return std::string(is_error ? "error" : "warning") + ": [" + finding.rule + "] " + finding.sentence;
 }
 
 }  // namespace
+
+int submit(const std::string& script, bool as_json, const Console& console) {
+  const Answer answer = ask_sbatch("--parsable", script, "--submit", console);
+  if (answer.status != contract::kSuccess) return answer.status;
+  if (!answer.complaint.empty()) console.note(answer.complaint);
+  const std::string number = answer.out.substr(0, answer.out.find(';'));  // behind it: the cluster
+  if (!as_json) return console.print(number + "\n");
+  const nlohmann::ordered_json report = {
+      {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
+  return console.print(report.dump() + "\n");
+}
+
+int test_submission(const std::string& script, const Console& console) {
+  const Answer answer = ask_sbatch("--test-only", script, "--test-only", console);
+  return answer.status != contract::kSuccess ? answer.status : console.print(answer.complaint + "\n");
+}
 
 int write_script(const Request& request, const Environment& environment, const Console& console) {
   const ScriptTask& task = request.script;
@@ -174,11 +163,11 @@ int write_script(const Request& request, const Environment& environment, const C
     for (const std::string& note : script->notes) console.note(note);
     for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));
     for (const LintFinding& objection : script->objections)
-      console.note("if it is for the cluster here: " + sentence_of(objection));
+      console.note("if the script is for this cluster: " + sentence_of(objection));
   }
   if (has_error(script->findings)) {
     return console.refuse(
-        {"no script was written, for its errors" + std::string(request.job.quiet ? "" : " above"),
+        {"no script was written because of the errors" + std::string(request.job.quiet ? " in it" : " above"),
          document("reference/lint.md") + " explains each rule"});
   }
   if (!task.script_file.empty()) {
@@ -187,7 +176,7 @@ int write_script(const Request& request, const Environment& environment, const C
     if (!written)
       return console.refuse(
           {written.error().message(),
-           written.error().system_errno() == EEXIST ? "--force writes over it" : "name another file with -o",
+           written.error().system_errno() == EEXIST ? "--force replaces it" : "name another file with -o",
            contract::kUsageError});
     if (!request.job.quiet && !task.submits)
       console.note("wrote " + task.script_file + "; submit it with: sbatch " + shell_quote(task.script_file));
@@ -195,22 +184,6 @@ int write_script(const Request& request, const Environment& environment, const C
   if (task.submits) return submit(script->text, request.json, console);
   if (task.tests_only) return test_submission(script->text, console);
   return task.script_file.empty() ? console.print(script->text) : contract::kSuccess;
-}
-
-int lint_script_file(const Request& request, const Environment& environment, const Console& console) {
-  const auto site = known_site(request.script.site, environment);
-  if (!site) return console.refuse({site.error().message(), kSitesHint});
-  const auto text = read_user_file(request.script.lint_file);
-  if (!text)
-    return console.refuse({text.error().message(), "name a script that is there", contract::kNotFound});
-  const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
-  const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
-  std::string report = request.json ? findings_json(findings, file) : "";
-  for (const LintFinding& finding : findings) {
-    if (!request.json) report += finding_line(finding, file) + "\n";
-  }
-  const int printed = console.print(report);
-  return printed != contract::kSuccess ? printed : has_error(findings) ? 1 : 0;
 }
 
 }  // namespace ddl::cli

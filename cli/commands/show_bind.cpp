@@ -1,9 +1,10 @@
-#include "cli/commands/show_bind.h"
-
+// --show-bind, --explain-bind and --show-topology: loads a topology, plans on it, and prints.
 #include "affinity/plan/binding_plan.h"
 #include "affinity/source/node_model.h"
 #include "affinity/source/topology_source.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/options/this_process.h"
 #include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
@@ -23,11 +24,9 @@ Result<affinity::Topology> topology_of_files(const std::vector<std::string>& pat
 
 Result<affinity::Topology> topology_of_site(const templates::SiteProfile& site) {
   if (!site.node) {
-    return fail(
-        ErrorCode::kUnavailable,
-        "what is published of " + site.name +
-            "'s nodes does not tell where ranks belong; run it on a node there, or give its hwloc file "
-            "with --topology");
+    return fail(ErrorCode::kUnavailable, "the profile of " + site.name +
+                                             " has no model of its nodes; run it on a node there, or give "
+                                             "the node's hwloc file with --topology");
   }
   return affinity::topology_of_model(*site.node, site.name);
 }
@@ -64,6 +63,14 @@ Result<std::string> binding_report(const BindingView& view, affinity::BindingPol
   const auto topology = topology_of_site(*site);
   if (!topology) return fail(topology.error());
   return report_on(*topology, policy, view);
+}
+
+int show_bind(const Request& request, const Environment& environment, const Console& console) {
+  const auto report = binding_report(request.binding_view, request.job.binding, read_user_file,
+                                     config_folders(environment, "sites"));
+  if (!report)
+    return console.refuse({report.error().message(), "ddlrun --help lists the options of binding"});
+  return console.print(*report);
 }
 
 }  // namespace ddl::cli

@@ -1,8 +1,7 @@
 // --list-sites, --show-site, and the profile that --site names.
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
+#include "base/text_table.h"
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
 #include "contract/version.h"
@@ -30,14 +29,12 @@ int list_sites(const Request& request, const Environment& environment, const Con
   const auto sites = catalog(environment).list();
   nlohmann::ordered_json report = {{"ddlrun", contract::kVersion}, {"kind", "sites"}};
   auto& rows = report["sites"] = nlohmann::ordered_json::array();
-  std::string text;
-  std::size_t width = 0;
-  for (const auto& site : sites) width = std::max(width, site.name.size());
+  TextTable table;
   for (const auto& site : sites) {
     rows.push_back({{"name", site.name}, {"title", site.title}, {"file", site.file}});
-    text += site.name + std::string(width + 2 - site.name.size(), ' ') + site.title + "\n";
+    table.add({site.name, site.title});
   }
-  return console.print(request.json ? report.dump() + "\n" : text);
+  return console.print(request.json ? report.dump() + "\n" : table.text());
 }
 
 int show_site(const Request& request, const Environment& environment, const Console& console) {

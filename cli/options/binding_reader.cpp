@@ -11,48 +11,46 @@ namespace {
 
 using affinity::BindingPolicy;
 
-constexpr int kMostCores = 8192;
+constexpr int kMaxCores = 8192;
 
 Result<affinity::BindTo> bind_to(const std::string& text) {
   if (const auto value = affinity::parse_bind_to(text)) return *value;
-  return refuse("'" + text + "' is not auto, gpu, numa, l3, socket, core, pu or none");
+  return refuse_word(text, {"auto", "gpu", "numa", "l3", "socket", "core", "pu", "none"});
 }
 
 Result<affinity::RankOrder> rank_order(const std::string& text) {
-  if (text == "gpu") return affinity::RankOrder::kGpu;
-  if (text == "cpu") return affinity::RankOrder::kCpu;
-  return refuse("'" + text + "' is neither gpu nor cpu");
+  using enum affinity::RankOrder;
+  return one_of<affinity::RankOrder>(text, {{"gpu", kGpu}, {"cpu", kCpu}});
 }
 
 Result<affinity::MemoryBinding> memory(const std::string& text) {
-  if (text == "local") return affinity::MemoryBinding::kLocal;
-  if (text == "none") return affinity::MemoryBinding::kNone;
-  return refuse("'" + text + "' is neither local nor none");
+  using enum affinity::MemoryBinding;
+  return one_of<affinity::MemoryBinding>(text, {{"local", kLocal}, {"none", kNone}});
 }
 
 Result<affinity::BindingFormat> format_of(const std::string& text) {
   if (const auto value = affinity::parse_binding_format(text)) return *value;
-  return refuse("'" + text +
-                "' is not table, map_cpu, mask_cpu, srun, taskset, hwloc, omp_places, rankfile, json or svg");
+  return refuse_word(text, {"table", "map_cpu", "mask_cpu", "srun", "taskset", "hwloc", "omp_places",
+                            "rankfile", "json", "svg"});
 }
 
-Result<std::optional<affinity::TopologyFormat>> topology_format_of(const std::string& text) {
-  if (const auto value = affinity::parse_topology_format(text)) return value;
-  return refuse("'" + text + "' is not text, json or svg, which are the forms of --show-topology");
+Result<affinity::TopologyFormat> topology_format_of(const std::string& text) {
+  if (const auto value = affinity::parse_topology_format(text)) return *value;
+  return refuse("'" + text + "' is not text, json or svg, the formats of --show-topology");
 }
 
-auto up_to(int most) {
-  return [most](const std::string& text) { return parse_count(text, 1, most); };
+auto up_to(int max) {
+  return [max](const std::string& text) { return parse_count(text, 1, max); };
 }
 
 }  // namespace
 
 void read_binding(ValueReader& values, BindingPolicy& policy) {
   values.take(OptionId::kBindTo, bind_to, policy.bind_to);
-  values.take(OptionId::kCoresPerRank, up_to(kMostCores), policy.cores_per_rank);
+  values.take(OptionId::kCoresPerRank, up_to(kMaxCores), policy.cores_per_rank);
   values.take(OptionId::kRankOrder, rank_order, policy.rank_order);
   values.take(OptionId::kGpusPerRank, up_to(kMaxGpus), policy.gpus_per_rank);
-  values.take(OptionId::kRanksPerGpu, up_to(kMostCores), policy.ranks_per_gpu);
+  values.take(OptionId::kRanksPerGpu, up_to(kMaxCores), policy.ranks_per_gpu);
   values.take(OptionId::kMemBind, memory, policy.memory);
   policy.smt = values.has(OptionId::kSmt);
   values.take(OptionId::kReserve, affinity::parse_reserved, policy.reserved);
@@ -96,13 +94,13 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   for (const OptionId id : {OptionId::kDryRun, OptionId::kProbe}) {
     if (!given.has(id)) continue;
     values.refuse_once(
-        given.origin(id) + display_name(entry_of(id)) + " is about a job, and " + typed + " about one node",
+        given.origin(id) + display_name(entry_of(id)) + " is for a job, but " + typed + " is for one node",
         "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
   }
   for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
     if (!given.has(id)) continue;
     values.refuse_once(
-        given.origin(id) + typed + " is about one node, and " + display_name(entry_of(id)) + " names hosts",
+        given.origin(id) + typed + " is for one node, but " + display_name(entry_of(id)) + " names hosts",
         "run it on the host, or give the host's topology with --topology");
   }
   if (view.local_ranks == 0 && !view.topology_format)

@@ -1,9 +1,9 @@
 // --config-file: reads options from a YAML file, also from one that was written for horovodrun.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "base/text.h"
+#include "cli/options/foreign_options.h"
 #include "cli/options/given_options.h"
 #include "cli/options/option_table.h"
 #include "templates/profile/yaml.h"
@@ -15,42 +15,6 @@ namespace {
 using Refusal = tl::unexpected<CommandLineError>;
 using templates::YamlNode;
 using NodeKind = YamlNode::Kind;
-
-struct GroupKey {
-  std::string_view group;
-  std::string_view key;
-  std::string_view spelling;
-};
-
-// What horovodrun 0.28.1 reads (horovod/runner/common/util/config_parser.py).
-constexpr GroupKey kGroupKeys[] = {
-    {"params", "fusion-threshold-mb", "--fusion-threshold-mb"},
-    {"params", "cycle-time-ms", "--cycle-time-ms"},
-    {"params", "cache-capacity", "--cache-capacity"},
-    {"params", "hierarchical-allreduce", "--hierarchical-allreduce"},
-    {"params", "hierarchical-allgather", "--hierarchical-allgather"},
-    {"params", "torus-allreduce", "--torus-allreduce"},
-    {"autotune", "enabled", "--autotune"},
-    {"autotune", "log-file", "--autotune-log-file"},
-    {"autotune", "warmup-samples", "--autotune-warmup-samples"},
-    {"autotune", "steps-per-sample", "--autotune-steps-per-sample"},
-    {"autotune", "bayes-opt-max-samples", "--autotune-bayes-opt-max-samples"},
-    {"autotune", "gaussian-process-noise", "--autotune-gaussian-process-noise"},
-    {"timeline", "filename", "--timeline-filename"},
-    {"timeline", "mark-cycles", "--timeline-mark-cycles"},
-    {"stall-check", "enabled", "--stall-check"},
-    {"stall-check", "warning-time-seconds", "--stall-check-warning-time-seconds"},
-    {"stall-check", "shutdown-time-seconds", "--stall-check-shutdown-time-seconds"},
-    {"library-options", "mpi-threads-disable", "--mpi-threads-disable"},
-    {"library-options", "mpi-args", "--mpi-args"},
-    {"library-options", "num-nccl-streams", "--num-nccl-streams"},
-    {"library-options", "thread-affinity", "--thread-affinity"},
-    {"library-options", "ccl-bgt-affinity", "--thread-affinity"},
-    {"library-options", "gloo-timeout-seconds", "--gloo-timeout-seconds"},
-    {"logging", "level", "--log-level"},
-    {"logging", "with-timestamp", "--log-with-timestamp"},
-    {"logging", "hide-timestamp", "--log-hide-timestamp"},
-};
 
 std::string with_dashes(std::string key) {
   std::replace(key.begin(), key.end(), '_', '-');
@@ -67,18 +31,18 @@ const OptionEntry* find_key(const std::string& key) {
 }
 
 bool is_group(std::string_view key) {
-  return std::any_of(std::begin(kGroupKeys), std::end(kGroupKeys),
-                     [key](const GroupKey& one) { return one.group == key; });
+  const auto keys = horovodrun_keys();
+  return std::any_of(keys.begin(), keys.end(), [key](const GroupKey& one) { return one.group == key; });
 }
 
 const OptionEntry* find_in_group(std::string_view group, std::string_view key) {
-  for (const GroupKey& one : kGroupKeys) {
+  for (const GroupKey& one : horovodrun_keys()) {
     if (one.group == group && one.key == key) return find_spelling(one.spelling);
   }
   return nullptr;
 }
 
-/// Whose value is several words with commas between them.
+/// Options whose value is a list with commas.
 bool has_commas(OptionId id) {
   return id == OptionId::kHosts || id == OptionId::kHostsExclude || id == OptionId::kNetworkInterfaces;
 }
@@ -90,7 +54,7 @@ class ConfigReader {
   std::optional<CommandLineError> read(const YamlNode& root) {
     if (root.kind == NodeKind::kNull) return std::nullopt;  // an empty file
     if (root.kind != NodeKind::kMap)
-      return error(root.line, "the file is no map", "write one \"option: value\" a line");
+      return error(root.line, "the file is not a map", "write one \"option: value\" a line");
     for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
       if (auto refused = read_pair(root.items[i], root.items[i + 1])) return refused;
     }
@@ -114,7 +78,7 @@ class ConfigReader {
 
   std::optional<CommandLineError> read_pair(const YamlNode& key, const YamlNode& value) {
     if (key.kind != NodeKind::kScalar)
-      return error(key.line, "a key is not a text", "write \"option: value\"");
+      return error(key.line, "a key is not a string", "write \"option: value\"");
     const std::string group = with_dashes(key.text);
     if (group == "controller") return read_controller(value);
     if (is_group(group) && value.kind != NodeKind::kScalar) return read_group(group, value);
@@ -129,7 +93,7 @@ class ConfigReader {
   std::optional<CommandLineError> read_group(const std::string& group, const YamlNode& value) {
     if (value.kind == NodeKind::kNull) return std::nullopt;  // a heading with nothing under it
     if (value.kind != NodeKind::kMap)
-      return error(value.line, group + " is a group of options", "indent them below it");
+      return error(value.line, group + " is a group of options", "indent its options below it");
     for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
       const YamlNode& key = value.items[i];
       const OptionEntry* entry =
@@ -144,7 +108,7 @@ class ConfigReader {
 
   static std::string keys_of(std::string_view group) {
     std::vector<std::string> keys;
-    for (const GroupKey& one : kGroupKeys) {
+    for (const GroupKey& one : horovodrun_keys()) {
       if (one.group == group) keys.emplace_back(one.key);
     }
     return "it has " + join(keys, ", ");
@@ -154,7 +118,8 @@ class ConfigReader {
     const OptionEntry* entry =
         value.text == "gloo" || value.text == "mpi" ? find_spelling("--" + value.text) : nullptr;
     if (entry == nullptr) {
-      return error(value.line, "controller is horovodrun's, and gloo or mpi there", "omit it");
+      return error(value.line, "controller is an option of horovodrun, with the value gloo or mpi",
+                   "omit it");
     }
     return entry->is_available() ? accept_flag(*entry, value.line) : read_unavailable(*entry, value.line);
   }
@@ -183,11 +148,11 @@ class ConfigReader {
     const bool off = value.text == "false" || value.text == "False" || value.text == "FALSE";
     if (value.kind != NodeKind::kScalar || (!on && !off)) {
       return error(line,
-                   display_name(entry) + " takes no value; here it is true or false" +
+                   display_name(entry) + " is a flag; here it is true or false" +
                        (value.kind == NodeKind::kScalar ? ", found " + shell_quote(value.text) : ""),
                    "write true or false");
     }
-    // "tag-output: false" is --no-tag-output; where there is no such thing, false is what is so anyway.
+    // "tag-output: false" is --no-tag-output. Without such an option, false is the default.
     const OptionEntry* meant = &entry;
     if (off) {
       meant = find_spelling("--no-" + std::string(canonical_spelling(entry).substr(2)));
@@ -210,7 +175,7 @@ class ConfigReader {
     std::vector<std::string> parts;
     for (const YamlNode& item : value.items) {
       if (item.kind != NodeKind::kScalar)
-        return error(item.line, name + " takes a list of texts", usage_line(entry));
+        return error(item.line, name + " takes a list of strings", usage_line(entry));
       if (entry.id == OptionId::kExport) given_[entry.id].push_back({item.text, where(item.line)});
       parts.push_back(item.text);
     }

@@ -29,7 +29,7 @@ OptionWord take_apart(std::string_view word) {
     const OptionEntry* entry = find_spelling(word.substr(0, equals));
     // --check-build takes no value and may have one.
     if (entry != nullptr && entry->id == OptionId::kCheckBuild)
-      return {&entry_of(OptionId::kCheckBox), word.substr(equals + 1)};
+      return {&entry_of(OptionId::kCheckCapability), word.substr(equals + 1)};
     // A flag with a value stays as it is: the parser refuses it and quotes the word.
     if (entry != nullptr && entry->takes_value()) return {entry, word.substr(equals + 1)};
   }
@@ -44,41 +44,6 @@ OptionWord take_apart(std::string_view word) {
   }
   return {};
 }
-
-}  // namespace
-
-SplitArgv split_argv(std::span<const std::string> words) {
-  SplitArgv result;
-  std::size_t next = 0;
-  while (next < words.size()) {
-    const std::string& word = words[next];
-    if (word == "--") {
-      ++next;
-      break;
-    }
-    if (word.size() < 2 || word[0] != '-') break;
-    ++next;
-
-    const OptionWord option = take_apart(word);
-    if (option.entry == nullptr) {
-      result.options.push_back(word);
-      continue;
-    }
-    const std::string canonical(canonical_spelling(*option.entry));
-    result.options.push_back(canonical);
-    if (!option.entry->is_available())
-      result.typed.try_emplace(canonical, option.attached_value ? word.substr(0, word.find('=')) : word);
-    if (option.attached_value) {
-      result.options.emplace_back(*option.attached_value);
-    } else if (option.entry->takes_value() && next < words.size() && words[next] != "--") {
-      result.options.push_back(words[next++]);
-    }
-  }
-  result.command.assign(words.begin() + static_cast<std::ptrdiff_t>(next), words.end());
-  return result;
-}
-
-namespace {
 
 using Refusal = tl::unexpected<CommandLineError>;
 
@@ -114,10 +79,55 @@ Refusal refuse_arity(const std::vector<std::string>& options) {
           "write " + std::string(canonical_spelling(*flag)));
     }
   }
-  return refuse_with_hint("an option lacks its value or has one too many", "ddlrun --help lists the options");
+  return refuse_with_hint("an option has no value or one too many", "ddlrun --help lists the options");
+}
+
+CLI::Option* define(CLI::App& app, const OptionEntry& entry) {
+  const std::string name(canonical_spelling(entry));
+  CLI::Option* option = nullptr;
+  if (entry.takes_value()) {
+    option = app.add_option(name);
+    // An option that is refused anyway is refused with and without its value.
+    if (!entry.is_available()) option->expected(0, 1);
+    option->allow_extra_args(false);
+  } else {
+    option = app.add_flag(name)->disable_flag_override();
+  }
+  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 }  // namespace
+
+SplitArgv split_argv(std::span<const std::string> words) {
+  SplitArgv result;
+  std::size_t next = 0;
+  while (next < words.size()) {
+    const std::string& word = words[next];
+    if (word == "--") {
+      ++next;
+      break;
+    }
+    if (word.size() < 2 || word[0] != '-') break;
+    ++next;
+
+    const OptionWord option = take_apart(word);
+    if (option.entry == nullptr) {
+      result.options.push_back(word);
+      continue;
+    }
+    const std::string canonical(canonical_spelling(*option.entry));
+    result.options.push_back(canonical);
+    if (!option.entry->is_available())
+      result.typed.try_emplace(canonical, option.attached_value ? word.substr(0, word.find('=')) : word);
+    if (option.attached_value) {
+      result.options.emplace_back(*option.attached_value);
+    } else if (option.entry->takes_value() && next < words.size() && words[next] != "--") {
+      result.options.push_back(words[next++]);
+    }
+  }
+  result.command.assign(words.begin() + static_cast<std::ptrdiff_t>(next), words.end());
+  return result;
+}
 
 std::span<const Contradiction> contradictions() { return kContradictions; }
 
@@ -144,7 +154,7 @@ void GivenOptions::complete_from(GivenOptions others) {
 }
 
 CommandLineError unavailable(const OptionEntry& entry, const std::string& name) {
-  return {name + (entry.id == OptionId::kForeign ? " is no option of ddlrun" : " is not in this version"),
+  return {name + (entry.id == OptionId::kForeign ? " is not an option of ddlrun" : " is not in this version"),
           std::string(entry.help)};
 }
 
@@ -154,24 +164,14 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
   app.set_help_flag();
   app.allow_extras();
   std::vector<std::pair<const OptionEntry*, CLI::Option*>> defined;
-  for (const OptionEntry& entry : option_table()) {
-    const std::string name(canonical_spelling(entry));
-    // CLI11 compares every new option with all before it: the many that were not given would cost 0.2 ms at every start.
-    const bool is_given = std::any_of(options.begin(), options.end(), [&name](std::string_view word) {
-      return word.substr(0, word.find('=')) == name;
-    });
-    if (!is_given) continue;
-    CLI::Option* option = nullptr;
-    if (entry.takes_value()) {
-      option = app.add_option(name);
-      // An option that is refused anyway is refused with and without its value.
-      if (!entry.is_available()) option->expected(0, 1);
-      option->allow_extra_args(false);
-    } else {
-      option = app.add_flag(name)->disable_flag_override();
-    }
-    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    defined.emplace_back(&entry, option);
+  // CLI11 compares every new option with all before it. Those that were not given would cost 0.2 ms at every start.
+  for (const std::string& word : options) {
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    const OptionEntry* entry = find_spelling(name);
+    if (entry == nullptr || canonical_spelling(*entry) != name) continue;
+    const bool is_new =
+        std::none_of(defined.begin(), defined.end(), [&](const auto& one) { return one.first == entry; });
+    if (is_new) defined.emplace_back(entry, define(app, *entry));
   }
 
   try {
@@ -199,7 +199,7 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
       refused = Refusal(unavailable(*entry, name));
     }
   }
-  // Who asks for help gets it, whatever else is wrong.
+  // --help and --version are obeyed, whatever else is wrong.
   if (given.has(OptionId::kHelp) || given.has(OptionId::kVersion)) return given;
   if (refused) return *refused;
   if (const auto unknown = app.remaining(); !unknown.empty()) return refuse_unknown(unknown.front());

@@ -1,5 +1,5 @@
-// The options that were given on the command line or in the configuration file, still as text, and
-// where each was given. An option that ddlrun does not know or does not have is refused here.
+// The options of the command line and the configuration file, still as text, and where each was given. Unknown and
+// unavailable options are refused here.
 #pragma once
 
 #include <array>
@@ -16,8 +16,6 @@
 
 namespace ddl::cli {
 
-// Why ddlrun refuses what it was given.
-
 /// Why a command line is refused, for a person.
 struct CommandLineError {
   std::string message;  ///< one sentence that quotes what was given
@@ -31,19 +29,17 @@ struct CommandLineError {
 struct SplitArgv {
   std::vector<std::string> options;  ///< canonical: "-np=4" and "-np 4" are both "--num-proc", "4"
   std::vector<std::string> command;  ///< untouched
-  /// Of options that ddlrun refuses or takes no notice of, by canonical spelling: the spelling that was typed.
+  /// Of foreign options, by canonical spelling: the spelling that was typed.
   std::map<std::string, std::string> typed;
 };
 
 /// This field spells -np, -cb and -hostfile with one dash, which CLI11 2.1 would read as -n with the value "p".
 ///
-/// The command starts at the first word that is no option and no option's value, or after "--"; from there on nothing
-/// is looked at. Which options take a value comes from option_table(). A value is the rest of the word ("-np=4",
-/// "-xNAME") or the next word, whatever it looks like, but never "--". An unknown option is passed on as it is, without a
+/// The command starts at the first word that is neither an option nor an option's value, or after "--"; its words are not
+/// parsed. Which options take a value comes from option_table(). A value is the rest of the word ("-np=4",
+/// "-xNAME") or the next word, whatever it looks like, but never "--". An unknown option is passed on unchanged, without a
 /// value: the parser will name it. Pure; words are those after argv[0].
 SplitArgv split_argv(std::span<const std::string> words);
-
-// What was given for every option, still as text, and where.
 
 struct GivenValue {
   std::string text;   ///< "" for a flag
@@ -70,15 +66,15 @@ class GivenOptions {
   /// "job.yaml:3: " if the option comes from there, "" if it comes from the command line or was not given.
   std::string origin(OptionId id) const;
 
-  /// Takes over what these do not have. What is here wins: also over an option that contradicts it. Of -x both are
-  /// kept, and those here are the later ones.
+  /// Adds the others' options. Those here win, also over options that contradict them. Of -x both are kept, those here
+  /// later.
   void complete_from(GivenOptions others);
 
  private:
   std::array<std::vector<GivenValue>, static_cast<std::size_t>(OptionId::kCount)> values_;
 };
 
-/// Options that cannot be meant together.
+/// Two options that exclude each other.
 struct Contradiction {
   OptionId one;
   OptionId other;
@@ -89,7 +85,7 @@ std::span<const Contradiction> contradictions();
 /// value; unless help or the version is asked for. Pure.
 tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split);
 
-/// The refusal of an option that is horovodrun's or another launcher's. name: as it was typed.
+/// The refusal of a foreign option. name: as it was typed.
 CommandLineError unavailable(const OptionEntry& entry, const std::string& name);
 
 // --config-file: options in a YAML file.

@@ -1,7 +1,8 @@
-// Reads the options of a job: ranks, hosts, input and output. Then it finds the job's hosts and its
-// number of ranks.
+// Reads the options of a job: ranks, hosts, launcher, input and output. Then it finds the job's hosts and its number of
+// ranks.
 #include <algorithm>
 
+#include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/options/option_table.h"
 #include "cli/options/option_values.h"
@@ -15,8 +16,8 @@ namespace {
 using Refusal = tl::unexpected<CommandLineError>;
 using launcher::JobSpec;
 
-constexpr int kMostParallel = 4096;
-constexpr int kMostFanOut = 4096;
+constexpr int kMaxParallel = 4096;
+constexpr int kMaxFanOut = 4096;
 
 /// "python train.py", or its beginning, for a hint.
 std::string command_excerpt(const std::vector<std::string>& command) {
@@ -28,6 +29,39 @@ std::string command_excerpt(const std::vector<std::string>& command) {
     text += (text.empty() ? "" : " ") + quoted;
   }
   return text.empty() ? "command args..." : text;
+}
+
+/// How the user has asked for mpirun.
+std::string mpirun_choice(const GivenOptions& given) {
+  return given.has(OptionId::kMpi) ? "--mpi" : "--launcher mpirun";
+}
+
+/// What --launcher mpirun takes beside a job's options. What mpirun cannot do is refused.
+MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
+  MpiTask task;
+  task.choice = mpirun_choice(given);
+  values.take(OptionId::kMpirun, not_empty, task.mpirun);
+  values.take(OptionId::kMpiArgs, split_shell_words, task.options.mpi_args);
+  values.take(OptionId::kBindingArgs, split_shell_words, task.options.binding_args);
+  task.options.tcp_only = given.has(OptionId::kTcp);
+  for (const OptionEntry& entry : option_table()) {
+    if (!given.has(entry.id)) continue;
+    if ((entry.rules & kNotWithMpirun) != 0)
+      values.refuse_once(given.origin(entry.id) + display_name(entry) +
+                             " needs ddlrun's agents, and mpirun runs without them",
+                         entry.id == OptionId::kOutputFilename
+                             ? "omit it, or pass mpirun's own with --mpi-args"
+                             : "omit it, or omit " + task.choice);
+    if ((entry.rules & kForMpiRank) == 0) continue;
+    if (entry.group == OptionGroup::kBinding) values.exclude(OptionId::kBindingArgs, entry.id);
+    for (const GivenValue& value : given[entry.id]) {
+      task.rank_options.emplace_back(canonical_spelling(entry));
+      if (entry.takes_value()) task.rank_options.push_back(value.text);
+    }
+  }
+  if (!task.options.binding_args.empty())
+    task.rank_options.insert(task.rank_options.end(), {"--bind-to", "none"});
+  return task;
 }
 
 /// From given options to a job.
@@ -52,19 +86,19 @@ class JobReader {
       refuse_once(given_.origin(id) + display_name(entry_of(id)) +
                       (id == OptionId::kSite ? " belongs to --show-bind, --show-topology, --slurm and --lint"
                                              : " belongs to --show-bind, --explain-bind and --show-topology"),
-                  "omit it: each host of a job says itself what it has");
+                  "omit it: ddlrun asks each host of a job for its topology");
     }
     request_.probes_hosts = has(OptionId::kProbe);
     if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
       refuse_once(given_.origin(OptionId::kProbe) + "--probe belongs to --dry-run",
-                  "add --dry-run, or omit it: a job asks its hosts anyway");
+                  "add --dry-run, or omit it: a job always asks its hosts");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     if (values_.refusal()) return Refusal(*values_.refusal());
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
     if (has_job) check_command(command);
     if (!is_script) {
       find_hosts();
-      if (has_job) settle_rank_count(command);
+      if (has_job) find_num_proc(command);
     }
     if (values_.refusal()) return Refusal(*values_.refusal());
     job().command = has_job ? std::move(command) : std::vector<std::string>();
@@ -105,19 +139,15 @@ class JobReader {
   }
 
   void read_places() {
-    const auto as_it_is = [](const std::string& text) -> Result<std::string> {
-      if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
-      return text;
-    };
     const auto file = [this](const std::string& text) {
       return parse_file(text, context_.current_directory);
     };
-    const auto count = [](int least, int most) {
-      return [least, most](const std::string& text) { return parse_count(text, least, most); };
+    const auto count = [](int min, int max) {
+      return [min, max](const std::string& text) { return parse_count(text, min, max); };
     };
-    take(OptionId::kHosts, as_it_is, job().hosts);
-    take(OptionId::kHostfile, as_it_is, job().hostfile);
-    take(OptionId::kHostsExclude, as_it_is, job().hosts_exclude);
+    take(OptionId::kHosts, not_empty, job().hosts);
+    take(OptionId::kHostfile, not_empty, job().hostfile);
+    take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
     take(OptionId::kLauncher, parse_launcher, job().launcher);
     if (has(OptionId::kMpi)) {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);
@@ -137,13 +167,13 @@ class JobReader {
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
     take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
     take(OptionId::kLaunchAgent, parse_launch_agent, job().launch_agent);
-    take(OptionId::kSshParallel, count(1, kMostParallel), job().ssh_parallel);
-    take(OptionId::kFanOut, count(0, kMostFanOut), job().fan_out);
+    take(OptionId::kSshParallel, count(1, kMaxParallel), job().ssh_parallel);
+    take(OptionId::kFanOut, count(0, kMaxFanOut), job().fan_out);
     take(
         OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().start_timeout_seconds);
     take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
-    // Given several times it is one list, as horovodrun has it.
+    // Several of them are one list, as in horovodrun.
     for (const GivenValue& value : given_[OptionId::kNetworkInterfaces]) {
       for (std::string& name :
            values_.value_of(OptionId::kNetworkInterfaces, value, parse_interfaces(value.text))) {
@@ -164,16 +194,10 @@ class JobReader {
 
   void read_srun() {
     if (request_.action == Action::kScript) return;
-    take(
-        OptionId::kMpiType,
-        [](const std::string& text) -> Result<std::string> {
-          if (text.empty()) return fail(ErrorCode::kInvalidArgument, "its value is empty");
-          return text;
-        },
-        request_.script.request.mpi_type);
+    take(OptionId::kMpiType, not_empty, request_.script.request.mpi_type);
     if (const auto refused = refuse_beyond_srun(given_)) refuse_once(refused->message, refused->hint);
     if (has(OptionId::kJson))
-      refuse_once("--json reports what ddlrun has started, and with --launcher srun it is srun that starts",
+      refuse_once("--json reports on ranks that ddlrun has started, but --launcher srun starts them by srun",
                   "omit one of them");
   }
 
@@ -185,7 +209,7 @@ class JobReader {
     job().timestamp_output = has(OptionId::kPrefixTimestamp);
   }
 
-  // ---- what only several of them together say ----
+  // ---- what several options decide together ----
 
   void check_command(const std::vector<std::string>& command) {
     if (command.empty()) {
@@ -206,16 +230,15 @@ class JobReader {
       const std::string next = i + 1 < command.size() ? command[i + 1] : "";
       const bool starts_program =
           next.starts_with('-') && find_spelling(std::string_view(next).substr(0, next.find('='))) != nullptr;
-      std::string hint =
-          "start a shell script as the command, which runs one program or the other by its $RANK";
+      std::string hint = "start a shell script that runs one program or the other, depending on $RANK";
       if (starts_program)
         return refuse_once(
-            "': " + next + "' begins a second program, and all ranks of a job run the same one",
+            "': " + next + "' would begin a second program, but all ranks of a job run the same one",
             std::move(hint));
       if (by_mpirun || by_srun)
-        return refuse_once(std::string("the command has the word ':', at which ") +
+        return refuse_once(std::string("the command contains the word ':', where ") +
                                (by_mpirun ? "mpirun" : "srun") + " would begin a second program",
-                           "put the command into a shell script, and start that");
+                           "write the command into a shell script, and start the script");
     }
   }
 
@@ -235,78 +258,41 @@ class JobReader {
       }
       text = std::move(*read);
     }
-    const auto slurm = slurm_job_to_use();
-    if (values_.refusal()) return;
-    const bool chooses = !job().hosts.empty() || !job().hostfile.empty();
-    auto allocation = slurm && !chooses
-                          ? launcher::without_hosts(launcher::allocation_of(*slurm), job().hosts_exclude)
-                          : launcher::make_allocation(job(), text, context_.hostname);
-    if (!allocation) {
-      const OptionId id = has(OptionId::kHosts)      ? OptionId::kHosts
-                          : has(OptionId::kHostfile) ? OptionId::kHostfile
-                                                     : OptionId::kHostsExclude;
-      refuse_once(given_.origin(id) + allocation.error().message(),
-                  "hosts are written as in node1:4, me@node1:4, "
-                  "[2001:db8::1]:4 or node[01-16]:4");
-      return;
+    // --check-build in each of several tasks: every task asks its own node.
+    const bool each_for_itself =
+        request_.action == Action::kCheckBuild && !launcher::check_single_task(context_.environment);
+    std::optional<launcher::SlurmJob> slurm;
+    if (!each_for_itself) {
+      auto found = launcher::slurm_job_to_use(job(), context_.environment);
+      if (!found) return refuse_allocation(found.error());
+      slurm = *std::move(found);
     }
-    if (slurm && job().fan_out > 0) {
-      return refuse_once(given_.origin(OptionId::kFanOut) +
-                             "--fan-out is for hosts over ssh; in a Slurm job each has an srun",
-                         "omit it, or add --launcher ssh");
+    auto allocation = launcher::find_allocation(job(), text, slurm, context_.hostname);
+    if (!allocation) return refuse_allocation(allocation.error());
+    request_.allocation = *std::move(allocation);
+  }
+
+  void refuse_allocation(const launcher::AllocationError& error) {
+    std::string origin;
+    if (error.option == launcher::AllocationError::Option::kFanOut) {
+      origin = given_.origin(OptionId::kFanOut);
+    } else if (error.option == launcher::AllocationError::Option::kHosts) {
+      origin = given_.origin(has(OptionId::kHosts)      ? OptionId::kHosts
+                             : has(OptionId::kHostfile) ? OptionId::kHostfile
+                                                        : OptionId::kHostsExclude);
     }
-    if (slurm && chooses) allocation = launcher::allocation_of(*slurm, *allocation, context_.hostname);
-    if (!allocation)
-      return refuse_once(allocation.error().message(), "to go beyond the Slurm job over ssh: --launcher ssh");
-    request_.allocation = std::move(*allocation);
-    if (job().launcher == launcher::LauncherChoice::kLocal) check_local();
+    refuse_once(origin + error.message, error.hint);
   }
 
   void claim_standard_input() {
     if (!has(OptionId::kStdin)) {
       job().stdin_target = launcher::StdinTarget::kNone;
     } else if (job().stdin_target != launcher::StdinTarget::kNone) {
-      refuse_once("--hostfile - reads standard input, so no rank can", "omit --stdin, or name a file");
+      refuse_once("--hostfile - reads standard input, so ranks cannot", "omit --stdin, or name a file");
     }
   }
 
-  void check_local() {
-    for (const launcher::AllocatedNode& node : request_.allocation.nodes) {
-      if (launcher::is_this_machine(node, context_.hostname)) continue;
-      refuse_once("--launcher local starts ranks on this machine, " + context_.hostname + ", and " +
-                      node.name + " is another",
-                  "omit --launcher: then other hosts are reached over ssh");
-      return;
-    }
-  }
-
-  /// The Slurm job that ddlrun runs in, unless another way of reaching hosts was asked for.
-  std::optional<launcher::SlurmJob> slurm_job_to_use() {
-    const bool by_srun = job().launcher == launcher::LauncherChoice::kSrun;
-    const bool may_be_slurms =
-        (job().launcher == launcher::LauncherChoice::kAuto && job().launch_agent.empty()) ||
-        job().launcher == launcher::LauncherChoice::kMpirun;
-    if (job().launcher != launcher::LauncherChoice::kLocal) {
-      const Status alone = launcher::check_single_task(context_.environment);
-      if (!alone && request_.action == Action::kCheckBuild)
-        return std::nullopt;  // each task asks its own node
-      if (!alone) {
-        refuse_once(alone.error().message(), "for ranks of its own beside every task: --launcher local");
-        return std::nullopt;
-      }
-    }
-    if (!by_srun && !may_be_slurms) return std::nullopt;
-    const auto slurm = launcher::slurm_job(context_.environment);
-    if (slurm && by_srun && !*slurm)
-      refuse_once("--launcher srun starts ranks in a Slurm job, and this is none",
-                  "take one with salloc first, or write a job script with --slurm");
-    if (slurm) return *slurm;
-    refuse_once(slurm.error().message(),
-                "to take no notice of Slurm: --launcher local for ranks on this machine, or --launcher ssh");
-    return std::nullopt;
-  }
-
-  void settle_rank_count(const std::vector<std::string>& command) {
+  void find_num_proc(const std::vector<std::string>& command) {
     if (values_.refusal() || has(OptionId::kNumProc)) return;
     const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
       const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
@@ -318,11 +304,7 @@ class JobReader {
           "options of ddlrun come before the command");
     }
     const bool chooses = has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
-    if (!chooses && request_.allocation.slurm) {
-      job().num_proc = launcher::implied_num_proc(*request_.allocation.slurm);
-      return;
-    }
-    if (!chooses) {
+    if (!chooses && !request_.allocation.slurm) {
       const std::string cpus = std::to_string(context_.allowed_cpus);
       return refuse_once(
           "-np is missing: how many ranks?",
@@ -332,12 +314,10 @@ class JobReader {
     if (!implied) {
       return refuse_once(
           "-np is missing, and " + implied.error().message(),
-          "say how many ranks with -np, or give every host its slots, as in -H node1:4,node2:4");
+          "give the number of ranks with -np, or slots for every host, as in -H node1:4,node2:4");
     }
     job().num_proc = *implied;
   }
-
-  // ---- what is taken from the options ----
 
   void refuse_once(std::string message, std::string hint) {
     values_.refuse_once(std::move(message), std::move(hint));
@@ -354,6 +334,16 @@ class JobReader {
 };
 
 }  // namespace
+
+std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given) {
+  for (const OptionEntry& entry : option_table()) {
+    if ((entry.rules & kNotWithSrun) == 0 || !given.has(entry.id)) continue;
+    return CommandLineError{
+        given.origin(entry.id) + display_name(entry) + " needs ddlrun's agents, and srun runs without them",
+        "omit it, or omit --launcher srun"};
+  }
+  return std::nullopt;
+}
 
 tl::expected<Request, CommandLineError> read_job(Request request, const GivenOptions& given,
                                                  std::vector<std::string> command,

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/options/foreign_options.h"
 #include "contract/version.h"
 
 namespace ddl::cli {
@@ -15,257 +16,218 @@ namespace {
 
 using enum OptionId;
 using enum OptionGroup;
-
-constexpr std::string_view kHostsAreGiven =
-    "hosts are given with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
-constexpr std::string_view kOwnAlgorithms = "libddl chooses the way through the hosts itself; omit it";
-constexpr std::string_view kNothingTuned = "nothing tunes the way that libddl chooses through the hosts";
-constexpr std::string_view kNoNamedTier =
-    "this version has no fusion buffer, cycle or cache to tune; omit it";
-constexpr std::string_view kNoTimeline = "this version records no timeline; omit it";
-constexpr std::string_view kNoStallCheck =
-    "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails after so "
-    "long";
-constexpr std::string_view kNoElastic =
-    "this version starts a fixed number of ranks; omit it and give that number with -np";
-constexpr std::string_view kNoAutotune = "this version has nothing to tune; omit it";
-constexpr std::string_view kNoMpi =
-    "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
-constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
-constexpr std::string_view kNumberOfRanks = "the number of ranks is given with -np";
-constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for so many ranks on each host";
+using enum OptionRule;
 
 constexpr OptionEntry kTable[] = {
-    {kNumProc, kRanks, "-np,--num-proc,--np", "N", "start N ranks (default: as many as slots were given)"},
-    {kRanksPerNode, kRanks, "--ranks-per-node", "N", "so many ranks on each host"},
-    {kMapBy, kRanks, "--map-by", "slot|node", "fill one host after the other (default), or take turns"},
-    {kOversubscribe, kRanks, "--oversubscribe", "",
-     "allow more ranks than slots; a host has one for each CPU"},
-    {kExport, kRanks, "-x", "NAME[=VALUE]",
-     "set a variable for the ranks, or pass on ddlrun's own; repeatable"},
-    {kCpuOperations, kRanks, "--cpu-operations", "ddl|mpi",
-     "who carries out libddl's collectives (default: ddl, itself)"},
-    {kWorkdir, kRanks, "--workdir", "DIR", "start the ranks in DIR (default: the current directory)"},
-    {kTimeout, kRanks, "--timeout", "SECONDS", "end the job after so long; the exit code is then 124"},
-    {kKillGrace, kRanks, "--kill-grace", "SECONDS",
-     "how long ranks may take to end before SIGKILL (default: 5)"},
+    {kNumProc, "-np,--num-proc,--np", "N", "start N ranks (default: the number of slots of the hosts)",
+     kRanks},
+    {kRanksPerNode, "--ranks-per-node", "N", "start N ranks on each host", kRanks, kForScript},
+    {kMapBy, "--map-by", "slot|node", "fill one host after the other (default), or deal ranks out in turn",
+     kRanks, kForScript},
+    {kOversubscribe, "--oversubscribe", "", "allow more ranks than slots; a host has one for each CPU",
+     kRanks, kForScript},
+    {kExport, "-x", "NAME[=VALUE]", "set a variable for the ranks, or pass on ddlrun's own; repeatable",
+     kRanks, kForScript},
+    {kCpuOperations, "--cpu-operations", "ddl|mpi",
+     "what carries out libddl's collectives (default: ddl, itself)", kRanks, kForScript},
+    {kWorkdir, "--workdir", "DIR", "start the ranks in DIR (default: the current directory)", kRanks,
+     kForScript},
+    {kTimeout, "--timeout", "SECONDS", "end the job after this time, with exit code 124", kRanks,
+     kForScript | kNotWithSrun},
+    {kKillGrace, "--kill-grace", "SECONDS", "time that ranks have to end before SIGKILL (default: 5)", kRanks,
+     kForScript | kForMpiRank | kNotWithSrun},
 
-    {kBindTo, kBinding, "--bind-to,-bind-to", "WHAT",
-     "auto, gpu, numa, l3, socket, core, pu or none (default: auto)"},
-    {kCoresPerRank, kBinding, "--cores-per-rank", "N",
-     "so many cores for each rank (default: its whole share)"},
-    {kReserve, kBinding, "--reserve", "first-core-per-l3|LIST", "leave these cores to the system: 0,8,16-17"},
-    {kRankOrder, kBinding, "--rank-order", "gpu|cpu",
-     "local rank r has GPU r (default), or ranks ascend by CPU"},
-    {kSmt, kBinding, "--smt", "", "also the other hardware threads of a rank's cores"},
-    {kGpusPerRank, kBinding, "--gpus-per-rank", "N", "so many GPUs for each rank"},
-    {kRanksPerGpu, kBinding, "--ranks-per-gpu", "N", "so many ranks on each GPU (default: evenly)"},
-    {kMemBind, kBinding, "--mem-bind", "local|none", "memory from near a rank's CPUs (default), or anywhere"},
-    {kReportBindings, kBinding, "--report-bindings,-report-bindings", "",
-     "show what the kernel says of every started rank"},
-    {kStrictBind, kBinding, "--strict-bind", "", "start no rank that cannot be bound as planned"},
-    {kShowBind, kBinding, "--show-bind", "",
-     "print where -np N ranks of one node would run, and start nothing"},
-    {kExplainBind, kBinding, "--explain-bind", "", "the same, with a sentence why for each rank"},
-    {kShowTopology, kBinding, "--show-topology", "",
-     "print the node, with -np N with its ranks, and start nothing"},
-    {kFormat, kBinding, "--format", "FORM",
-     "map_cpu, mask_cpu, srun, taskset, svg, json, ... (default: table)"},
-    {kTopology, kBinding, "--topology", "NODE",
-     "of an hwloc XML file, or \"pack:2 numa:2 l3:2 core:8 pu:2\""},
-    {kSite, kBinding, "--site", "NAME|FILE",
-     "as this site has its nodes, and by its rules: lumi-g; --list-sites"},
-    {kTopologyText, kBinding, "--topology-text", "FILE",
-     "of what rocm-smi, nvidia-smi topo -m and lscpu print; repeatable"},
+    {kBindTo, "--bind-to,-bind-to", "WHAT", "auto, gpu, numa, l3, socket, core, pu or none (default: auto)",
+     kBinding, kForScript | kForMpiRank},
+    {kCoresPerRank, "--cores-per-rank", "N", "give each rank N cores (default: its share of the node)",
+     kBinding, kForScript | kForMpiRank},
+    {kReserve, "--reserve", "first-core-per-l3|LIST", "leave these cores to the system: 0,8,16-17", kBinding,
+     kForScript | kForMpiRank},
+    {kRankOrder, "--rank-order", "gpu|cpu", "local rank r gets GPU r (default), or ranks ascend by CPU",
+     kBinding, kForScript | kForMpiRank},
+    {kSmt, "--smt", "", "also use the other hardware threads of a rank's cores", kBinding,
+     kForScript | kForMpiRank},
+    {kGpusPerRank, "--gpus-per-rank", "N", "give each rank N GPUs", kBinding, kForScript | kForMpiRank},
+    {kRanksPerGpu, "--ranks-per-gpu", "N", "put N ranks on each GPU (default: spread evenly)", kBinding,
+     kForScript | kForMpiRank},
+    {kMemBind, "--mem-bind", "local|none", "allocate memory near a rank's CPUs (default), or anywhere",
+     kBinding, kForScript | kForMpiRank | kNotWithSrun},
+    {kReportBindings, "--report-bindings,-report-bindings", "", "print how the kernel has bound every rank",
+     kBinding, kForScript | kNotWithMpirun | kNotWithSrun},
+    {kStrictBind, "--strict-bind", "", "start nothing unless every rank can be bound as planned", kBinding,
+     kForScript | kForMpiRank | kNotWithSrun},
+    {kShowBind, "--show-bind", "", "print where -np N ranks would run on one node, and start nothing",
+     kBinding},
+    {kExplainBind, "--explain-bind", "", "the same, with the reason for each rank", kBinding},
+    {kShowTopology, "--show-topology", "", "print the node, and with -np N its ranks, and start nothing",
+     kBinding},
+    {kFormat, "--format", "FORM", "map_cpu, mask_cpu, srun, taskset, svg, json, ... (default: table)",
+     kBinding},
+    {kTopology, "--topology", "NODE", "plan for an hwloc XML file, or \"pack:2 numa:2 l3:2 core:8 pu:2\"",
+     kBinding},
+    {kSite, "--site", "NAME|FILE", "plan for a site's nodes, by its rules: lumi-g; see --list-sites",
+     kBinding},
+    {kTopologyText, "--topology-text", "FILE",
+     "plan for output of rocm-smi, nvidia-smi topo -m, lscpu; repeatable", kBinding},
 
-    {kHosts, kPlaces, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below"},
-    {kHostfile, kPlaces, "-hostfile,--hostfile", "FILE",
-     "the same in a file, one a line; - is standard input"},
-    {kHostsExclude, kPlaces, "--hosts-exclude", "HOSTS", "leave these hosts out"},
-    {kLauncher, kPlaces, "--launcher", "auto|local|ssh|srun|mpirun",
-     "how to reach them (default: ssh, but not to this machine)"},
-    {kMpi, kPlaces, "--mpi", "", "the same as --launcher mpirun: the MPI's mpirun starts the ranks"},
-    {kMpirun, kPlaces, "--mpirun", "FILE", "for --launcher mpirun: which one (default: mpirun)"},
-    {kMpiArgs, kPlaces, "--mpi-args", "ARGS", "more words for mpirun, before the command"},
-    {kBindingArgs, kPlaces, "--binding-args", "ARGS", "words for mpirun's binding instead of ours"},
-    {kTcp, kPlaces, "--tcp", "", "of --launcher mpirun: its MPI uses TCP and shared memory alone"},
-    {kSshPort, kPlaces, "-p,--ssh-port", "PORT", "the port of their ssh"},
-    {kSshIdentityFile, kPlaces, "-i,--ssh-identity-file", "FILE", "the key to log in with"},
-    {kSshArgs, kPlaces, "--ssh-args", "ARGS", "more words for ssh: --ssh-args \"-J me@bastion\""},
-    {kLaunchAgent, kPlaces, "--launch-agent", "CMD", "a command to use instead of ssh; %h is the host"},
-    {kSshParallel, kPlaces, "--ssh-parallel", "N", "open so many connections at once (default: 32)"},
-    {kFanOut, kPlaces, "--fan-out", "N", "let hosts connect to N others each (default: 0, to none)"},
-    {kStartTimeout, kPlaces, "--start-timeout", "SECONDS",
-     "how long each host may take to answer (default: 30)"},
-    {kRemotePath, kPlaces, "--remote-path", "PATH", "ddlrun on the other hosts (default: where it is here)"},
-    {kNetworkInterfaces, kPlaces, "--network-interfaces,--network-interface", "NAMES",
-     "let ranks use only these: eth0,ib0 (default: all)"},
+    {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below", kPlaces, kNotInScript},
+    {kHostfile, "-hostfile,--hostfile", "FILE", "the same in a file, one host a line; - is standard input",
+     kPlaces, kNotInScript},
+    {kHostsExclude, "--hosts-exclude", "HOSTS", "do not use these hosts", kPlaces, kNotInScript},
+    {kLauncher, "--launcher", "auto|local|ssh|srun|mpirun",
+     "how to start ranks (default: ssh, but not to this machine)", kPlaces},
+    {kMpi, "--mpi", "", "same as --launcher mpirun: the MPI's mpirun starts the ranks", kPlaces},
+    {kMpirun, "--mpirun", "FILE", "with --launcher mpirun: which mpirun to use (default: mpirun)", kPlaces},
+    {kMpiArgs, "--mpi-args", "ARGS", "further options for mpirun, before the command", kPlaces},
+    {kBindingArgs, "--binding-args", "ARGS", "mpirun's options for binding, instead of ddlrun's binding",
+     kPlaces},
+    {kTcp, "--tcp", "", "with --launcher mpirun: use only TCP and shared memory", kPlaces},
+    {kSshPort, "-p,--ssh-port", "PORT", "port of the ssh servers", kPlaces, kNotInScript},
+    {kSshIdentityFile, "-i,--ssh-identity-file", "FILE", "private key for ssh", kPlaces, kNotInScript},
+    {kSshArgs, "--ssh-args", "ARGS", "further options for ssh: --ssh-args \"-J me@bastion\"", kPlaces,
+     kNotInScript},
+    {kLaunchAgent, "--launch-agent", "CMD", "a command to use instead of ssh; %h is the host", kPlaces,
+     kNotInScript | kNotWithMpirun},
+    {kSshParallel, "--ssh-parallel", "N", "open at most N connections at once (default: 32)", kPlaces,
+     kNotInScript | kNotWithMpirun},
+    {kFanOut, "--fan-out", "N", "let each host connect to N others (default: 0, to none)", kPlaces,
+     kNotInScript | kNotWithMpirun},
+    {kStartTimeout, "--start-timeout", "SECONDS", "time that each host has to answer (default: 30)", kPlaces,
+     kForScript | kNotWithMpirun | kNotWithSrun},
+    {kRemotePath, "--remote-path", "PATH", "path of ddlrun on the other hosts (default: as on this one)",
+     kPlaces},
+    {kNetworkInterfaces, "--network-interfaces,--network-interface", "NAMES",
+     "let ranks use only these: eth0,ib0 (default: all)", kPlaces, kForScript | kNotWithSrun},
 
-    {kStdin, kInputOutput, "--stdin", "0|all|none", "which ranks read standard input (default: rank 0)"},
-    {kOutputFilename, kInputOutput, "--output-filename", "DIR",
-     "also write the output to DIR/rank.R/stdout and stderr"},
-    {kTagOutput, kInputOutput, "--tag-output", "",
-     "put \"[rank]<stdout>:\" before every line (default if N > 1)"},
-    {kNoTagOutput, kInputOutput, "--no-tag-output", "", "leave the ranks' lines as they are"},
-    {kPrefixTimestamp, kInputOutput, "--prefix-output-with-timestamp,-prefix-timestamp", "",
-     "put the time of writing before every line"},
+    {kStdin, "--stdin", "0|all|none", "which ranks read standard input (default: rank 0)", kInputOutput,
+     kForScript | kForMpiRank},
+    {kOutputFilename, "--output-filename", "DIR", "also write the output to DIR/rank.R/stdout and stderr",
+     kInputOutput, kForScript | kNotWithMpirun | kNotWithSrun},
+    {kTagOutput, "--tag-output", "", "put \"[rank]<stdout>:\" before every line (default if N > 1)",
+     kInputOutput, kForScript},
+    {kNoTagOutput, "--no-tag-output", "", "do not change the ranks' lines", kInputOutput, kForScript},
+    {kPrefixTimestamp, "--prefix-output-with-timestamp,-prefix-timestamp", "",
+     "put the time before every line", kInputOutput, kForScript | kNotWithSrun},
 
-    {kSlurm, kScripts, "--slurm", "", "print a job script for sbatch instead of starting anything"},
-    {kNodes, kScripts, "--nodes", "N", "so many nodes (default: as -np and a node's GPUs or ranks make it)"},
-    {kGpusPerNode, kScripts, "--gpus-per-node", "N", "GPUs of each node; 0: none (default: the site's)"},
-    {kAccount, kScripts, "-A,--account", "NAME", "the project that pays"},
-    {kPartition, kScripts, "--partition", "NAME", "default: the site's"},
-    {kQos, kScripts, "--qos", "NAME", "quality of service"},
-    {kTime, kScripts, "--time", "LIMIT", "30:00, 2:00:00 or 1-12:00:00"},
-    {kJobName, kScripts, "--job-name", "NAME", "default: the command's"},
-    {kMem, kScripts, "--mem", "SIZE", "memory of each node: 64G"},
-    {kMemPerCpu, kScripts, "--mem-per-cpu", "SIZE", "or of each CPU"},
-    {kMemPerGpu, kScripts, "--mem-per-gpu", "SIZE", "or of each GPU"},
-    {kExclusive, kScripts, "--exclusive", "", "no other job on its nodes"},
-    {kConstraint, kScripts, "--constraint", "FEATURES", "only nodes with these features"},
-    {kDependency, kScripts, "--dependency", "JOBS", "start after others: afterok:4711"},
-    {kArray, kScripts, "--array", "TASKS", "an ensemble, each member a job of its own: 0-9%4"},
-    {kRequeue, kScripts, "--requeue", "", "start again after a lost node or a preemption"},
-    {kRequeueOn, kScripts, "--requeue-on", "CODE", "start again when the ranks end with this exit code"},
-    {kSignal, kScripts, "--signal", "SIGNAL@SECONDS", "tell the ranks before the time is over: USR2@120"},
-    {kOutput, kScripts, "--output", "PATTERN", "where the job's output goes (default: %x-%j.out)"},
-    {kError, kScripts, "--error", "PATTERN", "and its errors (default: with the output)"},
-    {kMailUser, kScripts, "--mail-user", "ADDRESS", "who is told of it"},
-    {kMailType, kScripts, "--mail-type", "EVENTS", "and of what: END,FAIL"},
-    {kSbatch, kScripts, "--sbatch", "OPTION",
-     "any other option of sbatch: --sbatch=--licenses=x; repeatable"},
-    {kModule, kScripts, "--module", "NAME", "load this module first; repeatable"},
-    {kEasybuildPrefix, kScripts, "--easybuild-prefix", "DIR", "where EasyBuild put modules of your own"},
-    {kEessi, kScripts, "--eessi", "VERSION", "take software from EESSI: 2023.06"},
-    {kConda, kScripts, "--conda", "NAME|DIR", "activate this conda environment"},
-    {kVenv, kScripts, "--venv", "DIR", "activate this Python environment"},
-    {kSetup, kScripts, "--setup", "LINE", "a line of shell before the ranks start; repeatable"},
-    {kContainer, kScripts, "--container", "IMAGE", "run each rank in this image of Apptainer or Singularity"},
-    {kContainerBind, kScripts, "--container-bind", "DIR[:DIR]", "a folder that it shall see; repeatable"},
-    {kContainerRuntime, kScripts, "--container-runtime", "NAME", "apptainer or singularity"},
-    {kGpuChoice, kScripts, "--gpu-choice", "WAY",
-     "for srun: visible-devices or gpu-bind (default: the site's)"},
-    {kGpuVendor, kScripts, "--gpu-vendor", "NAME", "nvidia, amd or intel (default: the site's)"},
-    {kMpiType, kScripts, "--mpi-type", "TYPE", "for srun's --mpi= (default: what the site has)"},
-    {kTemplate, kScripts, "--template", "FILE", "a frame of your own for the script"},
-    {kScriptFile, kScripts, "-o,--script-file", "FILE", "write the script there"},
-    {kForce, kScripts, "--force", "", "also over a file that is there"},
-    {kSubmit, kScripts, "--submit", "", "hand the script to sbatch, and print the job's number"},
-    {kTestOnly, kScripts, "--test-only", "", "ask the cluster when it would start, and submit nothing"},
-    {kLint, kScripts, "--lint", "FILE", "check a job script that somebody wrote"},
-    {kListSites, kScripts, "--list-sites", "", "the sites that --site knows"},
-    {kShowSite, kScripts, "--show-site", "NAME|FILE", "print a site's profile"},
+    {kSlurm, "--slurm", "", "print a job script for sbatch, and start nothing", kScripts},
+    {kNodes, "--nodes", "N", "number of nodes (default: what -np and the site's nodes require)", kScripts},
+    {kGpusPerNode, "--gpus-per-node", "N", "GPUs of each node; 0: none (default: the site's)", kScripts},
+    {kAccount, "-A,--account", "NAME", "the account, or project, to charge", kScripts},
+    {kPartition, "--partition", "NAME", "partition (default: the site's)", kScripts},
+    {kQos, "--qos", "NAME", "quality of service", kScripts},
+    {kTime, "--time", "LIMIT", "time limit: 30:00, 2:00:00 or 1-12:00:00", kScripts},
+    {kJobName, "--job-name", "NAME", "name of the job (default: the command's)", kScripts},
+    {kMem, "--mem", "SIZE", "memory of each node: 64G", kScripts},
+    {kMemPerCpu, "--mem-per-cpu", "SIZE", "memory of each CPU", kScripts},
+    {kMemPerGpu, "--mem-per-gpu", "SIZE", "memory of each GPU", kScripts},
+    {kExclusive, "--exclusive", "", "do not share the nodes with other jobs", kScripts},
+    {kConstraint, "--constraint", "FEATURES", "use only nodes with these features", kScripts},
+    {kDependency, "--dependency", "JOBS", "start after other jobs: afterok:4711", kScripts},
+    {kArray, "--array", "TASKS", "start a job array, each task a job of its own: 0-9%4", kScripts},
+    {kRequeue, "--requeue", "", "start again after a lost node or a preemption", kScripts},
+    {kRequeueOn, "--requeue-on", "CODE", "start again if the ranks end with this exit code", kScripts},
+    {kSignal, "--signal", "SIGNAL@SECONDS", "send the ranks a signal before the time limit: USR2@120",
+     kScripts},
+    {kOutput, "--output", "PATTERN", "file of the job's output (default: %x-%j.out)", kScripts},
+    {kError, "--error", "PATTERN", "file of the job's errors (default: the output's)", kScripts},
+    {kMailUser, "--mail-user", "ADDRESS", "send mail to this address", kScripts},
+    {kMailType, "--mail-type", "EVENTS", "send mail on these events: END,FAIL", kScripts},
+    {kSbatch, "--sbatch", "OPTION", "any other option of sbatch: --sbatch=--licenses=x; repeatable",
+     kScripts},
+    {kModule, "--module", "NAME", "load this module first; repeatable", kScripts},
+    {kEasybuildPrefix, "--easybuild-prefix", "DIR", "where EasyBuild installed your own modules", kScripts},
+    {kEessi, "--eessi", "VERSION", "take software from EESSI: 2023.06", kScripts},
+    {kConda, "--conda", "NAME|DIR", "activate this conda environment", kScripts},
+    {kVenv, "--venv", "DIR", "activate this Python environment", kScripts},
+    {kSetup, "--setup", "LINE", "run a line of shell before the ranks start; repeatable", kScripts},
+    {kContainer, "--container", "IMAGE", "run each rank in this image of Apptainer or Singularity", kScripts},
+    {kContainerBind, "--container-bind", "DIR[:DIR]", "mount this folder in the container; repeatable",
+     kScripts},
+    {kContainerRuntime, "--container-runtime", "NAME", "apptainer or singularity", kScripts},
+    {kGpuChoice, "--gpu-choice", "WAY", "for srun: visible-devices or gpu-bind (default: the site's)",
+     kScripts},
+    {kGpuVendor, "--gpu-vendor", "NAME", "nvidia, amd or intel (default: the site's)", kScripts},
+    {kMpiType, "--mpi-type", "TYPE", "value of srun's --mpi= (default: the site's)", kScripts},
+    {kTemplate, "--template", "FILE", "use your own template for the script", kScripts},
+    {kScriptFile, "-o,--script-file", "FILE", "write the script to FILE", kScripts},
+    {kForce, "--force", "", "replace FILE if it exists", kScripts},
+    {kSubmit, "--submit", "", "submit the script by sbatch, and print the job's number", kScripts},
+    {kTestOnly, "--test-only", "", "ask when the job would start, and submit nothing", kScripts},
+    {kLint, "--lint", "FILE", "check a job script that you wrote", kScripts},
+    {kListSites, "--list-sites", "", "list the sites that --site knows", kScripts},
+    {kShowSite, "--show-site", "NAME|FILE", "print a site's profile", kScripts},
 
-    {kDryRun, kReports, "--dry-run", "", "print what would be started where, and start nothing"},
-    {kProbe, kReports, "--probe", "", "with --dry-run: ask the hosts where each rank would run, and why"},
-    {kJson, kReports, "--json", "", "the report, or what --dry-run and --check-* print, as JSON"},
-    {kVerbose, kReports, "--verbose", "", "say what is being done"},
-    {kQuiet, kReports, "--quiet", "", "no notes; errors and the ranks' output stay"},
+    {kDryRun, "--dry-run", "", "print what would be started where, and start nothing", kReports,
+     kNotInScript},
+    {kProbe, "--probe", "", "with --dry-run: ask the hosts where each rank would run, and why", kReports,
+     kNotInScript | kNotWithMpirun},
+    {kJson, "--json", "", "print the report, --dry-run or --check-* as JSON", kReports, kNotWithMpirun},
+    {kVerbose, "--verbose", "", "report each step", kReports, kForScript},
+    {kQuiet, "--quiet", "", "no notes; errors and the ranks' output remain", kReports, kForScript},
 
-    {kConfigFile, kAbout, "--config-file", "FILE", "read options from YAML; those on the command line win"},
-    {kCheckHosts, kAbout, "--check-hosts", "", "ask every host of -H or --hostfile what it has, and compare"},
-    {kCheckBuild, kAbout, "-cb,--check-build", "",
-     "what is built, what works here or on the hosts, and why not"},
-    {kCheckBox, kAbout, "--check-box", "NAME",
-     "one thing of --check-build: exits with 0 if it works, else 1"},
-    {kVersion, kAbout, "-v,--version", "", "show the version"},
-    {kHelp, kAbout, "-h,--help", "", "show this"},
-
-    // horovodrun's (0.28.1, and --torus-allreduce of later ones) that ask for what is so anyway.
-    {kWithoutEffect, kHidden, "--disable-cache", "", "ddlrun keeps no results of checks"},
-    {kWithoutEffect, kHidden, "--no-hierarchical-allreduce", "", kNothingTuned},
-    {kWithoutEffect, kHidden, "--no-torus-allreduce", "", kNothingTuned},
-    {kWithoutEffect, kHidden, "--no-hierarchical-allgather", "", kNothingTuned},
-    {kWithoutEffect, kHidden, "--no-autotune", "", "there is nothing to tune"},
-    {kWithoutEffect, kHidden, "--no-timeline-mark-cycles", "", "no timeline is recorded"},
-    {kWithoutEffect, kHidden, "--no-stall-check", "", "nothing warns of stalls"},
-    {kWithoutEffect, kHidden, "--no-mpi-threads-disable", "", "threads are never disabled in an MPI"},
-    {kWithoutEffect, kHidden, "--log-without-timestamp,--log-hide-timestamp", "",
-     "ddlrun's messages carry no time"},
-    {kWithoutEffect, kHidden, "--gloo", "", "ddlrun starts the ranks itself, without an MPI"},
-
-    // horovodrun's, not in this version.
-    {kUnavailable, kHidden, "--host-discovery-script", "FILE", kNoElastic},
-    {kUnavailable, kHidden, "--fusion-threshold-mb", "MB", kNoNamedTier},
-    {kUnavailable, kHidden, "--cycle-time-ms", "MS", kNoNamedTier},
-    {kUnavailable, kHidden, "--cache-capacity", "N", kNoNamedTier},
-    {kUnavailable, kHidden, "--hierarchical-allreduce", "", kOwnAlgorithms},
-    {kUnavailable, kHidden, "--hierarchical-allgather", "", kOwnAlgorithms},
-    {kUnavailable, kHidden, "--torus-allreduce", "", kOwnAlgorithms},
-    {kUnavailable, kHidden, "--autotune", "", kNoAutotune},
-    {kUnavailable, kHidden, "--autotune-log-file", "FILE", kNoAutotune},
-    {kUnavailable, kHidden, "--autotune-warmup-samples", "N", kNoAutotune},
-    {kUnavailable, kHidden, "--autotune-steps-per-sample", "N", kNoAutotune},
-    {kUnavailable, kHidden, "--autotune-bayes-opt-max-samples", "N", kNoAutotune},
-    {kUnavailable, kHidden, "--autotune-gaussian-process-noise", "X", kNoAutotune},
-    {kUnavailable, kHidden, "--min-np,--min-num-proc", "N", kNoElastic},
-    {kUnavailable, kHidden, "--max-np,--max-num-proc", "N", kNoElastic},
-    {kUnavailable, kHidden, "--slots-per-host,--slots", "N", kRanksOnEach},
-    {kUnavailable, kHidden, "--elastic-timeout", "SECONDS", kNoElastic},
-    {kUnavailable, kHidden, "--reset-limit", "N", kNoElastic},
-    {kUnavailable, kHidden, "--blacklist-cooldown-range", "MIN", kNoElastic},
-    {kUnavailable, kHidden, "--timeline-filename", "FILE", kNoTimeline},
-    {kUnavailable, kHidden, "--timeline-mark-cycles", "", kNoTimeline},
-    {kUnavailable, kHidden, "--stall-check", "", kNoStallCheck},
-    {kUnavailable, kHidden, "--stall-check-warning-time-seconds", "SECONDS", kNoStallCheck},
-    {kUnavailable, kHidden, "--stall-check-shutdown-time-seconds", "SECONDS", kNoStallCheck},
-    {kUnavailable, kHidden, "--mpi-threads-disable", "", kNoMpi},
-    {kUnavailable, kHidden, "--num-nccl-streams", "N", "this version has no GPU backend; omit it"},
-    {kUnavailable, kHidden, "--thread-affinity", "N",
-     "libddl's only thread sleeps while nothing is wrong; omit it"},
-    {kUnavailable, kHidden, "--gloo-timeout-seconds", "SECONDS", kNoStallCheck},
-    {kUnavailable, kHidden, "--log-level", "LEVEL", kNoLog},
-    {kUnavailable, kHidden, "--log-with-timestamp,--no-log-hide-timestamp", "",
-     "use --prefix-output-with-timestamp, which stamps the ranks' lines"},
-    {kUnavailable, kHidden, "--jsrun", "",
-     "ddlrun starts ranks itself, or by srun or mpirun (--launcher); omit it"},
-
-    // What hands type that are used to mpirun, srun or torchrun.
-    {kForeign, kHidden, "-n,--ntasks", "N", kNumberOfRanks},
-    {kForeign, kHidden, "-c", "N",
-     "ranks are counted with -np (mpirun's -c), their cores with --cores-per-rank (srun's)"},
-    {kForeign, kHidden, "-N", "N",
-     "use --ranks-per-node N for so many ranks on each host (mpirun's -N), and -H for hosts (srun's)"},
-    {kForeign, kHidden, "--nproc-per-node,--nproc_per_node", "N", kRanksOnEach},
-    {kForeign, kHidden, "--nnodes", "N", kHostsAreGiven},
-    {kForeign, kHidden, "-host,--host,-machinefile,--machinefile", "HOSTS", kHostsAreGiven},
-    {kForeign, kHidden, "-wdir,--wdir,--chdir", "DIR", "the working directory is given with --workdir"},
-    {kForeign, kHidden, "-map-by,-ppr,--ppr", "WHAT",
-     "use --map-by slot, --map-by node or --ranks-per-node N"},
-    {kForeign, kHidden, "-bynode,--bynode", "", "use --map-by node: each host in turn gets a rank"},
-    {kForeign, kHidden, "--ntasks-per-node,-npernode,--npernode,-ppn,--ppn,-perhost,--perhost", "N",
-     kRanksOnEach},
-    {kForeign, kHidden, "--cpus-per-task,--cpus-per-rank", "N", "use --cores-per-rank N"},
-    {kForeign, kHidden, "-genv,--genv,-env,--env,-genvlist,--genvlist", "NAME",
-     "use -x NAME=VALUE, or -x NAME to pass on ddlrun's own"},
-    {kForeign, kHidden, "-genvall,--genvall,-envall,--envall", "",
-     "omit it: ranks have ddlrun's environment"},
-    {kForeign, kHidden, "-mca,--mca,-gmca,--gmca,--prtemca,--pmixmca", "NAME",
-     "use -x OMPI_MCA_NAME=VALUE, or mpirun's own with --launcher mpirun --mpi-args ARGS"},
-    {kForeign, kHidden,
-     "--master-addr,--master_addr,--master-port,--master_port,--rdzv-endpoint,--rdzv_endpoint,--rdzv-backend,"
-     "--rdzv_backend,--rdzv-id,--rdzv_id,--node-rank,--node_rank",
-     "VALUE", "omit it: ddlrun tells the ranks where they meet"},
-    {kForeign, kHidden, "-f", "FILE", kHostsAreGiven},
-    {kForeign, kHidden, "--cpu-bind", "WHAT",
-     "use --bind-to; --show-bind --format srun prints what srun takes"},
-    {kForeign, kHidden, "--timestamp-output,-timestamp-output", "",
-     "use --prefix-output-with-timestamp, or -prefix-timestamp"},
-    {kForeign, kHidden, "-V", "", "the version is shown by -v or --version"},
-    {kForeign, kHidden, "--standalone", "", "omit it: without -H ranks run on this machine"},
-    {kForeign, kHidden, "--nodelist,-w", "HOSTS", kHostsAreGiven},
-    {kForeign, kHidden, "--exclude", "HOSTS", "hosts are left out with --hosts-exclude"},
+    {kConfigFile, "--config-file", "FILE", "read options from YAML; the command line takes precedence",
+     kAbout},
+    {kCheckHosts, "--check-hosts", "", "compare the hosts of -H or --hostfile", kAbout},
+    {kCheckBuild, "-cb,--check-build", "", "print what is built, what works here or on the hosts, or why not",
+     kAbout},
+    {kCheckCapability, "--check-box", "NAME",
+     "check one line of --check-build: exit code 0 if it works, else 1", kAbout},
+    {kVersion, "-v,--version", "", "print the version", kAbout},
+    {kHelp, "-h,--help", "", "print this help", kAbout},
 };
+
+/// Without split(), which allocates: it is asked for every word of the command line.
+bool has_spelling(const OptionEntry& entry, std::string_view wanted) {
+  std::string_view rest = entry.spellings;
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (rest.substr(0, comma) == wanted) return true;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return false;
+}
+
+std::string_view without_dashes(std::string_view word) {
+  const std::size_t first = word.find_first_not_of('-');
+  return first == std::string_view::npos ? std::string_view{} : word.substr(first);
+}
+
+constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
+    {OptionGroup::kRanks, "Ranks"},         {OptionGroup::kBinding, "Binding"},
+    {OptionGroup::kPlaces, "Hosts"},        {OptionGroup::kInputOutput, "Input and output"},
+    {OptionGroup::kScripts, "Job scripts"}, {OptionGroup::kReports, "Reports"},
+    {OptionGroup::kAbout, "About"},
+};
+
+constexpr std::size_t kHelpColumn = 34;
+
+std::string option_line(const OptionEntry& entry) {
+  std::string line = "  ";
+  bool first = true;
+  for (const std::string_view spelling : split(entry.spellings, ',')) {
+    // Long synonyms would only widen the column; docs/reference/ddlrun.md has them.
+    if (!first && line.size() + spelling.size() > kHelpColumn) continue;
+    line += (first ? "" : ", ") + std::string(spelling);
+    first = false;
+  }
+  if (entry.takes_value()) line += " " + std::string(entry.value);
+  if (line.size() + 2 > kHelpColumn) {
+    line += "\n" + std::string(kHelpColumn, ' ');
+  } else {
+    line.append(kHelpColumn - line.size(), ' ');
+  }
+  return line + std::string(entry.help) + "\n";
+}
 
 }  // namespace
 
 std::span<const OptionEntry> option_table() { return kTable; }
 
 const OptionEntry* find_spelling(std::string_view spelling) {
-  if (spelling.empty()) return nullptr;
-  for (const OptionEntry& entry : kTable) {
-    const auto spellings = split(entry.spellings, ',');
-    if (std::find(spellings.begin(), spellings.end(), spelling) != spellings.end()) return &entry;
+  for (const auto table : {option_table(), foreign_options()}) {
+    for (const OptionEntry& entry : table) {
+      if (has_spelling(entry, spelling)) return &entry;
+    }
   }
   return nullptr;
 }
@@ -297,15 +259,6 @@ std::string usage_line(const OptionEntry& entry) {
   return text + ": " + std::string(entry.help);
 }
 
-namespace {
-
-std::string_view without_dashes(std::string_view word) {
-  const std::size_t first = word.find_first_not_of('-');
-  return first == std::string_view::npos ? std::string_view{} : word.substr(first);
-}
-
-}  // namespace
-
 std::optional<std::string> suggest_option(std::string_view word) {
   const std::string_view name = without_dashes(word.substr(0, word.find('=')));
   // Longer than any option could be: not worth comparing.
@@ -315,7 +268,6 @@ std::optional<std::string> suggest_option(std::string_view word) {
   int closest = std::numeric_limits<int>::max();
   std::string_view suggestion;
   for (const OptionEntry& entry : option_table()) {
-    if (!entry.is_available()) continue;
     for (const std::string_view spelling : split(entry.spellings, ',')) {
       const std::string_view candidate = without_dashes(spelling);
       int distance = edit_distance(name, candidate);
@@ -335,44 +287,13 @@ std::optional<std::string> suggest_option(std::string_view word) {
   return std::string(suggestion);
 }
 
-namespace {
-
-constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
-    {OptionGroup::kRanks, "Ranks"},         {OptionGroup::kBinding, "Binding"},
-    {OptionGroup::kPlaces, "Hosts"},        {OptionGroup::kInputOutput, "Input and output"},
-    {OptionGroup::kScripts, "Job scripts"}, {OptionGroup::kReports, "Reports"},
-    {OptionGroup::kAbout, "About"},
-};
-
-constexpr std::size_t kHelpColumn = 34;
-
-std::string option_line(const OptionEntry& entry) {
-  std::string line = "  ";
-  bool first = true;
-  for (const std::string_view spelling : split(entry.spellings, ',')) {
-    // Long synonyms would only widen the column; docs/reference/ddlrun.md has them.
-    if (!first && line.size() + spelling.size() > kHelpColumn) continue;
-    line += (first ? "" : ", ") + std::string(spelling);
-    first = false;
-  }
-  if (entry.takes_value()) line += " " + std::string(entry.value);
-  if (line.size() + 2 > kHelpColumn) {
-    line += "\n" + std::string(kHelpColumn, ' ');
-  } else {
-    line.append(kHelpColumn - line.size(), ' ');
-  }
-  return line + std::string(entry.help) + "\n";
-}
-
-}  // namespace
-
 std::string help_text() {
   std::string text =
       "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n"
       "\n"
-      "Starts N ranks of a command, on this machine or on the hosts that are given, and ends with the\n"
-      "exit code of the first one that fails.\n"
-      "Options come before the command; everything after it is the command's.\n";
+      "Starts N ranks of a command on this machine, or on other hosts. Its exit code is that of the\n"
+      "first rank that fails.\n"
+      "Options stand before the command; everything after it belongs to the command.\n";
   for (const auto& [group, heading] : kHeadings) {
     text += "\n" + std::string(heading) + ":\n";
     for (const OptionEntry& entry : option_table()) {
@@ -381,25 +302,25 @@ std::string help_text() {
   }
   text +=
       "\n"
-      "Exit codes: the first failing rank's own, 128+N for signal N, 2 for a wrong option, 121 for a\n"
-      "lost host, 122 when the job could not be started, 124 for --timeout, 126 or 127 when the\n"
+      "Exit codes: that of the first rank that failed, 128+N for signal N, 2 for a wrong option, 121\n"
+      "for a lost host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the\n"
       "command cannot be executed or does not exist.\n"
       "\n"
       "Examples:\n"
-      "  ddlrun -np 4 python train.py --epochs 10        4 ranks; --epochs is train.py's\n"
-      "  ddlrun -np 4 --output-filename logs ./train     and each rank's output in logs/rank.R/\n"
-      "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          LR set, DATA passed on\n"
-      "  ddlrun -np 1 --no-tag-output ./train > out      the rank's bytes, unchanged\n"
-      "  ddlrun -np 8 --oversubscribe --dry-run ./train  what would be started\n"
-      "  ddlrun -H node1:2,node2:2 ./train               2 ranks on each, over ssh\n"
-      "  ddlrun -np 16 -H node[01-04] --map-by node ./a  taking turns, by as many CPUs as they have\n"
+      "  ddlrun -np 4 python train.py --epochs 10        4 ranks; --epochs belongs to train.py\n"
+      "  ddlrun -np 4 --output-filename logs ./train     also writes each rank's output to logs/rank.R/\n"
+      "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          sets LR, passes on DATA\n"
+      "  ddlrun -np 1 --no-tag-output ./train > out      the rank's output, unchanged\n"
+      "  ddlrun -np 8 --oversubscribe --dry-run ./train  prints what would be started\n"
+      "  ddlrun -H node1:2,node2:2 ./train               2 ranks on each host, over ssh\n"
+      "  ddlrun -np 16 -H node[01-04] --map-by node ./a  hosts in turn, one slot for each CPU\n"
       "  ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train\n"
       "  ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname\n"
       "  ddlrun --check-hosts --hostfile hosts.txt       what those hosts have, and how they differ\n"
-      "  ddlrun --show-bind -np 8                        which CPUs, GPU and NIC each rank would have\n"
+      "  ddlrun --show-bind -np 8                        CPUs, GPU and NIC that each rank would have\n"
       "  ddlrun --show-bind -np 8 --topology node.xml --format map_cpu    for srun --cpu-bind=\n"
       "  ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh\n"
-      "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write it, check it, sbatch it\n"
+      "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write, check and submit it\n"
       "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
       "  ddlrun --check-build                            what works on this machine\n";
   return text;

@@ -1,5 +1,4 @@
-// Every option of ddlrun, once. The parser, --help and the suggestions for misspelt options are made
-// from this table.
+// Every option of ddlrun, once: the parser, --help and the suggestions for misspelt options are made from this table.
 #pragma once
 
 #include <optional>
@@ -9,8 +8,6 @@
 #include <vector>
 
 namespace ddl::cli {
-
-// Every option of ddlrun, once: the pre-pass, the parser, --help and the suggestions are all made from this table.
 
 enum class OptionId {
   kNumProc,
@@ -112,25 +109,36 @@ enum class OptionId {
   kQuiet,
   kConfigFile,
   kCheckBuild,
-  kCheckBox,
+  kCheckCapability,
   kCheckHosts,
   kVersion,
   kHelp,
   kCount,
-  kWithoutEffect,  ///< horovodrun's, and how it is anyway; OptionEntry::help says why
-  kUnavailable,    ///< horovodrun's, not in this version; OptionEntry::help says what to use instead
-  kForeign,        ///< another launcher's; OptionEntry::help says what to use instead
+  // In foreign_options() alone.
+  kWithoutEffect,  ///< horovodrun's: asks for what ddlrun does anyway
+  kUnavailable,    ///< horovodrun's: not in this version
+  kForeign,        ///< another launcher's
 };
 
 /// The headings of --help, in order.
-enum class OptionGroup { kRanks, kBinding, kPlaces, kInputOutput, kScripts, kReports, kAbout, kHidden };
+enum class OptionGroup { kRanks, kBinding, kPlaces, kInputOutput, kScripts, kReports, kAbout };
+
+/// What else is to be known of an option; bits of OptionEntry::rules.
+enum OptionRule : unsigned {
+  kNotWithSrun = 1,    ///< needs ddlrun's agents, which --launcher srun does without
+  kNotWithMpirun = 2,  ///< needs ddlrun's agents, which --launcher mpirun does without
+  kForMpiRank = 4,     ///< with --launcher mpirun, the ddlrun of each rank gets it
+  kForScript = 8,      ///< the ddlrun in a job script gets it
+  kNotInScript = 16,   ///< it has no meaning in a job script, for which Slurm chooses the hosts
+};
 
 struct OptionEntry {
   OptionId id;
-  OptionGroup group;
   std::string_view spellings;  ///< as people write them, separated by commas: "-np,--num-proc"
   std::string_view value;      ///< what --help calls its value; "" for a flag
-  std::string_view help;
+  std::string_view help;       ///< of a foreign option: why it changes nothing, or what to use instead
+  OptionGroup group = {};
+  unsigned rules = 0;  ///< of OptionRule
 
   bool takes_value() const { return !value.empty(); }
   bool is_available() const { return id < OptionId::kCount; }
@@ -138,7 +146,7 @@ struct OptionEntry {
 
 std::span<const OptionEntry> option_table();
 
-/// The entry that has this exact spelling, dashes included; null if there is none.
+/// The entry of option_table() or foreign_options() that has this exact spelling, dashes included; null if there is none.
 const OptionEntry* find_spelling(std::string_view spelling);
 /// The entry of an available option.
 const OptionEntry& entry_of(OptionId id);
@@ -149,12 +157,8 @@ std::string display_name(const OptionEntry& entry);
 /// For hints: "-np N: start N ranks of the command; required".
 std::string usage_line(const OptionEntry& entry);
 
-// "Did you mean ...?"
-
 /// The available option whose spelling is closest to word, as it is spelt; nullopt if none is close.
 std::optional<std::string> suggest_option(std::string_view word);
-
-// What --help and --version print.
 
 /// Usage, the options by group, what exit codes mean, and examples. At most 100 columns wide. Pure.
 std::string help_text();

@@ -7,34 +7,38 @@
 #include "base/text.h"
 #include "contract/cpu_operations.h"
 #include "contract/environment.h"
+#include "launcher/plan/rank_environment.h"
 
 namespace ddl::cli {
 
 namespace {
 
-namespace env = contract::env;
 using launcher::kMaxRanks;
+using launcher::LauncherChoice;
+using launcher::MapBy;
 
-// Each rank gets its own of these: one value for all would make them all the same rank.
-constexpr std::string_view kSetByDdlrun[] = {
-    env::kRank,           env::kSize,           env::kLocalRank,  env::kLocalSize,
-    env::kCrossRank,      env::kCrossSize,      env::kHostname,   env::kTorchRank,
-    env::kTorchWorldSize, env::kTorchLocalRank, env::kMasterAddr, env::kTorchLocalWorldSize,
-    env::kMasterPort,     env::kPmixNamespace,  env::kPmixRank,
-};
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-bool is_name_character(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+bool is_variable_name(std::string_view text) {
+  return !text.empty() && !is_digit(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c == '_' || is_alphanumeric(c); });
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && (text[0] < '0' || text[0] > '9') &&
-         std::all_of(text.begin(), text.end(), is_name_character);
+std::string texts_of(const std::vector<GivenValue>& values) {
+  std::vector<std::string> texts;
+  for (const GivenValue& value : values) texts.push_back(value.text);
+  return join(texts, ", ");
 }
 
 }  // namespace
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+tl::unexpected<Error> refuse_word(std::string_view text, const std::vector<std::string>& words) {
+  if (words.size() == 2) return refuse(in_quotes(text) + " is neither " + words[0] + " nor " + words[1]);
+  return refuse(in_quotes(text) + " is not one of " + join(words, ", "));
+}
 
 Result<std::string> not_empty(const std::string& text) {
   if (text.empty()) return refuse("its value is empty");
@@ -43,15 +47,14 @@ Result<std::string> not_empty(const std::string& text) {
 
 Result<int> parse_rank_count(std::string_view text) {
   const auto digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
-  const bool whole = !digits.empty() &&
-                     std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool whole = !digits.empty() && std::all_of(digits.begin(), digits.end(), is_digit);
   if (!whole) return refuse(in_quotes(text) + " is not a whole number of ranks");
-  // Too long for an integer is too many, too.
+  // A number that does not fit into an integer is too many, too.
   const auto number = parse_integer(text);
   if (text.starts_with('-') || number == 0)
-    return refuse(in_quotes(text) + " is too few ranks; 1 is the least");
+    return refuse(in_quotes(text) + " is too few ranks; the minimum is 1");
   if (!number || *number > kMaxRanks) {
-    return refuse(in_quotes(text) + " is too many ranks; " + std::to_string(kMaxRanks) + " is the most");
+    return refuse(in_quotes(text) + " is too many ranks; the maximum is " + std::to_string(kMaxRanks));
   }
   return static_cast<int>(*number);
 }
@@ -67,23 +70,21 @@ Result<double> parse_seconds(std::string_view text, bool zero_is_meant) {
 }
 
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text) {
-  if (text == "0") return launcher::StdinTarget::kRank0;
-  if (text == "all") return launcher::StdinTarget::kAll;
-  if (text == "none") return launcher::StdinTarget::kNone;
-  return refuse(in_quotes(text) + " is none of 0 (rank 0), all, none");
+  using enum launcher::StdinTarget;
+  return one_of<launcher::StdinTarget>(text, {{"0", kRank0}, {"all", kAll}, {"none", kNone}});
 }
 
 Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
-  if (!is_name(name)) {
+  if (!is_variable_name(name)) {
     if (name.find(',') != std::string_view::npos) {
-      return refuse(in_quotes(text) + " looks like several; repeat -x for each variable");
+      return refuse(in_quotes(text) + " looks like several variables; repeat -x for each");
     }
     return refuse(in_quotes(name) + " is not the name of an environment variable (letters, digits and _)");
   }
-  if (std::find(std::begin(kSetByDdlrun), std::end(kSetByDdlrun), name) != std::end(kSetByDdlrun)) {
-    return refuse(std::string(name) + " is set by ddlrun itself, for every rank");
+  if (launcher::is_set_for_every_rank(name)) {
+    return refuse(std::string(name) + " is set by ddlrun for every rank");
   }
   launcher::EnvironmentExport result{std::string(name), std::nullopt};
   if (equals != std::string_view::npos) result.value = std::string(text.substr(equals + 1));
@@ -108,30 +109,15 @@ Result<std::string> parse_directory(std::string_view text, std::string_view curr
   return normal;
 }
 
-namespace {
-
-using launcher::LauncherChoice;
-using launcher::MapBy;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-}  // namespace
-
 Result<MapBy> parse_map_by(std::string_view text) {
-  if (text == "slot") return MapBy::kSlot;
-  if (text == "node") return MapBy::kNode;
   if (text.starts_with("ppr:")) return refuse(in_quotes(text) + " is mpirun's; use --ranks-per-node N");
-  return refuse(in_quotes(text) + " is none of slot, node");
+  return one_of<MapBy>(text, {{"slot", MapBy::kSlot}, {"node", MapBy::kNode}});
 }
 
 Result<LauncherChoice> parse_launcher(std::string_view text) {
-  if (text == "auto") return LauncherChoice::kAuto;
-  if (text == "local") return LauncherChoice::kLocal;
-  if (text == "ssh") return LauncherChoice::kSsh;
-  if (text == "srun") return LauncherChoice::kSrun;
-  if (text == "mpirun") return LauncherChoice::kMpirun;
-  return refuse(in_quotes(text) + " is none of auto, local, ssh, srun, mpirun");
+  using enum LauncherChoice;
+  return one_of<LauncherChoice>(
+      text, {{"auto", kAuto}, {"local", kLocal}, {"ssh", kSsh}, {"srun", kSrun}, {"mpirun", kMpirun}});
 }
 
 Result<int> parse_port(std::string_view text) {
@@ -139,12 +125,12 @@ Result<int> parse_port(std::string_view text) {
   return parse_count(text, 1, kLargestPort);
 }
 
-Result<int> parse_count(std::string_view text, int least, int most) {
+Result<int> parse_count(std::string_view text, int min, int max) {
   const bool whole = !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
   const auto number = whole ? parse_integer(text) : std::nullopt;
-  if (!number || *number < least || *number > most) {
-    return refuse(in_quotes(text) + " is not a whole number from " + std::to_string(least) + " to " +
-                  std::to_string(most));
+  if (!number || *number < min || *number > max) {
+    return refuse(in_quotes(text) + " is not a whole number from " + std::to_string(min) + " to " +
+                  std::to_string(max));
   }
   return static_cast<int>(*number);
 }
@@ -157,18 +143,18 @@ Result<std::string> parse_file(std::string_view text, std::string_view current_d
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text) {
   auto words = split_shell_words(text);
   if (!words) return fail(std::move(words.error()).during(in_quotes(text)));
-  if (words->empty()) return refuse("there is no word in it");
+  if (words->empty()) return refuse("it is empty");
   return words;
 }
 
 Result<std::vector<std::string>> parse_launch_agent(std::string_view text) {
   auto words = parse_ssh_args(text);
   if (!words) return words;
-  if (words->front().empty()) return refuse("the command is an empty word");
+  if (words->front().empty()) return refuse("the command is empty");
   const bool has_host = std::any_of(words->begin(), words->end(), [](const std::string& word) {
     return word.find("%h") != std::string::npos;
   });
-  if (!has_host) return refuse(in_quotes(text) + " does not say with %h where the host's name stands");
+  if (!has_host) return refuse(in_quotes(text) + " lacks %h, which stands for the name of the host");
   return words;
 }
 
@@ -202,16 +188,6 @@ Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
   }
   return names;
 }
-
-namespace {
-
-std::string texts_of(const std::vector<GivenValue>& values) {
-  std::vector<std::string> texts;
-  for (const GivenValue& value : values) texts.push_back(value.text);
-  return join(texts, ", ");
-}
-
-}  // namespace
 
 void ValueReader::refuse_once(std::string message, std::string hint) {
   if (!refusal_) refusal_ = CommandLineError{std::move(message), std::move(hint)};

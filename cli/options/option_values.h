@@ -2,6 +2,7 @@
 // with it. ValueReader applies them to the options that were given and remembers the first refusal.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,13 +17,25 @@
 
 namespace ddl::cli {
 
-// The values of options: text in, a number or a sentence out.
-
 /// About three years; more is taken for a slip of the hand.
 inline constexpr double kMaxSeconds = 1e8;
 
 /// As messages show what was given: 'text'.
 std::string in_quotes(std::string_view text);
+
+/// "'text' is neither a nor b", "'text' is not one of a, b, c".
+tl::unexpected<Error> refuse_word(std::string_view text, const std::vector<std::string>& words);
+
+/// The value of the word that text is.
+template <class T>
+Result<T> one_of(std::string_view text, std::initializer_list<std::pair<std::string_view, T>> values) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : values) {
+    if (text == word) return value;
+    words.emplace_back(word);
+  }
+  return refuse_word(text, words);
+}
 
 /// A whole number from 1 to launcher::kMaxRanks.
 Result<int> parse_rank_count(std::string_view text);
@@ -31,21 +44,19 @@ Result<double> parse_seconds(std::string_view text, bool zero_is_meant);
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
 /// NAME or NAME=VALUE. Names are letters, digits and _; those that ddlrun itself sets for every rank are refused.
 Result<launcher::EnvironmentExport> parse_export(std::string_view text);
-/// "ddl" or "mpi", as the variable by which libddl is told.
+/// "ddl" or "mpi", as the variable that libddl reads.
 Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text);
 Result<std::string> not_empty(const std::string& text);
-/// An absolute path, meant from current_directory. An empty one is refused.
+/// An absolute path; a relative one starts at current_directory. An empty one is refused.
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory);
-
-// The values of options about hosts and how they are reached: text in, a value or a sentence out.
 
 Result<launcher::MapBy> parse_map_by(std::string_view text);
 Result<launcher::LauncherChoice> parse_launcher(std::string_view text);
 /// 1 to 65535.
 Result<int> parse_port(std::string_view text);
-/// A whole number from least to most.
-Result<int> parse_count(std::string_view text, int least, int most);
-/// An absolute path, meant from current_directory.
+/// A whole number from min to max, in decimal also with zeros before it.
+Result<int> parse_count(std::string_view text, int min, int max);
+/// An absolute path; a relative one starts at current_directory.
 Result<std::string> parse_file(std::string_view text, std::string_view current_directory);
 /// Words for ssh. Error: quotes that do not match, or no word at all.
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text);
@@ -56,8 +67,7 @@ Result<std::string> parse_remote_path(std::string_view text);
 /// Names of interfaces between commas.
 Result<std::vector<std::string>> parse_interfaces(std::string_view text);
 
-// Takes the values of options one by one and remembers the first refusal.
-
+/// Takes the values of options one by one and remembers the first refusal.
 class ValueReader {
  public:
   explicit ValueReader(const GivenOptions& given) : given_(given) {}
@@ -68,7 +78,7 @@ class ValueReader {
   /// The first of several is kept.
   void refuse_once(std::string message, std::string hint);
 
-  /// Leaves the target as it is if the option was not given; refuses more than one value.
+  /// Sets the target if the option was given; refuses more than one value.
   template <class Parse, class T>
   void take(OptionId id, Parse parse, T& target) {
     const std::vector<GivenValue>& values = given_[id];
@@ -83,7 +93,7 @@ class ValueReader {
     refuse_value(id, value, parsed.error());
     return T{};
   }
-  /// Refuses both of them together.
+  /// Refuses the two options together.
   void exclude(OptionId one, OptionId other);
 
  private:

@@ -1,5 +1,4 @@
-// The steps from given options to a Request: one function for each group of options. Each refuses what
-// cannot be meant.
+// The steps from given options to a Request: one function for each group of options. Each refuses invalid values.
 #pragma once
 
 #include <optional>
@@ -16,10 +15,8 @@
 
 namespace ddl::cli {
 
-/// More GPUs no node has.
+/// No node has more GPUs.
 inline constexpr int kMaxGpus = 1024;
-
-// The options of binding: text in, a policy or a refusal out.
 
 /// All but BindingPolicy::oversubscribe.
 void read_binding(ValueReader& values, affinity::BindingPolicy& policy);
@@ -27,28 +24,14 @@ void read_binding(ValueReader& values, affinity::BindingPolicy& policy);
 /// request.binding_view and the job's policy, for --show-bind and --explain-bind.
 tl::expected<Request, CommandLineError> read_binding_view(Request request, const GivenOptions& given);
 
-// What --launcher mpirun takes beside a job's options, and what it leaves to mpirun.
-
-/// How the user has asked for it: "--mpi" or "--launcher mpirun".
-std::string mpirun_choice(const GivenOptions& given);
-
-/// Reads them; what mpirun cannot do is refused, with what to do instead. Pure.
-MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values);
-
-// What --launcher srun leaves to srun, and what srun cannot do.
-
-/// The refusal of the first option that is ddlrun's own doing. Pure.
+/// The refusal of the first option that ddlrun's agents carry out, which --launcher srun does without. Pure.
 std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given);
 
-// From options as text to a job.
-
 /// Fills the job and the allocation of a request whose action is set, and asks for its file if a hostfile was given.
-/// Error: the first value that cannot be meant, options that contradict each other, or one that is missing.
+/// Error: the first invalid value, options that contradict each other, or one that is missing.
 tl::expected<Request, CommandLineError> read_job(Request request, const GivenOptions& given,
                                                  std::vector<std::string> command,
                                                  const CommandLineContext& context);
-
-// From options as text to a job script.
 
 /// Fills request.script of a request whose job has been read from the same options. Pure. Error: a value that cannot be
 /// meant, or an option that has no place in a job script.

@@ -20,7 +20,7 @@ Refusal refuse_config(std::string message) {
   return Refusal(CommandLineError{std::move(message), usage_line(entry_of(OptionId::kConfigFile))});
 }
 
-/// What the file of --config-file says, where the command line does not.
+/// Adds the options of --config-file. Options of the command line win.
 tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
                                                          const CommandLineContext& context) {
   if (!given.has(OptionId::kConfigFile)) return given;
@@ -29,7 +29,7 @@ tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
     return refuse_config("--config-file was given " + std::to_string(names.size()) + " times");
   const std::string name = names.front().text;
   if (name.empty()) return refuse_config("--config-file: the name of the file is empty");
-  if (!context.read_file) return refuse_config("--config-file: files are not read here");
+  if (!context.read_file) return refuse_config("--config-file: no files can be read here");
   const auto text = context.read_file(name);
   if (!text) return refuse_config("the configuration file cannot be read: " + text.error().message());
   auto config = read_config(*text, name == "-" ? "standard input" : name);
@@ -41,7 +41,7 @@ tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
 Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kHelp)) return Action::kHelp;
   if (given.has(OptionId::kVersion)) return Action::kVersion;
-  if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckBox)) return Action::kCheckBuild;
+  if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckCapability)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
   if (given.has(OptionId::kLint)) return Action::kLint;
   if (given.has(OptionId::kListSites)) return Action::kListSites;
@@ -55,7 +55,7 @@ Action action_of(const GivenOptions& given) {
 
 /// The options that choose an action other than to start ranks. Those of --show-bind may stand together.
 constexpr std::pair<OptionId, Action> kActionOptions[] = {
-    {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckBox, Action::kCheckBuild},
+    {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckCapability, Action::kCheckBuild},
     {OptionId::kCheckHosts, Action::kCheckHosts}, {OptionId::kLint, Action::kLint},
     {OptionId::kListSites, Action::kListSites},   {OptionId::kShowSite, Action::kShowSite},
     {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
@@ -63,16 +63,16 @@ constexpr std::pair<OptionId, Action> kActionOptions[] = {
     {OptionId::kDryRun, Action::kDryRun},
 };
 
-/// Of two actions one would be dropped without a word.
+/// One of two actions would be ignored silently.
 std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
   std::optional<std::pair<OptionId, Action>> first;
   for (const auto& option : kActionOptions) {
     if (!given.has(option.first)) continue;
     if (!first) first = option;
-    // --dry-run has sentences of its own where these are read.
-    const bool is_told_later = option.second == Action::kDryRun &&
-                               (first->second == Action::kScript || first->second == Action::kShowBind);
-    if (option.second == first->second || is_told_later) continue;
+    // Their readers refuse --dry-run with a better sentence.
+    const bool is_refused_later = option.second == Action::kDryRun &&
+                                  (first->second == Action::kScript || first->second == Action::kShowBind);
+    if (option.second == first->second || is_refused_later) continue;
     return CommandLineError{display_name(entry_of(first->first)) + " and " +
                                 display_name(entry_of(option.first)) + " contradict each other",
                             "omit one of them"};
@@ -80,7 +80,7 @@ std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
   return std::nullopt;
 }
 
-/// Words that stand where a command would, behind an action that starts none.
+/// Words that stand where a command would, after an action that starts no command.
 std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& given,
                                              const std::vector<std::string>& words) {
   const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
@@ -91,10 +91,10 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
   DDL_CHECK(option != std::end(kActionOptions), "an action without its option");
   const std::string name(split(entry_of(option->first).spellings, ',').back());
   const std::string word = shell_quote(words.front());
-  std::string hint = "omit it; options stand before any other word";
-  if (action == Action::kCheckBuild) hint = "to ask for one box alone: --check-build=" + word;
+  std::string hint = "omit it; options come before any other word";
+  if (action == Action::kCheckBuild) hint = "to check one capability: --check-build=" + word;
   if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
-  return CommandLineError{name + " starts no command, and finds " + word + " behind the options",
+  return CommandLineError{name + " starts no command, but " + word + " stands after the options",
                           std::move(hint)};
 }
 
@@ -117,7 +117,7 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
 
   Request request;
   request.action = action_of(*given);
-  // Who asks for help gets it, whatever a file says.
+  // --help and --version are obeyed, whatever a file says.
   if (request.action == Action::kHelp || request.action == Action::kVersion) return request;
   if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
   given = with_config(std::move(*given), context);
@@ -139,15 +139,16 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   }
   if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
   if (request.action == Action::kCheckBuild) {
-    if (given->has(OptionId::kCheckBox)) {
-      const auto& boxes = (*given)[OptionId::kCheckBox];
+    if (given->has(OptionId::kCheckCapability)) {
+      const auto& boxes = (*given)[OptionId::kCheckCapability];
       if (boxes.size() > 1)
         return Refusal(CommandLineError{
-            "--check-build was given two names: " + boxes[0].text + ", " + boxes[1].text, "ask for one"});
-      request.box = boxes.front().text;
-      // Of a variable that was not set: not the question that has no answer but yes.
-      if (request.box.empty())
-        return Refusal(CommandLineError{"--check-build: the name is empty", "name a box, or omit the '='"});
+            "--check-build was given two names: " + boxes[0].text + ", " + boxes[1].text, "give one"});
+      request.capability = boxes.front().text;
+      // --check-build=$NAME with an unset NAME must not check everything and exit with 0.
+      if (request.capability.empty())
+        return Refusal(
+            CommandLineError{"--check-build: the name is empty", "name a capability, or omit the '='"});
     }
     const bool is_local =
         given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";

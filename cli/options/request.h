@@ -22,30 +22,27 @@
 
 namespace ddl::cli {
 
-// What --show-bind and --show-topology are asked for.
-
+/// What --show-bind and --show-topology print.
 struct BindingView {
   int local_ranks = 0;   ///< 0: the node alone
   std::string topology;  ///< "" or an XML file or hwloc's synthetic form; this machine if there is no text
   std::string site;      ///< "" or the name or file of a profile, whose node it is then
-  bool has_rank_order = false;          ///< the user has said one, so a site's does not count
+  bool has_rank_order = false;          ///< given by the user, so a site's does not count
   std::vector<std::string> text_files;  ///< recorded text, read one after the other; "-" is standard input
   affinity::BindingFormat format = affinity::BindingFormat::kTable;
   /// Of --show-topology; nothing for --show-bind.
   std::optional<affinity::TopologyFormat> topology_format;
 };
 
-// What --launcher mpirun is asked for beside the job.
-
+/// What --launcher mpirun takes beside the job.
 struct MpiTask {
   std::string choice;             ///< how it was asked for: "--mpi" or "--launcher mpirun"
   std::string mpirun = "mpirun";  ///< a name in PATH, or a path
-  launcher::MpiWishes wishes;
+  launcher::MpirunOptions options;
   std::vector<std::string> rank_options;  ///< of ddlrun's own, which each rank's is told: binding, grace
 };
 
-// What is to become of a job script.
-
+/// What to do with a job script.
 struct ScriptTask {
   templates::ScriptRequest request;
   std::string site;           ///< "" for none; as --site, --show-site have it
@@ -56,8 +53,6 @@ struct ScriptTask {
   bool tests_only = false;
   std::string lint_file;  ///< the script that a person wrote
 };
-
-// From the words of a command line to what the user asked for.
 
 enum class Action {
   kRun,
@@ -79,7 +74,7 @@ struct Request {
   std::vector<std::string> notes;  ///< sentences to print before anything is done, unless job.quiet
   bool json = false;               ///< reports as one line of JSON
   bool probes_hosts = false;       ///< for kDryRun: all hosts are asked
-  std::string box;                 ///< for kCheckBuild: only this one
+  std::string capability;          ///< for kCheckBuild: the key of the only one; "" for all
   BindingView binding_view;        ///< for kShowBind
   ScriptTask script;               ///< for kScript, kLint, kListSites and kShowSite
   MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun

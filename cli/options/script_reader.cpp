@@ -13,81 +13,39 @@ namespace {
 using templates::ScriptLauncher;
 using templates::ScriptRequest;
 
-constexpr int kMostNodes = 1 << 20;
+constexpr int kMaxNodes = 1 << 20;
 
 Result<std::string> one_line(const std::string& text) {
-  if (text.empty()) return refuse("its value is empty");
   if (text.find_first_of("\r\n") != std::string::npos) return refuse("its value has several lines");
-  return text;
+  return not_empty(text);
 }
 
 Result<std::string> container_runtime(const std::string& text) {
-  if (text == "apptainer" || text == "singularity") return text;
-  return refuse("'" + text + "' is neither apptainer nor singularity");
+  return one_of<std::string>(text, {{"apptainer", "apptainer"}, {"singularity", "singularity"}});
 }
 
-Result<std::optional<templates::GpuChoice>> gpu_choice(const std::string& text) {
-  if (text == "visible-devices") return templates::GpuChoice::kVisibleDevices;
-  if (text == "gpu-bind") return templates::GpuChoice::kGpuBind;
-  return refuse("'" + text + "' is neither visible-devices nor gpu-bind");
+Result<templates::GpuChoice> gpu_choice(const std::string& text) {
+  using enum templates::GpuChoice;
+  return one_of<templates::GpuChoice>(text, {{"visible-devices", kVisibleDevices}, {"gpu-bind", kGpuBind}});
 }
 
-Result<std::optional<affinity::GpuVendor>> gpu_vendor(const std::string& text) {
-  for (const auto one :
-       {affinity::GpuVendor::kNvidia, affinity::GpuVendor::kAmd, affinity::GpuVendor::kIntel}) {
-    if (text == affinity::name_of(one)) return one;
-  }
-  return refuse("'" + text + "' is none of nvidia, amd and intel");
+Result<affinity::GpuVendor> gpu_vendor(const std::string& text) {
+  using enum affinity::GpuVendor;
+  return one_of<affinity::GpuVendor>(
+      text, {{name_of(kNvidia), kNvidia}, {name_of(kAmd), kAmd}, {name_of(kIntel), kIntel}});
 }
 
 Result<std::string> directive(const std::string& text) {
   auto line = one_line(text);
-  if (line && !line->starts_with("-")) return refuse("'" + text + "' is no option: --sbatch=--licenses=x");
+  if (line && !line->starts_with("-"))
+    return refuse("'" + text + "' is not an option, as in --sbatch=--licenses=x");
   return line;
 }
 
 Result<std::string> time_limit(const std::string& text) {
   if (templates::slurm_minutes(text) || text == "UNLIMITED") return text;
-  return refuse("'" + text + "' is no time as Slurm has it: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
+  return refuse("'" + text + "' is not a time limit of Slurm: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
 }
-
-/// What the script's ddlrun is told as this one was.
-constexpr OptionId kPassedOn[] = {
-    OptionId::kRanksPerNode,
-    OptionId::kMapBy,
-    OptionId::kOversubscribe,
-    OptionId::kExport,
-    OptionId::kCpuOperations,
-    OptionId::kWorkdir,
-    OptionId::kTimeout,
-    OptionId::kKillGrace,
-    OptionId::kBindTo,
-    OptionId::kCoresPerRank,
-    OptionId::kReserve,
-    OptionId::kRankOrder,
-    OptionId::kSmt,
-    OptionId::kGpusPerRank,
-    OptionId::kRanksPerGpu,
-    OptionId::kMemBind,
-    OptionId::kReportBindings,
-    OptionId::kStrictBind,
-    OptionId::kStartTimeout,
-    OptionId::kNetworkInterfaces,
-    OptionId::kStdin,
-    OptionId::kOutputFilename,
-    OptionId::kTagOutput,
-    OptionId::kNoTagOutput,
-    OptionId::kPrefixTimestamp,
-    OptionId::kVerbose,
-    OptionId::kQuiet,
-};
-
-/// What is about hosts that Slurm chooses, or about something else than a script.
-constexpr OptionId kOutOfPlace[] = {
-    OptionId::kHosts,           OptionId::kHostfile, OptionId::kHostsExclude, OptionId::kSshPort,
-    OptionId::kSshIdentityFile, OptionId::kSshArgs,  OptionId::kLaunchAgent,  OptionId::kSshParallel,
-    OptionId::kFanOut,          OptionId::kDryRun,   OptionId::kProbe,
-};
 
 class ScriptReader {
  public:
@@ -95,9 +53,9 @@ class ScriptReader {
       : request_(std::move(request)), given_(given), values_(given) {}
 
   tl::expected<Request, CommandLineError> read() {
-    for (const OptionId id : kOutOfPlace) {
-      if (has(id))
-        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " has no place in a job script",
+    for (const OptionEntry& entry : option_table()) {
+      if ((entry.rules & kNotInScript) != 0 && has(entry.id))
+        values_.refuse_once(given_.origin(entry.id) + display_name(entry) + " cannot be used in a job script",
                             "omit it: Slurm chooses the hosts, and the script runs later");
     }
     ScriptTask& task = request_.script;
@@ -132,15 +90,10 @@ class ScriptReader {
     script().num_proc = job().num_proc;
     script().ranks_per_node = job().ranks_per_node;
     values_.take(
-        OptionId::kNodes, [](const std::string& text) { return parse_count(text, 1, kMostNodes); },
+        OptionId::kNodes, [](const std::string& text) { return parse_count(text, 1, kMaxNodes); },
         script().nodes);
     values_.take(
-        OptionId::kGpusPerNode,
-        [](const std::string& text) -> Result<std::optional<int>> {
-          auto count = parse_count(text, 0, kMaxGpus);
-          if (!count) return fail(count.error());
-          return *count;
-        },
+        OptionId::kGpusPerNode, [](const std::string& text) { return parse_count(text, 0, kMaxGpus); },
         script().gpus_per_node);
     take_text(OptionId::kMem, script().memory);
     take_text(OptionId::kMemPerCpu, script().memory_per_cpu);
@@ -161,9 +114,9 @@ class ScriptReader {
     take_text(OptionId::kDependency, script().dependency);
     take_text(OptionId::kArray, script().array);
     script().requeue = has(OptionId::kRequeue);
-    constexpr int kMostCode = 255;
+    constexpr int kMaxCode = 255;
     values_.take(
-        OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMostCode); },
+        OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMaxCode); },
         script().requeue_on);
     script().requeue = script().requeue || script().requeue_on > 0;
     take_text(OptionId::kSignal, script().signal);
@@ -175,7 +128,7 @@ class ScriptReader {
       script().directives.push_back(values_.value_of(OptionId::kSbatch, value, directive(value.text)));
     for (const std::string& one : script().directives) {
       if (has(OptionId::kSubmit) && (one == "--wait" || one == "-W"))
-        values_.refuse_once("--submit does not wait for the job, as --sbatch=" + one + " would have it",
+        values_.refuse_once("--submit does not wait for the job, but --sbatch=" + one + " would",
                             "write the script with -o FILE, then: sbatch --wait FILE");
     }
   }
@@ -208,19 +161,19 @@ class ScriptReader {
     for (const OptionId id : {OptionId::kGpuChoice, OptionId::kMpiType}) {
       if (has(id))
         values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher srun",
-                            "add --launcher srun, or omit it: ddlrun takes care of it");
+                            "add --launcher srun, or omit it: ddlrun does this itself");
     }
     if (job().launcher != launcher::LauncherChoice::kAuto) {
       const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
       const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
       values_.refuse_once(
-          given_.origin(id) + std::string(entry_of(id).spellings) + value + " has no place in a job script",
+          given_.origin(id) + std::string(entry_of(id).spellings) + value + " cannot be used in a job script",
           "omit it, or --launcher srun where ddlrun is not installed");
     }
     script().ddlrun = job().remote_path;
-    for (const OptionId id : kPassedOn) {
-      const OptionEntry& entry = entry_of(id);
-      for (const GivenValue& value : given_[id]) {
+    for (const OptionEntry& entry : option_table()) {
+      if ((entry.rules & kForScript) == 0) continue;
+      for (const GivenValue& value : given_[entry.id]) {
         auto& words = script().ddlrun_options.emplace_back();
         words.emplace_back(canonical_spelling(entry));
         if (entry.takes_value()) words.push_back(value.text);
@@ -233,12 +186,12 @@ class ScriptReader {
     if (const auto refused = refuse_beyond_srun(given_)) values_.refuse_once(refused->message, refused->hint);
     for (const OptionId id : {OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin}) {
       if (has(id))
-        values_.refuse_once(
-            given_.origin(id) + display_name(entry_of(id)) + " is not for a script with --launcher srun",
-            "omit it, or omit --launcher srun");
+        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) +
+                                " cannot be used in a script with --launcher srun",
+                            "omit it, or omit --launcher srun");
     }
     for (const launcher::EnvironmentExport& one : job().exports) {
-      // Without a value it is sbatch that hands the submitter's on.
+      // Without a value, sbatch passes on the submitter's.
       if (one.value) script().variables.push_back({one.name, *one.value});
     }
     if (has(OptionId::kWorkdir)) script().srun_options.push_back("--chdir=" + job().workdir);
@@ -250,9 +203,9 @@ class ScriptReader {
   ValueReader values_;
 };
 
-/// What --lint, --list-sites and --show-site make no use of, and would drop without a word. A configuration file may have
-/// it for other calls.
-void refuse_without_use(ValueReader& values) {
+/// Options that --lint, --list-sites and --show-site would ignore silently. A configuration file may hold them for other
+/// calls.
+void refuse_unused(ValueReader& values) {
   const OptionId view = values.has(OptionId::kLint)        ? OptionId::kLint
                         : values.has(OptionId::kListSites) ? OptionId::kListSites
                                                            : OptionId::kShowSite;
@@ -260,14 +213,14 @@ void refuse_without_use(ValueReader& values) {
   if (view != OptionId::kShowSite) used.push_back(OptionId::kJson);
   if (view == OptionId::kLint) used.push_back(OptionId::kSite);
   for (const OptionEntry& entry : option_table()) {
-    if (!entry.is_available() || !values.has(entry.id)) continue;
+    if (!values.has(entry.id)) continue;
     if (std::find(used.begin(), used.end(), entry.id) != used.end()) continue;
     const auto& given = values.given()[entry.id];
     const bool is_typed =
         std::any_of(given.begin(), given.end(), [](const GivenValue& value) { return value.where.empty(); });
     if (is_typed)
       values.refuse_once(
-          std::string(canonical_spelling(entry_of(view))) + " makes no use of " + display_name(entry),
+          std::string(canonical_spelling(entry_of(view))) + " does not use " + display_name(entry),
           "omit it");
   }
 }
@@ -285,7 +238,7 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
   values.take(OptionId::kSite, one_line, task.site);
   values.take(OptionId::kShowSite, one_line, task.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
-  refuse_without_use(values);
+  refuse_unused(values);
   if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
   return request;
 }
@@ -296,7 +249,7 @@ std::optional<CommandLineError> refuse_script_options(const GivenOptions& given)
     if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
       if (given[OptionId::kLauncher].back().text == "srun") continue;
       return CommandLineError{display_name(entry) + " belongs to --launcher srun",
-                              "omit it: each MPI finds what it needs where ddlrun starts the ranks"};
+                              "omit it: ddlrun serves every type of MPI itself"};
     }
     const auto& values = given[entry.id];
     if (std::all_of(values.begin(), values.end(),

@@ -1,5 +1,4 @@
-// What the process was given when it was started, where ddlrun's own files lie, and the files that the
-// user names.
+// What this process was started with, where ddlrun's own files are, and files that the user names.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +12,6 @@
 
 namespace ddl::cli {
 
-// What the process was given when it was started.
-
 /// Opens /dev/null for whichever of standard input, output and error is closed, so that no file or socket of ours takes
 /// its number and is written to as if it were the terminal.
 void open_closed_standard_fds();
@@ -23,8 +20,7 @@ void open_closed_standard_fds();
 /// $XDG_CONFIG_HOME, then the admin's, /etc/ddlrun/KIND. Whether they are there or not.
 std::vector<std::string> config_folders(const Environment& environment, std::string_view kind);
 
-/// Where a program of ddlrun's own lies that people do not call, in the build and install trees; whether it is there is another
-/// question.
+/// The path of one of ddlrun's internal programs, in the build and install trees. It need not exist.
 std::string libexec_path(std::string_view name);
 
 /// A document for people, "reference/lint.md", as a message names it: its path where it lies beside this program, in the
@@ -39,8 +35,6 @@ Result<std::string> current_directory();
 /// The whole of a file, or of standard input if path is "-". Error: the path with the system's reason, or that it has
 /// more than 16 MiB.
 Result<std::string> read_user_file(const std::string& path);
-
-// A file that ddlrun writes for the user.
 
 /// The whole text or nothing: it is written beside the path and then given its name. mode is lessened by the umask. Error:
 /// the path with the system's reason; system_errno() is EEXIST for a file that is there and may not be replaced.

@@ -1,11 +1,10 @@
 #include "cli/reports/check_hosts_report.h"
 #include "cli/reports/job_report.h"
 
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/text_table.h"
 #include "contract/version.h"
 #include "launcher/output/printable_text.h"
 
@@ -16,19 +15,6 @@ using launcher::NodeFacts;
 using Json = nlohmann::ordered_json;
 
 namespace {
-
-/// Text padded to a width; attributes of a terminal do not count.
-struct Cell {
-  std::string text;
-  bool noticed = false;
-};
-
-std::string padded(const Cell& cell, std::size_t width, bool last, const TerminalStyle& style) {
-  const std::string text = cell.text + (cell.noticed ? "!" : "");
-  std::string result = cell.noticed ? style.alarm(text) : text;
-  if (!last && text.size() < width) result.append(width - text.size(), ' ');
-  return result;
-}
 
 Json size_or_null(std::int64_t size) { return size < 0 ? Json(nullptr) : Json(size); }
 
@@ -77,33 +63,23 @@ void add_facts(Json& json, const NodeFacts& facts) {
 
 std::string check_hosts_text(const std::vector<HostCheck>& hosts, const launcher::HostComparison& comparison,
                              const TerminalStyle& style) {
-  std::vector<std::vector<Cell>> rows(hosts.size() + 1);
-  rows[0].push_back({"host"});
-  for (const launcher::HostColumn& column : comparison.columns) rows[0].push_back({column.heading});
+  TextTable table;
+  std::vector<std::string> headings{"host"};
+  for (const launcher::HostColumn& column : comparison.columns) headings.push_back(column.heading);
+  table.add(std::move(headings));
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    rows[i + 1].push_back({launcher::printable_line(hosts[i].name)});
-    if (!hosts[i].facts) continue;
+    std::vector<std::string> row{launcher::printable_line(hosts[i].name)};
+    if (!hosts[i].facts) {
+      table.add(std::move(row), style.alarm("failed:") + " " + launcher::printable_text(hosts[i].failure));
+      continue;
+    }
     for (const launcher::HostColumn& column : comparison.columns) {
-      rows[i + 1].push_back({launcher::printable_line(column.values[i].text), column.values[i].noticed});
+      const std::string value = launcher::printable_line(column.values[i].text);
+      row.push_back(column.values[i].noticed ? style.alarm(value + "!") : value);
     }
+    table.add(std::move(row));
   }
-  std::vector<std::size_t> widths(rows[0].size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      widths[c] = std::max(widths[c], row[c].text.size() + (row[c].noticed ? 1 : 0));
-    }
-  }
-
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const bool failed = r > 0 && !hosts[r - 1].facts;
-    for (std::size_t c = 0; c < rows[r].size(); ++c) {
-      const bool last = c + 1 == rows[r].size() && !failed;
-      text += padded(rows[r][c], widths[c], last, style) + (last ? "" : "  ");
-    }
-    if (failed) text += style.alarm("failed:") + " " + launcher::printable_text(hosts[r - 1].failure);
-    text += "\n";
-  }
+  std::string text = table.text();
   if (!comparison.remarks.empty()) text += "\n";
   for (const std::string& remark : comparison.remarks) text += launcher::printable_text(remark) + "\n";
   const auto count = static_cast<std::int64_t>(hosts.size());

@@ -29,7 +29,7 @@ std::string TerminalStyle::wrap(const char* attributes, std::string_view text) c
 
 namespace {
 
-constexpr std::string_view kTakeLineAway = "\r\x1b[K";
+constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 }  // namespace
 
@@ -57,16 +57,16 @@ int Console::refuse(const CommandLineError& error) const {
 }
 
 bool Console::report(const std::string& text) const {
-  const std::string whole = shows_progress_ ? std::string(kTakeLineAway) + text : text;
+  const std::string whole = shows_progress_ ? std::string(kEraseLine) + text : text;
   shows_progress_ = false;
-  // Where standard error is gone there is nobody left to tell.
+  // If standard error is closed, nobody can be told.
   return write_all(STDERR_FILENO, whole.data(), whole.size()).has_value();
 }
 
 std::function<void(const std::string&)> Console::progress() const {
   if (!has_cursor_) return nullptr;
   return [this](const std::string& sentence) {
-    // A line that wraps could not be taken away again.
+    // A line that wraps could not be erased.
     winsize size{};
     constexpr std::size_t kUsual = 80;
     const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

@@ -11,9 +11,7 @@
 
 namespace ddl::cli {
 
-// Colours for a terminal, and nothing for a file.
-
-/// Wraps text in ANSI attributes, or leaves it alone.
+/// Wraps text in ANSI attributes, or returns it unchanged.
 class TerminalStyle {
  public:
   explicit TerminalStyle(bool colour) : colour_(colour) {}
@@ -33,8 +31,6 @@ class TerminalStyle {
   std::string wrap(const char* attributes, std::string_view text) const;
   bool colour_;
 };
-
-// ddlrun's own words on standard output and standard error.
 
 /// Writes whole texts at once, past any buffer, so that they stay in order with what ranks write. For one thread.
 class Console {

@@ -18,6 +18,12 @@
 
 namespace ddl::cli {
 
+using launcher::EndReason;
+using launcher::JobReport;
+using launcher::JobSpec;
+using launcher::RankOutcome;
+using Json = nlohmann::ordered_json;
+
 std::string rank_ranges(const std::vector<int>& ranks) {
   constexpr std::size_t kMostRanges = 12;
   std::vector<std::string> parts;
@@ -51,22 +57,6 @@ int exit_code_of(ErrorCode code) {
   }
 }
 
-}  // namespace
-
-launcher::JobReport error_report(const Error& error) {
-  launcher::JobReport report;
-  report.reason = launcher::EndReason::kStartFailed;
-  report.exit_code = exit_code_of(error.code());
-  report.message = error.message();
-  return report;
-}
-
-using launcher::EndReason;
-using launcher::JobReport;
-using launcher::JobSpec;
-using launcher::RankOutcome;
-namespace {
-
 const RankOutcome* culprit_of(const JobReport& report) {
   if (!report.first_failure) return nullptr;
   const auto it = std::find_if(report.ranks.begin(), report.ranks.end(),
@@ -74,7 +64,7 @@ const RankOutcome* culprit_of(const JobReport& report) {
   return it == report.ranks.end() ? nullptr : &*it;
 }
 
-/// "SIGTERM", for a signal that is told rather than explained.
+/// "SIGTERM", without its explanation.
 std::string signal_name(int signal) {
   const std::string text = signal_text(signal);
   return text.substr(0, text.find(" ("));
@@ -122,14 +112,14 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
       if (culprit) return who(*culprit) + " " + how(*culprit);
       break;
     case EndReason::kHostLost: break;
-    case EndReason::kOutputLost:
-      return "every rank exited with 0, but not all that they wrote is where it should be";
+    case EndReason::kOutputLost: return "every rank exited with 0, but part of the ranks' output was lost";
     case EndReason::kTimeout:
-      return fmt::format("the job had not ended after {} s (--timeout) and was ended", job.timeout_seconds);
+      return fmt::format("the job was ended because it was still running after {} s (--timeout)",
+                         job.timeout_seconds);
     case EndReason::kRankStopped:
       if (culprit) {
-        return fmt::format("{} was stopped by {} and did not go on, so the job was ended", who(*culprit),
-                           signal_text(report.signal));
+        return fmt::format("the job was ended because {} was stopped by {} and did not continue",
+                           who(*culprit), signal_text(report.signal));
       }
       break;
     case EndReason::kSignal: return fmt::format("ended by {}{}", signal_name(report.signal), after);
@@ -145,8 +135,8 @@ std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool ended
     case RankOutcome::Kind::kStartFailed:
       return "could not be started" + std::string(culprit ? " either" : "");
     case RankOutcome::Kind::kRunning:
-      // A job that is cancelled ends with its agents.
-      if (ended_by_signal) return were + " running when last heard of";
+      // The agents of a cancelled job end with it.
+      if (ended_by_signal) return were + " running at the last report";
       return were + " running when " + (several ? "their" : "its") + " host was lost";
     case RankOutcome::Kind::kSignalled:
       return were + (rank.ended_by_us ? " ended with " + signal_name(rank.signal)
@@ -183,19 +173,19 @@ std::string fates(const JobReport& report, const RankOutcome* culprit) {
   return join(sentences, "; ");
 }
 
-/// What libddl had told the culprit, where nothing better explains its failure; "" if nothing.
-std::string whom_it_saw_go(const JobReport& report, const RankOutcome* culprit) {
+/// The rank whose end libddl had reported to the culprit; "" if there was none.
+std::string reported_as_gone(const JobReport& report, const RankOutcome* culprit) {
   if (!culprit || culprit->gone_rank < 0) return "";
   const auto gone = std::find_if(report.ranks.begin(), report.ranks.end(),
                                  [&](const RankOutcome& one) { return one.rank == culprit->gone_rank; });
   if (gone == report.ranks.end()) return "";
-  return "before that, libddl had told it that " + who(*gone) + " was gone";
+  return "before that, libddl had reported to it that " + who(*gone) + " was gone";
 }
 
 std::string next_step_after_signal(const RankOutcome& culprit) {
   switch (culprit.signal) {
     case SIGKILL:
-      // An explanation says itself whether memory is the matter.
+      // An explanation already names memory, if that was the cause.
       if (!culprit.kill_explanation.empty()) return "";
       return "ddlrun did not send it: look for the kernel's out-of-memory killer in 'dmesg' on " +
              culprit.host;
@@ -212,19 +202,19 @@ std::string next_step_after_signal(const RankOutcome& culprit) {
   }
 }
 
-/// True if a start error ends with the system's words for this errno.
+/// True if a start error ends with the text of this errno.
 bool says(const std::string& start_error, int error) {
   return start_error.starts_with("cannot execute ") &&
          start_error.ends_with(std::generic_category().message(error));
 }
 
-/// What to do next, in one sentence; "" where the lines above say all there is.
+/// What to do next, in one sentence; "" if the lines above suffice.
 std::string next_step(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
   const std::string program = job.command.empty() ? "" : shell_quote(job.command.front());
   switch (report.reason) {
-    case EndReason::kTimeout: return "if it was still at work, give --timeout more seconds";
+    case EndReason::kTimeout: return "if it was still making progress, give --timeout more seconds";
     case EndReason::kStartFailed:
-      // What does not exist is named with where it was looked for; only a script that lacks something needs more.
+      // The error of a missing command names the folders that were searched. Only a script may need more advice.
       if (culprit && says(culprit->start_error, EACCES)) {
         return "make it executable (chmod +x), or start its interpreter: python3 " + program;
       }
@@ -237,15 +227,15 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
       if (culprit->kind == RankOutcome::Kind::kSignalled) {
         if (std::string step = next_step_after_signal(*culprit); !step.empty()) return step;
       }
-      // The tail is cut: tell where all of it is, or how to keep it.
+      // The tail is cut: name the file that has all of it, or the option that keeps it.
       if (culprit->stderr_tail.size() < launcher::StderrTail::kMaxLines) return "";
-      return job.output_directory.empty() ? "--output-filename DIR keeps all that every rank writes"
-                                          : "all that it wrote is in " + job.output_directory;
+      return job.output_directory.empty() ? "--output-filename DIR keeps all output of every rank"
+                                          : "all its output is in " + job.output_directory;
     default: return "";
   }
 }
 
-/// Much of it was said by programs: all of it is made safe to print.
+/// A report for a terminal. It quotes programs, so all of it is made safe to print.
 class Page {
  public:
   explicit Page(const TerminalStyle& style) : style_(style) {}
@@ -268,60 +258,6 @@ class Page {
   const TerminalStyle& style_;
   std::string text_;
 };
-
-}  // namespace
-
-std::string duration_text(double seconds) {
-  if (seconds < 0.9995) return fmt::format("{:.3f} s", seconds);
-  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
-  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-}
-
-std::string success_sentence(const JobReport& report) {
-  return counted(static_cast<std::int64_t>(report.ranks.size()), "rank") + " exited with 0 after " +
-         duration_text(report.run_seconds);
-}
-
-std::string failure_report(const JobReport& report, const JobSpec& job, const TerminalStyle& style) {
-  if (report.reason == EndReason::kSuccess) return "";
-  const RankOutcome* culprit = culprit_of(report);
-  const std::string head = headline(report, culprit, job);
-  const std::vector<std::string> said = lines_of(report.abort_message);
-  const bool says_something = !trim(report.abort_message).empty();
-
-  Page page(style);
-  page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
-  if (says_something && said.size() > 1) page.quote("its message", said);
-  if (!report.message.empty() && report.message != head) page.line(report.message);
-  for (const std::string& host : report.host_failures) page.line(host);
-  if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
-  if (std::string seen = whom_it_saw_go(report, culprit); !seen.empty()) page.line(seen);
-  if (culprit && !culprit->stderr_tail.empty()) {
-    const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
-    page.quote(count == 1 ? "its last line on standard error"
-                          : fmt::format("its last {} lines on standard error", count),
-               culprit->stderr_tail);
-  } else if (culprit && report.saw_output && culprit->kind != RankOutcome::Kind::kStartFailed &&
-             culprit->kind != RankOutcome::Kind::kNotStarted) {
-    page.line("it wrote nothing on standard error");
-  }
-  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
-    page.line(others);
-  if (report.leftovers_ended == 1) {
-    page.line("1 process outlived its rank and was ended");
-  } else if (report.leftovers_ended > 1) {
-    page.line(fmt::format("{} processes outlived their ranks and were ended", report.leftovers_ended));
-  }
-  if (std::string step = next_step(report, culprit, job); !step.empty()) page.next(step);
-  return page.take();
-}
-
-using Json = nlohmann::ordered_json;
-
-namespace {
 
 const char* name_of(EndReason reason) {
   switch (reason) {
@@ -381,6 +317,62 @@ Json rank_json(const RankOutcome& rank) {
 }
 
 }  // namespace
+
+launcher::JobReport error_report(const Error& error) {
+  launcher::JobReport report;
+  report.reason = launcher::EndReason::kStartFailed;
+  report.exit_code = exit_code_of(error.code());
+  report.message = error.message();
+  return report;
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 0.9995) return fmt::format("{:.3f} s", seconds);
+  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string success_sentence(const JobReport& report) {
+  return counted(static_cast<std::int64_t>(report.ranks.size()), "rank") + " exited with 0 after " +
+         duration_text(report.run_seconds);
+}
+
+std::string failure_report(const JobReport& report, const JobSpec& job, const TerminalStyle& style) {
+  if (report.reason == EndReason::kSuccess) return "";
+  const RankOutcome* culprit = culprit_of(report);
+  const std::string head = headline(report, culprit, job);
+  const std::vector<std::string> said = lines_of(report.abort_message);
+  const bool says_something = !trim(report.abort_message).empty();
+
+  Page page(style);
+  page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
+  if (says_something && said.size() > 1) page.quote("its message", said);
+  if (!report.message.empty() && report.message != head) page.line(report.message);
+  for (const std::string& host : report.host_failures) page.line(host);
+  if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
+  if (std::string seen = reported_as_gone(report, culprit); !seen.empty()) page.line(seen);
+  if (culprit && !culprit->stderr_tail.empty()) {
+    const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
+    page.quote(count == 1 ? "its last line on standard error"
+                          : fmt::format("its last {} lines on standard error", count),
+               culprit->stderr_tail);
+  } else if (culprit && report.saw_output && culprit->kind != RankOutcome::Kind::kStartFailed &&
+             culprit->kind != RankOutcome::Kind::kNotStarted) {
+    page.line("it wrote nothing on standard error");
+  }
+  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
+    page.line(others);
+  if (report.leftovers_ended == 1) {
+    page.line("1 process outlived its rank and was ended");
+  } else if (report.leftovers_ended > 1) {
+    page.line(fmt::format("{} processes outlived their ranks and were ended", report.leftovers_ended));
+  }
+  if (std::string step = next_step(report, culprit, job); !step.empty()) page.next(step);
+  return page.take();
+}
 
 nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);

@@ -14,20 +14,14 @@
 
 namespace ddl::cli {
 
-// Many ranks in few words.
-
 /// "0, 2-5, 7"; after the first dozen ranges "and 40 more". ranks are ascending.
 std::string rank_ranges(const std::vector<int>& ranks);
 /// "rank 3", "ranks 0, 2-5".
 std::string ranks_text(const std::vector<int>& ranks);
 
-// A job that could not begin, as a report like any other.
-
 /// The error's sentence as a start failure. Its exit code is kUsageError for what the user gave wrongly, kNotFound for
 /// what does not exist, kInternalError for a defect, else kStartFailure. Pure.
 launcher::JobReport error_report(const Error& error);
-
-// The last thing that ddlrun prints: why the job did not succeed, for a person.
 
 /// The first failure (rank, host, pid, how, when), its last lines on standard error, what happened to the other
 /// ranks, and what to do next. "" for a job that succeeded. Ends with a newline. Pure.
@@ -40,12 +34,11 @@ std::string success_sentence(const launcher::JobReport& report);
 /// "0.034 s", "12.3 s", "2 min 5 s", "3 h 20 min".
 std::string duration_text(double seconds);
 
-// The report of a job for programs: one line of JSON. docs/reference/ddlrun.md has the schema.
-
-/// One object in one line, with its newline. Bytes that are no UTF-8 become U+FFFD. Pure.
 /// For reports in JSON: null for "".
 nlohmann::ordered_json text_or_null(const std::string& text);
 
+/// The report as one line of JSON, with its newline; docs/reference/ddlrun.md has the schema. Bytes that are not UTF-8
+/// become U+FFFD. Pure.
 std::string report_json(const launcher::JobReport& report);
 
 }  // namespace ddl::cli

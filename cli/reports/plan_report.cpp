@@ -13,9 +13,14 @@
 
 namespace ddl::cli {
 
+using launcher::DryPlan;
+using launcher::JobSpec;
+using launcher::NodeLaunch;
+using launcher::RankLaunch;
+using Json = nlohmann::ordered_json;
 
 EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Environment& head_environment) {
-  // What every rank would find in environ(7), but for PMIx's own.
+  // The environ(7) of every rank, without the variables of PMIx.
   std::vector<Environment> ranks;
   for (const launcher::NodeLaunch& node : plan.nodes) {
     for (const launcher::RankLaunch& rank : node.ranks) {
@@ -59,11 +64,6 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
   return change;
 }
 
-using launcher::DryPlan;
-using launcher::JobSpec;
-using launcher::NodeLaunch;
-using launcher::RankLaunch;
-
 namespace {
 
 std::string field(std::string_view name, std::string_view value) {
@@ -86,7 +86,7 @@ std::string stdin_text(launcher::StdinTarget target) {
 }
 
 std::string output_text(const JobSpec& job) {
-  std::string text = job.tag_output ? "lines tagged with their rank" : "lines as they are";
+  std::string text = job.tag_output ? "lines tagged with their rank" : "lines unchanged";
   if (job.timestamp_output) text += ", with the time";
   if (!job.output_directory.empty()) text += "; also in " + job.output_directory + "/rank.R/{stdout,stderr}";
   return text;
@@ -96,16 +96,17 @@ std::string hosts_text(const DryPlan& plan) {
   const auto unknown = std::count(plan.slots.begin(), plan.slots.end(), std::nullopt);
   std::string text = plan.hosts_from;
   if (unknown == 0) return text;
-  return text + fmt::format("; the slots of {} are unknown until launch, and taken to be {} each, as here",
-                            counted(unknown, "host"), plan.assumed_slots);
+  return text +
+         fmt::format("; the slots of {} are unknown until launch; assumed: {} each, as on this machine",
+                     counted(unknown, "host"), plan.assumed_slots);
 }
 
 std::string asked_text(const DryPlan& plan) {
   return plan.asked_all ? "Nothing was started; every host was asked what it has."
-                        : "Nothing was started and no node was asked.";
+                        : "Nothing was started and no host was asked.";
 }
 
-/// What is to be known of how a node's ranks are bound: warnings, or why they are not.
+/// Warnings about the binding of a node's ranks, or why they are not bound.
 std::string binding_remarks(const launcher::NodeBinding& binding) {
   std::string text;
   for (const std::string& warning : binding.plan.warnings) text += "    warning: " + warning + "\n";
@@ -116,6 +117,23 @@ std::string binding_remarks(const launcher::NodeBinding& binding) {
 std::string assignment(const std::string& name, const std::string& value) {
   if (value == launcher::kUnknownUntilLaunch) return name + " " + value;
   return name + "=" + shell_quote(value);
+}
+
+const char* name_of(launcher::StdinTarget target) {
+  switch (target) {
+    case launcher::StdinTarget::kRank0: return "0";
+    case launcher::StdinTarget::kAll: return "all";
+    case launcher::StdinTarget::kNone: return "none";
+  }
+  return "unknown";
+}
+
+Json environment_json(const Environment& environment) {
+  Json json = Json::object();
+  for (const auto& [name, value] : environment) {
+    json[name] = value == launcher::kUnknownUntilLaunch ? Json(nullptr) : Json(value);
+  }
+  return json;
 }
 
 }  // namespace
@@ -138,7 +156,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   const EnvironmentChange change = environment_change(plan.launch, head_environment);
   text += "\nEvery rank inherits ddlrun's environment";
   if (!change.removed.empty()) text += " without " + join(change.removed, ", ");
-  text += ", finds a PMIx server in PMIX_*, and has\n";
+  text += ", finds a PMIx server by PMIX_*, and gets\n";
   for (const auto& [name, value] : change.set) text += "    " + assignment(name, value) + "\n";
 
   auto own = change.own.begin();
@@ -166,31 +184,6 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   }
   return text;
 }
-
-using launcher::NodeLaunch;
-using launcher::RankLaunch;
-using Json = nlohmann::ordered_json;
-
-namespace {
-
-const char* name_of(launcher::StdinTarget target) {
-  switch (target) {
-    case launcher::StdinTarget::kRank0: return "0";
-    case launcher::StdinTarget::kAll: return "all";
-    case launcher::StdinTarget::kNone: return "none";
-  }
-  return "unknown";
-}
-
-Json environment_json(const Environment& environment) {
-  Json json = Json::object();
-  for (const auto& [name, value] : environment) {
-    json[name] = value == launcher::kUnknownUntilLaunch ? Json(nullptr) : Json(value);
-  }
-  return json;
-}
-
-}  // namespace
 
 std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
                       const Environment& head_environment) {

@@ -10,8 +10,7 @@
 
 namespace ddl::cli {
 
-// How the environment of ranks differs from the one that ddlrun was started in.
-
+/// How the environment of ranks differs from the one that ddlrun was started in.
 struct EnvironmentChange {
   Environment set;                   ///< the same for every rank: added, or with another value
   std::vector<std::string> removed;  ///< no rank has it; ascending
@@ -21,15 +20,12 @@ struct EnvironmentChange {
 /// Pure.
 EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Environment& head_environment);
 
-// What --dry-run prints: what would be started where, for a person.
-
-/// Of the ranks' environment only the difference to head_environment is shown: the rest is nobody's business. Pure.
+/// What would be started where. Of the ranks' environment only the difference to head_environment is printed. Pure.
 std::string plan_text(const launcher::DryPlan& plan, const launcher::JobSpec& job,
                       const Environment& head_environment);
 
-// What --dry-run --json prints. docs/reference/ddlrun.md has the schema.
-
-/// plan_text() as one line of JSON, with its newline; what is unknown until launch is null. Pure.
+/// The same as one line of JSON, with its newline; what is unknown until launch is null. docs/reference/ddlrun.md has the
+/// schema. Pure.
 std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
                       const Environment& head_environment);
 

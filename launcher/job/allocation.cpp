@@ -61,6 +61,8 @@ Result<Allocation> without_hosts(Allocation allocation, const std::string& exclu
 }
 
 Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation) {
+  const bool chooses = !spec.hosts.empty() || !spec.hostfile.empty() || spec.ranks_per_node > 0;
+  if (!chooses && allocation.slurm) return implied_num_proc(*allocation.slurm);
   std::int64_t sum = 0;
   for (const AllocatedNode& node : allocation.nodes) {
     if (spec.ranks_per_node == 0 && !node.slots) {
@@ -137,6 +139,63 @@ int implied_num_proc(const SlurmJob& job) {
   int gpus = 0;
   for (const SlurmNode& node : job.nodes) gpus += node.gpus;
   return gpus > 0 ? gpus : static_cast<int>(job.nodes.size());
+}
+
+namespace {
+
+using AllocationFailure = tl::unexpected<AllocationError>;
+using Option = AllocationError::Option;
+
+}  // namespace
+
+tl::expected<std::optional<SlurmJob>, AllocationError> slurm_job_to_use(const JobSpec& spec,
+                                                                        const Environment& environment) {
+  const bool by_srun = spec.launcher == LauncherChoice::kSrun;
+  const bool may_be_slurms = (spec.launcher == LauncherChoice::kAuto && spec.launch_agent.empty()) ||
+                             spec.launcher == LauncherChoice::kMpirun;
+  if (spec.launcher != LauncherChoice::kLocal) {
+    if (const Status alone = check_single_task(environment); !alone)
+      return AllocationFailure(
+          {alone.error().message(), "to start ranks beside each task: --launcher local"});
+  }
+  if (!by_srun && !may_be_slurms) return std::nullopt;
+  const auto slurm = slurm_job(environment);
+  if (!slurm)
+    return AllocationFailure(
+        {slurm.error().message(),
+         "to ignore Slurm: --launcher local for ranks on this machine, or --launcher ssh"});
+  if (by_srun && !*slurm)
+    return AllocationFailure({"--launcher srun starts ranks in a Slurm job, but ddlrun does not run in one",
+                              "start one with salloc first, or write a job script with --slurm"});
+  return *slurm;
+}
+
+tl::expected<Allocation, AllocationError> find_allocation(const JobSpec& spec,
+                                                          const std::string& hostfile_text,
+                                                          const std::optional<SlurmJob>& slurm,
+                                                          const std::string& hostname) {
+  const bool chooses = !spec.hosts.empty() || !spec.hostfile.empty();
+  auto allocation = slurm && !chooses ? without_hosts(allocation_of(*slurm), spec.hosts_exclude)
+                                      : make_allocation(spec, hostfile_text, hostname);
+  if (!allocation)
+    return AllocationFailure({allocation.error().message(),
+                              "hosts are written as in node1:4, me@node1:4, [2001:db8::1]:4 or node[01-16]:4",
+                              Option::kHosts});
+  if (slurm && spec.fan_out > 0)
+    return AllocationFailure({"--fan-out is for hosts over ssh; in a Slurm job, srun starts every agent",
+                              "omit it, or add --launcher ssh", Option::kFanOut});
+  if (slurm && chooses) allocation = allocation_of(*slurm, *allocation, hostname);
+  if (!allocation)
+    return AllocationFailure(
+        {allocation.error().message(), "to use hosts outside the Slurm job over ssh: --launcher ssh"});
+  if (spec.launcher != LauncherChoice::kLocal) return *std::move(allocation);
+  for (const AllocatedNode& node : allocation->nodes) {
+    if (!is_this_machine(node, hostname))
+      return AllocationFailure({"--launcher local starts ranks on this machine, " + hostname + ", but " +
+                                    node.name + " is another one",
+                                "omit --launcher: ddlrun then reaches other hosts over ssh"});
+  }
+  return *std::move(allocation);
 }
 
 }  // namespace ddl::launcher

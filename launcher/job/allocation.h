@@ -11,8 +11,6 @@
 
 namespace ddl::launcher {
 
-// Which nodes the job may use, and who said so.
-
 /// One node. Whatever comes from a person has passed the checks of host_name.h, so that it can be a word of ssh's.
 struct AllocatedNode {
   std::string name;  ///< as the user or the resource manager calls it; an IPv6 address without brackets
@@ -49,7 +47,8 @@ Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostf
 Result<Allocation> without_hosts(Allocation allocation, const std::string& excluded);
 
 /// How many ranks are meant where -np is missing: --ranks-per-node on every node, or the sum of the slots that were
-/// given. Error (kInvalidArgument): some node has none given; it is named. Pure.
+/// given; in a Slurm job of which the user chose nothing, as many as the job says. Error (kInvalidArgument): the number of
+/// slots of some node is unknown; it is named. Pure.
 Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation);
 
 /// Whether this node is the machine called hostname, so that its agent can be forked: "localhost", a loopback address,
@@ -69,5 +68,28 @@ Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen, 
 
 /// How many ranks are meant where -np is missing: the tasks that were asked for, else the GPUs, else one for each node.
 int implied_num_proc(const SlurmJob& job);
+
+// The hosts of a job, wherever ddlrun runs.
+
+/// Why a job has no hosts that it could run on.
+struct AllocationError {
+  enum class Option { kLauncher, kHosts, kFanOut };
+  std::string message;
+  std::string hint;  ///< what to do instead
+  Option option =
+      Option::kLauncher;  ///< the option that is wrong; kHosts: the hosts, wherever they were given
+};
+
+/// The Slurm job that ddlrun runs in, if spec.launcher starts the ranks in it. Pure. Error: the job cannot be used, or
+/// spec.launcher needs one and there is none.
+tl::expected<std::optional<SlurmJob>, AllocationError> slurm_job_to_use(const JobSpec& spec,
+                                                                        const Environment& environment);
+
+/// make_allocation(), and in a Slurm job its nodes, or those of them that the spec names. Pure. Error: also what
+/// spec.launcher or spec.fan_out does not allow.
+tl::expected<Allocation, AllocationError> find_allocation(const JobSpec& spec,
+                                                          const std::string& hostfile_text,
+                                                          const std::optional<SlurmJob>& slurm,
+                                                          const std::string& hostname);
 
 }  // namespace ddl::launcher

@@ -68,4 +68,10 @@ Result<std::vector<std::string>> ask_mpi_types() {
   return types;
 }
 
+Result<std::string> pmix_type_of(const std::vector<std::string>& types) {
+  if (std::find(types.begin(), types.end(), "pmix") != types.end()) return std::string("pmix");
+  return fail(ErrorCode::kUnavailable,
+              "the srun here has no PMIx, by which ranks find each other; it has " + join(types, ", "));
+}
+
 }  // namespace ddl::launcher

@@ -26,4 +26,7 @@ std::vector<std::string> parse_mpi_types(std::string_view text);
 /// Asks srun, with a deadline. Error: there is no srun, or it does not say.
 Result<std::vector<std::string>> ask_mpi_types();
 
+/// What srun's --mpi= is to be for ranks that find each other by PMIx. Pure. Error: none of the types is PMIx.
+Result<std::string> pmix_type_of(const std::vector<std::string>& types);
+
 }  // namespace ddl::launcher

@@ -17,6 +17,8 @@
 
 namespace ddl::launcher {
 
+namespace env = contract::env;
+
 namespace {
 
 std::string first_line(std::string_view text) { return std::string(trim(split(trim(text), '\n').front())); }
@@ -92,9 +94,9 @@ bool is_own_machine_alone(const Allocation& allocation, const MpirunSite& site) 
 
 class Line {
  public:
-  Line(const JobSpec& spec, const Allocation& allocation, const MpiWishes& wishes, const MpirunSite& site,
-       const Environment& environment)
-      : spec_(spec), allocation_(allocation), wishes_(wishes), site_(site), environment_(environment) {}
+  Line(const JobSpec& spec, const Allocation& allocation, const MpirunOptions& options,
+       const MpirunSite& site, const Environment& environment)
+      : spec_(spec), allocation_(allocation), options_(options), site_(site), environment_(environment) {}
 
   Result<Words> make(const Words& rank_words) {
     words_ = {site_.path};
@@ -104,8 +106,8 @@ class Line {
       case MpiFlavor::kPrrte: DDL_TRY(prrte()); break;
       case MpiFlavor::kHydra: DDL_TRY(hydra()); break;
     }
-    add(wishes_.binding_args);
-    add(wishes_.mpi_args);
+    add(options_.binding_args);
+    add(options_.mpi_args);
     add(rank_words);
     return std::move(words_);
   }
@@ -121,7 +123,7 @@ class Line {
       if (node.name.find(':') != std::string::npos)
         return cannot("mpirun takes no IPv6 address for a host, as " + node.name + "; give it a name");
     }
-    if (site_.flavor != MpiFlavor::kHydra || !wishes_.tcp_only) return {};
+    if (site_.flavor != MpiFlavor::kHydra || !options_.tcp_only) return {};
     return cannot(
         "--tcp: MPICH's networks are chosen by its build; set UCX_TLS=tcp or FI_PROVIDER=tcp with -x "
         "instead");
@@ -177,7 +179,7 @@ class Line {
       add({"--map-by", spec_.map_by == MapBy::kNode ? "node" : "slot"});
     }
     if (spec_.oversubscribe) add({"--oversubscribe"});
-    if (wishes_.binding_args.empty()) add({"--bind-to", "none"});
+    if (options_.binding_args.empty()) add({"--bind-to", "none"});
     auto ssh = as_one_word(ssh_words(spec_));
     if (!ssh) return fail(ssh.error());
     if (!ssh->empty()) add({"--mca", "plm_rsh_args", *ssh});
@@ -185,7 +187,7 @@ class Line {
       const std::string names = join(spec_.network_interfaces, ",");
       add({"--mca", "btl_tcp_if_include", names, "--mca", "oob_tcp_if_include", names});
     }
-    if (wishes_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,vader,self"});
+    if (options_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,vader,self"});
     add({"--stdin", stdin_word()});
     if (spec_.tag_output) add({"--tag-output"});
     if (spec_.timestamp_output) add({"--timestamp-output"});
@@ -202,7 +204,7 @@ class Line {
                                                          : "slot";
     if (spec_.oversubscribe) mapping += ":OVERSUBSCRIBE";
     add({"--map-by", mapping});
-    if (wishes_.binding_args.empty()) add({"--bind-to", "none"});
+    if (options_.binding_args.empty()) add({"--bind-to", "none"});
     auto ssh = as_one_word(ssh_words(spec_));
     if (!ssh) return fail(ssh.error());
     if (!ssh->empty()) add({"--prtemca", "plm_ssh_args", *ssh});
@@ -210,7 +212,7 @@ class Line {
       const std::string names = join(spec_.network_interfaces, ",");
       add({"--mca", "btl_tcp_if_include", names, "--prtemca", "oob_tcp_if_include", names});
     }
-    if (wishes_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,sm,self"});
+    if (options_.tcp_only) add({"--mca", "pml", "ob1", "--mca", "btl", "tcp,sm,self"});
     add({"--stdin", stdin_word()});
     Words output;
     if (spec_.tag_output) output.emplace_back("tag");
@@ -231,7 +233,7 @@ class Line {
     }
     if (takes_turns) add({"-ppn", "1"});
     if (!takes_turns && spec_.ranks_per_node > 0) add({"-ppn", std::to_string(spec_.ranks_per_node)});
-    if (wishes_.binding_args.empty()) add({"-bind-to", "none"});
+    if (options_.binding_args.empty()) add({"-bind-to", "none"});
     if (spec_.network_interfaces.size() > 1)
       return cannot("hydra takes one interface, and --network-interfaces names " +
                     counted(static_cast<std::int64_t>(spec_.network_interfaces.size()), "interface"));
@@ -248,7 +250,7 @@ class Line {
 
   const JobSpec& spec_;
   const Allocation& allocation_;
-  const MpiWishes& wishes_;
+  const MpirunOptions& options_;
   const MpirunSite& site_;
   const Environment& environment_;
   Words words_;
@@ -257,10 +259,10 @@ class Line {
 }  // namespace
 
 Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocation& allocation,
-                                              const MpiWishes& wishes, const MpirunSite& site,
+                                              const MpirunOptions& options, const MpirunSite& site,
                                               const Environment& environment,
                                               const std::vector<std::string>& rank_words) {
-  return Line(spec, allocation, wishes, site, environment).make(rank_words);
+  return Line(spec, allocation, options, site, environment).make(rank_words);
 }
 
 Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
@@ -279,8 +281,55 @@ Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allo
   return environment;
 }
 
+Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation, const Environment& own) {
+  Environment variables;
+  for (const auto& [name, value] : own) {
+    if (!is_denied(name) && !is_of_slurm_task(name)) variables[name] = value;
+  }
+  for (const EnvironmentExport& one : spec.exports) {
+    if (one.value) variables[one.name] = *one.value;
+  }
+  // Each host has its own login.
+  for (const std::string& name : login_variables(spec.exports)) variables.erase(name);
+  // Ranks on other hosts need the first host's name.
+  if (allocation.nodes.size() > 1) variables[env::kMasterAddr] = allocation.nodes.front().name;
+  variables[env::kMasterPort];
+  variables[env::kMpiTmpdir];
+  return variables;
+}
+
+JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor flavor,
+                   const std::string& ddlrun, const std::vector<std::string>& mpirun_words,
+                   const Environment& own) {
+  JobSpec job = spec;
+  // The agent sets these for its one rank. mpirun's ranks get them only from the user.
+  Words to_forget;
+  for (const char* name : {env::kOmpNumThreads, env::kOmpPlaces, env::kOmpProcBind}) {
+    if (!own.contains(name)) to_forget.emplace_back(name);
+  }
+  const std::string master = allocation.nodes.size() > 1 ? allocation.nodes.front().name : std::string();
+  job.command = {ddlrun, contract::kMpiEngineOption, master, join(to_forget, ",")};
+  job.command.insert(job.command.end(), mpirun_words.begin(), mpirun_words.end());
+  job.num_proc = 1;
+  job.ranks_per_node = 0;
+  job.hosts = job.hostfile = job.hosts_exclude = "";
+  job.launcher = LauncherChoice::kLocal;
+  job.binding = {};
+  job.binding.bind_to = affinity::BindTo::kNone;
+  job.tag_output = job.timestamp_output = false;  // mpirun does it
+  job.network_interfaces.clear();
+  if (job.stdin_target == StdinTarget::kAll) job.stdin_target = StdinTarget::kRank0;
+  // mpirun learns from them its nodes, and how many ranks each takes. The ddlrun of each rank removes them.
+  for (const auto& [name, value] : own) {
+    if (is_of_slurm_task(name)) job.exports.push_back({name, value});
+  }
+  for (const auto& [name, value] : mpirun_environment(spec, flavor, allocation, own))
+    job.exports.push_back({name, value});
+  job.exports.push_back({env::kMpiTmpdir, value_of(own, "TMPDIR")});
+  return job;
+}
+
 int become_mpirun(const std::vector<std::string>& words) {
-  namespace env = contract::env;
   std::vector<std::string> own = {"OMPI_MCA_schizo",
                                   "OMPI_MCA_ess",
                                   "OMPI_MCA_hwloc_base_binding_policy",

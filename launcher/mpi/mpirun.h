@@ -13,8 +13,7 @@
 
 namespace ddl::launcher {
 
-// Which kind of mpirun there is: they differ in the words for everything.
-
+/// Which kind of mpirun there is: their options differ.
 enum class MpiFlavor {
   kOpenMpi4,  ///< Open MPI up to 4.1, whose mpirun is ORTE's
   kPrrte,     ///< Open MPI 5 and prterun
@@ -31,8 +30,8 @@ Result<MpiLauncher> mpi_launcher_of(std::string_view version_text);
 
 // The mpirun that starts a job's ranks, for each kind of MPI.
 
-/// What only mpirun is told.
-struct MpiWishes {
+/// What the user gives for mpirun alone.
+struct MpirunOptions {
   std::vector<std::string> mpi_args;      ///< passed on as they are
   std::vector<std::string> binding_args;  ///< instead of ddlrun's own binding
   bool tcp_only = false;                  ///< messages go over TCP and shared memory alone
@@ -51,7 +50,7 @@ struct MpirunSite {
 /// have; its names are in the words, its values are not. Of a Slurm job whose nodes are all meant, mpirun asks Slurm. Pure.
 /// Error kInvalidArgument: what this kind cannot do, and what to do instead. Nothing is dropped.
 Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocation& allocation,
-                                              const MpiWishes& wishes, const MpirunSite& site,
+                                              const MpirunOptions& options, const MpirunSite& site,
                                               const Environment& environment,
                                               const std::vector<std::string>& rank_words);
 
@@ -61,7 +60,16 @@ Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocat
 Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
                                const Environment& own);
 
+/// What mpirun is to pass on to the ranks: this process's environment without what describes this process or this
+/// login, and what -x says. An empty value: the name alone counts. Pure.
+Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation, const Environment& own);
+
 // mpirun as ddlrun's only rank: it is started and ended by an agent, and starts the ranks itself.
+
+/// The job whose one rank is mpirun, by become_mpirun(). ddlrun: this program's path. Pure.
+JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor flavor,
+                   const std::string& ddlrun, const std::vector<std::string>& mpirun_words,
+                   const Environment& own);
 
 /// words: MASTER_ADDR or "", names of variables to forget by comma, and then mpirun's own. Becomes it, without what the agent has told its
 /// rank about itself. Returns only if that fails: 127 or 126, after a sentence on standard error.

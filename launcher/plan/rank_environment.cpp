@@ -31,6 +31,16 @@ bool is_denied(std::string_view name) {
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+bool is_set_for_every_rank(std::string_view name) {
+  constexpr std::array<std::string_view, 15> kNames = {
+      env::kRank,           env::kSize,           env::kLocalRank,  env::kLocalSize,
+      env::kCrossRank,      env::kCrossSize,      env::kHostname,   env::kTorchRank,
+      env::kTorchWorldSize, env::kTorchLocalRank, env::kMasterAddr, env::kTorchLocalWorldSize,
+      env::kMasterPort,     env::kPmixNamespace,  env::kPmixRank,
+  };
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports) {
   Environment environment;
   for (const auto& [name, value] : head) {

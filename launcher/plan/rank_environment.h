@@ -19,6 +19,10 @@ namespace ddl::launcher {
 /// and what belongs to ddlrun's own session. docs/reference/environment.md lists it.
 bool is_denied(std::string_view name);
 
+/// True for what ddlrun sets for each rank: its identity, and where it meets the others. One value for all ranks, as -x
+/// would set it, would make them all the same rank.
+bool is_set_for_every_rank(std::string_view name);
+
 /// What all ranks share: the head's environment without the denied names, then what makes Open MPI 4.1 accept a PMIx
 /// server that is not its own, then -x, then defaults that nobody has set (PYTHONUNBUFFERED).
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports);

@@ -1,6 +1,6 @@
 // Options of binding: what reaches the job, what --show-bind is asked for, and what is refused.
 #include "base/text.h"
-#include "cli/commands/show_bind.h"
+#include "cli/commands/commands.h"
 #include "cli/options/request.h"
 #include "support/catch.h"
 
@@ -84,8 +84,9 @@ TEST_CASE("what --show-bind and --show-topology are asked for") {
 TEST_CASE("what cannot be meant is refused") {
   using Catch::Contains;
   CHECK_THAT(refusal({"--show-bind"}), Contains("-np is missing"));
-  CHECK_THAT(refusal({"--show-bind", "-np", "2", "-H", "a:2"}), Contains("is about one node"));
-  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--format", "yaml"}), Contains("'yaml' is not table"));
+  CHECK_THAT(refusal({"--show-bind", "-np", "2", "-H", "a:2"}), Contains("is for one node"));
+  CHECK_THAT(refusal({"--show-bind", "-np", "2", "--format", "yaml"}),
+             Contains("'yaml' is not one of table"));
   CHECK_THAT(refusal({"--show-topology", "--format", "table"}), Contains("'table' is not text"));
   CHECK_THAT(refusal({"--show-topology", "--show-bind", "-np", "2"}), Contains("contradict each other"));
   CHECK_THAT(refusal({"--explain-bind", "-np", "2", "--format", "json"}), Contains("contradict each other"));
@@ -95,11 +96,11 @@ TEST_CASE("what cannot be meant is refused") {
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "--site", "a", "--topology-text", "b"}),
              Contains("contradict"));
   CHECK_THAT(refusal({"-np", "2", "--site", "lumi-g", "./a"}), Contains("--site belongs to --show-bind"));
-  CHECK_THAT(refusal({"--explain-bind", "--dry-run", "-np", "2"}), Contains("--dry-run is about a job"));
+  CHECK_THAT(refusal({"--explain-bind", "--dry-run", "-np", "2"}), Contains("--dry-run is for a job"));
   CHECK_THAT(refusal({"-np", "2", "--probe", "./a"}), Contains("--probe belongs to --dry-run"));
   CHECK_THAT(refusal({"-np", "2", "--topology", "a", "./a"}), Contains("--topology belongs to --show-bind"));
   CHECK_THAT(refusal({"-np", "2", "--format", "json", "./a"}), Contains("--format belongs to --show-bind"));
-  CHECK_THAT(refusal({"-np", "2", "--bind-to", "l4", "./a"}), Contains("'l4' is not auto"));
+  CHECK_THAT(refusal({"-np", "2", "--bind-to", "l4", "./a"}), Contains("'l4' is not one of auto"));
   CHECK_THAT(refusal({"-np", "2", "--reserve", "x", "./a"}), Contains("'x' is neither first-core-per-l3"));
   CHECK_THAT(refusal({"-np", "2", "--reserve", "", "./a"}), Contains("'' is neither"));
   CHECK_THAT(refusal({"-np", "2", "--rank-order", "x", "./a"}), Contains("'x' is neither gpu nor cpu"));
@@ -138,5 +139,5 @@ TEST_CASE("a site's node, with the order that it advises unless the user has ano
   request = accepted_binding({"--show-bind", "-np", "8", "--site", "nowhere"});
   CHECK_THAT(report(), Catch::Contains("no profile of a site 'nowhere'"));
   request = accepted_binding({"--show-bind", "-np", "2", "--site", "./small.yaml"});
-  CHECK_THAT(report(), Catch::Contains("does not tell where ranks belong"));
+  CHECK_THAT(report(), Catch::Contains("has no model of its nodes"));
 }

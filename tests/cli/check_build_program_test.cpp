@@ -131,7 +131,7 @@ TEST_CASE("one box is asked by its name, and the exit code tells") {
   CHECK(run_ddlrun({"--check-build="}).exit_code == 2);
   const ProgramRun unknown = run_ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.err, Catch::Contains("knows no 'ncll'") && Catch::Contains("did you mean nccl?"));
+  CHECK_THAT(unknown.err, Catch::Contains("does not know 'ncll'") && Catch::Contains("did you mean nccl?"));
   // A forgotten "=": not the question that always has the answer yes.
   CHECK(run_ddlrun({"--check-build", "nccl"}).exit_code == 2);
 }
@@ -163,7 +163,7 @@ TEST_CASE("an srun without a PMI that libddl knows does not start its ranks") {
       "srun",
       R"sh(if [ "$1" = --version ]; then echo slurm 22.05; else echo "MPI plugin types are..."; echo "	none"; echo "	openmpi"; fi)sh");
   CHECK(box("slurm", folder).works());
-  CHECK_THAT(box("slurm", folder).text("detail"), Catch::Contains("ddlrun is in none here"));
+  CHECK_THAT(box("slurm", folder).text("detail"), Catch::Contains("ddlrun is not in one here"));
   const Box in_job = box_of(run_ddlrun({"--launcher", "local", "--check-build=slurm", "--json"},
                                        {"PATH=" + folder.path() + ":/usr/bin:/bin", "SLURM_JOB_ID=7",
                                         "SLURM_JOB_NODELIST=n1", "SLURM_JOB_CPUS_PER_NODE=2"}));
@@ -257,7 +257,7 @@ TEST_CASE("an MPI's module that is there and cannot be loaded is told") {
   CHECK(found.exit_code == 1);
   CHECK_THAT(found.text("detail"),
              Catch::Contains(kHasMpi ? "no module for MPI can be loaded (openmpi: "
-                                     : "no MPI's compiler was there when this was built"));
+                                     : "no MPI compiler was found when ddlrun was built"));
 }
 
 TEST_CASE("a vendor's library that numbers GPUs and fails, crashes or is none is a reason") {

@@ -106,7 +106,7 @@ TEST_CASE("a look that crashes, hangs or leaves is a reason in its box, and no o
                           {"A", "unbuilt", "unbuilt", "this version has none", empty},
                           {"A", "unbuilt but here", "here", "this version has none", fine},
                           {"A", "fine", "fine", nullptr, fine}};
-  const auto all = look_into(probes, 1s);
+  const auto all = run_probes(probes, 1s);
   REQUIRE(all.size() == std::size(probes));
   CHECK(all[0].here.detail == "it crashed: SIGKILL");
   CHECK(all[1].here.detail == "no answer in time");
@@ -130,7 +130,7 @@ TEST_CASE("what a look that hangs has started is ended with it") {
         const auto sleep = ddl::Child::start({.argv = {"sleep", "1000"}, .inherited = {{pipe[1], 3}}});
         return hang();
       }};
-  const auto all = look_into({&probe, 1}, 500ms);
+  const auto all = run_probes({&probe, 1}, 500ms);
   CHECK(all.front().here.detail == "no answer in time");
   REQUIRE(::close(pipe[1]) == 0);
   pollfd entry{pipe[0], POLLIN, 0};

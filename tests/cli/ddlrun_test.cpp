@@ -254,7 +254,7 @@ TEST_CASE("a job whose output cannot be written is no success, and a failure of 
   full.out_path = "/dev/full";
   ProgramRun result = run_program(full);
   CHECK(result.exit_code == contract::kOutputLost);
-  CHECK_THAT(result.err, Catch::Contains("not all that they wrote is where it should be") &&
+  CHECK_THAT(result.err, Catch::Contains("part of the ranks' output was lost") &&
                              Catch::Contains("standard output: No space left on device"));
   ProgramSetup closed = ddlrun({"-np", "1", "/bin/echo", "result"});
   closed.close_all_standard_fds = true;

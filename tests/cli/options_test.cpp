@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "cli/options/option_table.h"
+#include "cli/options/foreign_options.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
@@ -78,8 +78,8 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "-np", "3", "a"}, "-np/--num-proc was given 2 times: 2, 3", "give it once"},
     {{"-np", "2", "--num-proc=2", "a"}, "was given 2 times: 2, 2", ""},
     {{"-np4", "a"}, "unknown option -np4", "-np?"},
-    {{"-n", "4", "a"}, "-n is no option of ddlrun", "-np"},
-    {{"--nproc_per_node=4", "a"}, "no option of ddlrun", "--ranks-per-node"},
+    {{"-n", "4", "a"}, "-n is not an option of ddlrun", "-np"},
+    {{"--nproc_per_node=4", "a"}, "not an option of ddlrun", "--ranks-per-node"},
     {{"-np", "2", "--timeout", "nan", "a"}, "--timeout: 'nan' is not a number of seconds", "--timeout SECONDS"},
     {{"-np", "2", "--timeout", "inf", "a"}, "'inf' is not a number", ""},
     {{"-np", "2", "--timeout", "1e999", "a"}, "'1e999' is not a number", ""},
@@ -94,8 +94,8 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--timeout"}, "--timeout needs a value", ""},
     {{"-np", "2", "--kill-grace", "-1", "a"}, "--kill-grace: '-1' seconds is negative", ""},
     {{"-np", "2", "--kill-grace", "soon", "a"}, "'soon' is not a number", ""},
-    {{"-np", "2", "--stdin", "1", "a"}, "'1' is none of 0 (rank 0), all, none", ""},
-    {{"-np", "2", "--stdin", "ALL", "a"}, "'ALL' is none of", ""},
+    {{"-np", "2", "--stdin", "1", "a"}, "'1' is not one of 0, all, none", ""},
+    {{"-np", "2", "--stdin", "ALL", "a"}, "'ALL' is not one of", ""},
     {{"-np", "2", "--workdir", "", "a"}, "--workdir: the name of the directory is empty", ""},
     {{"-np", "2", "--output-filename=", "a"}, "--output-filename: the name of the directory is empty", ""},
     {{"-np", "2", "-x", "", "a"}, "-x: '' is not the name", ""},
@@ -136,21 +136,21 @@ const std::vector<Refused> kRefused = {
     {{"-H", "a", "--hosts-exclude", "b:2", "-np", "2", "a"}, "--hosts-exclude: \"b:2\": only the names", ""},
     {{"--hostfile", "missing", "-np", "2", "a"}, "the hostfile cannot be read: missing: there is no such file", "-hostfile FILE"},
     {{"--hostfile", "bad", "-np", "2", "a"}, "bad:2: slots must be a positive integer, found \"x\"", ""},
-    {{"--hostfile", "-", "--stdin", "all", "-np", "2", "a"}, "no rank can", "name a file"},
+    {{"--hostfile", "-", "--stdin", "all", "-np", "2", "a"}, "ranks cannot", "name a file"},
     {{"--hostfile", "hosts", "a"}, "-np is missing, and hosts does not say how many slots n2 has", ""},
     {{"--ranks-per-node", "0", "a"}, "--ranks-per-node: '0' is too few ranks", "--ranks-per-node N"},
-    {{"--map-by", "core", "-np", "2", "a"}, "'core' is none of slot, node", "--map-by slot|node"},
+    {{"--map-by", "core", "-np", "2", "a"}, "'core' is neither slot nor node", "--map-by slot|node"},
     {{"--map-by", "ppr:2:node", "-np", "2", "a"}, "'ppr:2:node' is mpirun's; use --ranks-per-node", ""},
-    {{"--launcher", "slurm", "-np", "2", "a"}, "'slurm' is none of auto, local, ssh", ""},
-    {{"--launcher", "local", "-H", "localhost:1,b:1", "a"}, "starts ranks on this machine, head, and b is another", "ssh"},
+    {{"--launcher", "slurm", "-np", "2", "a"}, "'slurm' is not one of auto, local, ssh", ""},
+    {{"--launcher", "local", "-H", "localhost:1,b:1", "a"}, "starts ranks on this machine, head, but b is another", "ssh"},
     {{"-np", "2", "-p", "0", "a"}, "-p/--ssh-port: '0' is not a whole number from 1 to 65535", "-p PORT"},
     {{"-np", "2", "-p", "ssh", "a"}, "'ssh' is not a whole number", ""},
     {{"-np", "2", "-p65536", "a"}, "'65536' is not a whole number", ""},
     {{"-np", "2", "-i", "", "a"}, "-i/--ssh-identity-file: the name of the file is empty", ""},
     {{"-np", "2", "--ssh-args", "-o 'x", "a"}, "a quote ' is not closed", ""},
-    {{"-np", "2", "--ssh-args", " ", "a"}, "--ssh-args: there is no word in it", ""},
-    {{"-np", "2", "--launch-agent", "rsh node1", "a"}, "does not say with %h where", ""},
-    {{"-np", "2", "--launch-agent", "'' %h", "a"}, "the command is an empty word", ""},
+    {{"-np", "2", "--ssh-args", " ", "a"}, "--ssh-args: it is empty", ""},
+    {{"-np", "2", "--launch-agent", "rsh node1", "a"}, "lacks %h", ""},
+    {{"-np", "2", "--launch-agent", "'' %h", "a"}, "the command is empty", ""},
     {{"-np", "2", "--ssh-parallel", "0", "a"}, "'0' is not a whole number from 1 to 4096", ""},
     {{"-np", "2", "--fan-out", "-1", "a"}, "'-1' is not a whole number from 0 to 4096", ""},
     {{"-np", "2", "--start-timeout", "0", "a"}, "'0' seconds leaves no time", ""},
@@ -163,15 +163,15 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--config-file", "missing", "a"}, "the configuration file cannot be read: missing: there is no", ""},
     {{"-np", "2", "--config-file", "bad.yaml", "a"}, "bad.yaml:2: unknown key nump-roc", "did you mean num-proc?"},
     {{"--config-file", "job.yaml", "--config-file", "job.yaml", "a"}, "--config-file was given 2 times", ""},
-    {{"--host", "a,b", "-np", "2", "a"}, "--host is no option of ddlrun", "-H"},
-    {{"-map-by", "node", "-np", "2", "a"}, "-map-by is no option of ddlrun", "--map-by node"},
-    {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is no option of ddlrun", "-H"},
+    {{"--host", "a,b", "-np", "2", "a"}, "--host is not an option of ddlrun", "-H"},
+    {{"-map-by", "node", "-np", "2", "a"}, "-map-by is not an option of ddlrun", "--map-by node"},
+    {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is not an option of ddlrun", "-H"},
     {{"-np", "2", "--fusion-threshold-mb", "64", "a"}, "--fusion-threshold-mb is not in this version", "omit it"},
     {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"}, "--mpi-args belongs to --launcher mpirun", "--launcher mpirun"},
     {{"-np", "2", "--tcp", "a"}, "--tcp belongs to --launcher mpirun", "--launcher mpirun"},
     {{"-np", "2", "--mpi", "--launcher", "ssh", "a"}, "--mpi", "omit one"},
-    {{"-np", "2", "--mpi", "--report-bindings", "a"}, "--report-bindings is what ddlrun's agents do", "omit"},
-    {{"-np", "2", "--mpi", "--output-filename", "/tmp/x", "a"}, "--output-filename is what ddlrun's agents do", "--mpi-args"},
+    {{"-np", "2", "--mpi", "--report-bindings", "a"}, "--report-bindings needs ddlrun's agents", "omit"},
+    {{"-np", "2", "--mpi", "--output-filename", "/tmp/x", "a"}, "--output-filename needs ddlrun's agents", "--mpi-args"},
     {{"-np", "2", "--mpi", "--mpi-args", "'a", "a"}, "--mpi-args", "--mpi-args"},
     {{"-np", "2", "--mpi", "--binding-args", "--bind-to core", "--bind-to", "core", "a"}, "--binding-args", ""},
     {{"-np", "2", "--mpi-threads-disable", "a"}, "--mpi-threads-disable is not in this version", "OMPI_MCA"},
@@ -179,40 +179,40 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--gloo", "--mpi", "a"}, "--gloo and --mpi contradict each other", "omit one"},
     {{"-np", "2", "--gloo", "--launcher", "mpirun", "a"}, "--gloo and --launcher mpirun contradict", "omit one"},
     // Named as they were typed.
-    {{"-np", "2", "--chdir", "d", "a"}, "--chdir is no option of ddlrun", "--workdir"},
-    {{"-np", "2", "-genv", "A", "1", "a"}, "-genv is no option of ddlrun", "-x NAME=VALUE"},
-    {{"-np", "2", "--mpi", "--json", "a"}, "--json is what ddlrun's agents do", "omit --mpi"},
-    {{"-np", "2", "--slurm", "--launcher", "mpirun", "a"}, "--launcher mpirun has no place in a job script", ""},
-    {{"-np", "2", "--slurm", "--mpi", "a"}, "--mpi has no place in a job script", ""},
-    {{"--explain-bind", "-np", "2", "-H", "b"}, "--explain-bind is about one node, and -H/--hosts names", ""},
+    {{"-np", "2", "--chdir", "d", "a"}, "--chdir is not an option of ddlrun", "--workdir"},
+    {{"-np", "2", "-genv", "A", "1", "a"}, "-genv is not an option of ddlrun", "-x NAME=VALUE"},
+    {{"-np", "2", "--mpi", "--json", "a"}, "--json needs ddlrun's agents", "omit --mpi"},
+    {{"-np", "2", "--slurm", "--launcher", "mpirun", "a"}, "--launcher mpirun cannot be used in a job script", ""},
+    {{"-np", "2", "--slurm", "--mpi", "a"}, "--mpi cannot be used in a job script", ""},
+    {{"--explain-bind", "-np", "2", "-H", "b"}, "--explain-bind is for one node, but -H/--hosts names", ""},
     {{"--explain-bind"}, "-np is missing", "ddlrun --explain-bind -np 8"},
     {{"-np", "2", "--launcher", "ssh", "--mpi-type", "pmix", "a"}, "--mpi-type belongs to --launcher srun", "omit it"},
     // An action that starts no command drops no word.
-    {{"--check-build", "nccl"}, "--check-build starts no command, and finds nccl", "--check-build=nccl"},
-    {{"-np", "4", "-cb", "--", "./a", "b"}, "--check-build starts no command, and finds ./a", ""},
-    {{"--check-box", "nccl", "mpi"}, "--check-box starts no command, and finds mpi", ""},
-    {{"--check-hosts", "nodes"}, "--check-hosts starts no command, and finds nodes", "omit it"},
-    {{"--check-hosts", "./a", "-H", "b"}, "finds ./a", "options stand before"},
-    {{"--list-sites", "lumi-g"}, "--list-sites starts no command, and finds lumi-g", ""},
-    {{"--show-site", "lumi-g", "frontier"}, "--show-site starts no command, and finds frontier", ""},
-    {{"--lint", "a.sh", "b.sh"}, "--lint starts no command, and finds b.sh", "--lint b.sh"},
-    {{"--show-bind", "-np", "2", "a"}, "--show-bind starts no command, and finds a", ""},
-    {{"--show-topology", "node.xml"}, "--show-topology starts no command, and finds node.xml", ""},
-    {{"--check-build=nccl", "--check-build=mpi"}, "--check-build was given two names: nccl, mpi", "ask for one"},
+    {{"--check-build", "nccl"}, "--check-build starts no command, but nccl", "--check-build=nccl"},
+    {{"-np", "4", "-cb", "--", "./a", "b"}, "--check-build starts no command, but ./a", ""},
+    {{"--check-box", "nccl", "mpi"}, "--check-box starts no command, but mpi", ""},
+    {{"--check-hosts", "nodes"}, "--check-hosts starts no command, but nodes", "omit it"},
+    {{"--check-hosts", "./a", "-H", "b"}, "but ./a stands after", "options come before"},
+    {{"--list-sites", "lumi-g"}, "--list-sites starts no command, but lumi-g", ""},
+    {{"--show-site", "lumi-g", "frontier"}, "--show-site starts no command, but frontier", ""},
+    {{"--lint", "a.sh", "b.sh"}, "--lint starts no command, but b.sh", "--lint b.sh"},
+    {{"--show-bind", "-np", "2", "a"}, "--show-bind starts no command, but a", ""},
+    {{"--show-topology", "node.xml"}, "--show-topology starts no command, but node.xml", ""},
+    {{"--check-build=nccl", "--check-build=mpi"}, "--check-build was given two names: nccl, mpi", "give one"},
     {{"--check-hosts", "--check-build"}, "-cb/--check-build and --check-hosts contradict", "omit one"},
     {{"--lint", "a.sh", "--list-sites"}, "--lint and --list-sites contradict", "omit one"},
     {{"--slurm", "--show-bind", "-np", "2", "a"}, "--show-bind and --slurm contradict", "omit one"},
     {{"--check-hosts", "--dry-run"}, "--check-hosts and --dry-run contradict", "omit one"},
-    {{"--list-sites", "--site", "lumi-g"}, "--list-sites makes no use of --site", "omit it"},
-    {{"--lint", "a.sh", "-np", "4"}, "--lint makes no use of -np/--num-proc", "omit it"},
-    {{"--show-site", "lumi-g", "--json"}, "--show-site makes no use of --json", "omit it"},
+    {{"--list-sites", "--site", "lumi-g"}, "--list-sites does not use --site", "omit it"},
+    {{"--lint", "a.sh", "-np", "4"}, "--lint does not use -np/--num-proc", "omit it"},
+    {{"--show-site", "lumi-g", "--json"}, "--show-site does not use --json", "omit it"},
     // Several programs, as mpirun has them.
-    {{"-np", "1", "./a", ":", "-np", "1", "./b"}, "': -np' begins a second program", "$RANK"},
-    {{"-np", "1", "./a", "x", ":", "-n", "1", "./b"}, "': -n' begins a second program", "$RANK"},
-    {{"-np", "1", "./a", ":", "--host=b", "./b"}, "': --host=b' begins a second program", ""},
-    {{"-np", "1", "--slurm", "./a", ":", "-np", "1", "./b"}, "begins a second program", ""},
-    {{"-np", "1", "--mpi", "expr", "a", ":", "b"}, "at which mpirun would begin a second program", "shell script"},
-    {{"-np", "1", "--slurm", "--launcher", "srun", "expr", "a", ":", "b"}, "at which srun would begin", "shell script"},
+    {{"-np", "1", "./a", ":", "-np", "1", "./b"}, "': -np' would begin a second program", "$RANK"},
+    {{"-np", "1", "./a", "x", ":", "-n", "1", "./b"}, "': -n' would begin a second program", "$RANK"},
+    {{"-np", "1", "./a", ":", "--host=b", "./b"}, "': --host=b' would begin a second program", ""},
+    {{"-np", "1", "--slurm", "./a", ":", "-np", "1", "./b"}, "would begin a second program", ""},
+    {{"-np", "1", "--mpi", "expr", "a", ":", "b"}, "where mpirun would begin a second program", "shell script"},
+    {{"-np", "1", "--slurm", "--launcher", "srun", "expr", "a", ":", "b"}, "where srun would begin", "shell script"},
 };
 // clang-format on
 
@@ -242,8 +242,8 @@ TEST_CASE("who carries out collectives is a variable of the ranks") {
 }
 
 TEST_CASE("every option that is not in this version is refused by name, with and without a value") {
-  for (const OptionEntry& entry : option_table()) {
-    if (entry.is_available() || entry.id == OptionId::kWithoutEffect) continue;
+  for (const OptionEntry& entry : foreign_options()) {
+    if (entry.id == OptionId::kWithoutEffect) continue;
     for (const auto spelling_view : ddl::split(entry.spellings, ',')) {
       const std::string spelling(spelling_view);
       for (const Words& words :
@@ -259,7 +259,7 @@ TEST_CASE("every option that is not in this version is refused by name, with and
 }
 
 TEST_CASE("an option of horovodrun that asks for what is so anyway is accepted, with a note") {
-  for (const OptionEntry& entry : option_table()) {
+  for (const OptionEntry& entry : foreign_options()) {
     if (entry.id != OptionId::kWithoutEffect) continue;
     for (const auto spelling : ddl::split(entry.spellings, ',')) {
       const Request request = accepted({"-np", "2", std::string(spelling), "a"});

@@ -60,29 +60,30 @@ DryPlan plan() {
 }  // namespace
 
 TEST_CASE("the plan for a person") {
-  CHECK(ddl::cli::plan_text(plan(), job(), kHead) ==
-        "ddlrun would start 3 ranks on 2 nodes. Nothing was started and no node was asked.\n"
-        "\n"
-        "  hosts       -H; the slots of 1 host are unknown until launch, and taken to be 4 each, as here\n"
-        "  command     python train.py --name 'my run'\n"
-        "  workdir     /home/me\n"
-        "  stdin       read by rank 0; the others read /dev/null\n"
-        "  output      lines tagged with their rank; also in /home/me/logs/rank.R/{stdout,stderr}\n"
-        "  timeout     90 s\n"
-        "  kill grace  5 s\n"
-        "\n"
-        "Every rank inherits ddlrun's environment without PMIX_RANK, finds a PMIx server in PMIX_*, and has\n"
-        "    ADDED='a b'\n"
-        "    LANG=C.UTF-8\n"
-        "    MASTER_PORT (unknown until launch)\n"
-        "    WORLD_SIZE=3\n"
-        "\n"
-        "Node 0, node1 (2 slots): ranks 0, 1\n"
-        "    rank 0: RANK=0\n"
-        "    rank 1: RANK=1\n"
-        "\n"
-        "Node 1, node2 (slots unknown until launch): rank 2\n"
-        "    rank 2: RANK=2\n");
+  CHECK(
+      ddl::cli::plan_text(plan(), job(), kHead) ==
+      "ddlrun would start 3 ranks on 2 nodes. Nothing was started and no host was asked.\n"
+      "\n"
+      "  hosts       -H; the slots of 1 host are unknown until launch; assumed: 4 each, as on this machine\n"
+      "  command     python train.py --name 'my run'\n"
+      "  workdir     /home/me\n"
+      "  stdin       read by rank 0; the others read /dev/null\n"
+      "  output      lines tagged with their rank; also in /home/me/logs/rank.R/{stdout,stderr}\n"
+      "  timeout     90 s\n"
+      "  kill grace  5 s\n"
+      "\n"
+      "Every rank inherits ddlrun's environment without PMIX_RANK, finds a PMIx server by PMIX_*, and gets\n"
+      "    ADDED='a b'\n"
+      "    LANG=C.UTF-8\n"
+      "    MASTER_PORT (unknown until launch)\n"
+      "    WORLD_SIZE=3\n"
+      "\n"
+      "Node 0, node1 (2 slots): ranks 0, 1\n"
+      "    rank 0: RANK=0\n"
+      "    rank 1: RANK=1\n"
+      "\n"
+      "Node 1, node2 (slots unknown until launch): rank 2\n"
+      "    rank 2: RANK=2\n");
 }
 
 TEST_CASE("where a node was asked, the plan says why each rank is where it is") {
@@ -117,7 +118,7 @@ TEST_CASE("the other ways of input and output") {
   spec.timeout_seconds = 0;
   const std::string text = ddl::cli::plan_text(plan(), spec, kHead);
   CHECK_THAT(text, Catch::Contains("  stdin       every rank reads all of it\n"
-                                   "  output      lines as they are, with the time\n"
+                                   "  output      lines unchanged, with the time\n"
                                    "  kill grace  5 s\n"));
   spec.stdin_target = StdinTarget::kNone;
   CHECK_THAT(ddl::cli::plan_text(plan(), spec, kHead), Catch::Contains("every rank reads /dev/null\n"));

@@ -52,10 +52,10 @@ TEST_CASE("a cut tail says where the rest is, or how to keep it") {
   report.ranks[0].stderr_tail.assign(20, "line");
   CHECK_THAT(plain(report), Catch::Contains("its last 20 lines on standard error:\n"));
   CHECK_THAT(plain(report),
-             Catch::EndsWith("  next: --output-filename DIR keeps all that every rank writes\n"));
+             Catch::EndsWith("  next: --output-filename DIR keeps all output of every rank\n"));
   auto job = kPython;
   job.output_directory = "/home/me/logs";
-  CHECK_THAT(plain(report, job), Catch::EndsWith("  next: all that it wrote is in /home/me/logs\n"));
+  CHECK_THAT(plain(report, job), Catch::EndsWith("  next: all its output is in /home/me/logs\n"));
 }
 
 TEST_CASE("a rank that crashed") {
@@ -144,9 +144,9 @@ TEST_CASE("a job that could not begin, a lost host, a timeout, and a signal") {
   job.timeout_seconds = 2.5;
   report = report_of(EndReason::kTimeout, 124, {killed(0, SIGTERM, 2.5, true), exited(1, 0, 1)});
   CHECK(plain(report, job) ==
-        "ddlrun: the job had not ended after 2.5 s (--timeout) and was ended\n"
+        "ddlrun: the job was ended because it was still running after 2.5 s (--timeout)\n"
         "  rank 0 was ended with SIGTERM; rank 1 exited with 0\n"
-        "  next: if it was still at work, give --timeout more seconds\n");
+        "  next: if it was still making progress, give --timeout more seconds\n");
 
   report = report_of(EndReason::kSignal, 130, {killed(0, SIGINT, 2, true), killed(1, SIGINT, 2, true)});
   report.signal = SIGINT;
@@ -161,12 +161,12 @@ TEST_CASE("a job that was cancelled has lost no host, and lost output is no fail
   CHECK(plain(report) ==
         "ddlrun: ended by SIGTERM after 12.5 s\n"
         "  node3: its agent was told to end (SIGTERM), as scancel and a time limit do\n"
-        "  rank 0 was killed by SIGTERM; rank 1 was running when last heard of\n");
+        "  rank 0 was killed by SIGTERM; rank 1 was running at the last report\n");
 
   report = report_of(EndReason::kOutputLost, 123, {exited(0, 0, 1), exited(1, 0, 1)});
   report.message = "standard output: No space left on device";
   CHECK(plain(report) ==
-        "ddlrun: every rank exited with 0, but not all that they wrote is where it should be\n"
+        "ddlrun: every rank exited with 0, but part of the ranks' output was lost\n"
         "  standard output: No space left on device\n");
 }
 
@@ -175,10 +175,10 @@ TEST_CASE("a survivor that is named for want of something better says whom it ha
   report.first_failure = 0;
   report.ranks[0].gone_rank = 1;
   report.ranks[0].kill_explanation = std::string("odd\0\x1b[31m words", 15);
-  CHECK_THAT(
-      plain(report),
-      Catch::Contains("  before that, libddl had told it that rank 1 on node3 (pid 4241) was gone\n") &&
-          Catch::Contains("odd^@ words\n"));
+  CHECK_THAT(plain(report),
+             Catch::Contains(
+                 "  before that, libddl had reported to it that rank 1 on node3 (pid 4241) was gone\n") &&
+                 Catch::Contains("odd^@ words\n"));
 }
 
 TEST_CASE("a report without its culprit still says something") {

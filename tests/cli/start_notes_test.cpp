@@ -1,4 +1,4 @@
-#include "cli/commands/job_checks.h"
+#include "cli/commands/commands.h"
 
 #include "support/catch.h"
 

@@ -113,3 +113,74 @@ TEST_CASE("a user or a port of its own is ssh's business, also for this machine"
   node.port = 2222;
   CHECK_FALSE(is_this_machine(node, "head1"));
 }
+
+namespace {
+
+const Environment kInSlurm = {{"SLURM_JOB_ID", "7"},
+                              {"SLURM_JOB_NODELIST", "node[3-4]"},
+                              {"SLURM_TASKS_PER_NODE", "2(x2)"},
+                              {"SLURM_NTASKS", "4"}};
+
+JobSpec started_by(LauncherChoice launcher) {
+  JobSpec spec;
+  spec.launcher = launcher;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("ranks are started in the Slurm job around ddlrun, unless another way was asked for") {
+  for (const auto launcher : {LauncherChoice::kAuto, LauncherChoice::kSrun, LauncherChoice::kMpirun}) {
+    const auto slurm = slurm_job_to_use(started_by(launcher), kInSlurm);
+    REQUIRE(slurm);
+    CHECK(slurm->value().id == "7");
+  }
+  JobSpec by_agent = started_by(LauncherChoice::kAuto);
+  by_agent.launch_agent = {"rsh", "%h"};
+  for (const JobSpec& spec :
+       {started_by(LauncherChoice::kLocal), started_by(LauncherChoice::kSsh), by_agent}) {
+    const auto slurm = slurm_job_to_use(spec, kInSlurm);
+    REQUIRE(slurm);
+    CHECK_FALSE(*slurm);
+  }
+  CHECK_FALSE(*slurm_job_to_use({}, {}));
+  CHECK_THAT(slurm_job_to_use(started_by(LauncherChoice::kSrun), {}).error().message,
+             Catch::Contains("does not run in one"));
+  Environment broken = kInSlurm;
+  broken["SLURM_TASKS_PER_NODE"] = "2(x3)";
+  CHECK_THAT(slurm_job_to_use({}, broken).error().message, Catch::Contains("SLURM_TASKS_PER_NODE"));
+  Environment task = kInSlurm;
+  task["SLURM_STEP_NUM_TASKS"] = "4";
+  task["SLURM_PROCID"] = "2";
+  CHECK_THAT(slurm_job_to_use(started_by(LauncherChoice::kSsh), task).error().message,
+             Catch::Contains("one of 4 tasks"));
+  CHECK(slurm_job_to_use(started_by(LauncherChoice::kLocal), task));
+}
+
+TEST_CASE("the hosts of a job are Slurm's, or those of them that the user names") {
+  const auto slurm = slurm_job_to_use({}, kInSlurm).value();
+  const auto found = [&](const JobSpec& spec) {
+    const auto allocation = find_allocation(spec, "", slurm, "node3");
+    return allocation ? text_of(allocation->nodes) : "refused: " + allocation.error().message;
+  };
+  CHECK(found({}) == "node3:2 node4:2");
+  CHECK(found(with_hosts("", "node3")) == "node4:2");
+  CHECK(found(with_hosts("localhost:1")) == "node3:1");
+  CHECK(implied_num_proc({}, find_allocation({}, "", slurm, "node3").value()) == 4);
+  CHECK_THAT(found(with_hosts("node5")), Catch::Contains("refused: node5 is not a node of Slurm job 7"));
+  JobSpec tree;
+  tree.fan_out = 2;
+  const auto refused = find_allocation(tree, "", slurm, "node3");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().option == AllocationError::Option::kFanOut);
+  CHECK(find_allocation(with_hosts("a:x"), "", slurm, "node3").error().option ==
+        AllocationError::Option::kHosts);
+}
+
+TEST_CASE("--launcher local takes this machine alone") {
+  JobSpec spec = started_by(LauncherChoice::kLocal);
+  CHECK(find_allocation(spec, "", std::nullopt, "head"));
+  spec.hosts = "localhost:1,b:1";
+  CHECK_THAT(find_allocation(spec, "", std::nullopt, "head").error().message,
+             Catch::Contains("this machine, head, but b is another one"));
+}

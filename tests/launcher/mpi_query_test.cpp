@@ -3,6 +3,7 @@
 #include "support/catch.h"
 
 using ddl::launcher::parse_mpi_types;
+using ddl::launcher::pmix_type_of;
 using Types = std::vector<std::string>;
 
 TEST_CASE("kinds of MPI are read as several releases of Slurm print them") {
@@ -16,4 +17,11 @@ TEST_CASE("kinds of MPI are read as several releases of Slurm print them") {
       Types{"cray_shasta", "none", "pmi2", "pmix_v3"});
   CHECK(parse_mpi_types("").empty());
   CHECK(parse_mpi_types("srun: error: cannot find plugin\n").empty());
+}
+
+TEST_CASE("srun starts ranks by PMIx, or says which kinds of MPI it has") {
+  CHECK(pmix_type_of({"none", "pmix", "pmi2"}) == "pmix");
+  const auto refused = pmix_type_of({"none", "pmi2"});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message(), Catch::Contains("no PMIx") && Catch::Contains("none, pmi2"));
 }

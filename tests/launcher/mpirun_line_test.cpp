@@ -34,9 +34,9 @@ MpirunSite site_of(MpiFlavor flavor) { return {"mpirun", "", flavor, false, "hea
 const Environment kVariables = {{"LR", "0.1"}, {"BASH_FUNC_x%%", "() {"}};
 
 std::string line(const JobSpec& spec, const Allocation& allocation, const MpirunSite& site,
-                 const MpiWishes& wishes = {}) {
+                 const MpirunOptions& options = {}) {
   const auto words =
-      mpirun_words(spec, allocation, wishes, site, kVariables, {"ddlrun", "--mpi-rank", "--", "./train"});
+      mpirun_words(spec, allocation, options, site, kVariables, {"ddlrun", "--mpi-rank", "--", "./train"});
   return words ? ddl::join(*words, " ") : "refused: " + words.error().message();
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("on this machine mpirun needs no hosts") {
   CHECK_THAT(line(spec, here, as_root), Catch::StartsWith("mpirun --allow-run-as-root -np 2 "));
 }
 
-TEST_CASE("hosts, mapping, ssh, interfaces and wishes are in each kind's own words") {
+TEST_CASE("hosts, mapping, ssh, interfaces and options are in each kind's own words") {
   JobSpec spec = mpi_job_of(4);
   spec.hosts = "a:2,b:2";
   spec.ssh_port = 2222;
@@ -83,34 +83,73 @@ TEST_CASE("hosts, mapping, ssh, interfaces and wishes are in each kind's own wor
   spec.oversubscribe = true;
   spec.timestamp_output = true;
   spec.stdin_target = StdinTarget::kAll;
-  MpiWishes wishes;
-  wishes.tcp_only = true;
-  wishes.mpi_args = {"--mca", "btl_base_verbose", "1"};
-  wishes.binding_args = {"--bind-to", "core"};
+  MpirunOptions options;
+  options.tcp_only = true;
+  options.mpi_args = {"--mca", "btl_base_verbose", "1"};
+  options.binding_args = {"--bind-to", "core"};
   const Allocation two = hosts({"a", "b"}, 2);
   CHECK(
-      line(spec, two, site_of(MpiFlavor::kOpenMpi4), wishes) ==
+      line(spec, two, site_of(MpiFlavor::kOpenMpi4), options) ==
       "mpirun -np 4 --host a:2,b:2 --map-by slot --oversubscribe --mca plm_rsh_args -p 2222 -i /home/me/key "
       "--mca btl_tcp_if_include hsn0 --mca oob_tcp_if_include hsn0 --mca pml ob1 --mca btl tcp,vader,self "
       "--stdin all "
       "--tag-output --timestamp-output -x LR --bind-to core --mca btl_base_verbose 1 ddlrun --mpi-rank -- "
       "./train");
   CHECK(
-      line(spec, two, site_of(MpiFlavor::kPrrte), wishes) ==
+      line(spec, two, site_of(MpiFlavor::kPrrte), options) ==
       "mpirun -n 4 --host a:2,b:2 --map-by slot:OVERSUBSCRIBE --prtemca plm_ssh_args -p 2222 -i /home/me/key "
       "--mca btl_tcp_if_include hsn0 --prtemca oob_tcp_if_include hsn0 --mca pml ob1 --mca btl tcp,sm,self "
       "--stdin all "
       "--output tag,timestamp -x LR --bind-to core --mca btl_base_verbose 1 ddlrun --mpi-rank -- ./train");
   spec.timestamp_output = spec.oversubscribe = false;
   spec.stdin_target = StdinTarget::kRank0;
-  wishes.tcp_only = false;
-  CHECK(line(spec, two, site_of(MpiFlavor::kHydra), wishes) ==
+  options.tcp_only = false;
+  CHECK(line(spec, two, site_of(MpiFlavor::kHydra), options) ==
         "mpirun -n 4 -hosts a:2,b:2 -iface hsn0 -prepend-rank -genvlist LR --bind-to core --mca "
         "btl_base_verbose 1 "
         "ddlrun --mpi-rank -- ./train");
   CHECK(mpirun_environment(spec, MpiFlavor::kHydra, two, {}) ==
         Environment{{"HYDRA_LAUNCHER_EXTRA_ARGS", "-p 2222 -i /home/me/key"}});
   CHECK(mpirun_environment(spec, MpiFlavor::kOpenMpi4, two, {}).empty());
+}
+
+TEST_CASE("mpirun passes on to ranks what -x says and this process has, but nothing about this login") {
+  JobSpec spec = mpi_job_of(2);
+  spec.exports = {{"LR", "0.2"}, {"HOME", std::nullopt}};
+  const Environment own = {{"LR", "0.1"},  {"DATA", "/d"},     {"HOME", "/home/me"},
+                           {"USER", "me"}, {"PMIX_RANK", "0"}, {"SLURM_PROCID", "3"}};
+  const Environment variables = mpi_rank_variables(spec, hosts({"a", "b"}, 1), own);
+  CHECK(variables.at("LR") == "0.2");
+  CHECK(variables.at("DATA") == "/d");
+  CHECK(variables.at("HOME") == "/home/me");
+  CHECK(variables.at("MASTER_ADDR") == "a");
+  for (const char* name : {"USER", "PMIX_RANK", "SLURM_PROCID"}) {
+    INFO(name);
+    CHECK_FALSE(variables.contains(name));
+  }
+  CHECK_FALSE(mpi_rank_variables(spec, hosts({"a"}, 1), own).contains("MASTER_ADDR"));
+}
+
+TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variables of Slurm's task") {
+  JobSpec spec = mpi_job_of(8);
+  spec.hosts = "a,b";
+  spec.stdin_target = StdinTarget::kAll;
+  spec.binding.cores_per_rank = 4;
+  const Environment own = {{"SLURM_PROCID", "3"}, {"OMP_PLACES", "cores"}, {"TMPDIR", "/scratch"}};
+  const JobSpec job = mpirun_job(spec, hosts({"a", "b"}, 4), MpiFlavor::kOpenMpi4, "/bin/ddlrun",
+                                 {"mpirun", "-np", "8"}, own);
+  CHECK(ddl::join(job.command, " ") ==
+        "/bin/ddlrun --mpi-engine a OMP_NUM_THREADS,OMP_PROC_BIND mpirun -np 8");
+  CHECK(job.num_proc == 1);
+  CHECK(job.hosts.empty());
+  CHECK(job.launcher == LauncherChoice::kLocal);
+  CHECK(job.binding.bind_to == ddl::affinity::BindTo::kNone);
+  CHECK(job.binding.cores_per_rank == 0);
+  CHECK_FALSE(job.tag_output);
+  CHECK(job.stdin_target == StdinTarget::kRank0);
+  Environment exports;
+  for (const auto& one : job.exports) exports[one.name] = one.value.value_or("(passed on)");
+  CHECK(exports == Environment{{"SLURM_PROCID", "3"}, {"DDL_MPI_TMPDIR", "/scratch"}});
 }
 
 TEST_CASE("in the shell of a Slurm step, mpirun is told what the whole job has") {
@@ -151,7 +190,7 @@ TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
   const Allocation two = hosts({"a", "b"}, 1);
   CHECK_THAT(line(spec, hosts({"fd00::1", "b"}, 1), site_of(MpiFlavor::kOpenMpi4)),
              Catch::Contains("no IPv6 address"));
-  MpiWishes tcp;
+  MpirunOptions tcp;
   tcp.tcp_only = true;
   CHECK_THAT(line(spec, two, site_of(MpiFlavor::kHydra), tcp), Catch::Contains("refused: --tcp"));
   JobSpec all = spec;

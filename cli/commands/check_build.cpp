@@ -1,5 +1,4 @@
-#include "cli/check_build/check_build.h"
-
+// --check-build, on this machine or on every host of a job.
 #include <algorithm>
 #include <chrono>
 
@@ -9,9 +8,8 @@
 #include "base/text.h"
 #include "cli/check_build/capability.h"
 #include "cli/check_build/probe.h"
-#include "cli/options/request.h"
+#include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
-#include "cli/reports/console.h"
 #include "cli/reports/job_report.h"
 #include "launcher/head/run_job.h"
 #include "launcher/node/node_probe.h"
@@ -19,16 +17,10 @@
 
 namespace ddl::cli {
 
-// --check-build on every host of a job.
-
-/// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what they have in common and
-/// where they differ. Returns ddlrun's exit code. For a process with one thread.
-int check_on_hosts(const Request& request, const Environment& environment, const Console& console);
-
 namespace {
 
 constexpr std::size_t kMostAnswer = std::size_t{1} << 20;
-/// For hosts that take their time to answer, and the looks themselves.
+/// For slow hosts and for the probes.
 constexpr double kPatienceSeconds = 30;
 
 launcher::JobSpec one_rank_on_each(const Request& request, const std::string& folder) {
@@ -44,7 +36,7 @@ launcher::JobSpec one_rank_on_each(const Request& request, const std::string& fo
   spec.output_directory = folder;
   spec.tag_output = false;
   spec.quiet = true;
-  spec.exports.push_back({"TMPDIR", ""});  // this machine's may be nowhere else
+  spec.exports.push_back({"TMPDIR", ""});  // this machine's may not exist elsewhere
   return spec;
 }
 
@@ -62,7 +54,7 @@ int print_one(std::vector<HostCapabilities>& hosts, const Request& request, cons
   bool all_can = true;
   std::string text;
   for (HostCapabilities& host : hosts) {
-    std::erase_if(host.all, [&request](const Capability& one) { return one.key != request.box; });
+    std::erase_if(host.all, [&request](const Capability& one) { return one.key != request.capability; });
     for (const Capability& one : host.all) {
       all_can = all_can && one.available();
       text += host.host + ": " + capability_line(one);
@@ -72,20 +64,20 @@ int print_one(std::vector<HostCapabilities>& hosts, const Request& request, cons
   return printed != contract::kSuccess ? printed : all_can ? 0 : 1;
 }
 
-}  // namespace
-
+/// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what they have in common
+/// and where they differ.
 int check_on_hosts(const Request& request, const Environment& environment, const Console& console) {
   const auto folder = make_scratch_folder();
   if (!folder)
     return console.refuse(
-        {folder.error().message(), "set TMPDIR to one that can be written", contract::kStartFailure});
+        {folder.error().message(), "set TMPDIR to a writable folder", contract::kStartFailure});
   const launcher::JobSpec spec = one_rank_on_each(request, folder->path());
   // In a child, whose output is nobody's: the ranks' goes to files.
   auto job = ChildQuestion::ask([&] { return "x" + run_quietly(spec, request.allocation, environment); });
   const auto said = job ? job->answer(Deadline::never()) : Result<std::string>(fail(job.error()));
   if (!said)
-    return console.refuse(
-        {said.error().message(), "ddlrun --check-hosts asks the hosts one by one", contract::kStartFailure});
+    return console.refuse({said.error().message(), "ddlrun --check-hosts shows which host is the cause",
+                           contract::kStartFailure});
   if (said->size() > 1) {
     console.report(said->substr(1));
     return contract::kStartFailure;
@@ -98,19 +90,17 @@ int check_on_hosts(const Request& request, const Environment& environment, const
     const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;
     if (!host)
       return console.refuse({name + ": " + host.error().message(),
-                             "look whether its ddlrun is this one: ddlrun --check-hosts",
+                             "compare the versions of ddlrun: ddlrun --check-hosts",
                              contract::kStartFailure});
     host->host = name;
     hosts.push_back(*std::move(host));
   }
-  if (request.box.empty())
+  if (request.capability.empty())
     return console.print(request.json ? check_build_hosts_json(hosts) : check_build_hosts_text(hosts));
   return print_one(hosts, request, console);
 }
 
-namespace {
-
-/// Longer than any look that is not stuck: all of them run at once.
+/// Longer than any probe that is not stuck: all of them run at once.
 constexpr std::chrono::seconds kPatience{20};
 
 const Probe* find_probe(const std::string& key) {
@@ -128,7 +118,7 @@ std::string known_keys(const std::string& asked) {
 }
 
 int check_one(const Probe& probe, const Request& request, const Console& console) {
-  const auto all = look_into({&probe, 1}, kPatience);
+  const auto all = run_probes({&probe, 1}, kPatience);
   const int printed = console.print(request.json ? check_build_json(all, launcher::hostname())
                                                  : capability_line(all.front()));
   return printed != contract::kSuccess ? printed : all.front().available() ? 0 : 1;
@@ -137,12 +127,13 @@ int check_one(const Probe& probe, const Request& request, const Console& console
 }  // namespace
 
 int check_build(const Request& request, const Environment& environment, const Console& console) {
-  const Probe* one = request.box.empty() ? nullptr : find_probe(request.box);
-  if (one == nullptr && !request.box.empty())
-    return console.refuse({"--check-build knows no '" + request.box + "'", known_keys(request.box)});
+  const Probe* one = request.capability.empty() ? nullptr : find_probe(request.capability);
+  if (one == nullptr && !request.capability.empty())
+    return console.refuse(
+        {"--check-build does not know '" + request.capability + "'", known_keys(request.capability)});
   if (!request.allocation.nodes.empty()) return check_on_hosts(request, environment, console);
   if (one != nullptr) return check_one(*one, request, console);
-  const auto all = look_into(probe_list(), kPatience);
+  const auto all = run_probes(probe_list(), kPatience);
   return console.print(request.json ? check_build_json(all, launcher::hostname()) : check_build_text(all));
 }
 

@@ -1,0 +1,163 @@
+// Starts a job, or prints its plan; asks the hosts of a job what they have. Before that, what the job needs on this machine
+// is checked.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/options/this_process.h"
+#include "cli/reports/check_hosts_report.h"
+#include "cli/reports/job_report.h"
+#include "cli/reports/plan_report.h"
+#include "contract/ddlrun.h"
+#include "launcher/head/check_hosts.h"
+#include "launcher/head/host_comparison.h"
+#include "launcher/head/run_job.h"
+#include "launcher/node/node_probe.h"
+
+namespace ddl::cli {
+
+namespace fs = std::filesystem;
+
+std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job,
+                                              const launcher::Allocation& allocation,
+                                              const std::string& hostname) {
+  const bool runs_here = std::any_of(
+      allocation.nodes.begin(), allocation.nodes.end(),
+      [&](const launcher::AllocatedNode& node) { return launcher::is_this_machine(node, hostname); });
+  if (!runs_here) return std::nullopt;
+  const std::string name = shell_quote(job.workdir);
+  std::error_code error;
+  const fs::file_status status = fs::status(job.workdir, error);
+  if (status.type() == fs::file_type::not_found) {
+    return CommandLineError{"the working directory " + name + " does not exist",
+                            "create it, or give another with --workdir", contract::kNotFound};
+  }
+  if (status.type() == fs::file_type::none) {
+    return CommandLineError{"the working directory " + name + " cannot be used: " + error.message(),
+                            "give another with --workdir", contract::kNotExecutable};
+  }
+  if (status.type() != fs::file_type::directory) {
+    return CommandLineError{"the working directory " + name + " is not a directory",
+                            "give a directory with --workdir", contract::kNotExecutable};
+  }
+  if (::access(job.workdir.c_str(), X_OK) != 0) {
+    return CommandLineError{"the working directory " + name + " may not be entered",
+                            "change its permissions, or give another with --workdir",
+                            contract::kNotExecutable};
+  }
+  return std::nullopt;
+}
+
+std::optional<CommandLineError> check_identity_file(const launcher::JobSpec& job) {
+  if (job.ssh_identity_file.empty() || ::access(job.ssh_identity_file.c_str(), R_OK) == 0)
+    return std::nullopt;
+  return CommandLineError{"the key " + shell_quote(job.ssh_identity_file) +
+                              " cannot be read: " + std::generic_category().message(errno),
+                          "name your key with -i, or omit -i to use the keys of ssh's configuration"};
+}
+
+std::optional<CommandLineError> create_output_directory(const launcher::JobSpec& job) {
+  if (job.output_directory.empty()) return std::nullopt;
+  const std::string name = shell_quote(job.output_directory);
+  const std::string hint = "give another directory with --output-filename";
+  std::error_code error;
+  fs::create_directories(job.output_directory, error);
+  if (error) {
+    return CommandLineError{"the output directory " + name + " cannot be created: " + error.message(), hint};
+  }
+  if (::access(job.output_directory.c_str(), W_OK | X_OK) != 0) {
+    return CommandLineError{"the output directory " + name + " may not be written to", hint};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environment& environment) {
+  std::vector<std::string> notes;
+  for (const launcher::EnvironmentExport& one : job.exports) {
+    if (!one.value && !environment.contains(one.name)) {
+      notes.push_back("-x " + one.name + ": " + one.name + " is not set here, so the ranks do not get it");
+    }
+  }
+  return notes;
+}
+
+namespace {
+
+/// Prints how the job went and returns ddlrun's exit code.
+int finish(const launcher::JobReport& report, const Request& request, const Console& console) {
+  if (request.json) {
+    const bool written = console.report(report_json(report));
+    if (!written && report.exit_code == contract::kSuccess) return contract::kOutputLost;
+  } else if (report.reason != launcher::EndReason::kSuccess) {
+    console.report(failure_report(report, request.job, console.error_style()));
+  } else if (request.job.verbose) {
+    console.note(success_sentence(report));
+  }
+  return report.exit_code;
+}
+
+int print_plan(const Request& request, const Environment& environment, const Console& console) {
+  const auto plan = launcher::dry_run(request.job, request.allocation, environment, request.probes_hosts,
+                                      request.job.quiet ? nullptr : console.progress());
+  if (!plan) return finish(error_report(plan.error()), request, console);
+  return console.print(request.json ? plan_json(*plan, request.job, environment)
+                                    : plan_text(*plan, request.job, environment));
+}
+
+int run_by_agents(const Request& request, const Environment& environment, const Console& console) {
+  if (const auto error = create_output_directory(request.job)) return console.refuse(*error);
+  launcher::Notices notices = notices_of(request, console);
+  if (!request.job.quiet) notices.progress = console.progress();
+  const auto report = launcher::run_job(request.job, request.allocation, environment, notices);
+  return finish(report ? *report : error_report(report.error()), request, console);
+}
+
+}  // namespace
+
+launcher::Notices notices_of(const Request& request, const Console& console) {
+  return {[&](const std::string& sentence) {
+            if (!request.job.quiet) console.note(sentence);
+          },
+          [&](const std::string& sentence) {
+            if (request.job.verbose) console.note(sentence);
+          },
+          nullptr};
+}
+
+int run(const Request& request, const Environment& environment, const Console& console) {
+  const auto directory = current_directory();
+  if (!directory)
+    return console.refuse(
+        {directory.error().message(), "cd to a directory that exists", contract::kNotFound});
+  if (const auto error = check_workdir(request.job, request.allocation, launcher::hostname()))
+    return console.refuse(*error);
+  if (const auto error = check_identity_file(request.job)) return console.refuse(*error);
+  if (!request.job.quiet) {
+    for (const std::string& note : start_notes(request.job, environment)) console.note(note);
+  }
+  if (request.job.launcher == launcher::LauncherChoice::kSrun)
+    return run_by_srun(request, environment, console);
+  if (request.job.launcher == launcher::LauncherChoice::kMpirun)
+    return run_by_mpirun(request, environment, console);
+  return request.action == Action::kDryRun ? print_plan(request, environment, console)
+                                           : run_by_agents(request, environment, console);
+}
+
+int check_hosts(const Request& request, const Environment& environment, const Console& console) {
+  if (const auto error = check_identity_file(request.job)) return console.refuse(*error);
+  const auto hosts = launcher::check_hosts(request.job, request.allocation, environment,
+                                           request.job.quiet ? nullptr : console.progress());
+  if (!hosts) return finish(error_report(hosts.error()), request, console);
+  const launcher::HostComparison comparison = launcher::compare_hosts(*hosts);
+  const auto style = TerminalStyle::for_fd(STDOUT_FILENO, environment);
+  const int printed = console.print(request.json ? check_hosts_json(*hosts, comparison)
+                                                 : check_hosts_text(*hosts, comparison, style));
+  return printed != contract::kSuccess ? printed : launcher::exit_code_of(comparison);
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,145 @@
+#include "cli/options/foreign_options.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using enum OptionId;
+
+constexpr std::string_view kHostsAreGiven =
+    "name hosts with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
+constexpr std::string_view kOwnAlgorithms = "libddl chooses the algorithm itself; omit it";
+constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
+constexpr std::string_view kNoNamedTier =
+    "this version has no fusion buffer, cycle or cache to tune; omit it";
+constexpr std::string_view kNoTimeline = "this version records no timeline; omit it";
+constexpr std::string_view kNoStallCheck =
+    "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails "
+    "after this time";
+constexpr std::string_view kNoElastic =
+    "this version starts a fixed number of ranks; omit it and give that number with -np";
+constexpr std::string_view kNoAutotune = "this version has nothing to tune; omit it";
+constexpr std::string_view kNoMpi =
+    "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
+constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
+constexpr std::string_view kNumberOfRanks = "give the number of ranks with -np";
+constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for N ranks on each host";
+
+constexpr OptionEntry kForeignOptions[] = {
+    // horovodrun's (0.28.1, and --torus-allreduce of later versions): they ask for what ddlrun does anyway.
+    {kWithoutEffect, "--disable-cache", "", "ddlrun does not cache the results of checks"},
+    {kWithoutEffect, "--no-hierarchical-allreduce", "", kNothingTuned},
+    {kWithoutEffect, "--no-torus-allreduce", "", kNothingTuned},
+    {kWithoutEffect, "--no-hierarchical-allgather", "", kNothingTuned},
+    {kWithoutEffect, "--no-autotune", "", "there is nothing to tune"},
+    {kWithoutEffect, "--no-timeline-mark-cycles", "", "no timeline is recorded"},
+    {kWithoutEffect, "--no-stall-check", "", "nothing warns of stalls"},
+    {kWithoutEffect, "--no-mpi-threads-disable", "", "ddlrun never disables threads of an MPI"},
+    {kWithoutEffect, "--log-without-timestamp,--log-hide-timestamp", "",
+     "ddlrun prints its messages without the time"},
+    {kWithoutEffect, "--gloo", "", "ddlrun starts the ranks itself, without an MPI"},
+
+    // horovodrun's, not in this version.
+    {kUnavailable, "--host-discovery-script", "FILE", kNoElastic},
+    {kUnavailable, "--fusion-threshold-mb", "MB", kNoNamedTier},
+    {kUnavailable, "--cycle-time-ms", "MS", kNoNamedTier},
+    {kUnavailable, "--cache-capacity", "N", kNoNamedTier},
+    {kUnavailable, "--hierarchical-allreduce", "", kOwnAlgorithms},
+    {kUnavailable, "--hierarchical-allgather", "", kOwnAlgorithms},
+    {kUnavailable, "--torus-allreduce", "", kOwnAlgorithms},
+    {kUnavailable, "--autotune", "", kNoAutotune},
+    {kUnavailable, "--autotune-log-file", "FILE", kNoAutotune},
+    {kUnavailable, "--autotune-warmup-samples", "N", kNoAutotune},
+    {kUnavailable, "--autotune-steps-per-sample", "N", kNoAutotune},
+    {kUnavailable, "--autotune-bayes-opt-max-samples", "N", kNoAutotune},
+    {kUnavailable, "--autotune-gaussian-process-noise", "X", kNoAutotune},
+    {kUnavailable, "--min-np,--min-num-proc", "N", kNoElastic},
+    {kUnavailable, "--max-np,--max-num-proc", "N", kNoElastic},
+    {kUnavailable, "--slots-per-host,--slots", "N", kRanksOnEach},
+    {kUnavailable, "--elastic-timeout", "SECONDS", kNoElastic},
+    {kUnavailable, "--reset-limit", "N", kNoElastic},
+    {kUnavailable, "--blacklist-cooldown-range", "MIN", kNoElastic},
+    {kUnavailable, "--timeline-filename", "FILE", kNoTimeline},
+    {kUnavailable, "--timeline-mark-cycles", "", kNoTimeline},
+    {kUnavailable, "--stall-check", "", kNoStallCheck},
+    {kUnavailable, "--stall-check-warning-time-seconds", "SECONDS", kNoStallCheck},
+    {kUnavailable, "--stall-check-shutdown-time-seconds", "SECONDS", kNoStallCheck},
+    {kUnavailable, "--mpi-threads-disable", "", kNoMpi},
+    {kUnavailable, "--num-nccl-streams", "N", "this version has no GPU backend; omit it"},
+    {kUnavailable, "--thread-affinity", "N",
+     "libddl has one thread, which sleeps unless something fails; omit it"},
+    {kUnavailable, "--gloo-timeout-seconds", "SECONDS", kNoStallCheck},
+    {kUnavailable, "--log-level", "LEVEL", kNoLog},
+    {kUnavailable, "--log-with-timestamp,--no-log-hide-timestamp", "",
+     "use --prefix-output-with-timestamp, which puts the time before the lines of the ranks"},
+    {kUnavailable, "--jsrun", "", "ddlrun starts ranks itself, or with srun or mpirun (--launcher); omit it"},
+
+    // Of mpirun, srun and torchrun.
+    {kForeign, "-n,--ntasks", "N", kNumberOfRanks},
+    {kForeign, "-c", "N", "use -np N for N ranks (mpirun's -c), --cores-per-rank N for their cores (srun's)"},
+    {kForeign, "-N", "N",
+     "use --ranks-per-node N for N ranks on each host (mpirun's -N), -H to name hosts (srun's)"},
+    {kForeign, "--nproc-per-node,--nproc_per_node", "N", kRanksOnEach},
+    {kForeign, "--nnodes", "N", kHostsAreGiven},
+    {kForeign, "-host,--host,-machinefile,--machinefile", "HOSTS", kHostsAreGiven},
+    {kForeign, "-wdir,--wdir,--chdir", "DIR", "give the working directory with --workdir"},
+    {kForeign, "-map-by,-ppr,--ppr", "WHAT", "use --map-by slot, --map-by node or --ranks-per-node N"},
+    {kForeign, "-bynode,--bynode", "", "use --map-by node: hosts get ranks in turn"},
+    {kForeign, "--ntasks-per-node,-npernode,--npernode,-ppn,--ppn,-perhost,--perhost", "N", kRanksOnEach},
+    {kForeign, "--cpus-per-task,--cpus-per-rank", "N", "use --cores-per-rank N"},
+    {kForeign, "-genv,--genv,-env,--env,-genvlist,--genvlist", "NAME",
+     "use -x NAME=VALUE, or -x NAME to pass on ddlrun's own"},
+    {kForeign, "-genvall,--genvall,-envall,--envall", "", "omit it: ranks inherit ddlrun's environment"},
+    {kForeign, "-mca,--mca,-gmca,--gmca,--prtemca,--pmixmca", "NAME",
+     "use -x OMPI_MCA_NAME=VALUE, or mpirun's own with --launcher mpirun --mpi-args ARGS"},
+    {kForeign,
+     "--master-addr,--master_addr,--master-port,--master_port,--rdzv-endpoint,--rdzv_endpoint,--rdzv-backend,"
+     "--rdzv_backend,--rdzv-id,--rdzv_id,--node-rank,--node_rank",
+     "VALUE", "omit it: ddlrun sets these for the ranks"},
+    {kForeign, "-f", "FILE", kHostsAreGiven},
+    {kForeign, "--cpu-bind", "WHAT", "use --bind-to; --show-bind --format srun prints options for srun"},
+    {kForeign, "--timestamp-output,-timestamp-output", "",
+     "use --prefix-output-with-timestamp, or -prefix-timestamp"},
+    {kForeign, "-V", "", "print the version with -v or --version"},
+    {kForeign, "--standalone", "", "omit it: without -H ranks run on this machine"},
+    {kForeign, "--nodelist,-w", "HOSTS", kHostsAreGiven},
+    {kForeign, "--exclude", "HOSTS", "exclude hosts with --hosts-exclude"},
+};
+
+// What horovodrun 0.28.1 reads (horovod/runner/common/util/config_parser.py).
+constexpr GroupKey kGroupKeys[] = {
+    {"params", "fusion-threshold-mb", "--fusion-threshold-mb"},
+    {"params", "cycle-time-ms", "--cycle-time-ms"},
+    {"params", "cache-capacity", "--cache-capacity"},
+    {"params", "hierarchical-allreduce", "--hierarchical-allreduce"},
+    {"params", "hierarchical-allgather", "--hierarchical-allgather"},
+    {"params", "torus-allreduce", "--torus-allreduce"},
+    {"autotune", "enabled", "--autotune"},
+    {"autotune", "log-file", "--autotune-log-file"},
+    {"autotune", "warmup-samples", "--autotune-warmup-samples"},
+    {"autotune", "steps-per-sample", "--autotune-steps-per-sample"},
+    {"autotune", "bayes-opt-max-samples", "--autotune-bayes-opt-max-samples"},
+    {"autotune", "gaussian-process-noise", "--autotune-gaussian-process-noise"},
+    {"timeline", "filename", "--timeline-filename"},
+    {"timeline", "mark-cycles", "--timeline-mark-cycles"},
+    {"stall-check", "enabled", "--stall-check"},
+    {"stall-check", "warning-time-seconds", "--stall-check-warning-time-seconds"},
+    {"stall-check", "shutdown-time-seconds", "--stall-check-shutdown-time-seconds"},
+    {"library-options", "mpi-threads-disable", "--mpi-threads-disable"},
+    {"library-options", "mpi-args", "--mpi-args"},
+    {"library-options", "num-nccl-streams", "--num-nccl-streams"},
+    {"library-options", "thread-affinity", "--thread-affinity"},
+    {"library-options", "ccl-bgt-affinity", "--thread-affinity"},
+    {"library-options", "gloo-timeout-seconds", "--gloo-timeout-seconds"},
+    {"logging", "level", "--log-level"},
+    {"logging", "with-timestamp", "--log-with-timestamp"},
+    {"logging", "hide-timestamp", "--log-hide-timestamp"},
+};
+
+}  // namespace
+
+std::span<const OptionEntry> foreign_options() { return kForeignOptions; }
+
+std::span<const GroupKey> horovodrun_keys() { return kGroupKeys; }
+
+}  // namespace ddl::cli
