@@ -325,7 +325,9 @@ struct Tree : FleetFixture {
     REQUIRE(starter.agents.size() == 2);
   }
   void answer_through(std::size_t relay, int node) {
-    up(relay, node, message::Facts{facts_of("host" + std::to_string(node), 4)});
+    NodeFacts facts = facts_of("host" + std::to_string(node), 4);
+    facts.version = ddl::contract::kVersion;
+    up(relay, node, message::Facts{std::move(facts)});
   }
   void up(std::size_t relay, int node, const message::AgentToHead& inner) {
     ddl::net::Frame frame = message::encode(inner);
