@@ -161,8 +161,9 @@ class SrunGroupStarter : public AgentGroupStarter {
       auto child = start_piped({.argv = srun_group_command(job_, names, path_, nonce),
                                 .environment = environment_entries(environment_)});
       if (!child) return fail(child.error());
-      groups.push_back({std::move(members), std::move(child->in), std::move(child->out), std::move(child->err),
-                       std::make_unique<SrunProcess>(std::move(child->child), path_)});
+      groups.push_back({std::move(members), std::move(child->in), std::move(child->out),
+                        std::move(child->err),
+                        std::make_unique<SrunProcess>(std::move(child->child), path_)});
     }
     return groups;
   }

@@ -7,9 +7,8 @@
 
 namespace ddl::templates {
 
-std::vector<LintFinding> cluster_findings(const ClusterFacts& facts,
-                                                     const ScriptRequest& request,
-                                                     const BatchJob& job, bool is_for_it) {
+std::vector<LintFinding> cluster_findings(const ClusterFacts& facts, const ScriptRequest& request,
+                                          const BatchJob& job, bool is_for_it) {
   ClusterRequest asked;
   asked.partition = job.partition;
   asked.nodes = std::max(job.nodes, 1);
@@ -19,8 +18,7 @@ std::vector<LintFinding> cluster_findings(const ClusterFacts& facts,
   asked.memory_mb_per_node = slurm_megabytes(job.memory);
   std::vector<LintFinding> findings;
   for (const ClusterObjection& objection : check_against(facts, asked)) {
-    findings.push_back({objection.rule,
-                        is_for_it ? LintSeverity::kError : LintSeverity::kWarning, 0,
+    findings.push_back({objection.rule, is_for_it ? LintSeverity::kError : LintSeverity::kWarning, 0,
                         objection.sentence, "the cluster here"});
   }
   return findings;

@@ -11,8 +11,7 @@ namespace ddl::templates {
 
 /// Why Slurm there would refuse the job, or leave it waiting: errors where it is to be submitted there, and else warnings,
 /// for the script may be for another cluster. Pure.
-std::vector<LintFinding> cluster_findings(const ClusterFacts& facts,
-                                                     const ScriptRequest& request,
-                                                     const BatchJob& job, bool is_for_it);
+std::vector<LintFinding> cluster_findings(const ClusterFacts& facts, const ScriptRequest& request,
+                                          const BatchJob& job, bool is_for_it);
 
 }  // namespace ddl::templates

@@ -12,8 +12,8 @@
 #include "support/started_program.h"
 
 using Catch::Matchers::Contains;
-using ddl::ErrorCode;
 using ddl::command_output;
+using ddl::ErrorCode;
 using namespace std::chrono_literals;
 
 namespace {
