@@ -270,18 +270,19 @@ constexpr auto joined(const std::array<WireType, kSizes>&... parts) {
 constexpr auto kAllTypes = joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>,
                                   kTypes<SpawnerToAgent>, kTypes<HeadToJoiningAgent>);
 
-constexpr const WireType* find(std::span<const WireType> types, std::uint16_t number) {
+/// "" if none of the types has the number.
+constexpr std::string_view name_among(std::span<const WireType> types, std::uint16_t number) {
   const auto found = std::find_if(types.begin(), types.end(),
                                   [number](const WireType& type) { return type.number == number; });
-  return found == types.end() ? nullptr : &*found;
+  return found == types.end() ? std::string_view() : found->name;
 }
 constexpr bool all_are_in(std::span<const WireType> some, std::span<const WireType> others) {
   return std::all_of(some.begin(), some.end(),
-                     [others](const WireType& type) { return find(others, type.number) != nullptr; });
+                     [others](const WireType& type) { return !name_among(others, type.number).empty(); });
 }
 static_assert(std::all_of(kAllTypes.begin(), kAllTypes.end(),
                           [](const WireType& type) {
-                            return !type.name.empty() && find(kAllTypes, type.number)->name == type.name;
+                            return !type.name.empty() && name_among(kAllTypes, type.number) == type.name;
                           }),
               "a message without DDL_MESSAGE, or two with the same number");
 constexpr auto kReadTypes = joined(kTypes<FleetReport>, kTypes<NodeReport>);
@@ -347,7 +348,7 @@ std::optional<std::variant<Messages...>> decode_alternative(const net::Frame& fr
 
 template <class Direction>
 bool is_in(const net::Frame& frame) {
-  return find(kTypes<Direction>, frame.type) != nullptr;
+  return !name_among(kTypes<Direction>, frame.type).empty();
 }
 
 template <class Direction>
@@ -372,12 +373,11 @@ net::Frame encode(const Direction& message) {
 template <class Direction>
 Result<Direction> decode(const net::Frame& frame) {
   const std::string route(kRoute<Direction>);
-  const WireType* const type = find(kAllTypes, frame.type);
-  if (type == nullptr) {
+  const std::string name(name_among(kAllTypes, frame.type));
+  if (name.empty()) {
     return fail(ErrorCode::kProtocol,
                 "a message of unknown type " + std::to_string(frame.type) + " " + route);
   }
-  const std::string name(type->name);
   try {
     if (auto message = decode_alternative(frame, std::type_identity<Direction>())) return *std::move(message);
   } catch (const std::exception& error) {
