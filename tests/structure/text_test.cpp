@@ -17,13 +17,18 @@ const std::vector<SourceFile>& files() {
 
 bool is_binary(const SourceFile& file) { return file.text.find('\0') != std::string::npos; }
 
-/// Lines of the file in which pattern is found, as "path:line: text".
-std::vector<std::string> lines_with(const SourceFile& file, const std::regex& pattern) {
+/// Lines of the file in which pattern is found, as "path:line: text". hints: every such line contains one of them; a regular
+/// expression is slow, and most lines have none.
+std::vector<std::string> lines_with(const SourceFile& file, const std::regex& pattern,
+                                    const std::vector<std::string_view>& hints) {
   std::vector<std::string> found;
   int number = 0;
   for (const std::string_view line : ddl::split(file.text, '\n')) {
     ++number;
-    if (std::regex_search(line.begin(), line.end(), pattern)) {
+    const bool may_match = std::any_of(hints.begin(), hints.end(), [line](std::string_view hint) {
+      return line.find(hint) != std::string_view::npos;
+    });
+    if (may_match && std::regex_search(line.begin(), line.end(), pattern)) {
       found.push_back(file.path + ":" + std::to_string(number) + ": " + std::string(line));
     }
   }
@@ -39,7 +44,7 @@ bool is_listed(const SourceFile& list, const std::string& source) {
   if (!source.starts_with(folder)) return false;
   const std::string path = source.substr(folder.size());
   if (list.text.find(path) != std::string::npos) return true;
-  const std::regex with_variable(R"(([\w/.-]*)\$\{\w+\})");
+  static const std::regex with_variable(R"(([\w/.-]*)\$\{\w+\})");
   const std::string stem = path.substr(0, path.rfind('.'));
   for (auto it = std::sregex_iterator(list.text.begin(), list.text.end(), with_variable);
        it != std::sregex_iterator(); ++it) {
@@ -58,7 +63,8 @@ TEST_CASE("sources are listed, not globbed") {
   for (const SourceFile& file : files()) {
     if (!file.path.ends_with("CMakeLists.txt") && file.extension() != ".cmake") continue;
     ++checked;
-    CHECK(lines_with(file, glob) == std::vector<std::string>{});
+    CHECK(lines_with(file, glob, {"GLOB", "glob", "Glob", "aux_source_directory", "AUX_SOURCE_DIRECTORY"}) ==
+          std::vector<std::string>{});
   }
   CHECK(checked > 5);
 }
@@ -77,7 +83,7 @@ TEST_CASE("no char that may be negative is classified or changed by <cctype>") {
       R"(\bstd::(is(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper))\((?!static_cast<unsigned char>\())");
   for (const SourceFile& file : files()) {
     if (file.extension() != ".cpp" && file.extension() != ".h" && file.extension() != ".hpp") continue;
-    CHECK(lines_with(file, plain) == std::vector<std::string>{});
+    CHECK(lines_with(file, plain, {"std::is", "std::to"}) == std::vector<std::string>{});
   }
 }
 
@@ -90,12 +96,12 @@ TEST_CASE("no text names a place on the machine it was written on") {
       "[A-Za-z0-9_.]");
   for (const SourceFile& file : files()) {
     if (is_binary(file)) continue;
-    CHECK(lines_with(file, place) == std::vector<std::string>{});
+    CHECK(lines_with(file, place, {"/home/", "/root/", "/Users/", "/work/", "/workspace/"}) ==
+          std::vector<std::string>{});
   }
 }
 
 TEST_CASE("text ends with a newline and has no tabs, trailing blanks or carriage returns") {
-  const std::regex untidy("[ \\t\\r]+$|^\\t");
   for (const SourceFile& file : files()) {
     const bool is_text = ddl::test::is_code(file) || file.extension() == ".md" ||
                          file.extension() == ".cmake" || file.path.ends_with("CMakeLists.txt") ||
@@ -103,6 +109,13 @@ TEST_CASE("text ends with a newline and has no tabs, trailing blanks or carriage
     if (!is_text || file.text.empty()) continue;
     INFO(file.path);
     CHECK(file.text.back() == '\n');
-    CHECK(lines_with(file, untidy) == std::vector<std::string>{});
+    int number = 0;
+    for (const std::string_view line : ddl::split(file.text, '\n')) {
+      ++number;
+      const bool is_tidy =
+          line.empty() ||
+          (line.front() != '\t' && std::string_view(" \t\r").find(line.back()) == std::string_view::npos);
+      if (!is_tidy) FAIL_CHECK(file.path << ":" << number << ": " << line);
+    }
   }
 }
