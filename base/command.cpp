@@ -215,7 +215,8 @@ namespace {
 [[gnu::noinline]] pid_t start_beside_threads(PreparedCommand& prepared, int errors) {
   const BlockedSignals blocked;
   const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
-  if (pid == 0) be_child(prepared, errors);
+  if (pid == 0)
+    be_child(prepared, errors);  // NOLINT(clang-analyzer-unix.Vfork): it calls the system, and never returns
   return pid;
 }
 
