@@ -76,7 +76,7 @@ Result<ChildQuestion> ChildQuestion::ask(const std::function<std::string()>& que
 Result<std::string> ChildQuestion::answer(Deadline deadline) {
   Answer answer;
   const bool is_in_time = read_answer(from_.get(), deadline, answer);
-  child_.kill();  // who has answered may hang on its way out
+  child_.kill();  // a child that has answered may still hang before it ends
   const int status = child_.wait_status();
   if (!is_in_time) return fail(ErrorCode::kTimeout, "no answer in time");
   if (answer.is_too_long())

@@ -78,7 +78,7 @@ class PreparedCommand {
   /// In the child, while all signals are blocked: does everything that the command asks for, and executes the program. Returns
   /// only if that fails.
   StartFailure become();
-  /// Executes the program and leaves everything else as it is. Returns only if that fails, with the errno.
+  /// Executes the program and changes nothing else of the process. Returns only on failure, with the errno.
   int execute();
   /// The program gets no descriptor of this number or above it: what the child itself needs until then belongs here.
   int first_free_fd() const { return first_free_fd_; }

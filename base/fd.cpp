@@ -59,7 +59,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_size) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno("open " + path);
   std::string text;
-  // What /proc and /sys make up as it is read has size 0.
+  // Files of /proc and /sys have size 0, although they have contents.
   struct stat status {};
   if (::fstat(fd.get(), &status) == 0 && status.st_size > 0)
     text.reserve(std::min(static_cast<std::size_t>(status.st_size), max_size));

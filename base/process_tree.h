@@ -1,4 +1,4 @@
-// The tree of processes below one: who is in it, how one of it is signalled, and how all of it is waited for or killed.
+// The descendants of a process: lists them, signals one, waits for all of them, or kills all.
 #pragma once
 
 #include <sys/types.h>

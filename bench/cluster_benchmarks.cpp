@@ -280,7 +280,7 @@ constexpr int kSlurmRanksPerHost = 2;
 
 enum class Starter { kDdlrun, kSrun, kMpirun };
 
-/// salloc is part of every command, as it is of every interactive job.
+/// Every command includes salloc, because every interactive job does.
 Entrant entrant_of(Entrant entrant, Starter starter, const std::string& program, const Site& site) {
   const char* path = std::getenv("PATH");
   const auto salloc = find_in_path("salloc", path != nullptr ? path : "");

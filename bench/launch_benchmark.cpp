@@ -52,7 +52,7 @@ struct LaunchRow {
   RankProgram program;
 };
 
-// Who is measured. Within a case the order is that of the table and the chart.
+// The contenders. Within a case they stand in the order of the table and the chart.
 std::vector<LaunchRow> launch_rows() {
   using enum Launcher;
   return {

@@ -109,8 +109,7 @@ std::string size_text(std::uint64_t bytes);
 
 // What was aimed at, judged by what was found.
 
-/// An aim for the ratio of two entrants' times: at most limit. At a limit of 1 the question is who is faster, and what
-/// is equal is not slower.
+/// An aim for the ratio of two contenders' times: at most limit. With a limit of 1, "equal" counts as met.
 Aim ratio_aim(const Report& report, const std::string& text, const Pairing& pairing, double limit);
 
 /// An aim for a gauge: below limit, in the gauge's unit. It is told multiplied by scale, in unit.

@@ -12,7 +12,7 @@ namespace ddl::contract {
 inline constexpr int kJobKeyFd = 3;
 /// The rank's agent as a launcher that speaks PMI-1 (env::kPmiFd).
 inline constexpr int kPmiFd = 4;
-/// Where the rank leaves word for its agent (env::kExitRecord, contract/rank_process.h).
+/// Where the rank leaves word for its agent (env::kExitRecord, ExitRecord).
 inline constexpr int kExitRecordFd = 5;
 
 // What a rank leaves behind for its launcher, who reads it when the rank has ended: memory that both share, so it is

@@ -96,7 +96,7 @@ struct Neighbourhood {
 class Housing {
  public:
   explicit Housing(std::vector<Region> regions) : regions_(std::move(regions)) {
-    // Who is nearest to few comes before who is near to many: the others have somewhere else to go.
+    // GPUs that are near to few cores take theirs first: the others have more cores to choose from.
     std::map<std::pair<bool, std::pair<std::size_t, Cores>>, std::vector<int>> groups;
     for (std::size_t gpu = 0; gpu < regions_.size(); ++gpu) {
       const Region& region = regions_[gpu];

@@ -50,7 +50,7 @@ class LineSplitter {
 
   enum class Mode { kLines, kRaw };
 
-  /// Fewer than max_line bytes are ever held back; see output_line_limit() in credit.h.
+  /// Fewer than max_line bytes are ever held back; see output_line_limit().
   LineSplitter(int rank, OutputStream stream, Mode mode, std::size_t max_line = kMaxLine);
 
   /// Takes one read's bytes and appends the chunks that they complete. now_ns is Unix time.

@@ -81,9 +81,9 @@ std::vector<std::pair<int, int>> tree_pairs(int hosts);
 /// The hosts that own meets in any of these steps, ascending.
 std::vector<int> partner_hosts(int hosts, int own);
 
-// What all ranks' elements come to along the canonical tree, for who has everybody's inputs.
+// The result of a reduction along the canonical tree, computed by a rank that has the inputs of all ranks.
 
-/// The ranks of each host in order, then the hosts by host_steps.h's tree: the bits that every other way gives.
+/// The ranks of each host in order, then the hosts along the tree of hosts: the same bits as every other algorithm.
 class CanonicalReduction {
  public:
   /// layout outlives this.

@@ -21,7 +21,7 @@ struct Inputs {
 };
 
 /// What each instruction set offers, by place_of() a ddl_dtype and by ddl_op; null where an operation does not apply. Three types meet: an
-/// element's own; its partial type (partial_dtype() of element.h), in which operations are done; and its scaled type, which
+/// element's own; its partial type (partial_dtype() of common/call.h), in which operations are done; and its scaled type, which
 /// is float for 16-bit floats and otherwise its own. Pointers are aligned to their type. An output may be the same array
 /// as one of the first two inputs if its elements are of the same size, and overlaps nothing else.
 struct Kernels {
