@@ -96,8 +96,7 @@ TEST_CASE("no text names a place on the machine it was written on") {
       "[A-Za-z0-9_.]");
   for (const SourceFile& file : files()) {
     if (is_binary(file)) continue;
-    CHECK(lines_with(file, place, {"home", "root", "Users", "work"}) ==
-          std::vector<std::string>{});
+    CHECK(lines_with(file, place, {"home", "root", "Users", "work"}) == std::vector<std::string>{});
   }
 }
 
