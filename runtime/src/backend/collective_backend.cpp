@@ -47,7 +47,7 @@ Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Boots
   const Membership& membership = connections.membership();
   if (!job.mpi) {
     DDL_TRY(check_same_operations(bootstrap, settings));
-    auto world = join_mpi(settings, MpiRankPlace{membership.rank, membership.size});
+    auto world = join_mpi(settings, MpiIdentity{membership.rank, membership.size});
     if (!world) return fail(std::move(world.error().during("collectives by MPI")));
     job.mpi = *std::move(world);
     if (!settings.finalizes_mpi) job.mpi->abandon();

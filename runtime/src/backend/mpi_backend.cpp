@@ -189,15 +189,15 @@ Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
 Outcome MpiBackend::agree(const Call& call, CallDeadline deadline) {
   Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
-  if (auto met = steps_.meet(); !met) return met;
+  if (auto synchronized = steps_.synchronize_host(); !synchronized) return synchronized;
   if (steps_.layout().host_count() == 1) return CallAgreement::of_host(channel).outcome();
   channel.pass(FaultPoint::kBeforeHosts);
   const std::uint64_t print = call.fingerprint();
   steps_.buffers().own_print = {print, ~print};
   if (auto compared = steps_.min_prints(); !compared) return compared;
   channel.pass(FaultPoint::kAfterHosts);
-  const auto& least_and_complement = steps_.buffers().min_print;
-  return least_and_complement[0] == ~least_and_complement[1] ? Outcome() : describe_mismatch(call);
+  const auto& min_and_complement = steps_.buffers().min_print;
+  return min_and_complement[0] == ~min_and_complement[1] ? Outcome() : describe_mismatch(call);
 }
 
 Outcome MpiBackend::describe_mismatch(const Call& call) {

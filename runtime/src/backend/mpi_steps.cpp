@@ -61,12 +61,14 @@ class Backoff {
 };
 
 /// The ranks of this host that wait for this one wait for others in truth.
-class WaitingAbroad {
+class WaitingForOtherHosts {
  public:
-  explicit WaitingAbroad(const AbortDomain& abort) : abort_(abort) { abort_.set_waits_abroad(true); }
-  ~WaitingAbroad() { abort_.set_waits_abroad(false); }
-  WaitingAbroad(const WaitingAbroad&) = delete;
-  WaitingAbroad& operator=(const WaitingAbroad&) = delete;
+  explicit WaitingForOtherHosts(const AbortDomain& abort) : abort_(abort) {
+    abort_.set_waits_for_other_host(true);
+  }
+  ~WaitingForOtherHosts() { abort_.set_waits_for_other_host(false); }
+  WaitingForOtherHosts(const WaitingForOtherHosts&) = delete;
+  WaitingForOtherHosts& operator=(const WaitingForOtherHosts&) = delete;
 
  private:
   const AbortDomain& abort_;
@@ -100,13 +102,13 @@ MpiSteps::~MpiSteps() {
   keep_for_ever({std::move(communicator_), std::move(buffers_)});
 }
 
-Outcome MpiSteps::meet() {
+Outcome MpiSteps::synchronize_host() {
   Channel& channel = this->channel();
   channel.arrive();
   Backoff backoff(connections_.wait_policy(), false);
   for (;;) {
-    for (int look = 0; look < kProbes; ++look) {
-      if (auto met = channel.met()) return *std::move(met);
+    for (int probe = 0; probe < kProbes; ++probe) {
+      if (auto arrival = channel.poll_arrival()) return *std::move(arrival);
       // Others may wait for what this rank has sent in its last call.
       if (const auto moved = communicator_->progress(); !moved) return tl::unexpected(broken(moved.error()));
     }
@@ -116,10 +118,10 @@ Outcome MpiSteps::meet() {
 
 Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
   if (!started) return tl::unexpected(broken(started.error()));
-  const WaitingAbroad abroad(abort());
+  const WaitingForOtherHosts waiting(abort());
   Backoff backoff(connections_.wait_policy(), !awaited.may_be_missing);
   for (;;) {
-    for (int look = 0; look < kProbes; ++look) {
+    for (int probe = 0; probe < kProbes; ++probe) {
       const auto done = communicator_->is_done();
       if (!done) return tl::unexpected(broken(done.error()));
       if (!*done) continue;
@@ -173,7 +175,7 @@ Failure MpiSteps::give_up(const MpiAwaited& awaited) {
                                                  : ": MPI has not moved everything by then";
   abort().raise(
       AbortNotice::of(AbortReason::kTimedOut, self(),
-                      self().place() + " gave up after " + seconds.data() + " in " + call.describe() + why));
+                      self().label() + " gave up after " + seconds.data() + " in " + call.describe() + why));
   return aborted();
 }
 
@@ -224,13 +226,13 @@ class Piece {
   }
 
  private:
-  template <class Bytes, class Place>
-  MpiMove::Blocks blocks(Bytes bytes_of, Place place_of) const {
+  template <class Bytes, class Offset>
+  MpiMove::Blocks blocks(Bytes bytes_of, Offset offset_of) const {
     MpiMove::Blocks all;
     std::size_t end = 0;
     for (int rank = 0; rank < move_.size(); ++rank) {
       all.bytes.push_back(static_cast<int>(bytes_of(rank)));
-      all.offsets.push_back(static_cast<int>(is_packed_ ? end : place_of(rank)));
+      all.offsets.push_back(static_cast<int>(is_packed_ ? end : offset_of(rank)));
       end += bytes_of(rank);
     }
     return all;

@@ -80,7 +80,7 @@ class MpiSteps {
   Status allows_call() const { return communicator_->allows_call(); }
 
   /// The ranks of this host come together, and see each other's calls.
-  Outcome meet();
+  Outcome synchronize_host();
   Outcome move(MpiMove move) { return finish(communicator_->start(std::move(move)), {}); }
   /// The comparison: other hosts' ranks may not have come. Fills buffers().min_print.
   Outcome min_prints() {

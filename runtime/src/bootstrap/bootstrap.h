@@ -55,7 +55,7 @@ class Bootstrap {
   virtual Result<std::string> get(int rank, std::string_view key, Deadline deadline) = 0;
   /// Tells the launcher what it has asked to be told (contract/rank_process.h). Where there is no launcher that asks,
   /// nobody listens.
-  virtual void tell_launcher(int event) = 0;
+  virtual void notify_launcher(int event) = 0;
   /// Asks the launcher to end the job with this exit code, 1 to 255. text is for its report, if it takes one. From any
   /// thread, beside any other function. Returns within a few seconds, whatever came of it; the job may end before that.
   /// Where there is no launcher, nothing happens.

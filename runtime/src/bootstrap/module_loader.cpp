@@ -79,7 +79,7 @@ namespace env = contract::env;
 /// An MPI as its module's folder is called, and how its library names itself.
 struct Flavor {
   const char* name;
-  const char* says;
+  const char* library_name;
 };
 constexpr std::array kFlavors = {Flavor{"openmpi", "Open MPI"}, Flavor{"mpich", "MPICH"},
                                  Flavor{"mpich", "Intel(R) MPI"}, Flavor{"mpich", "MVAPICH"}};
@@ -92,7 +92,7 @@ std::string flavor_of_program() {
   int length = 0;
   if (get_version == nullptr || get_version(text.data(), &length) != 0) return "";
   for (const Flavor& flavor : kFlavors) {
-    if (std::string_view(text.data()).find(flavor.says) != std::string_view::npos) return flavor.name;
+    if (std::string_view(text.data()).find(flavor.library_name) != std::string_view::npos) return flavor.name;
   }
   return "";
 }
@@ -121,7 +121,7 @@ std::string what_there_is(const std::string& directory) {
 }  // namespace
 
 Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
-                                           const std::optional<MpiRankPlace>& place) {
+                                           const std::optional<MpiIdentity>& identity) {
   const std::string program = flavor_of_program();
   if (!program.empty() && !settings.mpi.empty() && settings.mpi != program) {
     return fail(ErrorCode::kInvalidArgument,
@@ -136,8 +136,8 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
       continue;
     }
     Result<std::unique_ptr<MpiWorld>> world;
-    if (reinterpret_cast<MpiFactory>(*symbol)(kMpiInterface, contract::kVersion, place ? &*place : nullptr,
-                                              &world) == 0) {
+    if (reinterpret_cast<MpiFactory>(*symbol)(kMpiInterface, contract::kVersion,
+                                              identity ? &*identity : nullptr, &world) == 0) {
       return fail(ErrorCode::kUnavailable, file + " was built for another version of libddl (this is " +
                                                contract::kVersion + "); install both from one build");
     }

@@ -27,6 +27,6 @@ Result<void*> load_symbol(const std::string& file, const char* symbol);
 /// with and that speaks what the job's launcher does. Collective over the job. kUnavailable: there is none.
 /// place: in the job, if that is known; otherwise MPI says.
 Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
-                                           const std::optional<MpiRankPlace>& place);
+                                           const std::optional<MpiIdentity>& identity);
 
 }  // namespace ddl::runtime

@@ -51,7 +51,7 @@ class MpiBootstrap final : public Bootstrap {
     return all_[static_cast<std::size_t>(rank)].get(rank, key);
   }
 
-  void tell_launcher(int) override {}
+  void notify_launcher(int) override {}
   void abort_job(int code, const std::string&) override { world_->abort_job(code); }
   Status leave() override { return {}; }
 
@@ -61,23 +61,23 @@ class MpiBootstrap final : public Bootstrap {
   /// Every rank's, by rank; all give as many.
   template <class T>
   Result<std::vector<T>> gather(std::vector<T> own, Deadline deadline) {
-    struct Gathering {
+    struct Buffers {
       std::vector<T> own, all;
     };
-    auto gathering = std::make_unique<Gathering>(Gathering{std::move(own), {}});
-    gathering->all.resize(gathering->own.size() * all_.size());
+    auto buffers = std::make_unique<Buffers>(Buffers{std::move(own), {}});
+    buffers->all.resize(buffers->own.size() * all_.size());
     MpiMove step;
     step.kind = MpiMove::Kind::kAllgather;
     step.is_even = true;
-    step.send = reinterpret_cast<const std::byte*>(gathering->own.data());
-    step.recv = reinterpret_cast<std::byte*>(gathering->all.data());
-    step.sends = step.receives = {{static_cast<int>(gathering->own.size() * sizeof(T))}, {0}};
+    step.send = reinterpret_cast<const std::byte*>(buffers->own.data());
+    step.recv = reinterpret_cast<std::byte*>(buffers->all.data());
+    step.sends = step.receives = {{static_cast<int>(buffers->own.size() * sizeof(T))}, {0}};
     DDL_TRY(communicator_->start(std::move(step)));
     const Status moved = finish(deadline);
-    if (moved) return std::move(gathering->all);
+    if (moved) return std::move(buffers->all);
     // MPI may still write to it.
     world_->abandon();
-    (void)gathering.release();
+    (void)buffers.release();
     return fail(moved.error());
   }
 

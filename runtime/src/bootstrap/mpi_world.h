@@ -57,7 +57,7 @@ class Communicator {
 
   virtual Status start(MpiMove move) = 0;
   /// The least of every rank's numbers, place by place.
-  virtual Status start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) = 0;
+  virtual Status start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> minimum) = 0;
   /// Sends to a rank, and receives from it; either may be empty. At most INT_MAX bytes.
   virtual Status start_exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv) = 0;
   /// Moves what is under way; true when it has ended.
@@ -101,7 +101,7 @@ inline constexpr char kMpiModuleFile[] = "libddl_mpi.so";
 inline constexpr char kMpiFactorySymbol[] = "ddl_mpi_world_create";
 
 /// A rank of a job.
-struct MpiRankPlace {
+struct MpiIdentity {
   int rank = 0;
   int size = 1;
 };
@@ -109,7 +109,7 @@ struct MpiRankPlace {
 /// Initialises MPI unless the program has, and stores its world, or the error, in *result. place: as the job's bootstrap
 /// says, with which MPI's size must agree; null: as MPI has it. Returns 1; 0 without storing anything if the module was built
 /// for another interface or version of libddl. Collective over the job.
-using MpiFactory = int (*)(std::uint32_t interface, const char* version, const MpiRankPlace* place,
+using MpiFactory = int (*)(std::uint32_t interface, const char* version, const MpiIdentity* identity,
                            Result<std::unique_ptr<MpiWorld>>* result);
 
 }  // namespace ddl::runtime

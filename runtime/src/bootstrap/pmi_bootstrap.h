@@ -53,7 +53,7 @@ class PmiSession {
   ~PmiSession();
   Result<net::PmiLine> exchange(const net::PmiLine& line, std::string_view answer, Deadline deadline);
   Status greet();
-  Status say(std::string_view text) const;
+  Status send_text(std::string_view text) const;
 
   int fd_ = -1;
   net::PmiLineReader reader_;

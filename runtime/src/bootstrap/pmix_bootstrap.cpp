@@ -326,7 +326,7 @@ class PmixBootstrap final : public Bootstrap {
     return *std::move(answered->text);
   }
 
-  void tell_launcher(int event) override {
+  void notify_launcher(int event) override {
     // Without a callback the call returns when the server has it. PMIX_RANGE_RM does not reach the server of OpenPMIx 4.2.
     (void)PMIx_Notify_event(event, &self_, PMIX_RANGE_SESSION, nullptr, 0, nullptr, nullptr);
   }

@@ -24,7 +24,7 @@ class SingletonBootstrap final : public Bootstrap {
   Result<std::string> get(int rank, std::string_view key, Deadline) override {
     return values_.get(rank, key);
   }
-  void tell_launcher(int) override {}
+  void notify_launcher(int) override {}
   Status leave() override { return {}; }
 
  private:

@@ -24,9 +24,9 @@ struct Member {
   pid_t pid = 0;
 
   /// "rank 2 on node7".
-  std::string place() const { return "rank " + std::to_string(rank) + " on " + host; }
+  std::string label() const { return "rank " + std::to_string(rank) + " on " + host; }
   /// "rank 2 on node7 (pid 123)".
-  std::string describe() const { return place() + " (pid " + std::to_string(pid) + ")"; }
+  std::string describe() const { return label() + " (pid " + std::to_string(pid) + ")"; }
 };
 
 /// In the order of their ranks; a member's place in it is its index everywhere in shared memory.

@@ -38,7 +38,7 @@ struct ExchangeConfig {
 // Everything that libddl reads from the environment, in one struct, read in one place.
 
 /// What a launcher that speaks PMI-1 tells a process: where it listens, and who the process is.
-struct PmiPlace {
+struct PmiParameters {
   int fd = 0;
   int rank = 0;
   int size = 1;
@@ -81,7 +81,7 @@ struct Settings {
   /// DDL_JOB_KEY_FD: inherited descriptor of the job's key.
   std::optional<int> job_key_fd;
   /// DDL_EXIT_RECORD: where the launcher looks for what this rank has seen; nothing where it is not understood.
-  std::optional<ExitRecordPlace> exit_record;
+  std::optional<ExitRecordLocation> exit_record;
   /// DDL_VERBOSE=1: say how the ranks are connected.
   bool verbose = false;
   /// DDL_REPORT_START=1: the launcher wants to know when the first collective has ended.
@@ -92,7 +92,7 @@ struct Settings {
   /// PMIX_NAMESPACE and PMIX_RANK are set: a launcher claims to serve PMIx.
   bool pmix_promised = false;
   /// PMI_FD, PMI_RANK and PMI_SIZE: a launcher claims to speak PMI-1.
-  std::optional<PmiPlace> pmi;
+  std::optional<PmiParameters> pmi;
   /// What the environment says about the number of processes that were started.
   std::optional<WorldHint> several_started;
 

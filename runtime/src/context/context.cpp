@@ -75,7 +75,7 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
   if (&set == world_.get()) {
     if (outcome && reports_first_) {
       reports_first_ = false;
-      set.bootstrap().tell_launcher(contract::kFirstCollectiveEvent);
+      set.bootstrap().notify_launcher(contract::kFirstCollectiveEvent);
     }
   }
   return finish(set, std::move(outcome));

@@ -47,7 +47,7 @@ class SetBootstrap final : public Bootstrap {
   /// Once only.
   Status fence(Deadline) override;
   Result<std::string> get(int rank, std::string_view key, Deadline) override;
-  void tell_launcher(int) override {}
+  void notify_launcher(int) override {}
   Status leave() override { return {}; }
 
  private:
