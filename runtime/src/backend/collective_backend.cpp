@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kKey[] = "ddl.operations";
 
-/// libddl's own take the pieces of their host's first rank.
+/// Only MPI needs equal staging on all ranks: libddl's own backend takes the value of its host's first rank.
 std::string text_of(const Settings& settings) {
   std::string text = contract::cpu_operations_name(settings.cpu_operations);
   if (settings.cpu_operations == contract::CpuOperations::kMpi && settings.staging_bytes)

@@ -12,7 +12,7 @@ namespace ddl::runtime::mpi {
 
 // A communicator over mpi.h.
 
-/// comm: an MPI_Comm, by its address, since only sources know mpi.h; taken over.
+/// comm: the address of an MPI_Comm, since only sources include mpi.h. Takes ownership of the communicator.
 std::unique_ptr<Communicator> own_communicator(const void* comm);
 
 namespace {
@@ -38,7 +38,7 @@ class MpiCommunicator final : public Communicator {
   Status start_move();
 
   MPI_Comm comm_;
-  MpiMove move_;  ///< MPI reads its lists until the operation has ended
+  MpiMove move_;  ///< MPI reads its lists until the operation has completed
   std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
@@ -61,7 +61,7 @@ Status MpiCommunicator::start_move() {
   const MpiMove::Blocks &out = m.sends, &in = m.receives;
   const void* const send = m.is_in_place ? MPI_IN_PLACE : m.send;
   MPI_Request* const request = requests_.data();
-  // The same on all ranks for a call of all of them; what else a rank is given, MPI ignores.
+  // All ranks pass the same kind, root and is_even; MPI ignores the arguments that a rank does not need.
   switch (m.kind) {
     case MpiMove::Kind::kBroadcast:
       return check(MPI_Ibcast(m.recv, in.bytes[0], MPI_BYTE, m.root, comm_, request), "MPI_Ibcast");
@@ -146,10 +146,10 @@ std::unique_ptr<Communicator> own_communicator(const void* comm) {
   return std::make_unique<MpiCommunicator>(*static_cast<const MPI_Comm*>(comm));
 }
 
-// What libddl_mpi.so shows to libddl: the process's MPI as a world of the job's ranks.
+// What libddl_mpi.so offers to libddl: the process's MPI as a world of the job's ranks.
 namespace {
 
-/// MPI takes tags up to here at least.
+/// Every MPI allows tags up to this value (MPI_TAG_UB).
 constexpr std::uint32_t kMaxTag = 0x7FFF;
 
 class World final : public MpiWorld {
@@ -213,7 +213,7 @@ Result<std::unique_ptr<MpiWorld>> create(const MpiIdentity* wanted) {
                     " does not understand the launcher that started it; start the program by this MPI's "
                     "mpirun or by ddlrun, or name another MPI in DDL_MPI");
   }
-  // In the job's order, whatever MPI's is.
+  // The job's rank order, which may differ from MPI's.
   if (wanted != nullptr) identity = *wanted;
   MPI_Comm comm = MPI_COMM_NULL;
   DDL_TRY(check(MPI_Comm_split(MPI_COMM_WORLD, 0, identity.rank, &comm), "MPI_Comm_split"));

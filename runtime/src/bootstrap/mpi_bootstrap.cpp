@@ -13,7 +13,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// MPI has no way to sleep until something comes.
+/// MPI offers no way to sleep until a message arrives.
 constexpr std::chrono::microseconds kBackoff{100};
 
 class MpiBootstrap final : public Bootstrap {
@@ -31,7 +31,7 @@ class MpiBootstrap final : public Bootstrap {
     return {};
   }
 
-  /// Everybody gets what all have put since the last time.
+  /// All ranks get the values that all have put since the last fence.
   Status fence(Deadline deadline) override {
     std::string text = own_.text();
     own_.clear();
@@ -58,7 +58,7 @@ class MpiBootstrap final : public Bootstrap {
  private:
   static constexpr std::uint64_t kMaxText = std::uint64_t{1} << 20;
 
-  /// Every rank's, by rank; all give as many.
+  /// The values of all ranks, by rank. The number of values is the same on all ranks.
   template <class T>
   Result<std::vector<T>> gather(std::vector<T> own, Deadline deadline) {
     struct Buffers {

@@ -23,7 +23,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// At exit nobody wants to wait for a goodbye.
+/// An exiting process must not wait long for the reply to its goodbye.
 constexpr std::chrono::seconds kGoodbyePatience{2};
 
 }  // namespace
@@ -92,7 +92,7 @@ void PmiSession::abort_job(int code) const {
 
 Status PmiSession::send_text(std::string_view text) const {
   while (!text.empty()) {
-    // Not write(2): the signal of a launcher that has gone is not the program's business.
+    // Not write(2): if the launcher has gone, the program must not get SIGPIPE.
     const ssize_t sent = retry_eintr([&] { return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); });
     if (sent < 0) return fail_errno("PMI-1: writing to the launcher");
     text.remove_prefix(static_cast<std::size_t>(sent));
@@ -150,7 +150,7 @@ std::optional<Block> parse_block(std::string_view text) {
   return Block{numbers[0], numbers[1], numbers[2]};
 }
 
-/// What is in the brackets behind "(vector"; nothing if the text is something else.
+/// The blocks after "(vector"; none if the text is invalid.
 std::vector<Block> parse_blocks(std::string_view text) {
   constexpr std::string_view kBeginning = "(vector";
   if (!text.starts_with(kBeginning) || !text.ends_with(')')) return {};
@@ -192,10 +192,10 @@ Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view tex
 
 namespace {
 
-/// Of what a value may have less room for the rest of its line, which MPICH's parser ends at 1023 bytes.
+/// Shorter than a value may be, to leave space for the rest of its line: MPICH's parser cuts lines at 1023 bytes.
 constexpr std::size_t kMaxPiece = 512;
 
-/// Keys are the job's: each rank's bear its number. A value goes in pieces; the first says how many there are.
+/// All ranks share one key space, so keys contain the rank. A value is put in pieces; the first gives their number.
 std::string key_of(int rank, std::string_view key, std::size_t piece) {
   return std::to_string(rank) + "-" + std::string(key) + "-" + std::to_string(piece);
 }
@@ -211,7 +211,7 @@ class PmiBootstrap final : public Bootstrap {
   const Membership& membership() const override { return membership_; }
 
   Status put(std::string_view key, std::string_view value) override {
-    // Values of PMI-1 may hold no blanks and no newlines.
+    // Values of PMI-1 must not contain blanks or newlines.
     const std::string text = to_hex(std::as_bytes(std::span(value)));
     const std::size_t room = std::min(kMaxPiece, session_.value_bytes() - kCountBytes);
     const std::size_t pieces = std::max<std::size_t>(1, (text.size() + room - 1) / room);
@@ -277,7 +277,7 @@ class PmiBootstrap final : public Bootstrap {
   bool left_ = false;
 };
 
-/// By the launcher's map, or, where it has none, by what the ranks' hosts call themselves.
+/// By the launcher's map, or, if it has none, by the names of the ranks' hosts.
 Result<std::vector<std::vector<int>>> PmiBootstrap::groups(Deadline deadline) {
   if (const auto mapping = fetch("PMI_process_mapping", deadline); mapping && !mapping->empty())
     return parse_process_mapping(*mapping, membership_.size);

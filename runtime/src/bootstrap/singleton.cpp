@@ -1,4 +1,4 @@
-// The bootstrap of a world of one: it finds nobody, and refuses where the environment says that there are several processes.
+// The bootstrap of a world of one. It refuses if the environment says that there are several processes.
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/host_layout.h"

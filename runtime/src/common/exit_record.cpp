@@ -12,7 +12,7 @@ namespace ddl::runtime {
 using contract::ExitRecord;
 
 void leave_exit_record(const ExitRecordLocation& location, int gone_rank) {
-  // Only memfds know seals, and nobody's own is sealed just so and holds this number here.
+  // Only memfds have seals, and a memfd of the program is unlikely to have exactly these and this number here.
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (::fcntl(location.fd, F_GET_SEALS) != kSeals) return;
   ExitRecord record;

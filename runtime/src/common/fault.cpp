@@ -8,7 +8,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// What stands before the point's name. The one collective whose name is for sentences only has spaces in it.
+/// The prefix of the point's name. The call kind of making sets has a name with spaces, which is for messages only.
 const char* phase_name(CallKind during) {
   if (during == CallKind::kNone) return "init";
   if (during == CallKind::kMakeSets) return "make_sets";

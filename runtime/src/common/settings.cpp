@@ -19,7 +19,7 @@ tl::unexpected<Error> bad_value(const char* name, const std::string& value, cons
   return fail(ErrorCode::kInvalidArgument, std::string(name) + "=" + value + ": " + wanted);
 }
 
-/// Nothing where the launcher has not said all of it: then the guard against a world of one looks at what it has said.
+/// nullopt if one of the variables is missing or invalid: then hinted_world() judges the others.
 std::optional<PmiParameters> pmi_parameters(const Environment& environment) {
   const auto number = [&environment](const char* name) -> std::optional<int> {
     const auto value = parse_integer(environment(name).value_or(""));
@@ -31,7 +31,7 @@ std::optional<PmiParameters> pmi_parameters(const Environment& environment) {
   return PmiParameters{*fd, *rank, *size};
 }
 
-/// A launcher of another version may mean something else by it: then there is none.
+/// A launcher of another version may use another format: then there is no record.
 std::optional<ExitRecordLocation> exit_record_location(const Environment& environment) {
   const std::string text = environment(env::kExitRecord).value_or("");
   const std::size_t colon = text.find(':');
