@@ -1,4 +1,4 @@
-// The benchmarks. Each has its entrants in one table at the top of its file.
+// The benchmarks. Each has its contenders in one table at the top of its file.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct Benchmark {
   std::string name;
   std::string what;
   int blocks;  ///< unless told otherwise
-  std::function<std::vector<Entrant>(const Site&, const Settings&)> entrants;
+  std::function<std::vector<Contender>(const Site&, const Settings&)> contenders;
   std::function<Report(const Site&, const Settings&)> run;
   /// Of the cluster on whose head it runs; 0, or null: it needs none.
   std::function<int(const Settings&)> hosts_needed = nullptr;
@@ -23,7 +23,7 @@ struct Benchmark {
 };
 
 /// Whole-process time of starting two ranks, memory of what ddlrun keeps running, idle CPU.
-std::vector<Entrant> launch_entrants(const Site& site, const Settings& settings);
+std::vector<Contender> launch_contenders(const Site& site, const Settings& settings);
 Report run_launch(const Site& site, const Settings& settings);
 
 /// One benchmark for each collective, over the message size.
@@ -33,17 +33,17 @@ std::vector<Benchmark> collective_benchmarks();
 Benchmark gradients_benchmark();
 
 /// Whole-process time of starting jobs on few and on many hosts over ssh.
-std::vector<Entrant> hosts_entrants(const Site& site, const Settings& settings);
+std::vector<Contender> hosts_contenders(const Site& site, const Settings& settings);
 Report run_hosts(const Site& site, const Settings& settings);
 int hosts_needed(const Settings& settings);
 
 /// One job of 1024 ranks on 64 hosts: seconds and CPU seconds, compared with nothing.
-std::vector<Entrant> large_job_entrants(const Site& site, const Settings& settings);
+std::vector<Contender> large_job_contenders(const Site& site, const Settings& settings);
 Report run_large_job(const Site& site, const Settings& settings);
 int large_job_hosts_needed(const Settings& settings);
 
 /// Whole-process time of starting jobs in an allocation of Slurm's.
-std::vector<Entrant> slurm_entrants(const Site& site, const Settings& settings);
+std::vector<Contender> slurm_contenders(const Site& site, const Settings& settings);
 Report run_slurm(const Site& site, const Settings& settings);
 int slurm_hosts_needed(const Settings& settings);
 

@@ -20,11 +20,11 @@ constexpr double kNoticeableLoad = 0.05;
 constexpr double kTitleWidth = 984;
 constexpr double kTitleLetter = 0.57;  // of its size, on average
 
-std::string color_of(const Entrant& entrant, std::size_t order) {
+std::string color_of(const Contender& contender, std::size_t order) {
   static constexpr const char* kOursToo[] = {kOurs, "#5fb3d1"};
   static constexpr const char* kPeers[] = {"#495057", "#c98a1b", "#8a5a83", "#6a994e"};
-  if (entrant.is_limit()) return entrant.name.ends_with("floor") ? "#ced4da" : "#adb5bd";
-  return entrant.is_ours ? kOursToo[order % std::size(kOursToo)] : kPeers[order % std::size(kPeers)];
+  if (contender.is_limit()) return contender.name.ends_with("floor") ? "#ced4da" : "#adb5bd";
+  return contender.is_ours ? kOursToo[order % std::size(kOursToo)] : kPeers[order % std::size(kPeers)];
 }
 
 double headline(Svg& svg, const Report& report, double left) {
@@ -47,7 +47,7 @@ double headline(Svg& svg, const Report& report, double left) {
 
 }  // namespace chart
 
-// One bar per entrant, grouped by case, each case on a scale of its own; gauges in the same manner below.
+// One bar per contender, grouped by case, each case on a scale of its own; gauges in the same manner below.
 namespace {
 
 using namespace chart;
@@ -56,7 +56,7 @@ constexpr double kWidth = 1080;
 constexpr double kMargin = 28;
 constexpr double kBarsLeft = 250;
 constexpr double kBarsRight = 640;
-constexpr double kVerdictLeft = 800;
+constexpr double kRemarksLeft = 800;
 constexpr double kRow = 30;
 constexpr double kBar = 18;
 constexpr double kGroupGap = 50;
@@ -117,7 +117,7 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
     double remark_y = std::max(middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1),
                                remarks_end + kRemarkLine);
     for (const std::string& remark : bar.remarks) {
-      svg.text({kVerdictLeft, remark_y}, remark, {.size = 12, .color = kOurs});
+      svg.text({kRemarksLeft, remark_y}, remark, {.size = 12, .color = kOurs});
       remarks_end = remark_y;
       remark_y += kRemarkLine;
     }
@@ -125,29 +125,29 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
   return y;
 }
 
-// The A/A entrant is no row of its own: its spread is part of the note.
+// The A/A contender is no row of its own: its spread is part of the note.
 std::vector<Bar> bars_of(const Report& report, const Case& one) {
   std::vector<Bar> bars;
   std::size_t ours = 0;
   std::size_t peers = 0;
-  for (const std::string& name : one.entrants) {
-    const Entrant& entrant = report.entrant(name);
-    if (!entrant.again_of.empty()) continue;
-    std::size_t& order = entrant.is_ours ? ours : peers;
-    Bar bar{.label = entrant.label, .color = color_of(entrant, order), .is_bold = entrant.is_ours};
-    if (!entrant.is_limit()) ++order;
+  for (const std::string& name : one.contenders) {
+    const Contender& contender = report.contender(name);
+    if (!contender.again_of.empty()) continue;
+    std::size_t& order = contender.is_ours ? ours : peers;
+    Bar bar{.label = contender.label, .color = color_of(contender, order), .is_bold = contender.is_ours};
+    if (!contender.is_limit()) ++order;
     if (const Figures* figures = one.figures_of(name)) {
       bar.value = figures->p50();
       bar.whisker = figures->p99();
       bar.value_text = time_text(figures->p50());
       for (const Comparison& found : one.comparisons) {
         if (found.subject != name) continue;
-        const bool is_equal = judge(found.ratio, found.spread) == Verdict::kEqual;
-        bar.remarks.push_back(verdict_text(found.ratio, found.spread) + (is_equal ? " to " : " than ") +
-                              report.entrant(found.peer).label);
+        const bool is_equal = conclude(found.ratio, found.spread) == Conclusion::kEqual;
+        bar.remarks.push_back(conclusion_text(found.ratio, found.spread) + (is_equal ? " to " : " than ") +
+                              report.contender(found.peer).label);
       }
     } else {
-      bar.missing = entrant.why_out().substr(0, 90);
+      bar.missing = contender.why_excluded().substr(0, 90);
     }
     bars.push_back(std::move(bar));
   }

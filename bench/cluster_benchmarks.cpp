@@ -27,15 +27,15 @@ namespace ddl::bench {
 
 struct HostPlan {
   struct Row {
-    std::string of;   ///< the case
-    Entrant entrant;  ///< with its command, or why it is absent
+    std::string of;       ///< the case
+    Contender contender;  ///< with its command, or why it is absent
   };
   std::vector<Row> rows;  ///< within a case in the order of the table and the chart
   std::vector<std::pair<std::string, std::string>> cases;  ///< names and labels
   std::vector<Pairing> pairings;
 };
 
-std::vector<Entrant> entrants_of(const HostPlan& plan);
+std::vector<Contender> contenders_of(const HostPlan& plan);
 
 /// Runs the plan in blocks and fills the report but for its titles and aims. The CPU time is that of all hosts; a process left
 /// behind on any of them is a failure.
@@ -46,12 +46,13 @@ namespace {
 
 constexpr double kHostTimeout = 300;
 
-Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& hosts) {
+Result<RunTimes> run_hosts_once(const Contender& contender, const ClusterHosts& hosts) {
   const double cpu_before = hosts.cpu_seconds();
-  auto child = MeasuredRun::start(entrant.command);
+  auto child = MeasuredRun::start(contender.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
-  const auto idle = hosts.wait_until_idle();  // also after a failure: the next entrant begins on empty hosts
+  const auto idle =
+      hosts.wait_until_idle();  // also after a failure: the next contender begins on empty hosts
   if (!cost) return fail(cost.error());
   if (!idle) return fail(idle.error());
   return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds + hosts.cpu_seconds() - cpu_before};
@@ -59,10 +60,10 @@ Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& host
 
 }  // namespace
 
-std::vector<Entrant> entrants_of(const HostPlan& plan) {
-  std::vector<Entrant> entrants;
-  for (const HostPlan::Row& row : plan.rows) entrants.push_back(row.entrant);
-  return entrants;
+std::vector<Contender> contenders_of(const HostPlan& plan) {
+  std::vector<Contender> contenders;
+  for (const HostPlan::Row& row : plan.rows) contenders.push_back(row.contender);
+  return contenders;
 }
 
 void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
@@ -73,19 +74,19 @@ void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hos
       "Wall time of the whole command on the head; CPU time on all hosts, which are namespaces of one "
       "machine.";
   report.machine = describe_machine(site.mpirun);
-  report.entrants = entrants_of(plan);
+  report.contenders = contenders_of(plan);
   const LoadWatch watch([&] { return hosts.cpu_seconds(); });
   for (const auto& [name, label] : plan.cases) {
     Case one{.name = name, .label = label};
-    std::vector<Entrant*> entrants;
+    std::vector<Contender*> contenders;
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
       if (plan.rows[i].of != one.name) continue;
-      one.entrants.push_back(report.entrants[i].name);
-      entrants.push_back(&report.entrants[i]);
+      one.contenders.push_back(report.contenders[i].name);
+      contenders.push_back(&report.contenders[i]);
     }
-    const auto run = [&](const Entrant& entrant) { return run_hosts_once(entrant, hosts); };
-    run_blocks(report.benchmark + ": " + one.label, entrants, settings.blocks, run, {&one});
-    compare(one, report.entrants, plan.pairings);
+    const auto run = [&](const Contender& contender) { return run_hosts_once(contender, hosts); };
+    run_blocks(report.benchmark + ": " + one.label, contenders, settings.blocks, run, {&one});
+    compare(one, report.contenders, plan.pairings);
     report.cases.push_back(std::move(one));
   }
   report.other_load = watch.other_load();
@@ -118,10 +119,10 @@ const std::vector<std::string> kFromHeadOnly = {"--mca", "oob_tcp_if_include",  
 /// A plan whose commands are made of jobs over ssh.
 struct Plan : HostPlan {
   explicit Plan(const Site& where) : site(where) {}
-  void add(const char* of, Entrant entrant, const HostJob& job) {
-    entrant.command = launch_on_hosts(job, site);
-    entrant.absent = why_absent(job, site);
-    rows.push_back({of, std::move(entrant)});
+  void add(const char* of, Contender contender, const HostJob& job) {
+    contender.command = launch_on_hosts(job, site);
+    contender.absent = why_absent(job, site);
+    rows.push_back({of, std::move(contender)});
   }
   const Site& site;
 };
@@ -132,16 +133,16 @@ std::vector<std::string> first(const std::vector<std::string>& names, int count)
 
 std::string size_of(std::size_t hosts, int ranks) { return fmt::format("{} hosts x {} ranks", hosts, ranks); }
 
-// `hostname` on some hosts: one case. Its entrants' names start with its own.
+// `hostname` on some hosts: one case. Its contenders' names start with its own.
 void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& hosts,
                   const std::string& fan_out) {
   using enum HostLauncher;
   const std::string prefix = name;
-  const auto add = [&](Entrant entrant, HostLauncher launcher, std::vector<std::string> options,
+  const auto add = [&](Contender contender, HostLauncher launcher, std::vector<std::string> options,
                        const char* program = "/bin/hostname") {
-    entrant.name = prefix + entrant.name;
-    if (!entrant.again_of.empty()) entrant.again_of = prefix + entrant.again_of;
-    plan.add(name, std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
+    contender.name = prefix + contender.name;
+    if (!contender.again_of.empty()) contender.again_of = prefix + contender.again_of;
+    plan.add(name, std::move(contender), {launcher, hosts, kRanksPerHost, std::move(options), program});
   };
   add({.name = "-ssh-floor",
        .label = "parallel ssh of true",
@@ -178,9 +179,9 @@ void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& 
 
 void add_init(Plan& plan, const std::vector<std::string>& hosts) {
   using enum HostLauncher;
-  const auto add = [&](Entrant entrant, HostLauncher launcher, const char* program,
+  const auto add = [&](Contender contender, HostLauncher launcher, const char* program,
                        std::vector<std::string> options = {}) {
-    plan.add("init", std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
+    plan.add("init", std::move(contender), {launcher, hosts, kRanksPerHost, std::move(options), program});
   };
   add({.name = "init-ddl-ddlrun", .label = "libddl, ddlrun", .why = "ours", .is_ours = true}, kDdlrun,
       "init_ddl");
@@ -234,8 +235,8 @@ Plan large_plan(const std::vector<std::string>& names, const Site& site, const S
 
 int hosts_needed(const Settings& settings) { return settings.quick ? 6 : 32; }
 
-std::vector<Entrant> hosts_entrants(const Site& site, const Settings& settings) {
-  return entrants_of(hosts_plan(ClusterHosts(hosts_needed(settings)).names(), site));
+std::vector<Contender> hosts_contenders(const Site& site, const Settings& settings) {
+  return contenders_of(hosts_plan(ClusterHosts(hosts_needed(settings)).names(), site));
 }
 
 Report run_hosts(const Site& site, const Settings& settings) {
@@ -259,8 +260,8 @@ Report run_hosts(const Site& site, const Settings& settings) {
 
 int large_job_hosts_needed(const Settings& settings) { return settings.quick ? 6 : 64; }
 
-std::vector<Entrant> large_job_entrants(const Site& site, const Settings& settings) {
-  return entrants_of(large_plan(ClusterHosts(large_job_hosts_needed(settings)).names(), site, settings));
+std::vector<Contender> large_job_contenders(const Site& site, const Settings& settings) {
+  return contenders_of(large_plan(ClusterHosts(large_job_hosts_needed(settings)).names(), site, settings));
 }
 
 Report run_large_job(const Site& site, const Settings& settings) {
@@ -281,10 +282,10 @@ constexpr int kSlurmRanksPerHost = 2;
 enum class Starter { kDdlrun, kSrun, kMpirun };
 
 /// Every command includes salloc, because every interactive job does.
-Entrant entrant_of(Entrant entrant, Starter starter, const std::string& program, const Site& site) {
+Contender contender_of(Contender contender, Starter starter, const std::string& program, const Site& site) {
   const char* path = std::getenv("PATH");
   const auto salloc = find_in_path("salloc", path != nullptr ? path : "");
-  if (!salloc) entrant.absent = "salloc is not in PATH";
+  if (!salloc) contender.absent = "salloc is not in PATH";
   std::vector<std::string> words = {salloc.value_or("salloc"),
                                     "-Q",
                                     "-N",
@@ -298,18 +299,18 @@ Entrant entrant_of(Entrant entrant, Starter starter, const std::string& program,
     case Starter::kMpirun:
       words.push_back(site.mpirun);
       if (site.is_root) words.emplace_back("--allow-run-as-root");
-      if (site.mpirun.empty()) entrant.absent = "mpirun is not in PATH";
+      if (site.mpirun.empty()) contender.absent = "mpirun is not in PATH";
       break;
   }
   words.push_back(site.programs + "/" + program);
-  entrant.command = {words, {}, {}};
-  return entrant;
+  contender.command = {words, {}, {}};
+  return contender;
 }
 
 void add_case(HostPlan& plan, const Site& site, const std::string& name, const std::string& program,
               const std::string& label) {
-  const auto add = [&](Entrant entrant, Starter starter) {
-    plan.rows.push_back({name, entrant_of(std::move(entrant), starter, program, site)});
+  const auto add = [&](Contender contender, Starter starter) {
+    plan.rows.push_back({name, contender_of(std::move(contender), starter, program, site)});
   };
   add({.name = name + "-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true}, Starter::kDdlrun);
   add({.name = name + "-ddlrun-again",
@@ -339,8 +340,8 @@ HostPlan slurm_plan(const Site& site) {
 
 int slurm_hosts_needed(const Settings&) { return kSlurmHosts; }
 
-std::vector<Entrant> slurm_entrants(const Site& site, const Settings&) {
-  return entrants_of(slurm_plan(site));
+std::vector<Contender> slurm_contenders(const Site& site, const Settings&) {
+  return contenders_of(slurm_plan(site));
 }
 
 Report run_slurm(const Site& site, const Settings& settings) {

@@ -138,13 +138,13 @@ constexpr const char* kOnOneHost = "on one host";
 constexpr int kRanksToPredict[] = {16, 64, 256, 1024};
 constexpr std::uint64_t kSizesToPredict[] = {4, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
 
-// The points of one entrant on one network.
+// The points of one contender on one network.
 struct ModelSeries {
   std::vector<CostPoint> points;
   std::set<int> ranks;
   bool shared_cpus = false;  // some points are of more ranks than CPUs
 };
-// By the network and the entrant's label.
+// By the network and the contender's label.
 using AllSeries = std::map<std::pair<std::string, std::string>, ModelSeries>;
 
 std::string network_of(const nlohmann::json& settings) {
@@ -153,9 +153,9 @@ std::string network_of(const nlohmann::json& settings) {
                                        : "between hosts at " + settings.at("rate").get<std::string>();
 }
 
-bool counts(const nlohmann::json& entrant) {
-  const std::string name = entrant.at("name");
-  return entrant.at("again_of").is_null() && !name.ends_with("floor") && !name.ends_with("limit");
+bool counts(const nlohmann::json& contender) {
+  const std::string name = contender.at("name");
+  return contender.at("again_of").is_null() && !name.ends_with("floor") && !name.ends_with("limit");
 }
 
 void add_file(const nlohmann::json& report, AllSeries& all) {
@@ -167,8 +167,8 @@ void add_file(const nlohmann::json& report, AllSeries& all) {
   if (hosts > 1 && hosts != ranks)
     throw std::invalid_argument("it has several ranks on each of several hosts");
   std::map<std::string, std::string> labels;
-  for (const auto& entrant : report.at("entrants")) {
-    if (counts(entrant)) labels[entrant.at("name")] = entrant.at("label");
+  for (const auto& contender : report.at("entrants")) {
+    if (counts(contender)) labels[contender.at("name")] = contender.at("label");
   }
   for (const auto& one : report.at("cases")) {
     for (const auto& figures : one.at("figures")) {

@@ -54,7 +54,7 @@ struct ResultFile {
   std::string text;
 };
 
-/// Tables for people: one model for each entrant and network of the files, and what it predicts for collectives that were
+/// Tables for people: one model for each contender and network of the files, and what it predicts for collectives that were
 /// measured. All predictions are labelled as a model's. An error names the file that is not what it should be.
 Result<std::string> model_report(const std::vector<ResultFile>& files);
 

@@ -47,7 +47,7 @@ const std::vector<std::string> kSharedMemoryOnly = {"--mca", "pml", "ob1", "--mc
 
 struct LaunchRow {
   const char* of;  ///< the case
-  Entrant entrant;
+  Contender contender;
   Launcher launcher;
   RankProgram program;
 };
@@ -139,8 +139,8 @@ const std::vector<Pairing> kPairings = {
 const std::vector<std::pair<const char*, const char*>> kCases = {
     {"true", "/bin/true"}, {"pmix", "PMIx client"}, {"init", "init + finalize"}};
 
-Result<RunTimes> run_once(const Entrant& entrant) {
-  auto child = MeasuredRun::start(entrant.command);
+Result<RunTimes> run_once(const Contender& contender) {
+  auto child = MeasuredRun::start(contender.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kLaunchTimeout));
   if (!cost) return fail(cost.error());
@@ -149,14 +149,14 @@ Result<RunTimes> run_once(const Entrant& entrant) {
 
 }  // namespace
 
-std::vector<Entrant> launch_entrants(const Site& site, const Settings& settings) {
-  std::vector<Entrant> entrants;
+std::vector<Contender> launch_contenders(const Site& site, const Settings& settings) {
+  std::vector<Contender> contenders;
   for (LaunchRow& row : launch_rows()) {
-    row.entrant.command = launch(row.launcher, row.program, site, settings);
-    row.entrant.absent = why_absent(row.launcher, row.program, site);
-    entrants.push_back(std::move(row.entrant));
+    row.contender.command = launch(row.launcher, row.program, site, settings);
+    row.contender.absent = why_absent(row.launcher, row.program, site);
+    contenders.push_back(std::move(row.contender));
   }
-  return entrants;
+  return contenders;
 }
 
 Report run_launch(const Site& site, const Settings& settings) {
@@ -166,19 +166,19 @@ Report run_launch(const Site& site, const Settings& settings) {
   report.method = "Wall time of the whole command, from before its spawn until it has been reaped.";
   report.settings = settings;
   report.machine = describe_machine(site.mpirun);
-  report.entrants = launch_entrants(site, settings);
+  report.contenders = launch_contenders(site, settings);
   const std::vector<LaunchRow> table = launch_rows();
   const LoadWatch watch;
   for (const auto& [name, label] : kCases) {
     Case one{.name = name, .label = label};
-    std::vector<Entrant*> entrants;
+    std::vector<Contender*> contenders;
     for (std::size_t i = 0; i < table.size(); ++i) {
       if (table[i].of != one.name) continue;
-      one.entrants.push_back(report.entrants[i].name);
-      entrants.push_back(&report.entrants[i]);
+      one.contenders.push_back(report.contenders[i].name);
+      contenders.push_back(&report.contenders[i]);
     }
-    run_blocks(report.benchmark + " " + one.label, entrants, settings.blocks, run_once, {&one});
-    compare(one, report.entrants, kPairings);
+    run_blocks(report.benchmark + " " + one.label, contenders, settings.blocks, run_once, {&one});
+    compare(one, report.contenders, kPairings);
     report.cases.push_back(std::move(one));
   }
   report.gauges = idle_job_gauges(site, settings);

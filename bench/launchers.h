@@ -23,7 +23,7 @@ enum class Launcher {
 struct RankProgram {
   std::vector<std::string> argv;  ///< argv[0] without a slash lies beside ddl-bench
   int ranks = kRanks;
-  std::vector<std::string> launcher_options = {};  ///< of this entrant only
+  std::vector<std::string> launcher_options = {};  ///< of this contender only
   Environment environment = {};
 };
 
@@ -33,7 +33,7 @@ Command launch(Launcher launcher, const RankProgram& program, const Site& site, 
 /// Why this launcher cannot start this program here: "mpirun is not in PATH".
 std::optional<std::string> why_absent(Launcher launcher, const RankProgram& program, const Site& site);
 
-/// Why there is no such entrant's program: a peer that CMake did not find.
+/// Why there is no such contender's program: a peer that CMake did not find.
 std::string why_not_built(const std::string& path, const Site& site);
 
 // How the harness starts ranks on the hosts of a cluster under each launcher, and whether it can.

@@ -13,7 +13,7 @@ struct Machine {
   std::string system;      ///< "Debian GNU/Linux 12 (bookworm)"
   std::string kernel;      ///< "6.1.0"
   std::string date;        ///< UTC, "2025-01-31"
-  std::string build_type;  ///< of ddl-bench and its entrants: "Release", "Release with fault injection"
+  std::string build_type;  ///< of ddl-bench and its contenders: "Release", "Release with fault injection"
   std::string version;     ///< of this project
   std::string open_mpi;    ///< "4.1.4", "" if there is none
 };

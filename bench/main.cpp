@@ -42,9 +42,10 @@ Site find_site() {
 void list(const Site& site, const Settings& settings) {
   for (const Benchmark& benchmark : benchmarks()) {
     fmt::print("{}: {} ({})\n", benchmark.name, benchmark.what, ddl::counted(benchmark.blocks, "block"));
-    for (const Entrant& entrant : benchmark.entrants(site, settings)) {
-      fmt::print("  {:<24} {}\n  {:<24} {}\n", entrant.name, entrant.why, "", command_text(entrant.command));
-      if (entrant.absent) fmt::print("  {:<24} absent: {}\n", "", *entrant.absent);
+    for (const Contender& contender : benchmark.contenders(site, settings)) {
+      fmt::print("  {:<24} {}\n  {:<24} {}\n", contender.name, contender.why, "",
+                 command_text(contender.command));
+      if (contender.absent) fmt::print("  {:<24} absent: {}\n", "", *contender.absent);
     }
   }
 }
@@ -82,7 +83,7 @@ std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& se
   std::vector<std::string> sizes;
   for (const std::uint64_t bytes : job.sizes) sizes.push_back(std::to_string(bytes));
   if (!sizes.empty()) words.insert(words.end(), {"--sizes", ddl::join(sizes, ",")});
-  if (!job.entrants.empty()) words.insert(words.end(), {"--entrants", ddl::join(job.entrants, ",")});
+  if (!job.contenders.empty()) words.insert(words.end(), {"--entrants", ddl::join(job.contenders, ",")});
   words.insert(words.end(), {"--model", name_of(job.model)});
   return words;
 }
@@ -120,9 +121,9 @@ int run(const Benchmark& benchmark, const Site& site, const Settings& settings, 
   bool is_good = outputs.json.empty() || write_file(outputs.json, as_json(report));
   if (!outputs.csv.empty()) is_good = write_file(outputs.csv, as_csv(report)) && is_good;
   if (!outputs.svg.empty()) is_good = write_file(outputs.svg, as_chart(report)) && is_good;
-  for (const Entrant& entrant : report.entrants) {
+  for (const Contender& contender : report.contenders) {
     // To be absent is a fact about the machine; to fail is a fault, and with ours once is enough.
-    if (entrant.failed || (entrant.is_ours && entrant.failed_runs > 0)) is_good = false;
+    if (contender.failed || (contender.is_ours && contender.failed_runs > 0)) is_good = false;
   }
   return is_good ? 0 : 1;
 }
@@ -159,7 +160,7 @@ int main(int argc, char** argv) {
       "  ddl-bench model --from allreduce.json\n"
       "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that one. Where there "
       "can be none they print why and exit with 77. A wrong call exits with 2.\n"
-      "A lost comparison is printed as lost; an entrant that cannot run is printed with the reason.");
+      "A lost comparison is printed as lost; a contender that cannot run is printed with the reason.");
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) names.push_back(benchmark.name);
 
@@ -174,17 +175,17 @@ int main(int argc, char** argv) {
   app.add_option("benchmark", name, "Which one: " + ddl::join(names, ", "))->check(CLI::IsMember(names));
   app.add_flag("--quick", settings.quick,
                "A short run that shows that everything works; its figures mean little");
-  app.add_option("--blocks", settings.blocks, "ABBA blocks: every entrant runs twice in each")
+  app.add_option("--blocks", settings.blocks, "ABBA blocks: every contender runs twice in each")
       ->check(CLI::Range(1, 10000));
   app.add_option("--cpus", settings.cpus,
-                 "CPUs that all entrants are pinned to [the first ones allowed, one for each rank]")
+                 "CPUs that all contenders are pinned to [the first ones allowed, one for each rank]")
       ->delimiter(',');
   app.add_option("--json", outputs.json, "Also write the results to this file as JSON");
   app.add_option("--csv", outputs.csv, "Also write the results to this file as CSV");
   app.add_option("--svg", outputs.svg, "Also draw the results into this file");
   app.add_option("--from", results, "Of model: results of collectives that --json has written")
       ->delimiter(',');
-  app.add_flag("--list", wants_list, "Show all benchmarks and entrants, and which can run here, and stop");
+  app.add_flag("--list", wants_list, "Show all benchmarks and contenders, and which can run here, and stop");
   app.add_flag("--explain", wants_explanation, "Show which algorithm libddl takes when, and stop");
   app.add_option("--np", job.ranks, "Ranks of a benchmark of collectives [2, or one for each host]")
       ->check(CLI::Range(1, 1024));
@@ -194,7 +195,7 @@ int main(int argc, char** argv) {
   app.add_option("--sizes", job.sizes, "Message sizes, multiples of 4: 4,64K,1M [4 B to 256 MiB]")
       ->delimiter(',');
   app.add_option("--model", job.model, "Whose gradients: resnet50, resnet101, vgg16, bert-base, gpt2-small");
-  app.add_option("--entrants", job.entrants, "Only these take part: ddl,ddl-again,gloo; --list names them")
+  app.add_option("--entrants", job.contenders, "Only these take part: ddl,ddl-again,gloo; --list names them")
       ->delimiter(',');
   try {
     app.parse(argc, argv);

@@ -43,7 +43,7 @@ std::string join_lines(std::string_view text) {
   return join(lines, " | ");
 }
 
-// Waits for what the entrant has left behind. What still runs at the deadline is killed, and its programs returned.
+// Waits for what the contender has left behind. What still runs at the deadline is killed, and its programs returned.
 std::string reap_orphans(Deadline deadline) {
   if (wait_for_descendants(deadline)) return {};
   std::vector<std::string> programs;

@@ -17,12 +17,12 @@ struct RankWork {
   std::vector<SizePlan> plan;
 };
 
-/// The entrants for the settings' job, in the order of the table and the chart. Their commands lack two last words, which
+/// The contenders for the settings' job, in the order of the table and the chart. Their commands lack two last words, which
 /// each run has its own of: a folder and the scoreboard (run_ranks()).
-std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Settings& settings);
+std::vector<Contender> contenders_of(const RankWork& work, const Site& site, const Settings& settings);
 
 /// The names of all that can take part in a job on so many hosts.
-std::vector<std::string> peer_names(int hosts);
+std::vector<std::string> contender_names(int hosts);
 
 /// Ours against every peer, and against the limit.
 const std::vector<Pairing>& peer_pairings();

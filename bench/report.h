@@ -16,11 +16,11 @@ namespace ddl::bench {
 
 // What a benchmark found: values that the table, the JSON and the chart are made from.
 
-/// One entrant's times in one case, in seconds.
+/// One contender's times in one case, in seconds.
 struct Figures {
-  std::string entrant;
+  std::string contender;
   std::vector<std::vector<double>> blocks;  ///< every measured time, block by block
-  double cpu_seconds_per_run = 0;  ///< of one run of the entrant, all its cases and processes together
+  double cpu_seconds_per_run = 0;  ///< of one run of the contender, all its cases and processes together
 
   double p50() const;
   double p99() const;
@@ -36,17 +36,17 @@ struct Comparison {
   double spread = 1;  ///< of the case's A/A run
 };
 
-/// One thing that all its entrants do: a message size, a kind of program.
+/// One thing that all its contenders do: a message size, a kind of program.
 struct Case {
   std::string name;   ///< "4096", "init"
   std::string label;  ///< "4 KiB", "init + finalize"
   std::optional<std::uint64_t> bytes;
-  std::vector<std::string> entrants;  ///< all that belong to it, also those that are absent
-  std::vector<Figures> figures;       ///< of those that ran
-  std::optional<double> spread;       ///< of its A/A run, if it has one
+  std::vector<std::string> contenders;  ///< all that belong to it, also those that are absent
+  std::vector<Figures> figures;         ///< of those that ran
+  std::optional<double> spread;         ///< of its A/A run, if it has one
   std::vector<Comparison> comparisons;
 
-  const Figures* figures_of(const std::string& entrant) const;
+  const Figures* figures_of(const std::string& contender) const;
   const Comparison* comparison(const std::string& subject, const std::string& peer) const;
 };
 
@@ -74,15 +74,15 @@ struct Report {
   Machine machine;
   /// Share of the machine's CPU time that went to other programs during the measurement.
   double other_load = 0;
-  std::vector<Entrant> entrants;
+  std::vector<Contender> contenders;
   std::vector<Case> cases;
   std::vector<Gauge> gauges;
   std::vector<Aim> aims;
 
-  const Entrant& entrant(const std::string& name) const;
+  const Contender& contender(const std::string& name) const;
 };
 
-/// Which entrants of a case are set against each other, by name.
+/// Which contenders of a case are set against each other, by name.
 struct Pairing {
   std::string subject;
   std::string peer;
@@ -90,16 +90,16 @@ struct Pairing {
 
 /// The comparison with the peer that is hardest to beat, of one case: the fastest one that is not ours and no limit
 /// (is_limit()). Null if there is none.
-const Comparison* best_peer(const Case& of, const std::vector<Entrant>& entrants);
+const Comparison* best_peer(const Case& of, const std::vector<Contender>& contenders);
 
 /// Fills in the case's spread, and its comparisons for every pairing whose two sides have figures.
-void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<Pairing>& pairings);
+void compare(Case& of, const std::vector<Contender>& contenders, const std::vector<Pairing>& pairings);
 
 /// As text for people, ending with a newline.
 std::string as_table(const Report& report);
 /// Everything but the single times: percentiles, the blocks' medians, ratios, commands, machine. Ends with a newline.
 std::string as_json(const Report& report);
-/// One row for each case and entrant that ran, with a line of names first.
+/// One row for each case and contender that ran, with a line of names first.
 std::string as_csv(const Report& report);
 
 /// Three significant digits with a unit that fits: "0.18 µs", "27.6 ms".

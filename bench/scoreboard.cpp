@@ -51,8 +51,8 @@ void wake_all(std::atomic<std::uint32_t>& word) {
 
 // Until the word has reached turn. At first all that wait take turns on the CPU, so that they leave a meeting together; but
 // who is far ahead of the others must not take their time.
-void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn,
-                    std::chrono::milliseconds patience) {
+void yield_then_sleep(std::atomic<std::uint32_t>& word, std::uint32_t turn,
+                      std::chrono::milliseconds patience) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
   std::uint32_t seen = word.load(std::memory_order_acquire);
   while (seen < turn) {
@@ -128,7 +128,7 @@ Scoreboard::Place& Scoreboard::place(int rank) const {
       reinterpret_cast<Place*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
 }
 
-bool Scoreboard::meet(int rank, Wait wait, bool enough) {
+bool Scoreboard::barrier(int rank, Wait wait, bool enough) {
   Place& own = place(rank);
   const std::uint32_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
   own.enough[turn % 2] = enough;
@@ -136,7 +136,7 @@ bool Scoreboard::meet(int rank, Wait wait, bool enough) {
   if (wait != Wait::kSpin) wake_all(own.arrivals);
   for (int other = 0; other < ranks_; ++other) {
     if (wait != Wait::kSpin) {
-      await_politely(place(other).arrivals, turn, std::chrono::milliseconds(wait == Wait::kYield ? 1 : 0));
+      yield_then_sleep(place(other).arrivals, turn, std::chrono::milliseconds(wait == Wait::kYield ? 1 : 0));
     } else {
       while (place(other).arrivals.load(std::memory_order_acquire) < turn) pause_cpu();
     }

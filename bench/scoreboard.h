@@ -1,5 +1,5 @@
-// Memory that the harness shares with the ranks of an entrant: where they meet before each call, and where they leave
-// how long each call took. The same for every entrant, so that no library's own barrier flatters or harms it.
+// Memory that the harness shares with the ranks of a contender: where they meet before each call, and where they leave
+// how long each call took. The same for every contender, so that no library's own barrier flatters or harms it.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class Scoreboard {
   const std::string& path() const { return path_; }
 
   /// Returns when every rank has arrived as often as this one.
-  bool meet(int rank, Wait wait, bool enough = false);
+  bool barrier(int rank, Wait wait, bool enough = false);
 
   /// Seconds of the rank's measured calls of the size with this index in the plan.
   double* seconds(int rank, std::size_t size_index) const;

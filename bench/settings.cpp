@@ -21,9 +21,9 @@ bool is_rate(const std::string& text) {
 }  // namespace
 
 Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
-  const bool is_said = options.ranks != 0 || options.hosts != 0 || !options.rate.empty() ||
-                       !options.sizes.empty() || !options.model.empty() || !options.entrants.empty();
-  if (is_said && !takes_job)
+  const bool is_given = options.ranks != 0 || options.hosts != 0 || !options.rate.empty() ||
+                        !options.sizes.empty() || !options.model.empty() || !options.contenders.empty();
+  if (is_given && !takes_job)
     return refuse(
         "--np, --hosts, --rate, --sizes, --model and --entrants are for the benchmarks of collectives and "
         "gradients");
@@ -50,13 +50,13 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
     job.sizes.push_back(*bytes);
   }
   std::sort(job.sizes.begin(), job.sizes.end());
-  const std::vector<std::string> names = peer_names(job.hosts);
-  for (const std::string& name : options.entrants) {
+  const std::vector<std::string> names = contender_names(job.hosts);
+  for (const std::string& name : options.contenders) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       return refuse(fmt::format("--entrants: \"{}\" does not take part on {}; those that can are {}", name,
                                 counted(job.hosts, "host"), join(names, ", ")));
   }
-  job.entrants = options.entrants;
+  job.contenders = options.contenders;
   if (options.model.empty()) return job;
   const auto model = parse_model(options.model);
   if (!model) {

@@ -21,24 +21,24 @@ struct JobShape {
   int hosts = 1;  ///< of a cluster, each with equally many of the ranks; 1: this machine, and no cluster
   std::string
       rate;  ///< what each host sends at most, as tc(8) writes it: "10gbit"; "": as fast as the machine is
-  std::vector<std::uint64_t> sizes;   ///< of messages, in bytes; empty: the benchmark's own
-  std::vector<std::string> entrants;  ///< names of those that take part; empty: all
-  Model model = Model::kResnet50;     ///< whose gradients; "gradients" alone asks for it
+  std::vector<std::uint64_t> sizes;     ///< of messages, in bytes; empty: the benchmark's own
+  std::vector<std::string> contenders;  ///< names of those that take part; empty: all
+  Model model = Model::kResnet50;       ///< whose gradients; "gradients" alone asks for it
 };
 
 struct Settings {
   bool quick = false;     ///< a run that proves that everything works; its figures mean little
-  int blocks = 0;         ///< ABBA blocks; every entrant runs twice in each
-  std::vector<int> cpus;  ///< all entrants get exactly these
+  int blocks = 0;         ///< ABBA blocks; every contender runs twice in each
+  std::vector<int> cpus;  ///< all contenders get exactly these
   JobShape job;
 };
 
-/// Where the entrants' programs are; "" if there is none, with the reason beside it.
+/// Where the contenders' programs are; "" if there is none, with the reason beside it.
 struct Site {
-  std::string programs;  ///< folder of the entrants, beside ddl-bench
+  std::string programs;  ///< folder of the contenders, beside ddl-bench
   std::string ddlrun;
   std::string mpirun;
-  std::string mpi_absent;   ///< why the MPI entrants were not built; "" if they were
+  std::string mpi_absent;   ///< why the MPI contenders were not built; "" if they were
   std::string gloo_absent;  ///< the same of Gloo's
   bool is_root = false;
 };
@@ -52,7 +52,7 @@ struct JobOptions {
   std::string rate;
   std::vector<std::string> sizes;
   std::string model;
-  std::vector<std::string> entrants;
+  std::vector<std::string> contenders;
 };
 
 /// The job that is meant; an error that says what cannot be meant. takes_job: whether the benchmark has such options.

@@ -50,7 +50,7 @@ std::vector<std::size_t> abba_order(std::size_t count, std::size_t block) {
 
 PairedRatio paired_ratio(std::span<const double> subject, std::span<const double> peer) {
   const std::vector<double> logs = log_ratios(subject, peer);
-  // The upper quartile is the lower one seen from the other side, so that swapping the entrants swaps them.
+  // The upper quartile is the lower one seen from the other side, so that swapping the contenders swaps them.
   std::vector<double> negated(logs.size());
   std::transform(logs.begin(), logs.end(), negated.begin(), [](double value) { return -value; });
   return {std::exp(median(logs)), std::exp(percentile(logs, 0.25)), std::exp(-percentile(negated, 0.25))};
@@ -62,18 +62,18 @@ double aa_spread(std::span<const double> first, std::span<const double> second) 
   return std::exp(percentile(std::move(logs), 0.9));
 }
 
-Verdict judge(const PairedRatio& found, double spread) {
-  if (found.ratio > spread && found.low > 1) return Verdict::kSlower;
-  if (found.ratio < 1 / spread && found.high < 1) return Verdict::kFaster;
-  return Verdict::kEqual;
+Conclusion conclude(const PairedRatio& found, double spread) {
+  if (found.ratio > spread && found.low > 1) return Conclusion::kSlower;
+  if (found.ratio < 1 / spread && found.high < 1) return Conclusion::kFaster;
+  return Conclusion::kEqual;
 }
 
-std::string verdict_text(const PairedRatio& found, double spread) {
+std::string conclusion_text(const PairedRatio& found, double spread) {
   const auto times = [](double factor) { return fmt::format("{:.{}f}x", factor, factor < 100 ? 2 : 0); };
-  switch (judge(found, spread)) {
-    case Verdict::kFaster: return times(1 / found.ratio) + " faster";
-    case Verdict::kSlower: return times(found.ratio) + " slower";
-    case Verdict::kEqual: break;
+  switch (conclude(found, spread)) {
+    case Conclusion::kFaster: return times(1 / found.ratio) + " faster";
+    case Conclusion::kSlower: return times(found.ratio) + " slower";
+    case Conclusion::kEqual: break;
   }
   const double noise = std::max({spread, found.ratio, 1 / found.ratio});
   return fmt::format("equal (within {:.0f}%)", std::ceil((noise - 1) * 100 - 1e-9));

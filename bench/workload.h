@@ -49,7 +49,7 @@ float expected_value(Collective what, int rank, int ranks, int part, int turn);
 
 /// Bytes that every host must send over its link at least, divided by the size, if each has one rank: what no algorithm
 /// can avoid. A host of a broadcast may pass on what it receives.
-double least_sent(Collective what, int hosts);
+double min_sent(Collective what, int hosts);
 
 // The gradients of well-known models, generated from their architectures, and the buckets that training packs them into.
 // Pure.
@@ -74,7 +74,7 @@ struct Bucket {
 };
 
 /// Fills buckets of at most so many bytes, of f32, in the order given; a gradient that is larger has one for itself.
-std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t most_bytes);
+std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t max_bytes);
 
 // Message sizes: how often each is called, as text for the rank programs, and as people write them.
 

@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
     }
     if (!status) return fail_rank(status.error());
     // To Gloo, a rank that leaves early has failed, also where its part of the last call is done.
-    job->scoreboard.meet(job->rank, job->wait());
+    job->scoreboard.barrier(job->rank, job->wait());
     return 0;
   } catch (const std::exception& error) {
     return fail_rank(ddl::Error(ddl::ErrorCode::kSystem, error.what()));

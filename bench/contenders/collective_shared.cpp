@@ -52,7 +52,7 @@ Result<float*> SharedMemory::allocate(std::size_t bytes) {
   const std::string target = fmt::format("/proc/{}/fd/{}", ::getpid(), region.fd.get());
   if (::symlink(target.c_str(), link_of(job_.rank).c_str()) != 0)
     return fail_errno("create " + link_of(job_.rank));
-  job_.scoreboard.meet(job_.rank, job_.wait());
+  job_.scoreboard.barrier(job_.rank, job_.wait());
   for (int rank = 0; rank < job_.ranks; ++rank) {
     const UniqueFd fd(::open(link_of(rank).c_str(), O_RDWR | O_CLOEXEC));
     if (!fd) return fail_errno("open " + link_of(rank));
@@ -128,7 +128,7 @@ class Direct {
   }
 
  private:
-  void meet() { job_.scoreboard.meet(job_.rank, job_.wait()); }
+  void meet() { job_.scoreboard.barrier(job_.rank, job_.wait()); }
   float* at(int rank, float* own) const { return memory_.of_rank(rank, own); }
   static float* part(float* buffer, int rank, const Buffers& of) {
     return buffer + static_cast<std::size_t>(rank) * of.part;

@@ -29,7 +29,7 @@ struct Neighbours {
 };
 
 // Listens on a free port and says in the job's folder where.
-Result<UniqueFd> listen_and_tell(const RankJob& job) {
+Result<UniqueFd> listen_and_publish(const RankJob& job) {
   UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!listener) return ddl::fail_errno("socket");
   sockaddr_in address{};
@@ -67,9 +67,9 @@ Result<UniqueFd> connect_to(const RankJob& job, int rank) {
 }
 
 Result<Neighbours> find_neighbours(RankJob& job) {
-  auto listener = listen_and_tell(job);
+  auto listener = listen_and_publish(job);
   if (!listener) return ddl::fail(std::move(listener.error()));
-  job.scoreboard.meet(job.rank, job.wait());
+  job.scoreboard.barrier(job.rank, job.wait());
   auto next = connect_to(job, (job.rank + 1) % job.ranks);
   if (!next) return ddl::fail(std::move(next.error()));
   UniqueFd previous(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -117,7 +117,7 @@ Status stream(RankJob& job) {
   const auto neighbours = find_neighbours(job);
   if (!neighbours) return ddl::fail(neighbours.error());
   return measure(job, Expect::kNothing, [&](Collective what, const Buffers& buffers) {
-    return exchange(*neighbours, buffers, least_sent(what, job.hosts)) ? buffers.recv : nullptr;
+    return exchange(*neighbours, buffers, min_sent(what, job.hosts)) ? buffers.recv : nullptr;
   });
 }
 

@@ -22,7 +22,7 @@
 
 namespace ddl::bench {
 
-// A rank's own buffers, the same for every entrant.
+// A rank's own buffers, the same for every contender.
 
 /// Private, page-aligned memory that does not come from malloc: how malloc is tuned then concerns the library under
 /// test and not the buffer it is given.
@@ -155,7 +155,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTimeForOneSize{1};
-constexpr std::uint64_t kFewestCalls = 4;
+constexpr std::uint64_t kMinCalls = 4;
 
 std::uint64_t largest_size(const RankJob& job) {
   std::uint64_t largest = 0;
@@ -174,8 +174,8 @@ Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsR
   for (std::uint64_t call = 0; call < size.warm_ups + size.calls && !enough; ++call) {
     const int turn = static_cast<int>(call % 8);
     rewrite(turn);
-    const bool time_is_up = call + 1 >= size.warm_ups + kFewestCalls && Clock::now() > end_of_time;
-    enough = job.scoreboard.meet(job.rank, job.wait(), time_is_up);
+    const bool time_is_up = call + 1 >= size.warm_ups + kMinCalls && Clock::now() > end_of_time;
+    enough = job.scoreboard.barrier(job.rank, job.wait(), time_is_up);
     const auto started = Clock::now();
     const bool succeeded = run();
     const auto ended = Clock::now();

@@ -48,7 +48,7 @@ int fail_rank(const Error& error);
 /// the process on its CPU.
 Status check_world(const RankJob& job, int rank, int size);
 
-// The measuring loop that all entrants of the benchmarks of collectives share.
+// The measuring loop that all contenders of the benchmarks of collectives share.
 
 /// What one call works on. In place recv is send.
 struct Buffers {
@@ -64,7 +64,7 @@ using Call = std::function<const float*(Collective what, const Buffers& buffers)
 /// Memory for one buffer, on every rank in the same order. It lives longer than the measurement.
 using Allocate = std::function<Result<float*>(std::size_t bytes)>;
 
-/// Whether the entrant moves the data; the floor, which measures the loop itself, and a plain stream do not.
+/// Whether the contender moves the data; the floor, which measures the loop itself, and a plain stream do not.
 enum class Expect { kResults, kNothing };
 
 /// Does the job's work with call, for every size of the plan, and leaves each call's seconds on the scoreboard; of a model,
@@ -73,7 +73,7 @@ enum class Expect { kResults, kNothing };
 /// A size that takes longer than its share of time, on a machine that is busy with other things, ends early, but not
 /// before a few calls.
 ///
-/// One call: every rank rewrites its whole buffers, so that no entrant finds the other's data still in its cache; all
+/// One call: every rank rewrites its whole buffers, so that no contender finds the other's data still in its cache; all
 /// ranks meet; each takes the time around the call. Results are checked: all elements in the warm-ups, three of each part
 /// after each measured call.
 ///

@@ -66,10 +66,10 @@ TEST_CASE("a result of an earlier turn, or none, is never taken for this one") {
 }
 
 TEST_CASE("what every host must send at least") {
-  CHECK(least_sent(Collective::kAllreduce, 2) == 1);
-  CHECK(least_sent(Collective::kAllreduce, 4) == 1.5);
-  CHECK(least_sent(Collective::kAlltoall, 4) == 0.75);
-  CHECK(least_sent(Collective::kBroadcast, 4) == 1);
+  CHECK(min_sent(Collective::kAllreduce, 2) == 1);
+  CHECK(min_sent(Collective::kAllreduce, 4) == 1.5);
+  CHECK(min_sent(Collective::kAlltoall, 4) == 0.75);
+  CHECK(min_sent(Collective::kBroadcast, 4) == 1);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ constexpr const char* kResults =
   "cases": [{"bytes": 4, "figures": [{"entrant": "ddl", "p50_seconds": 1e-6}, {"entrant": "ddl-again", "p50_seconds": 1},
   {"entrant": "floor", "p50_seconds": 1e-8}]}, {"bytes": 1048576, "figures": [{"entrant": "ddl", "p50_seconds": 1e-4}]}]})";
 
-TEST_CASE("predictions are made for entrants, not for limits, and labelled as a model's") {
+TEST_CASE("predictions are made for contenders, not for limits, and labelled as a model's") {
   const auto text = model_report({{"a.json", kResults}});
   REQUIRE(text);
   INFO(*text);

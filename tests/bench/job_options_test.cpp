@@ -56,15 +56,15 @@ TEST_CASE("a size that is no whole number of elements is refused") {
 }
 
 TEST_CASE("who does not take part is refused with the names of those who do") {
-  const std::string nobody = refusal({.entrants = {"ddl", "nobody"}});
+  const std::string nobody = refusal({.contenders = {"ddl", "nobody"}});
   CHECK(nobody.find("\"nobody\"") != std::string::npos);
   CHECK(nobody.find("ddl, ddl-again, ddl-heap, ddl-mpi, openmpi") != std::string::npos);
-  CHECK(refusal({.entrants = {""}}).find("\"\"") != std::string::npos);
+  CHECK(refusal({.contenders = {""}}).find("\"\"") != std::string::npos);
   // Some take part on one host only, others on several.
-  CHECK(refusal({.entrants = {"ddl-heap"}}).empty());
-  CHECK(refusal({.hosts = 2, .entrants = {"ddl-heap"}}).find("on 2 hosts") != std::string::npos);
-  CHECK(refusal({.hosts = 2, .entrants = {"ddl-ring", "tcp-limit"}}).empty());
-  CHECK(refusal({.entrants = {"ddl-ring"}}).find("on 1 host;") != std::string::npos);
+  CHECK(refusal({.contenders = {"ddl-heap"}}).empty());
+  CHECK(refusal({.hosts = 2, .contenders = {"ddl-heap"}}).find("on 2 hosts") != std::string::npos);
+  CHECK(refusal({.hosts = 2, .contenders = {"ddl-ring", "tcp-limit"}}).empty());
+  CHECK(refusal({.contenders = {"ddl-ring"}}).find("on 1 host;") != std::string::npos);
 }
 
 }  // namespace

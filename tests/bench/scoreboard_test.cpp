@@ -55,11 +55,11 @@ TEST_CASE("a scoreboard in a file is seen by its name, and makes no second one o
 TEST_CASE("who waits long for the others at a meeting is woken") {
   auto board = Scoreboard::create(2, {{4, 1, 0}});
   REQUIRE(board);
-  std::thread early([&] { board->meet(0, Wait::kYield); });
+  std::thread early([&] { board->barrier(0, Wait::kYield); });
   // Long enough for the other to have gone to sleep: the test is the same without that, only easier.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
   while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  board->meet(1, Wait::kYield);
+  board->barrier(1, Wait::kYield);
   early.join();
 }
 
@@ -93,7 +93,8 @@ TEST_CASE("no rank leaves a meeting before the last has arrived") {
       for (int meeting = 1; meeting <= kMeetings; ++meeting) {
         arrived.fetch_add(1);
         // Rank 0 says "enough" at every third meeting; what the others say does not matter.
-        const bool heard = board->meet(rank, Wait::kYield, rank == 0 ? meeting % 3 == 0 : meeting % 2 == 0);
+        const bool heard =
+            board->barrier(rank, Wait::kYield, rank == 0 ? meeting % 3 == 0 : meeting % 2 == 0);
         if (heard != (meeting % 3 == 0)) misheard.fetch_add(1);
         if (arrived.load() < meeting * kThreads) early.fetch_add(1);
       }

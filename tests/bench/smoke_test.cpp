@@ -50,11 +50,11 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
   CHECK(json["benchmark"] == benchmark);
   CHECK(json["settings"]["blocks"] == 1);
   CHECK(!json["entrants"].empty());
-  for (const auto& entrant : json["entrants"]) {
-    const std::string name = entrant["name"];
+  for (const auto& contender : json["entrants"]) {
+    const std::string name = contender["name"];
     INFO(name);
-    const bool is_absent = !entrant["absent"].is_null();
-    CHECK(entrant["failed"].is_null());
+    const bool is_absent = !contender["absent"].is_null();
+    CHECK(contender["failed"].is_null());
     if (is_absent)
       CHECK(name.find("ddl") == std::string::npos);  // a peer may not be installed; ours is always there
     bool takes_part = false;
@@ -85,23 +85,23 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
   }
 }
 
-TEST_CASE("a quick run of launch runs every entrant", "[launch]") { check_quick_run("launch"); }
-TEST_CASE("a quick run of each collective runs every entrant", "[collectives]") {
+TEST_CASE("a quick run of launch runs every contender", "[launch]") { check_quick_run("launch"); }
+TEST_CASE("a quick run of each collective runs every contender", "[collectives]") {
   check_quick_run("allreduce");
   for (const char* benchmark : {"allgather", "alltoall", "broadcast", "reduce-scatter"}) {
     INFO(benchmark);
     check_quick_run(benchmark, {"--np", "4", "--sizes", "4,64K"});
   }
 }
-TEST_CASE("a quick run of a model's gradients runs every entrant", "[gradients]") {
+TEST_CASE("a quick run of a model's gradients runs every contender", "[gradients]") {
   check_quick_run("gradients", {"--model", "resnet50"});
 }
-TEST_CASE("a quick run over hosts with a rate runs every entrant", "[network]") {
+TEST_CASE("a quick run over hosts with a rate runs every contender", "[network]") {
   check_quick_run("allreduce", {"--hosts", "2", "--rate", "10gbit", "--sizes", "4,64K"});
 }
-TEST_CASE("a quick run of hosts runs every entrant", "[hosts]") { check_quick_run("hosts"); }
-TEST_CASE("a quick run of slurm runs every entrant", "[slurm]") { check_quick_run("slurm"); }
-TEST_CASE("a quick run of large-job runs every entrant", "[large-job]") { check_quick_run("large-job"); }
+TEST_CASE("a quick run of hosts runs every contender", "[hosts]") { check_quick_run("hosts"); }
+TEST_CASE("a quick run of slurm runs every contender", "[slurm]") { check_quick_run("slurm"); }
+TEST_CASE("a quick run of large-job runs every contender", "[large-job]") { check_quick_run("large-job"); }
 
 TEST_CASE("whatever is wrong about a call, it is answered with 2", "[usage]") {
   REQUIRE(become_subreaper());
