@@ -1,4 +1,4 @@
-// The benchmarks. Each has its contenders in one table at the top of its file.
+// The list of the benchmarks: their contenders, and how to run each of them.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@ namespace ddl::bench {
 struct Benchmark {
   std::string name;
   std::string what;
-  int blocks;  ///< unless told otherwise
+  int blocks;  ///< the default of --blocks
   std::function<std::vector<Contender>(const Site&, const Settings&)> contenders;
   std::function<Report(const Site&, const Settings&)> run;
-  /// Of the cluster on whose head it runs; 0, or null: it needs none.
+  /// The number of hosts of the cluster on whose head it runs; 0, or a null function: no cluster.
   std::function<int(const Settings&)> hosts_needed = nullptr;
   bool has_job = false;      ///< whether it takes a JobShape from its user
-  bool needs_slurm = false;  ///< on those hosts
+  bool needs_slurm = false;  ///< whether the cluster must have a Slurm
 };
 
 /// Whole-process time of starting two ranks, memory of what ddlrun keeps running, idle CPU.
@@ -37,12 +37,12 @@ std::vector<Contender> hosts_contenders(const Site& site, const Settings& settin
 Report run_hosts(const Site& site, const Settings& settings);
 int hosts_needed(const Settings& settings);
 
-/// One job of 1024 ranks on 64 hosts: seconds and CPU seconds, compared with nothing.
+/// One job of 1024 ranks on 64 hosts: seconds and CPU seconds. It has no comparison.
 std::vector<Contender> large_job_contenders(const Site& site, const Settings& settings);
 Report run_large_job(const Site& site, const Settings& settings);
 int large_job_hosts_needed(const Settings& settings);
 
-/// Whole-process time of starting jobs in an allocation of Slurm's.
+/// Whole-process time of starting jobs in a Slurm allocation.
 std::vector<Contender> slurm_contenders(const Site& site, const Settings& settings);
 Report run_slurm(const Site& site, const Settings& settings);
 int slurm_hosts_needed(const Settings& settings);

@@ -18,7 +18,7 @@ namespace chart {
 
 constexpr double kNoticeableLoad = 0.05;
 constexpr double kTitleWidth = 984;
-constexpr double kTitleLetter = 0.57;  // of its size, on average
+constexpr double kTitleLetter = 0.57;  // average width of a letter / font size
 
 std::string color_of(const Contender& contender, std::size_t order) {
   static constexpr const char* kOursToo[] = {kOurs, "#5fb3d1"};
@@ -61,14 +61,15 @@ constexpr double kRow = 30;
 constexpr double kBar = 18;
 constexpr double kGroupGap = 50;
 constexpr double kRemarkLine = 15;
-constexpr double kTitleCharacter = 9.5;  // at most, and a little room behind the title
+constexpr double kTitleCharacter =
+    9.5;  // an upper bound in pixels, so that the note stays clear of the title
 
 struct Bar {
   std::string label;
   std::string color;
   bool is_bold = false;
   double value = 0;
-  double whisker = 0;  // where a thin line goes on to, 0 if nowhere
+  double whisker = 0;  // the value at which the thin line after the bar ends; 0: no line
   std::string value_text;
   std::vector<std::string> remarks;  // to the right, below each other
   std::string missing;               // instead of the bar
@@ -76,16 +77,16 @@ struct Bar {
 
 double draw_group(Svg& svg, double y, const std::string& title, const std::string& note,
                   const std::vector<Bar>& bars) {
-  // One run that took very long must not make the bars unreadable: its whisker is cut, and says how far it would go.
-  double most = 0;
-  double longest = 0;
+  // One run that took very long must not make the bars unreadable: its whisker is cut, and a text gives the p99.
+  double shown_max = 0;
+  double value_max = 0;
   for (const Bar& bar : bars) {
-    most = std::max(most, bar.value);
-    longest = std::max({longest, bar.value, bar.whisker});
+    shown_max = std::max(shown_max, bar.value);
+    value_max = std::max({value_max, bar.value, bar.whisker});
   }
-  most = std::min(1.6 * most, longest);
-  if (most <= 0) most = 1;
-  const double scale = (kBarsRight - kBarsLeft) / most;
+  shown_max = std::min(1.6 * shown_max, value_max);
+  if (shown_max <= 0) shown_max = 1;
+  const double scale = (kBarsRight - kBarsLeft) / shown_max;
   svg.text({kMargin, y}, title, {.size = 15, .color = kInk, .is_bold = true});
   svg.text({std::max(kBarsLeft, kMargin + kTitleCharacter * static_cast<double>(title.size())), y}, note,
            {.size = 12, .color = kMuted});
@@ -104,16 +105,16 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
     const double end = kBarsLeft + std::max(1.5, bar.value * scale);
     svg.rect({kBarsLeft, middle - kBar / 2}, end - kBarsLeft, kBar, bar.color, 1, 2);
     double text_from = end;
-    const bool is_cut = bar.whisker > most;
+    const bool is_cut = bar.whisker > shown_max;
     if (bar.whisker > bar.value) {
-      text_from = kBarsLeft + std::min(bar.whisker, most) * scale;
+      text_from = kBarsLeft + std::min(bar.whisker, shown_max) * scale;
       svg.line({end, middle}, {text_from, middle}, bar.color, 1.5, is_cut ? "4 3" : "");
       if (!is_cut) svg.line({text_from, middle - 5}, {text_from, middle + 5}, bar.color, 1.5);
     }
     const std::string beyond = is_cut ? " (p99 " + time_text(bar.whisker) + ")" : "";
     svg.text({text_from + 9, middle + 4.5}, bar.value_text + beyond,
              {.size = 13, .color = kInk, .is_bold = bar.is_bold});
-    // Beside the bar, but below what the bars above have to say.
+    // Beside the bar, but below the remarks of the bars above.
     double remark_y = std::max(middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1),
                                remarks_end + kRemarkLine);
     for (const std::string& remark : bar.remarks) {
@@ -125,7 +126,7 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
   return y;
 }
 
-// The A/A contender is no row of its own: its spread is part of the note.
+// The A/A contender has no row: its spread is part of the note.
 std::vector<Bar> bars_of(const Report& report, const Case& one) {
   std::vector<Bar> bars;
   std::size_t ours = 0;

@@ -1,5 +1,5 @@
-// The benchmarks "hosts", "large-job" and "slurm": jobs are started and ended on the hosts of a cluster, over ssh and in an
-// allocation of Slurm. They run on the head of the cluster.
+// The benchmarks "hosts", "large-job" and "slurm": jobs are started and ended on the hosts of a cluster, over ssh and
+// in a Slurm allocation. They run on the head of the cluster.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -23,11 +23,10 @@
 
 namespace ddl::bench {
 
-// What a benchmark on a cluster's hosts runs, and how.
-
+/// The contenders of a benchmark on a cluster's hosts, and how they are compared.
 struct HostPlan {
   struct Row {
-    std::string of;       ///< the case
+    std::string case_name;
     Contender contender;  ///< with its command, or why it is absent
   };
   std::vector<Row> rows;  ///< within a case in the order of the table and the chart
@@ -37,8 +36,8 @@ struct HostPlan {
 
 std::vector<Contender> contenders_of(const HostPlan& plan);
 
-/// Runs the plan in blocks and fills the report but for its titles and aims. The CPU time is that of all hosts; a process left
-/// behind on any of them is a failure.
+/// Runs the plan in blocks and fills everything of the report except its titles and aims. The CPU time is that of all
+/// hosts. A process left behind on any of them is a failure.
 void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
                    Settings settings);
 
@@ -51,8 +50,7 @@ Result<RunTimes> run_hosts_once(const Contender& contender, const ClusterHosts& 
   auto child = MeasuredRun::start(contender.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
-  const auto idle =
-      hosts.wait_until_idle();  // also after a failure: the next contender begins on empty hosts
+  const auto idle = hosts.wait_until_idle();  // also after a failure: the next contender starts on idle hosts
   if (!cost) return fail(cost.error());
   if (!idle) return fail(idle.error());
   return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds + hosts.cpu_seconds() - cpu_before};
@@ -68,7 +66,7 @@ std::vector<Contender> contenders_of(const HostPlan& plan) {
 
 void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
                    Settings settings) {
-  settings.cpus = CpuSet::allowed().cpus();  // hosts share the machine: nobody is pinned
+  settings.cpus = CpuSet::allowed().cpus();  // the hosts share the machine: no process is pinned
   report.settings = settings;
   report.method =
       "Wall time of the whole command on the head; CPU time on all hosts, which are namespaces of one "
@@ -80,7 +78,7 @@ void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hos
     Case one{.name = name, .label = label};
     std::vector<Contender*> contenders;
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-      if (plan.rows[i].of != one.name) continue;
+      if (plan.rows[i].case_name != one.name) continue;
       one.contenders.push_back(report.contenders[i].name);
       contenders.push_back(&report.contenders[i]);
     }
@@ -92,13 +90,14 @@ void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hos
   report.other_load = watch.other_load();
 }
 
-// The benchmarks "hosts" and "large-job": launching over ssh. They run on the head of a cluster.
+// The benchmarks "hosts" and "large-job": launching over ssh.
 namespace {
 
 constexpr int kFewHosts = 4;
 constexpr int kRanksPerHost = 2;
 
-// The cluster's network, of the two that its hosts have; no search for fabrics, which its hosts do not have.
+// The hosts have two networks. Open MPI is restricted to one of them, and with kTcpOnly it does not search for
+// fabrics, which the hosts do not have.
 const std::vector<std::string> kOneNetwork = {"--mca", "oob_tcp_if_include", "10.77.0.0/24"};
 const std::vector<std::string> kTcpOnly = {"--mca",
                                            "oob_tcp_if_include",
@@ -112,7 +111,7 @@ const std::vector<std::string> kTcpOnly = {"--mca",
                                            "--mca",
                                            "btl",
                                            "self,vader,tcp"};
-// mpirun lets hosts start others in turn unless it is told not to.
+// By default mpirun starts its daemons through a tree of hosts; here the head starts all of them.
 const std::vector<std::string> kFromHeadOnly = {"--mca", "oob_tcp_if_include",    "10.77.0.0/24",
                                                 "--mca", "plm_rsh_no_tree_spawn", "1"};
 
@@ -133,7 +132,7 @@ std::vector<std::string> first(const std::vector<std::string>& names, int count)
 
 std::string size_of(std::size_t hosts, int ranks) { return fmt::format("{} hosts x {} ranks", hosts, ranks); }
 
-// `hostname` on some hosts: one case. Its contenders' names start with its own.
+// Adds the case of `hostname` on these hosts. The names of its contenders start with the case's name.
 void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& hosts,
                   const std::string& fan_out) {
   using enum HostLauncher;
@@ -158,7 +157,7 @@ void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& 
   if (!fan_out.empty()) {
     add({.name = "-ddlrun-fan-out",
          .label = "ddlrun --fan-out " + fan_out,
-         .why = "hosts start hosts, as mpirun does it unless told otherwise",
+         .why = "hosts start hosts, as mpirun does by default",
          .is_ours = true},
         kDdlrun, {"--fan-out", fan_out});
     plan.pairings.push_back({prefix + "-ddlrun-fan-out", prefix + "-ssh-floor"});
@@ -166,7 +165,7 @@ void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& 
   }
   add({.name = "-mpirun",
        .label = "mpirun",
-       .why = "told which network to use, so that it tries no other; its hosts start hosts"},
+       .why = "restricted to one network, so that it tries no other; its hosts start hosts"},
       kMpirun, kOneNetwork);
   add({.name = "-mpirun-flat",
        .label = "mpirun, no tree",
@@ -195,7 +194,7 @@ void add_init(Plan& plan, const std::vector<std::string>& hosts) {
       "init_mpi");
   add({.name = "init-mpi-mpirun-tuned",
        .label = "Open MPI tuned, mpirun",
-       .why = "told the network, and not to look for fabrics: its best honest setting here"},
+       .why = "restricted to one network, without a search for fabrics: its best honest setting here"},
       kMpirun, "init_mpi", kTcpOnly);
   add({.name = "init-mpi-ddlrun",
        .label = "Open MPI, ddlrun",
@@ -273,7 +272,7 @@ Report run_large_job(const Site& site, const Settings& settings) {
   return report;
 }
 
-// The benchmark "slurm": jobs in an allocation of Slurm's. It runs on the head of a cluster with Slurm.
+// The benchmark "slurm": jobs in a Slurm allocation. It runs on the head of a cluster with Slurm.
 namespace {
 
 constexpr int kSlurmHosts = 4;
@@ -281,7 +280,7 @@ constexpr int kSlurmRanksPerHost = 2;
 
 enum class Starter { kDdlrun, kSrun, kMpirun };
 
-/// Every command includes salloc, because every interactive job does.
+/// Each command starts with salloc, as each interactive job in Slurm does.
 Contender contender_of(Contender contender, Starter starter, const std::string& program, const Site& site) {
   const char* path = std::getenv("PATH");
   const auto salloc = find_in_path("salloc", path != nullptr ? path : "");

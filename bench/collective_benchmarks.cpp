@@ -1,5 +1,5 @@
-// The benchmarks in which the ranks measure themselves: one for each collective over the message size, and "gradients", the
-// training steps of a model.
+// The benchmarks in which the ranks measure themselves: one for each collective over the message size, and
+// "gradients", the training steps of a model.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -27,27 +27,25 @@
 
 namespace ddl::bench {
 
-// One benchmark in which the ranks of a job are measured from inside: its runs, and the report of them.
-
 /// "4 ranks on one host", "4 ranks on 2 hosts at 1 Gbit/s".
 std::string job_text(const JobShape& job);
 
-/// Fills in contenders, cases' figures and comparisons of a report that has everything else: one case for each size of the
-/// plan, in that order, without contenders. With several hosts, on the head of a cluster.
+/// Fills in the contenders, figures and comparisons of a report that is complete otherwise: it has one case for each
+/// size of the plan, in that order, without contenders. A job of several hosts needs to run on the head of a cluster.
 void run_ranks(Report& report, const RankWork& work, const Site& site);
 
 namespace {
 
 constexpr double kRunTimeout = 600;
 
-// What all ranks see: of a cluster's hosts that is the home, which is in memory, too.
+// A folder that all ranks see. The hosts of a cluster share the home folder, which is a tmpfs there.
 std::string common_folder(const JobShape& job) {
   if (job.hosts == 1) return std::filesystem::temp_directory_path().native();
   const char* home = std::getenv("HOME");
   return home == nullptr ? "/root" : home;
 }
 
-// Runs of contenders of one benchmark.
+// Runs the contenders of one benchmark.
 class RankRuns {
  public:
   RankRuns(const JobShape& job, const std::vector<SizePlan>& plan) : job_(job), plan_(plan) {
@@ -77,7 +75,7 @@ class RankRuns {
     auto child = MeasuredRun::start(command);
     if (!child) return fail(std::move(child.error()));
     const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
-    // Also after a failure: the next contender begins on empty hosts.
+    // Also after a failure: the next contender starts on idle hosts.
     const Status idle = hosts_ ? hosts_->wait_until_idle() : Status();
     if (!cost) return fail(cost.error());
     if (!idle) return fail(idle.error());
@@ -137,7 +135,7 @@ namespace {
 
 constexpr int kBlocks = 10;
 
-// Sizes that round up to the same one are one.
+// Wanted sizes that round up to the same size are measured once.
 RankWork work_of(Collective what, const Settings& settings) {
   std::vector<std::uint64_t> sizes;
   for (const std::uint64_t wanted : settings.job.sizes.empty() ? default_sizes() : settings.job.sizes) {
@@ -216,8 +214,7 @@ Report run_gradients(const Site& site, const Settings& settings) {
   report.title = fmt::format("gradients: {}, {}", model_text(settings.job.model), job_text(settings.job));
   report.method =
       "Time in which the slowest rank sums all gradients of a step, last layer first, copies into buckets "
-      "and "
-      "back included.";
+      "and back included.";
   report.settings = settings;
   const std::vector<std::uint64_t> tensors = tensors_backward(settings.job.model);
   for (const Packing& packing : kPackings) {

@@ -1,5 +1,5 @@
-// The benchmark "launch": the time in which a job of 2 ranks is started and ended, the memory and CPU time of a job whose
-// ranks are idle, and the time in which ddlrun plans where ranks run.
+// The benchmark "launch": the time in which a job of 2 ranks is started and ended, the memory and CPU time of a job
+// whose ranks are idle, and the time in which ddlrun plans where ranks run.
 #include <unistd.h>
 
 #include <chrono>
@@ -24,17 +24,14 @@
 
 namespace ddl::bench {
 
-// What a job costs while its ranks do nothing.
-
 /// Starts jobs whose ranks initialise and then block, and measures
-///  - memory, at 2 ranks of a program that initialises nothing, and of a PMIx client: what each launcher itself keeps running;
+///  - memory, at 2 ranks of a program that initialises nothing, and of a PMIx client: the processes that each launcher
+///    itself keeps running;
 ///  - CPU, at 8 initialised ranks over a few seconds: all processes of the job, launcher and ranks.
 std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings);
 
-// What planning where ranks run costs.
-
-/// The median time of one plan, in seconds: 8 ranks on a node of 256 CPUs and 8 GPUs whose topology is loaded. No peer has
-/// anything to be compared with: what others bind by they read from the machine while they bind.
+/// The median time of one plan, in seconds: 8 ranks on a node of 256 CPUs and 8 GPUs whose topology is loaded. There
+/// is no peer to compare with: other launchers read the topology from the machine while they bind.
 Gauge planning_gauge(const Settings& settings);
 
 // The benchmark "launch".
@@ -46,13 +43,13 @@ constexpr double kLaunchTimeout = 30;
 const std::vector<std::string> kSharedMemoryOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader"};
 
 struct LaunchRow {
-  const char* of;  ///< the case
+  const char* case_name;
   Contender contender;
   Launcher launcher;
   RankProgram program;
 };
 
-// The contenders. Within a case they stand in the order of the table and the chart.
+// The contenders. Within a case they are in the order of the table and the chart.
 std::vector<LaunchRow> launch_rows() {
   using enum Launcher;
   return {
@@ -113,7 +110,7 @@ std::vector<LaunchRow> launch_rows() {
       {"init",
        {.name = "init-mpi-mpirun-tuned",
         .label = "Open MPI tuned, mpirun",
-        .why = "told not to look for network fabrics: its best honest setting on one host"},
+        .why = "without a search for network fabrics: its best honest setting on one host"},
        kMpirun,
        {.argv = {"init_mpi"}, .launcher_options = kSharedMemoryOnly}},
       {"init",
@@ -173,7 +170,7 @@ Report run_launch(const Site& site, const Settings& settings) {
     Case one{.name = name, .label = label};
     std::vector<Contender*> contenders;
     for (std::size_t i = 0; i < table.size(); ++i) {
-      if (table[i].of != one.name) continue;
+      if (table[i].case_name != one.name) continue;
       one.contenders.push_back(report.contenders[i].name);
       contenders.push_back(&report.contenders[i]);
     }
@@ -201,11 +198,11 @@ namespace {
 
 constexpr int kIdleRanks = 8;
 constexpr double kStartTimeout = 60;
-constexpr double kSettleSeconds = 0.5;  // what init has started in the background may still be finishing
+constexpr double kSettleSeconds = 0.5;  // background work of the initialisation may still be running
 
 struct IdleJob {
   pid_t launcher = -1;
-  std::vector<pid_t> helpers;  ///< neither the launcher's first process nor a rank
+  std::vector<pid_t> helpers;  ///< processes other than the launcher's first one and the ranks
   std::vector<pid_t> ranks;
 };
 
@@ -214,7 +211,7 @@ struct Measured {
   std::string note;
 };
 
-// Starts the job, waits until all ranks are idle, measures, and lets it end.
+// Starts the job, waits until all ranks are idle, measures, and releases the ranks.
 Result<Measured> while_idle(Launcher launcher, RankProgram program, const Site& site,
                             const Settings& settings,
                             const std::function<Result<Measured>(MeasuredRun&, const IdleJob&)>& measure) {

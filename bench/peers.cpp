@@ -11,19 +11,19 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Open MPI's temporary buffers otherwise come from fresh pages in every call, and go back after it.
+// Without these settings Open MPI's temporary buffers are fresh pages in every call, and are unmapped after it.
 const Environment kMallocTuned = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},
                                   {"MALLOC_TRIM_THRESHOLD_", "2147483647"},
                                   {"MALLOC_TOP_PAD_", "268435456"}};
 
-// A host of the cluster has two networks. All contenders use the same one, the one that is given a rate.
+// A host of the cluster has two networks. All contenders use the one whose rate is limited.
 const Words kMpiNetwork = {"--mca", "oob_tcp_if_include", "10.77.0.0/24",
                            "--mca", "btl_tcp_if_include", "10.77.0.0/24"};
 const Words kMpiTcpOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp"};
 const Words kDdlNetwork = {"--network-interfaces", "eth0,ens3"};
 const Words kDdlsMpiNetwork = {"-x", "OMPI_MCA_btl_tcp_if_include=10.77.0.0/24"};
 
-// Ranks that wait must give the CPU away where others need it; mpirun sees that on one host only.
+// Waiting ranks must yield if ranks share CPUs; mpirun detects this on one host only.
 const Words kMpiYields = {"--mca", "mpi_yield_when_idle", "1"};
 
 enum class Where { kAnywhere, kOneHost, kHosts };
@@ -35,15 +35,15 @@ struct Row {
   Where where = Where::kAnywhere;
   bool is_tuned = false;
   std::string
-      variable;  ///< that its ranks get, "NAME=value"; such a contender takes part only if it is named
-  bool needs_mpi = false;  ///< ours does, for its collectives
+      variable;  ///< "NAME=value" in its ranks' environment; such a contender takes part only if it is named
+  bool needs_mpi = false;  ///< libddl's collectives are done by MPI
 };
 
-// Ours with an algorithm between hosts other than the table's choice: what the table's crossovers are set by.
+// libddl with a given algorithm between hosts. The crossovers of libddl's table are set by these measurements.
 Row by_algorithm(const char* name, const char* algorithm) {
   Row row{{.name = name,
            .label = std::string("libddl, ") + algorithm,
-           .why = "ours, told the algorithm; takes part only if it is named",
+           .why = "ours, with this algorithm only; takes part only if it is named",
            .is_ours = true},
           "collective_ddl",
           Launcher::kDdlrun,
@@ -55,7 +55,7 @@ Row by_algorithm(const char* name, const char* algorithm) {
 Row by_mpi() {
   Row row{{.name = "ddl-mpi",
            .label = "libddl by Open MPI",
-           .why = "ours, told to hand its collectives to MPI; takes part only if it is named",
+           .why = "ours, with its collectives done by MPI; takes part only if it is named",
            .is_ours = true},
           "collective_ddl",
           Launcher::kDdlrun};
@@ -64,7 +64,7 @@ Row by_mpi() {
   return row;
 }
 
-// A contender with memory of its own kind is one more row here, and one more program.
+// A contender with another kind of memory needs one more row here, and one more program.
 std::vector<Row> rows() {
   using enum Launcher;
   return {
@@ -88,7 +88,7 @@ std::vector<Row> rows() {
       by_mpi(),
       {{.name = "openmpi",
         .label = "Open MPI",
-        .why = "as most people run it; between hosts told the network"},
+        .why = "as most people run it; between hosts restricted to one network"},
        "collective_mpi",
        kMpirun},
       {{.name = "openmpi-malloc",
@@ -112,7 +112,7 @@ std::vector<Row> rows() {
        Where::kOneHost},
       {{.name = "tcp-limit",
         .label = "TCP stream",
-        .why = "as many bytes as no algorithm can avoid, over one plain connection each way"},
+        .why = "the bytes that no algorithm can avoid, over one plain connection each way"},
        "collective_stream",
        kDdlrun,
        Where::kHosts},

@@ -71,7 +71,7 @@ void compare(Case& of, const std::vector<Contender>& contenders, const std::vect
     if (first != nullptr && second != nullptr)
       of.spread = aa_spread(first->block_medians(), second->block_medians());
   }
-  if (!of.spread) return;  // without it nobody can say what a difference means
+  if (!of.spread) return;  // without it there is no measure for a difference
   for (const Pairing& pairing : pairings) {
     const Figures* subject = of.figures_of(pairing.subject);
     const Figures* peer = of.figures_of(pairing.peer);

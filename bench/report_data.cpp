@@ -101,7 +101,7 @@ std::string as_json(const Report& report) {
                             {"found", aim.found},
                             {"met", aim.met ? ordered_json(*aim.met) : ordered_json()}});
   }
-  // What a failed program said may be anything.
+  // The output of a failed program may hold invalid UTF-8.
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -116,7 +116,7 @@ std::string quoted(const std::string& text) {
   return field + "\"";
 }
 
-// How many times as long as the subject this contender took; nothing for those that are no subject's peer.
+// The contender's time divided by the subject's; empty if the contender is not a peer in any comparison.
 std::string time_over_ours(const Case& one, const std::string& contender) {
   for (const Comparison& comparison : one.comparisons) {
     if (comparison.peer == contender) return fmt::format("{:.4f}", 1 / comparison.ratio.ratio);

@@ -10,7 +10,7 @@
 namespace ddl::bench {
 namespace {
 
-// Two decimals, or as many as it takes to tell it from nothing.
+// Two decimals, or four for a small ratio.
 std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 0.095 ? 4 : 2); }
 
 std::string spread_text(const Case& one) {
@@ -19,9 +19,9 @@ std::string spread_text(const Case& one) {
 
 std::string text_of(const TextTable& table) { return table.text(TextTable::Align::kRight, "  "); }
 
-// One line per contender: for cases that have contenders of their own.
+// One line per contender, for cases whose contenders differ.
 std::string as_list(const Report& report, const Case& one) {
-  TextTable table({one.label, "p50", "p99", "CPU", "runs", "against", "ratio", "quartiles", "verdict"});
+  TextTable table({one.label, "p50", "p99", "CPU", "runs", "against", "ratio", "quartiles", "conclusion"});
   for (const std::string& name : one.contenders) {
     const Contender& contender = report.contender(name);
     const Figures* figures = one.figures_of(name);
@@ -45,10 +45,10 @@ std::string as_list(const Report& report, const Case& one) {
   return text_of(table) + fmt::format("  A/A spread: {}\n\n", spread_text(one));
 }
 
-// Ours beside whichever peer is the fastest in each case: how long the peer takes, in units of our time.
+// Ours beside the fastest peer of each case, and the peer's time divided by ours.
 std::string against_best(const Report& report) {
   TextTable table({"against the best peer", "p50", "p99 / p50", "best peer", "p50", "p99 / p50",
-                   "peer / ours", "quartiles", "verdict"});
+                   "peer / ours", "quartiles", "conclusion"});
   for (const Case& one : report.cases) {
     const Comparison* best = best_peer(one, report.contenders);
     if (best == nullptr) continue;
@@ -64,7 +64,7 @@ std::string against_best(const Report& report) {
   return table.is_empty() ? std::string() : text_of(table) + "\n";
 }
 
-// One line per case, for cases that share their contenders: percentiles, then verdicts.
+// One line per case, for cases that share their contenders: percentiles, then comparisons.
 std::string as_matrix(const Report& report) {
   std::vector<const Contender*> present;
   for (const Contender& contender : report.contenders) {
@@ -73,7 +73,8 @@ std::string as_matrix(const Report& report) {
   std::vector<std::string> head{"p50 / p99"};
   for (const Contender* contender : present) head.push_back(contender->label);
   TextTable times(head);
-  TextTable verdicts({"paired ratios", "subject", "against", "ratio", "quartiles", "A/A spread", "verdict"});
+  TextTable comparisons(
+      {"paired ratios", "subject", "against", "ratio", "quartiles", "A/A spread", "conclusion"});
   for (const Case& one : report.cases) {
     std::vector<std::string> row{one.label};
     for (const Contender* contender : present) {
@@ -82,17 +83,17 @@ std::string as_matrix(const Report& report) {
     }
     times.add(row);
     for (const Comparison& comparison : one.comparisons) {
-      verdicts.add({one.label, report.contender(comparison.subject).label,
-                    report.contender(comparison.peer).label, ratio_text(comparison.ratio.ratio),
-                    ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high),
-                    spread_text(one), conclusion_text(comparison.ratio, comparison.spread)});
+      comparisons.add({one.label, report.contender(comparison.subject).label,
+                       report.contender(comparison.peer).label, ratio_text(comparison.ratio.ratio),
+                       ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high),
+                       spread_text(one), conclusion_text(comparison.ratio, comparison.spread)});
     }
   }
   TextTable cpu({"CPU seconds of one run", "all sizes, all processes"});
   for (const Contender* contender : present) {
     cpu.add({contender->label, time_text(report.cases[0].figures_of(contender->name)->cpu_seconds_per_run)});
   }
-  const std::string ratios = verdicts.is_empty() ? std::string() : text_of(verdicts) + "\n";
+  const std::string ratios = comparisons.is_empty() ? std::string() : text_of(comparisons) + "\n";
   return text_of(times) + "\n" + ratios + against_best(report) + text_of(cpu) + "\n";
 }
 

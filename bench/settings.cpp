@@ -11,7 +11,7 @@
 namespace ddl::bench {
 namespace {
 
-// "10gbit": what is handed to tc as one word.
+// "10gbit": tc gets it as one argument.
 bool is_rate(const std::string& text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::string unit = text.substr(digits);
@@ -32,7 +32,7 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   job.ranks = options.ranks != 0 ? options.ranks : std::max(kRanks, job.hosts);
   if (job.ranks < 2) return refuse("--np 1 would exchange nothing; give 2 ranks or more");
   if (job.ranks % job.hosts != 0)
-    return refuse(fmt::format("{} do not spread evenly over {}: let --np be a multiple of --hosts",
+    return refuse(fmt::format("{} do not spread evenly over {}: choose --np as a multiple of --hosts",
                               counted(job.ranks, "rank"), counted(job.hosts, "host")));
   if (!options.rate.empty() && job.hosts == 1)
     return refuse("--rate needs --hosts 2 or more: ranks of one host use no network");
@@ -41,10 +41,10 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   job.rate = options.rate;
   for (const std::string& text : options.sizes) {
     const auto bytes = parse_size(text);
-    if (!bytes) return refuse(fmt::format("--sizes: \"{}\" is no size like 4, 64K or 16M", text));
+    if (!bytes) return refuse(fmt::format("--sizes: \"{}\" is not a size such as 4, 64K or 16M", text));
     if (*bytes % sizeof(float) != 0)
       return refuse(
-          fmt::format("--sizes: {} is no whole number of elements: messages are of f32, so give a "
+          fmt::format("--sizes: {} is not a whole number of elements: messages are of f32, so give a "
                       "multiple of {} bytes",
                       text, sizeof(float)));
     job.sizes.push_back(*bytes);

@@ -50,7 +50,7 @@ std::vector<std::size_t> abba_order(std::size_t count, std::size_t block) {
 
 PairedRatio paired_ratio(std::span<const double> subject, std::span<const double> peer) {
   const std::vector<double> logs = log_ratios(subject, peer);
-  // The upper quartile is the lower one seen from the other side, so that swapping the contenders swaps them.
+  // The upper quartile is the lower one of the inverse ratios, so that swapping the contenders swaps the quartiles.
   std::vector<double> negated(logs.size());
   std::transform(logs.begin(), logs.end(), negated.begin(), [](double value) { return -value; });
   return {std::exp(median(logs)), std::exp(percentile(logs, 0.25)), std::exp(-percentile(negated, 0.25))};

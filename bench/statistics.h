@@ -1,4 +1,4 @@
-// What the harness says about numbers: pure functions over samples, all times in seconds.
+// The statistics of the harness: pure functions over samples, all times in seconds.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ double percentile(std::vector<double> values, double fraction);
 
 /// The order in which contenders 0..count-1 run in one block: there and back again (A B B A), so that a machine that
 /// grows slower or faster during the block treats all alike. Each block starts one contender later than the one
-/// before: whoever runs twice in a row, in the middle, is somebody else each time.
+/// before, so that in the middle of each block another contender runs twice in a row.
 std::vector<std::size_t> abba_order(std::size_t count, std::size_t block);
 
-/// How two contenders compare that ran in the same blocks.
+/// The comparison of two contenders that ran in the same blocks.
 struct PairedRatio {
   /// Median over blocks of subject / peer, each taken within one block; below 1: subject is faster.
   double ratio = 1;
@@ -38,11 +38,11 @@ double aa_spread(std::span<const double> first, std::span<const double> second);
 
 enum class Conclusion { kEqual, kFaster, kSlower };
 
-/// A difference counts if it is larger than what the same contender shows against itself, and if three quarters of the
-/// blocks agree on its direction; otherwise kEqual.
+/// A difference counts if it is larger than the spread, the difference of a contender from itself, and if three
+/// quarters of the blocks agree on its direction; otherwise kEqual.
 Conclusion conclude(const PairedRatio& found, double spread);
-/// The verdict from the subject's side: "2.90x faster", "1.80x slower", "equal (within 4%)", where the percentage is
-/// what would have had to be exceeded.
+/// The conclusion as text about the subject: "2.90x faster", "1.80x slower", "equal (within 4%)", where the
+/// percentage is the larger one of the spread and the difference found.
 std::string conclusion_text(const PairedRatio& found, double spread);
 
 }  // namespace ddl::bench

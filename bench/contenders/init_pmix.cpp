@@ -1,4 +1,4 @@
-// PMIx_Init() and PMIx_Finalize(), nothing in between: what a launcher's server costs a client at least.
+// PMIx_Init() and PMIx_Finalize(), nothing in between: the minimum that a launcher's PMIx server costs a client.
 #include <pmix.h>
 
 #include <cstdio>
