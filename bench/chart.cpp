@@ -61,8 +61,8 @@ constexpr double kRow = 30;
 constexpr double kBar = 18;
 constexpr double kGroupGap = 50;
 constexpr double kRemarkLine = 15;
-constexpr double kTitleCharacter =
-    9.5;  // an upper bound in pixels, so that the note stays clear of the title
+// An upper bound, so that the note stays clear of the title.
+constexpr double kTitleCharacter = 9.5;
 
 struct Bar {
   std::string label;

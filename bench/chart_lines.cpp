@@ -16,7 +16,7 @@ constexpr double kLeft = 84;
 constexpr double kRight = 800;  // labels stand to the right of it
 constexpr double kTimesHeight = 380;
 constexpr double kRatiosHeight = 190;
-constexpr double kMaxRatio = 16;  // of the scale: a larger one would hide the differences near 1
+constexpr double kMaxRatio = 16;  // end of the scale: larger ratios would hide the differences near 1
 
 // Maps a positive value to a pixel, logarithmically.
 struct LogAxis {
@@ -196,7 +196,7 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
         if (found.peer != peer.contender->name) continue;
         subject_label = report.contender(found.subject).label;
         const double at = x(static_cast<double>(*one.bytes));
-        // The quartiles of disturbed blocks may lie outside the scale, which is made for the medians.
+        // Quartiles may lie outside the scale, which is made for the medians.
         svg.line({at, std::clamp(y(1 / found.ratio.low), top, bottom)},
                  {at, std::clamp(y(1 / found.ratio.high), top, bottom)}, peer.color, 1.5);
         points.push_back({at, std::max(top, y(1 / found.ratio.ratio))});

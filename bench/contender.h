@@ -17,8 +17,8 @@ struct Contender {
   std::string label;  ///< for people: "Open MPI, malloc tuned"
   std::string why;    ///< why it takes part, and the reason for its settings
   Command command;
-  std::string
-      again_of;  ///< the contender that this one repeats for the A/A run; "" if it is not a repetition
+  /// The contender that this one repeats for the A/A run; "" if it is not a repetition.
+  std::string again_of;
   bool is_ours = false;               ///< drawn in the accent colour
   std::optional<std::string> absent;  ///< why it cannot run here; it then has no figures
   int failed_runs = 0;                ///< runs that failed and were repeated

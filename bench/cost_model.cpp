@@ -189,8 +189,7 @@ std::string series_text(const std::string& network, const std::string& label, co
   std::string text = fmt::format(
       "{}, {}: a model, not a measurement\n"
       "  alpha {} a step, beta {:.3g} ns a byte sent, gamma {}; fitted to {} points of {} to {} ranks{}, "
-      "from "
-      "which it differs by {:.0f}% (median) to {:.0f}% (maximum)\n",
+      "from which it differs by {:.0f}% (median) to {:.0f}% (maximum)\n",
       label, network, time_text(model.alpha), model.beta * 1e9,
       model.gamma > 0 ? fmt::format("{:.3g} ns a byte combined", model.gamma * 1e9) : "part of beta",
       series.points.size(), *series.ranks.begin(), *series.ranks.rbegin(),

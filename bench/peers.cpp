@@ -34,8 +34,8 @@ struct Row {
   Launcher launcher;
   Where where = Where::kAnywhere;
   bool is_tuned = false;
-  std::string
-      variable;  ///< "NAME=value" in its ranks' environment; such a contender takes part only if it is named
+  /// "NAME=value" in its ranks' environment. Such a contender takes part only if it is named.
+  std::string variable;
   bool needs_mpi = false;  ///< libddl's collectives are done by MPI
 };
 

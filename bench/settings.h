@@ -17,8 +17,8 @@ inline constexpr int kRanks = 2;
 struct JobShape {
   int ranks = kRanks;
   int hosts = 1;  ///< of a cluster, with the same number of ranks on each; 1: this machine, without a cluster
-  std::string
-      rate;  ///< what each host sends at most, as tc(8) writes it: "10gbit"; "": as fast as the machine is
+  /// Limit of what each host sends, as tc(8) writes it: "10gbit"; "": no limit.
+  std::string rate;
   std::vector<std::uint64_t> sizes;     ///< of messages, in bytes; empty: the benchmark's own
   std::vector<std::string> contenders;  ///< names of those that take part; empty: all
   Model model = Model::kResnet50;       ///< used by the benchmark "gradients" only

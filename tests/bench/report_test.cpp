@@ -20,7 +20,7 @@ Contender named(const std::string& name, const std::string& label) {
   return contender;
 }
 
-// Ours loses against one peer by 1.8 and wins against another by 2; a third cannot run.
+// Ours is 1.8 times slower than one peer and 2 times faster than another; a third peer cannot run.
 Report sample(bool by_size) {
   Report report;
   report.benchmark = "sample";
@@ -67,7 +67,7 @@ TEST_CASE("a case is compared within its A/A spread, with those that ran") {
   CHECK(one.comparison("ours", "gone") == nullptr);
 }
 
-TEST_CASE("the best peer is the one that is hardest to beat, never a limit") {
+TEST_CASE("the best peer is the fastest one, never a limit") {
   Report report = sample(true);
   const Comparison* best = best_peer(report.cases[0], report.contenders);
   REQUIRE(best != nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("the best peer is the one that is hardest to beat, never a limit") {
   CHECK(best_peer(one, report.contenders) == nullptr);
 }
 
-TEST_CASE("the CSV has a row for each case and contender that ran, and quotes what needs it") {
+TEST_CASE("the CSV has a row for each case and contender that ran, and quotes fields as needed") {
   Report report = sample(true);
   report.benchmark = "a, \"b\"";
   const std::string csv = as_csv(report);
@@ -105,7 +105,7 @@ TEST_CASE("without an A/A run nothing is compared") {
   CHECK(one.comparisons.empty());
 }
 
-TEST_CASE("the table prints losses as losses, who is absent and why, and whether aims are met") {
+TEST_CASE("the table prints losses as losses, absent contenders with the reason, and whether aims are met") {
   for (const bool by_size : {true, false}) {
     const std::string table = as_table(sample(by_size));
     INFO(table);
@@ -123,7 +123,7 @@ TEST_CASE("the table prints losses as losses, who is absent and why, and whether
   }
 }
 
-TEST_CASE("figures of a debug build say so") {
+TEST_CASE("the table of a debug build has a warning") {
   Report report = sample(false);
   report.machine.build_type = "Debug";
   CHECK(has(as_table(report), "Not a plain release build"));
@@ -151,7 +151,7 @@ TEST_CASE("the JSON holds every contender, figure and comparison") {
   CHECK(json["aims"][2]["met"].is_null());
 }
 
-TEST_CASE("both kinds of chart are drawn from it, with text escaped, also with nobody to compare") {
+TEST_CASE("both kinds of chart are drawn, with text escaped, also without comparisons") {
   for (const bool by_size : {true, false}) {
     Report report = sample(by_size);
     const std::string svg = as_chart(report);

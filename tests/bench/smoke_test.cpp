@@ -21,7 +21,7 @@ struct TemporaryFolder {
   ~TemporaryFolder() { std::filesystem::remove_all(path); }
 };
 
-// What the script tests/cluster/cluster says before the reason.
+// The script tests/cluster/cluster prints this before the reason.
 constexpr const char* kNoCluster = "SKIPPED: cluster: ";
 
 void check_quick_run(const std::string& benchmark, const std::vector<std::string>& options = {}) {
@@ -36,7 +36,8 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
   REQUIRE(child);
   const auto cost = child->finish(Deadline::after_seconds(200));
   INFO(child->output());
-  // Where there can be no cluster it says so and fails; if one is required it fails otherwise.
+  // If no cluster can be started, the output holds kNoCluster and the program fails. If a cluster is required,
+  // kNoCluster is missing.
   const std::size_t skip = child->output().find(kNoCluster);
   if (!cost && skip != std::string::npos) {
     const std::string reason = child->output().substr(skip + std::string(kNoCluster).size());
@@ -75,8 +76,7 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
     CHECK(takes_part);
   }
   for (const auto& one : json["cases"]) {
-    if (benchmark != "large-job")
-      CHECK(one["aa_spread"].get<double>() >= 1);  // that one is set against nothing
+    if (benchmark != "large-job") CHECK(one["aa_spread"].get<double>() >= 1);  // large-job has no comparison
   }
   for (const auto& gauge : json["gauges"]) {
     const std::string name = gauge["name"];
@@ -103,7 +103,7 @@ TEST_CASE("a quick run of hosts runs every contender", "[hosts]") { check_quick_
 TEST_CASE("a quick run of slurm runs every contender", "[slurm]") { check_quick_run("slurm"); }
 TEST_CASE("a quick run of large-job runs every contender", "[large-job]") { check_quick_run("large-job"); }
 
-TEST_CASE("whatever is wrong about a call, it is answered with 2", "[usage]") {
+TEST_CASE("each wrong command line exits with 2", "[usage]") {
   REQUIRE(become_subreaper());
   using Words = std::vector<std::string>;
   for (const Words& words :
