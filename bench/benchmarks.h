@@ -22,7 +22,7 @@ struct Benchmark {
   bool needs_slurm = false;  ///< whether the cluster must have a Slurm
 };
 
-/// Whole-process time of starting two ranks, memory of what ddlrun keeps running, idle CPU.
+/// Whole-process time of starting two ranks, memory of the launchers' own processes, idle CPU.
 std::vector<Contender> launch_contenders(const Site& site, const Settings& settings);
 Report run_launch(const Site& site, const Settings& settings);
 

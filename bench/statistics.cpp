@@ -10,7 +10,7 @@
 namespace ddl::bench {
 namespace {
 
-// Ratios are averaged as logarithms, else (a, b) and (b, a) would disagree about who is how much faster.
+// Ratios are averaged as logarithms, else (a, b) and (b, a) would disagree about the factor between them.
 std::vector<double> log_ratios(std::span<const double> subject, std::span<const double> peer) {
   DDL_CHECK(subject.size() == peer.size() && !subject.empty(),
             fmt::format("{} and {}", subject.size(), peer.size()));
@@ -35,7 +35,7 @@ double median(std::vector<double> values) {
 double percentile(std::vector<double> values, double fraction) {
   DDL_CHECK(!values.empty() && fraction > 0 && fraction <= 1,
             fmt::format("{} values, {}", values.size(), fraction));
-  // The tiny subtraction keeps 0.07 * 100 = 7.000000000000001 from asking for the eighth value.
+  // The tiny subtraction prevents that 0.07 * 100 = 7.000000000000001 selects the eighth value.
   const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size()) - 1e-9));
   const auto wanted = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(values.begin(), wanted, values.end());
