@@ -25,8 +25,8 @@
 namespace ddl::bench {
 
 /// Starts jobs whose ranks initialise and then block, and measures
-///  - memory, at 2 ranks of a program that initialises nothing, and of a PMIx client: the processes that each launcher
-///    itself keeps running;
+///  - memory, at 2 ranks of a program that initialises nothing, and of a PMIx client: the processes that each
+///    launcher itself keeps running;
 ///  - CPU, at 8 initialised ranks over a few seconds: all processes of the job, launcher and ranks.
 std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings);
 
