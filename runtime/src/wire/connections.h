@@ -132,6 +132,7 @@ class Connections {
   void leave_unbegun_pairs() const;
   /// Why the pair could not be connected, after which the others are of no more use either.
   Failure pair_failure(int rank, const Error& error, const Call& call, CallDeadline deadline) const;
+  std::shared_ptr<ControlLinks> shared_control() const;
   std::map<int, std::shared_ptr<Connections>> pairs() const;
 
   JobResources& job_;
@@ -147,7 +148,8 @@ class Connections {
   WaitPolicy policy_;
   Channel channel_;
   std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host, and of pairs
-  std::unique_ptr<ControlLinks> control_;          ///< null without a lane
+  /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may run.
+  std::shared_ptr<ControlLinks> control_;
   std::unique_ptr<Lane> lane_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;
   Watcher::Ticket ticket_ = 0;
