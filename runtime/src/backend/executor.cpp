@@ -17,7 +17,7 @@ Outcome Executor::check_usable(const CallLock& lock) const {
 }
 
 Outcome Executor::note(Outcome outcome) {
-  // A disagreement that all ranks have found, or an error about this rank's own arguments, ends nothing.
+  // A mismatch that all ranks have found, or an error about this rank's own arguments, does not end the set.
   if (outcome || outcome.error().status == DDL_ERROR_MISMATCH ||
       outcome.error().status == DDL_ERROR_INVALID_ARGUMENT ||
       outcome.error().status == DDL_ERROR_UNSUPPORTED || outcome.error().status == DDL_ERROR_BOOTSTRAP) {

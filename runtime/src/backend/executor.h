@@ -13,7 +13,7 @@
 
 namespace ddl::runtime {
 
-/// Functions may be called from any thread; a call that finds another one running fails with DDL_ERROR_BUSY.
+/// Functions may be called from any thread; a call that starts while another one runs fails with DDL_ERROR_BUSY.
 class Executor {
  public:
   /// connections outlives this.
@@ -33,12 +33,12 @@ class Executor {
   Outcome collective(const Request& request, CallDeadline deadline) {
     return backend_->run(request, deadline);
   }
-  /// Nobody is inside a call.
+  /// No thread is inside a call.
   bool is_idle() const { return !busy_.test(); }
 
-  /// Takes no more calls. Fails only with DDL_ERROR_BUSY.
+  /// Refuses further calls. Fails only with DDL_ERROR_BUSY.
   Outcome close();
-  /// Once closed and left: the backend's communication partners are left in peace.
+  /// After close(), when this rank has left the set: the backend does not communicate any more.
   void destroy_backend() { backend_.reset(); }
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.

@@ -41,11 +41,11 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   switch (call.kind) {
     case CallKind::kAllreduce:
     case CallKind::kReduce: {
-      ClusterReduce work(place(), request);
+      ClusterReduce work(context(), request);
       return run(work, call, deadline);
     }
     case CallKind::kReduceScatter: {
-      ClusterReduceScatter work(place(), request);
+      ClusterReduceScatter work(context(), request);
       return run(work, call, deadline);
     }
     case CallKind::kScan: return scan(request, deadline);
@@ -58,7 +58,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     }
     case CallKind::kBarrier:
     case CallKind::kMakeSets: {
-      ClusterBarrier work(place());
+      ClusterBarrier work(context());
       return run(work, call, deadline);
     }
     default: break;
@@ -70,15 +70,15 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
 Outcome Cluster::move(const Request& request, const BlockMove& blocks, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const MoveInBuffers here{blocks, element, request.send, request.recv};
-  if (ClusterSmallMove::serves(place(), blocks, element)) {
-    ClusterSmallMove work(place(), here);
+  if (ClusterSmallMove::serves(context(), blocks, element)) {
+    ClusterSmallMove work(context(), here);
     return run(work, request.call, deadline);
   }
   if (layout_.max_local_size() == 1) {
-    ClusterDirectMove work(place(), here);
+    ClusterDirectMove work(context(), here);
     return run(work, request.call, deadline);
   }
-  ClusterMove work(place(), here);
+  ClusterMove work(context(), here);
   return run(work, request.call, deadline);
 }
 
@@ -121,7 +121,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   const std::uint64_t chunks = work.chunks();
   const std::uint64_t first = work.piggybacks_first() && chunks > 0 ? 1 : 0;
   if (first == 1) work.fill_area(0);
-  if (auto met = channel_.meet(); !met) return met;
+  if (auto synchronized = channel_.synchronize(); !synchronized) return synchronized;
   CallAgreement agreement = CallAgreement::of_host(channel_);
   channel_.pass(FaultPoint::kBeforeHosts);
   if (lane_ != nullptr) {
@@ -147,7 +147,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
       work.publish_area(published, run_of(published).buffers());
     }
     if (fills) work.fill_area(filled);
-    if (auto met = channel_.meet(); !met) return met;
+    if (auto synchronized = channel_.synchronize(); !synchronized) return synchronized;
     if (round == 0) {
       // The first local rank always has a lane, and all lanes have come to the same agreement.
       std::memcpy(&agreement, areas_.agreement(channel_.slot(0)), sizeof agreement);

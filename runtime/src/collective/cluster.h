@@ -56,7 +56,7 @@ class Cluster {
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
   /// Compares with the other hosts, and carries the first chunk along if piggybacks.
   Outcome agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks);
-  ClusterPlace place() const { return {layout_, areas_, channel_}; }
+  ClusterContext context() const { return {layout_, areas_, channel_}; }
   /// Once all ranks have agreed on a call that needs it.
   Outcome have_mesh();
   void begin_run(std::uint64_t chunk, ClusterCall& work);

@@ -13,7 +13,7 @@
 namespace ddl::runtime {
 
 /// Where a rank stands, for all calls.
-struct ClusterPlace {
+struct ClusterContext {
   const HostLayout& layout;
   const SlotAreas& areas;
   Channel& channel;
@@ -22,14 +22,14 @@ struct ClusterPlace {
 /// How much is piggybacked on the comparison of the calls at most, instead of going after it: sending so much to hosts that
 /// do not need it takes about as long as a step more. Two hosts send it each other once. More merge it on its way, and
 /// each passes on all of it.
-inline std::size_t max_piggyback_bytes(const ClusterPlace& place) {
-  const std::size_t measured = place.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
-  return std::min(measured, place.areas.area_bytes);
+inline std::size_t max_piggyback_bytes(const ClusterContext& context) {
+  const std::size_t measured = context.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
+  return std::min(measured, context.areas.area_bytes);
 }
 
 class ClusterCall {
  public:
-  explicit ClusterCall(ClusterPlace place) : place_(place) {}
+  explicit ClusterCall(ClusterContext context) : context_(context) {}
   virtual ~ClusterCall() = default;
   ClusterCall(const ClusterCall&) = delete;
   ClusterCall& operator=(const ClusterCall&) = delete;
@@ -62,38 +62,38 @@ class ClusterCall {
   /// fill() and publish() where the chunk is to be for gather() and take().
   void fill_area(std::uint64_t chunk) {
     own_input_ = local_size() == 1 ? caller_input(chunk) : nullptr;
-    if (own_input_ == nullptr) fill(chunk, place_.areas.input(place_.channel.own_slot()));
+    if (own_input_ == nullptr) fill(chunk, context_.areas.input(context_.channel.own_slot()));
   }
   void publish_area(std::uint64_t chunk, SliceBuffers& buffers) {
     own_result_ = local_size() == 1 ? caller_result(chunk) : nullptr;
     publish(chunk, buffers,
-            own_result_ == nullptr ? place_.areas.result(place_.channel.own_slot()) : own_result_);
+            own_result_ == nullptr ? context_.areas.result(context_.channel.own_slot()) : own_result_);
   }
 
  protected:
-  const HostLayout& layout() const { return place_.layout; }
+  const HostLayout& layout() const { return context_.layout; }
   const std::vector<int>& ranks_on(int host) const { return layout().hosts[static_cast<std::size_t>(host)]; }
   int host_count() const { return layout().host_count(); }
   int own_host() const { return layout().own; }
-  int own_lane() const { return place_.channel.index(); }
+  int own_lane() const { return context_.channel.index(); }
   int own_rank() const { return layout().local()[static_cast<std::size_t>(own_lane())]; }
-  int local_size() const { return place_.channel.size(); }
+  int local_size() const { return context_.channel.size(); }
   /// What local rank i had put in at the last exchange.
   const std::byte* input_of(int local_rank) const {
     if (own_input_ != nullptr) return own_input_;
-    return place_.areas.input(place_.channel.slot(local_rank));
+    return context_.areas.input(context_.channel.slot(local_rank));
   }
   const std::byte* result_of(int lane) const {
     if (own_result_ != nullptr) return own_result_;
-    return place_.areas.result(place_.channel.slot(lane));
+    return context_.areas.result(context_.channel.slot(lane));
   }
-  std::size_t area_bytes() const { return place_.areas.area_bytes; }
+  std::size_t area_bytes() const { return context_.areas.area_bytes; }
   /// How long a slice is best where every rank is alone on its host, so that none lies in an area, and nobody waits for
   /// the whole of it to pass it on.
   std::size_t unstaged_bytes() const { return 4 * area_bytes(); }
 
  private:
-  ClusterPlace place_;
+  ClusterContext context_;
   const std::byte* own_input_ = nullptr;  ///< the chunk that was filled last, in the caller's buffer
   std::byte* own_result_ = nullptr;       ///< the chunk that was published last, in the caller's buffer
 };

@@ -34,8 +34,8 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
 
 }  // namespace
 
-ClusterMove::ClusterMove(ClusterPlace place, const MoveInBuffers& work)
-    : ClusterCall(place),
+ClusterMove::ClusterMove(ClusterContext context, const MoveInBuffers& work)
+    : ClusterCall(context),
       move_(work.move),
       element_(work.element),
       send_(work.send),
@@ -72,7 +72,7 @@ std::size_t ClusterMove::for_arriving(std::uint64_t chunk, int lane, Each each) 
   return at;
 }
 
-std::byte* ClusterMove::place_of(int from, std::uint64_t chunk) const {
+std::byte* ClusterMove::destination_of(int from, std::uint64_t chunk) const {
   const int own = own_rank();
   return recv_ + (move_.recv_offset(from, own) + move_.piece(from, own, chunk, per_chunk_).first) * element_;
 }
@@ -94,7 +94,7 @@ void ClusterMove::take_inputs(std::uint64_t chunk) {
     const int from = ranks_on(own_host())[static_cast<std::size_t>(i)];
     const ElementRange piece = move_.piece(from, own, chunk, per_chunk_);
     if (piece.count == 0) continue;
-    std::byte* const to = place_of(from, chunk);
+    std::byte* const to = destination_of(from, chunk);
     // What stands in its place already, in place, is not copied onto itself.
     const bool is_there = from == own && to == send_ + (move_.send_offset(own, own) + piece.first) * element_;
     if (!is_there) copy_bytes(to, input_of(i) + input_at(own), piece.count * element_);
@@ -154,7 +154,7 @@ void ClusterMove::take(std::uint64_t chunk) {
   for (int lane = 0; lane < layout().lane_count(); ++lane) {
     for_arriving(chunk, lane, [&](const Part& part) {
       if (part.to != own && !move_.is_shared()) return;
-      copy_bytes(place_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
+      copy_bytes(destination_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
                  part.bytes);
     });
   }
@@ -169,8 +169,8 @@ std::span<std::byte> sent_from(const std::byte* bytes, std::size_t size) {
 
 }  // namespace
 
-ClusterDirectMove::ClusterDirectMove(ClusterPlace place, const MoveInBuffers& work)
-    : ClusterCall(place),
+ClusterDirectMove::ClusterDirectMove(ClusterContext context, const MoveInBuffers& work)
+    : ClusterCall(context),
       move_(work.move),
       element_(work.element),
       send_(work.send),
@@ -246,8 +246,8 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 
 }  // namespace
 
-bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, std::size_t element) {
-  const std::uint64_t max_elements = max_piggyback_bytes(place) / element;
+bool ClusterSmallMove::serves(const ClusterContext& context, const BlockMove& move, std::size_t element) {
+  const std::uint64_t max_elements = max_piggyback_bytes(context) / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.size() && sum <= max_elements; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
@@ -256,8 +256,8 @@ bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, 
   return sum > 0 && sum <= max_elements;
 }
 
-ClusterSmallMove::ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work)
-    : ClusterCall(place), move_(work.move), element_(work.element), send_(work.send), recv_(work.recv) {}
+ClusterSmallMove::ClusterSmallMove(ClusterContext context, const MoveInBuffers& work)
+    : ClusterCall(context), move_(work.move), element_(work.element), send_(work.send), recv_(work.recv) {}
 
 std::size_t ClusterSmallMove::bytes_of(int sender) const {
   return static_cast<std::size_t>(elements_of(move_, sender)) * element_;

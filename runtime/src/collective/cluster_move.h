@@ -18,7 +18,7 @@ namespace ddl::runtime {
 
 class ClusterMove final : public ClusterCall {
  public:
-  ClusterMove(ClusterPlace place, const MoveInBuffers& work);
+  ClusterMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
   bool needs_mesh() const override { return !is_broadcast_; }
   void fill(std::uint64_t chunk, std::byte* input) override;
@@ -46,7 +46,7 @@ class ClusterMove final : public ClusterCall {
   template <class Each>
   std::size_t for_arriving(std::uint64_t chunk, int lane, Each each) const;
   /// Where this rank's chunk of the block of another begins.
-  std::byte* place_of(int from, std::uint64_t chunk) const;
+  std::byte* destination_of(int from, std::uint64_t chunk) const;
   /// Where a rank's block for another stands in its input area.
   std::size_t input_at(int to) const {
     return move_.is_shared() ? 0 : static_cast<std::size_t>(to) * per_chunk_ * element_;
@@ -69,7 +69,7 @@ class ClusterMove final : public ClusterCall {
 class ClusterDirectMove final : public ClusterCall {
  public:
   /// Every rank is alone on its host.
-  ClusterDirectMove(ClusterPlace place, const MoveInBuffers& work);
+  ClusterDirectMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
   bool needs_mesh() const override { return !is_broadcast_; }
   std::size_t longest_slice() const override;
@@ -104,10 +104,10 @@ class ClusterDirectMove final : public ClusterCall {
 class ClusterSmallMove final : public ClusterCall {
  public:
   /// Whether it is little enough. Alike on all ranks.
-  static bool serves(const ClusterPlace& place, const BlockMove& move, std::size_t element);
+  static bool serves(const ClusterContext& context, const BlockMove& move, std::size_t element);
 
   /// serves() it.
-  ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work);
+  ClusterSmallMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return 1; }
   bool piggybacks_first() const override { return true; }
   Reduction combine() const override { return {DDL_UINT8, DDL_BIT_OR}; }

@@ -22,7 +22,7 @@ namespace ddl::runtime {
 class ClusterReduce final : public ClusterCall {
  public:
   /// request outlives this.
-  ClusterReduce(ClusterPlace place, const Request& request);
+  ClusterReduce(ClusterContext context, const Request& request);
   std::uint64_t chunks() const override { return chunking_.chunks(); }
   bool piggybacks_first() const override { return algorithm_ == Algorithm::kTree; }
   bool needs_mesh() const override {
@@ -62,7 +62,7 @@ class ClusterReduce final : public ClusterCall {
 class ClusterReduceScatter final : public ClusterCall {
  public:
   /// request outlives this.
-  ClusterReduceScatter(ClusterPlace place, const Request& request);
+  ClusterReduceScatter(ClusterContext context, const Request& request);
   std::uint64_t chunks() const override;
   /// All of it, if it is little: every host then gets what the others are to have as well.
   bool piggybacks_first() const override { return is_piggybacked_; }

@@ -13,11 +13,11 @@
 namespace ddl::runtime {
 namespace {
 
-/// How long a call that fails waits until its rank's partners on other hosts have been told.
+/// How long a failing call waits until its rank's partners on other hosts have been notified.
 constexpr std::chrono::seconds kForwarding{1};
 
-/// What a collective of the parent says when it fails while a set is made: the cause, if that is an abort, and for whom
-/// this rank waited, if others gave up waiting.
+/// The failure of a collective of the parent while a set is made: the cause, if that is an abort, and the ranks that this
+/// rank waited for, if others gave up waiting.
 Failure failure_in(const ProcessSet& parent, const Error& error) {
   if (!parent.abort().is_raised()) return to_failure(error);
   Failure failure = parent.abort().describe(parent.call(), true);
@@ -75,7 +75,7 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
   if (&set == world_.get()) {
     if (outcome && reports_first_) {
       reports_first_ = false;
-      set.bootstrap().tell_launcher(contract::kFirstCollectiveEvent);
+      set.bootstrap().notify_launcher(contract::kFirstCollectiveEvent);
     }
   }
   return finish(set, std::move(outcome));
@@ -83,7 +83,7 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
 
 Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
   if (outcome || !set.abort().is_raised()) return outcome;
-  // Before the caller hears of it: the process may end at once, and then its end is known as what it is.
+  // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a consequence.
   if (const int gone = set.abort().notice().rank; job_.settings.exit_record && gone != rank())
     leave_exit_record(*job_.settings.exit_record, gone);
   spread(set.abort().notice());
@@ -99,7 +99,7 @@ void Context::spread(const AbortNotice& notice) const {
 }
 
 void Context::abort(int code, const std::string& text) {
-  // First the ranks, then the launcher, whose signal may end them before they can say why.
+  // First the ranks, then the launcher, whose signal may end them before they can report the cause.
   const Member& self = world_->self();
   spread(AbortNotice::of(AbortReason::kAborted, self, text, code));
   // Not by stdio, whose lock another thread may hold.
@@ -164,10 +164,11 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     failure = fenced.error().message();
   }
   parent.pass(CallKind::kMakeSets, FaultPoint::kAfterJoining);
-  // A set that some of its ranks could not join is of no use to the others.
-  // Who could not join in time still says so, and is waited for: only who is really missing is named.
+  // A set that some of its ranks could not join cannot be used by the others either.
+  // A rank that could not join in time still reports that, and the others wait for it, so that only ranks that are really
+  // missing are named.
   auto failures = gather_texts(parent, failure, {deadline.later(1), deadline.seconds});
-  // Nobody is waited for who cannot say farewell.
+  // An aborted set is left without waiting for farewells.
   if (set && parent.abort().is_raised()) set->abort().raise(parent.abort().notice());
   if (!failures) return tl::unexpected(failure_in(parent, failures.error()));
   for (std::size_t rank = 0; rank < failures->size(); ++rank) {
@@ -183,7 +184,7 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     id = ++last_id_;
     sets_.emplace(id, set);
   }
-  // Who was told of an abort just before has not told this one.
+  // A thread that aborted all sets just before did not know this one.
   if (world_->abort().is_raised()) set->abort().raise(world_->abort().notice());
   return {};
 }

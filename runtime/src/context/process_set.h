@@ -1,7 +1,7 @@
-// One process set as one of its ranks sees it: who is in it, their connections, and what carries out their calls.
+// A process set from the view of one of its ranks: its members, their connections, and the executor of their calls.
 //
-// The world is one, joined through the launcher's bootstrap. Every other set is joined the same way through the set that it
-// comes from (context/set_creation.h).
+// The world is a process set, joined through the launcher's bootstrap. Every other set is joined the same way through the
+// set that it was made from (context/set_creation.h).
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace ddl::runtime {
 /// from any thread, but refuse to run at the same time.
 class ProcessSet {
  public:
-  /// Joins: connects to the other ranks and begins to watch them. Collective. job outlives the set, and the first set of it
-  /// is the world. job_ranks: who the set's ranks are in the job. fault: of their calls. on_abort, limit: see Connections.
+  /// Joins: connects to the other ranks and begins to watch them. Collective. job outlives the set, and its first set is the
+  /// world. job_ranks: the ranks in the job of the set's ranks. fault: for their calls. on_abort, limit: see Connections.
   static Result<std::unique_ptr<ProcessSet>> join(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
                                                   std::vector<int> job_ranks, FaultInjector fault,
                                                   Connections::OnAbort on_abort, const ConnectLimit& limit,
@@ -51,11 +51,11 @@ class ProcessSet {
   /// How many sets have been made of this one; inside run().
   std::uint32_t count_made() { return ++made_; }
   const Member& self() const { return connections_->self(); }
-  /// Of connections that are made inside a call with this deadline: its ranks are aborted if one of them dies.
+  /// The limit for connections that are made inside a call with this deadline: they fail when the set is aborted.
   ConnectLimit limit_of(const CallDeadline& deadline) const {
     return {deadline.deadline, abort().doorbell()};
   }
-  /// A moment at which a test may kill or stop this rank; inside run().
+  /// A point at which a test may kill or stop this rank; inside run().
   void pass(CallKind during, FaultPoint point) { connections_->fault().pass(during, point); }
   /// The last call that was begun; inside run().
   const Call& call() const { return connections_->channel().call(); }
@@ -64,7 +64,7 @@ class ProcessSet {
   /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
   /// may follow. The destructor leaves if this was not called.
   Outcome leave();
-  /// Nobody is inside a call.
+  /// No thread is inside a call.
   bool is_idle() const { return executor_->is_idle(); }
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.

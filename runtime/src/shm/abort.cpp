@@ -99,7 +99,7 @@ std::string AbortDomain::describe_timeout(int culprit) const {
     const Member awaited{record.awaited_rank, record.awaited_host.str(), record.awaited_pid};
     missing = awaited.describe() + ", or a rank that it waits for";
   }
-  return members_[static_cast<std::size_t>(culprit)].place() + " gave up after " +
+  return members_[static_cast<std::size_t>(culprit)].label() + " gave up after " +
          seconds_text(record.seconds) + " in " + record.call.describe() + ": not arrived: " + missing;
 }
 

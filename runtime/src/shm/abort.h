@@ -73,10 +73,12 @@ class AbortDomain {
   std::optional<int> first_departed(std::uint32_t sequence) const;
 
   /// A member that sleeps until another host sends something knows better than those of its host who is missing.
-  void set_waits_abroad(bool waits) const {
-    segment_.presence(index_).waits_abroad.store(waits ? 1 : 0, std::memory_order_relaxed);
+  void set_waits_for_other_host(bool waits) const {
+    segment_.presence(index_).waits_for_other_host.store(waits ? 1 : 0, std::memory_order_relaxed);
   }
-  bool waits_abroad(int index) const { return segment_.presence(index).waits_abroad.load() != 0; }
+  bool waits_for_other_host(int index) const {
+    return segment_.presence(index).waits_for_other_host.load() != 0;
+  }
 
   int doorbell() const { return doorbell_; }
 

@@ -46,13 +46,13 @@ bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy
                 ShouldStop should_stop) {
   if (policy.spin.count() > 0) {
     // Who is awaited is most often here already, or nearly: that takes no look at a clock.
-    for (int look = 0; look < kProbesPerRound; ++look) {
+    for (int probe = 0; probe < kProbesPerRound; ++probe) {
       if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
       relax();
     }
     const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
     do {
-      for (int look = 0; look < kProbesPerRound; ++look) {
+      for (int probe = 0; probe < kProbesPerRound; ++probe) {
         if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
         relax();
       }
@@ -84,8 +84,8 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   if (call.number == 0) call.number = ++calls_;
   call_ = call;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
-  place_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
-  places_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / place_bytes_);
+  subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
+  subslots_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
   fingerprint_ = call.fingerprint();
   deadline_ = deadline;
   if (abort_.is_raised()) return tl::unexpected(abort_.describe(call_, false));
@@ -93,13 +93,13 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
 }
 
 Outcome Channel::exchange() {
-  if (auto met = meet(); !met) return met;
+  if (auto synchronized = synchronize(); !synchronized) return synchronized;
   // Every rank compares with the first, so all find the same pair and say the same sentence.
   const auto mismatched = mismatched_member();
   if (!mismatched) return {};
-  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].place() +
+  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].label() +
                                         " called " + call_of(0).signature() + ", " +
-                                        members_[static_cast<std::size_t>(*mismatched)].place() + " called " +
+                                        members_[static_cast<std::size_t>(*mismatched)].label() + " called " +
                                         call_of(*mismatched).signature());
 }
 
@@ -151,15 +151,15 @@ bool Channel::all_are_here() const {
   return true;
 }
 
-std::optional<Outcome> Channel::met() {
+std::optional<Outcome> Channel::poll_arrival() {
   if (all_are_here()) return Outcome();
   if (should_stop()) return give_up(false);
   if (!deadline_.deadline.has_passed()) return std::nullopt;
-  if (all_missing_wait_abroad() && !deadline_.has_passed_by(2)) return std::nullopt;
+  if (all_missing_wait_for_other_hosts() && !deadline_.has_passed_by(2)) return std::nullopt;
   return give_up(true);
 }
 
-Outcome Channel::meet() {
+Outcome Channel::synchronize() {
   arrive();
   const std::uint32_t sequence = sequence_;
   if (role_.in_groups) {
@@ -190,11 +190,11 @@ Outcome Channel::sleep_on(SharedWord& word) {
   bool has_grace = false;
   for (;;) {
     switch (protocol.sleep(word, sequence_, deadline, [this] { return should_stop(); })) {
-      case SleepEnd::kLook: break;
+      case SleepEnd::kRetry: break;
       case SleepEnd::kReached: return {};
       case SleepEnd::kStop: return give_up(false);
       case SleepEnd::kTimeout:
-        if (has_grace || !all_missing_wait_abroad()) return give_up(true);
+        if (has_grace || !all_missing_wait_for_other_hosts()) return give_up(true);
         // They give up a little later (wire/lane.cpp), and know whom they wait for.
         has_grace = true;
         deadline = deadline_.later(2);
@@ -203,9 +203,10 @@ Outcome Channel::sleep_on(SharedWord& word) {
   }
 }
 
-bool Channel::all_missing_wait_abroad() const {
+bool Channel::all_missing_wait_for_other_hosts() const {
   for (int i = 0; i < size(); ++i) {
-    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_) && !abort_.waits_abroad(i))
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_) &&
+        !abort_.waits_for_other_host(i))
       return false;
   }
   return true;

@@ -88,11 +88,11 @@ class Channel {
   /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
   Outcome exchange();
   /// An exchange that compares nothing, for who has compared already or does so with mismatched_member().
-  Outcome meet();
+  Outcome synchronize();
   /// The two halves of meet(), for a backend whose ranks all use these, because who waits there has something else to
   /// move: shows this rank, and looks whether all have. Nullopt: some have not, and there is no reason to give up.
   void arrive();
-  std::optional<Outcome> met();
+  std::optional<Outcome> poll_arrival();
   /// At the last exchange: the first member that called something else than member 0; nullopt if there is none.
   std::optional<int> mismatched_member() const;
   /// What a member called at the last exchange.
@@ -108,13 +108,13 @@ class Channel {
   std::byte* slot_at(int index, std::uint32_t sequence) const {
     const unsigned parity = sequence & 1;
     if (is_small_) return segment_.flag(index, parity).payload.data();
-    return segment_.slot(index, parity) + sequence / 2 % places_ * place_bytes_;
+    return segment_.slot(index, parity) + sequence / 2 % subslots_ * subslot_bytes_;
   }
   /// Until the word, a flag or one of a leader's, shows the sequence.
   Outcome wait_for(SharedWord& word);
   Outcome sleep_on(SharedWord& word);
   bool should_stop() const { return abort_.is_raised() || abort_.first_departed(sequence_).has_value(); }
-  bool all_missing_wait_abroad() const;
+  bool all_missing_wait_for_other_hosts() const;
   bool all_are_here() const;
   Outcome give_up(bool timed_out);
 
@@ -133,8 +133,8 @@ class Channel {
   bool is_small_ = false;  ///< the call's chunks fit into flag lines
   // Chunks that are smaller than a slot take turns in its places, so that what was staged last time has gone to a cache
   // that the ranks share before it is overwritten.
-  std::uint32_t places_ = 1;
-  std::size_t place_bytes_ = 0;
+  std::uint32_t subslots_ = 1;
+  std::size_t subslot_bytes_ = 0;
   CallDeadline deadline_;
 };
 

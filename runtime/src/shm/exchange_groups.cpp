@@ -17,7 +17,7 @@ namespace ddl::runtime {
 namespace {
 
 /// Below that a group saves nobody anything.
-constexpr int kFewestInGroups = 4;
+constexpr int kMinInGroups = 4;
 
 int square_root_up(int number) {
   int root = 1;
@@ -43,7 +43,7 @@ bool is_flat(const ExchangeConfig& config, int members, int cpus) {
     case ExchangeConfig::Way::kFlat: return true;
     // Where ranks take turns on a CPU, each wait for a leader is a turn more.
     case ExchangeConfig::Way::kAuto: return members < kGroupsFrom || members > cpus;
-    case ExchangeConfig::Way::kGroups: return config.width == 0 && members < kFewestInGroups;
+    case ExchangeConfig::Way::kGroups: return config.width == 0 && members < kMinInGroups;
   }
   return true;
 }

@@ -47,7 +47,7 @@ constexpr bool has_reached(std::uint32_t word, std::uint32_t sequence) {
 // All of these are sequentially consistent. No fences: ThreadSanitizer does not know them.
 
 enum class SleepEnd {
-  kLook,     ///< the word may have changed: look again
+  kRetry,    ///< the word may have changed: look again
   kReached,  ///< the sequence had been reached before sleeping
   kStop,     ///< there is a reason to stop
   kTimeout,  ///< the deadline passed
@@ -79,7 +79,7 @@ class FlagProtocol {
       if (has_reached(seen, sequence)) return SleepEnd::kReached;
     }
     if (should_stop()) return SleepEnd::kStop;
-    return platform_.wait(other, seen, deadline) ? SleepEnd::kLook : SleepEnd::kTimeout;
+    return platform_.wait(other, seen, deadline) ? SleepEnd::kRetry : SleepEnd::kTimeout;
   }
 
   /// Ends every sleep on word. The reason has been stored before.

@@ -13,7 +13,7 @@ constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
 constexpr std::uint32_t kLayoutVersion = 6;
 constexpr std::size_t kPageBytes = 4096;
 /// The heap begins on the largest page that there may be.
-constexpr std::size_t kLargestPageBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxPageBytes = std::size_t{64} << 10;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -27,7 +27,7 @@ std::size_t Segment::slots_offset() const {
 
 std::size_t Segment::heap_offset() const {
   return round_up(slots_offset() + static_cast<std::size_t>(members_) * 2 * slot_bytes_,
-                  heap_bytes_ == 0 ? kPageBytes : kLargestPageBytes);
+                  heap_bytes_ == 0 ? kPageBytes : kMaxPageBytes);
 }
 
 std::size_t Segment::pairs_offset() const {

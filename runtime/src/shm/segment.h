@@ -82,7 +82,8 @@ enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
 
 struct alignas(kLineBytes) PresenceLine {
   std::atomic<Presence> presence;
-  std::atomic<std::uint32_t> waits_abroad;  ///< 1: this member sleeps until another host sends something
+  std::atomic<std::uint32_t>
+      waits_for_other_host;  ///< 1: this member sleeps until another host sends something
   /// How far before it the member stands that leads its group, which is the group's first; 0: it leads itself. Written
   /// before the others see the segment.
   std::uint32_t behind_leader;

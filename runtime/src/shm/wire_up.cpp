@@ -145,10 +145,10 @@ Status WireUpLeader::admit_all(const ConnectLimit& limit) {
     std::vector<Caller> waiting;
     for (std::size_t i = 0; i < callers_.size(); ++i) {
       Caller& caller = callers_[i];
-      const Heard heard = entries[i + 1].revents == 0 ? Heard::kMore : listen_to(caller);
-      if (heard == Heard::kMore) {
+      const ReadState state = entries[i + 1].revents == 0 ? ReadState::kPartial : read_hello(caller);
+      if (state == ReadState::kPartial) {
         waiting.push_back(std::move(caller));
-      } else if (heard == Heard::kHello) {
+      } else if (state == ReadState::kHello) {
         DDL_TRY(admit(std::move(caller)));
       }
     }
@@ -180,13 +180,13 @@ Status WireUpLeader::accept_callers() {
   return {};
 }
 
-WireUpLeader::Heard WireUpLeader::listen_to(Caller& caller) {
+WireUpLeader::ReadState WireUpLeader::read_hello(Caller& caller) {
   const auto rest = writable_bytes_of(caller.hello).subspan(caller.received);
   const ssize_t got = retry_eintr([&] { return ::recv(caller.socket.get(), rest.data(), rest.size(), 0); });
-  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Heard::kMore : Heard::kNobody;
-  if (got == 0) return Heard::kNobody;
+  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? ReadState::kPartial : ReadState::kClosed;
+  if (got == 0) return ReadState::kClosed;
   caller.received += static_cast<std::size_t>(got);
-  return caller.received == sizeof(Hello) ? Heard::kHello : Heard::kMore;
+  return caller.received == sizeof(Hello) ? ReadState::kHello : ReadState::kPartial;
 }
 
 Status WireUpLeader::admit(Caller caller) {

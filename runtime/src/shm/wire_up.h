@@ -100,12 +100,12 @@ class WireUpLeader {
     Hello hello;
     std::size_t received = 0;
   };
-  enum class Heard { kMore, kHello, kNobody };
+  enum class ReadState { kPartial, kHello, kClosed };
 
   WireUpLeader() = default;
 
   Status accept_callers();
-  static Heard listen_to(Caller& caller);
+  static ReadState read_hello(Caller& caller);
   Status admit(Caller caller);
   Status admit_all(const ConnectLimit& limit);
   Status welcome_all(Deadline deadline);

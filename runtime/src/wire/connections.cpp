@@ -27,15 +27,15 @@ Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_hos
   Status offered = within_host.offer(bootstrap, segment);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
   job.fault.pass(FaultPoint::kBeforeFence);
-  auto met = bootstrap.fence(job.settings.start_deadline());
-  if (!met && met.error().code() == ErrorCode::kTimeout && job.heap == nullptr) {
+  auto fenced = bootstrap.fence(job.settings.start_deadline());
+  if (!fenced && fenced.error().code() == ErrorCode::kTimeout && job.heap == nullptr) {
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%g", job.settings.start_timeout_seconds);
-    return fail(std::move(met.error().during(std::string("not all ranks have come within ") + seconds.data() +
-                                             " s (" + contract::env::kStartTimeoutSeconds +
-                                             "): one may have failed before it could join")));
+    return fail(std::move(fenced.error().during(
+        std::string("not all ranks have come within ") + seconds.data() + " s (" +
+        contract::env::kStartTimeoutSeconds + "): one may have failed before it could join")));
   }
-  DDL_TRY(met);
+  DDL_TRY(fenced);
   return offered;
 }
 
@@ -133,7 +133,7 @@ Result<std::vector<PeerLink>> Connections::link_to(const std::vector<int>& hosts
   }
   auto links = link_transport_->connect(bootstrap_, partners, {LinkUse::kLane, channel_.slot_bytes(), limit});
   if (!links) {
-    return fail(std::move(links.error().during("connecting " + self().place() + " to other hosts by " +
+    return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
                                                link_transport_->name())));
   }
   for (PeerLink& link : *links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
@@ -174,16 +174,16 @@ Status Connections::connect_hosts(const ConnectLimit& limit) {
     add_links(*std::move(links));
     return {};
   }
-  std::vector<PeerLink> standing = standing_links();
-  control_ = std::make_unique<ControlLinks>(standing, abort_);
+  std::vector<PeerLink> established = established_links();
+  control_ = std::make_unique<ControlLinks>(established, abort_);
   // The ranks that have joined wait for this one. Those of another set than the world hear of it from the set that it
   // comes from.
   if (is_world_) abort_.raise(AbortNotice::of(AbortReason::kLost, self(), links.error().message()));
   return fail(std::move(links.error()));
 }
 
-std::vector<PeerLink> Connections::standing_links() {
-  std::vector<PeerLink> links = link_transport_->take_standing();
+std::vector<PeerLink> Connections::established_links() {
+  std::vector<PeerLink> links = link_transport_->take_established();
   for (PeerLink& link : links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
   return links;
 }
@@ -201,11 +201,11 @@ Outcome Connections::connect_mesh() {
     links = fail(std::move(watched.error()));
   }
   // The others are inside the call, and some of them may have been linked: they are told, too.
-  std::vector<PeerLink> standing = standing_links();
-  control_->add(standing);
+  std::vector<PeerLink> established = established_links();
+  control_->add(established);
   const std::string& why = links.error().message();
   abort_.raise(deadline.deadline.has_passed() ? AbortNotice::of(AbortReason::kTimedOut, self(),
-                                                                self().place() + " gave up in " +
+                                                                self().label() + " gave up in " +
                                                                     channel_.call().describe() + ": " + why)
                                               : AbortNotice::of(AbortReason::kLost, self(), why));
   return tl::unexpected(abort_.describe(channel_.call(), true));
@@ -222,12 +222,12 @@ Member Connections::who_is(int rank) const {
 void Connections::report_links(const std::vector<PeerLink>& links) const {
   // One rank of every host reports for all: their connections differ in the port only.
   if (!job_.settings.verbose || group_.index != 0) return;
-  const std::string head = "libddl: " + self().place() + ": ";
+  const std::string head = "libddl: " + self().label() + ": ";
   std::string text = head + counted(channel_.size(), "rank") + " on this host, " +
                      counted(layout().lane_count(), "lane") + " between " +
                      counted(layout().host_count(), "host") + "\n";
   for (const PeerLink& link : links) {
-    text += head + "reaches " + link.peer.place() + " by tcp: " + link.how + "\n";
+    text += head + "reaches " + link.peer.label() + " by tcp: " + link.how + "\n";
   }
   std::fputs(text.c_str(), stderr);
 }
@@ -299,11 +299,11 @@ void Connections::close() {
   // Ranks of other hosts that wait for a first call of this one notice.
   link_transport_.reset();
   if (control_) {
-    control_->say_farewell();
+    control_->send_farewell();
     // Nobody counts on a rank that has not been connected with all of them.
     const bool was_connected = lane_ != nullptr;
     lane_.reset();
-    if (was_connected && !abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
+    if (was_connected && !abort_.is_raised()) control_->wait_acknowledged(Deadline::after(kFarewell));
   }
   control_.reset();
 }
@@ -367,8 +367,8 @@ Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadli
         {LinkUse::kPair, pair->channel_.slot_bytes(), {deadline.deadline, abort_.doorbell()}});
     if (!links) {
       // A pair has one link, so none stands that an abort could be told over.
-      (void)link_transport_->take_standing();
-      return fail(std::move(links.error().during("connecting " + self().place() + " to other hosts by " +
+      (void)link_transport_->take_established();
+      return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
                                                  link_transport_->name())));
     }
     links->front().peer.rank = job_rank(rank);

@@ -119,7 +119,7 @@ class Connections {
   /// Takes the first links, or further ones.
   void add_links(std::vector<PeerLink> links);
   /// What the transport had linked before it failed, for the abort to be told.
-  std::vector<PeerLink> standing_links();
+  std::vector<PeerLink> established_links();
   void report_links(const std::vector<PeerLink>& links) const;
   /// A forked child closes what connects this rank.
   void guard_descriptors();

@@ -113,8 +113,9 @@ void ControlLinks::wait_forwarded(Deadline deadline) {
 PeerState ControlLinks::wait_ended(std::size_t index, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const Link& link = links_[index];
-  changed_.wait_until(lock, deadline.when(),
-                      [&] { return link.state != PeerState::kThere || forwarded_ || abort_.is_raised(); });
+  changed_.wait_until(lock, deadline.when(), [&] {
+    return link.state != PeerState::kConnected || forwarded_ || abort_.is_raised();
+  });
   return link.state;
 }
 
@@ -126,19 +127,19 @@ std::optional<Member> ControlLinks::first_left() const {
   return std::nullopt;
 }
 
-void ControlLinks::say_farewell() {
+void ControlLinks::send_farewell() {
   if (abort_.is_raised() && !forwarded_) forward_abort();
   for (const Link& link : links_) {
-    if (link.state != PeerState::kThere) continue;
+    if (link.state != PeerState::kConnected) continue;
     send(link, ControlFrame());
     ::shutdown(link.socket.get(), SHUT_WR);
   }
 }
 
-void ControlLinks::wait_heard(Deadline deadline) {
+void ControlLinks::wait_acknowledged(Deadline deadline) {
   std::array<std::byte, sizeof(ControlFrame)> scrap;
   for (const Link& link : links_) {
-    if (link.state != PeerState::kThere) continue;
+    if (link.state != PeerState::kConnected) continue;
     pollfd entry{link.socket.get(), POLLIN, 0};
     while (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) > 0) {
       if (::recv(entry.fd, scrap.data(), scrap.size(), MSG_DONTWAIT) <= 0) break;

@@ -48,7 +48,7 @@ static_assert(sizeof(ControlFrame) == 520);
 // A process that ends closes its connections. Who left in order has said farewell before; everybody else has died.
 
 enum class PeerState {
-  kThere,
+  kConnected,
   kLeft,  ///< said farewell
   kGone,  ///< died, cannot be reached, or sent nonsense: the group has been aborted for it
 };
@@ -79,9 +79,9 @@ class ControlLinks {
   std::optional<Member> first_left() const;
 
   /// When nobody watches any more: says farewell, or forwards an abort that nobody has yet. Nothing can be sent after.
-  void say_farewell();
+  void send_farewell();
   /// Waits until the partners have heard it, so that closing the connections cannot overtake it.
-  void wait_heard(Deadline deadline);
+  void wait_acknowledged(Deadline deadline);
 
  private:
   struct Link {
@@ -89,7 +89,7 @@ class ControlLinks {
     UniqueFd socket;
     std::array<std::byte, sizeof(ControlFrame)> buffer{};
     std::size_t received = 0;
-    PeerState state = PeerState::kThere;  ///< guarded by mutex_; written by the watching thread
+    PeerState state = PeerState::kConnected;  ///< guarded by mutex_; written by the watching thread
   };
 
   Link& link_at(std::size_t index);

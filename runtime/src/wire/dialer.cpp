@@ -11,7 +11,7 @@ namespace {
 using net::Handshake;
 using net::HandshakeSocket;
 
-constexpr std::chrono::milliseconds kLongestPause{1000};
+constexpr std::chrono::milliseconds kMaxPause{1000};
 
 /// Beside errno: another process listens there.
 constexpr int kAnotherRank = -1;
@@ -112,7 +112,7 @@ void Dialer::start_next() {
   is_gone_ = nobody_listens();
   next_ = 0;
   start_next_at_ = Deadline::after(pause_);
-  pause_ = std::min(2 * pause_, kLongestPause);
+  pause_ = std::min(2 * pause_, kMaxPause);
 }
 
 Status Dialer::take_connection(Candidate& candidate) {

@@ -11,7 +11,7 @@ namespace {
 /// A wait for the network spins no longer than this, whatever the policy: a trip on a fast network takes so long, and being
 /// woken costs about 10 us. Where ranks of several hosts or jobs share a CPU, unknown to each other, each would otherwise
 /// keep the one that it waits for from running.
-constexpr std::chrono::microseconds kLongestSpin{30};
+constexpr std::chrono::microseconds kMaxSpin{30};
 /// Looks at the sockets before a spinning wait gives its CPU to whoever else is there, at each further one.
 constexpr int kProbesAlone = 4;
 
@@ -135,7 +135,7 @@ Lane::Wait::Wait(Lane& lane, const Call& call, const CallDeadline& deadline)
       call_(call),
       deadline_(deadline),
       give_up_(later_than(deadline)),
-      spin_(std::min<std::chrono::nanoseconds>(lane.policy_.spin, kLongestSpin)) {}
+      spin_(std::min<std::chrono::nanoseconds>(lane.policy_.spin, kMaxSpin)) {}
 
 Outcome Lane::Wait::once() {
   if (lane_.abort_.is_raised()) return lane_.aborted(call_);
@@ -146,10 +146,10 @@ Outcome Lane::Wait::once() {
   if (spins_anew_) {
     spins_anew_ = false;
     spin_until_ = Deadline::after(spin_);
-    looks_ = 0;
+    probes_ = 0;
   }
   if (!spin_until_.has_passed()) {
-    if (++looks_ > kProbesAlone) ::sched_yield();
+    if (++probes_ > kProbesAlone) ::sched_yield();
     return {};
   }
   return sleep();
@@ -158,10 +158,10 @@ Outcome Lane::Wait::once() {
 Outcome Lane::Wait::sleep() {
   std::vector<pollfd> entries{{lane_.abort_.doorbell(), POLLIN, 0}};
   for (const Partner& partner : lane_.partners_) partner.sockets.append_entries(entries);
-  lane_.abort_.set_waits_abroad(true);
+  lane_.abort_.set_waits_for_other_host(true);
   const int ready =
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), give_up_.poll_milliseconds()); });
-  lane_.abort_.set_waits_abroad(false);
+  lane_.abort_.set_waits_for_other_host(false);
   if (ready < 0) return failed(DDL_ERROR_SYSTEM, errno_error("poll", errno).message());
   if (ready == 0 && give_up_.has_passed()) return lane_.timed_out(call_, deadline_.seconds);
   return {};

@@ -91,7 +91,7 @@ class Lane {
     std::chrono::nanoseconds spin_;
     Deadline spin_until_ = Deadline::never();
     bool spins_anew_ = true;
-    int looks_ = 0;  ///< since it began to spin
+    int probes_ = 0;  ///< since it began to spin
   };
 
   Partner& partner(int host);

@@ -72,7 +72,7 @@ class LinkTransport {
                                                 const LinkTerms& terms) = 0;
   /// After a connect() that has failed: what it had connected. Its partners take the end of a connection for a death,
   /// unless they are told otherwise over it.
-  virtual std::vector<PeerLink> take_standing() = 0;
+  virtual std::vector<PeerLink> take_established() = 0;
   /// Who a rank is, for sentences about one that is not connected.
   virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;
   /// What it keeps open between calls of connect(), for a forked child to close.

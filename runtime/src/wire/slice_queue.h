@@ -139,7 +139,7 @@ class AwaitedSlices {
   /// There are bytes awaited that no frame has announced; cut: of slices that are longer than a piece.
   bool has_unclaimed() const { return unclaimed_ > 0; }
   bool has_unclaimed_cut() const { return unclaimed_cut_ > 0; }
-  bool has_unclaimed_whole() const { return unclaimed_ > unclaimed_cut_; }
+  bool has_unclaimed_uncut() const { return unclaimed_ > unclaimed_cut_; }
 
  private:
   struct Slice {
@@ -154,14 +154,14 @@ class AwaitedSlices {
     Pending* pending = nullptr;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> claimed;  ///< where each piece begins and ends
   };
-  using Place = std::vector<Slice>::iterator;
+  using Iterator = std::vector<Slice>::iterator;
 
   Slice& add(std::uint32_t chunk, std::uint32_t turn, std::size_t size);
-  Place find(std::uint32_t chunk, std::uint32_t turn);
+  Iterator find(std::uint32_t chunk, std::uint32_t turn);
   bool has_begun(std::uint32_t chunk) const;
   /// Takes so many bytes of an awaited slice into what has_unclaimed() tells, or out of it.
   void count_unclaimed(const Slice& slice, std::ptrdiff_t bytes);
-  void end_if_complete(Place place);
+  void end_if_complete(Iterator found);
 
   std::vector<Slice> slices_;  ///< few
   std::uint64_t numbers_ = 0;

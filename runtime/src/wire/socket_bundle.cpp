@@ -108,12 +108,12 @@ void SocketBundle::begin_chunk(std::uint64_t call, std::uint32_t chunk, std::siz
 
 void SocketBundle::match_waiting_frames() {
   for (Socket& socket : sockets_) {
-    if (socket.has_whole_head()) match_frame(socket);
+    if (socket.has_complete_head()) match_frame(socket);
   }
 }
 
 bool SocketBundle::wants_frame(const Socket& socket) const {
-  if (!socket.to.empty() || socket.has_whole_head() || is_out_of_step_) return false;
+  if (!socket.to.empty() || socket.has_complete_head() || is_out_of_step_) return false;
   return is_first(socket) ? awaited_.has_unclaimed() : awaited_.has_unclaimed_cut();
 }
 
@@ -129,7 +129,7 @@ const std::string* SocketBundle::broken_why() const {
     if (socket.state == State::kOpen) continue;
     // A partner that has sent everything may have left, and this rank not have come to the end of all sockets.
     const bool is_needed = socket.state == State::kBroken || socket.is_amid() || sends_any() ||
-                           (is_first(socket) && (!ordered_.empty() || awaited_.has_unclaimed_whole()));
+                           (is_first(socket) && (!ordered_.empty() || awaited_.has_unclaimed_uncut()));
     if (is_needed) return &socket.why;
   }
   return !is_any_open && awaited_.has_unclaimed() ? &sockets_.front().why : nullptr;
@@ -244,7 +244,7 @@ bool SocketBundle::receive_frame(Socket& socket) {
   const std::size_t got = note_received(
       socket, retry_eintr([&] { return ::recv(socket.fd.get(), rest.data(), rest.size(), MSG_DONTWAIT); }));
   socket.head_bytes += got;
-  if (socket.has_whole_head()) match_frame(socket);
+  if (socket.has_complete_head()) match_frame(socket);
   return got > 0;
 }
 

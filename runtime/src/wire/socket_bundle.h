@@ -67,8 +67,8 @@ class SocketBundle {
     std::uint64_t slice = 0;                  ///< the piece that is arriving, ...
     std::span<std::byte> to;                  ///< ... and where the rest of it goes
 
-    bool has_whole_head() const { return head_bytes == sizeof head; }
-    bool is_amid() const { return !to.empty() || sending || (head_bytes > 0 && !has_whole_head()); }
+    bool has_complete_head() const { return head_bytes == sizeof head; }
+    bool is_amid() const { return !to.empty() || sending || (head_bytes > 0 && !has_complete_head()); }
   };
   struct Ordered {
     std::span<std::byte> to;

@@ -49,10 +49,10 @@ Result<std::vector<PeerLink>> LinkSetup::run(Deadline deadline, int doorbell) {
     DDL_TRY(wait(deadline, doorbell));
   }
   for (const Pending& link : links_) DDL_TRY(check(link));
-  return take_standing();
+  return take_established();
 }
 
-std::vector<PeerLink> LinkSetup::take_standing() {
+std::vector<PeerLink> LinkSetup::take_established() {
   std::vector<PeerLink> links;
   for (Pending& link : links_) {
     if (!link.is_done) continue;
@@ -181,15 +181,15 @@ Status LinkSetup::gone(const Pending& link, const Dialer& dialer) {
 Status LinkSetup::check(const Pending& link) const {
   if (link.peer->sockets != hello_.sockets) {
     return fail(ErrorCode::kInvalidArgument,
-                "the hosts want different numbers of data connections: " + link.peer->member().place() + " " +
-                    std::to_string(link.peer->sockets) + ", " + hello_.member().place() + " " +
+                "the hosts want different numbers of data connections: " + link.peer->member().label() + " " +
+                    std::to_string(link.peer->sockets) + ", " + hello_.member().label() + " " +
                     std::to_string(hello_.sockets) + "; " + contract::env::kSocketsPerPeer +
                     " must be the same everywhere");
   }
   if (link.peer->agreed == hello_.agreed) return {};
   return fail(ErrorCode::kInvalidArgument,
-              "the hosts cut buffers differently: " + link.peer->member().place() + " into " +
-                  std::to_string(link.peer->agreed) + " bytes, " + hello_.member().place() + " into " +
+              "the hosts cut buffers differently: " + link.peer->member().label() + " into " +
+                  std::to_string(link.peer->agreed) + " bytes, " + hello_.member().label() + " into " +
                   std::to_string(hello_.agreed) + "; " + contract::env::kStagingBytes +
                   " must be the same everywhere");
 }
@@ -321,7 +321,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   }
   fault_.pass(FaultPoint::kBeforeLinks);
   auto links = setup.run(is_pair ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
-  if (!links) standing_ = setup.take_standing();
+  if (!links) established_ = setup.take_established();
   fault_.pass(FaultPoint::kAfterLinks);
   return links;
 }

@@ -42,7 +42,7 @@ class LinkSetup {
   /// job that comes too early is kept. doorbell: as in ConnectLimit.
   Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
   /// The links that stand, also when not all of them do.
-  std::vector<PeerLink> take_standing();
+  std::vector<PeerLink> take_established();
 
  private:
   /// A link as it comes about.
@@ -110,7 +110,7 @@ class TcpTransport final : public LinkTransport {
   Status offer(Bootstrap& bootstrap) override;
   Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<LinkPartner>& partners,
                                         const LinkTerms& terms) override;
-  std::vector<PeerLink> take_standing() override { return std::exchange(standing_, {}); }
+  std::vector<PeerLink> take_established() override { return std::exchange(established_, {}); }
   Member who_is(Bootstrap& bootstrap, int rank) const override;
   std::vector<int> fds() const override;
 
@@ -128,7 +128,7 @@ class TcpTransport final : public LinkTransport {
   TcpSettings settings_;
   FaultInjector& fault_;
   std::optional<Result<Offer>> offer_;
-  std::vector<PeerLink> standing_;  ///< when connect() has failed
+  std::vector<PeerLink> established_;  ///< when connect() has failed
 };
 
 }  // namespace ddl::runtime

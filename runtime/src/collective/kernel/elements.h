@@ -211,13 +211,13 @@ struct Alone<LogicalXor> {
 template <class T>
 inline T scaled_integer(T element, double factor) {
   constexpr int kBits = static_cast<int>(sizeof(T)) * 8 - (kIsSigned<T> ? 1 : 0);
-  constexpr T kMost = static_cast<T>(~std::uint64_t{0} >> (64 - kBits));
-  constexpr T kLeast = static_cast<T>(~kMost);  // 0 without a sign
-  constexpr double kTooMuch = static_cast<double>(std::uint64_t{1} << (kBits - 1)) * 2.0;
+  constexpr T kMax = static_cast<T>(~std::uint64_t{0} >> (64 - kBits));
+  constexpr T kMin = static_cast<T>(~kMax);  // 0 without a sign
+  constexpr double kOverflow = static_cast<double>(std::uint64_t{1} << (kBits - 1)) * 2.0;
   const double product = static_cast<double>(element) * factor;
   // A conversion of what does not fit is undefined, and processors differ.
-  if (product >= kTooMuch) return kMost;
-  if (product <= static_cast<double>(kLeast)) return kLeast;
+  if (product >= kOverflow) return kMax;
+  if (product <= static_cast<double>(kMin)) return kMin;
   return static_cast<T>(product);
 }
 

@@ -20,7 +20,7 @@ struct Inputs {
   std::size_t first;
 };
 
-/// What each instruction set offers, by place_of() a ddl_dtype and by ddl_op; null where an operation does not apply. Three types meet: an
+/// What each instruction set offers, by index_of() a ddl_dtype and by ddl_op; null where an operation does not apply. Three types meet: an
 /// element's own; its partial type (partial_dtype() of common/call.h), in which operations are done; and its scaled type, which
 /// is float for 16-bit floats and otherwise its own. Pointers are aligned to their type. An output may be the same array
 /// as one of the first two inputs if its elements are of the same size, and overlaps nothing else.
@@ -46,7 +46,7 @@ struct Kernels {
 namespace {
 
 /// Where the kernels of a type stand in the tables; -1 for a type that does not exist. Internal linkage: see above.
-constexpr int place_of(ddl_dtype dtype) {
+constexpr int index_of(ddl_dtype dtype) {
   switch (dtype) {
     case DDL_INT8: return 0;
     case DDL_INT16: return 1;
