@@ -44,7 +44,7 @@ class Nvml {
     bool has_parts = false;
     for (unsigned index = 0; index < count; ++index) {
       Device device = nullptr;
-      // One that has fallen off the bus does not keep the others from being used.
+      // If a GPU has fallen off the bus, the others can still be used.
       if (handle_(index, &device) != 0) continue;
       PciInfo pci{};
       if (const Return status = pci_(device, &pci)) return failure("nvmlDeviceGetPciInfo", status);
@@ -57,7 +57,7 @@ class Nvml {
         gpus.push_back(described(device, index, bus_id));
       }
     }
-    // CUDA's own numbers count but one instance then, so there are only names.
+    // CUDA's own numbering counts only one instance then, so instances are named by UUID.
     for (std::size_t i = 0; i < gpus.size() && has_parts; ++i) {
       gpus[i].index = static_cast<int>(i);
       gpus[i].by_uuid = true;
@@ -66,7 +66,7 @@ class Nvml {
   }
 
  private:
-  /// In MIG mode a GPU does not compute; its instances do, if there are any. Drivers before R450 know no such mode.
+  /// In MIG mode a GPU does not compute; its instances do, if there are any. Drivers before R450 have no such mode.
   bool is_divided(Device device) const {
     unsigned now = 0, next = 0;
     return mig_mode_ && most_parts_ && part_ && mig_mode_(device, &now, &next) == 0 && now == 1;

@@ -17,12 +17,12 @@ std::string cluster_text(const ClusterFacts& facts) {
   return facts.name.empty() ? "this cluster" : "cluster " + facts.name;
 }
 
-/// "gpu, main"; of many the first.
+/// "gpu, main"; of many partitions the first ones.
 std::string names_of(const std::vector<Partition>& partitions) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMaxNames = 12;
   std::vector<std::string> names;
   for (const Partition& partition : partitions) {
-    if (names.size() < kMost) names.push_back(partition.name);
+    if (names.size() < kMaxNames) names.push_back(partition.name);
   }
   const std::size_t more = partitions.size() - names.size();
   return join(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
@@ -85,7 +85,7 @@ ClusterObjection no_such_partition(const ClusterFacts& facts, const std::string&
   return {"no-such-partition", std::move(sentence)};
 }
 
-/// A number that a node has and a request asks for.
+/// A quantity that a node has and a request asks for.
 struct Resource {
   std::string rule;
   std::string text;  ///< "9 GPUs"
