@@ -192,19 +192,19 @@ Result<std::vector<Claim>> claims_of(const BindingPolicy& policy, int gpus, int 
       claims.push_back({{rank * policy.gpus_per_rank, policy.gpus_per_rank}, 0, 1});
     return claims;
   }
-  const int most = policy.ranks_per_gpu > 0    ? policy.ranks_per_gpu
-                   : policy.gpus_per_rank == 1 ? 1
-                                               : (ranks + gpus - 1) / gpus;
-  if (most * gpus < ranks) {
+  const int max_per_gpu = policy.ranks_per_gpu > 0    ? policy.ranks_per_gpu
+                          : policy.gpus_per_rank == 1 ? 1
+                                                      : (ranks + gpus - 1) / gpus;
+  if (max_per_gpu * gpus < ranks) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} for {} with at most {} each; --ranks-per-gpu lets more share one",
-                            counted(ranks, "rank"), counted(gpus, "GPU"), counted(most, "rank")));
+                            counted(ranks, "rank"), counted(gpus, "GPU"), counted(max_per_gpu, "rank")));
   }
   // With --ranks-per-gpu this number on each GPU; otherwise evenly, so that the numbers differ by one at most.
-  const int used = policy.ranks_per_gpu > 0 ? (ranks + most - 1) / most : std::min(ranks, gpus);
+  const int used = policy.ranks_per_gpu > 0 ? (ranks + max_per_gpu - 1) / max_per_gpu : std::min(ranks, gpus);
   for (int gpu = 0; gpu < used; ++gpu) {
-    const int here =
-        policy.ranks_per_gpu > 0 ? std::min(most, ranks - gpu * most) : share_of(ranks, gpu, used).count;
+    const int here = policy.ranks_per_gpu > 0 ? std::min(max_per_gpu, ranks - gpu * max_per_gpu)
+                                              : share_of(ranks, gpu, used).count;
     for (int turn = 0; turn < here; ++turn) claims.push_back({{gpu, 1}, turn, here});
   }
   return claims;

@@ -19,10 +19,10 @@ namespace {
 /// hwloc needs a few megabytes for the largest nodes that exist.
 constexpr rlim_t kReadingBytes = rlim_t{1} << 30;
 
-void limit(__rlimit_resource resource, rlim_t most) {
+void limit(__rlimit_resource resource, rlim_t max) {
   rlimit now{};
   if (::getrlimit(resource, &now) != 0) return;
-  const rlimit lower{std::min(now.rlim_max, most), now.rlim_max};
+  const rlimit lower{std::min(now.rlim_max, max), now.rlim_max};
   ::setrlimit(resource, &lower);
 }
 

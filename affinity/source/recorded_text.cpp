@@ -15,7 +15,7 @@ namespace {
 
 /// More than any machine has: a number with too many digits is a mistake, or an attack.
 constexpr std::int64_t kMaxObjects = 4096;
-constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kMaxLineBytes = 4096;
 
 struct Found {
   std::map<int, std::vector<CpuSet>> numa;  ///< by number: its ranges, as they are written
@@ -106,7 +106,7 @@ Result<Found> read_lines(std::string_view text) {
   Found found;
   std::optional<NvidiaHead> head;
   for (const std::string_view part : split(text, '\n')) {
-    if (part.size() > kLongestLine) continue;
+    if (part.size() > kMaxLineBytes) continue;
     const std::string line(part);
     DDL_TRY(read_lscpu(line, found));
     read_rocm_smi(line, found);

@@ -26,7 +26,7 @@ namespace {
 
 /// How long the library's thread waits for a process of the same user that has connected and sends nothing, for
 /// example because it was stopped. PMIx_Init of all other ranks waits meanwhile.
-constexpr timeval kLongestSilence{10, 0};
+constexpr timeval kMaxSilence{10, 0};
 /// If accept() fails for lack of descriptors or memory, the connection stays in the queue and is tried again after
 /// this.
 constexpr timespec kShortage{0, 10'000'000};
@@ -178,7 +178,7 @@ int accept_own_user(int listener, sockaddr* address, socklen_t* size) {
   }
   // Until the library has read the peer's identity, which it does with blocking reads; then it makes the socket
   // non-blocking.
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kLongestSilence, sizeof kLongestSilence);
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kMaxSilence, sizeof kMaxSilence);
   return connection.release();
 }
 

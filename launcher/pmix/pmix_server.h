@@ -23,8 +23,8 @@ class PmixServer {
   using Report = std::function<void(const message::AgentToHead& message)>;
 
   /// Sets variables of this process that the library reads as it starts. Call it before anything starts a thread:
-  /// another thread could be reading the environment. Ranks do not inherit them; a variable that the user has set
-  /// keeps its value.
+  /// another thread could be reading the environment. Ranks do not inherit them. A variable that the user has set
+  /// keeps its value, except hwloc's descriptions of another machine, which are removed.
   static void prepare_environment(const std::string& directory);
 
   /// Starts the library, after prepare_environment(). It keeps its files in directory, which the caller removes after

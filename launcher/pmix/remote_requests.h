@@ -16,8 +16,7 @@
 namespace ddl::launcher {
 
 // Direct modex: requests of this node's ranks for the data of one rank elsewhere, and those of other nodes for the
-// data of a rank here. Included only by
-// launcher/pmix/*.cpp.
+// data of a rank here. Included only by launcher/pmix/*.cpp.
 
 /// Gives data to the library, which keeps it as long as it needs it. done may be null.
 void give(pmix_modex_cbfunc_t done, void* context, pmix_status_t status, const std::string& data);

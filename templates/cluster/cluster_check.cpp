@@ -48,13 +48,13 @@ std::string lowered(std::string_view text) {
 
 /// The partition whose name is closest to what was written; null if none is close.
 const Partition* closest(const ClusterFacts& facts, std::string_view name) {
-  constexpr std::size_t kLongest = 64;
-  if (name.size() > kLongest) return nullptr;
+  constexpr std::size_t kMaxLength = 64;
+  if (name.size() > kMaxLength) return nullptr;
   const std::string wanted = lowered(name);
   const Partition* found = nullptr;
   int smallest = std::numeric_limits<int>::max();
   for (const Partition& partition : facts.partitions) {
-    if (partition.name.size() > kLongest) continue;
+    if (partition.name.size() > kMaxLength) continue;
     const std::string candidate = lowered(partition.name);
     int distance = edit_distance(wanted, candidate);
     // "gpu" for "gpu-a100", or the other way round.
@@ -152,14 +152,14 @@ void check_nodes(const ClusterFacts& facts, const Partition& partition, const Cl
   const auto resources = resources_of(request);
   bool each_fits = true;
   for (const Resource& resource : resources) {
-    std::int64_t most = 0;
-    for (const NodeKind* kind : kinds) most = std::max(most, resource.of(*kind));
-    if (resource.wanted <= most) continue;
+    std::int64_t max = 0;
+    for (const NodeKind* kind : kinds) max = std::max(max, resource.of(*kind));
+    if (resource.wanted <= max) continue;
     each_fits = false;
     objections.push_back(
         {resource.rule, resource.text + " on each node" + resource.verb +
                             " asked for, and a node of partition " + partition.name + " has " +
-                            (most == 0 ? resource.none : resource.count_text(most) + " at most") +
+                            (max == 0 ? resource.none : resource.count_text(max) + " at most") +
                             elsewhere(facts, resource)});
   }
   if (!each_fits || !objections.empty()) return;

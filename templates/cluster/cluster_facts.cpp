@@ -37,7 +37,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxItems = 200'000;
-constexpr std::size_t kLongestName = 256;
+constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::int64_t kMaxNodes = 1'000'000;
 
 Json number_or_null(const std::optional<int>& number) { return number ? Json(*number) : Json(nullptr); }
@@ -56,7 +56,7 @@ Status read(const Json& value, std::string& target) {
   const bool has_controls = std::any_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7f;
   });
-  if (text.size() > kLongestName || has_controls) return fail(ErrorCode::kProtocol, "it is not a name");
+  if (text.size() > kMaxNameBytes || has_controls) return fail(ErrorCode::kProtocol, "it is not a name");
   target = text;
   return {};
 }
@@ -68,12 +68,12 @@ Status read(const Json& value, bool& target) {
 }
 
 template <class Integer>
-Status read_number(const Json& value, Integer& target, std::int64_t most) {
+Status read_number(const Json& value, Integer& target, std::int64_t max) {
   // The order matters: an unsigned number above the largest signed one would come out negative.
   const bool too_large =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(max);
   if (!value.is_number_integer() || too_large || value.get<std::int64_t>() < 0)
-    return fail(ErrorCode::kProtocol, "it is not a number from 0 to " + std::to_string(most));
+    return fail(ErrorCode::kProtocol, "it is not a number from 0 to " + std::to_string(max));
   target = static_cast<Integer>(value.get<std::int64_t>());
   return {};
 }
@@ -213,9 +213,9 @@ class Record {
     return found == fields_.end() ? std::string_view{} : found->second;
   }
 
-  Result<std::int64_t> number(std::string_view name, std::int64_t most) const {
+  Result<std::int64_t> number(std::string_view name, std::int64_t max) const {
     const auto number = parse_integer(field(name));
-    if (!number || *number < 0 || *number > most) return fail(ErrorCode::kProtocol, unknown(name));
+    if (!number || *number < 0 || *number > max) return fail(ErrorCode::kProtocol, unknown(name));
     return *number;
   }
   Result<int> number(std::string_view name) const {

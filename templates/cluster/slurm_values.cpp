@@ -48,11 +48,11 @@ std::optional<int> slurm_minutes(std::string_view text) {
 }
 
 std::optional<std::int64_t> slurm_megabytes(std::string_view text) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+  constexpr std::int64_t kMaxNumber = std::int64_t{1} << 40;
   const char unit = text.empty() ? '\0' : text.back();
   const bool has_unit = unit != '\0' && std::string_view("kKmMgGtT").find(unit) != std::string_view::npos;
   const auto number = parse_integer(has_unit ? text.substr(0, text.size() - 1) : text);
-  if (!number || *number <= 0 || *number > kLargest) return std::nullopt;
+  if (!number || *number <= 0 || *number > kMaxNumber) return std::nullopt;
   switch (has_unit ? unit : 'M') {
     case 'k':
     case 'K': return (*number + 1023) / 1024;

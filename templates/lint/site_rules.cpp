@@ -55,12 +55,12 @@ void check_cpus(LintContext& context, const affinity::NodeModel& node) {
                        std::to_string(tasks > there ? there : there / tasks) +
                        (tasks > there ? " tasks on a node" : " CPUs for each task"));
   }
-  const SlurmOption* least = context.directive("--mincpus");
-  const auto mincpus = count_of(least);
+  const SlurmOption* option = context.directive("--mincpus");
+  const auto mincpus = count_of(option);
   if (mincpus && *mincpus > there)
-    context.report("too-many-cpus", least->line,
+    context.report("too-many-cpus", option->line,
                    "jobs get " + std::to_string(there) +
-                       " CPUs of a node there, so that one with --mincpus=" + least->value +
+                       " CPUs of a node there, so that one with --mincpus=" + option->value +
                        " never starts; ask for at most " + std::to_string(there));
 }
 

@@ -315,8 +315,8 @@ OptionNameCheck check_option_name(std::string_view name, SlurmProgram program) {
   const std::array<std::span<const std::string_view>, 2> known = {kOfBoth, own_options(program)};
   if (is_in(known[0], name) || is_in(known[1], name)) return {};
   OptionNameCheck check;
-  constexpr std::size_t kLongest = 64;
-  if (name.size() > kLongest) {
+  constexpr std::size_t kMaxLength = 64;
+  if (name.size() > kMaxLength) {
     check.name = OptionName::kUnknown;
     return check;
   }

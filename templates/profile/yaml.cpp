@@ -15,7 +15,7 @@ namespace ddl::templates {
 
 namespace {
 
-constexpr std::size_t kDeepest = 8;
+constexpr std::size_t kMaxDepth = 8;
 
 /// Thrown through the parser, which cannot be stopped in another way.
 struct Refused {
@@ -58,7 +58,7 @@ class TreeBuilder : public YAML::EventHandler {
 
  private:
   void open(YamlNode::Kind kind, const YAML::Mark& mark) {
-    if (open_.size() == kDeepest) throw Refused{line_of(mark), "it is nested too deeply"};
+    if (open_.size() == kMaxDepth) throw Refused{line_of(mark), "it is nested too deeply"};
     open_.push_back({kind, line_of(mark), "", {}});
   }
   void close() {

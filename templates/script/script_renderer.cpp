@@ -91,7 +91,7 @@ class DirectiveList {
   void add_flag(std::string_view option, bool given) {
     if (given) list_.emplace_back(option);
   }
-  void add_as_it_is(const std::string& line) {
+  void add_unchanged(const std::string& line) {
     if (line.find_first_of("\r\n") != std::string::npos && broken_.empty())
       broken_ = line.substr(0, line.find_first_of("\r\n"));
     list_.push_back(line);
@@ -156,9 +156,9 @@ Result<std::vector<std::string>> directives_of(const ScriptRequest& request, con
   list.add("--mail-user", request.mail_user);
   list.add("--mail-type", request.mail_type);
   if (site != nullptr) {
-    for (const std::string& directive : site->slurm.directives) list.add_as_it_is(directive);
+    for (const std::string& directive : site->slurm.directives) list.add_unchanged(directive);
   }
-  for (const std::string& directive : request.directives) list.add_as_it_is(directive);
+  for (const std::string& directive : request.directives) list.add_unchanged(directive);
   return list.take();
 }
 
