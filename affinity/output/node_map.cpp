@@ -84,7 +84,7 @@ NodeMap map_of(const Topology& topology, const BindingPlan& plan) {
       if (one.complete.intersects(node.complete)) shared_by.push_back(one.os_index);
     }
     if (shared_by.size() > 1) map.packages[package].name = "packages " + CpuSet::of(shared_by).list();
-    // A NUMA node without cores, such as a GPU's memory, is not shown: no rank can run there.
+    // A NUMA node without cores or devices, such as a GPU's memory, is not shown: no rank can run there.
     if (!numa.l3s.empty() || !numa.devices.empty())
       map.packages[package].numa_nodes.push_back(std::move(numa));
   }
