@@ -46,7 +46,7 @@ class Connection {
     address.sin_port = htons(22);
     ::inet_pton(AF_INET, ("10.77.0." + std::to_string(number)).c_str(), &address.sin_addr);
     REQUIRE(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    REQUIRE(hears_within(e2e::kPatience));
+    REQUIRE(hears_within(e2e::kTestTimeout));
     std::array<char, 256> words;
     REQUIRE(::read(fd_.get(), words.data(), words.size()) > 0);
   }
@@ -144,7 +144,7 @@ TEST_CASE("a host that dies silently closes no connection and resets none, and a
   CHECK(sleeper.is_silent_for(kSilence));
   cluster.restart("node2");
   // What was said is sent again and again; the host knows nothing of the old connection, and says so.
-  CHECK(talking.hears_within(e2e::kPatience));
+  CHECK(talking.hears_within(e2e::kTestTimeout));
   CHECK(talking.is_reset());
   CHECK(said_on_host(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
 }

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 /// A job of two ranks on each of two hosts, each with two daemons in sessions of their own; all of it is at work.
 class Family {
  public:
-  explicit Family(const std::string& temper = "") : job_(arguments(temper)) {
+  explicit Family(const std::string& mode = "") : job_(arguments(mode)) {
     job_.job().wait_for("ready", 4);
   }
 
@@ -73,7 +73,7 @@ class Family {
 
   /// Waits until all processes of the job are gone; then the exit code.
   int end(const std::string& what) {
-    const auto left = job_.before().wait_until_nothing_left(Deadline::after(e2e::kPatience));
+    const auto left = job_.before().wait_until_nothing_left(Deadline::after(e2e::kTestTimeout));
     const auto took = Clock::now() - began_;
     INFO(what << ", standard error:\n" << err());
     REQUIRE(describe(left) == "");
@@ -83,10 +83,10 @@ class Family {
   }
 
  private:
-  static std::vector<std::string> arguments(const std::string& temper) {
+  static std::vector<std::string> arguments(const std::string& mode) {
     std::vector<std::string> words = {
         "-np", "4", "-H", "node1:2,node2:2", "--kill-grace", "0.3", e2e::program("daemon_family"), "stay"};
-    if (!temper.empty()) words.push_back(temper);
+    if (!mode.empty()) words.push_back(mode);
     return words;
   }
 
@@ -95,41 +95,41 @@ class Family {
 };
 
 /// Both tempers of the ranks and their daemons: those that end when asked to, and those that ignore SIGTERM.
-const std::vector<std::string> kTempers = {"", "stubborn"};
+const std::vector<std::string> kModes = {"", "stubborn"};
 
 TEST_CASE("a rank that is killed takes those of all hosts with it", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.rank("node2"), SIGKILL);
-    CHECK(family.end("kill a rank " + temper) == 128 + SIGKILL);
+    CHECK(family.end("kill a rank " + mode) == 128 + SIGKILL);
     CHECK_THAT(family.err(), Contains(" on node2") && Contains("was killed by SIGKILL"));
   }
 }
 
 TEST_CASE("when a host's spawner is killed, all hosts' ranks end and ddlrun names it", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.process("ddl-spawner", "node2"), SIGKILL);
-    CHECK(family.end("kill a spawner " + temper) == contract::kLostHost);
+    CHECK(family.end("kill a spawner " + mode) == contract::kLostHost);
     CHECK_THAT(family.err(),
                Contains("node2: ") && Contains("the spawner") && Contains("was killed by SIGKILL"));
   }
 }
 
 TEST_CASE("when a host's agent is killed, all hosts' ranks end and ddlrun names it", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.process("ddl-agent", "node2"), SIGKILL);
-    CHECK(family.end("kill an agent " + temper) == contract::kLostHost);
+    CHECK(family.end("kill an agent " + mode) == contract::kLostHost);
     CHECK_THAT(family.err(), Contains("node2: its agent was killed"));
   }
 }
 
 TEST_CASE("when ddlrun itself is killed, the agents of all hosts end everything", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.job().job().pid(), SIGKILL);
-    CHECK(family.end("kill ddlrun " + temper) == 128 + SIGKILL);
+    CHECK(family.end("kill ddlrun " + mode) == 128 + SIGKILL);
   }
 }
 
@@ -172,7 +172,7 @@ class WorkingPair {
     signal(dying.front().pid, SIGKILL);
     const auto left = job_.before().wait_until_none_left(
         [](const HostProcess& process) { return process.host == "node1" && process.name == "ddl_program"; },
-        Deadline::after(e2e::kPatience));
+        Deadline::after(e2e::kTestTimeout));
     CHECK(describe(left) == "");
     signal(held.back().pid, SIGCONT);
     return job_.wait();
@@ -247,7 +247,7 @@ TEST_CASE("when ddlrun is stopped without a word, the agents end their ranks", "
   // On the hosts nothing is left but sshd, whose peer goes on; then ddlrun is told.
   const auto left = family.job().before().wait_until_none_left(
       [](const HostProcess& process) { return process.host != "head" && !process.is_sshd(); },
-      Deadline::after(e2e::kPatience));
+      Deadline::after(e2e::kTestTimeout));
   REQUIRE(describe(left) == "");
   std::printf("stop ddlrun: nothing was left on the hosts after %.2f s\n",
               std::chrono::duration<double>(Clock::now() - began).count());

@@ -134,7 +134,7 @@ std::vector<HostProcess> Before::wait_until_none_left(const std::function<bool(c
 }
 
 void Before::require_nothing_left() const {
-  const auto left = wait_until_nothing_left(Deadline::after(e2e::kPatience));
+  const auto left = wait_until_nothing_left(Deadline::after(e2e::kTestTimeout));
   REQUIRE(describe(left) == "");
   std::vector<std::string> new_files;
   for (const std::string& file : files_of_all_hosts()) {
