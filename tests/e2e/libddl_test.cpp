@@ -66,7 +66,7 @@ TEST_CASE("ddl_init does not wait for ever for a rank that does not come", "[lib
   CHECK(job.wait_and_require_nothing_left() == 1);
   CHECK_THAT(
       job.out(),
-      Contains("[0]<stdout>:init: bootstrap: not all ranks have come within 0.01 s (DDL_START_TIMEOUT_"));
+      Contains("[0]<stdout>:init: bootstrap: not all ranks have arrived within 0.01 s (DDL_START_TIMEOUT_"));
 }
 
 TEST_CASE("ddl_init does not wait for ever for a PMIx server that says nothing", "[libddl]") {
