@@ -12,7 +12,7 @@ namespace {
 constexpr UnitRange kNothing{0, 0};
 constexpr UnitRange kValue{0, 1};
 
-/// Where a host stands in the tree.
+/// The position of a host in the tree.
 class TreePosition {
  public:
   TreePosition(int hosts, int host)
@@ -77,13 +77,13 @@ HostSteps halving_steps(int hosts, int own, int units, int root) {
     const bool is_lower = number < partner;
     UnitRange first{kept.first, kept.count / 2};
     UnitRange second{kept.first + first.count, kept.count - first.count};
-    if (!is_lower) std::swap(first, second);  // the kept one stands first
+    if (!is_lower) std::swap(first, second);  // first is the half that this host keeps
     steps.push_back(
         {position.host_of(partner), second, first, is_lower ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
     back.push_back({position.host_of(partner), first, second, Merge::kReplace});
     kept = first;
   }
-  // On the way to a root, of two partners the one with the root's bit receives; the other one has then given all it had.
+  // On the way to a root, of two partners the one with the root's bit receives; the other one has nothing left to do.
   const int differs = root < 0 ? 0 : number ^ TreePosition(hosts, root).number();
   for (int distance = position.taking_part() / 2; distance > 0; distance /= 2) {
     HostStep step = back.back();

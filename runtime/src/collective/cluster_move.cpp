@@ -8,8 +8,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// How many elements of every block fit into a chunk on every host: into the senders' input areas, and, slice by slice,
-/// into the lanes' result areas.
+/// The number of elements of every block that fit into a chunk on every host: into the senders' input areas, and, slice by
+/// slice, into the lanes' result areas.
 std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout, std::size_t area_elements) {
   std::uint64_t max_parts = 0;
   const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.size());
@@ -57,7 +57,7 @@ std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chu
       part.bytes = part.slice.count * element_;
       each(part);
       at += part.bytes;
-      if (move_.is_shared()) break;  // once for all of them
+      if (move_.is_shared()) break;  // sent once for all receivers of the host
     }
   }
   return at;
@@ -119,7 +119,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   buffers.keep_value(0);
   for (int distance = 1; distance < host_count(); ++distance) {
     const int host = (own_host() + distance) % host_count();
-    // The same for every host, if it is shared, and so there once.
+    // A shared block is the same for every host, so it lies there once.
     const std::size_t first = move_.is_shared() ? 0 : sent;
     const std::size_t end = for_parts(own_host(), host, chunk, own_lane(), first, [&](const Part& part) {
       if (buffers.value.size() < part.at + part.bytes) buffers.keep_value(part.at + part.bytes);
@@ -129,7 +129,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     sent = std::max(sent, end);
     stage.transfers.push_back({host, {first, end - first}, {}, Merge::kAside});
   }
-  // What arrives lies in the order of the hosts, as everybody who takes it counts.
+  // Received data lie in the order of the hosts, as for_arriving() computes the offsets.
   for (int host = 0; host < host_count(); ++host) {
     if (host == own_host()) continue;
     const std::size_t end = for_parts(host, own_host(), chunk, own_lane(), arriving, [](const Part&) {});
@@ -162,7 +162,7 @@ void ClusterMove::take(std::uint64_t chunk) {
 
 namespace {
 
-/// A route sends from what it may also receive into; here nothing is.
+/// The value of a route is not const, because it may be received into; here it is only read.
 std::span<std::byte> sent_from(const std::byte* bytes, std::size_t size) {
   return {const_cast<std::byte*>(bytes), size};
 }
@@ -180,7 +180,7 @@ ClusterDirectMove::ClusterDirectMove(ClusterContext context, const MoveInBuffers
       per_chunk_(longest_slice() / work.element) {}
 
 std::size_t ClusterDirectMove::longest_slice() const {
-  // A host that passes a broadcast on waits for the whole of a chunk first.
+  // A host that forwards a broadcast waits for a complete chunk first.
   return is_broadcast_ && host_count() > 2 ? area_bytes() : unstaged_bytes();
 }
 
@@ -293,7 +293,7 @@ void ClusterSmallMove::take(std::uint64_t) {
     if (bytes == 0) continue;
     const std::size_t offset = move_.send_offset(sender, own) * element_;
     std::byte* const to = recv_ + move_.recv_offset(sender, own) * element_;
-    // What stands in its place already, in place, may be the caller's constant.
+    // In place, the own block is where it belongs, and may lie in memory that must not be written.
     if (sender != own || to != send_ + offset) copy_bytes(to, from + offset, bytes);
   }
 }

@@ -47,7 +47,7 @@ void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
 }
 
 std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
-  // What is piggybacked on the comparison may come to nothing, and nothing may have been written then.
+  // The comparison on which a value is piggybacked may find a mismatch, and recv must not have been written then.
   if (local_size() > 1 || (piggybacks_first() && chunk == 0)) return nullptr;
   const bool are_inputs =
       request_.call.prescale == 1.0 && partial_dtype(request_.dtype(), request_.call.op) == request_.dtype();

@@ -10,14 +10,14 @@
 namespace ddl::runtime {
 namespace {
 
-/// Smaller calls are staged: they gain nothing that the exchange of addresses does not cost.
+/// Smaller calls are staged: for them the exchange of addresses costs more than is gained.
 constexpr std::size_t kDirectFrom = std::size_t{16} << 10;
-/// What is reduced and then copied to all: stays in the first or second cache.
+/// The block that is reduced and then copied to all: it stays in the L1 or L2 cache.
 constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 
 constexpr std::uint64_t kNotInHeap = ~std::uint64_t{0};
 
-/// Where a rank's buffers are in the heap.
+/// The offsets of a rank's buffers in the heap.
 struct HeapOffsets {
   std::uint64_t send = kNotInHeap;
   std::uint64_t recv = kNotInHeap;
@@ -27,7 +27,7 @@ std::uint64_t offset_in(const SharedHeap& heap, const void* memory, std::size_t 
   return heap.offset_of(memory, bytes).value_or(kNotInHeap);
 }
 
-/// What this rank reads and writes, as far as others do so too.
+/// The offsets of this rank's buffers, as far as other ranks access them.
 HeapOffsets own_offsets(const Channel& channel, const Request& request, const BlockMove* blocks) {
   const SharedHeap& heap = channel.heap();
   const std::size_t element = request.element_size;
@@ -41,7 +41,7 @@ HeapOffsets own_offsets(const Channel& channel, const Request& request, const Bl
   return {offset_in(heap, request.send, sent * element), offset_in(heap, request.recv, 0)};
 }
 
-/// All ranks that have to be reached are.
+/// Whether all buffers that other ranks must access lie in the heap.
 bool all_reachable(const std::vector<HeapOffsets>& offsets, const Request& request, const BlockMove* blocks) {
   for (int rank = 0; rank < static_cast<int>(offsets.size()); ++rank) {
     const HeapOffsets& buffers = offsets[static_cast<std::size_t>(rank)];
@@ -50,7 +50,7 @@ bool all_reachable(const std::vector<HeapOffsets>& offsets, const Request& reque
         blocks == nullptr && (request.call.kind != CallKind::kReduce || rank == request.call.root);
     if (sends && buffers.send == kNotInHeap) return false;
     if (is_pushed_to && buffers.recv == kNotInHeap) return false;
-    // What others are yet to read would be overwritten.
+    // Data that others have not read yet would be overwritten.
     if (request.call.kind == CallKind::kAlltoall && buffers.send == buffers.recv) return false;
   }
   return true;
@@ -61,7 +61,7 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Heap
   const SharedHeap& heap = channel.heap();
   const std::size_t element = request.element_size;
   const auto own = static_cast<std::size_t>(channel.index());
-  // Slices begin on cache lines, as far as buffers do, so that no two ranks write the same one.
+  // Slices begin on cache lines, if the buffers do, so that no two ranks write the same line.
   const std::uint64_t per_line = kLineBytes / element;
   const std::uint64_t lines = (request.call.count + per_line - 1) / per_line;
   const auto cut = [&](std::size_t at) {
@@ -73,8 +73,9 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Heap
     if (request.call.kind != CallKind::kReduce || static_cast<int>(rank) == request.call.root)
       targets.push_back(rank);
   }
-  // One target is combined into and the others are copied from it: the own one if possible, which is nearest. The result
-  // may be written over the first two inputs as they are read; in place, a later input must stay until it has been.
+  // The result is combined into one target and copied from there to the others: preferably the own one, which is nearest.
+  // The result may overwrite the first two inputs while they are read; in place, a later input must not change before it
+  // has been read.
   const auto can_take = [&](std::size_t rank) {
     return rank < 2 || offsets[rank].send != offsets[rank].recv;
   };
@@ -102,7 +103,7 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
   const std::size_t element = request.element_size;
   const int own = channel.index();
   for (int distance = 0; distance < blocks.size(); ++distance) {
-    // Not all from the same one first.
+    // So that not all ranks read from the same one first.
     const int from = (own + distance) % blocks.size();
     const std::uint64_t count = blocks.count(from, own);
     if (count == 0) continue;

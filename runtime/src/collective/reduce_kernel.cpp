@@ -12,12 +12,12 @@ namespace ddl::runtime {
 namespace {
 
 static_assert(index_of(DDL_BOOL) == Kernels::kTypes - 1 && DDL_LOGICAL_XOR == Kernels::kOps - 1,
-              "the tables of kernels have a place for every type and operation");
+              "the tables of kernels have an entry for every type and operation");
 
-/// Elements that go through all steps of a reduction at a time: what lies between the steps stays in the first cache.
+/// Elements that go through all steps of a reduction at a time: the values between the steps stay in the L1 cache.
 constexpr std::size_t kBlock = 1024;
 
-/// Whether there is a place for it in the tables.
+/// Whether the tables have an entry for it.
 bool is_known(const Reduction& reduction) {
   return index_of(reduction.dtype) >= 0 && static_cast<std::uint32_t>(reduction.op) < Kernels::kOps;
 }
@@ -26,7 +26,7 @@ struct PartialBlock {
   alignas(64) std::byte bytes[kBlock * sizeof(double)];
 };
 
-/// A reduction with what serves it. The steps are: scale each input; combine them to partials; finish those.
+/// A reduction and its kernels. The steps are: scale each input; combine them to partials; finish those.
 class Steps {
  public:
   explicit Steps(const Reduction& reduction)
@@ -85,7 +85,7 @@ class Steps {
  private:
   const Kernels& kernels_;
   ddl_dtype dtype_;
-  int type_;  ///< its place in the tables
+  int type_;  ///< its index in the tables
   ddl_op op_;
   const Reduction& reduction_;
   std::size_t element_;

@@ -70,7 +70,7 @@ bool ControlLinks::on_readable(std::size_t index) {
     }
     if (frame->kind == ControlFrame::Kind::kFarewell) {
       set_state(link, PeerState::kLeft);
-      // Tells the leaving rank that it has been heard.
+      // Acknowledges the farewell to the leaving rank.
       ::shutdown(link.socket.get(), SHUT_WR);
       return false;
     }
@@ -90,7 +90,7 @@ void ControlLinks::set_state(Link& link, PeerState state) {
 }
 
 void ControlLinks::send(const Link& link, const ControlFrame& frame) {
-  // Nothing else travels here, so there is room; a partner that has gone needs no message.
+  // Nothing else is sent here, so the socket's buffer has space; a partner that has gone needs no message.
   (void)::send(link.socket.get(), &frame, sizeof frame, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -37,7 +37,7 @@ void SendQueue::post_ordered(std::span<const std::byte> bytes, Pending& pending)
 }
 
 void SendQueue::post(const Posted& posted) {
-  // Mostly all has been sent by now. Memory is kept.
+  // Usually all has been sent by now. The vector keeps its capacity.
   constexpr std::size_t kMaxSent = 64;
   if (is_empty() || first_ >= kMaxSent) {
     posted_.erase(posted_.begin(), posted_.begin() + static_cast<std::ptrdiff_t>(first_));
@@ -153,7 +153,7 @@ AwaitedSlices::Claim AwaitedSlices::claim(const SliceFrame& head) {
     return head.first < other.second && other.first < end;
   });
   if (head.bytes != slice.size || head.piece > slice.unclaimed || overlaps) return {};
-  // What arrives whole needs no list.
+  // A slice that arrives in one piece needs no list.
   if (head.piece < head.bytes) slice.claimed.emplace_back(head.first, end);
   slice.unclaimed -= head.piece;
   if (!slice.to.empty()) count_unclaimed(slice, -static_cast<std::ptrdiff_t>(head.piece));

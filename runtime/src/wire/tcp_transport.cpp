@@ -117,7 +117,7 @@ Status LinkSetup::advance_callers() {
     } else if (belongs(*peer)) {
       acceptor_.keep(std::move(caller));
     }
-    // Any other rank of this job called an address that means another process on its own host.
+    // Any other rank of this job has connected to an address that belongs to another process on its own host: dropped.
   }
   std::vector<HandshakeSocket> waiting;
   for (HandshakeSocket& caller : welcomed_) {
@@ -143,7 +143,7 @@ void LinkSetup::take_connection(Pending& link, const LinkHello& peer, UniqueFd s
   }
   if (!link.control) {
     const auto taken = link.controls.find(peer.call);
-    if (taken == link.controls.end()) return;  // of a connection that it never had: no rank of ours says that
+    if (taken == link.controls.end()) return;  // names a connection that it never had: no rank of the job does that
     const auto from = net::peer_address(taken->second.get());
     link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
     link.peer = peer;
@@ -153,7 +153,7 @@ void LinkSetup::take_connection(Pending& link, const LinkHello& peer, UniqueFd s
   }
   if (peer.call != link.peer->call || peer.socket >= link.data.size()) return;
   link.data[peer.socket] = std::move(socket);
-  // Who wants another number makes one, and both say so.
+  // A partner that wants another number of data connections makes one, and check() fails on both sides.
   link.is_done = peer.sockets != hello_.sockets ||
                  std::all_of(link.data.begin(), link.data.end(),
                              [](const UniqueFd& data) { return static_cast<bool>(data); });
@@ -251,7 +251,7 @@ Status TcpTransport::offer(Bootstrap& bootstrap) {
   if (*offer_) {
     endpoint.addresses = (*offer_)->acceptor.addresses();
   } else {
-    // Said to those that would call, which otherwise would try until their time is over.
+    // Published for the ranks that would connect, which otherwise would try until their time limit.
     endpoint.failure = offer_->error().message();
   }
   return bootstrap.put(endpoint_key(bootstrap.membership()), endpoint.to_text());

@@ -1,4 +1,4 @@
-// The table of one instruction set: which loop serves which type and operation.
+// The table of one instruction set: the loop for each type and operation.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// Op on elements of T, done as in a type of the same size.
+/// Op on elements of a type that is handled as T, which has the same size.
 template <class Op, class T>
 constexpr void fill_same(Kernels& table, int type, ddl_op op) {
   table.reduce[type][op] = reduce_same<Op, T>;
