@@ -32,14 +32,6 @@ void append_pointers(std::vector<char*>& pointers, const std::vector<std::string
   pointers.push_back(nullptr);
 }
 
-std::string path_in(const std::vector<std::string>& entries) {
-  constexpr std::string_view kName = "PATH=";
-  for (const std::string_view entry : entries) {
-    if (entry.starts_with(kName)) return std::string(entry.substr(kName.size()));
-  }
-  return kDefaultPath;
-}
-
 std::string file_in(std::string_view folder, std::string_view name) {
   return std::string(folder.empty() ? "." : folder) + "/" + std::string(name);
 }
@@ -70,6 +62,11 @@ bool is_file(const char* path) {
   return ::stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+bool is_regular_file(const char* path) {
+  struct stat status {};
+  return ::stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 }  // namespace
 
 PreparedCommand::PreparedCommand(const Command& command)
@@ -82,7 +79,7 @@ PreparedCommand::PreparedCommand(const Command& command)
     files_.push_back(name);
   } else if (!name.empty()) {
     searches_path_ = true;
-    const std::string path = path_in(environment_);
+    const std::string path = search_path(environment_);
     for (const std::string_view folder : split(path, ':')) files_.push_back(file_in(folder, name));
   }
   placed_ = {{command.streams.in, 0}, {command.streams.out, 1}, {command.streams.err, 2}};
@@ -160,7 +157,7 @@ bool PreparedCommand::place_descriptors() {
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     int fd = placed_[i].first;
     if (fd == kClosedStream) continue;
-    if (fd == kNullStream) fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd == kNullStream && (fd = ::open("/dev/null", O_RDWR | O_CLOEXEC)) < 0) return false;
     copies_[i] = ::fcntl(fd, F_DUPFD_CLOEXEC, first_free_fd_);
     if (copies_[i] < 0) return false;
   }
@@ -182,7 +179,7 @@ StartFailure PreparedCommand::become() {
   if (!command_.cpus.is_empty()) {
     if (const int error = command_.cpus.bind_this_thread()) return {StartStage::kCpus, error};
   }
-  close_on_exec_from(STDERR_FILENO + 1);
+  if (!command_.keeps_descriptors) close_on_exec_from(STDERR_FILENO + 1);
   if (!place_descriptors()) return {StartStage::kStreams, errno};
   if (command_.has_terminal && ::ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) return {StartStage::kStreams, errno};
   if (!command_.directory.empty() && ::chdir(command_.directory.c_str()) != 0)
@@ -261,7 +258,8 @@ Child::Child(Child&& other) noexcept
     : pid_(other.pid_),
       wait_status_(other.wait_status_),
       leads_group_(other.leads_group_),
-      is_reaped_(std::exchange(other.is_reaped_, true)) {}
+      is_reaped_(std::exchange(other.is_reaped_, true)),
+      knows_status_(other.knows_status_) {}
 
 bool Child::wait(Deadline deadline) {
   if (!is_reaped_ && wait_for_end(pid_, deadline)) reap();
@@ -288,7 +286,7 @@ void Child::kill() {
 
 void Child::reap() {
   // Fails if other code of this process has reaped it: a subreaper waits for every child.
-  retry_eintr([&] { return ::waitpid(pid_, &wait_status_, 0); });
+  knows_status_ = retry_eintr([&] { return ::waitpid(pid_, &wait_status_, 0); }) == pid_;
   is_reaped_ = true;
 }
 
@@ -305,6 +303,14 @@ Result<PipedChild> start_piped(Command command) {
   return PipedChild{*std::move(child), std::move(in->second), std::move(out->first), std::move(err->first)};
 }
 
+std::string search_path(const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "PATH=";
+  for (const std::string_view entry : environment) {
+    if (entry.starts_with(kName)) return std::string(entry.substr(kName.size()));
+  }
+  return kDefaultPath;
+}
+
 Error become(const std::vector<std::string>& argv,
              const std::optional<std::vector<std::string>>& environment) {
   const Command command{argv, environment};
@@ -314,7 +320,7 @@ Error become(const std::vector<std::string>& argv,
 std::optional<std::string> find_in_path(std::string_view name, std::string_view path) {
   for (const std::string_view folder : split(path, ':')) {
     std::string file = file_in(folder, name);
-    if (::access(file.c_str(), X_OK) == 0 && is_file(file.c_str())) return file;
+    if (::access(file.c_str(), X_OK) == 0 && is_regular_file(file.c_str())) return file;
   }
   return std::nullopt;
 }

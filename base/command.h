@@ -30,8 +30,8 @@ struct StandardStreams {
   int err = 2;
 };
 
-/// A program to start, described completely. No descriptor reaches it but the streams and the inherited ones; no
-/// signal is blocked, and every signal is at its default but the ignored ones.
+/// A program to start, described completely. No descriptor reaches it but the streams and the inherited ones, unless it
+/// keeps_descriptors; no signal is blocked, and every signal is at its default but the ignored ones.
 struct Command {
   enum class Group : std::uint8_t {
     kOwn,        ///< it leads a process group, so that ^C does not reach it and all of it can be killed
@@ -55,6 +55,8 @@ struct Command {
   std::vector<int> ignored_signals{};  ///< as nohup(1) leaves SIGHUP
   std::vector<Limit> limits{};         ///< in place of this process's own
   Group group = Group::kOwn;
+  /// Descriptors of this process without close-on-exec, which the caller's shell has given it, reach the program, too.
+  bool keeps_descriptors = false;
   /// streams.in is a terminal, and becomes the controlling one of its own session.
   bool has_terminal = false;
 };
@@ -127,8 +129,10 @@ class Child {
   pid_t pid() const { return pid_; }
   /// Waits for its end, and reaps it. False: the deadline passed first.
   bool wait(Deadline deadline);
-  /// As from waitpid(2), once it has been reaped.
+  /// As from waitpid(2), once it has been reaped; 0 unless knows_status().
   int wait_status() const { return wait_status_; }
+  /// False if this process's other code, or the kernel because SIGCHLD is ignored, has reaped it.
+  bool knows_status() const { return knows_status_; }
   /// As a shell has it, once it has been reaped: its exit code, or 128 + N for death by signal N.
   int exit_code() const;
 
@@ -146,6 +150,7 @@ class Child {
   int wait_status_ = 0;
   bool leads_group_;
   bool is_reaped_ = false;
+  bool knows_status_ = false;
 };
 
 /// A program whose standard streams are pipes of this process.
@@ -158,12 +163,15 @@ struct PipedChild {
 /// Starts a program with three pipes, in place of command.streams.
 Result<PipedChild> start_piped(Command command);
 
+/// The folders in which a program with this environment (NAME=VALUE) is looked for: its PATH, or as in execvp(3) without.
+std::string search_path(const std::vector<std::string>& environment);
+
 /// Becomes argv[0], looked for in the PATH of the environment; signals, descriptors and all else stay. Returns only
 /// if that fails. environment: nullopt, this process's own.
 Error become(const std::vector<std::string>& argv,
              const std::optional<std::vector<std::string>>& environment = std::nullopt);
 
-/// What a shell would start for a bare name: the first executable file in the folders of a PATH, separated by ':'.
+/// What a shell would start for a bare name: the first executable regular file in the folders of a PATH, separated by ':'.
 /// Reads the file system.
 std::optional<std::string> find_in_path(std::string_view name, std::string_view path);
 

@@ -74,12 +74,6 @@ std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vec
   return found;
 }
 
-// A process that lost its parent became a child of the subreaper: without children a subreaper has no descendants.
-bool has_children() {
-  siginfo_t info{};
-  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 void reap_finished_children() {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
@@ -94,6 +88,11 @@ std::vector<ProcessId> descendants_without(pid_t root, const std::vector<Process
 }
 
 }  // namespace
+
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
 
 Status check_proc() {
   std::array<char, 32> text{};

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ using namespace ddl;
 
 int main(int argc, char** argv) {
   cli::open_closed_standard_fds();
+  // The caller may have ignored it, and then the kernel reports no child's end.
+  std::signal(SIGCHLD, SIG_DFL);
   const Environment environment = process_environment();
   const cli::Console console(environment);
 

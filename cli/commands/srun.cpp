@@ -12,8 +12,12 @@ namespace {
 
 using launcher::SrunLine;
 
-[[nodiscard]] int become_srun(const SrunLine& line, const Console& console) {
-  const Error error = become(line.words, environment_entries(line.environment));
+[[nodiscard]] int become_srun(const SrunLine& line, const Environment& environment,
+                              const Console& console) {
+  // In ddlrun's own PATH: the one in line.environment is for the ranks.
+  std::vector<std::string> words = line.words;
+  if (const auto srun = find_in_path(words.front(), search_path(environment_entries(environment)))) words.front() = *srun;
+  const Error error = become(words, environment_entries(line.environment));
   return console.refuse({error.message(), "Slurm's own commands must be in PATH", contract::kStartFailure});
 }
 
@@ -48,7 +52,7 @@ int run_by_srun(const Request& request, const Environment& environment, const Co
     return console.print(shell_line(line->words) + "\n");
   }
   if (request.job.verbose) console.note(shell_line(line->words));
-  return become_srun(*line, console);
+  return become_srun(*line, environment, console);
 }
 
 }  // namespace ddl::cli

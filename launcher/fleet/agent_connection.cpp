@@ -77,7 +77,8 @@ void AgentConnection::on_frame(net::Frame&& frame) {
   heartbeat_.heard();
   if (const Status accepted = handlers_.on_frame(std::move(frame)); !accepted)
     return lose("its agent sent " + accepted.error().message());
-  has_received_ = true;
+  // The handler may have refused what the agent said of itself.
+  if (!over_) has_received_ = true;
 }
 
 void AgentConnection::on_closed(const std::string& reason) {

@@ -238,7 +238,7 @@ class SshStarter : public NodeStarter {
     if (!nonce) return fail(nonce.error());
     const auto words = ssh_command(settings_, node, *nonce);
     if (!words) return fail(words.error());
-    auto child = start_piped({.argv = *words});
+    auto child = start_piped({.argv = *words, .keeps_descriptors = true});
     if (!child) {
       return fail(child.error().code(),
                   child.error().message() +

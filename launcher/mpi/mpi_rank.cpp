@@ -280,7 +280,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
     state = read_start_state(*started, failure);
     if (state != StartState::kFailed) continue;
     outcome.kind = RankOutcome::Kind::kStartFailed;
-    describe_start_failure(failure, {child->argv.front(), child->workdir, search_path_of(*child)}, outcome);
+    describe_start_failure(failure, {child->argv.front(), child->workdir, search_path(child->environment)}, outcome);
     retry_eintr([&] { return ::waitpid(started->pid, nullptr, 0); });
     on_failure(report_of(outcome, EndReason::kStartFailed, outcome.exit_code));
     return outcome.exit_code;

@@ -214,7 +214,7 @@ class Agent {
       environment->insert_or_assign(contract::env::kJobKeyFd, std::to_string(contract::kJobKeyFd));
     }
     const ChildSpec child = rank_child(node_, launch, *environment, std::move(numbers));
-    search_path_ = search_path_of(child);
+    search_path_ = search_path(child.environment);
     spawner_.spawn(child, fds);
     return {};
   }

@@ -58,14 +58,6 @@ ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Env
   return child;
 }
 
-std::string search_path_of(const ChildSpec& child) {
-  constexpr std::string_view kName = "PATH=";
-  for (const std::string& entry : child.environment) {
-    if (entry.starts_with(kName)) return entry.substr(kName.size());
-  }
-  return "";
-}
-
 Result<RankStreams> make_rank_streams(bool reads_stdin) {
   auto out = make_pipe();
   if (!out) return fail(out.error());
@@ -255,6 +247,10 @@ void describe_start_failure(const message::ChildFailed& failure, const FailedCom
       outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
                                                                               : contract::kNotExecutable;
       outcome.start_error = "working directory " + command.workdir + ": " + reason;
+      return;
+    case Stage::kLimits:
+      outcome.exit_code = contract::kStartFailure;
+      outcome.start_error = "setting its limit of open files: " + reason;
       return;
     case Stage::kExec:
       outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound

@@ -240,12 +240,6 @@ class Spawner {
     }
   }
 
-  // Without children there are no descendants: whoever lost its parent became our child.
-  static bool has_children() {
-    siginfo_t info{};
-    return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-  }
-
   std::chrono::milliseconds pause_before_check() const {
     return agent_is_watched_ && !agent_watch_.was_stopped() ? kWatchedPeriod : agent_watch_.pause();
   }

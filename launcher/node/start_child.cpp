@@ -61,7 +61,7 @@ Stage stage_of(StartStage stage) {
     case StartStage::kCpus: return Stage::kBindCpus;
     case StartStage::kStreams: return Stage::kRedirect;
     case StartStage::kDirectory: return Stage::kWorkdir;
-    case StartStage::kLimits:
+    case StartStage::kLimits: return Stage::kLimits;
     case StartStage::kExec: break;
   }
   return Stage::kExec;

@@ -19,7 +19,8 @@ std::optional<int> parse_runnable(std::string_view loadavg);
 /// wrong with it. False if /proc cannot be read.
 bool is_machine_overloaded();
 
-/// How often a heartbeat is sent, and after how many periods without one the other side is taken for dead.
+/// How often a heartbeat is sent, and after how many periods without one the other side is taken for dead. limit is at least
+/// 2: both sides count by timers of their own, so that now and then a whole period has no heartbeat, and the next has two.
 struct HeartbeatPace {
   std::chrono::milliseconds period;
   int limit;
@@ -29,7 +30,8 @@ struct HeartbeatPace {
 inline constexpr HeartbeatPace kRemotePace{std::chrono::milliseconds(800), 4};
 /// On one host no heartbeat is lost. The kernel reports a death, and StoppedWatch a stop: the heartbeat is
 /// for a process that lives and hangs.
-inline constexpr HeartbeatPace kLocalPace{std::chrono::seconds(20), 1};
+inline constexpr HeartbeatPace kLocalPace{std::chrono::seconds(20), 2};
+static_assert(kRemotePace.limit >= 2 && kLocalPace.limit >= 2);
 
 /// "3.2 s": the silence after which the other side is taken for dead, for a sentence.
 std::string silence_text(HeartbeatPace pace);

@@ -51,7 +51,7 @@ struct ChildStarted {
 };
 /// What failed between fork and exec.
 struct ChildFailed {
-  enum class Stage { kFork, kBindCpus, kBindMemory, kRedirect, kWorkdir, kExec };
+  enum class Stage { kFork, kBindCpus, kBindMemory, kRedirect, kWorkdir, kLimits, kExec };
   int rank = 0;
   Stage stage = Stage::kExec;
   int error = 0;  ///< errno
