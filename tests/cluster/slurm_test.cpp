@@ -260,7 +260,7 @@ TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "
 
   HostJob uneven({"--launcher", "srun", "hostname"}, in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"}));
   CHECK(uneven.wait() == contract::kUsageError);
-  CHECK_THAT(uneven.err(), Contains("srun places as many ranks on each node"));
+  CHECK_THAT(uneven.err(), Contains("srun places the same number of ranks on each node"));
 }
 
 TEST_CASE("a program of libddl computes the same bits whoever starts it", "[slurm]") {

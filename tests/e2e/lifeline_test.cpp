@@ -116,8 +116,8 @@ TEST_CASE("agent and spawner that are told to end, as a resource manager does, e
     Family family(temper);
     kill_now({family.spawner, family.agent}, SIGTERM);
     CHECK(family.job.wait_and_require_nothing_left() == 128 + SIGTERM);
-    CHECK_THAT(family.job.err(), Contains("its agent was told to end (SIGTERM)") && !Contains("lost"));
-    CHECK_THAT(family.job.err(), !Contains("ddlrun itself has gone"));
+    CHECK_THAT(family.job.err(), Contains("its agent received SIGTERM") && !Contains("lost"));
+    CHECK_THAT(family.job.err(), !Contains("ddlrun itself has ended"));
   }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("when ddlrun itself is killed, the agent ends everything and says so",
     CHECK(family.job.wait() ==
           128 + SIGKILL);  // and the end of its output: the agent holds standard error to the last
     family.job.require_all_gone();
-    CHECK_THAT(family.job.err(), Contains("ddlrun itself has gone; ending 2 ranks"));
+    CHECK_THAT(family.job.err(), Contains("ddlrun itself has ended; ending 2 ranks"));
   }
 }
 

@@ -31,7 +31,7 @@ TEST_CASE("^C once asks the ranks with SIGTERM and gives them their grace", "[te
   // The terminal's own SIGINT does not get past ddlrun.
   CHECK_THAT(job.out(), Contains("[0]<stdout>:got SIGTERM") && Contains("[1]<stdout>:got SIGTERM") &&
                             !Contains("got SIGINT"));
-  CHECK_THAT(job.out(), Contains("^C again kills them now"));
+  CHECK_THAT(job.out(), Contains("press ^C again to kill them now"));
   CHECK_THAT(job.out(), Contains("ended by SIGINT"));
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("^C twice kills ranks that do not want to end", "[terminal]") {
   Job job(scratch, on_terminal(ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo")})));
   job.wait_for("ready", 2);
   job.write(kInterrupt);
-  job.wait_for("^C again kills");
+  job.wait_for("press ^C again to kill");
   job.wait_for("got SIGTERM", 2);
   job.write(kInterrupt);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGINT);
