@@ -75,7 +75,7 @@ struct FleetFixture {
     REQUIRE(fleet.start(allocation_of(num_nodes), std::vector<NodeStarter*>(num_nodes, &starter)));
     fleet.listen(
         {[this] {
-           std::string event = "settled";
+           std::string event = "complete";
            for (const auto& failure : fleet.failures())
              event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
            note(event);
@@ -136,7 +136,7 @@ TEST_CASE_METHOD(FleetFixture, "a fleet is ready when every agent has sent its f
   CHECK(events.empty());
   answer(0);
   wait_for_events(1);
-  CHECK(events[0] == "settled");
+  CHECK(events[0] == "complete");
   CHECK(fleet.facts()[0].hostname == "host0");
   CHECK(fleet.facts()[1].hostname == "host1");
   answer(0);  // again: no second ready
@@ -313,7 +313,7 @@ struct Tree : FleetFixture {
     REQUIRE(tree.start(allocation_of(6), std::vector<NodeStarter*>(6, &starter)));
     Fleet::Handlers handlers;
     handlers.on_startup_complete = [this] {
-      std::string event = "settled";
+      std::string event = "complete";
       for (const auto& failure : tree.failures())
         event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
       note(event);
@@ -342,7 +342,7 @@ struct Tree : FleetFixture {
     for (const int node : {1, 2}) answer_through(0, node);
     for (const int node : {4, 5}) answer_through(1, node);
     wait_for_events(1);
-    REQUIRE(events[0] == "settled");
+    REQUIRE(events[0] == "complete");
   }
 
   Fleet tree{loop, {8, 0, 2, {}}};
@@ -359,7 +359,7 @@ TEST_CASE_METHOD(Tree, "agents of a tree receive their branches, and answer thro
   for (const int node : {1, 2}) answer_through(0, node);
   for (const int node : {4, 5}) answer_through(1, node);
   wait_for_events(1);
-  CHECK(events[0] == "settled");
+  CHECK(events[0] == "complete");
   CHECK(tree.facts()[5].hostname == "host5");
 }
 

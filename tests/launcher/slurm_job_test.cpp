@@ -142,7 +142,7 @@ TEST_CASE("incomplete variables of a job are an error, not the absence of a job"
                  Catch::Contains("SLURM_JOB_NODELIST"));
   for (const char* name : {"SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_ID",
                            "SLURM_STEPID", "SLURM_PROCID"})
-    CHECK_THAT(error_of({{name, "0"}}), Catch::Contains(std::string(name) + "=0 says that this is inside"));
+    CHECK_THAT(error_of({{name, "0"}}), Catch::Contains(std::string(name) + "=0 means that this is inside"));
 }
 
 TEST_CASE("ddlrun in each of several tasks of srun is refused") {
@@ -213,5 +213,5 @@ TEST_CASE("-H chooses among the job's nodes") {
              Catch::Contains("leaves no host"));
   CHECK_THAT(chosen("node9").error().message(),
              Catch::Contains("node9 is not a node of Slurm job 7 (4 nodes, 8 tasks"));
-  CHECK_THAT(chosen("me@node1:2").error().message(), Catch::Contains("without a login"));
+  CHECK_THAT(chosen("me@node1:2").error().message(), Catch::Contains("no user and no port"));
 }

@@ -89,7 +89,7 @@ TEST_CASE("srun is asked only for CPUs that the job holds, if Slurm does not con
   CHECK_THAT(ddl::join(made->words, " "),
              Contains("--ntasks-per-node=2 ") && Contains(" --cpus-per-task=1 ") && !Contains("--cpu-bind"));
   CHECK_THAT(made->note,
-             Catch::StartsWith("node0: 2 ranks would be bound to 8 CPUs, and the job holds only 2 of these"));
+             Catch::StartsWith("node0: 2 ranks would be bound to 8 CPUs, but the job holds only 2 of these"));
   // A binding that was asked for is an error, not omitted.
   shared.spec.binding.bind_to = ddl::affinity::BindTo::kNuma;
   CHECK_THAT(shared.text(), Contains("the job holds only 2 of these") && Contains("--cores-per-rank"));

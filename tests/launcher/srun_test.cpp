@@ -76,7 +76,7 @@ TEST_CASE("srun's own message is quoted, with what to do") {
       "allocation); the job has other GPUs there than its environment says; request them with "
       "--gpus-per-node");
   CHECK_THAT(sentence("slurmstepd: error: execve(): /opt/ddlrun: No such file or directory\n"),
-             Catch::EndsWith("name it with --remote-path"));
+             Catch::EndsWith("give its path with --remote-path"));
   CHECK_THAT(sentence("srun: error: Unable to confirm allocation for job 5: Invalid job id specified\n"),
              Catch::EndsWith("request a new one with salloc or sbatch"));
   CHECK(sentence("") == "srun started no agent and ended with 1");
