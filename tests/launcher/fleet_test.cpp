@@ -276,9 +276,9 @@ TEST_CASE_METHOD(FleetFixture, "an agent whose host was busy is started again, a
 TEST_CASE_METHOD(FleetFixture, "an agent that does not answer in time has failed") {
   Fleet impatient{loop, {2, 0.01}};
   REQUIRE(impatient.start(allocation_of(1), {&starter}));
-  impatient.listen({[&] { note("settled: " + impatient.failures().at(0).sentence); }, nullptr, nullptr});
+  impatient.listen({[&] { note("complete: " + impatient.failures().at(0).sentence); }, nullptr, nullptr});
   wait_for_events(1);
-  CHECK(events[0] == "settled: it has not answered within 0.01 s (--start-timeout)");
+  CHECK(events[0] == "complete: it has not answered within 0.01 s (--start-timeout)");
 }
 
 TEST_CASE_METHOD(FleetFixture, "shutting down closes every link first, then cleans up after every agent") {

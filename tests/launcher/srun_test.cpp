@@ -47,7 +47,7 @@ TEST_CASE("a shared library that is missing on a node is not reported as a missi
       sentence("/opt/ddlrun: error while loading shared libraries: libpmix.so.2: cannot open shared object "
                "file: No such file or directory\nsrun: error: node3: task 0: Exited with exit code 127\n"),
       Catch::Contains("libpmix.so.2") && Catch::Contains("a shared library that ddlrun needs is missing") &&
-          !Catch::Contains("ddlrun is not there"));
+          !Catch::Contains("ddlrun was not found there"));
 }
 
 TEST_CASE("options for the user's own tasks are not options of the agent's step") {
