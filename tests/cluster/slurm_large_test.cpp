@@ -49,7 +49,8 @@ TEST_CASE("what goes wrong on one of many nodes is told of that one", "[slurm_la
   const std::size_t at = cancelled.job().out().find(word) + word.size();
   said_by({"scancel", cancelled.job().out().substr(at, cancelled.job().out().find('\n', at) - at)});
   CHECK(cancelled.wait() == 128 + SIGTERM);
-  CHECK_THAT(cancelled.err(), Contains("as from scancel or at a time limit") && !Contains("host was lost"));
+  CHECK_THAT(cancelled.err(),
+             Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
 }
 
 // Last: Slurm takes its time before it uses such a node again.

@@ -130,7 +130,7 @@ TEST_CASE("scancel ends the job, and nothing is left", "[slurm]") {
   const std::size_t at = job.out().find(word) + word.size();
   said_by({"scancel", job.out().substr(at, job.out().find('\n', at) - at)});
   CHECK(job.wait() == 128 + SIGTERM);
-  CHECK_THAT(job.err(), Contains("as from scancel or at a time limit") && !Contains("host was lost"));
+  CHECK_THAT(job.err(), Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
 }
 
 TEST_CASE("ddlrun listens nowhere: nodes of a job need not reach the head", "[slurm]") {
