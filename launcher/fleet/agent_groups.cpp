@@ -89,7 +89,7 @@ void AgentGroups::describe_rendezvous(message::StartAgents& branch) const {
 
 void AgentGroups::join(const message::RendezvousReady& rendezvous, const NodeFacts& host) {
   message::Join join{{}, rendezvous.port, key_.to_hex()};
-  // The first address is the loopback, for an agent on the same host; on other hosts this attempt fails at once.
+  // The first address is the loopback, for an agent on the same host; on other hosts nothing listens there.
   if (!host.master_address.empty()) join.addresses.push_back(host.master_address);
   for (const NodeAddress& address : host.addresses) {
     if (address.address != host.master_address) join.addresses.push_back(address.address);

@@ -35,14 +35,12 @@ class AgentProcess {
 };
 
 struct StartedAgent {
-  UniqueFd read;    ///< from the agent
-  UniqueFd write;   ///< to the agent; empty: read is a socket and goes both ways
-  UniqueFd errors;  ///< its standard error; empty: it is the head's own
-  std::string
-      nonce;  ///< the agent's greeting must contain it; empty: there is no greeting, frames begin at once
+  UniqueFd read;      ///< from the agent
+  UniqueFd write;     ///< to the agent; empty: read is a socket and goes both ways
+  UniqueFd errors;    ///< its standard error; empty: it is the head's own
+  std::string nonce;  ///< part of the agent's greeting; empty: there is no greeting, frames begin at once
   std::unique_ptr<AgentProcess> process;
-  pid_t child =
-      0;  ///< the agent, if it is a child of this process; 0: it is on another host, or is treated so
+  pid_t child = 0;  ///< the agent, if it is a child of this process; 0: treated as on another host
 };
 
 /// Starts agents of one kind: on this machine, over ssh, by srun.

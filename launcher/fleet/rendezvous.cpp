@@ -205,11 +205,11 @@ void TlsPump::carry(net::TlsStream stream, UniqueFd far_end, std::function<void(
 TlsPump::Connection* TlsPump::open(net::TlsStream stream, FindLocalEnd find_local_end,
                                    std::function<void()> on_refused) {
   auto connection = std::make_unique<Connection>(loop_, std::move(stream), std::move(find_local_end),
-                                                 std::move(on_refused), [this](Connection* over) {
+                                                 std::move(on_refused), [this](Connection* closed) {
                                                    // Not from within its own step.
-                                                   loop_.post([this, over] {
-                                                     std::erase(unauthenticated_, over);
-                                                     connections_.erase(over);
+                                                   loop_.post([this, closed] {
+                                                     std::erase(unauthenticated_, closed);
+                                                     connections_.erase(closed);
                                                      if (is_ending_ && connections_.empty()) loop_.stop();
                                                    });
                                                  });

@@ -54,8 +54,8 @@ class TlsPump {
 
   EventLoop loop_;
   std::map<Connection*, std::unique_ptr<Connection>> connections_;
-  std::deque<Connection*>
-      unauthenticated_;  ///< in the order of their arrival; some may have authenticated themselves since
+  /// In the order of their arrival; some may have authenticated themselves since.
+  std::deque<Connection*> unauthenticated_;
   UniqueFd listener_;
   EventLoop::FdWatch listener_watch_;
   EventLoop::Timer accept_again_;

@@ -16,12 +16,11 @@ namespace ddl::launcher {
 
 /// What --check-hosts learned about one host.
 struct HostCheck {
-  std::string name;                ///< as the user wrote it
-  std::optional<NodeFacts> facts;  ///< nullopt: no agent of ours runs there; failure says why
-  std::string failure;             ///< one sentence, without the host's name
-  double answer_seconds = 0;       ///< from the start of its agent to its facts
-  double clock_offset_seconds =
-      0;  ///< its clock minus this machine's; too small by the latency of its answer
+  std::string name;                 ///< as the user wrote it
+  std::optional<NodeFacts> facts;   ///< nullopt: no agent of ours runs there; failure says why
+  std::string failure;              ///< one sentence, without the host's name
+  double answer_seconds = 0;        ///< from the start of its agent to its facts
+  double clock_offset_seconds = 0;  ///< its clock minus ours; too small by its answer's latency
 };
 
 /// Asks all nodes of the allocation at once, each within spec.start_timeout_seconds, and returns when no agent is

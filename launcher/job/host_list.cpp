@@ -262,14 +262,14 @@ Status NodeList::add(AllocatedNode node) {
   if (remaining() == 0)
     return refuse("hosts are named more than " + std::to_string(kMaxTimesNamed) + " times");
   ++named_;
-  const auto [place, is_new] = index_.try_emplace(host_key(node.name), nodes_.size());
+  const auto [entry, is_new] = index_.try_emplace(host_key(node.name), nodes_.size());
   if (is_new) {
     if (nodes_.size() == kMaxHosts) return refuse("more than " + std::to_string(kMaxHosts) + " hosts");
     nodes_.push_back(std::move(node));
     times_.push_back(1);
     return {};
   }
-  AllocatedNode& known = nodes_[place->second];
+  AllocatedNode& known = nodes_[entry->second];
   const bool is_slot = named_again_ == NamedAgain::kIsSlot && !known.slots && !node.slots;
   if (!is_slot && (!known.slots || !node.slots)) {
     return refuse(node.name + " is named twice, but not each time with slots; name it once, as " + node.name +
@@ -280,7 +280,7 @@ Status NodeList::add(AllocatedNode node) {
   if (known.max_slots.has_value() != node.max_slots.has_value()) {
     return refuse(node.name + " is named twice, but not each time with max_slots");
   }
-  ++times_[place->second];
+  ++times_[entry->second];
   if (known.slots) DDL_TRY(add_slots(known.slots, node.slots, node.name));
   return add_slots(known.max_slots, node.max_slots, node.name);
 }

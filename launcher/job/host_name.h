@@ -28,8 +28,9 @@ std::string host_key(std::string_view name);
 
 /// All names that a pattern as in Slurm stands for, in order ("node[1-3,7]"); of several brackets the last one
 /// counts fastest. Leading zeros are kept: "n[08-11]-ib0" is n08-ib0, n09-ib0, n10-ib0, n11-ib0. A pattern without
-/// brackets is its own name. Error: brackets that do not contain numbers and ranges, a range that runs backwards or
-/// whose ends have different padding; or more than `max_names` names, which are counted before any is made.
+/// brackets is its own name.
+/// Error: brackets that do not contain numbers and ranges, a range that runs backwards or whose ends have different
+/// padding; or more than `max_names` names, which are counted before any is made.
 Result<std::vector<std::string>> expand_brackets(std::string_view pattern, std::size_t max_names);
 
 }  // namespace ddl::launcher

@@ -30,9 +30,8 @@ struct RankOutcome {
   int signal = 0;
   bool core_dumped = false;
   bool ended_by_us = false;  ///< ddlrun sent the signal: a consequence, never the first failure
-  bool before_end =
-      false;           ///< it ended before its agent sent any signal to end ranks: no consequence of that
-  int gone_rank = -1;  ///< of a failure: the rank whose end it had observed before, by libddl; -1: none
+  bool before_end = false;   ///< it ended before its agent sent any signal to end ranks
+  int gone_rank = -1;        ///< of a failure: the rank whose end it had observed before, by libddl; -1: none
   Seconds run_seconds;
   std::string start_error;       ///< "cannot execute ./train: No such file or directory"
   std::string kill_explanation;  ///< for a SIGKILL that ddlrun did not send: from the cgroup's OOM events
@@ -65,7 +64,7 @@ struct JobReport {
   std::optional<int> first_failure;  ///< rank
   std::string message;               ///< one sentence about reason, if ranks alone do not show it
   std::vector<std::string>
-      host_failures;                  ///< if the agents of several hosts did not start: "node3: why" for each
+      host_failures;                  ///< if agents of several hosts did not start: "node3: why" for each
   std::string abort_message;          ///< the text of the aborting rank
   int signal = 0;                     ///< of kSignal
   double run_seconds = 0;             ///< from the first start to the last end

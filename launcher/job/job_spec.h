@@ -58,8 +58,7 @@ struct JobSpec {
   int ssh_parallel = 32;                  ///< connections that are being opened at the same time
   int fan_out = 0;                        ///< hosts that one agent connects to; 0: the head connects to all
   double start_timeout_seconds = 30;      ///< for each host, until its agent has answered
-  std::string
-      remote_path;  ///< ddlrun on the other hosts: absolute, or a bare name; "": the same path as here
+  std::string remote_path;  ///< of ddlrun on the other hosts: absolute, or a bare name; "": as here
   std::vector<std::string> network_interfaces;  ///< names that libddl may use; empty: all
 
   std::string

@@ -269,7 +269,7 @@ class Agent {
   /// be notified before the ends of the ranks are reported.
   void on_termination_requested() {
     termination_requested_ = gave_up_ = true;
-    report(message::AgentFailed{"its agent received SIGTERM, as from scancel or at a time limit", true,
+    report(message::AgentFailed{"its agent received SIGTERM, as sent by scancel or at a time limit", true,
                                 SIGTERM});
     report_held_ends();
   }

@@ -234,7 +234,7 @@ class Spawner {
       running_.erase(child);
       return;
     }
-    // It may be one whose exec has not been noticed yet; for a grandchild nobody will ask.
+    // It may be one whose exec has not been noticed yet; the end of a grandchild is not reported.
     for (const auto& starting : starting_) {
       if (starting.pid == pid) early_ends_.emplace(pid, status);
     }
@@ -273,10 +273,10 @@ class Spawner {
 [[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
                               const rlimit& open_files, bool agent_is_watched) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
-  // A resource manager sends it to all processes of a job, and somebody must clean up. Children get the
-  // default back.
+  // A resource manager sends it to all processes of a job, and the spawner must survive to clean up. Children get
+  // the default back.
   std::signal(SIGTERM, SIG_IGN);
-  // A resource manager that warns a job warns every process of it: this is for the ranks.
+  // A resource manager sends its warning to every process of a job, and it is meant for the ranks.
   for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   (void)become_subreaper();
   const pid_t agent = ::getppid();
@@ -286,7 +286,7 @@ class Spawner {
     spawner.serve();
     agent_is_stopped = spawner.agent_is_stopped();
   }
-  // The agent has gone, in order or not: nothing of the job may stay.
+  // The agent has ended, in order or not: no process of the job may be left.
   const auto left = descendants_of(::getpid());
   for (const ProcessId& process : left) signal_process(process, SIGTERM);
   if (!left.empty() && !wait_for_descendants(Deadline::after(kAgentGoneGrace))) {

@@ -28,8 +28,8 @@ std::vector<std::string> visible_device_variables();
 /// The bindings of all nodes of the placement; equal nodes in sequence with the same number of ranks are planned
 /// once. Pure. facts[i] belongs to placement.nodes[i]. head_environment may select the visible GPUs of all nodes;
 /// in a Slurm job each node's facts select them, unless -x does. If the default policy (BindTo::kAuto) is not
-/// possible, nothing is bound, and unbound_because states the reason. Error (kInvalidArgument): a binding that was
-/// asked for is not possible on a node, which the sentence names.
+/// possible, nothing is bound, and unbound_because states the reason.
+/// Error (kInvalidArgument): a binding that was asked for is not possible on a node, which the sentence names.
 Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
                                             const Environment& head_environment, bool in_slurm = false);

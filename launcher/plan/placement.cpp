@@ -100,7 +100,7 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const st
     text += spec.ranks_per_node > 0 ? " (--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
                                           counted(static_cast<std::int64_t>(slots.size()), "host") + ")"
                                     : " (the sum of its max_slots)";
-    text += "; ask for -np " + std::to_string(most) + ", or assign more hosts";
+    text += "; ask for -np " + std::to_string(most) + ", or give more hosts";
     return {ErrorCode::kInvalidArgument, std::move(text)};
   }
   const std::int64_t total = sum_of(capacity.spare);

@@ -157,10 +157,10 @@ TEST_CASE("a cancelled job reports no lost host, and lost output is not reported
   JobReport report =
       report_of(EndReason::kSignal, 143, {killed(0, SIGTERM, 2, false), of_kind(Kind::kRunning, 1)});
   report.signal = SIGTERM;
-  report.message = "node3: its agent was told to end (SIGTERM), as scancel and a time limit do";
+  report.message = "node3: its agent received SIGTERM, as sent by scancel or at a time limit";
   CHECK(plain(report) ==
         "ddlrun: ended by SIGTERM after 12.5 s\n"
-        "  node3: its agent was told to end (SIGTERM), as scancel and a time limit do\n"
+        "  node3: its agent received SIGTERM, as sent by scancel or at a time limit\n"
         "  rank 0 was killed by SIGTERM; rank 1 was running at the last report\n");
 
   report = report_of(EndReason::kOutputLost, 123, {exited(0, 0, 1), exited(1, 0, 1)});

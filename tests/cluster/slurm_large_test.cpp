@@ -50,7 +50,8 @@ TEST_CASE("a failure on one of many nodes is reported with its rank, and scancel
   const std::size_t at = cancelled.job().out().find(word) + word.size();
   output_as_login({"scancel", cancelled.job().out().substr(at, cancelled.job().out().find('\n', at) - at)});
   CHECK(cancelled.wait() == 128 + SIGTERM);
-  CHECK_THAT(cancelled.err(), Contains("as scancel and a time limit do") && !Contains("host was lost"));
+  CHECK_THAT(cancelled.err(),
+             Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
 }
 
 // The last test: Slurm does not use such a node for some time.

@@ -119,8 +119,8 @@ TEST_CASE(
     Family family(mode);
     kill_now({family.spawner, family.agent}, SIGTERM);
     CHECK(family.job.wait_and_require_nothing_left() == 128 + SIGTERM);
-    CHECK_THAT(family.job.err(), Contains("its agent was told to end (SIGTERM)") && !Contains("lost"));
-    CHECK_THAT(family.job.err(), !Contains("ddlrun itself has gone"));
+    CHECK_THAT(family.job.err(), Contains("its agent received SIGTERM") && !Contains("lost"));
+    CHECK_THAT(family.job.err(), !Contains("ddlrun itself has ended"));
   }
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("after ddlrun itself is killed, the agent ends all processes and repor
         128 +
             SIGKILL);  // waits for the end of its output, too: the agent has standard error open until its end
     family.job.require_all_gone();
-    CHECK_THAT(family.job.err(), Contains("ddlrun itself has gone; ending 2 ranks"));
+    CHECK_THAT(family.job.err(), Contains("ddlrun itself has ended; ending 2 ranks"));
   }
 }
 

@@ -1,4 +1,4 @@
-// An agent as a process: what it does before it may have threads, and not after.
+// An agent as a process: fork and setenv happen only before its first thread.
 #include "launcher/node/agent.h"
 
 #include <pthread.h>
@@ -27,8 +27,8 @@ std::vector<std::string> environment_now() {
 
 }  // namespace
 
-// A joining agent has a thread for TLS from there on: a child forked then may find a lock taken for ever, and getenv
-// in that thread may read an environment that is just being moved.
+// A joining agent then has a thread for TLS. In a child that is forked later, a lock may be held for ever, and
+// getenv in that thread may read the environment while it is being moved.
 TEST_CASE("an agent forks nothing and leaves its environment alone once it may have threads") {
   auto link = test_socket_pair();
   const std::string directory = new_session_directory_name();
@@ -43,14 +43,14 @@ TEST_CASE("an agent forks nothing and leaves its environment alone once it may h
     ::_exit((forks_beside_threads > 0 ? 1 : 0) + (before == environment_now() ? 0 : 2));
   });
   link.second.reset();
-  // It has said what it found on this machine. Then its head goes.
+  // It has sent its facts. Then its head closes the link.
   char byte = 0;
   CHECK(::read(link.first.get(), &byte, 1) == 1);
   link.first.reset();
   CHECK(reap(agent) == 0);
 }
 
-TEST_CASE("an agent that cannot decode what its head sends says so, and ends") {
+TEST_CASE("an agent that cannot decode a message of its head reports that, and ends") {
   auto link = test_socket_pair();
   const pid_t agent = fork_process([&] {
     link.first.reset();

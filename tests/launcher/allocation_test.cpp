@@ -29,7 +29,7 @@ AllocatedNode named(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("an allocation says where its nodes come from") {
+TEST_CASE("an allocation names the origin of its nodes") {
   const auto here = make_allocation({}, "ignored", "head1");
   REQUIRE(here);
   CHECK(text_of(here->nodes) == "head1");
@@ -50,7 +50,7 @@ TEST_CASE("an allocation says where its nodes come from") {
   CHECK(make_allocation(spec, "a", "head1")->origin == "standard input");
 }
 
-TEST_CASE("an error says which of them it is about") {
+TEST_CASE("an error names -H or the line of the hostfile") {
   CHECK(error_of(make_allocation(with_hosts("a:x"), "", "h")) ==
         "-H: \"a:x\": slots must be a positive integer, found \"x\"");
   JobSpec spec;
@@ -64,7 +64,7 @@ TEST_CASE("an error says which of them it is about") {
              Catch::StartsWith("--hosts-exclude: "));
 }
 
-TEST_CASE("excluded hosts are left out, whatever their case, known or not") {
+TEST_CASE("excluded hosts are removed, whatever their case; unknown ones are ignored") {
   CHECK(text_of(make_allocation(with_hosts("n[1-5]:2", "n[2-3],N5,gone"), "", "h")->nodes) == "n1:2 n4:2");
   JobSpec spec;
   spec.hostfile = "f";
@@ -75,7 +75,7 @@ TEST_CASE("excluded hosts are left out, whatever their case, known or not") {
   CHECK_FALSE(make_allocation(with_hosts("", "h"), "", "h"));
 }
 
-TEST_CASE("without -np, the slots that were given say how many ranks are meant") {
+TEST_CASE("without -np, the slots that were given are the number of ranks") {
   const auto implied = [](const JobSpec& spec) {
     const auto count = implied_num_proc(spec, *make_allocation(spec, "", "h"));
     return count ? std::to_string(*count) : count.error().message();
@@ -88,11 +88,10 @@ TEST_CASE("without -np, the slots that were given say how many ranks are meant")
   CHECK(implied(spec) == "8");
   spec.hosts = "n[1-1001]";
   spec.ranks_per_node = 1000;
-  CHECK_THAT(implied(spec),
-             Catch::Contains("1001000 slots") && Catch::Contains("1000000 ranks are the most"));
+  CHECK_THAT(implied(spec), Catch::Contains("1001000 slots") && Catch::Contains("at most 1000000 ranks"));
 }
 
-TEST_CASE("this machine is known by its names and loopback addresses") {
+TEST_CASE("this machine is recognised by its names and loopback addresses") {
   for (const char* name : {"localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1", "head1", "HEAD1"}) {
     INFO(name);
     CHECK(is_this_machine(named(name), "head1"));
@@ -105,7 +104,7 @@ TEST_CASE("this machine is known by its names and loopback addresses") {
   }
 }
 
-TEST_CASE("a user or a port of its own is ssh's business, also for this machine") {
+TEST_CASE("a node with a user or a port of its own is reached by ssh, even if it is this machine") {
   AllocatedNode node = named("localhost");
   node.user = "me";
   CHECK_FALSE(is_this_machine(node, "head1"));
@@ -157,7 +156,7 @@ TEST_CASE("ranks are started in the Slurm job around ddlrun, unless another way 
   CHECK(slurm_job_to_use(started_by(LauncherChoice::kLocal), task));
 }
 
-TEST_CASE("the hosts of a job are Slurm's, or those of them that the user names") {
+TEST_CASE("the hosts of a job are Slurm's, or those among them that the user names") {
   const auto slurm = slurm_job_to_use({}, kInSlurm).value();
   const auto found = [&](const JobSpec& spec) {
     const auto allocation = find_allocation(spec, "", slurm, "node3");
@@ -177,7 +176,7 @@ TEST_CASE("the hosts of a job are Slurm's, or those of them that the user names"
         AllocationError::Option::kHosts);
 }
 
-TEST_CASE("--launcher local takes this machine alone") {
+TEST_CASE("--launcher local accepts only this machine") {
   JobSpec spec = started_by(LauncherChoice::kLocal);
   CHECK(find_allocation(spec, "", std::nullopt, "head"));
   spec.hosts = "localhost:1,b:1";

@@ -28,7 +28,7 @@ message::RankBound bound(int rank, const CpuSet& cpus, int cpu_error = 0, int me
 
 }  // namespace
 
-TEST_CASE("ranks are reported in their order once all are there") {
+TEST_CASE("ranks are reported in their order once all were added") {
   BindingReport report(plan_of_two());
   CHECK(report.add(bound(1, CpuSet::range(8, 15))).empty());
   CHECK(ddl::join(report.add({0, {CpuSet::of({3}), "", ""}, 0, 0}), "\n") ==
@@ -40,15 +40,15 @@ TEST_CASE("ranks are reported in their order once all are there") {
   CHECK(report.ranks().at(1).difference.empty());
   CHECK_THAT(report.ranks().at(0).difference, Catch::Contains("rank 0 on node1 may run on 3"));
   CHECK(report.add({0, {}, 0, 0}).empty());
-  CHECK(ddl::join(report.take(), "\n") == "rank 0 on node1: it ended before it could be looked at");
+  CHECK(ddl::join(report.take(), "\n") == "rank 0 on node1: it ended before its binding could be read");
 }
 
-TEST_CASE("what differs from the plan is told with rank, host and reason") {
+TEST_CASE("a difference from the plan is reported with rank, host and reason") {
   const BindingReport report(plan_of_two());
   CHECK(report.difference(bound(1, CpuSet::range(8, 15))).empty());
   CHECK(report.difference(bound(1, {})).empty());
   CHECK(report.difference(bound(1, CpuSet::range(0, 15))) ==
-        "rank 1 on node1 may run on 0-15, planned was 8-15: something has bound it anew");
+        "rank 1 on node1 may run on 0-15, but 8-15 was planned: something has changed its binding");
   CHECK_THAT(report.difference(bound(1, CpuSet::range(0, 15), EPERM)),
              Catch::Contains("rank 1 on node1 could not be bound to CPUs 8-15: Operation not permitted"));
   CHECK_THAT(report.difference(bound(1, CpuSet::range(8, 11), EINVAL)), Catch::Contains("cgroup"));

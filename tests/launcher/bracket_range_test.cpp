@@ -28,7 +28,7 @@ TEST_CASE("brackets stand for every number and range in them") {
   CHECK(expanded("n[7,1-2,1]") == "n7 n1 n2 n1");
 }
 
-TEST_CASE("zeros in front are kept") {
+TEST_CASE("leading zeros are kept") {
   CHECK(expanded("n[01-03]") == "n01 n02 n03");
   CHECK(expanded("n[08-11]-ib0") == "n08-ib0 n09-ib0 n10-ib0 n11-ib0");
   CHECK(expanded("n[099-101]") == "n099 n100 n101");
@@ -43,7 +43,7 @@ TEST_CASE("of several brackets the last one counts fastest") {
   CHECK(expanded("a[1][2][3]") == "a123");
 }
 
-TEST_CASE("what brackets cannot mean is refused") {
+TEST_CASE("invalid brackets are refused") {
   for (const char* pattern :
        {"n[",      "n]",       "n[]",   "n[1",    "n1]",      "n[[1]]",  "n[1[2]]",
         "n]1[",    "n[a-c]",   "n[1-]", "n[-1]",  "n[1-2-3]", "n[1,]",   "n[,1]",
@@ -56,14 +56,14 @@ TEST_CASE("what brackets cannot mean is refused") {
   CHECK_THAT(expanded("n[8-3]"), Catch::Contains("\"8-3\" runs backwards"));
 }
 
-TEST_CASE("a range whose padding could be meant in two ways is refused") {
+TEST_CASE("a range with ambiguous padding is refused") {
   for (const char* pattern : {"n[1-016]", "n[001-16]", "n[01-016]", "n[0-07]"}) {
     INFO(pattern);
     CHECK_THAT(expanded(pattern), Catch::Contains("different numbers of digits"));
   }
 }
 
-TEST_CASE("more names than there is room for are refused before any is made") {
+TEST_CASE("more names than allowed are refused before any is made") {
   CHECK(expand_brackets("n[1-65536]", kMaxHosts)->size() == 65536);
   CHECK(expand_brackets("n[1-256]m[1-256]", kMaxHosts)->size() == 65536);
   for (const char* pattern :

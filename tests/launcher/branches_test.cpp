@@ -14,7 +14,7 @@ std::vector<std::size_t> nodes(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("without a fan-out, or one that is large enough, every node is a branch of its own") {
+TEST_CASE("without a fan-out, or with a large one, every node is a branch of its own") {
   for (const int fan_out : {0, 3, 1000}) {
     CHECK(divide(nodes(3), fan_out) == std::vector<Branch>{{100, {}}, {101, {}}, {102, {}}});
   }

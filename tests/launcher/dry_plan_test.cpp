@@ -18,7 +18,7 @@ Allocation hosts(const std::string& list) {
   return make_allocation(spec, "", "head").value();
 }
 
-/// This machine alone is known.
+/// Only this machine is known.
 std::vector<std::optional<NodeFacts>> known_here(const Allocation& allocation) {
   std::vector<std::optional<NodeFacts>> known;
   for (const AllocatedNode& node : allocation.nodes)
@@ -49,7 +49,7 @@ TEST_CASE("on this machine only the port is unknown") {
   CHECK(variable(plan, 0, 1, "HOROVOD_HOSTNAME") == "head");
 }
 
-TEST_CASE("what other hosts have is unknown, and slots are taken to be as many as here") {
+TEST_CASE("the facts of other hosts are unknown, and as many slots as here are assumed") {
   const DryPlan plan = plan_of(job_of(7), hosts("a:2,b,head:1"));
   CHECK(plan.hosts_from == "-H");
   CHECK(plan.assumed_slots == 4);
@@ -82,7 +82,7 @@ TEST_CASE("more ranks than fit are refused as at launch") {
       make_dry_plan(job_of(4), hosts("a:2,b:1"), {std::nullopt, std::nullopt}, facts_of("head", 4), {}));
 }
 
-TEST_CASE("hosts that were asked leave only the port unknown, and are bound by their own topologies") {
+TEST_CASE("if hosts were asked, only the port is unknown, and their own topologies are used for binding") {
   const Allocation allocation = hosts("a,b");
   std::vector<std::optional<NodeFacts>> known = {facts_of("a.site", 2), facts_of("b.site", 3)};
   for (std::optional<NodeFacts>& facts : known) {
@@ -104,7 +104,7 @@ TEST_CASE("hosts that were asked leave only the port unknown, and are bound by t
   CHECK_FALSE(plan_of(job_of(2), allocation).asked_all);
 }
 
-TEST_CASE("binding that was asked for is not refused of hosts that nobody has asked") {
+TEST_CASE("a binding that was asked for is not refused for hosts whose facts are unknown") {
   JobSpec spec = job_of(2);
   spec.binding.bind_to = ddl::affinity::BindTo::kCore;
   const DryPlan plan = plan_of(spec, hosts("a:2"));

@@ -1,4 +1,4 @@
-// What a program gets from each of the launcher's ways to start one.
+// The arguments and the environment of a program in each of the ways in which the launcher starts one.
 #include "base/command.h"
 #include "launcher/mpi/mpirun.h"
 #include "launcher/node/start_child.h"
@@ -9,7 +9,7 @@
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 
-TEST_CASE("a rank gets exactly the arguments and the environment that it was described with", "[exec]") {
+TEST_CASE("a rank gets exactly the arguments and the environment of its description", "[exec]") {
   const StartedProgram program;
   auto out = test_pipe();
   ChildFds fds;
@@ -23,7 +23,7 @@ TEST_CASE("a rank gets exactly the arguments and the environment that it was des
   CHECK(reap(child->pid) == 0);
 }
 
-TEST_CASE("what starts agents gets exactly its arguments and its environment", "[exec]") {
+TEST_CASE("the command that starts agents gets exactly its arguments and its environment", "[exec]") {
   const StartedProgram program;
   auto child = ddl::start_piped({.argv = program.words, .environment = program.environment});
   REQUIRE(child);
@@ -34,7 +34,8 @@ TEST_CASE("what starts agents gets exactly its arguments and its environment", "
   CHECK(child->child.wait_status() == 0);
 }
 
-TEST_CASE("mpirun gets exactly its arguments, and the environment without what its rank was told", "[exec]") {
+TEST_CASE("mpirun gets exactly its arguments, and the environment without the variables of a rank",
+          "[exec]") {
   const StartedProgram program;
   StartedProgram::own_entry();
   auto out = test_pipe();

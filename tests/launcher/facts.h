@@ -55,7 +55,7 @@ inline NodeFacts facts_of(const std::string& hostname, int cores) {
   return facts;
 }
 
-/// The facts of every node that was given a rank, each with so many cores.
+/// The facts of every node with ranks, each with this number of cores.
 inline std::vector<NodeFacts> facts_of(const Placement& placement, int cores) {
   std::vector<NodeFacts> facts;
   for (const PlacedNode& node : placement.nodes) facts.push_back(facts_of(node.name + ".site", cores));

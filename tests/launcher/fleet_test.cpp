@@ -23,7 +23,7 @@ std::uint16_t type_of(const Message& message) {
 
 void report(Link& agent, const message::AgentToHead& message) { message::send(agent, message); }
 
-/// Starts no process: keeps the agents' ends of the links, and remembers what was asked.
+/// Starts no process: keeps the agents' ends of the links, and records the calls.
 class FakeStarter : public NodeStarter {
  public:
   explicit FakeStarter(EventLoop& loop) : loop_(loop) {}
@@ -75,7 +75,7 @@ struct FleetFixture {
     REQUIRE(fleet.start(allocation_of(num_nodes), std::vector<NodeStarter*>(num_nodes, &starter)));
     fleet.listen(
         {[this] {
-           std::string event = "settled";
+           std::string event = "complete";
            for (const auto& failure : fleet.failures())
              event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
            note(event);
@@ -94,7 +94,7 @@ struct FleetFixture {
                                            [](const std::string&) {}});
     }
   }
-  /// As the head does.
+  /// Closes the fleet in the same way as the head.
   ddl::Status note_report(std::size_t node, const ddl::net::Frame& frame) {
     const auto report = message::decode<message::NodeReport>(frame);
     if (!report) return ddl::fail(report.error());
@@ -129,14 +129,14 @@ struct FleetFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(FleetFixture, "a fleet is ready when every agent has sent its facts, whoever is first") {
+TEST_CASE_METHOD(FleetFixture, "a fleet is ready when every agent has sent its facts, in any order") {
   start(2);
   answer(1);
   driver.run_ready();
   CHECK(events.empty());
   answer(0);
   wait_for_events(1);
-  CHECK(events[0] == "settled");
+  CHECK(events[0] == "complete");
   CHECK(fleet.facts()[0].hostname == "host0");
   CHECK(fleet.facts()[1].hostname == "host1");
   answer(0);  // again: no second ready
@@ -155,7 +155,7 @@ TEST_CASE_METHOD(FleetFixture, "messages are delivered with their node") {
   CHECK(events[1] == "1 reports " + std::to_string(type_of(message::RankStarted{})));
 }
 
-TEST_CASE_METHOD(FleetFixture, "what is sent to all reaches every agent, and flush waits until it has") {
+TEST_CASE_METHOD(FleetFixture, "send_all reaches every agent, and flush waits until it has") {
   start(2);
   fleet.send_all(message::Finish{});
   fleet.send(0, message::StdinEof{});
@@ -163,12 +163,13 @@ TEST_CASE_METHOD(FleetFixture, "what is sent to all reaches every agent, and flu
   driver.run_until("three messages", [&] { return heard.size() == 3; });
 }
 
-TEST_CASE_METHOD(FleetFixture,
-                 "an agent of another version has failed, with both versions named, and is not heard") {
+TEST_CASE_METHOD(
+    FleetFixture,
+    "an agent of another version has failed, both versions are named, and its messages are ignored") {
   start(1);
   answer(0, "9.9.9");
   wait_for_events(1);
-  CHECK(events[0] == "settled; 0: ddlrun there is version 9.9.9, and this one is " +
+  CHECK(events[0] == "complete; 0: ddlrun there is version 9.9.9, and this one is " +
                          std::string(ddl::contract::kVersion) + "; install the same one there");
   report(*starter.agents[0], message::RankStarted{0, 1});
   starter.agents[0].reset();
@@ -177,7 +178,7 @@ TEST_CASE_METHOD(FleetFixture,
 }
 
 TEST_CASE_METHOD(FleetFixture,
-                 "an agent is lost when it sends what the head cannot decode, and is not heard again") {
+                 "an agent that sends an invalid message is lost, and its later messages are ignored") {
   start(4);
   for (std::size_t node = 0; node < 4; ++node) answer(node);
   wait_for_events(1);
@@ -191,7 +192,7 @@ TEST_CASE_METHOD(FleetFixture,
   wait_for_events(4);
   CHECK(events[3] ==
         "2 lost: its agent sent a malformed RankStarted message from agent to head: it is cut short");
-  starter.agents[3]->send(type_of(message::Finished{}), "");  // which the fleet reads itself
+  starter.agents[3]->send(type_of(message::Finished{}), "");  // the fleet reads it itself
   wait_for_events(5);
   CHECK(events[4] ==
         "3 lost: its agent sent a malformed Finished message from agent to head: it is cut short");
@@ -205,7 +206,7 @@ TEST_CASE_METHOD(FleetFixture, "an agent whose first message cannot be decoded h
   starter.agents[0]->send(type_of(message::Launch{}), "");
   wait_for_events(1);
   CHECK(events[0] ==
-        "settled; 0: its agent sent a message of type Launch, which does not go from agent to head");
+        "complete; 0: its agent sent a message of type Launch, which does not go from agent to head");
 }
 
 TEST_CASE_METHOD(FleetFixture, "an agent whose link closes is lost once, and the others go on") {
@@ -230,18 +231,19 @@ TEST_CASE_METHOD(FleetFixture, "an agent that has finished may close its link") 
   CHECK(events[1] == "0 reports " + std::to_string(type_of(message::Finished{})));
 }
 
-TEST_CASE_METHOD(FleetFixture,
-                 "every agent answers or fails before the fleet is settled, and each failure is kept") {
+TEST_CASE_METHOD(
+    FleetFixture,
+    "the start-up is complete when every agent has answered or failed, and all failures are kept") {
   start(3);
   starter.agents[1].reset();
   answer(0);
   driver.run_ready();
   report(*starter.agents[2], message::AgentFailed{"no PMIx", false});
   wait_for_events(1);
-  CHECK(events[0] == "settled; 1: lightning; 2: no PMIx");
+  CHECK(events[0] == "complete; 1: lightning; 2: no PMIx");
 }
 
-TEST_CASE_METHOD(FleetFixture, "agents that need no fork are started so many at a time") {
+TEST_CASE_METHOD(FleetFixture, "agents that need no fork are started a limited number at a time") {
   starter.is_forking = false;
   start(4);
   CHECK(starter.agents.size() == 2);
@@ -254,10 +256,10 @@ TEST_CASE_METHOD(FleetFixture, "agents that need no fork are started so many at 
   answer(3);
   answer(2);
   wait_for_events(1);
-  CHECK(events[0] == "settled; 1: lightning");
+  CHECK(events[0] == "complete; 1: lightning");
 }
 
-TEST_CASE_METHOD(FleetFixture, "one that was too busy is tried again, and not for ever") {
+TEST_CASE_METHOD(FleetFixture, "an agent whose host was busy is started again, a limited number of times") {
   starter.is_forking = false;
   starter.failure = {"busy", true};
   start(1);
@@ -266,7 +268,7 @@ TEST_CASE_METHOD(FleetFixture, "one that was too busy is tried again, and not fo
   starter.failure = {"gone", false};
   starter.agents[1].reset();
   wait_for_events(1);
-  CHECK(events[0] == "settled; 0: gone");
+  CHECK(events[0] == "complete; 0: gone");
   fleet.shut_down(ddl::Deadline::after(std::chrono::seconds(1)));
   CHECK(starter.cleaned_up.size() == 2);
 }
@@ -274,9 +276,9 @@ TEST_CASE_METHOD(FleetFixture, "one that was too busy is tried again, and not fo
 TEST_CASE_METHOD(FleetFixture, "an agent that does not answer in time has failed") {
   Fleet impatient{loop, {2, 0.01}};
   REQUIRE(impatient.start(allocation_of(1), {&starter}));
-  impatient.listen({[&] { note("settled: " + impatient.failures().at(0).sentence); }, nullptr, nullptr});
+  impatient.listen({[&] { note("complete: " + impatient.failures().at(0).sentence); }, nullptr, nullptr});
   wait_for_events(1);
-  CHECK(events[0] == "settled: it has not answered within 0.01 s (--start-timeout)");
+  CHECK(events[0] == "complete: it has not answered within 0.01 s (--start-timeout)");
 }
 
 TEST_CASE_METHOD(FleetFixture, "shutting down closes every link first, then cleans up after every agent") {
@@ -285,32 +287,33 @@ TEST_CASE_METHOD(FleetFixture, "shutting down closes every link first, then clea
   CHECK(starter.cleaned_up == std::vector<std::string>{"node0", "node1"});
 }
 
-TEST_CASE_METHOD(FleetFixture, "an agent that forks and cannot be begun is the error of starting") {
+TEST_CASE_METHOD(FleetFixture, "an agent that cannot be forked is an error of start()") {
   starter.refuse = "node1";
   const auto status = fleet.start(allocation_of(3), std::vector<NodeStarter*>(3, &starter));
   REQUIRE_FALSE(status);
   CHECK(status.error().message() == "no way to node1");
 }
 
-TEST_CASE_METHOD(FleetFixture, "one that needs no fork and cannot be begun is a failure beside the others") {
+TEST_CASE_METHOD(FleetFixture,
+                 "an agent that needs no fork and cannot be started is one failure among the others") {
   starter.is_forking = false;
   starter.refuse = "node0";
   start(2);
   answer(0);  // the first that was started is node1's
   wait_for_events(1);
-  CHECK(events[0] == "settled; 0: no way to node0");
+  CHECK(events[0] == "complete; 0: no way to node0");
 }
 
 namespace {
 
-/// node0 and node3 are started from here; node1 and node2 are reached through node0, node4 and node5 through node3.
+/// node0 and node3 are started directly; node1 and node2 are reached through node0, node4 and node5 through node3.
 struct Tree : FleetFixture {
   Tree() {
     starter.is_forking = false;
     REQUIRE(tree.start(allocation_of(6), std::vector<NodeStarter*>(6, &starter)));
     Fleet::Handlers handlers;
     handlers.on_startup_complete = [this] {
-      std::string event = "settled";
+      std::string event = "complete";
       for (const auto& failure : tree.failures())
         event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
       note(event);
@@ -339,7 +342,7 @@ struct Tree : FleetFixture {
     for (const int node : {1, 2}) answer_through(0, node);
     for (const int node : {4, 5}) answer_through(1, node);
     wait_for_events(1);
-    REQUIRE(events[0] == "settled");
+    REQUIRE(events[0] == "complete");
   }
 
   Fleet tree{loop, {8, 0, 2, {}}};
@@ -347,7 +350,7 @@ struct Tree : FleetFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Tree, "agents of a tree are told their branches, and answer through each other") {
+TEST_CASE_METHOD(Tree, "agents of a tree receive their branches, and answer through each other") {
   answer(0);
   driver.run_until("the branch", [this] { return heard.size() == 1; });
   CHECK(heard[0] == type_of(message::StartAgents{}));
@@ -356,11 +359,11 @@ TEST_CASE_METHOD(Tree, "agents of a tree are told their branches, and answer thr
   for (const int node : {1, 2}) answer_through(0, node);
   for (const int node : {4, 5}) answer_through(1, node);
   wait_for_events(1);
-  CHECK(events[0] == "settled");
+  CHECK(events[0] == "complete");
   CHECK(tree.facts()[5].hostname == "host5");
 }
 
-TEST_CASE_METHOD(Tree, "messages go both ways through a tree, and only where they belong") {
+TEST_CASE_METHOD(Tree, "messages go both ways through a tree, and only to their nodes") {
   answer_all();
   up(0, 2, message::RankStarted{1, 2});
   up(0, 4, message::RankStarted{9, 9});   // not below node0
@@ -378,7 +381,7 @@ TEST_CASE_METHOD(Tree, "messages go both ways through a tree, and only where the
   CHECK(heard[1] == type_of(message::Finish{}));
 }
 
-TEST_CASE_METHOD(Tree, "a node behind a relay is lost when it sends what the head cannot decode") {
+TEST_CASE_METHOD(Tree, "a node behind a relay is lost when it sends an invalid message") {
   answer_all();
   report(*starter.agents[0], message::Routed{2, type_of(message::Finish{}), ""});
   report(*starter.agents[1], message::Routed{4, type_of(message::RankStarted{}), "x"});
@@ -418,32 +421,32 @@ TEST_CASE_METHOD(FleetFixture, "a relay forwards messages of other nodes unread"
   CHECK(heard[1] == type_of(message::Routed{}));
 }
 
-TEST_CASE_METHOD(Tree, "a relay that does not come up takes its branch with it") {
+TEST_CASE_METHOD(Tree, "if a relay does not start, its branch has failed too") {
   answer(0);
   starter.agents[1].reset();
   for (const int node : {1, 2}) answer_through(0, node);
   wait_for_events(1);
   CHECK(events[0] ==
-        "settled; 3: lightning; 4: it is reached through node3, which did not come up; 5: it is reached "
+        "complete; 3: lightning; 4: it is reached through node3, which did not come up; 5: it is reached "
         "through "
         "node3, which did not come up");
 }
 
-TEST_CASE_METHOD(Tree, "an agent that does not come up, or is lost, behind a relay is told by it") {
+TEST_CASE_METHOD(Tree, "a relay reports an agent behind it that does not start, or is lost") {
   answer(0);
   answer(1);
   answer_through(0, 1);
   report(*starter.agents[0], message::AgentDown{2, "its name was not found"});
   for (const int node : {4, 5}) answer_through(1, node);
   wait_for_events(1);
-  CHECK(events[0] == "settled; 2: its name was not found");
+  CHECK(events[0] == "complete; 2: its name was not found");
   report(*starter.agents[1], message::AgentDown{2, "not mine"});
   report(*starter.agents[1], message::AgentDown{5, "silence"});
   wait_for_events(2);
   CHECK(events[1] == "5 lost: silence");
 }
 
-TEST_CASE_METHOD(Tree, "a relay that is lost takes its branch with it, after itself") {
+TEST_CASE_METHOD(Tree, "if a relay is lost, its branch is lost too, after it") {
   answer_all();
   starter.agents[0].reset();
   wait_for_events(4);

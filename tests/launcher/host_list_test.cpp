@@ -54,10 +54,10 @@ TEST_CASE("the same host named twice is one with the sum of the slots") {
 
 TEST_CASE("the same host named twice must be described the same way") {
   CHECK_THAT(list_refusal("a,a"), Catch::Contains("\"a\": a is named twice") && Catch::Contains("as a:2"));
-  CHECK_THAT(list_refusal("a:2,a"),
-             Catch::Contains("\"a\": a is named twice, and not each time with its slots") &&
-                 Catch::Contains("as a:2"));
-  CHECK_THAT(list_refusal("a,a:2"), Catch::Contains("named twice, and not each time with its slots"));
+  CHECK_THAT(
+      list_refusal("a:2,a"),
+      Catch::Contains("\"a\": a is named twice, but not each time with slots") && Catch::Contains("as a:2"));
+  CHECK_THAT(list_refusal("a,a:2"), Catch::Contains("named twice, but not each time with slots"));
   CHECK_THAT(list_refusal("me@a:1,you@a:1"), Catch::Contains("different users"));
   CHECK_THAT(list_refusal("me@a:1,a:1"), Catch::Contains("different users"));
   CHECK_THAT(list_refusal("a:1000000,a:1"), Catch::Contains("more than 1000000 slots"));
@@ -68,14 +68,14 @@ TEST_CASE("slots are a positive integer") {
   for (const char* slots : {"", "0", "00", "-1", "+1", "1.5", "1e3", "0x2", " 2", "2 ", "2x", "\xc2\xb2"}) {
     const std::string text = "a:" + std::string(slots) + ",b:1";
     INFO(text);
-    if (ddl::trim(slots) == "2" && std::string_view(slots).back() == ' ') continue;  // blanks round an entry
+    if (ddl::trim(slots) == "2" && std::string_view(slots).back() == ' ') continue;  // blanks around an entry
     CHECK_THAT(list_refusal(text), Catch::Contains("slots must be a positive integer, found \""));
   }
   CHECK_THAT(list_refusal("a:1000001"), Catch::Contains("slots must be at most 1000000"));
   CHECK_THAT(list_refusal("a:99999999999999999999"), Catch::Contains("slots must be at most 1000000"));
 }
 
-TEST_CASE("what ssh or a shell could take for something else is no host and no user") {
+TEST_CASE("text that ssh or a shell could interpret is refused as a host or a user") {
   for (const char* text : {"-oProxyCommand=id",
                            "-a:2",
                            "me@-a",
@@ -122,22 +122,22 @@ TEST_CASE("what ssh or a shell could take for something else is no host and no u
   CHECK_FALSE(parse_host_list(std::string(65, 'u') + "@a"));
 }
 
-TEST_CASE("a message shows what a terminal would act on as text") {
+TEST_CASE("a message escapes control characters") {
   CHECK_THAT(list_refusal("a\x1b[31m"),
              Catch::Contains("a\\x1b[31m") || Catch::Contains("brackets do not match"));
   CHECK(in_double_quotes("a\x1b\n\xff") == "\"a\\x1b\\x0a\\xff\"");
   CHECK(in_double_quotes(std::string(100, 'a')) == "\"" + std::string(60, 'a') + "...\"");
 }
 
-TEST_CASE("what can be meant in two ways is refused") {
+TEST_CASE("ambiguous entries are refused") {
   CHECK_THAT(list_refusal("2001:db8::1"), Catch::Contains("[2001:db8::1]:SLOTS"));
   CHECK_THAT(list_refusal("a:22:4"), Catch::Contains("more than one colon"));
   CHECK_THAT(list_refusal("4"), Catch::Contains("\"4\" is a number, not the name of a host"));
   CHECK_THAT(list_refusal("[1-3]"), Catch::Contains("is a number, not the name of a host"));
-  CHECK_THAT(list_refusal("[2001:db8::1]4"), Catch::Contains("something behind the IPv6 address"));
+  CHECK_THAT(list_refusal("[2001:db8::1]4"), Catch::Contains("unexpected text after the IPv6 address"));
   CHECK_THAT(list_refusal("[2001:db8::1"), Catch::Contains("brackets do not match"));
   CHECK_THAT(list_refusal("[2001:db8::zz]"), Catch::Contains("\"2001:db8::zz\" is not an IPv6 address"));
-  CHECK_THAT(list_refusal("[2001:db8::1]x[1-2]"), Catch::Contains("something behind the IPv6 address"));
+  CHECK_THAT(list_refusal("[2001:db8::1]x[1-2]"), Catch::Contains("unexpected text after the IPv6 address"));
 }
 
 TEST_CASE("an empty entry is refused") {
@@ -147,22 +147,22 @@ TEST_CASE("an empty entry is refused") {
   }
 }
 
-TEST_CASE("a list holds so many hosts and no more") {
+TEST_CASE("the number of hosts of a list is limited") {
   CHECK(parse_host_list("n[1-65536]")->size() == kMaxHosts);
   CHECK_THAT(list_refusal("n[1-65536],b"), Catch::Contains("more than 65536 hosts"));
   CHECK_THAT(list_refusal("n[1-99999]:2"), Catch::Contains("more than 65536 hosts"));
   CHECK_THAT(list_refusal("n[1-40000],m[1-40000]"), Catch::Contains("more than 65536 hosts"));
-  // Also when they are always the same: reading them is work, too.
+  // Also if they are all the same host: parsing them takes time.
   std::string same = "n[1-65536]:1";
   for (int i = 0; i < 15; ++i) same += ",n[1-65536]:1";
   CHECK_THAT(list_refusal(same), Catch::Contains("more than 16960 hosts"));
 }
 
-TEST_CASE("names alone") {
+TEST_CASE("names only") {
   CHECK(ddl::join(*parse_host_names("a,n[1-2],[::1],a"), " ") == "a n1 n2 ::1 a");
   for (const char* text : {"a:2", "me@a", "", "a,,b", "-a"}) {
     INFO(text);
     CHECK_FALSE(parse_host_names(text));
   }
-  CHECK_THAT(parse_host_names("a:2").error().message(), Catch::Contains("only the names of hosts"));
+  CHECK_THAT(parse_host_names("a:2").error().message(), Catch::Contains("only names of hosts"));
 }

@@ -47,11 +47,11 @@ TEST_CASE("the same host on several lines is one with the sum of the slots") {
   CHECK(hosts_of("a:2\nb:1\na slots=3\n") == "a:5 b:1");
   CHECK(hosts_of("a 1 max_slots=2\na 1 max_slots=2\n") == "a:2,max=4");
   CHECK(file_refusal("a:2\nb\na\n") ==
-        "hosts.txt:3: a is named twice, and not each time with its slots; name it once, as a:2");
+        "hosts.txt:3: a is named twice, but not each time with slots; name it once, as a:2");
   CHECK_THAT(file_refusal("a:1 port=22\na:1"),
              Catch::Contains("hosts.txt:2: a is named twice, with different ports"));
   CHECK_THAT(file_refusal("a:1 user=x\na:1 user=y"), Catch::Contains("different users"));
-  CHECK_THAT(file_refusal("a:1 max_slots=2\na:1"), Catch::Contains("not each time with its max_slots"));
+  CHECK_THAT(file_refusal("a:1 max_slots=2\na:1"), Catch::Contains("not each time with max_slots"));
 }
 
 TEST_CASE("a node file of PBS names a host once for each of its slots") {
@@ -64,7 +64,7 @@ TEST_CASE("a node file of PBS names a host once for each of its slots") {
   CHECK(hosts_of(large) == "n1:70000");
 }
 
-TEST_CASE("an error names the file and the line, and quotes what stands there") {
+TEST_CASE("an error names the file and the line, and quotes its text") {
   CHECK(file_refusal("a\n\n# x\nb:1\nc 2\nd slots=1\ne slots=four\n") ==
         "hosts.txt:7: slots must be a positive integer, found \"four\"");
   CHECK(file_refusal("a\r\nb:x\r\n") == "hosts.txt:2: slots must be a positive integer, found \"x\"");
@@ -72,12 +72,12 @@ TEST_CASE("an error names the file and the line, and quotes what stands there") 
   CHECK(file_refusal("a port=65536") ==
         "hosts.txt:1: port must be a number from 1 to 65535, found \"65536\"");
   CHECK(file_refusal("a cpus=4") ==
-        "hosts.txt:1: behind a host stand slots=N, max_slots=N, port=N and user=NAME, found \"cpus=4\"");
+        "hosts.txt:1: only slots=N, max_slots=N, port=N and user=NAME may follow a host, found \"cpus=4\"");
   CHECK_THAT(file_refusal("a b"), Catch::Contains("found \"b\""));
   CHECK_THAT(file_refusal("a slots"), Catch::Contains("found \"slots\""));
   CHECK_THAT(file_refusal("a slots="), Catch::Contains("found \"\""));
-  CHECK_THAT(file_refusal("a,b"), Catch::Contains("one host a line"));
-  CHECK_THAT(file_refusal("a, b"), Catch::Contains("one host a line"));
+  CHECK_THAT(file_refusal("a,b"), Catch::Contains("one host on each line"));
+  CHECK_THAT(file_refusal("a, b"), Catch::Contains("one host on each line"));
   CHECK_THAT(file_refusal("-oProxyCommand=id"), Catch::Contains("hosts.txt:1: a host is named with"));
   CHECK_THAT(file_refusal("a user=-l"), Catch::Contains("hosts.txt:1: a user is named with"));
   CHECK_THAT(file_refusal("a\rb"), Catch::Contains("a\\x0db"));
@@ -85,7 +85,7 @@ TEST_CASE("an error names the file and the line, and quotes what stands there") 
   CHECK_THAT(file_refusal("4"), Catch::Contains("is a number"));
 }
 
-TEST_CASE("what is given twice on one line is refused") {
+TEST_CASE("a setting that is given twice on one line is refused") {
   CHECK(file_refusal("a:2 slots=2") == "hosts.txt:1: slots is given twice");
   CHECK(file_refusal("a 2 2") == "hosts.txt:1: slots is given twice");
   CHECK(file_refusal("me@a user=me") == "hosts.txt:1: user is given twice");
@@ -93,12 +93,12 @@ TEST_CASE("what is given twice on one line is refused") {
   CHECK(file_refusal("a max_slots=2 max-slots=2") == "hosts.txt:1: max_slots is given twice");
 }
 
-TEST_CASE("fewer max_slots than slots cannot be meant") {
+TEST_CASE("fewer max_slots than slots are refused") {
   CHECK(file_refusal("a slots=4 max_slots=2") == "hosts.txt:1: max_slots is 2, fewer than the 4 slots");
   CHECK(hosts_of("a slots=4 max_slots=4") == "a:4,max=4");
 }
 
-TEST_CASE("a file without a host is refused by its name") {
+TEST_CASE("a file without a host is refused, and named") {
   for (const char* text : {"", "\n", "# nothing\n", "\xef\xbb\xbf", "\r\n"}) {
     CHECK(file_refusal(text) == "hosts.txt names no host");
   }

@@ -1,4 +1,4 @@
-// Several ddlruns in one Slurm job are told of each other on every node where both have ranks.
+// Several ddlruns in one Slurm job find each other on every node where both have ranks.
 #include "launcher/node/job_presence.h"
 
 #include <sched.h>
@@ -11,12 +11,12 @@ using namespace ddl::launcher::test;
 
 namespace {
 
-/// A Slurm job that no other test is in.
+/// A number of a Slurm job that no other test uses.
 std::string job_of_test(const std::string& name) { return name + std::to_string(::getpid()); }
 
 }  // namespace
 
-TEST_CASE("agents of one job and user see each other's heads, and only while these live") {
+TEST_CASE("agents of one job and user find each other's heads, and only while these exist") {
   EventLoop loop;
   const std::string job = job_of_test("both");
   const auto first = JobPresence::announce(loop, job, {"login1.site", 11});
@@ -37,7 +37,7 @@ TEST_CASE("agents of one job and user see each other's heads, and only while the
   CHECK_FALSE(JobPresence::announce(loop, job, {"a b", 11}));
 }
 
-TEST_CASE("an agent on other CPUs is no matter, and one that was killed is gone") {
+TEST_CASE("an agent on other CPUs is not reported, nor one that was killed") {
   cpu_set_t own;
   REQUIRE(::sched_getaffinity(0, sizeof own, &own) == 0);
   std::vector<int> cpus;
@@ -72,7 +72,7 @@ TEST_CASE("an agent on other CPUs is no matter, and one that was killed is gone"
   CHECK(presence->others().empty());
 }
 
-TEST_CASE("what others write into the list of sockets is not believed") {
+TEST_CASE("names of sockets that other programs have chosen are checked") {
   const std::string text =
       "Num       RefCount Protocol Flags    Type St Inode Path\n"
       "0000000000000000: 00000002 00000000 00010000 0001 01 16165 @ddlrun/1000/7/login1/4711\n"

@@ -28,7 +28,7 @@ TEST_CASE("the visible devices are read from the environment") {
   CHECK(parse_visible_devices("MY_CUDA_VISIBLE_DEVICES=1\0"s).empty());
 }
 
-TEST_CASE("this process's binding is read, and that of no process is empty") {
+TEST_CASE("the binding of this process is read; that of a process that does not exist is empty") {
   CHECK_FALSE(read_kernel_binding(::getpid()).cpus.is_empty());
   CHECK(read_kernel_binding(0).cpus.is_empty());
 }

@@ -139,7 +139,7 @@ TEST_CASE("standard input goes to rank 0, to all, or to none") {
   CHECK(stdin_readers(plan_of(spec, {2, 2})).empty());
 }
 
-TEST_CASE("only a single rank without tag and time stamp is passed on raw") {
+TEST_CASE("only the output of a single rank without tag and time stamp is forwarded raw") {
   const auto splits = [](int num_proc, bool tag, bool timestamp) {
     JobSpec spec = job_of(num_proc);
     spec.tag_output = tag;
@@ -149,7 +149,7 @@ TEST_CASE("only a single rank without tag and time stamp is passed on raw") {
   CHECK_FALSE(splits(1, false, false));
   CHECK(splits(1, true, false));
   CHECK(splits(1, false, true));
-  CHECK(splits(2, false, false));  // one rank's bytes must not land inside the other's line
+  CHECK(splits(2, false, false));  // one rank's bytes must not get into the other's line
 }
 
 TEST_CASE("grace and output window reach every agent") {
@@ -162,7 +162,7 @@ TEST_CASE("grace and output window reach every agent") {
   }
 }
 
-TEST_CASE("whatever the shape, the agents together start every rank once and agree about the job") {
+TEST_CASE("with any distribution, the agents together start every rank once and agree about the job") {
   const std::vector<std::vector<int>> shapes = {{1}, {3}, {1, 1}, {2, 0, 3}, {7, 1, 2}, {1, 1, 1, 1, 1}};
   for (const auto& slots : shapes) {
     int total = 0;

@@ -1,4 +1,4 @@
-// Runs an event loop until what a test waits for has happened.
+// Runs an event loop until the condition of a test holds.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace ddl::launcher::test {
 
-/// The test's handlers call check() whenever they have noted something.
+/// The test's handlers call check() whenever they have recorded an event.
 class LoopDriver {
  public:
   explicit LoopDriver(EventLoop& loop) : loop_(loop) {}

@@ -58,21 +58,21 @@ TEST_CASE_METHOD(Store, "what is published can be looked up, with its publisher,
     CHECK(lookup({"port", "host"}) == "all: port=7(rank 2) host=a(rank 2)");
 }
 
-TEST_CASE_METHOD(Store, "a key that is there already is refused, and nothing of the call is stored") {
+TEST_CASE_METHOD(Store, "a key that exists already is refused, and nothing of the call is stored") {
   REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
   CHECK(publish(1, {{"a", "2"}, {"b", "3"}}) == NameStatus::kDuplicate);
   CHECK(lookup({"a"}) == "all: a=1(rank 0)");
   CHECK(lookup({"b"}) == "none");
-  CHECK(publish(0, {{"a", "2"}}) == NameStatus::kDuplicate);  // one's own, too
+  CHECK(publish(0, {{"a", "2"}}) == NameStatus::kDuplicate);  // also of the same publisher
 }
 
-TEST_CASE_METHOD(Store, "a lookup that finds some of its keys says so") {
+TEST_CASE_METHOD(Store, "a lookup that finds only some of its keys reports that") {
   REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
   CHECK(lookup({"a", "b"}) == "some: a=1(rank 0)");
   CHECK(lookup({"b"}) == "none");
 }
 
-TEST_CASE_METHOD(Store, "a lookup that waits is answered once, when the last of its keys is there") {
+TEST_CASE_METHOD(Store, "a lookup that waits is answered once, when the last of its keys is published") {
   Asked asked;
   REQUIRE(data.lookup({"a", "b"}, true, asked.answer()));
   REQUIRE(publish(0, {{"a", "1"}}) == NameStatus::kDone);
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Store, "a lookup that may wait and need not is answered at once
   CHECK(asked.text == "all: a=1(rank 0)");
 }
 
-TEST_CASE_METHOD(Store, "a waiting lookup can run out of time, and only that one") {
+TEST_CASE_METHOD(Store, "a waiting lookup can time out, and only that one") {
   Asked impatient, patient;
   const auto id = data.lookup({"a"}, true, impatient.answer());
   REQUIRE(id);
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Store, "a waiting lookup can run out of time, and only that one
   CHECK(patient.text == "all: a=1(rank 0)");
 }
 
-TEST_CASE_METHOD(Store, "the time of a lookup that has been answered no longer matters") {
+TEST_CASE_METHOD(Store, "the timeout of a lookup that has been answered no longer matters") {
   Asked asked;
   const auto id = data.lookup({"a"}, true, asked.answer());
   REQUIRE(id);
@@ -113,8 +113,8 @@ TEST_CASE_METHOD(Store, "the time of a lookup that has been answered no longer m
   CHECK(asked.times == 1);
 }
 
-TEST_CASE_METHOD(Store,
-                 "what is published until its first read is gone after it, and can be published anew") {
+TEST_CASE_METHOD(
+    Store, "a key that is published until its first read is removed by it, and can be published again") {
   REQUIRE(publish(0, {{"a", "1"}, {"b", "2"}}, true) == NameStatus::kDone);
   CHECK(lookup({"a"}) == "all: a=1(rank 0)");
   CHECK(lookup({"a"}) == "none");
@@ -122,7 +122,8 @@ TEST_CASE_METHOD(Store,
   CHECK(publish(0, {{"a", "3"}}) == NameStatus::kDone);
 }
 
-TEST_CASE_METHOD(Store, "of two that wait for a first read, one gets it and the other goes on waiting") {
+TEST_CASE_METHOD(Store,
+                 "of two lookups that wait for a first read, one gets it and the other continues to wait") {
   Asked first, second;
   REQUIRE(data.lookup({"a"}, true, first.answer()));
   REQUIRE(data.lookup({"a"}, true, second.answer()));
@@ -133,7 +134,7 @@ TEST_CASE_METHOD(Store, "of two that wait for a first read, one gets it and the 
   CHECK(second.text == "all: a=2(rank 0)");
 }
 
-TEST_CASE_METHOD(Store, "only one's own keys can be unpublished: the named ones, or all") {
+TEST_CASE_METHOD(Store, "a publisher can unpublish only its own keys: the named ones, or all") {
   REQUIRE(publish(0, {{"a", "1"}, {"b", "2"}, {"c", "3"}}) == NameStatus::kDone);
   REQUIRE(publish(1, {{"d", "4"}}) == NameStatus::kDone);
   data.unpublish(1, {"a"});

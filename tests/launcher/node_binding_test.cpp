@@ -1,4 +1,4 @@
-// Ranks are bound node by node, by what each agent found.
+// Ranks are bound node by node, by the facts of each agent.
 #include "launcher/plan/node_binding.h"
 
 #include "affinity/output/binding_format.h"
@@ -23,7 +23,7 @@ Topology node_of(const std::string& synthetic, int gpus = 0, GpuVendor vendor = 
     gpu.index = index;
     gpu.vendor = vendor;
     gpu.bus_id = "0000:0" + std::to_string(index) + ":00.0";
-    gpu.numa = gpus - 1 - index;  // the other way round
+    gpu.numa = gpus - 1 - index;  // in reverse order
     gpu.complete_local_cpus = node->numa_nodes[static_cast<std::size_t>(gpu.numa)].complete;
     gpu.local_cpus = gpu.complete_local_cpus;
     node->gpus.push_back(gpu);
@@ -60,7 +60,7 @@ const char* const kFour = "pack:1 numa:2 l3:1 core:2 pu:1";
 
 }  // namespace
 
-TEST_CASE("nodes that differ are planned each for itself") {
+TEST_CASE("nodes that differ are planned separately") {
   const Job job(8, {node_of(kFour), node_of("pack:1 numa:4 l3:1 core:8 pu:2")});
   const auto bindings = job.bound();
   REQUIRE(bindings.size() == 2);
@@ -74,7 +74,7 @@ TEST_CASE("nodes that differ are planned each for itself") {
   CHECK(plan.nodes[1].ranks[1].environment.at("OMP_PROC_BIND") == "true");
 }
 
-TEST_CASE("what the user has set about threads stays") {
+TEST_CASE("settings of the user for threads are kept") {
   const Job job(4, {node_of(kFour)});
   for (const char* name : {"OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY", "GOMP_CPU_AFFINITY"}) {
     const LaunchPlan plan = job.plan({{name, "mine"}, {"OMP_NUM_THREADS", "3"}});
@@ -105,7 +105,7 @@ TEST_CASE("a rank sees its own GPUs by exactly one variable") {
   CHECK(plan.nodes[0].ranks[1].cpus.list() == "0-1");
 }
 
-TEST_CASE("a rank is told the adapters near its GPUs, unless the user has named others") {
+TEST_CASE("a rank gets the names of the adapters near its GPUs, unless the user has named others") {
   Topology node = node_of(kFour, 2);
   for (const char* name : {"hsn0", "hsn1"}) {
     Nic nic;
@@ -123,7 +123,7 @@ TEST_CASE("a rank is told the adapters near its GPUs, unless the user has named 
   CHECK(job.plan().nodes[0].ranks[0].environment.at("DDL_NEAR_NICS") == "hsn1,hsn0");
 }
 
-TEST_CASE("of GPUs only those are dealt that the user has left visible, by the user's own variable") {
+TEST_CASE("only the GPUs that the user has left visible are assigned, by the user's own variable") {
   const Job job(2, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 4)});
   const auto devices = [&](const Environment& head, const char* name) {
     const LaunchPlan plan = job.plan(head);
@@ -135,13 +135,13 @@ TEST_CASE("of GPUs only those are dealt that the user has left visible, by the u
   CHECK(devices({{"HIP_VISIBLE_DEVICES", "2,0"}}, "HIP_VISIBLE_DEVICES") == "2 0 ");
   const LaunchPlan plan = job.plan({{"HIP_VISIBLE_DEVICES", "2,0"}});
   CHECK_FALSE(plan.nodes[0].ranks[0].environment.contains("ROCR_VISIBLE_DEVICES"));
-  // None: ranks are bound by CPU, and see none.
+  // No GPU is visible: ranks are bound by CPU, and see none.
   const LaunchPlan none = job.plan({{"ROCR_VISIBLE_DEVICES", ""}});
   CHECK_FALSE(none.nodes[0].ranks[0].environment.contains("ROCR_VISIBLE_DEVICES"));
   CHECK(none.nodes[0].common_environment.at("ROCR_VISIBLE_DEVICES").empty());
 }
 
-TEST_CASE("what cannot be bound is left alone with a reason, unless it was asked for") {
+TEST_CASE("a binding that is not possible is omitted with a reason, or an error if it was asked for") {
   Job job(4, {node_of("pack:1 core:2 pu:1")});
   CHECK(job.bound()[0].plan.ranks.empty());
   CHECK_THAT(job.bound()[0].unbound_because, Catch::Contains("2 usable cores for 4 ranks"));

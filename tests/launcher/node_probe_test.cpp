@@ -20,7 +20,7 @@ TEST_CASE("a CPU whose siblings cannot be read counts as a core of its own") {
   CHECK(count_cores({"0,1\n", "0,1\n", ""}) == 2);
 }
 
-TEST_CASE("the probe says what is true of this machine") {
+TEST_CASE("the facts of the probe are true of this machine") {
   const NodeFacts facts = probe_node();
   cpu_set_t allowed;
   REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);

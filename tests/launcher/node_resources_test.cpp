@@ -17,7 +17,7 @@ TEST_CASE("memory is read from /proc/meminfo's own lines") {
   CHECK(memory.available_bytes == 60000000LL * 1024);
 }
 
-TEST_CASE("a meminfo that says nothing, or nonsense, leaves memory unknown") {
+TEST_CASE("a meminfo that is empty or invalid leaves memory unknown") {
   for (const char* text : {"", "MemTotal:", "MemTotal: kB", "MemTotal: many kB", "MemTotal: -4 kB",
                            "MemTotal: 4 MB", "MemTotal: 9223372036854775807 kB", " MemTotal: 4 kB"}) {
     INFO(text);
@@ -25,7 +25,7 @@ TEST_CASE("a meminfo that says nothing, or nonsense, leaves memory unknown") {
   }
 }
 
-TEST_CASE("limits are the soft ones, and none is -1") {
+TEST_CASE("limits are the soft ones, and -1 means no limit") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit lower{before.rlim_cur - 1, before.rlim_max};
@@ -39,12 +39,12 @@ TEST_CASE("limits are the soft ones, and none is -1") {
         (before.rlim_cur == RLIM_INFINITY ? -1 : static_cast<std::int64_t>(before.rlim_cur)));
 }
 
-TEST_CASE("room in a directory, and in one that is not there") {
+TEST_CASE("free space in a directory, and in one that does not exist") {
   CHECK(free_bytes("/") > 0);
   CHECK(free_bytes("/no/such/directory") == -1);
 }
 
-TEST_CASE("addresses are numeric, of a version, and none that only this machine could use") {
+TEST_CASE("addresses are numeric, have a version of IP, and can be used from other machines") {
   for (const NodeAddress& address : node_addresses()) {
     INFO(address.interface << " " << address.address);
     CHECK_FALSE(address.interface.empty());

@@ -19,7 +19,7 @@ inline FdPair test_pipe() {
   return std::move(*pipe);
 }
 
-/// Both ends non-blocking is what a test that does both sides on one thread needs.
+/// Both ends are non-blocking, for tests that handle both sides on one thread.
 inline FdPair nonblocking_pipe() {
   FdPair pipe = test_pipe();
   REQUIRE(set_nonblocking(pipe.first.get(), true));
@@ -35,7 +35,7 @@ inline FdPair test_socket_pair() {
 
 inline void write_text(int fd, std::string_view text) { REQUIRE(write_all(fd, text.data(), text.size())); }
 
-/// What a non-blocking descriptor holds now.
+/// The bytes that a non-blocking descriptor has now.
 inline std::string read_available(int fd) {
   std::string text;
   char buffer[65536];

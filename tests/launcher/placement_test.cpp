@@ -28,8 +28,8 @@ std::string text_of(const Placement& placement) {
   return text;
 }
 
-/// Mapped by node: each rank is in one place, ranks of a node are ascending, and no node is ahead of another by more
-/// than one rank unless the other is full.
+/// Mapped by node: each rank is on one node, ranks of a node are ascending, and no node has more than one rank more
+/// than another unless the other is full.
 void check_by_node(const std::vector<int>& slots, int num_proc) {
   JobSpec spec = job_of(num_proc);
   spec.map_by = MapBy::kNode;
@@ -70,10 +70,10 @@ TEST_CASE("a node that gets no rank is not part of the placement") {
   const auto placement = place_on({1, 0, 2}, 3);
   REQUIRE(placement);
   CHECK(text_of(*placement) == "node0: 0 | node2: 1 2");
-  CHECK(placement->ranks[2].node == 1);  // an index among the nodes that are left
+  CHECK(placement->ranks[2].node == 1);  // an index among the nodes with ranks
 }
 
-TEST_CASE("with oversubscribe, ranks beyond the slots are dealt round the nodes") {
+TEST_CASE("with oversubscribe, ranks beyond the slots are distributed over the nodes in turn") {
   CHECK(text_of(*place_on({1, 2}, 5, true)) == "node0: 0 1 | node1: 2 3 4");
   CHECK(text_of(*place_on({1, 2}, 6, true)) == "node0: 0 1 2 | node1: 3 4 5");
   CHECK(text_of(*place_on({0, 0}, 3, true)) == "node0: 0 1 | node1: 2");
@@ -102,7 +102,7 @@ TEST_CASE("mapped by node, each node in turn gets one rank while it has slots") 
   CHECK(text_of(*place(spec, allocation_of(3), {2, 0, 1})) == "node0: 0 | node2: 1");
   spec.num_proc = 8;
   CHECK_FALSE(place(spec, allocation_of(3), {2, 4, 1}));
-  // Beyond the slots it goes on with the first node.
+  // Beyond the slots it continues with the first node.
   spec.oversubscribe = true;
   CHECK(text_of(*place(spec, allocation_of(3), {2, 2, 1})) == "node0: 0 3 5 | node1: 1 4 6 | node2: 2 7");
 }
@@ -129,7 +129,7 @@ TEST_CASE("mapped by node, local and cross ranks follow the numbers of the ranks
   }
 }
 
-TEST_CASE("with ranks per node, every node gets so many and the last one what is left") {
+TEST_CASE("with ranks per node, every node gets this number and the last one the rest") {
   JobSpec spec = job_of(5);
   spec.ranks_per_node = 2;
   CHECK(text_of(*place(spec, allocation_of(3), {4, 4, 4})) == "node0: 0 1 | node1: 2 3 | node2: 4");
@@ -151,7 +151,7 @@ TEST_CASE("with ranks per node, every node gets so many and the last one what is
         "more hosts");
 }
 
-TEST_CASE("max_slots hold with oversubscribe, too, and where the slots were found") {
+TEST_CASE("max_slots are respected with oversubscribe, too, and if the agents found the slots") {
   Allocation allocation = allocation_of(3);
   allocation.origin = "hosts.txt";
   allocation.nodes[0].max_slots = 2;
@@ -192,14 +192,15 @@ TEST_CASE("more ranks than given slots are refused with the slots of each host")
       "them");
 }
 
-TEST_CASE("a placed node knows which one of the allocation it is") {
+TEST_CASE("a placed node has its index in the allocation") {
   const auto placement = place_on({1, 0, 2}, 3);
   CHECK(placement->nodes[0].allocated == 0);
   CHECK(placement->nodes[1].allocated == 2);
 }
 
 TEST_CASE("a million ranks are placed in a moment") {
-  // One rank a node is the worst case of what was once quadratic: 10^12 steps would outlast every time limit.
+  // One rank for each node is the worst case of an algorithm that was once quadratic: 10^12 steps would exceed
+  // every timeout.
   constexpr int kRanks = 1'000'000;
   constexpr std::size_t kNodes = 65536;
   for (const MapBy map_by : {MapBy::kSlot, MapBy::kNode}) {
@@ -256,7 +257,7 @@ TEST_CASE("every placement holds each rank once, densely numbered on its node an
           REQUIRE(placed.local_rank == static_cast<int>(local));
           REQUIRE(placed.local_size == static_cast<int>(ranks.size()));
         }
-        // Nobody is crowded while another node has a free slot, and the surplus is spread evenly.
+        // No node is oversubscribed while another has a free slot, and the surplus is spread evenly.
         const auto name = placement->nodes[node].name;
         const int slot_count = slots[static_cast<std::size_t>(std::stoi(name.substr(4)))];
         const int surplus = std::max(0, num_proc - total);

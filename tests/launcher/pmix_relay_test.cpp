@@ -32,8 +32,9 @@ using Names = message::PmixNames;
 
 }  // namespace
 
-TEST_CASE_METHOD(RelayFixture,
-                 "a fence of all ranks is done when every node has come, with the data in the nodes' order") {
+TEST_CASE_METHOD(
+    RelayFixture,
+    "a fence of all ranks is complete when every node has arrived, with the data in the order of the nodes") {
   relay.on(2, message::PmixFence{{}, "c"});
   relay.on(0, message::PmixFence{{}, "a"});
   CHECK(sent.empty());
@@ -46,7 +47,7 @@ TEST_CASE_METHOD(RelayFixture,
 }
 
 TEST_CASE_METHOD(RelayFixture,
-                 "fences of different groups go their own ways, and repeated ones keep their order") {
+                 "fences of different groups are independent, and repeated ones keep their order") {
   relay.on(0, message::PmixFence{{0, 2}, "a1"});
   relay.on(0, message::PmixFence{{0, 2}, "a2"});
   relay.on(0, message::PmixFence{{}, "whole"});
@@ -71,7 +72,8 @@ TEST_CASE_METHOD(
   CHECK(sent.size() == 2);
 }
 
-TEST_CASE_METHOD(RelayFixture, "a question about a rank goes to its node, and the answer to who asked") {
+TEST_CASE_METHOD(RelayFixture,
+                 "a modex request for a rank goes to its node, and the answer to the node that asked") {
   relay.on(0, message::PmixModex{7, 55, 3});
   const auto& question = sent_to<message::PmixModex>(0, 2);
   CHECK(question.node == 0);
@@ -98,7 +100,7 @@ TEST_CASE_METHOD(RelayFixture,
   CHECK(sent_to<Names>(4, 2).status == Names::Status::kNotFound);
 }
 
-TEST_CASE_METHOD(RelayFixture, "a lookup that may not wait for ever is answered in time") {
+TEST_CASE_METHOD(RelayFixture, "a lookup with a timeout is answered in time") {
   relay.on(1, message::PmixLookup{3, {"port"}, true, 1});
   driver.run_until("the answer", [this] { return !sent.empty(); });
   CHECK(sent_to<Names>(0, 1).status == Names::Status::kTimedOut);

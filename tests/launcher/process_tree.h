@@ -52,7 +52,7 @@ class Readiness {
   FdPair pipe_ = test_pipe();
 };
 
-/// True once the process has ended, even if it is not reaped.
+/// True once the process has ended, even if it is not reaped yet.
 inline bool ends_soon(const UniqueFd& pidfd) {
   pollfd entry{pidfd.get(), POLLIN, 0};
   return retry_eintr([&] { return ::poll(&entry, 1, soon().poll_milliseconds()); }) == 1;

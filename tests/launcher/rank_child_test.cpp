@@ -38,7 +38,7 @@ TEST_CASE("a rank's environment is the job's, then the rank's, then PMIx's") {
   CHECK(child.inherited_fds == std::vector<int>{4});
 }
 
-TEST_CASE("what describes the login is this node's own, and goes where the node has nothing") {
+TEST_CASE("variables of the login have this node's own values, and are removed if the node has none") {
   REQUIRE(::setenv("DDL_TEST_LOGIN", "here", 1) == 0);
   REQUIRE(::unsetenv("DDL_TEST_NOWHERE") == 0);
   NodeLaunch node;

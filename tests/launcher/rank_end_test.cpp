@@ -21,7 +21,7 @@ RankOutcome end(int wait_status, TerminationState ending = {}) {
 
 }  // namespace
 
-TEST_CASE("an exit and a death by a signal are told with the rank's process and run time") {
+TEST_CASE("an exit and a death by a signal are reported with the rank's process and run time") {
   const RankOutcome exit = end(exited(7));
   CHECK(exit.rank == 3);
   CHECK(exit.pid == 4711);
@@ -38,7 +38,7 @@ TEST_CASE("an exit and a death by a signal are told with the rank's process and 
 }
 
 TEST_CASE(
-    "a rank is ended by us if it dies by the signal that it was sent, or by SIGKILL once that was sent") {
+    "a rank is ended by us if it dies by the signal that was sent to it, or by SIGKILL once that was sent") {
   CHECK(end(SIGTERM, {SIGTERM, false}).ended_by_us);
   CHECK_FALSE(end(SIGTERM).ended_by_us);
   CHECK_FALSE(end(SIGSEGV, {SIGTERM, false}).ended_by_us);
@@ -48,7 +48,7 @@ TEST_CASE(
   CHECK_FALSE(end(exited(1), {SIGTERM, false}).before_end);
 }
 
-TEST_CASE("each rank of a node has a record of its own, at the place that it is told") {
+TEST_CASE("each rank of a node has a record of its own, at the offset in its environment") {
   const auto records = ExitRecords::create(3);
   REQUIRE(records);
   CHECK(ExitRecords::place_of(0) == "5:0");
@@ -58,7 +58,7 @@ TEST_CASE("each rank of a node has a record of its own, at the place that it is 
   REQUIRE(::pwrite(records->fd(), &said, sizeof said, 16) == sizeof said);
   CHECK(records->gone_rank(2) == 7);
   CHECK(records->gone_rank(1) == ddl::contract::ExitRecord::kNone);
-  // What a rank has made of it is not believed, and its size is fixed.
+  // The content is checked, because ranks can write anything; the size is fixed.
   REQUIRE(::pwrite(records->fd(), "rubbish!", 8, 16) == 8);
   CHECK(records->gone_rank(2) == ddl::contract::ExitRecord::kNone);
   CHECK(records->gone_rank(3) == ddl::contract::ExitRecord::kNone);

@@ -11,7 +11,7 @@ using ddl::launcher::test::facts_of;
 
 namespace {
 
-// What every rank is given so that Open MPI 4.1 takes our PMIx server and leaves binding alone.
+// The variables by which Open MPI 4.1 accepts the PMIx server of ddlrun and does not bind ranks.
 const Environment kForOpenMpi = {{"OMPI_MCA_ess", "pmi"},
                                  {"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                  {"OMPI_MCA_orte_externally_bound", "1"},
@@ -25,7 +25,7 @@ Environment with_defaults(Environment expected) {
 
 }  // namespace
 
-TEST_CASE("what an outer launcher told this process is denied") {
+TEST_CASE("variables that an outer launcher has set for this process are denied") {
   for (const char* name :
        {"PMIX_RANK", "PMIX_SERVER_URI41", "PMI_RANK", "PMI_FD", "PMI2_x", "OMPI_COMM_WORLD_RANK",
         "OMPI_UNIVERSE_SIZE", "PRTE_MCA_x", "HYDI_CONTROL_FD", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS",
@@ -35,7 +35,7 @@ TEST_CASE("what an outer launcher told this process is denied") {
   }
 }
 
-TEST_CASE("what the user may have set for the ranks is not denied") {
+TEST_CASE("variables that the user may have set for the ranks are not denied") {
   for (const char* name : {"PATH", "PMI", "PMIX", "MY_PMIX_RANK", "OMPI_MCA_btl", "OMPI_MCA_pml",
                            "SLURM_JOB_ID", "OMP_NUM_THREADS", "HOROVOD_FUSION_THRESHOLD", ""}) {
     CAPTURE(name);
@@ -49,13 +49,13 @@ TEST_CASE("ranks share the head's environment without the denied names") {
         with_defaults({{"PATH", "/bin"}, {"HOME", "/root"}}));
 }
 
-TEST_CASE("-x sets a value, passes on the head's own, and a later one wins") {
+TEST_CASE("-x sets a value or passes the head's own, and a later one wins") {
   const Environment head = {{"PATH", "/bin"}, {"KEEP", "old"}};
   CHECK(common_environment(head, {{"A", "1"}, {"KEEP", "new"}, {"A", "2"}, {"EMPTY", ""}}) ==
         with_defaults({{"PATH", "/bin"}, {"A", "2"}, {"KEEP", "new"}, {"EMPTY", ""}}));
   CHECK(common_environment(head, {{"KEEP", std::nullopt}, {"MISSING", std::nullopt}}) ==
         with_defaults({{"PATH", "/bin"}, {"KEEP", "old"}}));
-  // "-x A=1 -x A": the head's own was asked for last; where it has none, the value stays.
+  // "-x A=1 -x A": the head's own value was asked for last; if it has none, the value 1 stays.
   CHECK(common_environment(head, {{"KEEP", "new"}, {"KEEP", std::nullopt}}).at("KEEP") == "old");
   CHECK(common_environment(head, {{"A", "1"}, {"A", std::nullopt}}).at("A") == "1");
 }
@@ -66,7 +66,7 @@ TEST_CASE("-x wins over the deny-list: it was asked for") {
   CHECK(common_environment({}, {{"PMI_DEBUG", "1"}}).at("PMI_DEBUG") == "1");
 }
 
-TEST_CASE("what makes Open MPI accept the server replaces an outer mpirun's, and -x replaces that") {
+TEST_CASE("the variables for Open MPI replace those of an outer mpirun, and -x replaces them") {
   const Environment head = {{"OMPI_MCA_ess", "env"}, {"OMPI_MCA_schizo", "slurm"}, {"OMPI_MCA_btl", "tcp"}};
   CHECK(common_environment(head, {{"OMPI_MCA_hwloc_base_binding_policy", "core"}}) ==
         Environment{{"OMPI_MCA_btl", "tcp"},
@@ -82,7 +82,7 @@ TEST_CASE("PYTHONUNBUFFERED is a default: the head's value and -x stay") {
   CHECK(common_environment({}, {{"PYTHONUNBUFFERED", "0"}}).at("PYTHONUNBUFFERED") == "0");
 }
 
-TEST_CASE("a rank's identity is told as Horovod and as torch name it") {
+TEST_CASE("a rank's identity has the names of Horovod and of torch") {
   const RankPlacement rank{5, 1, 2, 3, 1, 2};
   CHECK(rank_environment(rank, 7, facts_of("second", 12), "10.0.0.4", 40004, {}) ==
         Environment{{"HOROVOD_RANK", "5"},
@@ -102,7 +102,7 @@ TEST_CASE("a rank's identity is told as Horovod and as torch name it") {
 }
 
 TEST_CASE(
-    "OMP_NUM_THREADS shares the node's cores among its ranks, at least one each, unless somebody set it") {
+    "OMP_NUM_THREADS divides the node's cores by its ranks, at least one each, unless it is set already") {
   const auto threads = [](int cores, int local_size, const Environment& common) {
     const RankPlacement rank{0, 0, 0, local_size, 0, 1};
     const auto environment = rank_environment(rank, local_size, facts_of("n", cores), "127.0.0.1", 1, common);
@@ -112,10 +112,10 @@ TEST_CASE(
   CHECK(threads(8, 2, {}) == "4");
   CHECK(threads(8, 3, {}) == "2");
   CHECK(threads(2, 8, {}) == "1");
-  CHECK(threads(8, 2, {{"OMP_NUM_THREADS", "3"}}) == "none");  // the common one stands
+  CHECK(threads(8, 2, {{"OMP_NUM_THREADS", "3"}}) == "none");  // the common value is kept
 }
 
-TEST_CASE("what describes a login is the node's own, unless -x has said otherwise") {
+TEST_CASE("variables of a login have the node's own values, unless -x names them") {
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };

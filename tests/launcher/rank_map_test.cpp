@@ -4,7 +4,7 @@
 
 using namespace ddl::launcher;
 
-TEST_CASE("ranks, nodes of the plan and fleet_indices in the fleet are found from each other") {
+TEST_CASE("ranks, nodes of the plan and indices in the fleet are converted into each other") {
   // Four hosts, of which the second and the third have no rank.
   Placement placement;
   placement.nodes = {{"a", {0, 2}, 0}, {"d", {1}, 3}};
@@ -21,7 +21,7 @@ TEST_CASE("ranks, nodes of the plan and fleet_indices in the fleet are found fro
   CHECK(map.node_at(4) == std::nullopt);
 }
 
-TEST_CASE("numbers that another process sends are looked up without trust") {
+TEST_CASE("invalid numbers from another process refer to no rank and no node") {
   Placement placement;
   placement.nodes = {{"a", {0}, 0}, {"b", {1}, 1}};
   placement.ranks = {{0, 0, 0, 1, 0, 2}, {1, 1, 0, 1, 1, 2}};

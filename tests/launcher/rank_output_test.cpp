@@ -51,7 +51,7 @@ constexpr std::size_t kWide = 1 << 20;
 }  // namespace
 
 TEST_CASE_METHOD(OutputFixture,
-                 "whole lines are handed on, with stream and time, and the end of the stream closes it") {
+                 "whole lines are emitted, with stream and time, and the end of the stream closes it") {
   open(kWide, OutputStream::kStderr);
   write_text(rank.get(), "one\ntwo\nthr");
   driver.run_until("two lines", [&] { return bytes == "one\ntwo\n"; });
@@ -66,7 +66,7 @@ TEST_CASE_METHOD(OutputFixture,
   CHECK(output->is_closed());
 }
 
-TEST_CASE_METHOD(OutputFixture, "an empty stream is one chunk that says its end") {
+TEST_CASE_METHOD(OutputFixture, "an empty stream is one chunk that marks its end") {
   open(kWide);
   rank.reset();
   driver.run_until("the end", [&] { return has_ended(); });
@@ -74,21 +74,21 @@ TEST_CASE_METHOD(OutputFixture, "an empty stream is one chunk that says its end"
   CHECK(bytes.empty());
 }
 
-TEST_CASE_METHOD(OutputFixture, "raw, the bytes are handed on as they come") {
+TEST_CASE_METHOD(OutputFixture, "in raw mode the bytes are emitted as they arrive") {
   open(kWide, OutputStream::kStdout, false);
   write_text(rank.get(), "no line end");
   driver.run_until("the bytes", [&] { return bytes == "no line end"; });
   CHECK(ends.back() == ChunkEnd::kOpen);
 }
 
-TEST_CASE_METHOD(OutputFixture, "a prompt is shown after a moment if a person is watching") {
+TEST_CASE_METHOD(OutputFixture, "a prompt is emitted after a moment if the output goes to a terminal") {
   open(kWide, OutputStream::kStdout, true, true);
   write_text(rank.get(), "continue? ");
   driver.run_until("the prompt", [&] { return bytes == "continue? "; });
   CHECK(ends.back() == ChunkEnd::kIdle);
 }
 
-TEST_CASE_METHOD(OutputFixture, "reading stops where the credit ends and goes on with a refund") {
+TEST_CASE_METHOD(OutputFixture, "reading stops where the credit ends and continues with a refund") {
   open(4096);
   const std::size_t written = fill();
   REQUIRE(written > 8192);
@@ -113,8 +113,9 @@ TEST_CASE_METHOD(OutputFixture, "reading stops where the credit ends and goes on
   CHECK(bytes.size() == written);
 }
 
-TEST_CASE_METHOD(OutputFixture,
-                 "draining reads all that an ended rank has left, credit or not, and finds the end") {
+TEST_CASE_METHOD(
+    OutputFixture,
+    "draining reads the rest of an ended rank's output, even without credit, and finds the end") {
   open(4096);
   const std::size_t written = fill();
   rank.reset();
@@ -128,8 +129,8 @@ TEST_CASE_METHOD(OutputFixture,
   CHECK(ends.back() == ChunkEnd::kEof);
 }
 
-// "sh -c 'yes & exit'": what the rank leaves behind writes as fast as the agent reads.
-TEST_CASE_METHOD(OutputFixture, "draining a pipe that somebody goes on writing to ends all the same") {
+// "sh -c 'yes & exit'": the process that the rank leaves behind writes as fast as the agent reads.
+TEST_CASE_METHOD(OutputFixture, "draining ends even if a process continues to write to the pipe") {
   auto pipe = test_pipe();
   REQUIRE(ddl::set_nonblocking(pipe.second.get(), true));
   rank = std::move(pipe.second);
@@ -139,7 +140,7 @@ TEST_CASE_METHOD(OutputFixture, "draining a pipe that somebody goes on writing t
                  std::move(pipe.first), [&](OutputChunk&& chunk) {
                    emitted += chunk.bytes.size();
                    REQUIRE(emitted < (10u << 20));
-                   written += fill();  // whatever was taken is there again
+                   written += fill();  // the pipe is filled again at once
                  });
   written += fill();
   output->drain();
@@ -147,8 +148,9 @@ TEST_CASE_METHOD(OutputFixture, "draining a pipe that somebody goes on writing t
   CHECK(emitted <= 2 * 65536 + 100);
 }
 
-// A leftover holds the pipe open while the head refunds more than the window: the rest must still be read.
-TEST_CASE_METHOD(OutputFixture, "a stream that was drained beyond its credit is read on after the refund") {
+// A leftover process holds the pipe open while the head refunds more than the window: the rest must still be read.
+TEST_CASE_METHOD(OutputFixture,
+                 "a stream that was drained beyond its credit is read further after the refund") {
   open(4096);
   const std::size_t written = fill();
   output->drain();
@@ -161,8 +163,9 @@ TEST_CASE_METHOD(OutputFixture, "a stream that was drained beyond its credit is 
   driver.run_until("the end", [&] { return has_ended(); });
 }
 
-TEST_CASE_METHOD(OutputFixture,
-                 "the last lines of standard error are kept for the report, those of standard output not") {
+TEST_CASE_METHOD(
+    OutputFixture,
+    "the last lines of standard error are kept for the report, but not those of standard output") {
   const bool is_err = GENERATE(true, false);
   open(kWide, is_err ? OutputStream::kStderr : OutputStream::kStdout);
   write_text(rank.get(), "Traceback:\nValueError");

@@ -1,4 +1,4 @@
-// Agents that come by themselves: over real sockets, in this process.
+// Agents that connect by themselves: over real sockets, in this process.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace {
 
 const auto kIgnored = std::signal(SIGPIPE, SIG_IGN);
 
-/// What comes within ten seconds; "" at the end.
+/// The bytes that arrive within ten seconds; "" at the end of file.
 std::string read_some(int fd) {
   pollfd waited{fd, POLLIN, 0};
   REQUIRE(::poll(&waited, 1, 10'000) == 1);
@@ -67,7 +67,7 @@ struct Comer {
 
 }  // namespace
 
-TEST_CASE("who is expected comes, and what is said arrives on both sides, the last words too") {
+TEST_CASE("an expected agent joins, and bytes arrive in both directions, also the last before closing") {
   ListeningStarter rendezvous;
   const StartedAgent one = rendezvous.expect("node2");
   const StartedAgent other = rendezvous.expect("node3");
@@ -86,7 +86,7 @@ TEST_CASE("who is expected comes, and what is said arrives on both sides, the la
   CHECK(read_some(other.read.get()) == "here");
 }
 
-TEST_CASE("much that is said arrives whole") {
+TEST_CASE("many bytes arrive complete") {
   ListeningStarter rendezvous;
   const StartedAgent one = rendezvous.expect("node2");
   Comer comer(rendezvous.join(), "node2");
@@ -102,7 +102,7 @@ TEST_CASE("much that is said arrives whole") {
   CHECK(received == sent.size());
 }
 
-TEST_CASE("who is not expected, comes twice, or does not know the key, hears nothing") {
+TEST_CASE("a peer that is not expected, connects twice, or does not know the key, receives nothing") {
   ListeningStarter rendezvous;
   const StartedAgent one = rendezvous.expect("node2");
   const StartedAgent late = rendezvous.expect("node3");
@@ -124,14 +124,14 @@ TEST_CASE("who is not expected, comes twice, or does not know the key, hears not
 }
 
 TEST_CASE(
-    "many who say nothing do not keep an agent out, and nobody can connect any more when all have come") {
+    "many silent connections do not exclude an agent, and the listener is closed when all have joined") {
   ListeningStarter rendezvous;
   const StartedAgent one = rendezvous.expect("node2");
   const auto address =
       ddl::net::SocketAddress::parse("127.0.0.1:" + std::to_string(rendezvous.starter->port()));
   REQUIRE(address);
   std::vector<UniqueFd> silent;
-  for (int i = 0; i < 300; ++i) {  // more than may stand there without a proof
+  for (int i = 0; i < 300; ++i) {  // more than may be unauthenticated
     auto socket = ddl::net::begin_connect(*address);
     REQUIRE(socket);
     silent.push_back(*std::move(socket));
@@ -150,17 +150,17 @@ TEST_CASE(
   CHECK_THAT(refused.error().message(), Catch::Matchers::Contains("Connection refused"));
 }
 
-TEST_CASE("an agent comes by IPv6 where that is what there is") {
+TEST_CASE("an agent joins by IPv6 if there is no IPv4") {
   ListeningStarter rendezvous;
   const StartedAgent one = rendezvous.expect("node2");
   message::Join join = rendezvous.join();
-  join.addresses = {"2001:db8::1", "::1"};  // the first is nobody's, anywhere
+  join.addresses = {"2001:db8::1", "::1"};  // the first one is for documentation and never in use
   const Comer comer(join, "node2");
   say(comer.link.get(), "here");
   CHECK(read_some(one.read.get()) == "here");
 }
 
-TEST_CASE("when the one that is joined has gone, the joined link ends") {
+TEST_CASE("when the agent of the rendezvous has ended, the joined link ends") {
   auto rendezvous = std::make_unique<ListeningStarter>();
   StartedAgent one = rendezvous->expect("node2");
   const Comer comer(rendezvous->join(), "node2");
@@ -170,14 +170,14 @@ TEST_CASE("when the one that is joined has gone, the joined link ends") {
   CHECK(read_some(comer.link.get()).empty());
 }
 
-TEST_CASE("nobody there is an error that says where") {
+TEST_CASE("if no address answers, the error names the address") {
   message::Join join{{"127.0.0.1"}, 1, ddl::net::JobKey::random()->to_hex()};
   const auto none = connect_to_rendezvous(join, std::chrono::seconds(10));
   REQUIRE_FALSE(none);
   CHECK_THAT(none.error().message(), Catch::Contains("127.0.0.1:1") && Catch::Contains("refused"));
 }
 
-TEST_CASE("whom to join is read from the bytes before the end, and anything else is refused") {
+TEST_CASE("a Join is read from the input, and anything else is refused") {
   const auto read_bytes = [](const std::string& bytes) {
     auto pipe = ddl::make_pipe();
     REQUIRE(pipe);

@@ -1,4 +1,4 @@
-// Ranks in a Slurm job find what srun would have told them, and the GPUs of their own node.
+// Ranks in a Slurm job get the variables that srun would set, and the GPUs of their own node.
 #include "launcher/plan/rank_environment.h"
 
 #include "launcher/facts.h"
@@ -22,7 +22,7 @@ struct Planned {
 
 }  // namespace
 
-TEST_CASE("size, nodes and places are the job's of ours") {
+TEST_CASE("size, nodes and task numbers are those of ddlrun's job") {
   const LaunchPlan plan =
       Planned().plan({{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "9"}});
   const Environment& common = plan.nodes[1].common_environment;
@@ -40,7 +40,7 @@ TEST_CASE("size, nodes and places are the job's of ours") {
   CHECK(last.at("SLURM_GTIDS") == "3,4");
 }
 
-TEST_CASE("what is said about another process stays away, and each node says its own") {
+TEST_CASE("variables of another process are removed, and each node has its own values") {
   const LaunchPlan plan = Planned().plan({{"SLURM_CPU_BIND", "mask_cpu:0x1"},
                                           {"SLURM_CPU_BIND_TYPE", "mask_cpu:"},
                                           {"SLURM_MEM_BIND", "local"},
@@ -54,8 +54,8 @@ TEST_CASE("what is said about another process stays away, and each node says its
   CHECK(std::find(own.begin(), own.end(), "SLURM_STEP_ID") != own.end());
 }
 
-TEST_CASE("ranks that are no tasks of Slurm's find nothing about somebody else's") {
-  // A batch script's own variables, with ranks that ssh, ddlrun alone or mpirun starts.
+TEST_CASE("ranks that are not Slurm tasks get no variables of another task") {
+  // The variables of a batch script, with ranks that are started by ssh, fork or mpirun.
   const Environment head = {{"SLURM_JOB_ID", "9"},           {"SLURM_JOB_NODELIST", "node[0-1]"},
                             {"SLURM_CPUS_PER_TASK", "2"},    {"SLURM_NTASKS", "3"},
                             {"SLURM_NTASKS_PER_NODE", "2"},  {"SLURM_NPROCS", "3"},
@@ -74,7 +74,7 @@ TEST_CASE("ranks that are no tasks of Slurm's find nothing about somebody else's
   const Environment& rank = plan.nodes[0].ranks[0].environment;
   CHECK(
       std::none_of(rank.begin(), rank.end(), [](const auto& one) { return one.first.starts_with("SLURM"); }));
-  // What a step says of its node is not the same on another.
+  // Variables of a step about its node differ on other nodes.
   const auto& own = plan.nodes[0].login_variables;
   CHECK(std::find(own.begin(), own.end(), "SLURMD_NODENAME") != own.end());
   Planned wanted;
@@ -85,7 +85,7 @@ TEST_CASE("ranks that are no tasks of Slurm's find nothing about somebody else's
   CHECK(asked.nodes[0].common_environment.at("SLURM_PROCID") == "0");
 }
 
-TEST_CASE("ranks of each node are told in one number where it is one, as programs ask for it") {
+TEST_CASE("SLURM_NTASKS_PER_NODE is set if all nodes have the same number of ranks") {
   Planned job;
   CHECK_FALSE(job.plan({{"SLURM_NTASKS_PER_NODE", "7"}})
                   .nodes[0]
@@ -96,7 +96,7 @@ TEST_CASE("ranks of each node are told in one number where it is one, as program
         "2");
 }
 
-TEST_CASE("GPUs are those that Slurm has left each node's agent, unless -x says otherwise") {
+TEST_CASE("GPUs are those that Slurm has left to each node's agent, unless -x names others") {
   Planned job;
   job.facts[0].visible_devices = {{"ROCR_VISIBLE_DEVICES", "0,1"}, {"GPU_DEVICE_ORDINAL", "0,1"}};
   job.facts[1].visible_devices = {{"ROCR_VISIBLE_DEVICES", "2,3"}};
@@ -109,7 +109,7 @@ TEST_CASE("GPUs are those that Slurm has left each node's agent, unless -x says 
   CHECK(job.plan(head).nodes[1].common_environment.at("ROCR_VISIBLE_DEVICES") == "5");
 }
 
-TEST_CASE("ranks that are given GPUs find them by one variable alone") {
+TEST_CASE("ranks that are given GPUs get exactly one variable for them") {
   Planned job;
   job.facts[0].visible_devices = {
       {"ROCR_VISIBLE_DEVICES", "2,3,4"}, {"CUDA_VISIBLE_DEVICES", "2,3,4"}, {"GPU_DEVICE_ORDINAL", "2,3,4"}};

@@ -1,4 +1,4 @@
-// What Slurm's variables say, as recorded from a real Slurm 22.05 for the options in the names of the cases.
+// Slurm's variables, as recorded from a real Slurm 22.05 for the options in the titles of the cases.
 #include "launcher/job/slurm_job.h"
 
 #include "base/text.h"
@@ -63,7 +63,7 @@ TEST_CASE("a number for each node") {
   CHECK_THAT(parse_slurm_counts("2(x2000000000)", 4).error().message(), Catch::Contains("more than 4 nodes"));
 }
 
-TEST_CASE("salloc -N 1 --gpus 8 on a node that is taken whole") {
+TEST_CASE("salloc -N 1 --gpus 8 on a node that the job has exclusively") {
   const SlurmJob job = slurm_job_of(with(job_on("node3", "128", "128"), {{"SLURM_GPUS", "8"}}));
   CHECK(job.nodes == std::vector<SlurmNode>{{"node3", 128, 128, 8}});
   CHECK(implied_num_proc(job) == 8);
@@ -75,7 +75,7 @@ TEST_CASE("salloc -N 1 --gpus 8 on a node that is taken whole") {
         "--oversubscribe to go beyond them");
 }
 
-TEST_CASE("salloc -N 2 --gpus 16: ranks go by GPU before they go by CPU") {
+TEST_CASE("salloc -N 2 --gpus 16: one rank for each GPU, and with -np more, up to the CPUs") {
   const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "128(x2)", "128(x2)"), {{"SLURM_GPUS", "16"}}));
   CHECK(implied_num_proc(job) == 16);
   CHECK(placed(job, 16) == "8 8");
@@ -92,7 +92,7 @@ TEST_CASE("salloc -N 2 -n 5 -c 2: the tasks that were asked for are the ranks") 
   CHECK_THAT(placed(job, 11), Catch::Contains("Slurm job 7 (2 nodes, 5 tasks, 10 CPUs) has 10 slots"));
 }
 
-TEST_CASE("-N 2 --ntasks-per-node=2 --gpus-per-node=4: tasks first, then as many as GPUs") {
+TEST_CASE("-N 2 --ntasks-per-node=2 --gpus-per-node=4: one rank for each task, up to the GPUs with -np") {
   const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "2(x2)", "2(x2)"),
                                          {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_NODE", "mi250:4"}}));
   CHECK(implied_num_proc(job) == 4);
@@ -100,7 +100,7 @@ TEST_CASE("-N 2 --ntasks-per-node=2 --gpus-per-node=4: tasks first, then as many
   CHECK(placed(job, 8) == "4 4");
 }
 
-TEST_CASE("GPUs by task, of several types, and ones that nothing tells") {
+TEST_CASE("GPUs by task, of several types, and of unknown number") {
   CHECK(slurm_job_of(with(job_on("n1", "4", "4"), {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_TASK", "2"}}))
             .nodes[0]
             .gpus == 8);
@@ -115,13 +115,13 @@ TEST_CASE("GPUs by task, of several types, and ones that nothing tells") {
 TEST_CASE("outside of Slurm there is no job to use") {
   CHECK_FALSE(slurm_job({}).value());
   CHECK_FALSE(slurm_job({{"SLURM_CONF", "/etc/slurm.conf"}, {"SLURM_JOB_ID", ""}}).value());
-  // What somebody has set for sbatch and srun.
+  // Defaults that a user has set for sbatch and srun.
   CHECK_FALSE(slurm_job({{"SLURM_NTASKS", "4"}, {"SLURM_CPU_BIND", "cores"}}).value());
 }
 
-TEST_CASE("a heterogeneous job is refused, and never taken for none or for its first group") {
+TEST_CASE("a heterogeneous job is refused, and treated neither as no job nor as its first group") {
   const auto refusal = Catch::Contains("Slurm job 7 is a heterogeneous job of 2 groups");
-  // salloc -n2 : -n1 says nothing without a number of the group; a script and a step do.
+  // salloc -n2 : -n1 sets only variables with the number of a group; a script and a step have others.
   CHECK_THAT(error_of({{"SLURM_JOB_ID", "7"},
                        {"SLURM_HET_SIZE", "2"},
                        {"SLURM_JOB_ID_HET_GROUP_0", "7"},
@@ -136,16 +136,16 @@ TEST_CASE("a heterogeneous job is refused, and never taken for none or for its f
   CHECK(slurm_job(with(job_on("node1", "2", "2"), {{"SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0", "2"}})).value());
 }
 
-TEST_CASE("variables of a job that is not understood are never taken for no job") {
+TEST_CASE("incomplete variables of a job are an error, not the absence of a job") {
   CHECK_THAT(error_of({{"SLURM_JOB_ID", "7"}}),
-             Catch::Contains("SLURM_JOB_ID=7 says that this is inside a Slurm job") &&
+             Catch::Contains("SLURM_JOB_ID=7 means that this is inside a Slurm job") &&
                  Catch::Contains("SLURM_JOB_NODELIST"));
   for (const char* name : {"SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_ID",
                            "SLURM_STEPID", "SLURM_PROCID"})
-    CHECK_THAT(error_of({{name, "0"}}), Catch::Contains(std::string(name) + "=0 says that this is inside"));
+    CHECK_THAT(error_of({{name, "0"}}), Catch::Contains(std::string(name) + "=0 means that this is inside"));
 }
 
-TEST_CASE("where srun has started several, ddlrun in each of them is refused") {
+TEST_CASE("ddlrun in each of several tasks of srun is refused") {
   const Environment four = with(job_on("n1", "4", "4"), {{"SLURM_STEP_NUM_TASKS", "4"}});
   for (const char* task : {"0", "3"}) {
     const auto alone = check_single_task(with(four, {{"SLURM_PROCID", task}}));
@@ -164,7 +164,7 @@ TEST_CASE("in the shell of srun --pty the job is the whole job") {
   const auto in_step = [](Environment job, const std::string& tasks, const std::string& nodes) {
     return with(std::move(job), {{"SLURM_STEP_NUM_TASKS", tasks}, {"SLURM_STEP_NUM_NODES", nodes}});
   };
-  // salloc -N2 -n3, then srun -N1 -n1 --pty bash: tasks are the step's, and nodes and CPUs the job's.
+  // salloc -N2 -n3, then srun -N1 -n1 --pty bash: tasks are those of the step, nodes and CPUs those of the job.
   const SlurmJob part = slurm_job_of(in_step(
       with(job_on("node[1-2]", "2,1", "1"), {{"SLURM_NTASKS", "1"}, {"SLURM_NNODES", "1"}}), "1", "1"));
   CHECK(part.nodes == std::vector<SlurmNode>{{"node1", 2, 2, 0}, {"node2", 1, 1, 0}});
@@ -186,7 +186,7 @@ TEST_CASE("in the shell of srun --pty the job is the whole job") {
 
 TEST_CASE("variables that contradict each other are named") {
   CHECK_THAT(error_of(job_on("n[1-3]", "4(x2)", "1(x3)")),
-             Catch::Contains("SLURM_JOB_CPUS_PER_NODE") && Catch::Contains("2 nodes, and the job has 3"));
+             Catch::Contains("SLURM_JOB_CPUS_PER_NODE") && Catch::Contains("2 nodes, but the job has 3"));
   CHECK_THAT(error_of(job_on("n[1-3]", "4(x3)", "1(x4)")), Catch::Contains("SLURM_TASKS_PER_NODE"));
   CHECK_THAT(error_of(job_on("n[3-1]", "4", "1")), Catch::Contains("SLURM_JOB_NODELIST"));
   CHECK_THAT(error_of(job_on("n1 -oProxyCommand=x", "4", "1")), Catch::Contains("SLURM_JOB_NODELIST"));
@@ -213,5 +213,5 @@ TEST_CASE("-H chooses among the job's nodes") {
              Catch::Contains("leaves no host"));
   CHECK_THAT(chosen("node9").error().message(),
              Catch::Contains("node9 is not a node of Slurm job 7 (4 nodes, 8 tasks"));
-  CHECK_THAT(chosen("me@node1:2").error().message(), Catch::Contains("without a login"));
+  CHECK_THAT(chosen("me@node1:2").error().message(), Catch::Contains("no user and no port"));
 }

@@ -14,7 +14,7 @@ using message::ChildStarted;
 
 namespace {
 
-/// The last CPU that the test may use: not the first, where everything would be anyway.
+/// The last CPU that the test may use; on the first one a child might run anyway.
 int last_cpu() { return CpuSet::allowed().cpus().back(); }
 
 ChildSpec bound_child(const CpuSet& cpus) {
@@ -26,7 +26,7 @@ ChildSpec bound_child(const CpuSet& cpus) {
 
 }  // namespace
 
-TEST_CASE_METHOD(SpawnerHarness, "a child runs where it was told to, and the kernel says so") {
+TEST_CASE_METHOD(SpawnerHarness, "a child runs on the CPU that it was bound to, and the kernel confirms it") {
   spawn(bound_child(CpuSet::of({last_cpu()})));
   const auto started = expect<ChildStarted>();
   CHECK(started.cpu_error == 0);
@@ -34,12 +34,12 @@ TEST_CASE_METHOD(SpawnerHarness, "a child runs where it was told to, and the ker
   CHECK(started.binding.devices == "ROCR_VISIBLE_DEVICES=5");
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "a child prefers the memory that it was told to") {
+TEST_CASE_METHOD(SpawnerHarness, "a child prefers the memory of the NUMA node in its description") {
   ChildSpec child = bound_child({});
   child.memory_nodes = {0};
   spawn(child);
   const auto started = expect<ChildStarted>();
-  // A container may forbid it, and a kernel may know no nodes: then that is said, and the child runs.
+  // A container may forbid it, and a kernel may have no NUMA: then an error is reported, and the child runs.
   if (started.memory_error != 0) {
     CHECK(started.memory_error == EPERM);
   } else if (!started.binding.memory.empty()) {
@@ -47,7 +47,7 @@ TEST_CASE_METHOD(SpawnerHarness, "a child prefers the memory that it was told to
   }
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "also of a child that ends at once it is known where it ran") {
+TEST_CASE_METHOD(SpawnerHarness, "the binding of a child that ends at once is reported, too") {
   ChildSpec child = bound_child(CpuSet::of({last_cpu()}));
   child.argv = {"true"};
   spawn(child);
@@ -55,13 +55,14 @@ TEST_CASE_METHOD(SpawnerHarness, "also of a child that ends at once it is known 
   CHECK(expect<ChildEnded>().wait_status == 0);
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "a child that cannot be bound runs all the same, and that is said") {
-  // No machine has this CPU and nothing else.
+TEST_CASE_METHOD(SpawnerHarness,
+                 "a child that cannot be bound runs nevertheless, and the error is reported") {
+  // No machine has this CPU.
   spawn(bound_child(CpuSet::of({8191})));
   const auto started = expect<ChildStarted>();
   CHECK(started.cpu_error == EINVAL);
   CHECK(started.binding.cpus.contains(last_cpu()));
-  // One that it has and one that it has not: the kernel alone would take the one and say nothing.
+  // One CPU that exists and one that does not: the kernel alone would use the first and report no error.
   spawn(bound_child(CpuSet::of({last_cpu(), 8191})));
   CHECK(expect<ChildStarted>().cpu_error == EINVAL);
 }

@@ -1,4 +1,4 @@
-// A spawner under test, with the test in the agent's place.
+// A spawner under test; the test acts as its agent.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@
 
 namespace ddl::launcher::test {
 
-/// Starts a spawner; ends it and everything below it when the test is over. The test's process is a subreaper, so
-/// that nothing can hide from the last look.
+/// Starts a spawner; ends it and its descendants at the end of the test. The test's process is a subreaper, so that
+/// the final check finds all of them.
 class SpawnerHarness {
  public:
   SpawnerHarness() {
@@ -93,7 +93,7 @@ class SpawnerHarness {
     return static_cast<pid_t>(expect<message::ChildStarted>().pid);
   }
 
-  /// What the agent's death looks like to the spawner.
+  /// Has the effect of the agent's death for the spawner.
   void close_channel() { channel_.reset(); }
   /// Waits for the spawner's own end; its wait status.
   int wait_for_end() {

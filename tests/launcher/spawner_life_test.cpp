@@ -1,4 +1,4 @@
-// Starts and ends as the spawner tells them, signals, and what becomes of everything when somebody dies.
+// Starts and ends as the spawner reports them, signals, and the clean-up when a process dies.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ void spawn_and_wait_for_ready(SpawnerHarness& spawner, int rank, const std::vect
   CHECK(std::string_view(ready, sizeof ready) == "ready\n");
 }
 
-/// Descriptors of every process below the spawner now, to see each of them end.
+/// Pidfds of all descendants of the spawner, to observe the end of each.
 std::vector<ddl::UniqueFd> pidfds_below(pid_t root) {
   std::vector<ddl::UniqueFd> pidfds;
   for (const ProcessId& process : descendants_of(root)) {
@@ -55,8 +55,7 @@ std::vector<ddl::UniqueFd> pidfds_below(pid_t root) {
   return pidfds;
 }
 
-/// Holds the children of spawners that are started while it lives between fork and exec: each opens a FIFO before it
-/// does anything.
+/// While it exists, children of new spawners block between fork and exec: each first opens a FIFO.
 class HeldStarts {
  public:
   HeldStarts() {
@@ -69,12 +68,12 @@ class HeldStarts {
     generations = 2;
   }
   ~HeldStarts() { generations = 0; }
-  /// Lets one child go on, which has come to the FIFO by then.
+  /// Lets one child continue, which must have reached the FIFO.
   static void release_one() { ::close(::open(fifo.c_str(), O_WRONLY | O_CLOEXEC)); }
 
  private:
   static inline std::string fifo;
-  static inline int generations = 0;  // of processes, until the one that is held
+  static inline int generations = 0;  // of processes, up to the blocked one
   ddl::test::TemporaryDirectory directory_;
 };
 
@@ -87,7 +86,7 @@ TEST_CASE("a signal between a child's fork and its exec reaches the child") {
     spawner.spawn(0, {"sleep", "100"});
     spawner.send(asked);
     spawner.send(message::ReportGone{});
-    // The spawner has done all that is above.
+    // The spawner has handled all messages above.
     CHECK(spawner.expect<Leftovers>().count == 1);
     HeldStarts::release_one();
     spawner.expect<ChildStarted>();
@@ -100,7 +99,7 @@ TEST_CASE("a signal between a child's fork and its exec reaches the child") {
   ends_by(message::SignalChildren{SIGUSR1}, SIGUSR1);
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "a child's end is told with its status and run time, after its start") {
+TEST_CASE_METHOD(SpawnerHarness, "a child's end is reported with its status and run time, after its start") {
   spawn(0, {"sh", "-c", "exit 7"});
   const auto started = expect<ChildStarted>();
   CHECK(started.rank == 0);
@@ -120,7 +119,8 @@ TEST_CASE_METHOD(SpawnerHarness, "a child's end is told with its status and run 
   CHECK(WTERMSIG(killed.wait_status) == SIGKILL);
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "of many children that end at once each is told, start before end") {
+TEST_CASE_METHOD(SpawnerHarness,
+                 "start and end of each of many children that end at once are reported, in this order") {
   constexpr int kChildren = 60;
   for (int rank = 0; rank < kChildren; ++rank) {
     if (rank % 3 == 2) {
@@ -148,9 +148,9 @@ TEST_CASE_METHOD(SpawnerHarness, "of many children that end at once each is told
 }
 
 // With a hundred ranks the agent sends Spawns for longer than the spawner's answers fit into the channel.
-TEST_CASE_METHOD(SpawnerHarness, "an agent that sends many commands before it reads holds nobody up") {
+TEST_CASE_METHOD(SpawnerHarness, "an agent that sends many commands before it reads causes no deadlock") {
   constexpr int kChildren = 300;
-  // Large descriptions fill the other direction, too.
+  // Large descriptions fill the channel in the other direction, too.
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "LARGE=" + std::string(20'000, 'x')};
   for (int rank = 0; rank < kChildren; ++rank) spawn(ChildSpec{rank, {"true"}, environment, "/"});
   std::set<int> ended;
@@ -161,8 +161,10 @@ TEST_CASE_METHOD(SpawnerHarness, "an agent that sends many commands before it re
   }
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "of those found ended together, who died by a signal is told first") {
-  // Both have ended before the spawner can look: it is stopped meanwhile. The kernel would give the older one first.
+TEST_CASE_METHOD(
+    SpawnerHarness,
+    "of children that are found ended together, those that died by a signal are reported first") {
+  // Both end while the spawner is stopped. The kernel would return the older one first.
   auto go = test_pipe();
   spawn(0, {"sh", "-c", "read line; exit 1"}, -1, go.first.get());
   const auto exiting = ddl::open_pidfd(static_cast<pid_t>(expect<ChildStarted>().pid));
@@ -183,9 +185,9 @@ TEST_CASE_METHOD(SpawnerHarness, "of those found ended together, who died by a s
 }
 
 TEST_CASE_METHOD(SpawnerHarness,
-                 "a forwarded signal reaches the whole group of a rank, and nothing beyond it") {
+                 "a forwarded signal reaches the whole process group of a rank, and no other process") {
   auto pipe = test_pipe();
-  // The shell and its child, one group, each say what they got; the one with setsid must not hear of it.
+  // The shell and its child, one group, each print the signal; the process that called setsid must not get it.
   spawn(0,
         {"sh", "-c",
          "setsid sh -c 'trap \"echo stranger\" USR1; echo ready; while :; do sleep 100 & wait; done' & "
@@ -214,7 +216,7 @@ TEST_CASE_METHOD(SpawnerHarness,
   CHECK(expect<ChildEnded>().rank == 0);
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "who is asked to end includes what called setsid") {
+TEST_CASE_METHOD(SpawnerHarness, "AskToEnd includes processes that called setsid") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   const auto below = pidfds_below(pid());
   CHECK(below.size() >= 3);
@@ -223,8 +225,8 @@ TEST_CASE_METHOD(SpawnerHarness, "who is asked to end includes what called setsi
   CHECK(WTERMSIG(expect<ChildEnded>().wait_status) == SIGTERM);
 }
 
-// A SIGCONT takes back the SIGSTOP with which a debugger, or a leak checker at the end of a rank, attaches.
-TEST_CASE_METHOD(SpawnerHarness, "only who is stopped is told to go on when it is asked to end") {
+// A SIGCONT cancels the SIGSTOP by which a debugger, or a leak checker at the end of a rank, attaches.
+TEST_CASE_METHOD(SpawnerHarness, "AskToEnd sends SIGCONT only to stopped processes") {
   const std::vector<std::string> listener = {
       "sh", "-c",
       "trap 'echo continued' CONT; trap 'echo asked' TERM; trap 'echo over; exit' WINCH; echo ready; "
@@ -256,7 +258,7 @@ TEST_CASE_METHOD(SpawnerHarness, "only who is stopped is told to go on when it i
   expect<ChildEnded>();
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "KillAll leaves nothing, then ReportGone says so") {
+TEST_CASE_METHOD(SpawnerHarness, "KillAll leaves no process, and ReportGone confirms it") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   spawn_and_wait_for_ready(*this, 1, kStubborn);
   const auto below = pidfds_below(pid());
@@ -265,7 +267,7 @@ TEST_CASE_METHOD(SpawnerHarness, "KillAll leaves nothing, then ReportGone says s
   for (const auto& pidfd : below) CHECK(ends_soon(pidfd));
   for (int i = 0; i < 2; ++i) CHECK(WTERMSIG(expect<ChildEnded>().wait_status) == SIGKILL);
   send(message::ReportGone{});
-  // What was killed is reaped soon: it may still be there to be mentioned.
+  // A killed process may not be reaped yet, and then counts.
   auto message = receive();
   REQUIRE(message);
   if (std::holds_alternative<Leftovers>(*message)) message = receive();
@@ -274,7 +276,8 @@ TEST_CASE_METHOD(SpawnerHarness, "KillAll leaves nothing, then ReportGone says s
   CHECK(descendants_of(pid()).empty());
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "ReportGone without anything left answers AllGone at once, and each time") {
+TEST_CASE_METHOD(SpawnerHarness,
+                 "ReportGone is answered by AllGone at once if no process is left, and each time") {
   for (int time = 0; time < 2; ++time) {
     send(message::ReportGone{});
     expect<AllGone>();
@@ -287,7 +290,7 @@ TEST_CASE_METHOD(SpawnerHarness, "ReportGone without anything left answers AllGo
 }
 
 TEST_CASE_METHOD(SpawnerHarness,
-                 "what outlives its rank is reported as left over, and AllGone waits for it") {
+                 "a process that outlives its rank is reported as a leftover, and AllGone waits for it") {
   auto stop = test_pipe();
   // The shell ends; its child, another session, lives until the pipe closes.
   spawn(0, {"sh", "-c", "exec 3<&0; setsid cat <&3 >/dev/null & exit 0"}, -1, stop.first.get());
@@ -301,7 +304,7 @@ TEST_CASE_METHOD(SpawnerHarness,
 }
 
 TEST_CASE_METHOD(SpawnerHarness,
-                 "when the agent is gone, everything below ends and the session directory is removed") {
+                 "when the agent is gone, all descendants end and the session directory is removed") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   spawn_and_wait_for_ready(*this, 1, kStubborn);
   std::ofstream(directory + "/file") << "x";
@@ -315,7 +318,7 @@ TEST_CASE_METHOD(SpawnerHarness,
   CHECK(descendants_of(::getpid()).empty());
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "when the agent is gone, ranks are asked before they are killed") {
+TEST_CASE_METHOD(SpawnerHarness, "when the agent is gone, ranks get SIGTERM before SIGKILL") {
   auto pipe = test_pipe();
   spawn(0, {"sh", "-c", "trap 'echo saved; exit 0' TERM; echo ready; sleep 100 & wait"}, pipe.second.get());
   pipe.second.reset();
@@ -327,7 +330,7 @@ TEST_CASE_METHOD(SpawnerHarness, "when the agent is gone, ranks are asked before
   wait_for_end();
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "bytes that are no message are the end of the agent, too") {
+TEST_CASE_METHOD(SpawnerHarness, "an invalid message has the effect of the end of the agent") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   const auto below = pidfds_below(pid());
   send_raw(std::string(64, '!'));
@@ -335,7 +338,7 @@ TEST_CASE_METHOD(SpawnerHarness, "bytes that are no message are the end of the a
   for (const auto& pidfd : below) CHECK(ddl::has_ended(pidfd.get()));
 }
 
-TEST_CASE_METHOD(SpawnerHarness, "so is a message of another direction") {
+TEST_CASE_METHOD(SpawnerHarness, "a message of another direction has the effect of the end of the agent") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   const auto below = pidfds_below(pid());
   const ddl::net::Frame frame = message::encode<message::HeadToAgent>(message::StdinEof{});
@@ -346,7 +349,7 @@ TEST_CASE_METHOD(SpawnerHarness, "so is a message of another direction") {
   for (const auto& pidfd : below) CHECK(ddl::has_ended(pidfd.get()));
 }
 
-TEST_CASE("a spawner that sends what its agent cannot decode is killed and lost, with the reason") {
+TEST_CASE("a spawner that sends an invalid message is killed and lost, with the reason") {
   auto ends = test_socket_pair();
   const pid_t spawner = fork_process([&] {
     ends.first.reset();
@@ -366,7 +369,7 @@ TEST_CASE("a spawner that sends what its agent cannot decode is killed and lost,
 }
 
 TEST_CASE_METHOD(SpawnerHarness,
-                 "the spawner's children die with it, and what they left comes to the agent") {
+                 "the spawner's children die with it, and their orphans become children of the agent") {
   spawn_and_wait_for_ready(*this, 0, kFamily);
   const pid_t sleeper = spawn_sleeper(1);
   const auto sleeper_pidfd = ddl::open_pidfd(sleeper);

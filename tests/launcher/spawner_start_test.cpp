@@ -1,5 +1,4 @@
-// What a child of the spawner finds: streams, directory, environment, signals, descriptors; and what fails before
-// exec.
+// A child of the spawner: its streams, directory, environment, signals and descriptors; and failures before exec.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -18,7 +17,7 @@ using message::ChildStarted;
 
 namespace {
 
-/// Runs a child to its end and gives what it wrote to standard output. It must exit with 0.
+/// Runs a child to its end and returns its standard output. It must exit with 0.
 std::string output_of(SpawnerHarness& spawner, ChildSpec child, int in = -1) {
   auto pipe = test_pipe();
   spawner.spawn(child, pipe.second.get(), in);
@@ -53,7 +52,7 @@ std::string status_field(const std::string& status, const std::string& name) {
 }  // namespace
 
 TEST_CASE_METHOD(SpawnerHarness,
-                 "a child's arguments, environment and directory are what it was described with") {
+                 "a child's arguments, environment and directory are those of its description") {
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "GREETING=hello world",
                                                 "EMPTY=", "BYTES=\xff"};
   CHECK(output_of(*this, ChildSpec{0, {"env"}, environment, "/"}) ==
@@ -130,7 +129,7 @@ TEST_CASE("a child has no descriptor but 0, 1 and 2, whatever the agent had open
   REQUIRE(leaked > 2);
   {
     SpawnerHarness spawner;
-    const pid_t sleeper = spawner.spawn_sleeper(0);  // and what the spawner holds for others
+    const pid_t sleeper = spawner.spawn_sleeper(0);  // for which the spawner holds descriptors
     CHECK(sleeper > 0);
     // 3 is the directory that ls itself has open.
     CHECK(output_of(spawner, {"ls", "/proc/self/fd"}) == "0\n1\n2\n3\n");
@@ -139,7 +138,7 @@ TEST_CASE("a child has no descriptor but 0, 1 and 2, whatever the agent had open
 }
 
 TEST_CASE_METHOD(SpawnerHarness,
-                 "what fails before exec is told with its stage and errno, and leaves no process") {
+                 "a failure before exec is reported with its stage and errno, and leaves no process") {
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin"};
   const auto missing = failure_of(*this, {0, {"no-such-command"}, environment, "/"});
   CHECK(missing.stage == ChildFailed::Stage::kExec);
@@ -161,7 +160,7 @@ TEST_CASE_METHOD(SpawnerHarness,
   CHECK(no_directory_but_file.error == ENOTDIR);
 
   CHECK(descendants_of(pid()).empty());
-  spawn(1, {"true"});  // and the spawner goes on
+  spawn(1, {"true"});  // the spawner continues
   CHECK(expect<ChildStarted>().rank == 1);
   CHECK(expect<ChildEnded>().rank == 1);
 }

@@ -48,7 +48,7 @@ struct SrunCase {
 
 }  // namespace
 
-TEST_CASE("srun is told what our plan says") {
+TEST_CASE("the options of srun are those of the plan") {
   const SrunCase one;
   CHECK(
       one.text() ==
@@ -59,7 +59,7 @@ TEST_CASE("srun is told what our plan says") {
       "\"${gpus[SLURM_LOCALID]}\"; exec \"$@\" bash ./train --fast");
 }
 
-TEST_CASE("what a job says goes into srun's words and its environment") {
+TEST_CASE("the options of a job become options and environment of srun") {
   SrunCase one;
   one.spec.map_by = MapBy::kNode;
   one.spec.stdin_target = StdinTarget::kNone;
@@ -80,7 +80,7 @@ TEST_CASE("nodes that were not asked are not bound") {
   CHECK_THAT(one.text(), Contains("--cpus-per-task=4 --cpu-bind=none") && !Contains("bash -c"));
 }
 
-TEST_CASE("srun is asked for no CPUs that the job does not hold, where nothing keeps the job to its own") {
+TEST_CASE("srun is asked only for CPUs that the job holds, if Slurm does not confine the job to them") {
   // Two tasks of a node with 8 cores, all of which an agent there sees.
   SrunCase shared;
   for (SlurmNode& node : shared.allocation.slurm->nodes) node.cpus = 2;
@@ -89,10 +89,10 @@ TEST_CASE("srun is asked for no CPUs that the job does not hold, where nothing k
   CHECK_THAT(ddl::join(made->words, " "),
              Contains("--ntasks-per-node=2 ") && Contains(" --cpus-per-task=1 ") && !Contains("--cpu-bind"));
   CHECK_THAT(made->note,
-             Catch::StartsWith("node0: 2 ranks would be bound to 8 CPUs, and of these the job holds 2"));
-  // A binding that was asked for is not dropped.
+             Catch::StartsWith("node0: 2 ranks would be bound to 8 CPUs, but the job holds only 2 of these"));
+  // A binding that was asked for is an error, not omitted.
   shared.spec.binding.bind_to = ddl::affinity::BindTo::kNuma;
-  CHECK_THAT(shared.text(), Contains("of these the job holds 2") && Contains("--cores-per-rank"));
+  CHECK_THAT(shared.text(), Contains("the job holds only 2 of these") && Contains("--cores-per-rank"));
   shared.spec.binding.bind_to = ddl::affinity::BindTo::kCore;
   CHECK_THAT(shared.text(), Contains(" --cpus-per-task=1 --cpu-bind=mask_cpu:0x1,0x10 "));
   shared.spec.binding = {.bind_to = ddl::affinity::BindTo::kNone};
@@ -112,7 +112,7 @@ TEST_CASE("in the shell of a step, srun does not wait for that step's end") {
   CHECK_THAT(one.text(), !Contains("--overlap"));
 }
 
-TEST_CASE("what one srun cannot do is refused") {
+TEST_CASE("a plan that is not possible with one srun is refused") {
   SrunCase uneven;
   uneven.spec.num_proc = 3;
   CHECK_THAT(uneven.text(), Contains("node1 would have 1 rank and node0 2"));

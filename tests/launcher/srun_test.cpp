@@ -1,4 +1,4 @@
-// The srun that starts an agent: its words, its environment, and what it means when it fails.
+// The srun that starts an agent: its arguments, its environment, and the sentences about its failures.
 #include "launcher/fleet/srun.h"
 #include "base/text.h"
 #include "launcher/plan/srun_command.h"
@@ -15,7 +15,7 @@ std::string sentence(const std::string& errors, std::optional<int> status = 1 <<
 
 }  // namespace
 
-TEST_CASE("the agent has all of the job's node, and binds nothing by Slurm") {
+TEST_CASE("the agent gets all CPUs and GPUs of the job on its node, and Slurm binds nothing") {
   SlurmJob job;
   job.id = "4711";
   job.nodes = {{"node3", 128, 1, 8}, {"node4", 0, 1, 0}};
@@ -31,7 +31,7 @@ TEST_CASE("the agent has all of the job's node, and binds nothing by Slurm") {
         std::string::npos);
 }
 
-TEST_CASE("a group is one step on all of its nodes, whose agents hear on standard input whom to join") {
+TEST_CASE("a group is one step on all of its nodes, whose agents read a Join from standard input") {
   SlurmJob job;
   job.id = "4711";
   job.nodes = {{"node1", 8, 1, 0}, {"node2", 8, 1, 0}, {"node3", 8, 1, 0}};
@@ -42,15 +42,15 @@ TEST_CASE("a group is one step on all of its nodes, whose agents hear on standar
       "--job-name=ddlrun /opt/ddlrun --joining-agent abc");
 }
 
-TEST_CASE("a shared library that is missing on a node is not told as a ddlrun that is missing there") {
+TEST_CASE("a shared library that is missing on a node is not reported as a missing ddlrun") {
   CHECK_THAT(
       sentence("/opt/ddlrun: error while loading shared libraries: libpmix.so.2: cannot open shared object "
                "file: No such file or directory\nsrun: error: node3: task 0: Exited with exit code 127\n"),
       Catch::Contains("libpmix.so.2") && Catch::Contains("a shared library that ddlrun needs is missing") &&
-          !Catch::Contains("ddlrun is not there"));
+          !Catch::Contains("ddlrun was not found there"));
 }
 
-TEST_CASE("what was asked for the user's own tasks is no wish about the agent's step") {
+TEST_CASE("options for the user's own tasks are not options of the agent's step") {
   const Environment kept = srun_environment({{"SLURM_JOB_ID", "1"},
                                              {"SLURM_NTASKS", "4"},
                                              {"SLURM_NTASKS_PER_NODE", "2"},
@@ -69,16 +69,17 @@ TEST_CASE("what was asked for the user's own tasks is no wish about the agent's 
   CHECK(ddl::join(names, " ") == "PATH SLURM_CONF SLURM_JOB_ID");
 }
 
-TEST_CASE("srun's own words are quoted, with what to do") {
+TEST_CASE("srun's own message is quoted, with what to do") {
   CHECK(
       sentence("srun: error: Unable to create step for job 5: Insufficient GRES available in allocation\n") ==
       "srun started no agent (srun: error: Unable to create step for job 5: Insufficient GRES available in "
-      "allocation); the job has other GPUs there than its environment says; take it with --gpus-per-node");
+      "allocation); the job has other GPUs there than its environment says; request them with "
+      "--gpus-per-node");
   CHECK_THAT(sentence("slurmstepd: error: execve(): /opt/ddlrun: No such file or directory\n"),
-             Catch::EndsWith("name it with --remote-path"));
+             Catch::EndsWith("give its path with --remote-path"));
   CHECK_THAT(sentence("srun: error: Unable to confirm allocation for job 5: Invalid job id specified\n"),
-             Catch::EndsWith("take a new one with salloc or sbatch"));
+             Catch::EndsWith("request a new one with salloc or sbatch"));
   CHECK(sentence("") == "srun started no agent and ended with 1");
   CHECK_THAT(sentence("", 9), Catch::Contains("killed by SIGKILL"));
-  CHECK(sentence("", std::nullopt) == "srun closed the connection and goes on");
+  CHECK(sentence("", std::nullopt) == "srun closed the connection but is still running");
 }

@@ -30,7 +30,7 @@ bool has_pair(const std::vector<std::string>& words, const std::string& first, c
 
 }  // namespace
 
-TEST_CASE("ssh is told to be a pipe, and the host's name comes behind the last option") {
+TEST_CASE("ssh has the options of a plain pipe, and the host's name follows the last option") {
   const auto words = ssh_command(settings(), node_called("node3"), "nonce");
   REQUIRE(words);
   CHECK(words->front() == "ssh");
@@ -43,7 +43,7 @@ TEST_CASE("ssh is told to be a pipe, and the host's name comes behind the last o
   for (const auto& word : *words) CHECK_THAT(word, !Catch::Contains("StrictHostKeyChecking"));
 }
 
-TEST_CASE("user, port, key and more words are handed on; a host's own port wins") {
+TEST_CASE("user, port, key and further arguments are passed; a host's own port wins") {
   SshSettings given = settings();
   given.port = 2222;
   given.identity_file = "/keys/cluster";
@@ -63,7 +63,7 @@ TEST_CASE("user, port, key and more words are handed on; a host's own port wins"
   CHECK(has_pair(*words, "-l", "ada"));
 }
 
-TEST_CASE("a path with blanks is quoted so that every login shell takes it; others are refused") {
+TEST_CASE("a path with blanks is quoted for every login shell; one that cannot be quoted is refused") {
   SshSettings given = settings();
   given.remote_path = "/opt/my tools/$x/ddlrun";
   const auto words = ssh_command(given, node_called("a"), "n");
@@ -78,7 +78,7 @@ TEST_CASE("a path with blanks is quoted so that every login shell takes it; othe
   }
 }
 
-TEST_CASE("a launch agent is the user's words with the host in them, and ddlrun's behind") {
+TEST_CASE("a launch agent has the user's words with the host in them, followed by ddlrun's") {
   SshSettings given = settings();
   given.launch_agent = {"docker", "exec", "-i", "box-%h", "env", "A=%h%h"};
   const auto words = ssh_command(given, node_called("n%h"), "nonce");

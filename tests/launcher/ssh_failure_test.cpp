@@ -15,7 +15,7 @@ StartFailure failure(int exit_code, std::string_view errors, std::string_view no
 
 }  // namespace
 
-TEST_CASE("what ssh says about a host becomes one sentence that quotes it") {
+TEST_CASE("a message of ssh about a host becomes one sentence that quotes it") {
   struct Case {
     const char* errors;
     const char* begins;
@@ -24,17 +24,17 @@ TEST_CASE("what ssh says about a host becomes one sentence that quotes it") {
   const Case cases[] = {
       {"ssh: Could not resolve hostname nod3: Name or service not known\r\n", "its name was not found"},
       {"ssh: connect to host node3 port 22: Connection refused\r\n", "it refuses ssh connections"},
-      {"ssh: connect to host node3 port 22: No route to host\r\n", "there is no way to it"},
-      {"ssh: connect to host node3 port 22: Network is unreachable\r\n", "there is no way to its network"},
+      {"ssh: connect to host node3 port 22: No route to host\r\n", "there is no route to it"},
+      {"ssh: connect to host node3 port 22: Network is unreachable\r\n", "there is no route to its network"},
       {"ssh: connect to host node3 port 22: Connection timed out\r\n", "it does not answer"},
       {"Connection timed out during banner exchange\r\nConnection to 10.0.0.3 port 22 timed out\r\n",
-       "it took the connection and said nothing", true},
+       "it accepted the connection and then sent nothing", true},
       {"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 10.0.0.3 port "
        "22\r\n",
        "it closed the connection before the key exchange", true},
       {"kex_exchange_identification: read: Connection reset by peer\r\n",
        "it closed the connection before the key exchange", true},
-      {"ada@node3: Permission denied (publickey,password).\r\n", "ssh was not let in"},
+      {"ada@node3: Permission denied (publickey,password).\r\n", "it refused the login"},
       {"No RSA host key is known for node3 and you have requested strict checking.\r\nHost key verification "
        "failed.\r\n",
        "its host key is not known here"},
@@ -52,7 +52,7 @@ TEST_CASE("what ssh says about a host becomes one sentence that quotes it") {
   }
 }
 
-TEST_CASE("what a login shell says about ddlrun becomes one sentence that names the path") {
+TEST_CASE("a message of a login shell about ddlrun becomes one sentence that names the path") {
   for (const auto& [code, errors] : {std::pair{127, "bash: line 1: /opt/ddlrun: No such file or directory\n"},
                                      {127, "sh: 1: exec: /opt/ddlrun: not found\n"},
                                      {1, "/opt/ddlrun: Command not found.\n"},
@@ -73,7 +73,7 @@ TEST_CASE("what a login shell says about ddlrun becomes one sentence that names 
   }
 }
 
-TEST_CASE("a shared library that is missing on the far side is not told as a ddlrun that is missing") {
+TEST_CASE("a shared library that is missing on the host is not reported as a missing ddlrun") {
   for (const auto& [code, errors] :
        {std::pair{
             127,
@@ -92,7 +92,7 @@ TEST_CASE("a shared library that is missing on the far side is not told as a ddl
   }
 }
 
-TEST_CASE("what nobody foresaw is quoted") {
+TEST_CASE("unknown messages are quoted") {
   CHECK(failure(3, "", "This account is not available.\n").sentence ==
         "ssh ended with 3 before ddlrun had answered (it wrote: This account is not available.)");
   CHECK(failure(255, "Something new\n").sentence ==
@@ -101,7 +101,7 @@ TEST_CASE("what nobody foresaw is quoted") {
         "docker was killed by SIGKILL before ddlrun had answered");
 }
 
-TEST_CASE("only the last lines that say something are quoted, without control characters") {
+TEST_CASE("only the last informative lines are quoted, without control characters") {
   CHECK(last_error_lines(
             "Warning: Permanently added 'node3' (ED25519) to the list of known hosts.\r\n\none\ntwo\nthree\n"
             "\x1b[31mfour\n") == "two / three / four");

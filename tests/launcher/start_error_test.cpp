@@ -36,7 +36,7 @@ Described describe(Stage stage, int error, const std::string& command = "./train
 
 }  // namespace
 
-TEST_CASE("a command that is nowhere in PATH is 127, with the usual slip named") {
+TEST_CASE("a command that is not in PATH is 127, with a hint at ./") {
   CHECK(describe(Stage::kExec, ENOENT, "train") ==
         Described{127, "command not found: train (no such program in PATH; write ./train for one in /data)"});
 }
@@ -67,7 +67,7 @@ TEST_CASE("a working directory that is not there is 127, one that may not be ent
   CHECK(describe(Stage::kWorkdir, EACCES) == Described{126, "working directory /data: Permission denied"});
 }
 
-TEST_CASE("what is not the command's fault is a start failure of ours") {
+TEST_CASE("other failures have the exit code of a start failure") {
   CHECK(describe(Stage::kFork, EAGAIN) ==
         Described{122,
                   "fork: Resource temporarily unavailable (see ulimit -u and the pids limit of the cgroup)"});
@@ -75,7 +75,7 @@ TEST_CASE("what is not the command's fault is a start failure of ours") {
         Described{122, "redirecting its standard streams: Bad file descriptor"});
 }
 
-TEST_CASE("what the kernel's error does not say of a program is found in its file") {
+TEST_CASE("reasons that errno does not distinguish are found in the program's file") {
   const ddl::test::TemporaryDirectory directory;
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(directory.path() + "/" + name) << text;
@@ -92,7 +92,7 @@ TEST_CASE("what the kernel's error does not say of a program is found in its fil
   write("train", "#! /no/such/python3 -u\nprint(1)\n");
   const std::string missing = ": its first line names the interpreter /no/such/python3, which does not exist";
   CHECK(in_it("./train", ENOENT) == here + "./train" + missing);
-  CHECK(in_it("train", ENOENT) == here + "train" + missing);  // and not: no such program in PATH
+  CHECK(in_it("train", ENOENT) == here + "train" + missing);  // not: no such program in PATH
 
   write("windows", "#!/bin/sh\r\necho\r\n");
   CHECK_THAT(in_it("./windows", ENOENT), Catch::Contains("carriage return (\\r)") &&
@@ -108,7 +108,7 @@ TEST_CASE("what the kernel's error does not say of a program is found in its fil
   write("words", "print(1)\n");
   CHECK(in_it("./words", ENOEXEC) == "cannot execute ./words: Exec format error");
 
-  // The test's own program, with a loader that is nowhere.
+  // The test's own program, with a loader that does not exist.
   std::ifstream self("/proc/self/exe", std::ios::binary);
   std::string program((std::istreambuf_iterator<char>(self)), {});
   const std::string loader = "/ld-linux";

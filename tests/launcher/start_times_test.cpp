@@ -5,7 +5,7 @@
 using namespace ddl::launcher;
 using Catch::Matchers::Contains;
 
-TEST_CASE("a start-up is told as far as it came") {
+TEST_CASE("a start-up is reported as far as it came") {
   StartTimes times;
   CHECK(times.text() == "start-up: no agent was ready");
   times.on_agents_ready("node3", 0.31, 0.25);
@@ -24,7 +24,7 @@ TEST_CASE("a start-up is told as far as it came") {
   CHECK_THAT(times.text(), Contains("first collective done after"));
 }
 
-TEST_CASE("agents that were forked have no ssh to tell of") {
+TEST_CASE("for agents that were forked no ssh is reported") {
   StartTimes times;
   times.on_agents_ready("vm", 0.004, 0);
   CHECK_THAT(times.text(), !Contains("ssh"));

@@ -54,7 +54,7 @@ TEST_CASE_METHOD(FeedFixture, "every reading rank gets all bytes, then the end")
   }
 }
 
-TEST_CASE_METHOD(FeedFixture, "only what the slowest rank has taken is credited") {
+TEST_CASE_METHOD(FeedFixture, "only the bytes that the slowest rank has read are credited") {
   const auto quick = add_rank();
   const auto slow = add_rank();
   feed.send(std::string(kMuch, 'x'));
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(FeedFixture, "only what the slowest rank has taken is credited"
   CHECK(taken == static_cast<std::int64_t>(kMuch));
 }
 
-TEST_CASE_METHOD(FeedFixture, "the end waits until a slow rank has everything") {
+TEST_CASE_METHOD(FeedFixture, "the end is delivered after a slow rank has read everything") {
   const auto rank = add_rank();
   feed.send(std::string(kMuch, 'x'));
   feed.end();
@@ -94,7 +94,7 @@ TEST_CASE_METHOD(FeedFixture, "the end waits until a slow rank has everything") 
   CHECK(taken == static_cast<std::int64_t>(kMuch));
 }
 
-TEST_CASE_METHOD(FeedFixture, "a rank that stops reading no longer holds the others up") {
+TEST_CASE_METHOD(FeedFixture, "a rank that closes its standard input does not block the others") {
   auto quitter = add_rank();
   const auto reader = add_rank();
   feed.send(std::string(kMuch, 'x'));
@@ -113,7 +113,7 @@ TEST_CASE_METHOD(FeedFixture, "a rank that stops reading no longer holds the oth
 }
 
 TEST_CASE_METHOD(FeedFixture,
-                 "when nobody reads any more that is said once, and what comes then counts as taken") {
+                 "when no rank reads any more, that is reported once, and later bytes count as read") {
   auto rank = add_rank();
   feed.send("x");
   rank.reset();
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(FeedFixture,
   CHECK(taken == 6);
 }
 
-TEST_CASE_METHOD(FeedFixture, "without any reading rank the first bytes or the end say so") {
+TEST_CASE_METHOD(FeedFixture, "without any reading rank, the first bytes or the end report that") {
   SECTION("bytes") { feed.send("x"); }
   SECTION("end") { feed.end(); }
   CHECK(closed == 1);

@@ -43,7 +43,7 @@ ddl::UniqueFd file_with(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE_METHOD(ReaderFixture, "a pipe is read as it is written, then its end is told once") {
+TEST_CASE_METHOD(ReaderFixture, "a pipe is read as it is written, then its end is reported once") {
   auto pipe = test_pipe();
   open(pipe.first.get());
   write_text(pipe.second.get(), "one");
@@ -71,13 +71,13 @@ TEST_CASE_METHOD(ReaderFixture, "/dev/null ends at once") {
   CHECK(bytes.empty());
 }
 
-TEST_CASE_METHOD(ReaderFixture, "what cannot be read counts as ended") {
+TEST_CASE_METHOD(ReaderFixture, "an unreadable descriptor counts as ended") {
   const ddl::UniqueFd directory(::open("/", O_RDONLY | O_CLOEXEC));
   open(directory.get());
   driver.run_until("the end", [&] { return ends == 1; });
 }
 
-TEST_CASE_METHOD(ReaderFixture, "never more than the window is under way, and every byte comes in the end") {
+TEST_CASE_METHOD(ReaderFixture, "at most the window is in flight, and every byte arrives in the end") {
   const std::size_t size = StdinReader::kWindow * 3 + 17;
   const auto file = file_with(std::string(size, 'x'));
   open(file.get());
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(ReaderFixture, "never more than the window is under way, and ev
   CHECK(bytes.size() == size);
 }
 
-TEST_CASE_METHOD(ReaderFixture, "once stopped, nothing is read any more: it is the next reader's") {
+TEST_CASE_METHOD(ReaderFixture, "a stopped reader reads nothing more: the rest is for the next reader") {
   const auto pipe = test_pipe();
   open(pipe.first.get());
   write_text(pipe.second.get(), "mine");
@@ -130,7 +130,8 @@ TEST_CASE_METHOD(ReaderFixture, "a handler may stop the reader") {
   CHECK(calls == 1);
 }
 
-// The open file is shared with whoever started ddlrun: a shell's terminal, or the next command of a script.
+// The open file description is shared with the process that started ddlrun: a shell's terminal, or the next command
+// of a script.
 TEST_CASE_METHOD(ReaderFixture, "standard input is left blocking") {
   const auto pipe = test_pipe();
   open(pipe.first.get());

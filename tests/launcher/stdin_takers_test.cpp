@@ -7,7 +7,7 @@ namespace {
 
 using Nodes = std::vector<std::size_t>;
 
-TEST_CASE("standard input goes on as far as the slowest of its takers") {
+TEST_CASE("standard input advances as far as the slowest node") {
   StdinTakers takers({2, 5});
   CHECK(takers.nodes() == Nodes{2, 5});
   CHECK(takers.take(2, 100) == 0);
@@ -16,7 +16,7 @@ TEST_CASE("standard input goes on as far as the slowest of its takers") {
   CHECK(takers.take(2, 10) == 10);
 }
 
-TEST_CASE("who does not take standard input neither holds it up nor ends it") {
+TEST_CASE("a node that does not read standard input neither blocks nor ends it") {
   StdinTakers takers({2});
   CHECK(takers.take(0, 1000) == 0);
   CHECK(takers.close(0) == 0);
@@ -24,7 +24,7 @@ TEST_CASE("who does not take standard input neither holds it up nor ends it") {
   CHECK(takers.take(2, 7) == 7);
 }
 
-TEST_CASE("once the slowest taker is gone the others' pace counts, and none is left at the end") {
+TEST_CASE("once the slowest node has closed, the others count, and none is left at the end") {
   StdinTakers takers({1, 2, 3});
   CHECK(takers.take(1, 100) == 0);
   CHECK(takers.take(2, 60) == 0);

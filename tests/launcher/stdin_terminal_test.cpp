@@ -34,11 +34,11 @@ bool give_foreground(int terminal, pid_t group) {
   return ::tcsetpgrp(terminal, group) == 0;
 }
 
-/// Runs a reader over the terminal and says what it did: the bytes it got, "|" at its end. In the forked process.
+/// Runs a reader on the terminal and returns the bytes it got, with "|" at the end of file. In the forked process.
 class Reading {
  public:
   explicit Reading(int terminal) {
-    std::signal(SIGTTIN, SIG_IGN);  // as ddlrun has it
+    std::signal(SIGTTIN, SIG_IGN);  // as in ddlrun
     reader.emplace(loop, terminal,
                    StdinReader::Handlers{[this](std::string&& piece) {
                                            bytes += piece;
@@ -98,7 +98,7 @@ TEST_CASE("a terminal is read in its foreground, and left blocking") {
         }) == 0);
 }
 
-TEST_CASE("a terminal is not read in the background; what was typed is the shell's") {
+TEST_CASE("a terminal is not read in the background; typed text is left to the shell") {
   const Terminal terminal = open_terminal();
   const int fd = terminal.terminal.get();
   CHECK(run_in_session(terminal, [&] {
@@ -126,7 +126,7 @@ TEST_CASE("a terminal is not read in the background; what was typed is the shell
         }) == 0);
 }
 
-TEST_CASE("a background reader goes on when it is continued in the foreground, and stops when it leaves it") {
+TEST_CASE("a background reader reads again in the foreground, and stops in the background") {
   const Terminal terminal = open_terminal();
   const int fd = terminal.terminal.get();
   CHECK(run_in_session(terminal, [&] {
@@ -143,14 +143,14 @@ TEST_CASE("a background reader goes on when it is continued in the foreground, a
             reading.run_until_read();
             if (reading.bytes != "one\n") ::_exit(4);
 
-            // Moved to the background while it waits, without being told: it finds out before it reads.
+            // Moved to the background while it waits, without a signal: it notices that before it reads.
             if (!give_foreground(fd, shell)) ::_exit(5);
             type(terminal, "two\n");
             reading.run_ready();
             reading.run_ready();
             if (reading.bytes != "one\n") ::_exit(6);
 
-            // And back, as "fg" does it for a job that was not stopped: no signal tells it.
+            // And back, as by "fg" for a job that was not stopped: there is no signal either.
             if (!give_foreground(fd, ::getpgrp())) ::_exit(7);
             reading.run_until_read();
             ::_exit(reading.bytes == "one\ntwo\n" ? 0 : 8);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kGrace = 5;
 
-/// Writes down what it is told to do: "end 15 5" is SIGTERM and a grace of 5 s.
+/// Records the actions: "end 15 5" is SIGTERM and a grace of 5 s.
 class RecordingActions : public SupervisorActions {
  public:
   void end_ranks(int signal, double grace_seconds) override {
@@ -26,7 +26,7 @@ class RecordingActions : public SupervisorActions {
   void done() override { add("done"); }
   void note(const std::string& sentence) override { notes.push_back(sentence); }
 
-  /// Everything since the last call: "end 15 5, finish".
+  /// All actions since the last call: "end 15 5, finish".
   std::string take() { return std::exchange(calls_, ""); }
   std::vector<std::string> notes;
 
@@ -54,7 +54,7 @@ class Job {
     outcome.exit_code = code;
     supervisor_.on_rank_ended(outcome);
   }
-  /// With an error of its own, after libddl had told it that the other was gone.
+  /// Exits with an error after libddl has reported that the other rank is gone.
   void exits_without(int rank, int gone, int code = 8) {
     RankOutcome outcome = ended(rank, Kind::kExited);
     outcome.exit_code = code;
@@ -107,7 +107,7 @@ class Job {
 
 }  // namespace
 
-TEST_CASE("before anything happens every rank is known by its host") {
+TEST_CASE("before any event the report has every rank with its host") {
   Job job(2, 2);
   CHECK(job.take().empty());
   CHECK(job.rank(0).kind == Kind::kNotStarted);
@@ -135,12 +135,12 @@ TEST_CASE("all ranks exit with 0: clean up, then done, and success") {
   CHECK_FALSE(job.report().first_failure);
 }
 
-TEST_CASE("the first failure ends the others and is the exit code; what follows is a consequence") {
+TEST_CASE("the first failure ends the others and is the exit code; later failures are consequences") {
   Job job(3);
   job.all_start();
   job.exits(1, 7);
   CHECK(job.take() == "end 15 5");
-  job.exits(2, 9);  // fails of its own, but later
+  job.exits(2, 9);  // not a consequence, but later
   CHECK(job.take().empty());
   job.dies(0, SIGTERM, true);
   CHECK(job.take() == "finish");
@@ -151,7 +151,7 @@ TEST_CASE("the first failure ends the others and is the exit code; what follows 
   CHECK(job.report().exit_code == 7);
   CHECK(job.report().leftovers_ended == 2);
   CHECK(job.rank(0).ended_by_us);
-  CHECK(job.rank(0).host == "node0");  // agents do not know what their node is called here
+  CHECK(job.rank(0).host == "node0");  // agents do not know the name of their node on the head
 }
 
 TEST_CASE("a rank that fails after others have succeeded") {
@@ -159,7 +159,7 @@ TEST_CASE("a rank that fails after others have succeeded") {
   job.all_start();
   job.exits(0, 0);
   job.exits(1, 3);
-  CHECK(job.take() == "end 15 5, finish");  // nobody is left, but what they started may be
+  CHECK(job.take() == "end 15 5, finish");  // no rank is left, but processes that they started may be
   CHECK(job.report().exit_code == 3);
   CHECK(job.report().first_failure == 1);
 }
@@ -242,7 +242,7 @@ TEST_CASE("only the first of several aborts and failures counts") {
   CHECK(other.report().first_failure == 0);
 }
 
-TEST_CASE("an abort that is heard of after every rank has exited well changes nothing") {
+TEST_CASE("an abort that is reported after every rank has exited with 0 changes nothing") {
   Job job(1);
   job.all_start();
   job.exits(0, 0);
@@ -254,12 +254,12 @@ TEST_CASE("an abort that is heard of after every rank has exited well changes no
   CHECK(job.report().abort_message.empty());
 }
 
-TEST_CASE("^C asks with SIGTERM and says how to hasten; a second one kills, a third changes nothing") {
+TEST_CASE("^C sends SIGTERM and states how to kill at once; a second one kills, a third changes nothing") {
   Job job(2);
   job.all_start();
   job->on_signal(SIGINT);
   CHECK(job.take() == "end 15 5");
-  CHECK(job.notes() == std::vector<std::string>{"ending 2 ranks; ^C again kills them now"});
+  CHECK(job.notes() == std::vector<std::string>{"ending 2 ranks; press ^C again to kill them now"});
   job->on_signal(SIGINT);
   CHECK(job.take() == "end 9 0");
   job->on_signal(SIGINT);
@@ -274,7 +274,7 @@ TEST_CASE("^C asks with SIGTERM and says how to hasten; a second one kills, a th
   CHECK_FALSE(job.report().first_failure);
 }
 
-TEST_CASE("other ending signals are handed on as they are, without a word") {
+TEST_CASE("other signals that end a job are forwarded unchanged, without a note") {
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
     Job job(2);
     job.all_start();
@@ -312,14 +312,14 @@ TEST_CASE("a signal while only leftovers are being ended kills those") {
   CHECK(job.report().exit_code == 0);
 }
 
-TEST_CASE("signals that say something to programs are forwarded and end nothing") {
+TEST_CASE("signals with a meaning for programs are forwarded and do not end the job") {
   Job job(2);
   job.all_start();
   job->on_signal(SIGUSR1);
   job->on_signal(SIGUSR2);
   CHECK(job.take() == "forward 10, forward 12");
   job->on_signal(SIGTSTP);
-  CHECK(job.take() == "forward 20, stop self");  // in this order: once stopped, nothing can be told
+  CHECK(job.take() == "forward 20, stop self");  // in this order: a stopped ddlrun sends nothing
   job->on_signal(SIGCONT);
   CHECK(job.take() == "forward 18");
   job.exits(0, 0);
@@ -349,7 +349,7 @@ TEST_CASE("the timeout ends the job with 124; only the first reason counts") {
   CHECK(late.report().exit_code == 5);
 }
 
-TEST_CASE("a reader of the output that goes away ends the job as SIGPIPE would") {
+TEST_CASE("a reader of the output that closes it ends the job as SIGPIPE would") {
   Job job(1);
   job.all_start();
   job->on_output_broken();
@@ -373,7 +373,7 @@ TEST_CASE("an output that breaks while the job ends does not become the reason")
   CHECK(job.report().message.empty());
 }
 
-TEST_CASE("an agent that is lost ends the job at once: what ran there is unknown") {
+TEST_CASE("an agent that is lost ends the job at once: the fate of its ranks is unknown") {
   Job job(2);
   job.all_start();
   job->on_agent_failed(0, "the agent (process 71) was killed by SIGKILL on node0", true);
@@ -408,8 +408,7 @@ TEST_CASE("an agent that is lost while the job ends does not become the reason")
   CHECK(job.report().message.empty());
 }
 
-TEST_CASE(
-    "an agent that is lost between the last rank's end and its own is no success: output may be missing") {
+TEST_CASE("an agent that is lost after its last rank is not a success: output may be missing") {
   Job job(1);
   job.all_start();
   job.exits(0, 0);
@@ -427,7 +426,7 @@ TEST_CASE("with several nodes, done is when the last one has finished") {
   for (const int rank : {0, 1, 2, 3}) job.exits(rank, 0);
   CHECK(job.take() == "finish");
   job->on_finished(1, 1);
-  job->on_finished(1, 1);  // says it twice
+  job->on_finished(1, 1);  // the same message again
   CHECK(job.take().empty());
   job->on_finished(0, 3);
   CHECK(job.take() == "done");
@@ -470,12 +469,12 @@ TEST_CASE("a rank that ends twice is counted once") {
   job.exits(0, 3);
   CHECK(job.take().empty());
   CHECK(job.rank(0).exit_code == 0);
-  job->on_rank_started(0, 999);  // and a start that is told late does not bring it back
+  job->on_rank_started(0, 999);  // a start that is reported late changes nothing
   CHECK(job.rank(0).kind == Kind::kExited);
   CHECK(job.rank(0).pid == 100);
 }
 
-TEST_CASE("after done, nothing that is still under way changes the report or causes anything") {
+TEST_CASE("after done, later events change neither the report nor anything else") {
   Job job(2);
   job.all_start();
   job->on_agent_failed(0, "lost", true);
@@ -499,7 +498,7 @@ TEST_CASE("after done, nothing that is still under way changes the report or cau
   CHECK(job.rank(1).pid == 101);
 }
 
-TEST_CASE("a rank that somebody has stopped is named, and ends the job unless it goes on") {
+TEST_CASE("a stopped rank is named, and ends the job unless it is continued") {
   Job job(2);
   job.all_start();
   CHECK(job->on_rank_stopped(1, SIGSTOP, 5));
@@ -514,7 +513,7 @@ TEST_CASE("a rank that somebody has stopped is named, and ends the job unless it
   CHECK(job.report().first_failure == 1);
 }
 
-TEST_CASE("ranks that are stopped because the user has stopped ddlrun are left in peace") {
+TEST_CASE("ranks that are stopped because the user has stopped ddlrun do not end the job") {
   Job job(2);
   job.all_start();
   job->on_signal(SIGTSTP);
@@ -535,8 +534,7 @@ TEST_CASE("a rank that has ended cannot be stopped") {
   CHECK_FALSE(job->on_rank_stopped(0, SIGSTOP, 5));
 }
 
-TEST_CASE(
-    "a rank that was killed is the first failure, also if the exit of another that saw it arrives before") {
+TEST_CASE("a rank that was killed is the first failure, even if the exit of an observer is reported before") {
   Job job(3);
   job.all_start();
   job.exits(0, 1);
@@ -544,20 +542,20 @@ TEST_CASE(
   job.dies_before_end(2, SIGKILL);
   CHECK(job.report().first_failure == 2);
   CHECK(job.report().exit_code == contract::kSignalBase + SIGKILL);
-  job.dies_before_end(1, SIGSEGV);  // the first of those that were killed stays
+  job.dies_before_end(1, SIGSEGV);  // of several killed ranks the first one counts
   CHECK(job.report().first_failure == 2);
 }
 
-TEST_CASE("a rank that dies because the job is ended takes nobody's place") {
+TEST_CASE("a rank that dies because the job is ended is not the first failure") {
   Job job(2);
   job.all_start();
   job.exits(0, 3);
-  job.dies(1, SIGSEGV);  // in its handler of SIGTERM, say
+  job.dies(1, SIGSEGV);  // for example in its handler of SIGTERM
   CHECK(job.report().first_failure == 0);
   CHECK(job.report().exit_code == 3);
 }
 
-TEST_CASE("a survivor's exit is told before the loss of the host that it is a consequence of") {
+TEST_CASE("a survivor's exit is reported before the loss of the host that caused it") {
   Job job(4, 4);
   job.all_start();
   job.exits_without(0, 3);
@@ -576,13 +574,13 @@ TEST_CASE("a survivor's exit is told before the loss of the host that it is a co
   CHECK(job.report().reason == EndReason::kHostLost);
 }
 
-TEST_CASE("a survivor's exit is told before the end of the rank that it is a consequence of") {
+TEST_CASE("a survivor's exit is reported before the end of the rank that caused it") {
   Job killed(3, 3);
   killed.all_start();
   killed.exits_without(0, 2);
-  killed.exits_without(1, 0);  // which has itself seen another go
+  killed.exits_without(1, 0);  // it has observed the end of another rank itself
   CHECK(killed.take() == "wait");
-  killed.dies(2, SIGTERM);  // by somebody else's hand
+  killed.dies(2, SIGTERM);  // not by ddlrun
   CHECK(killed.take() == "end 15 5, finish");
   CHECK(killed.report().first_failure == 2);
   CHECK(killed.report().exit_code == 128 + SIGTERM);
@@ -590,7 +588,7 @@ TEST_CASE("a survivor's exit is told before the end of the rank that it is a con
   Job failed(2, 2);
   failed.all_start();
   failed.dies(0, SIGABRT);
-  CHECK(failed.take() == "end 15 5");  // without a word of libddl's it is what it seems
+  CHECK(failed.take() == "end 15 5");  // without a record of libddl it counts as the first failure
   Job exited(2, 2);
   exited.all_start();
   exited.exits_without(0, 1);
@@ -599,7 +597,7 @@ TEST_CASE("a survivor's exit is told before the end of the rank that it is a con
   CHECK(exited.report().exit_code == 5);
 }
 
-TEST_CASE("a survivor's exit that nothing explains is the first failure") {
+TEST_CASE("a survivor's exit without a known cause is the first failure") {
   Job alone(2, 2);
   alone.all_start();
   alone.exits_without(0, 1);
@@ -608,13 +606,13 @@ TEST_CASE("a survivor's exit that nothing explains is the first failure") {
   CHECK(alone.take() == "end 15 5");
   CHECK(alone.report().first_failure == 0);
   CHECK(alone.report().exit_code == 8);
-  alone.exits(1, 5);  // after all the one whom it has seen go
+  alone.exits(1, 5);  // at last the rank whose end it has observed
   CHECK(alone.report().first_failure == 1);
   CHECK(alone.report().exit_code == 5);
 
   Job left(2, 2);
   left.all_start();
-  left.exits(1, 0);  // without a word to the others
+  left.exits(1, 0);  // it has not notified the others
   left.exits_without(0, 1);
   CHECK(left.take() == "wait, end 15 5, finish");  // nothing more to wait for
   CHECK(left.report().first_failure == 0);
@@ -628,7 +626,7 @@ TEST_CASE("a survivor's exit that nothing explains is the first failure") {
   CHECK(circle.report().first_failure == 0);
 }
 
-TEST_CASE("while a survivor's exit waits for what explains it, other reasons to end are as good as ever") {
+TEST_CASE("while the cause of a survivor's exit is awaited, other reasons to end the job are accepted") {
   Job interrupted(3, 3);
   interrupted.all_start();
   interrupted.exits_without(0, 2);
@@ -654,7 +652,7 @@ TEST_CASE("while a survivor's exit waits for what explains it, other reasons to 
   CHECK(late.report().exit_code == 8);
 }
 
-TEST_CASE("a rank cannot have seen go itself, or somebody who is not of the job") {
+TEST_CASE("a rank cannot have observed its own end, or that of a rank outside the job") {
   for (const int nobody : {1, 2, -7}) {
     Job job(2);
     job.all_start();
@@ -664,7 +662,7 @@ TEST_CASE("a rank cannot have seen go itself, or somebody who is not of the job"
   }
 }
 
-TEST_CASE("a host that is lost at the moment in which the exit of another host's rank is told comes first") {
+TEST_CASE("the loss of a host precedes the exit of another host's rank that is reported at the same time") {
   Job job(4, 2);
   job.all_start();
   job.exits(0, 1);  // of a program without libddl
@@ -684,14 +682,14 @@ TEST_CASE("a host that is lost at the moment in which the exit of another host's
   CHECK(ended.report().exit_code == 5);
 }
 
-TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are heard of until the end") {
+TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are reported until the end") {
   Job job(4, 2);
   job.all_start();
-  job.exits_without(2, 0);  // heard of before the agent of the rank that it has seen go
+  job.exits_without(2, 0);  // reported before the agent of the rank whose end it has observed
   CHECK(job.take() == "wait");
-  job->on_agent_termination_requested(0, "node0: its agent was told to end (SIGTERM)", SIGTERM);
+  job->on_agent_termination_requested(0, "node0: its agent received SIGTERM", SIGTERM);
   CHECK(job.take() == "end 15 5");
-  job->on_agent_termination_requested(1, "node1: its agent was told to end (SIGTERM)", SIGTERM);
+  job->on_agent_termination_requested(1, "node1: its agent received SIGTERM", SIGTERM);
   CHECK(job.take().empty());
   for (const int rank : {0, 1, 3}) job.dies(rank, SIGTERM);
   CHECK(job.take() == "finish");
@@ -701,7 +699,7 @@ TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are
   CHECK(job.report().reason == EndReason::kSignal);
   CHECK(job.report().signal == SIGTERM);
   CHECK(job.report().exit_code == 128 + SIGTERM);
-  CHECK(job.report().message == "node0: its agent was told to end (SIGTERM)");
+  CHECK(job.report().message == "node0: its agent received SIGTERM");
   CHECK_FALSE(job.report().first_failure);
 
   Job failed(2);
