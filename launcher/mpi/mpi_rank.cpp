@@ -275,7 +275,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   outcome.pid = started->pid;
   message::ChildFailed failure;
   pollfd entry{started->error_pipe.get(), POLLIN, 0};
-  for (StartState state = StartState::kGoesOn; state == StartState::kGoesOn;) {
+  for (StartState state = StartState::kStarting; state == StartState::kStarting;) {
     retry_eintr([&] { return ::poll(&entry, 1, -1); });
     state = read_start_state(*started, failure);
     if (state != StartState::kFailed) continue;
