@@ -93,7 +93,7 @@ TEST_CASE("input that is not a topology is refused with the reason") {
   CHECK_THAT(failure_of(*topology_named("pack:2 apples:3")), Catch::Contains("pack:2 apples:3"));
   CHECK_THAT(failure_of(*topology_named(folder.path() + "/none.xml")), Catch::Contains("none.xml"));
   CHECK_THAT(failure_of(*hwloc_xml(written(folder, "nonsense"))),
-             Catch::Contains("no topology that hwloc has written"));
+             Catch::Contains("is not a topology that hwloc has written"));
   CHECK_THAT(
       failure_of(*hwloc_xml(written(
           folder,

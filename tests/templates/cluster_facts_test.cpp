@@ -69,11 +69,11 @@ TEST_CASE("a node without a count is one, and unknown keys are ignored") {
 }
 
 TEST_CASE("JSON that is not what the probe prints is an error, with its place") {
-  CHECK_THAT(json_error(""), Contains("it is no JSON object"));
-  CHECK_THAT(json_error("[1, 2"), Contains("it is no JSON object"));
-  CHECK_THAT(json_error("[]"), Contains("it is no JSON object"));
+  CHECK_THAT(json_error(""), Contains("it is not a JSON object"));
+  CHECK_THAT(json_error("[1, 2"), Contains("it is not a JSON object"));
+  CHECK_THAT(json_error("[]"), Contains("it is not a JSON object"));
   CHECK_THAT(json_error("{}"), Contains("cluster: it is not a string"));
-  CHECK_THAT(json_error(std::string(100'000, '[')), Contains("it is no JSON object"));
+  CHECK_THAT(json_error(std::string(100'000, '[')), Contains("it is not a JSON object"));
   CHECK_THAT(json_error(std::string(kMaxClusterText + 1, ' ')), Contains("longer"));
   const std::string good = cluster_facts_json(answered_facts());
   CHECK_THAT(json_error(with(good, R"("is_up":true)", R"("is_up":1)")), Contains("partitions 0: is_up: "));

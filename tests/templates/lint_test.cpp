@@ -71,7 +71,7 @@ std::vector<Case> cases() {
       {"directive-not-read", 4, "at the first command, on line 3",
        kHead + "#SBATCH -n 1\nmodule purge\n#SBATCH --time=5\n",
        kHead + "#SBATCH -n 1\n\n# text\n#SBATCH --time=5\ncat > job <<EOF\n#SBATCH --time=5\nEOF\n"},
-      {"variable-in-directive", 2, "takes '$HOME/%j.out' of --output as it stands",
+      {"variable-in-directive", 2, "takes '$HOME/%j.out' of --output literally",
        kHead + "#SBATCH -o $HOME/%j.out\n", kHead + "#SBATCH -o %x-%j.out\nexport A=$HOME\n"},
       {"variable-in-directive", 3, "takes '~/out' of --output", kHead + "\n#SBATCH --output ~/out\n",
        kHead + "#SBATCH --output=a~b\n"},
