@@ -310,13 +310,13 @@ TEST_CASE("ddlrun leaves no session directory if it is killed right after making
 TEST_CASE("ddlrun starts no job if /proc is missing or belongs to another PID namespace", "[lifeline]") {
   if (::geteuid() != 0) DDL_SKIP("only root makes such namespaces");
   if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("a sanitizer needs /proc itself");
-  const std::vector<std::pair<std::vector<std::string>, std::string>> places = {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrappers = {
       {{"unshare", "-m", "sh", "-c", "umount -l /proc && exec \"$@\"", "sh"}, "/proc is not mounted"},
       {{"unshare", "-p", "--fork", "--kill-child"}, "/proc is that of another PID namespace"}};
-  for (const auto& [place, sentence] : places) {
+  for (const auto& [wrapper, sentence] : wrappers) {
     const Scratch scratch;
     Command command = ddlrun({"-np", "1", "echo", "started"});
-    command.argv.insert(command.argv.begin(), place.begin(), place.end());
+    command.argv.insert(command.argv.begin(), wrapper.begin(), wrapper.end());
     Job job(scratch, command);
     CHECK(job.wait_and_require_nothing_left() == contract::kStartFailure);
     CHECK_THAT(job.err(), Contains("ddlrun: " + sentence + ", and without it"));

@@ -24,8 +24,8 @@ void use(const ClusterFacts& facts) {
   request.memory_mb_per_node = 1000;
   for (const char* partition : {"", "gpu", "gpu,main"}) {
     request.partition = partition;
-    for (const auto& objection : check_against(facts, request))
-      require(!objection.rule.empty() && !objection.sentence.empty());
+    for (const auto& finding : check_against(facts, request))
+      require(!finding.rule.empty() && !finding.sentence.empty());
   }
   require(merged(facts.nodes).size() <= facts.nodes.size());
 }
