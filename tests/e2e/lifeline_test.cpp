@@ -129,10 +129,8 @@ TEST_CASE("after ddlrun itself is killed, the agent ends all processes and repor
     CAPTURE(mode);
     Family family(mode);
     kill_now({family.job.pid()}, SIGKILL);
-    CHECK(
-        family.job.wait() ==
-        128 +
-            SIGKILL);  // waits for the end of its output, too: the agent has standard error open until its end
+    // wait() also waits for the end of the output: the agent has standard error open until its end.
+    CHECK(family.job.wait() == 128 + SIGKILL);
     family.job.require_all_gone();
     CHECK_THAT(family.job.err(), Contains("ddlrun itself has gone; ending 2 ranks"));
   }
