@@ -1,6 +1,5 @@
-/* probe-rank: one rank of a job that shows that libddl works here. Rank 0 prints how the ranks found each other, who carried
- * out their collectives, how many they are, and the sum of their ranks; exits with 0 if all of that is right. Started by
- * ddlrun --check-build. */
+/* probe-rank: one rank of a job that checks that libddl works here. Rank 0 prints the bootstrap, the backend, the number of
+ * ranks and the sum of their ranks. The exit code is 0 if the sum is right. Started by ddlrun --check-build. */
 #include <stdio.h>
 
 #include "ddl/ddl.h"

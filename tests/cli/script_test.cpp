@@ -355,7 +355,7 @@ TEST_CASE("options that a script cannot have are refused with a hint") {
       {{"-np", "9", "--nodes", "2", "--ranks-per-node", "4", "./a"},
        "-np 9 is more than 2 nodes of 4 ranks hold"},
       {{"-np", "1", "--nodes", "2", "./a"}, "--nodes 2 is more than the 1 rank"},
-      {{"-np", "9", "--nodes", "2", "--launcher", "srun", "./a"}, "do not part evenly"},
+      {{"-np", "9", "--nodes", "2", "--launcher", "srun", "./a"}, "do not divide evenly"},
       {{"-np", "2", "-H", "a:2", "./a"}, "-H/--hosts cannot be used in a job script"},
       {{"-np", "2", "--dry-run", "./a"}, "--dry-run cannot be used in a job script"},
       {{"-np", "2", "--submit", "--sbatch=--wait", "./a"}, "--submit does not wait for the job"},

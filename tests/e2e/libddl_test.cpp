@@ -65,7 +65,7 @@ TEST_CASE("ddl_init fails after its timeout if a rank does not call it", "[libdd
   CHECK(job.wait_and_require_nothing_left() == 1);
   CHECK_THAT(
       job.out(),
-      Contains("[0]<stdout>:init: bootstrap: not all ranks have come within 0.01 s (DDL_START_TIMEOUT_"));
+      Contains("[0]<stdout>:init: bootstrap: not all ranks have arrived within 0.01 s (DDL_START_TIMEOUT_"));
 }
 
 TEST_CASE("ddl_init fails after its timeout if the PMIx server does not answer", "[libddl]") {

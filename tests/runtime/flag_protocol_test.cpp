@@ -109,7 +109,7 @@ struct State {
   SleepEnd wait() {
     for (;;) {
       const SleepEnd end = protocol.sleep(word, kAwaited, 0, [this] { return reason.load() != 0; });
-      if (end != SleepEnd::kLook) return end;
+      if (end != SleepEnd::kRetry) return end;
     }
   }
   SleepEnd show_and_wait() {
@@ -117,7 +117,7 @@ struct State {
     for (;;) {
       const SleepEnd end =
           protocol.sleep(word, kAwaited, 0, [this] { return reason.load() != 0 || departure.load() != 0; });
-      if (end != SleepEnd::kLook) return end;
+      if (end != SleepEnd::kRetry) return end;
     }
   }
 };
@@ -282,7 +282,7 @@ struct GroupRendezvous {
   Ended wait(Word& word) {
     for (;;) {
       const SleepEnd end = protocol.sleep(word, kAwaited, 0, [this] { return reason.load() != 0; });
-      if (end != SleepEnd::kLook) return {end == SleepEnd::kReached};
+      if (end != SleepEnd::kRetry) return {end == SleepEnd::kReached};
     }
   }
   bool everybody_has_shown() {

@@ -91,11 +91,11 @@ using DataOf = typename DataTrait<Container>::type;
 /// Its elements' type, without const.
 template <class Container>
 using ElementOf = std::remove_const_t<std::remove_pointer_t<DataOf<Container>>>;
-/// Whatever has a size() is a container.
+/// A type that has a size() is taken for a container.
 template <class Container>
 using SizeOf = decltype(std::declval<Container&>().size());
 
-/// Where the elements of a container stand that a call reads.
+/// The elements of a container that a call reads.
 template <class Container>
 const ElementOf<const Container>* data_to_read(const Container& values) {
   static_assert(is_element<ElementOf<const Container>>,
@@ -104,7 +104,7 @@ const ElementOf<const Container>* data_to_read(const Container& values) {
   return values.data();
 }
 
-/// Where the elements of a container stand that a call writes. Container: as a forwarding reference deduces it.
+/// The elements of a container that a call writes. Container: as a forwarding reference deduces it.
 template <class Container>
 ElementOf<Container>* data_to_write(std::remove_reference_t<Container>& values) {
   static_assert(is_element<ElementOf<Container>>,
@@ -113,7 +113,7 @@ ElementOf<Container>* data_to_write(std::remove_reference_t<Container>& values) 
   static_assert(!std::is_const_v<std::remove_pointer_t<DataOf<Container>>>,
                 "libddl writes to the elements of this container, but they are const");
   if constexpr (!std::is_reference_v<Container>) {
-    // The elements of a view are not its own: a const view, too, lets them be written.
+    // A view does not own its elements, so they can be written through a const view too.
     static_assert(!std::is_const_v<std::remove_pointer_t<DataOf<const Container>>>,
                   "the result would vanish with this temporary container: give it a name");
   }

@@ -5,12 +5,12 @@
  *  - Counts are numbers of elements (not bytes) and 64 bits wide. Ranks are 0..size-1.
  *  - Option structs start with their own size, set by the matching DDL_*_INIT macro, so that a program compiled
  *    against an older header keeps working with a newer library.
- *  - Ordered tier: all ranks of a process set call the same collectives in the same order. A rank that calls
- *    something else is told so, on every rank, before any receive buffer is written.
+ *  - Ordered tier: all ranks of a process set call the same collectives in the same order. If they do not, the call
+ *    fails with DDL_ERROR_MISMATCH on every rank, before any receive buffer is written.
  *  - Ranks in arguments (root, to, from) and the order of parts in buffers are those of the call's process set:
- *    0..its size-1. Sentences name ranks of the job.
+ *    0..its size-1. Error messages name ranks of the job.
  *  - In place: where a function says so, recv may be (a part of) send; every other overlap of buffers is refused.
- *  - After an error other than those of arguments, busy and mismatch, what receive buffers hold is undefined.
+ *  - After an error other than invalid argument, busy and mismatch, the contents of receive buffers are undefined.
  *  - Threads: one collective at a time per process set; a second concurrent call returns DDL_ERROR_BUSY and does
  *    nothing. Different process sets may be used by different threads at the same time. ddl_rank() and its siblings
  *    may be called from any thread at any time before ddl_finalize().
@@ -46,15 +46,15 @@ enum {
   DDL_ERROR_MISMATCH = 2,         /**< the ranks called different collectives; the context stays usable */
   DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this process set */
   DDL_ERROR_TIMEOUT = 4,          /**< a rank did not arrive in time; the context is aborted */
-  DDL_ERROR_PEER_LOST = 5,        /**< a rank died, or left while it was waited for; the context is aborted */
+  DDL_ERROR_PEER_LOST = 5,        /**< a rank died, or left while another waited for it; the context is aborted */
   DDL_ERROR_ABORTED = 6,          /**< aborted by ddl_abort() or an earlier error, or inherited by a fork */
   DDL_ERROR_BOOTSTRAP = 7,        /**< the ranks could not find each other */
   DDL_ERROR_UNSUPPORTED = 8,      /**< valid, but not offered by this build */
-  DDL_ERROR_SYSTEM = 9,           /**< the operating system refused something; the sentence names the call */
+  DDL_ERROR_SYSTEM = 9,           /**< a call of the operating system failed; the message names it */
   DDL_ERROR_INTERNAL = 10         /**< a defect of libddl */
 };
 
-/** An element type. The number says what it is, in hexadecimal digits: kind (1 signed integer, 2 unsigned integer, 3 float,
+/** An element type. The hexadecimal digits of the number are: kind (1 signed integer, 2 unsigned integer, 3 float,
  *  4 bool), binary logarithm of the size in bytes, and format where a kind has several of one size.
  *  0x300 to 0x30F are reserved for 8-bit floats (0x300 E4M3, 0x301 E5M2, 0x302 E4M3FNUZ, 0x303 E5M2FNUZ) and refused with
  *  DDL_ERROR_UNSUPPORTED. The numbers 0 to 12 of version 0.1 stand for the same types as there. */
@@ -103,7 +103,7 @@ enum {
 
 /** The process set of all ranks of the job. */
 #define DDL_WORLD ((uint64_t)0)
-/** No process set: what a rank gets that is not a member of a new one. */
+/** No process set: the result on a rank that is not a member of the new set. */
 #define DDL_NO_PROCESS_SET (~(uint64_t)0)
 
 typedef struct ddl_init_options {
@@ -120,10 +120,10 @@ typedef struct ddl_call_options {
   uint32_t reserved;
   uint64_t process_set;   /**< whose ranks make the call: DDL_WORLD or one that this rank is a member of */
   double timeout_seconds; /**< 0 = the context's; the call fails with DDL_ERROR_TIMEOUT after this long */
-  void* stream; /**< device stream that the buffers belong to; NULL = host memory, all there is here */
-  /** Of calls with an operation: every input is multiplied by prescale before, and the result by postscale after, in
-   *  the type that elements are combined in (float for 16-bit floats; integers go through double and are cut off
-   *  toward zero). Finite and not 0; the same on every rank; 1 = as it is. Not for bool. */
+  void* stream; /**< device stream that the buffers belong to; NULL = host memory, the only kind in this version */
+  /** For calls with an operation: every input is first multiplied by prescale, and the result by postscale at the end, in
+   *  the type that elements are combined in (float for 16-bit floats; integers are multiplied as double and truncated
+   *  toward zero). Finite and not 0; the same on every rank; 1 = unchanged. Not for bool. */
   double prescale;
   double postscale;
 } ddl_call_options;
@@ -136,10 +136,10 @@ typedef struct ddl_call_options {
  *  then singleton (a world of one).
  *  If no launcher answers although the environment says that several processes were started, this fails with
  *  DDL_ERROR_BOOTSTRAP instead of silently making worlds of one.
- *  Collective: returns when all ranks have called it, or DDL_START_TIMEOUT_SECONDS are over. A rank on which it fails
- *  must end with a code other than 0: the others are not told, and wait for it, until the launcher ends them.
- *  At most one context is alive per process; a new one may be
- *  created after ddl_finalize(). options may be null. Starts one sleeping thread that watches for dead peers. */
+ *  Collective: returns when all ranks have called it, or when DDL_START_TIMEOUT_SECONDS have passed. A rank on which it
+ *  fails must exit with a code other than 0: the other ranks are not notified and wait for it until the launcher ends
+ *  them. At most one context is alive per process; a new one may be created after ddl_finalize(). options may be null.
+ *  Starts one sleeping thread that watches for dead peers. */
 DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** context);
 
 /** Leaves the job and frees the context, also when it was aborted; unless it returns DDL_ERROR_BUSY, the context is gone.
@@ -147,15 +147,16 @@ DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** conte
  *  nothing. In a child forked without exec it does nothing either. */
 DDL_API ddl_status ddl_finalize(ddl_context* context);
 
-/** Ends the whole job because of what this rank has found out, such as a loss that is not a number. code becomes the
+/** Ends the whole job because this rank has found a reason, such as a loss that is not a number. code becomes the
  *  job's exit code: its low 8 bits, or 1 where these are 0. text is one sentence for people, or null; control characters
  *  in it become blanks.
- *  Every call of every rank that waits, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error() names this
- *  rank, its host and pid, the code, and the first 431 bytes of text. This rank writes the same to standard error. Then it
- *  asks the launcher to end the job: by PMIx_Abort(), which takes code and text, MPI_Abort() or the abort of PMI-1, which
- *  take the code, depending on the bootstrap. ddlrun reports rank, host, code and text, and exits with code; another
- *  launcher may exit with the code of a rank that ended because of this one. At last this process ends with code, as by
- *  _exit(): no destructor and no handler of atexit() runs, and what stdio has not written yet is lost (fflush() before).
+ *  Every call of any rank that is waiting, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error() names
+ *  this rank, its host and pid, the code, and the first 431 bytes of text. This rank writes the same to standard error.
+ *  Then it asks the launcher to end the job. Depending on the bootstrap it calls PMIx_Abort(), which takes code and text,
+ *  or MPI_Abort() or the abort of PMI-1, which take the code. ddlrun reports rank, host, code and text, and exits with
+ *  code; another launcher may exit with the code of a rank that ended because of this one. Finally this process ends
+ *  with code, as by _exit(): no destructor and no atexit() handler runs, and unwritten output of stdio is lost (call
+ *  fflush() first).
  *  Not collective. From any thread, also while others are inside calls; not from a signal handler. Returns only if it has
  *  done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in a child forked without exec. */
 DDL_API ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text);
@@ -235,10 +236,11 @@ DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const u
                                  const ddl_call_options* options);
 
 /** Sends count elements to another rank of the process set, which calls ddl_recv() from this one with the same count and
- *  dtype. Both return when the elements have been taken over: like a collective of these two, in the order in which they
- *  make such calls. So two ranks that both send to each other first do not wait for ever, but get DDL_ERROR_MISMATCH; in a
- *  ring, let every second rank receive first.
- *  The first call of two ranks connects them: between hosts that takes a few round trips, and a connection from then on.
+ *  dtype. The two calls are a collective of these two ranks, matched in the order in which the ranks make such calls.
+ *  ddl_send() returns when the elements have been taken from buffer, ddl_recv() when they have been stored in it. If both
+ *  ranks send to each other first, they do not deadlock but get DDL_ERROR_MISMATCH; in a ring, let every second rank
+ *  receive first.
+ *  The first call of two ranks connects them: between hosts this takes a few round trips, and the connection stays.
  *  Counts as a call of the process set: one at a time on each rank. */
 DDL_API ddl_status ddl_send(ddl_context* context, const void* buffer, uint64_t count, ddl_dtype dtype,
                             int32_t to, const ddl_call_options* options);
@@ -247,13 +249,13 @@ DDL_API ddl_status ddl_send(ddl_context* context, const void* buffer, uint64_t c
 DDL_API ddl_status ddl_recv(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype, int32_t from,
                             const ddl_call_options* options);
 
-/** Gives bytes of zeroed memory, aligned to a page, that the ranks of this host can all reach. It is used like any other;
- *  where the buffers of all ranks of a large call lie in such memory, the call copies less and is faster. Not collective.
- *  Pages are charged when they are first written. Together the ranks of a host can have twice the machine's memory.
- *  It ends with ddl_free() or ddl_finalize(), whichever comes first. May be called from any thread. */
+/** Allocates zeroed memory of this size, aligned to a page, that all ranks of this host can reach. It is used like any
+ *  other memory; if the buffers of all ranks of a large call lie in such memory, the call copies less and is faster.
+ *  Not collective. Pages are charged when they are first written. Together the ranks of a host can allocate twice the
+ *  machine's memory. ddl_free() or ddl_finalize() frees it, whichever comes first. May be called from any thread. */
 DDL_API ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory);
 
-/** Gives back what ddl_alloc() gave this rank; null is allowed. Not while a call uses it. */
+/** Frees memory that ddl_alloc() gave to this rank; null is allowed. Not while a call uses it. */
 DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
 
 /** Returns when every rank has called it. */
@@ -267,8 +269,8 @@ DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* opt
 DDL_API ddl_status ddl_process_set_create(ddl_context* context, const int32_t* ranks, int32_t count,
                                           uint64_t* process_set);
 
-/** Makes process sets of the ranks of one: those that give the same color, 0 or above, come into the same set, ordered by
- *  key and, where keys are equal, by their rank in parent. A negative color: into none (DDL_NO_PROCESS_SET).
+/** Splits a process set: the ranks that give the same color, 0 or above, form one new set, ordered by key and, where keys
+ *  are equal, by their rank in parent. A rank that gives a negative color is in none and gets DDL_NO_PROCESS_SET.
  *  Collective over parent. */
 DDL_API ddl_status ddl_process_set_split(ddl_context* context, uint64_t parent, int32_t color, int32_t key,
                                          uint64_t* process_set);
@@ -277,14 +279,14 @@ DDL_API ddl_status ddl_process_set_split(ddl_context* context, uint64_t parent, 
  *  for this rank. DDL_NO_PROCESS_SET is allowed and does nothing; DDL_WORLD is refused. */
 DDL_API ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set);
 
-/** This rank's rank in a process set, and the number of its ranks; -1 if this rank knows no such set. */
+/** This rank's rank in a process set, and the number of its ranks; -1 if this rank is in no such set. */
 DDL_API int32_t ddl_process_set_rank(const ddl_context* context, uint64_t process_set);
 DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t process_set);
-/** Fills ranks, which has room for ddl_process_set_size() entries: the job's ranks of the set's ranks. */
+/** Fills ranks, which has room for ddl_process_set_size() entries: the rank in the job of each rank of the set. */
 DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
 
-/** Whether this libddl, or this process, has what the name stands for: 1 or 0. It is 0 for a name that this version does not
- *  know, so that a program may ask an older library for what only a newer one has, and for null.
+/** Whether this libddl, or this process, has the named feature: 1 or 0. It is 0 for null and for a name that this version
+ *  does not know, so a program may ask an older library about a feature that only a newer one has.
  *    "mpi"          there is a module for at least one MPI
  *    "nccl"         collectives of GPU memory by NCCL: not in this version
  *    "cuda"         buffers in memory of CUDA devices: not in this version
@@ -298,20 +300,20 @@ DDL_API int32_t ddl_has_feature(const char* name);
  *  storage. */
 DDL_API const char* ddl_mpi_library(void);
 
-/** Bytes of one element; 0 for a number that is no type of this version. May be called at any time, from any thread. */
+/** Bytes of one element; 0 if dtype is not a type of this version. May be called at any time, from any thread. */
 DDL_API uint64_t ddl_dtype_size(ddl_dtype dtype);
 
 /** The calling thread's last error in one sentence; "" if there was none. Valid until its next call into libddl. */
 DDL_API const char* ddl_last_error(void);
 /** A short constant name of a status, such as "timeout". */
 DDL_API const char* ddl_status_name(ddl_status status);
-/** Which algorithm a collective takes when, for a person: a rule a line, of which the last that applies holds. DDL_ALGORITHM
- *  names others. Static storage. */
+/** The table by which algorithms are chosen, as text for people: one rule per line, and the last rule that applies holds.
+ *  DDL_ALGORITHM overrides it. Static storage. */
 DDL_API const char* ddl_algorithm_table(void);
 /** The library's version, such as "0.2.0". Static storage. */
 DDL_API const char* ddl_version(void);
 
-/* Names of version 0.1, for programs that were written for it. A program that defines DDL_NO_DEPRECATED does without. */
+/* Names of version 0.1, for programs that were written for it. They are not declared if DDL_NO_DEPRECATED is defined. */
 #ifndef DDL_NO_DEPRECATED
 DDL_DEPRECATED("call ddl_has_feature(\"mpi\")")
 static inline int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }

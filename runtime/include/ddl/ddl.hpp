@@ -18,7 +18,7 @@
 
 namespace ddl {
 
-/// What Context::alltoallv() brings: all ranks' parts one after the other, and how many elements came from each.
+/// The result of Context::alltoallv(): all ranks' parts one after the other, and how many elements came from each.
 template <class T>
 struct Received {
   std::vector<T> values;
@@ -27,13 +27,13 @@ struct Received {
 
 namespace detail {
 
-/// Some containers count by signed numbers.
+/// Some containers have a signed size().
 template <class Container>
 std::size_t count_of(const Container& values) {
   return static_cast<std::size_t>(values.size());
 }
 
-/// What a call returns.
+/// The vector that a call returns.
 template <class T>
 struct Returned {
   static_assert(!std::is_same_v<T, bool>,
@@ -52,11 +52,11 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
 /// One membership in the job. Movable, not copyable; leaves the job when it is destroyed.
 /// Methods are named as in ddl.h and described there; ranks, roots and sizes are those of the call's process set.
 /// A container is anything contiguous with data() and size(): std::vector, std::array, std::span, SharedBuffer, Eigen's dense
-/// types. What a call only reads may be const; what it writes has a name, or is a view.
+/// types. A container that a call only reads may be const; one that it writes is a named object or a view.
 /// Threads: as in ddl.h, one collective at a time in each process set.
-/// A rank that gives up calls abort(), or exits (std::exit, std::abort) before its Context is destroyed: the others are told
-/// of its death, and its exit code is the job's. A Context that an exception destroys leaves in order, and who waits for it
-/// may then fail and exit first.
+/// A rank that gives up calls abort(), or exits (std::exit, std::abort) before its Context is destroyed: the other ranks
+/// are then notified of its death, and its exit code is the job's. A Context that is destroyed by an exception leaves in
+/// order, and a rank that waits for it may then fail and exit first.
 class Context {
  public:
   /// Joins the job; collective. timeout_seconds: deadline of every collective that names none, 0 = none.
@@ -74,7 +74,8 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// Ends the job with this exit code, and this process; text says why, to people. From any thread. Throws if it cannot.
+  /// Ends the job with this exit code, and this process; text gives the reason to people. From any thread. Throws if it
+  /// cannot.
   [[noreturn]] void abort(int code, const std::string& text) {
     const ddl_status status = ddl_abort(context_, code, text.c_str());
     throw Error(status, ddl_last_error());
@@ -140,7 +141,7 @@ class Context {
     recv(detail::data_to_write<Container>(values), detail::count_of(values), from, options);
   }
 
-  /// In place on root: data[0..count) becomes the reduction there and stays as it is elsewhere.
+  /// In place on root: data[0..count) becomes the reduction there and is unchanged elsewhere.
   template <class T>
   void reduce(T* data, std::size_t count, int root, Op op = Op::sum, const CallOptions& options = {}) {
     static_assert(detail::Written<T>::value);
@@ -248,7 +249,7 @@ class Context {
     const ddl_call_options c = detail::to_c(options);
     detail::check(ddl_scatter(context_, send, recv, count, detail::dtype_of<T>(), root, &c));
   }
-  /// Returns this rank's count elements of all, which only root has to hold.
+  /// Returns this rank's count elements of all, which is used on root alone.
   template <class Container, class T = detail::ElementOf<const Container>>
   std::vector<T> scatter(const Container& all, std::size_t count, int root, const CallOptions& options = {}) {
     detail::require(rank_of(options) != root || detail::count_of(all) == count * ranks_of(options),
@@ -287,8 +288,7 @@ class Context {
     detail::check(ddl_alltoallv(context_, send, send_counts, recv, recv_capacity, recv_counts,
                                 detail::dtype_of<T>(), &c));
   }
-  /// Makes room for what comes; to know how much that is, it exchanges the counts before (an alltoall, which is a call of
-  /// its own).
+  /// Allocates the result. To know its size it first exchanges the counts, by an alltoall that is a call of its own.
   template <class Container, class T = detail::ElementOf<const Container>>
   Received<T> alltoallv(const Container& send, const std::vector<std::uint64_t>& send_counts,
                         const CallOptions& options = {}) {

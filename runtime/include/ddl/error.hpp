@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// The one exception type: what() is the library's sentence, status() its code.
+/// The only exception type: what() is the library's message, status() its code.
 class Error : public std::runtime_error {
  public:
   Error(ddl_status status, const std::string& message) : std::runtime_error(message), status_(status) {}
@@ -25,7 +25,7 @@ inline void check(ddl_status status) {
   if (status != DDL_OK) throw Error(status, ddl_last_error());
 }
 
-/// Of containers whose size is part of a call: refused like the library's own arguments, before anything is called.
+/// For containers whose size is part of a call: refused like an invalid argument, before any function of ddl.h is called.
 inline void require(bool condition, const char* sentence) {
   if (!condition) throw Error(DDL_ERROR_INVALID_ARGUMENT, sentence);
 }

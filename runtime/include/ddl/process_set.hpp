@@ -14,10 +14,10 @@
 namespace ddl {
 
 /// A process set of the job, made by Context::process_set() or Context::split(). Movable, not copyable; its destructor
-/// leaves the set, and must run before the Context's does. On ranks that are not members there is an object all the same,
-/// whose is_member() is false.
+/// leaves the set, and must run before the Context's does. A rank that is not a member gets an object too; its is_member()
+/// is false.
 ///
-/// It stands for options that name it: context.allreduce(values, ddl::Op::sum, set).
+/// It converts to the CallOptions that name it: context.allreduce(values, ddl::Op::sum, set).
 class ProcessSet {
  public:
   ProcessSet() = default;
@@ -38,7 +38,7 @@ class ProcessSet {
   /// This rank's rank in the set and the number of its ranks; -1 if this rank is not a member.
   int rank() const { return is_member() ? ddl_process_set_rank(context_, id_) : -1; }
   int size() const { return is_member() ? ddl_process_set_size(context_, id_) : -1; }
-  /// The job's ranks of the set's ranks; empty if this rank is not a member.
+  /// The rank in the job of each rank of the set; empty if this rank is not a member.
   std::vector<std::int32_t> ranks() const {
     std::vector<std::int32_t> ranks(static_cast<std::size_t>(is_member() ? size() : 0));
     if (is_member()) detail::check(ddl_process_set_ranks(context_, id_, ranks.data()));

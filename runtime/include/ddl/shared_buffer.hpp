@@ -13,8 +13,8 @@
 namespace ddl {
 
 /// count elements in memory that all ranks of the host can reach, made by Context::alloc(); zero at first. Movable, not
-/// copyable; one that was moved from is empty, and may be assigned to. Must end before the Context does. Reduced and moved
-/// like any container, and faster where it is large.
+/// copyable; a moved-from buffer is empty and may be assigned to. Must be destroyed before the Context. It is passed to
+/// collectives like any container, and large ones are faster with it.
 template <class T>
 class SharedBuffer {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
@@ -51,13 +51,13 @@ class SharedBuffer {
  private:
   friend class Context;
   SharedBuffer(ddl_context* context, std::size_t count) : context_(context), size_(count) {
-    detail::require(count <= SIZE_MAX / sizeof(T), "alloc: so many elements do not fit into memory");
+    detail::require(count <= SIZE_MAX / sizeof(T), "alloc: this number of elements does not fit into memory");
     void* memory = nullptr;
     detail::check(ddl_alloc(context, count * sizeof(T), &memory));
     data_ = static_cast<T*>(memory);
   }
 
-  /// An empty one calls nothing: the thread's last error stays what it was.
+  /// An empty buffer makes no call, so the thread's last error is unchanged.
   void free() noexcept {
     if (data_ != nullptr) (void)ddl_free(context_, data_);
   }

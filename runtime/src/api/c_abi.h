@@ -1,5 +1,5 @@
-// What every C function of libddl needs: the handle, option structs of any version, the last error, and a guard that lets
-// no exception out.
+// What every C function of libddl needs: the handle, option structs of any version, the last error, and a guard against
+// exceptions.
 #pragma once
 
 #include <algorithm>
@@ -20,19 +20,19 @@ namespace ddl::runtime {
 
 // The calling thread's last error, as ddl_last_error() returns it.
 
-/// Keeps the sentence for this thread, cut if it is very long, and returns the status. Allocates nothing.
+/// Stores the message for this thread, truncated if it is very long, and returns the status. Allocates nothing.
 ddl_status report(ddl_status status, std::string_view message) noexcept;
 inline ddl_status report(const Failure& failure) noexcept { return report(failure.status, failure.message); }
 inline ddl_status report(const Outcome& outcome) noexcept {
   return outcome ? DDL_OK : report(outcome.error());
 }
 
-/// This thread's last sentence; "" if there was none.
+/// This thread's last error message; "" if there was none.
 const char* last_error() noexcept;
 
-// The edge of libddl: nothing but a status leaves a C function.
+// The boundary of libddl: no exception leaves a C function.
 
-/// Runs body, which returns a status, and lets nothing out.
+/// Runs body, which returns a status, and turns exceptions into a status.
 template <class Body>
 ddl_status guarded(Body body) noexcept {
   try {
@@ -48,8 +48,8 @@ ddl_status guarded(Body body) noexcept {
 
 // Reads option structs of ddl.h, whose size tells which version of the header the program was compiled against.
 
-/// Copies what the program gave over defaults. Fields that an older program does not have keep their defaults; a newer
-/// program's fields that this library does not know must be zero, or it would silently not do what was asked.
+/// Copies the program's options over the defaults. Fields that an older program does not have keep their defaults; fields
+/// of a newer program that this library does not know must be zero, since it would silently ignore them.
 template <class Options>
 Outcome read_options(const Options* given, Options& options, const char* initializer) {
   const std::size_t own_size = sizeof(Options);
@@ -79,7 +79,7 @@ Outcome read_options(const Options* given, Options& options, const char* initial
 
 }  // namespace ddl::runtime
 
-/// Owned by the program between ddl_init() and ddl_finalize(). Tests make theirs directly, several per process.
+/// Owned by the program between ddl_init() and ddl_finalize(). Tests create contexts directly, several per process.
 struct ddl_context {
   std::unique_ptr<ddl::runtime::Context> context;
   /// Made by ddl_init(), which allows one per process.
@@ -88,9 +88,7 @@ struct ddl_context {
 
 namespace ddl::runtime {
 
-// What a ddl_context is.
-
-/// A process set that a caller names. An error if there is no context or no such set.
+/// The process set that a caller names. An error if there is no context or no such set.
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
 
 /// For ddl_has_feature() and ddl_mpi_library(): which MPI carries out the collectives of this process's context; null: none.

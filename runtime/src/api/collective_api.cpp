@@ -1,4 +1,4 @@
-// The C functions of ddl.h that are calls of a process set: arguments in, everything else elsewhere.
+// The C functions of ddl.h that are calls of a process set: they only convert and check arguments.
 #include <span>
 
 #include "runtime/src/api/c_abi.h"
@@ -37,7 +37,7 @@ struct Arguments {
   int32_t peer = -1;
 };
 
-/// buffer is read on the one side and written on the other.
+/// buffer is read by the sender and written by the receiver.
 Arguments transfer(Side side, void* buffer, uint64_t count, ddl_dtype dtype, int32_t peer) {
   Arguments arguments{CallKind::kTransfer, buffer, buffer, count, nullptr, dtype};
   arguments.side = side;
@@ -45,7 +45,7 @@ Arguments transfer(Side side, void* buffer, uint64_t count, ddl_dtype dtype, int
   return arguments;
 }
 
-/// The other rank of a transfer.
+/// Checks the other rank of a transfer.
 Outcome check_peer(const Arguments& arguments, const ProcessSet& set) {
   const char* const name = arguments.side == Side::kSends ? "to" : "from";
   const int32_t peer = arguments.peer;
@@ -60,7 +60,7 @@ Outcome check_peer(const Arguments& arguments, const ProcessSet& set) {
   return {};
 }
 
-/// What everybody must call alike.
+/// Fills the part of a call that must be the same on all ranks.
 Outcome describe_call(const Arguments& arguments, const ddl_call_options& options, size_t ranks, Call& call) {
   const ddl_dtype dtype = current_dtype(arguments.dtype);
   if (is_reserved_dtype(dtype)) {

@@ -1,4 +1,4 @@
-// ddl_init(), ddl_finalize(), what a context says of itself, and memory of the shared heap.
+// ddl_init(), ddl_finalize(), ddl_abort(), the identity of a context, and memory of the shared heap.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace {
 
-// The C functions of ddl.h that make and end a context and say who this rank is.
+// The C functions of ddl.h that make and end a context and return its identity.
 
 using namespace ddl::
     runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
 
-// The process is one rank of one job at a time, as its launcher sees it: the one place where that is global.
+// For its launcher a process is one rank of one job, so it has one context at a time. Only here is this a global.
 std::atomic<bool> process_has_context{false};
 std::atomic<std::uint32_t> generations{0};
 
@@ -28,8 +28,8 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   auto settings = Settings::read(process_environment());
   if (!settings) return tl::unexpected(to_failure(settings.error()));
   if (options.timeout_seconds > 0) settings->timeout_seconds = options.timeout_seconds;
-  // Marks it close-on-exec on every rank, also on those that do not need the key. Who does reads it again, and tells if
-  // it cannot be read.
+  // Marks the descriptor close-on-exec on every rank, also on those that do not need the key. The transport reads the key
+  // again and reports an error if that fails.
   if (settings->job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings->job_key_fd);
 
   auto bootstrap = join_job(bootstrap_list(), *settings, ++generations);
@@ -80,7 +80,7 @@ ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) {
 ddl_status ddl_finalize(ddl_context* context) {
   return guarded([&] {
     if (context == nullptr) return ddl_status{DDL_OK};
-    // The child of a fork has neither the threads nor the place in the job that the destructor would undo.
+    // A forked child has neither the threads nor the membership in the job that the destructor would end.
     if (context->context->is_in_forked_child()) return ddl_status{DDL_OK};
     const Outcome left = context->context->leave();
     if (!left && left.error().status == DDL_ERROR_BUSY) return report(left);
@@ -107,9 +107,8 @@ ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text) {
     std::string sentence = text == nullptr ? "" : text;
     std::replace_if(
         sentence.begin(), sentence.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
-    context->context->abort(exit_code, sentence);
-    // A context that a test has made leaves the process to it.
-    if (context->is_the_process_context) ::_exit(exit_code);
+    // A context that a test has made does not end the process.
+    context->context->abort(exit_code, sentence, context->is_the_process_context);
     return ddl_status{DDL_OK};
   });
 }
@@ -134,13 +133,6 @@ const char* ddl_bootstrap_name(const ddl_context* context) {
 const char* ddl_backend_name(const ddl_context* context) {
   return context == nullptr ? "" : ddl::contract::cpu_operations_name(context->context->operations());
 }
-
-}  // extern "C"
-
-using namespace ddl::
-    runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
-
-extern "C" {
 
 ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory) {
   return guarded([&] {

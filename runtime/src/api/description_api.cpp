@@ -1,4 +1,4 @@
-// The C functions of ddl.h that say something in words.
+// The C functions of ddl.h that return descriptions as text.
 #include <string>
 
 #include "contract/version.h"

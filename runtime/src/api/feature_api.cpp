@@ -1,5 +1,5 @@
-// What this libddl offers and this process has of it, and the functions of version 0.1 that said so one by one: ddl.h has
-// inline functions in their place, and programs that were linked with version 0.1 find them here.
+// The features of this libddl and of this process, and the functions of version 0.1 that reported them one by one: ddl.h has
+// inline functions instead, and programs that were linked with version 0.1 find the functions here.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Of the process's context: the name of its MPI, null if it has none, and whether that takes several threads.
+// Of the process's context: the name of its MPI, null if it has none, and whether this MPI allows several threads.
 std::atomic<const char*> process_mpi{nullptr};
 std::atomic<bool> process_mpi_takes_threads{false};
 

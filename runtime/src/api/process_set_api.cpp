@@ -21,7 +21,7 @@ ddl_status make_set(ddl_context* handle, uint64_t parent, uint64_t* process_set,
   });
 }
 
-/// A list of ranks is one: not empty, each there once.
+/// Checks that a list of ranks is not empty and has each rank at most once.
 Outcome check_list(std::span<const int32_t> list, int size) {
   if (list.empty()) return failed(DDL_ERROR_INVALID_ARGUMENT, "count: a process set has one rank at least");
   std::vector<bool> seen(static_cast<size_t>(size), false);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kKey[] = "ddl.operations";
 
-/// libddl's own take the pieces of their host's first rank.
+/// Only MPI needs equal staging on all ranks: libddl's own backend takes the value of its host's first rank.
 std::string text_of(const Settings& settings) {
   std::string text = contract::cpu_operations_name(settings.cpu_operations);
   if (settings.cpu_operations == contract::CpuOperations::kMpi && settings.staging_bytes)
@@ -47,7 +47,7 @@ Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Boots
   const Membership& membership = connections.membership();
   if (!job.mpi) {
     DDL_TRY(check_same_operations(bootstrap, settings));
-    auto world = join_mpi(settings, MpiRankPlace{membership.rank, membership.size});
+    auto world = join_mpi(settings, MpiIdentity{membership.rank, membership.size});
     if (!world) return fail(std::move(world.error().during("collectives by MPI")));
     job.mpi = *std::move(world);
     if (!settings.finalizes_mpi) job.mpi->abandon();

@@ -1,5 +1,5 @@
-// The seam below which a process set's collectives are carried out, and the check that all ranks of a job have chosen the
-// same backend.
+// The interface of the backends that carry out a process set's collectives, and the check that all ranks of a job have
+// chosen the same backend.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace ddl::runtime {
 
-// The seam below which a process set's collectives are carried out: whole calls, however that is done.
+// The interface of the backends that carry out a process set's collectives. A backend gets complete calls.
 //
-// Above it stand the order of calls, argument checks, watching and aborting; what is below looks at the group's abort
-// (shm/abort.h) whenever it waits, and tells it of what it finds out.
+// The code above it orders calls, checks arguments, watches ranks and raises aborts. A backend checks the group's abort
+// (shm/abort.h) whenever it waits, and raises one for failures that it finds.
 
-/// Of one process set, one call at a time. It has left its communication partners in peace when the destructor returns.
+/// For one process set, one call at a time. When the destructor returns, it does not communicate any more.
 class CollectiveBackend {
  public:
   CollectiveBackend() = default;
@@ -33,14 +33,15 @@ class CollectiveBackend {
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;
 };
 
-// All ranks of a job say who is to carry out their collectives, and how much goes in one step: it has to be the same.
+// All ranks of a job must name the same backend, and for MPI the same bytes in one step.
 
-/// Before the fence.
+/// Publishes this rank's choice, before the fence.
 Status put_operations(Bootstrap& bootstrap, const Settings& settings);
-/// After it. kInvalidArgument: another rank has put something else, which is named.
+/// Compares all ranks' choices, after the fence. kInvalidArgument names a rank that has put another one.
 Status check_same_operations(Bootstrap& bootstrap, const Settings& settings);
 
-/// What the settings name. The first one of a job by MPI joins its MPI. All outlive the backend.
+/// Makes the backend that the settings name. The first MPI backend of a job joins MPI's world. All arguments outlive the
+/// backend.
 Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Bootstrap& bootstrap,
                                                         Connections& connections);
 

@@ -31,7 +31,7 @@ Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
   Group& pair = found->second;
   request.peer = -1;
   request.job_ranks = pair.connections().job_ranks();
-  // Connecting has taken what it took; the transfer has a whole timeout of its own.
+  // The time for connecting does not count: the transfer has the full timeout.
   Outcome outcome = pair.run(request, CallDeadline::after(deadline.seconds));
   if (!outcome) pair.connections().report_abort();
   return outcome;

@@ -1,4 +1,4 @@
-// The collectives as libddl itself carries them out: over shared memory, and over sockets between hosts.
+// libddl's own backend: shared memory within a host, and sockets between hosts.
 #pragma once
 
 #include <map>

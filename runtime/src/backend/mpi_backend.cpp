@@ -17,9 +17,9 @@ Outcome reduce_by_mpi(MpiSteps& steps, const Request& request);
 
 namespace {
 
-/// Inputs of all ranks together up to so many bytes go to everybody: one step instead of two.
+/// If the inputs of all ranks together have at most this number of bytes, they are sent to all ranks: one step, not two.
 constexpr std::size_t kMaxGathered = std::size_t{32} << 10;
-/// Slices from so many bytes on are not copied by MPI from a rank to itself.
+/// Slices of at least this number of bytes are not copied by MPI from a rank to itself.
 constexpr std::size_t kMinKept = std::size_t{32} << 10;
 
 class MpiReduction {
@@ -53,7 +53,7 @@ class MpiReduction {
     const std::uint64_t per_piece = std::max<std::uint64_t>(piece_bytes() / element_ / ranks_, 1);
     for (std::uint64_t first = 0; first < blocks.longest(); first += per_piece) {
       const auto piece = [&](int to) {
-        return blocks.piece(0, to, first / per_piece, per_piece);  // the same of every sender
+        return blocks.piece(0, to, first / per_piece, per_piece);  // the same for every sender
       };
       auto moved = spread([&](int to) -> ElementRange {
         const ElementRange range = piece(to);
@@ -70,7 +70,7 @@ class MpiReduction {
   int own() const { return steps_.rank(); }
   std::uint64_t piece_bytes() const { return steps_.limits().piece_bytes; }
   int size() const { return static_cast<int>(ranks_); }
-  /// The own input can be read where it is, although the result may be written over it.
+  /// This rank's input can be read in place, although the result may be written over it.
   bool keeps_own() const { return request_.send != request_.recv || tree_.may_write_over(own()); }
   bool receives() const { return request_.call.kind != CallKind::kReduce || request_.call.root == own(); }
   MpiBuffers& buffers() { return steps_.buffers(); }
@@ -84,7 +84,7 @@ class MpiReduction {
     return {};
   }
 
-  /// Everybody's elements, which stand one rank's after the other's.
+  /// The elements of all ranks, which lie in the receive buffer in rank order.
   std::vector<const std::byte*> inputs_of(std::uint64_t count) {
     std::vector<const std::byte*> inputs;
     for (std::uint64_t rank = 0; rank < ranks_; ++rank)
@@ -105,8 +105,8 @@ class MpiReduction {
     return {};
   }
 
-  /// Gives every rank its range of this rank's input, and puts aside what all have for this one. may_keep, the same on all
-  /// ranks: this rank's own part need not be put aside.
+  /// Sends every rank its range of this rank's input, and receives all ranks' ranges for this one into buffers().recv.
+  /// may_keep, the same on all ranks: this rank's own part need not be copied there.
   template <class RangeFor>
   Outcome spread(RangeFor range_for, bool may_keep = false) {
     MpiMove step;
@@ -145,7 +145,7 @@ class MpiReduction {
     auto inputs = inputs_of(mine.count);
     if (may_keep && keeps_own())
       inputs[static_cast<std::size_t>(own())] = request_.send + mine.first * element_;
-    // In its place, if all of the result comes here.
+    // Directly into recv, if this rank receives the complete result.
     if (!receives()) buffers().result.resize(mine.count * element_);
     std::byte* const result = receives() ? request_.recv + mine.first * element_ : buffers().result.data();
     tree_.reduce(inputs, result, mine.count);
@@ -189,15 +189,15 @@ Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
 Outcome MpiBackend::agree(const Call& call, CallDeadline deadline) {
   Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
-  if (auto met = steps_.meet(); !met) return met;
+  if (auto synchronized = steps_.synchronize_host(); !synchronized) return synchronized;
   if (steps_.layout().host_count() == 1) return CallAgreement::of_host(channel).outcome();
   channel.pass(FaultPoint::kBeforeHosts);
   const std::uint64_t print = call.fingerprint();
   steps_.buffers().own_print = {print, ~print};
   if (auto compared = steps_.min_prints(); !compared) return compared;
   channel.pass(FaultPoint::kAfterHosts);
-  const auto& least_and_complement = steps_.buffers().min_print;
-  return least_and_complement[0] == ~least_and_complement[1] ? Outcome() : describe_mismatch(call);
+  const auto& min_and_complement = steps_.buffers().min_print;
+  return min_and_complement[0] == ~min_and_complement[1] ? Outcome() : describe_mismatch(call);
 }
 
 Outcome MpiBackend::describe_mismatch(const Call& call) {
@@ -208,7 +208,7 @@ Outcome MpiBackend::describe_mismatch(const Call& call) {
   auto gathered = move_blocks(steps_, {blocks, 1, reinterpret_cast<const std::byte*>(&buffers.own_stamp),
                                        reinterpret_cast<std::byte*>(buffers.stamps.data())});
   if (!gathered) return gathered;
-  // In the order of the tree, so that every way of comparing names the same two.
+  // In the order of the tree, so that the message names the same two ranks as libddl's own backend.
   CallAgreement agreement;
   agreement.first = buffers.stamps.front();
   for (const auto& host : steps_.layout().hosts) {

@@ -1,16 +1,16 @@
-// The collectives over the site's MPI, and so over whatever network it knows: MPI moves the bytes, libddl combines them
-// along the canonical tree. So results have the same bits as those of libddl's own way.
+// The collectives over the site's MPI, and so over any network that it supports: MPI moves the bytes, libddl combines them
+// along the canonical tree. So results have the same bits as those of libddl's own backend.
 //
-// A call. The ranks of each host meet in their channel, as ever, so a rank that is missing there is known. Then all compare
-// what they called by the least and the greatest fingerprint, which is one small step of MPI; only if these differ do they
-// tell each other who called what. Then bytes move.
+// A call. The ranks of each host synchronize in their channel, as in libddl's own backend, so a missing rank of the host is
+// known. Then all ranks compare their calls by the minimum and the maximum of the fingerprints, in one small step of MPI;
+// only if these differ do they exchange the calls themselves. Then bytes move.
 //
 //   moves               MPI's function for it
-//   allreduce, reduce   little: an allgather, and every rank combines everything; more: an alltoall of slices, which
+//   allreduce, reduce   small: an allgather, and every rank combines everything; large: an alltoall of slices, which
 //                       their owners combine, and an allgather (gather) of these
 //   reduce_scatter      an alltoall, and every rank combines its part
-//   scan                an allgather, and every rank combines what is before it
-//   transfers           a message each way, in which the two compare, and the elements
+//   scan                an allgather, and every rank combines the inputs of the ranks up to its own
+//   transfers           a message each way, by which the two ranks compare their calls, then the elements
 #pragma once
 
 #include <map>
@@ -32,14 +32,14 @@ class MpiBackend final : public CollectiveBackend {
   Outcome run(const Request& request, CallDeadline deadline) override;
 
  private:
-  /// Begins the call: returns when all ranks have begun the same.
+  /// Begins the call: returns success when all ranks have begun the same call.
   Outcome agree(const Call& call, CallDeadline deadline);
   Outcome describe_mismatch(const Call& call);
   Outcome alltoallv_by_mpi(const Request& request, CallDeadline deadline);
   Outcome transfer(Request request, CallDeadline deadline);
 
   MpiSteps steps_;
-  std::map<int, std::uint64_t> transfers_;  ///< how many with each rank of the set
+  std::map<int, std::uint64_t> transfers_;  ///< the number with each rank of the set
 };
 
 }  // namespace ddl::runtime

@@ -16,7 +16,7 @@ const char* level_name(int level) {
                                           : "MPI_THREAD_MULTIPLE";
 }
 
-/// "Open MPI v4.1.4" of "Open MPI v4.1.4, package: Debian OpenMPI, ident: ..."; MPICH says it in lines.
+/// "Open MPI v4.1.4" from "Open MPI v4.1.4, package: Debian OpenMPI, ident: ..."; MPICH's text has several lines.
 std::string library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -43,7 +43,7 @@ Status check(int code, const char* function) {
 }
 
 MpiProcess& MpiProcess::instance() {
-  // Never destroyed: it is looked at when the process exits.
+  // Never destroyed: it is used when the process exits.
   static auto* const process = new MpiProcess;
   return *process;
 }
@@ -64,7 +64,7 @@ Status MpiProcess::enter() {
   DDL_TRY(check(MPI_Initialized(&is_initialized), "MPI_Initialized"));
   if (is_initialized == 0) {
     DDL_TRY(check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level_), "MPI_Init_thread"));
-    // Errors come back to who called, and are told by libddl; of the program's own MPI that is its affair.
+    // Calls return their errors, and libddl reports them. If the program has initialised MPI, it chooses the handlers.
     DDL_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     DDL_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     if (::on_exit(on_exit, nullptr) != 0) return fail(ErrorCode::kSystem, "on_exit: no memory");
@@ -107,8 +107,8 @@ void MpiProcess::on_exit(int status, void*) {
   MpiProcess& self = instance();
   {
     const std::lock_guard guard(self.entering_);
-    // MPI_Finalize waits for all ranks. Who fails, or has not left the job in order, must not: its launcher waits to
-    // hear of it.
+    // MPI_Finalize waits for all ranks. A process that fails, or has not left the job in order, must not wait: its
+    // launcher has to see the exit.
     if (status != 0 || self.worlds_ > 0 || self.is_abandoned_) return;
   }
   if (is_running()) (void)MPI_Finalize();

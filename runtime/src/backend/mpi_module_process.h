@@ -1,4 +1,4 @@
-// MPI as this process has it: who initialised it, which threads may call it, and when it ends.
+// MPI in this process: who initialised it, which threads may call it, and when it is finalised.
 #pragma once
 
 #include <mutex>
@@ -8,33 +8,33 @@
 
 namespace ddl::runtime::mpi {
 
-/// ok, or "MPI_Ibcast: MPI_ERR_TRUNCATE: message truncated".
+/// Success, or "MPI_Ibcast: MPI_ERR_TRUNCATE: message truncated".
 Status check(int code, const char* function);
 
 /// The process's one MPI. May be called from any thread.
 class MpiProcess {
  public:
   static MpiProcess& instance();
-  /// Not finalised; of an MPI that has been entered.
+  /// MPI has not been finalised. Only after enter().
   static bool is_running();
 
   /// Initialises MPI for several threads unless the program has done so; an error if it has been finalised.
   Status enter();
-  /// A world of ours begins, or ends.
+  /// A World of libddl is created, or destroyed.
   void begin_world();
   void end_world();
-  /// From now on nothing ends in order.
+  /// MPI must not be finalised any more.
   void abandon();
 
   bool takes_threads() const;
   /// kUnavailable if the program has initialised MPI so that this thread must not call it.
   Status allows_call() const;
-  /// Held around every call that starts or moves something, none of which waits. MPIs that take several threads at once
-  /// wait for their own locks, spinning: with four threads on two cores both that were tried stood still for seconds.
+  /// Held around every call that starts or progresses an operation, none of which waits. MPIs that allow several threads at
+  /// once spin on their own locks: with four threads on two cores, both MPIs that were tried made no progress for seconds.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(one_at_a_time_); }
-  /// For who looks again soon: not held if another thread is in MPI, which moves everybody's bytes meanwhile.
+  /// For a caller that probes again soon: not held if another thread is in MPI, which progresses all operations meanwhile.
   std::unique_lock<std::mutex> lock_if_free() { return {one_at_a_time_, std::try_to_lock}; }
-  /// The same around a call that waits for other ranks, unless MPI takes others meanwhile.
+  /// The lock around a call that waits for other ranks; none if MPI allows other threads meanwhile.
   std::unique_lock<std::mutex> lock_to_wait() {
     return takes_threads() ? std::unique_lock<std::mutex>() : std::unique_lock(one_at_a_time_);
   }

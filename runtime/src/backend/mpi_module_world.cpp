@@ -12,7 +12,7 @@ namespace ddl::runtime::mpi {
 
 // A communicator over mpi.h.
 
-/// comm: an MPI_Comm, by its address, since only sources know mpi.h; taken over.
+/// comm: the address of an MPI_Comm, since only sources include mpi.h. Takes ownership of the communicator.
 std::unique_ptr<Communicator> own_communicator(const void* comm);
 
 namespace {
@@ -29,7 +29,7 @@ class MpiCommunicator final : public Communicator {
 
   Status allows_call() const override;
   Status start(MpiMove move) override;
-  Status start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) override;
+  Status start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> minimum) override;
   Status start_exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv) override;
   Result<bool> is_done() override;
   Status progress() override;
@@ -38,7 +38,7 @@ class MpiCommunicator final : public Communicator {
   Status start_move();
 
   MPI_Comm comm_;
-  MpiMove move_;  ///< MPI reads its lists until the operation has ended
+  MpiMove move_;  ///< MPI reads its lists until the operation has completed
   std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
@@ -61,7 +61,7 @@ Status MpiCommunicator::start_move() {
   const MpiMove::Blocks &out = m.sends, &in = m.receives;
   const void* const send = m.is_in_place ? MPI_IN_PLACE : m.send;
   MPI_Request* const request = requests_.data();
-  // The same on all ranks for a call of all of them; what else a rank is given, MPI ignores.
+  // All ranks pass the same kind, root and is_even; MPI ignores the arguments that a rank does not need.
   switch (m.kind) {
     case MpiMove::Kind::kBroadcast:
       return check(MPI_Ibcast(m.recv, in.bytes[0], MPI_BYTE, m.root, comm_, request), "MPI_Ibcast");
@@ -102,9 +102,9 @@ Status MpiCommunicator::start_move() {
   return fail(ErrorCode::kInternal, "a move of no kind");
 }
 
-Status MpiCommunicator::start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> least) {
+Status MpiCommunicator::start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> minimum) {
   const auto lock = MpiProcess::instance().lock();
-  return check(MPI_Iallreduce(own.data(), least.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_MIN,
+  return check(MPI_Iallreduce(own.data(), minimum.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_MIN,
                               comm_, requests_.data()),
                "MPI_Iallreduce");
 }
@@ -146,16 +146,16 @@ std::unique_ptr<Communicator> own_communicator(const void* comm) {
   return std::make_unique<MpiCommunicator>(*static_cast<const MPI_Comm*>(comm));
 }
 
-// What libddl_mpi.so shows to libddl: the process's MPI as a world of the job's ranks.
+// What libddl_mpi.so offers to libddl: the process's MPI as a world of the job's ranks.
 namespace {
 
-/// MPI takes tags up to here at least.
-constexpr std::uint32_t kLargestTag = 0x7FFF;
+/// Every MPI allows tags up to this value (MPI_TAG_UB).
+constexpr std::uint32_t kMaxTag = 0x7FFF;
 
 class World final : public MpiWorld {
  public:
   /// Owns comm, whose ranks are the job's.
-  World(MPI_Comm comm, MpiRankPlace place) : comm_(comm), place_(place) {
+  World(MPI_Comm comm, MpiIdentity identity) : comm_(comm), identity_(identity) {
     MpiProcess::instance().begin_world();
   }
   ~World() override {
@@ -165,8 +165,8 @@ class World final : public MpiWorld {
     (void)MPI_Comm_free(&comm_);
   }
 
-  int rank() const override { return place_.rank; }
-  int size() const override { return place_.size; }
+  int rank() const override { return identity_.rank; }
+  int size() const override { return identity_.size; }
 
   Result<std::unique_ptr<Communicator>> communicator(const std::vector<int>& job_ranks,
                                                      std::uint32_t generation) override {
@@ -178,8 +178,7 @@ class World final : public MpiWorld {
     (void)MPI_Group_free(&all);
     DDL_TRY(check(included, "MPI_Group_incl"));
     MPI_Comm comm = MPI_COMM_NULL;
-    const int created =
-        MPI_Comm_create_group(comm_, chosen, static_cast<int>(generation & kLargestTag), &comm);
+    const int created = MPI_Comm_create_group(comm_, chosen, static_cast<int>(generation & kMaxTag), &comm);
     (void)MPI_Group_free(&chosen);
     DDL_TRY(check(created, "MPI_Comm_create_group"));
     auto owned = own_communicator(&comm);
@@ -196,40 +195,40 @@ class World final : public MpiWorld {
 
  private:
   MPI_Comm comm_;
-  MpiRankPlace place_;
+  MpiIdentity identity_;
 };
 
-Result<std::unique_ptr<MpiWorld>> create(const MpiRankPlace* wanted) {
+Result<std::unique_ptr<MpiWorld>> create(const MpiIdentity* wanted) {
   MpiProcess& process = MpiProcess::instance();
   DDL_TRY(process.enter());
   DDL_TRY(process.allows_call());
   const auto lock = process.lock_to_wait();
-  MpiRankPlace place;
-  DDL_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &place.size), "MPI_Comm_size"));
-  DDL_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &place.rank), "MPI_Comm_rank"));
-  if (wanted != nullptr && place.size != wanted->size) {
+  MpiIdentity identity;
+  DDL_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &identity.size), "MPI_Comm_size"));
+  DDL_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &identity.rank), "MPI_Comm_rank"));
+  if (wanted != nullptr && identity.size != wanted->size) {
     return fail(ErrorCode::kInvalidArgument,
-                "MPI has " + std::to_string(place.size) + (place.size == 1 ? " rank" : " ranks") +
+                "MPI has " + std::to_string(identity.size) + (identity.size == 1 ? " rank" : " ranks") +
                     ", this job " + std::to_string(wanted->size) + ": " + process.library() +
                     " does not understand the launcher that started it; start the program by this MPI's "
                     "mpirun or by ddlrun, or name another MPI in DDL_MPI");
   }
-  // In the job's order, whatever MPI's is.
-  if (wanted != nullptr) place = *wanted;
+  // The job's rank order, which may differ from MPI's.
+  if (wanted != nullptr) identity = *wanted;
   MPI_Comm comm = MPI_COMM_NULL;
-  DDL_TRY(check(MPI_Comm_split(MPI_COMM_WORLD, 0, place.rank, &comm), "MPI_Comm_split"));
+  DDL_TRY(check(MPI_Comm_split(MPI_COMM_WORLD, 0, identity.rank, &comm), "MPI_Comm_split"));
   DDL_TRY(check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
-  return std::make_unique<World>(comm, place);
+  return std::make_unique<World>(comm, identity);
 }
 
 }  // namespace
 }  // namespace ddl::runtime::mpi
 
 extern "C" __attribute__((visibility("default"))) int ddl_mpi_world_create(
-    std::uint32_t interface, const char* version, const ddl::runtime::MpiRankPlace* place,
+    std::uint32_t interface, const char* version, const ddl::runtime::MpiIdentity* identity,
     ddl::Result<std::unique_ptr<ddl::runtime::MpiWorld>>* result) {
   if (interface != ddl::runtime::kMpiInterface || std::strcmp(version, ddl::contract::kVersion) != 0)
     return 0;
-  *result = ddl::runtime::mpi::create(place);
+  *result = ddl::runtime::mpi::create(identity);
   return 1;
 }

@@ -16,26 +16,26 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// Looks at what is awaited between two at everything else.
+/// Probes of the awaited operation between two checks of everything else.
 constexpr int kProbes = 16;
-/// Who waits sleeps for a share of the time that it has waited, so it goes on later by no more than that; at first for longer:
-/// with many threads that sleep for microseconds only, Linux 6.18 kept everybody else from running, for seconds. (The kernel
-/// adds 50 us to each backoff.)
+/// A waiting rank sleeps for this share of the time that it has waited, so its delay is at most that share, but never for
+/// less than kMinBackoff: with many threads that slept for microseconds only, Linux 6.18 kept all other threads from running
+/// for seconds. (The kernel adds 50 us to each sleep.)
 constexpr int kShareOfWaited = 16;
 constexpr nanoseconds kMinBackoff = std::chrono::microseconds(50);
 constexpr nanoseconds kMaxBackoff = std::chrono::milliseconds(1);
-/// Bytes that are on their way move only while MPI is called, so who waits for them sleeps less.
+/// Bytes under way progress only while MPI is called, so a rank that waits for them sleeps less.
 constexpr nanoseconds kMaxBackoffWhileMoving = std::chrono::microseconds(500);
-/// What a rank has sent before it left has arrived by then.
+/// Messages that a rank has sent before it left have arrived after this time.
 constexpr std::chrono::seconds kUnderWay{2};
-/// A connection of MPI's that breaks may be a rank's death, which is noticed within this time.
+/// A broken connection of MPI may mean the death of a rank, which is noticed within this time.
 constexpr std::chrono::seconds kDeathReport{2};
 
-/// What a wait does between two rounds of looks: nothing at first, where the rank has a CPU to itself, then it yields a few
-/// times, and then it sleeps. On some kernels two threads that go on yielding to each other keep everybody else from running.
+/// What a wait does between two rounds of probes: it spins first if there is a CPU for every rank, then yields a few times,
+/// then sleeps. On some kernels two threads that keep yielding to each other prevent all others from running.
 class Backoff {
  public:
-  /// on_the_way: bytes move; otherwise others are to come first.
+  /// on_the_way: bytes are under way; otherwise other ranks may not have begun the call.
   Backoff(const WaitPolicy& policy, bool on_the_way)
       : spin_(policy.spin),
         yields_(policy.yields),
@@ -60,19 +60,21 @@ class Backoff {
   Deadline::Clock::time_point began_;
 };
 
-/// The ranks of this host that wait for this one wait for others in truth.
-class WaitingAbroad {
+/// While it lives, ranks of this host that wait for this one know that it waits for other hosts.
+class WaitingForOtherHosts {
  public:
-  explicit WaitingAbroad(const AbortDomain& abort) : abort_(abort) { abort_.set_waits_abroad(true); }
-  ~WaitingAbroad() { abort_.set_waits_abroad(false); }
-  WaitingAbroad(const WaitingAbroad&) = delete;
-  WaitingAbroad& operator=(const WaitingAbroad&) = delete;
+  explicit WaitingForOtherHosts(const AbortDomain& abort) : abort_(abort) {
+    abort_.set_waits_for_other_host(true);
+  }
+  ~WaitingForOtherHosts() { abort_.set_waits_for_other_host(false); }
+  WaitingForOtherHosts(const WaitingForOtherHosts&) = delete;
+  WaitingForOtherHosts& operator=(const WaitingForOtherHosts&) = delete;
 
  private:
   const AbortDomain& abort_;
 };
 
-/// What has been given up, for as long as the process lives: MPI may still use it.
+/// The objects of an operation that was given up, kept as long as the process lives: MPI may still use them.
 struct GivenUp {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<MpiBuffers> buffers;
@@ -100,14 +102,14 @@ MpiSteps::~MpiSteps() {
   keep_for_ever({std::move(communicator_), std::move(buffers_)});
 }
 
-Outcome MpiSteps::meet() {
+Outcome MpiSteps::synchronize_host() {
   Channel& channel = this->channel();
   channel.arrive();
   Backoff backoff(connections_.wait_policy(), false);
   for (;;) {
-    for (int look = 0; look < kProbes; ++look) {
-      if (auto met = channel.met()) return *std::move(met);
-      // Others may wait for what this rank has sent in its last call.
+    for (int probe = 0; probe < kProbes; ++probe) {
+      if (auto arrival = channel.poll_arrival()) return *std::move(arrival);
+      // Other ranks may wait for messages that this rank has sent in its last call.
       if (const auto moved = communicator_->progress(); !moved) return tl::unexpected(broken(moved.error()));
     }
     backoff.pause();
@@ -116,10 +118,10 @@ Outcome MpiSteps::meet() {
 
 Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
   if (!started) return tl::unexpected(broken(started.error()));
-  const WaitingAbroad abroad(abort());
+  const WaitingForOtherHosts waiting(abort());
   Backoff backoff(connections_.wait_policy(), !awaited.may_be_missing);
   for (;;) {
-    for (int look = 0; look < kProbes; ++look) {
+    for (int probe = 0; probe < kProbes; ++probe) {
       const auto done = communicator_->is_done();
       if (!done) return tl::unexpected(broken(done.error()));
       if (!*done) continue;
@@ -137,7 +139,7 @@ std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
     abort().raise(AbortNotice::of(AbortReason::kLeft, *left));
     return aborted();
   }
-  // Those who wait for a rank of their own host know which, and tell.
+  // Ranks that wait for a rank of their own host know which one is missing, and raise the timeout first.
   if (!channel().deadline().has_passed_by(awaited.peer >= 0 ? 0 : 1)) return std::nullopt;
   return give_up(awaited);
 }
@@ -173,7 +175,7 @@ Failure MpiSteps::give_up(const MpiAwaited& awaited) {
                                                  : ": MPI has not moved everything by then";
   abort().raise(
       AbortNotice::of(AbortReason::kTimedOut, self(),
-                      self().place() + " gave up after " + seconds.data() + " in " + call.describe() + why));
+                      self().label() + " gave up after " + seconds.data() + " in " + call.describe() + why));
   return aborted();
 }
 
@@ -198,7 +200,7 @@ MpiMove::Kind kind_of(const BlockMove& move) {
   return move.only_receiver() ? MpiMove::Kind::kGather : MpiMove::Kind::kAllgather;
 }
 
-/// The same range of every block: as long as is_packed, one after the other, otherwise where the blocks are.
+/// The same range of every block: contiguous if is_packed, otherwise at the positions of the blocks.
 class Piece {
  public:
   Piece(const MoveInBuffers& here, int own, ElementRange range, bool is_packed)
@@ -224,13 +226,13 @@ class Piece {
   }
 
  private:
-  template <class Bytes, class Place>
-  MpiMove::Blocks blocks(Bytes bytes_of, Place place_of) const {
+  template <class Bytes, class Offset>
+  MpiMove::Blocks blocks(Bytes bytes_of, Offset offset_of) const {
     MpiMove::Blocks all;
     std::size_t end = 0;
     for (int rank = 0; rank < move_.size(); ++rank) {
       all.bytes.push_back(static_cast<int>(bytes_of(rank)));
-      all.offsets.push_back(static_cast<int>(is_packed_ ? end : place_of(rank)));
+      all.offsets.push_back(static_cast<int>(is_packed_ ? end : offset_of(rank)));
       end += bytes_of(rank);
     }
     return all;
@@ -275,7 +277,7 @@ Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
   step.recv = here.recv;
   const bool both = move.sends(own) && move.receives(own);
   if (step.kind == MpiMove::Kind::kAlltoall) {
-    // What comes must not be written over what has not gone.
+    // Received bytes must not overwrite bytes that have not been sent.
     const std::size_t bytes = move.send_offset(own, move.size()) * here.element;
     if (here.send == here.recv && bytes > 0) {
       steps.buffers().send.assign(here.send, here.send + bytes);
@@ -326,7 +328,7 @@ Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
 
 Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
-  // Decided alike on all ranks: they make the same steps.
+  // All ranks decide the same, so they make the same steps.
   if (move.longest() == 0) return {};
   if (move.is_broadcast()) return broadcast(steps, here);
   const std::uint64_t max_elements =

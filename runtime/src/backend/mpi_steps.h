@@ -1,4 +1,4 @@
-// Steps of MPI, one after the other, the waits for them, and the moves of blocks that are made of such steps.
+// Steps of MPI, one at a time, the waits for them, and moves of blocks, which consist of such steps.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@
 
 namespace ddl::runtime {
 
-// Memory that MPI reads and writes on a call's way.
+// Memory that MPI reads and writes during a call.
 
-/// Stays as it is while an operation is under way, and for ever if that was given up.
+/// Must stay valid while an operation is under way, and for ever if the operation was given up.
 struct MpiBuffers {
   std::array<std::uint64_t, 2> own_print{};
   std::array<std::uint64_t, 2> min_print{};
@@ -32,32 +32,32 @@ struct MpiBuffers {
   std::vector<std::byte> result;
 };
 
-// Steps of MPI, one after the other, and the waits for them.
+// Steps of MPI, one at a time, and the waits for them.
 //
-// Nothing blocks in MPI: who waits looks at the group's abort, at who has left and at its deadline. An operation that is
-// given up goes on inside MPI, which may still write to its buffers; the job is of no more use then, what is under way is
-// kept for ever, and MPI is not finalised.
+// Nothing blocks in MPI: a waiting rank checks the group's abort, departures and its deadline. An operation that is given
+// up goes on inside MPI, which may still write to its buffers. The job cannot be used after that, the operation's buffers
+// are never freed, and MPI is not finalised.
 
-/// How much goes in one step; the same on all ranks.
+/// The maximum of bytes in one step; the same on all ranks.
 struct MpiLimits {
-  /// Of a rank's buffers, where MPI is given these themselves: an int says where in them something is.
+  /// If MPI gets the caller's buffers themselves: its offsets into them are ints.
   std::uint64_t step_bytes = std::uint64_t{512} << 20;
-  /// Of a rank's buffer, where it goes through memory that is put aside.
+  /// If the data go through MpiBuffers.
   std::uint64_t piece_bytes = std::uint64_t{16} << 20;
 
-  /// wanted: for both, as DDL_STAGING_BYTES says it.
+  /// wanted: the value of both, from DDL_STAGING_BYTES.
   static MpiLimits of(std::optional<std::size_t> wanted) {
     return wanted ? MpiLimits{*wanted, *wanted} : MpiLimits{};
   }
 };
 
-/// Whom a wait is for.
+/// The ranks that a wait is for.
 struct MpiAwaited {
   bool may_be_missing = false;  ///< the call may not have begun everywhere
   int peer = -1;                ///< only this rank of the set
 };
 
-/// Of the call that the channel has begun.
+/// The steps of the call that the channel has begun.
 class MpiSteps {
  public:
   /// connections outlive this.
@@ -74,15 +74,15 @@ class MpiSteps {
   int rank() const { return connections_.membership().rank; }
   int size() const { return connections_.membership().size; }
   MpiBuffers& buffers() { return *buffers_; }
-  /// What this rank shows to others of a call.
+  /// This rank's call as the other ranks see it.
   CallStamp stamp_of(const Call& call) const { return {self().rank, 0, HostField::of(self().host), call}; }
   /// Whether this thread may make steps.
   Status allows_call() const { return communicator_->allows_call(); }
 
-  /// The ranks of this host come together, and see each other's calls.
-  Outcome meet();
+  /// Synchronizes the ranks of this host, which then see each other's calls.
+  Outcome synchronize_host();
   Outcome move(MpiMove move) { return finish(communicator_->start(std::move(move)), {}); }
-  /// The comparison: other hosts' ranks may not have come. Fills buffers().min_print.
+  /// The comparison: ranks of other hosts may not have begun the call. Fills buffers().min_print.
   Outcome min_prints() {
     return finish(communicator_->start_min(buffers_->own_print, buffers_->min_print), {true});
   }
@@ -95,11 +95,11 @@ class MpiSteps {
  private:
   using Clock = Deadline::Clock;
 
-  /// Waits until what was started has ended.
+  /// Waits until the started operation has completed.
   Outcome finish(Status started, MpiAwaited awaited);
-  /// Why the wait is to end early, if it is.
+  /// The reason to end the wait early, if there is one.
   std::optional<Failure> reason_to_stop(const MpiAwaited& awaited);
-  /// Who is awaited and has left the job, if that was seen some time ago: what it had sent is here by now.
+  /// An awaited rank that has left the job, if this was noticed long enough ago for its last messages to have arrived.
   std::optional<Member> departed(const MpiAwaited& awaited);
   Failure give_up(const MpiAwaited& awaited);
   Failure broken(const Error& error);
@@ -115,10 +115,10 @@ class MpiSteps {
   std::optional<Clock::time_point> left_since_;
 };
 
-// Collectives that move elements and combine none, by MPI's functions for them.
+// Collectives that only move elements, by MPI's functions for them.
 
-/// Moves the blocks: in one step between the callers' buffers, or, where MPI's int would not do, in pieces through memory
-/// that is put aside.
+/// Moves the blocks: in one step between the callers' buffers, or, if that exceeds MpiLimits::step_bytes, in pieces through
+/// MpiBuffers.
 Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here);
 
 }  // namespace ddl::runtime

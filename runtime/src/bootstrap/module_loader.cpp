@@ -62,9 +62,9 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
         nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
   }
   if (!result || result->bootstrap) return result;
-  // What a process inherits of a job that has gone may look like a promise.
+  // Variables that a process inherits from a job that has ended may look like a promise.
   if (settings.allow_singleton && !settings.pmi) return result;
-  // Other ranks have been let in, perhaps: by another way this one would wait for them, and they for it.
+  // The server may have admitted other ranks: by another bootstrap this rank would wait for them, and they for it.
   return fail(ErrorCode::kProtocol, result->not_available +
                                         "; the launcher has promised PMIx to all ranks. Is there room in "
                                         "TMPDIR, and may this user start threads (ulimit "
@@ -76,15 +76,15 @@ namespace {
 
 namespace env = contract::env;
 
-/// An MPI as its module's folder is called, and how its library names itself.
+/// An MPI: the name of its module's folder, and the name in its library's version text.
 struct Flavor {
   const char* name;
-  const char* says;
+  const char* library_name;
 };
 constexpr std::array kFlavors = {Flavor{"openmpi", "Open MPI"}, Flavor{"mpich", "MPICH"},
                                  Flavor{"mpich", "Intel(R) MPI"}, Flavor{"mpich", "MVAPICH"}};
 
-/// The MPI that the program is linked with; empty if it has none, or one that is not known.
+/// The MPI that the program is linked with; empty if there is none, or if it is not known here.
 std::string flavor_of_program() {
   auto* const get_version =
       reinterpret_cast<int (*)(char*, int*)>(::dlsym(RTLD_DEFAULT, "MPI_Get_library_version"));
@@ -92,7 +92,7 @@ std::string flavor_of_program() {
   int length = 0;
   if (get_version == nullptr || get_version(text.data(), &length) != 0) return "";
   for (const Flavor& flavor : kFlavors) {
-    if (std::string_view(text.data()).find(flavor.says) != std::string_view::npos) return flavor.name;
+    if (std::string_view(text.data()).find(flavor.library_name) != std::string_view::npos) return flavor.name;
   }
   return "";
 }
@@ -101,7 +101,7 @@ std::string flavor_of_program() {
 std::vector<std::string> wanted_flavors(const Settings& settings, const std::string& program) {
   if (!program.empty()) return {program};
   if (!settings.mpi.empty()) return {settings.mpi};
-  // Open MPI finds its launcher by PMIx. MPICH takes PMI-1, which is what there is where PMIx is not.
+  // Open MPI finds its launcher by PMIx. MPICH takes PMI-1, which launchers without PMIx offer.
   if (settings.pmix_promised) return {"openmpi", "mpich"};
   return {"mpich", "openmpi"};
 }
@@ -121,7 +121,7 @@ std::string what_there_is(const std::string& directory) {
 }  // namespace
 
 Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
-                                           const std::optional<MpiRankPlace>& place) {
+                                           const std::optional<MpiIdentity>& identity) {
   const std::string program = flavor_of_program();
   if (!program.empty() && !settings.mpi.empty() && settings.mpi != program) {
     return fail(ErrorCode::kInvalidArgument,
@@ -136,8 +136,8 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
       continue;
     }
     Result<std::unique_ptr<MpiWorld>> world;
-    if (reinterpret_cast<MpiFactory>(*symbol)(kMpiInterface, contract::kVersion, place ? &*place : nullptr,
-                                              &world) == 0) {
+    if (reinterpret_cast<MpiFactory>(*symbol)(kMpiInterface, contract::kVersion,
+                                              identity ? &*identity : nullptr, &world) == 0) {
       return fail(ErrorCode::kUnavailable, file + " was built for another version of libddl (this is " +
                                                contract::kVersion + "); install both from one build");
     }

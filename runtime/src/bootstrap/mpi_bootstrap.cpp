@@ -13,7 +13,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// MPI has no way to sleep until something comes.
+/// MPI offers no way to sleep until a message arrives.
 constexpr std::chrono::microseconds kBackoff{100};
 
 class MpiBootstrap final : public Bootstrap {
@@ -31,7 +31,7 @@ class MpiBootstrap final : public Bootstrap {
     return {};
   }
 
-  /// Everybody gets what all have put since the last time.
+  /// All ranks get the values that all have put since the last fence.
   Status fence(Deadline deadline) override {
     std::string text = own_.text();
     own_.clear();
@@ -51,33 +51,33 @@ class MpiBootstrap final : public Bootstrap {
     return all_[static_cast<std::size_t>(rank)].get(rank, key);
   }
 
-  void tell_launcher(int) override {}
+  void notify_launcher(int) override {}
   void abort_job(int code, const std::string&) override { world_->abort_job(code); }
   Status leave() override { return {}; }
 
  private:
   static constexpr std::uint64_t kMaxText = std::uint64_t{1} << 20;
 
-  /// Every rank's, by rank; all give as many.
+  /// The values of all ranks, by rank. The number of values is the same on all ranks.
   template <class T>
   Result<std::vector<T>> gather(std::vector<T> own, Deadline deadline) {
-    struct Gathering {
+    struct Buffers {
       std::vector<T> own, all;
     };
-    auto gathering = std::make_unique<Gathering>(Gathering{std::move(own), {}});
-    gathering->all.resize(gathering->own.size() * all_.size());
+    auto buffers = std::make_unique<Buffers>(Buffers{std::move(own), {}});
+    buffers->all.resize(buffers->own.size() * all_.size());
     MpiMove step;
     step.kind = MpiMove::Kind::kAllgather;
     step.is_even = true;
-    step.send = reinterpret_cast<const std::byte*>(gathering->own.data());
-    step.recv = reinterpret_cast<std::byte*>(gathering->all.data());
-    step.sends = step.receives = {{static_cast<int>(gathering->own.size() * sizeof(T))}, {0}};
+    step.send = reinterpret_cast<const std::byte*>(buffers->own.data());
+    step.recv = reinterpret_cast<std::byte*>(buffers->all.data());
+    step.sends = step.receives = {{static_cast<int>(buffers->own.size() * sizeof(T))}, {0}};
     DDL_TRY(communicator_->start(std::move(step)));
     const Status moved = finish(deadline);
-    if (moved) return std::move(gathering->all);
+    if (moved) return std::move(buffers->all);
     // MPI may still write to it.
     world_->abandon();
-    (void)gathering.release();
+    (void)buffers.release();
     return fail(moved.error());
   }
 

@@ -23,7 +23,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// At exit nobody wants to wait for a goodbye.
+/// An exiting process must not wait long for the reply to its goodbye.
 constexpr std::chrono::seconds kGoodbyePatience{2};
 
 }  // namespace
@@ -59,12 +59,12 @@ Status PmiSession::greet() {
   if (!hello) return fail(hello.error());
   const auto maxes = ask({"get_maxes", {}}, "maxes", deadline);
   if (!maxes) return fail(maxes.error());
-  const auto most = [&maxes](std::string_view name, std::size_t limit) {
+  const auto limited = [&maxes](std::string_view name, std::size_t limit) {
     const auto number = parse_integer((*maxes)[name]);
     return number && *number > 0 ? std::min(static_cast<std::size_t>(*number), limit) : limit;
   };
-  max_key_ = most("keylen_max", net::kMostPmiKey);
-  max_value_ = most("vallen_max", net::kMostPmiValue);
+  max_key_ = limited("keylen_max", net::kMaxPmiKey);
+  max_value_ = limited("vallen_max", net::kMaxPmiValue);
   const auto space = ask({"get_my_kvsname", {}}, "my_kvsname", deadline);
   if (!space) return fail(space.error());
   space_ = (*space)["kvsname"];
@@ -73,26 +73,26 @@ Status PmiSession::greet() {
 
 Result<net::PmiLine> PmiSession::ask(const net::PmiLine& line, std::string_view answer, Deadline deadline) {
   if (is_broken_) return fail(ErrorCode::kClosed, "PMI-1: the connection to the launcher is lost");
-  auto said = exchange(line, answer, deadline);
-  if (!said) {
+  auto reply = exchange(line, answer, deadline);
+  if (!reply) {
     is_broken_ = true;
-    return said;
+    return reply;
   }
-  const std::string_view code = (*said)["rc"];
+  const std::string_view code = (*reply)["rc"];
   if (!code.empty() && code != "0") {
     return fail(ErrorCode::kNotFound, "PMI-1: " + line.command + ": the launcher answers rc=" +
-                                          std::string(code) + " " + std::string((*said)["msg"]));
+                                          std::string(code) + " " + std::string((*reply)["msg"]));
   }
-  return said;
+  return reply;
 }
 
 void PmiSession::abort_job(int code) const {
-  (void)say(net::PmiLine{"abort", {{"exitcode", std::to_string(code)}}}.text());
+  (void)send_text(net::PmiLine{"abort", {{"exitcode", std::to_string(code)}}}.text());
 }
 
-Status PmiSession::say(std::string_view text) const {
+Status PmiSession::send_text(std::string_view text) const {
   while (!text.empty()) {
-    // Not write(2): the signal of a launcher that has gone is not the program's business.
+    // Not write(2): if the launcher has gone, the program must not get SIGPIPE.
     const ssize_t sent = retry_eintr([&] { return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); });
     if (sent < 0) return fail_errno("PMI-1: writing to the launcher");
     text.remove_prefix(static_cast<std::size_t>(sent));
@@ -102,17 +102,17 @@ Status PmiSession::say(std::string_view text) const {
 
 Result<net::PmiLine> PmiSession::exchange(const net::PmiLine& line, std::string_view answer,
                                           Deadline deadline) {
-  DDL_TRY(say(line.text()));
+  DDL_TRY(send_text(line.text()));
   for (;;) {
     auto next = reader_.next();
     if (!next) return fail(std::move(next.error()));
     if (*next) {
-      auto said = net::PmiLine::parse(**next);
-      if (said && said->command != answer) {
+      auto reply = net::PmiLine::parse(**next);
+      if (reply && reply->command != answer) {
         return fail(ErrorCode::kProtocol,
-                    "PMI-1: the launcher answers " + line.command + " with " + said->command);
+                    "PMI-1: the launcher answers " + line.command + " with " + reply->command);
       }
-      return said;
+      return reply;
     }
     pollfd waited{fd_, POLLIN, 0};
     const int ready = retry_eintr([&] { return ::poll(&waited, 1, deadline.poll_milliseconds()); });
@@ -135,7 +135,7 @@ struct Block {
   int ranks_of_each = 0;
 };
 
-constexpr int kMost = 1 << 24;
+constexpr int kMaxNumber = 1 << 24;
 
 /// "0,2,4".
 std::optional<Block> parse_block(std::string_view text) {
@@ -144,13 +144,13 @@ std::optional<Block> parse_block(std::string_view text) {
   std::array<int, 3> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto number = parse_integer(trim(parts[i]));
-    if (!number || *number < (i == 0 ? 0 : 1) || *number > kMost) return std::nullopt;
+    if (!number || *number < (i == 0 ? 0 : 1) || *number > kMaxNumber) return std::nullopt;
     numbers[i] = static_cast<int>(*number);
   }
   return Block{numbers[0], numbers[1], numbers[2]};
 }
 
-/// What is in the brackets behind "(vector"; nothing if the text is something else.
+/// The blocks after "(vector"; none if the text is invalid.
 std::vector<Block> parse_blocks(std::string_view text) {
   constexpr std::string_view kBeginning = "(vector";
   if (!text.starts_with(kBeginning) || !text.ends_with(')')) return {};
@@ -192,10 +192,10 @@ Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view tex
 
 namespace {
 
-/// Of what a value may have less room for the rest of its line, which MPICH's parser ends at 1023 bytes.
+/// Shorter than a value may be, to leave space for the rest of its line: MPICH's parser cuts lines at 1023 bytes.
 constexpr std::size_t kMaxPiece = 512;
 
-/// Keys are the job's: each rank's bear its number. A value goes in pieces; the first says how many there are.
+/// All ranks share one key space, so keys contain the rank. A value is put in pieces; the first gives their number.
 std::string key_of(int rank, std::string_view key, std::size_t piece) {
   return std::to_string(rank) + "-" + std::string(key) + "-" + std::to_string(piece);
 }
@@ -205,13 +205,13 @@ class PmiBootstrap final : public Bootstrap {
   explicit PmiBootstrap(PmiSession& session) : session_(session) { session.add_user(); }
   ~PmiBootstrap() override { (void)leave(); }
 
-  Status load_membership(const PmiPlace& place, std::uint32_t generation, Deadline deadline);
+  Status load_membership(const PmiParameters& parameters, std::uint32_t generation, Deadline deadline);
 
   const char* name() const override { return "pmi"; }
   const Membership& membership() const override { return membership_; }
 
   Status put(std::string_view key, std::string_view value) override {
-    // Values of PMI-1 may hold no blanks and no newlines.
+    // Values of PMI-1 must not contain blanks or newlines.
     const std::string text = to_hex(std::as_bytes(std::span(value)));
     const std::size_t room = std::min(kMaxPiece, session_.value_bytes() - kCountBytes);
     const std::size_t pieces = std::max<std::size_t>(1, (text.size() + room - 1) / room);
@@ -253,7 +253,7 @@ class PmiBootstrap final : public Bootstrap {
     return bytes;
   }
 
-  void tell_launcher(int) override {}
+  void notify_launcher(int) override {}
   void abort_job(int code, const std::string&) override { session_.abort_job(code); }
   Status leave() override {
     if (!std::exchange(left_, true)) session_.remove_user();
@@ -277,17 +277,18 @@ class PmiBootstrap final : public Bootstrap {
   bool left_ = false;
 };
 
-/// By the launcher's map, or, where it has none, by what the ranks' hosts call themselves.
+/// By the launcher's map, or, if it has none, by the names of the ranks' hosts.
 Result<std::vector<std::vector<int>>> PmiBootstrap::groups(Deadline deadline) {
   if (const auto mapping = fetch("PMI_process_mapping", deadline); mapping && !mapping->empty())
     return parse_process_mapping(*mapping, membership_.size);
   return groups_by_host_name(*this, membership_, deadline);
 }
 
-Status PmiBootstrap::load_membership(const PmiPlace& place, std::uint32_t generation, Deadline deadline) {
+Status PmiBootstrap::load_membership(const PmiParameters& parameters, std::uint32_t generation,
+                                     Deadline deadline) {
   membership_.generation = generation;
-  membership_.rank = place.rank;
-  membership_.size = place.size;
+  membership_.rank = parameters.rank;
+  membership_.size = parameters.size;
   membership_.host = host_name();
   auto found = groups(deadline);
   if (!found) return fail(std::move(found.error()));

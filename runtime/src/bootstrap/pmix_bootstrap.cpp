@@ -70,7 +70,7 @@ class TimeoutInfo {
  public:
   explicit TimeoutInfo(Deadline deadline) : given_(!deadline.is_never()) {
     if (!given_) return;
-    // Whole seconds is what PMIx takes; 0 would mean "no timeout".
+    // PMIx takes whole seconds; 0 would mean "no timeout".
     const auto left = std::chrono::ceil<std::chrono::seconds>(deadline.remaining()).count();
     const int seconds = static_cast<int>(std::clamp<long long>(left, 1, std::numeric_limits<int>::max()));
     PMIX_INFO_CONSTRUCT(&info_);
@@ -90,29 +90,29 @@ class TimeoutInfo {
   pmix_info_t info_{};
 };
 
-/// PMIx ends a call whose time is over at the server. A server that does not answer, because it was stopped or cannot go
-/// on, ends nothing, and that is found out here, so much later: what the server says itself explains more.
+/// The server ends a call of PMIx whose timeout has passed. A server that does not answer, because it was stopped or hangs,
+/// does not; that is detected here, this much later, because the server's own error is more exact.
 constexpr std::chrono::seconds kServerGrace{2};
 
 Deadline with_grace(Deadline deadline) {
   return deadline.is_never() ? deadline : Deadline::after(deadline.remaining() + kServerGrace);
 }
 
-/// A call of libpmix that waits for the server, on a thread of its own, because libpmix waits for as long as the server
-/// likes. If the deadline passes first, the thread stays behind inside the call, for ever perhaps: nothing can end it. So
-/// the thread uses nothing but this object, which it owns, too; this module is never unloaded; and the process may exit
-/// meanwhile, because libpmix has nothing that runs at exit.
+/// A call of libpmix that waits for the server, on a thread of its own, because libpmix waits without limit. If the deadline
+/// passes first, the thread stays inside the call, possibly for ever, because nothing can end it. So the thread uses only
+/// this object, which it co-owns; this module is never unloaded; and the process may exit meanwhile, because libpmix
+/// registers no exit handler.
 template <typename Answer>
 class ServerCall {
  public:
   using Function = std::function<void(Answer&)>;
 
-  /// Starts it. The function uses what it owns, and the answer. Error: the user may start no more threads.
+  /// Starts the call. The function uses only what it owns, and the answer. Error: the user may not start more threads.
   static Result<std::shared_ptr<ServerCall>> start(Function function) {
     auto call = std::make_shared<ServerCall>();
     try {
       std::thread([call, function = std::move(function)] {
-        // They are for the program's threads, and libpmix's thread inherits this.
+        // Signals are for the program's threads; libpmix's thread inherits this mask.
         sigset_t all;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -127,7 +127,7 @@ class ServerCall {
     return call;
   }
 
-  /// The answer, which is the caller's from now on; null if there is none by then.
+  /// The answer, which the caller may use from now on; null if the deadline has passed before.
   Answer* wait(Deadline deadline) {
     std::unique_lock lock(mutex_);
     const auto has_ended = [this] { return has_ended_; };
@@ -146,7 +146,7 @@ class ServerCall {
   Answer answer_{};
 };
 
-/// What was waited for, how long, and where to look. Not kTimeout, which says that ranks are missing.
+/// Names the call, the time waited, and how to check the server. Not kTimeout, which means that ranks are missing.
 Error server_is_silent(const std::string& call, Deadline::Clock::time_point since) {
   const std::chrono::duration<double> waited = Deadline::Clock::now() - since;
   std::array<char, 32> seconds{};
@@ -159,14 +159,14 @@ Error server_is_silent(const std::string& call, Deadline::Clock::time_point sinc
           "\"ps -C ddl-agent -o pid,stat,args\" shows its state, which is T if it was stopped");
 }
 
-/// What a call that waits for the server has found.
+/// The result of a call that waits for the server.
 struct Answered {
   pmix_status_t status = PMIX_ERROR;
   std::optional<std::string> text;  ///< of PMIx_Get(), if it is a string
 };
 
-/// Waits for function until a while after the deadline, which is the server's. kClosed: it does not answer;
-/// kSystem.
+/// Waits for function until kServerGrace after the deadline, which is the server's. kClosed: the server does not answer.
+/// kSystem: no thread could be started.
 Result<Answered> ask_server(const std::string& what, ServerCall<Answered>::Function function,
                             Deadline deadline) {
   const auto since = Deadline::Clock::now();
@@ -177,9 +177,9 @@ Result<Answered> ask_server(const std::string& what, ServerCall<Answered>::Funct
   return std::move(*answered);
 }
 
-/// What the server has told about the job when this process came to it.
+/// The facts about the job that the server gave when this process connected.
 struct JobFacts {
-  pmix_status_t joined = PMIX_ERROR;  ///< of PMIx_Init(); without success the others say nothing
+  pmix_status_t joined = PMIX_ERROR;  ///< of PMIx_Init(); the other fields are valid if it is PMIX_SUCCESS
   pmix_proc_t self{};
   pmix_status_t size_found = PMIX_ERROR;
   std::optional<std::int64_t> size;
@@ -200,18 +200,18 @@ void join_server(JobFacts& facts) {
   if (facts.size_found == PMIX_SUCCESS) facts.size = size.number();
   facts.peers_found = PMIx_Get(&job, PMIX_LOCAL_PEERS, nullptr, 0, peers.out());
   if (facts.peers_found == PMIX_SUCCESS) facts.peers = peers.text();
-  // Optional: only for sentences. The launcher's name of the host is the one that the user knows.
+  // Optional: only for messages. The user knows the host by the name that the launcher uses.
   if (PMIx_Get(&facts.self, PMIX_HOSTNAME, nullptr, 0, host.out()) == PMIX_SUCCESS) facts.host = host.text();
 }
 
 /// This process's connection to its PMIx server: opened by the first context, closed when the process exits.
 ///
-/// It is not closed with a context, because leaving is not collective and a server counts who has called
-/// PMIx_Finalize() as gone: the fence of the next context would then end early, with PMIX_ERR_PARTIAL_SUCCESS. It is not
+/// It is not closed with a context, because leaving is not collective, and for a server a process that has called
+/// PMIx_Finalize() is gone: the fence of the next context would then end early, with PMIX_ERR_PARTIAL_SUCCESS. It is not
 /// closed at all if a context is still alive at exit, so that the launcher can tell such an end from a proper one.
 class PmixSession {
  public:
-  /// The only one; PMIx itself is one per process.
+  /// The only instance: PMIx itself is one per process.
   static PmixSession& instance() {
     static PmixSession session;
     return session;
@@ -219,9 +219,9 @@ class PmixSession {
 
   /// True in a forked child, whose copy of the connection belongs to the parent.
   bool is_inherited() const { return owner_ != 0 && owner_ != ::getpid(); }
-  /// Connects unless that has been done. The facts live as long as the process. A call whose deadline has passed goes on,
-  /// and the next one waits for it again: PMIx_Init() is called by one thread at a time. Not thread-safe, as is creating
-  /// contexts. kClosed: the server does not answer. Any other error: it does not let this process in.
+  /// Connects unless that has been done. The facts live as long as the process. If the deadline passes, PMIx_Init() goes on,
+  /// and the next open() waits for the same call: one thread at a time may call it. Not thread-safe; neither is the creation
+  /// of contexts. kClosed: the server does not answer. Any other error: it does not admit this process.
   Result<const JobFacts*> open(Deadline deadline) {
     const auto since = Deadline::Clock::now();
     if (!joining_) {
@@ -239,7 +239,7 @@ class PmixSession {
     owner_ = 0;
     return fail(error);
   }
-  /// The server has not answered. A thread may be in a call of it, and a goodbye would not be heard.
+  /// The server has not answered. A thread may still be in a call of it, and PMIx_Finalize() would hang.
   void give_up() { is_given_up_ = true; }
   void add_user() { ++users_; }
   void remove_user() { --users_; }
@@ -258,11 +258,11 @@ class PmixSession {
   int users_ = 0;
 };
 
-/// Everything that is asked for has been put, before a fence that has ended. Yet Slurm's server, where an MPI of the same
-/// process has put other things, now and then does not find it at once.
+/// Every requested value has been put before a fence that has ended. Yet Slurm's server sometimes does not find it at once,
+/// if an MPI of the same process has put other values.
 constexpr std::chrono::seconds kPublished{5};
 
-/// A server that answers at all takes an abort at once.
+/// A server that works answers an abort at once.
 constexpr std::chrono::seconds kAbortPatience{3};
 
 class PmixBootstrap final : public Bootstrap {
@@ -272,7 +272,7 @@ class PmixBootstrap final : public Bootstrap {
   }
   ~PmixBootstrap() override { (void)leave(); }
 
-  /// Makes of the server's facts who is in the job.
+  /// Computes the membership from the server's facts.
   Status load_membership(const JobFacts& facts, std::uint32_t generation);
 
   const char* name() const override { return "pmix"; }
@@ -294,7 +294,7 @@ class PmixBootstrap final : public Bootstrap {
       answered.status = PMIx_Commit();
       answered.text = "PMIx_Commit";
       if (answered.status != PMIX_SUCCESS) return;
-      // Without PMIX_COLLECT_DATA: who needs a value fetches it, instead of every node receiving everybody's.
+      // Without PMIX_COLLECT_DATA: a rank that needs a value fetches it, instead of every node receiving all values.
       const TimeoutInfo timeout(deadline);
       answered.status = PMIx_Fence(nullptr, 0, timeout.data(), timeout.size());
       answered.text = "PMIx_Fence";
@@ -326,7 +326,7 @@ class PmixBootstrap final : public Bootstrap {
     return *std::move(answered->text);
   }
 
-  void tell_launcher(int event) override {
+  void notify_launcher(int event) override {
     // Without a callback the call returns when the server has it. PMIX_RANGE_RM does not reach the server of OpenPMIx 4.2.
     (void)PMIx_Notify_event(event, &self_, PMIX_RANGE_SESSION, nullptr, 0, nullptr, nullptr);
   }
@@ -379,7 +379,7 @@ Result<std::vector<int>> ranks_of_list(const std::string& list) {
 }
 
 Status PmixBootstrap::map_hosts(std::vector<std::vector<int>>& groups) const {
-  // Of what the launcher told every server at the start: with PMIX_OPTIONAL nothing is asked over the network. Not
+  // The launcher gave every server these values at the start: with PMIX_OPTIONAL no request goes over the network. Not
   // PMIx_Resolve_peers(): under Open MPI 4.1 it does not return for another host.
   bool yes = true;
   pmix_info_t only_what_is_here;

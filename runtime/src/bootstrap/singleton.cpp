@@ -1,4 +1,4 @@
-// The bootstrap of a world of one: it finds nobody, and refuses where the environment says that there are several processes.
+// The bootstrap of a world of one. It refuses if the environment says that there are several processes.
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/host_layout.h"
@@ -24,7 +24,7 @@ class SingletonBootstrap final : public Bootstrap {
   Result<std::string> get(int rank, std::string_view key, Deadline) override {
     return values_.get(rank, key);
   }
-  void tell_launcher(int) override {}
+  void notify_launcher(int) override {}
   Status leave() override { return {}; }
 
  private:

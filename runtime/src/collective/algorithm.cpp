@@ -24,15 +24,15 @@ constexpr int kAnyHosts = 1 << 30;
 
 constexpr Rule kRules[] = {
     {0, 1, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kDirect},
-    // Two ranks read as many bytes either way, and whole values take half the exchanges.
+    // Two ranks read the same number of bytes with both algorithms, and the direct one takes half the exchanges.
     {4 << 10, 3, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kReduceScatterAllgather},
     {0, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
     // By a model, not measured: halving takes 2 log2(P) steps after the comparison, on which a tree is piggybacked. At 50 us
-    // a step and 1 Gbit/s, 17 to 32 hosts are even from 19 to 28 KiB on, at 10 Gbit/s from ten times as much.
+    // per step and 1 Gbit/s, the two break even at 19 to 28 KiB for 17 to 32 hosts, at 10 Gbit/s at ten times as much.
     {64 << 10, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHalvingDoubling},
     {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
-    // Two hosts send each other as many bytes either way, and the tree takes half the steps; what is long gains from
-    // combining on both.
+    // Two hosts send each other the same number of bytes with both algorithms, and the tree takes half the steps; large
+    // values gain because both hosts combine.
     {0, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
     {192 << 10, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
     {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kDirect},
@@ -81,7 +81,7 @@ std::string explain_choices() {
     text << ": " << algorithm_name(rule.algorithm) << "\n";
   }
   text << "every call, one host, " << kGroupsFrom
-       << " ranks or more with a CPU each: the ranks meet in groups\n";
+       << " ranks or more with a CPU each: the ranks synchronize in groups\n";
   return text.str();
 }
 

@@ -1,7 +1,7 @@
-// Which algorithm a call takes: a table of measured crossovers, and what a user says instead.
+// Which algorithm a call takes: a table of measured crossovers, and the user's overrides.
 //
-// Every algorithm that the table chooses gives the same bits. Ranks must choose alike, so the choice depends on what they
-// have all called, and an algorithm that a user names is compared like the rest of a call.
+// Every algorithm that the table chooses gives the same bits. All ranks must choose the same, so the choice depends only on
+// values that are the same on all ranks, and an algorithm that a user names is compared like the rest of a call.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ddl::runtime {
 
-/// What a choice depends on.
+/// The values that a choice depends on.
 struct Situation {
   CallKind kind = CallKind::kNone;
   std::uint64_t bytes = 0;  ///< of one rank's input, as partial results
@@ -19,13 +19,13 @@ struct Situation {
   int parts = 1;  ///< ranks on one host; on several, lanes
 };
 
-/// The table's choice; kAuto for collectives that have one way only.
+/// The table's choice; kAuto for collectives that have only one algorithm.
 Algorithm choose(const Situation& situation);
 
-/// What the call takes: what it names, if that is for so many hosts, otherwise the table's choice.
+/// The call's algorithm: the one that it names, if that is for this number of hosts, otherwise the table's choice.
 Algorithm algorithm_of(const Call& call, const Situation& situation);
 
-/// The table for a person, a rule a line.
+/// The table as text for people, one rule per line.
 std::string explain_choices();
 
 }  // namespace ddl::runtime

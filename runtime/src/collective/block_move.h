@@ -1,5 +1,5 @@
-// Collectives that move elements and combine none: how the elements are cut into chunks and slices, and how many each rank
-// has for each other. An alltoallv is such a move after a first one that tells the counts.
+// Collectives that only move elements: how the elements are cut into chunks and slices, and how many elements each rank sends
+// to each other. An alltoallv is such a move after a first one that exchanges the counts.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 
 namespace ddl::runtime {
 
-// How a call's elements are cut: into chunks one after the other, and each chunk into one slice per lane.
+// How a call's elements are cut: into consecutive chunks, and each chunk into one slice per lane.
 
-/// Neighbouring elements.
+/// Consecutive elements.
 struct ElementRange {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
   bool operator==(const ElementRange&) const = default;
 };
 
-/// Part number part of count elements cut evenly into parts; some are empty if there are fewer elements than parts.
+/// Part number part of count elements that are cut evenly into parts; some are empty if there are fewer elements than parts.
 inline ElementRange even_part(std::uint64_t count, int part, int parts) {
   const auto cut = [&](int at) {
     return count * static_cast<std::uint64_t>(at) / static_cast<std::uint64_t>(parts);
@@ -41,12 +41,12 @@ struct Chunking {
   int lanes = 1;
 
   std::uint64_t chunks() const { return (total + per_chunk - 1) / per_chunk; }
-  /// In the whole call.
+  /// Relative to the call's elements.
   ElementRange chunk(std::uint64_t index) const {
     const std::uint64_t first = index * per_chunk;
     return {first, std::min(per_chunk, total - first)};
   }
-  /// In its chunk.
+  /// Relative to its chunk.
   ElementRange slice(std::uint64_t index, int lane) const {
     return even_part(chunk(index).count, lane, lanes);
   }
@@ -59,21 +59,21 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) 
   if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
 }
 
-// Collectives that move elements and combine none, as one table: how many elements each rank has for each other.
+// Collectives that only move elements, as one table: how many elements each rank sends to each other.
 //
-// A *block* is what one rank has for another. It lies in one piece in the buffers of both, the blocks of a sender
-// (receiver) one after the other in rank order. Where all receivers get the same block of a sender, it lies there once.
+// A *block* is the data that one rank sends to another. It is contiguous in the buffers of both, and the blocks of a sender
+// (receiver) lie one after the other in rank order. If all receivers get the same block of a sender, it lies there once.
 //
 //   broadcast   root -> all, the same block      scatter     root -> all
 //   gather      all -> root, the same block      alltoall    all -> all
 //   allgather   all -> all, the same block
 //
-// Blocks are moved a chunk at a time: the same range of elements of every block, as far as a block goes.
-// Pure values, alike on every rank but for own.
+// Blocks are moved a chunk at a time: the same range of elements of every block, as far as a block reaches.
+// Pure values, the same on every rank.
 
 class BlockMove {
  public:
-  /// What a call moves; nothing for one that combines, and for an alltoallv, whose counts no rank knows at first.
+  /// The move of a call; nullopt for a call that combines, and for an alltoallv, whose counts no rank knows at first.
   static std::optional<BlockMove> of(const Request& request, int ranks);
 
   static BlockMove broadcast(int ranks, int root, std::uint64_t count);
@@ -89,7 +89,7 @@ class BlockMove {
   static BlockMove reduce_scatter(std::span<const std::uint64_t> counts);
 
   int size() const { return ranks_; }
-  /// All receivers get the same of a sender.
+  /// All receivers get the same block of a sender.
   bool is_shared() const { return is_shared_; }
   std::optional<int> only_sender() const {
     return only_sender_ < 0 ? std::nullopt : std::optional<int>(only_sender_);
@@ -99,27 +99,27 @@ class BlockMove {
   }
   /// From now on this rank alone receives.
   void only_to(int rank) { only_receiver_ = rank; }
-  /// All blocks are as long.
+  /// All blocks have the same length.
   bool is_even() const;
   bool sends(int rank) const { return only_sender_ < 0 || rank == only_sender_; }
   bool receives(int rank) const { return only_receiver_ < 0 || rank == only_receiver_; }
-  /// One rank has the same for all.
+  /// One rank sends the same block to all.
   bool is_broadcast() const { return is_shared_ && only_sender_ >= 0 && only_receiver_ < 0; }
-  /// One that receives.
+  /// A rank that receives.
   int a_receiver() const { return only_receiver_ < 0 ? 0 : only_receiver_; }
-  /// How many different blocks a sender has at most.
+  /// The maximum number of different blocks of a sender.
   int blocks_per_sender() const { return is_shared_ ? 1 : ranks_; }
 
   /// Elements of the block of from for to; 0 if from does not send or to does not receive.
   std::uint64_t count(int from, int to) const { return sends(from) && receives(to) ? count_of(from, to) : 0; }
-  /// Where the block begins in the buffer of the sender, and of the receiver, in elements; of rank ranks(): where the last
-  /// one ends.
+  /// The offset of the block in the buffer of the sender, and of the receiver, in elements. For rank size(): the end of the
+  /// last block.
   std::uint64_t send_offset(int from, int to) const;
   std::uint64_t recv_offset(int from, int to) const;
   /// Elements of the longest block.
   std::uint64_t longest() const;
 
-  /// What chunk number index takes of a block, if it takes per_chunk elements of each.
+  /// The range of a block that is in chunk number index, if a chunk has per_chunk elements of each block.
   ElementRange piece(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const;
 
  private:
@@ -140,20 +140,20 @@ class BlockMove {
 /// A move in one rank's buffers; move outlives it.
 struct MoveInBuffers {
   const BlockMove& move;
-  std::size_t element;    ///< bytes of one
-  const std::byte* send;  ///< the blocks that this rank has for others
-  std::byte* recv;        ///< where it wants theirs
+  std::size_t element;    ///< bytes of one element
+  const std::byte* send;  ///< the blocks that this rank sends
+  std::byte* recv;        ///< the buffer for the blocks that it receives
 };
 
-// An alltoallv: first every rank learns what all others send, then the blocks move.
+// An alltoallv: first every rank gets the counts of all others, then the blocks move.
 
-/// own_host: its name. move(request, blocks) moves blocks between the request's buffers as a call; number() is that of the
-/// call that was begun last. So all steps are one call to those who look from outside.
+/// own_host: this host's name. move(request, blocks) moves blocks between the request's buffers as a call; number() is that
+/// of the call that was begun last, so all steps have the number of one call.
 template <class Move, class Number>
 Outcome alltoallv(const Request& request, int ranks, int own, const std::string& own_host, Move move,
                   Number number) {
   const auto size = static_cast<std::size_t>(ranks);
-  // A rank's row: how much it has room for, and what it has for each.
+  // A rank's row: the capacity of its receive buffer, and its count for each rank.
   const std::size_t row = size + 1;
   std::vector<std::uint64_t> mine{request.recv_capacity}, rows(row * size);
   mine.insert(mine.end(), request.counts.begin(), request.counts.end());
@@ -176,14 +176,14 @@ Outcome alltoallv(const Request& request, int ranks, int own, const std::string&
     std::uint64_t arriving = 0;
     for (std::size_t from = 0; from < size; ++from) arriving += counts[from * size + to];
     if (arriving > rows[to * row]) {
-      // All have found this out, so they can go on together to learn where that is.
+      // All ranks find this, so they can exchange the hosts' names for the message.
       const HostField host = HostField::of(own_host);
       std::vector<HostField> hosts(size);
       Request naming = request;
       naming.call.number = number();
       if (auto named = exchange(naming, sizeof host, 1, &host, hosts.data()); !named) return named;
       const Member lacking{request.job_ranks[to], hosts[to].str(), 0};
-      return failed(DDL_ERROR_MISMATCH, "alltoallv: " + lacking.place() + " is sent " +
+      return failed(DDL_ERROR_MISMATCH, "alltoallv: " + lacking.label() + " is sent " +
                                             std::to_string(arriving) + " elements but has room for " +
                                             std::to_string(rows[to * row]) + " (recv_capacity)");
     }

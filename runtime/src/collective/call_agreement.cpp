@@ -8,7 +8,7 @@ CallStamp stamp_of(const Channel& channel, int index) {
   return {member.rank, 0, HostField::of(member.host), channel.call_of(index)};
 }
 
-std::string place_of(const CallStamp& stamp) { return Member{stamp.rank, stamp.host.str(), 0}.place(); }
+std::string label_of(const CallStamp& stamp) { return Member{stamp.rank, stamp.host.str(), 0}.label(); }
 
 }  // namespace
 
@@ -37,8 +37,8 @@ CallAgreement CallAgreement::merge(const CallAgreement& left, const CallAgreemen
 
 Outcome CallAgreement::outcome() const {
   if (has_mismatch == 0) return {};
-  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + place_of(first) +
-                                        " called " + first.call.signature() + ", " + place_of(mismatched) +
+  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + label_of(first) +
+                                        " called " + first.call.signature() + ", " + label_of(mismatched) +
                                         " called " + mismatched.call.signature());
 }
 

@@ -1,4 +1,4 @@
-// The agreement of all ranks of all hosts that they have called the same, and its place in a staging slot.
+// Whether all ranks of all hosts have made the same call, and the position of this result in a staging slot.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace ddl::runtime {
 
-// Whether all ranks of all hosts called the same: found out along the canonical tree, so that every rank finds the same
-// pair and says the same sentence.
+// Whether all ranks of all hosts have made the same call: compared along the canonical tree, so that every rank finds the
+// same pair and reports the same message.
 
-/// Who called what. Plain data between hosts.
+/// A rank and its call. Plain data between hosts.
 struct CallStamp {
   std::int32_t rank = 0;
   std::uint32_t reserved = 0;
@@ -25,7 +25,7 @@ struct CallStamp {
 
 struct CallAgreement {
   CallStamp first;       ///< the first rank's, with which all others are compared
-  CallStamp mismatched;  ///< the first that called something else
+  CallStamp mismatched;  ///< the first rank with another call
   std::uint32_t has_mismatch = 0;
   std::uint32_t reserved = 0;
 
@@ -39,9 +39,9 @@ struct CallAgreement {
 
 // How a staging slot is used when a job has several hosts.
 //
-//   input     what this rank puts in
-//   result    the slice of the result that this rank has brought from the other hosts
-//   agreement   whether all ranks called the same
+//   input       this rank's input
+//   result      the slice of the result that this rank has received from the other hosts
+//   agreement   whether all ranks made the same call
 
 struct SlotAreas {
   static constexpr std::size_t kAgreementBytes =
@@ -49,15 +49,15 @@ struct SlotAreas {
 
   std::size_t area_bytes = 0;  ///< of input, and of result; a multiple of kLineBytes
 
-  /// staging_bytes is a multiple of kLineBytes. There is room for a line of every rank's, and for an element of every
-  /// rank's for each rank of the largest host.
+  /// staging_bytes is a multiple of kLineBytes. An area has space for a cache line per rank, and for an element of every
+  /// rank for each rank of the largest host.
   static SlotAreas of(std::size_t staging_bytes, int ranks, int max_local_size) {
     const std::size_t line =
         std::max(kLineBytes, static_cast<std::size_t>(max_local_size) * sizeof(std::uint64_t));
     const std::size_t min_bytes = static_cast<std::size_t>(ranks) * line;
     return {std::max(staging_bytes, (min_bytes + kLineBytes - 1) / kLineBytes * kLineBytes)};
   }
-  /// The areas of slots that were made so.
+  /// The areas of a slot that was made with slot_bytes().
   static SlotAreas in_slot(std::size_t slot_bytes) { return {(slot_bytes - kAgreementBytes) / 2}; }
   std::size_t slot_bytes() const { return 2 * area_bytes + kAgreementBytes; }
   std::byte* input(std::byte* slot) const { return slot; }

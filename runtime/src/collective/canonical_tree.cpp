@@ -12,10 +12,10 @@ namespace {
 constexpr UnitRange kNothing{0, 0};
 constexpr UnitRange kValue{0, 1};
 
-/// Where a host stands in the tree.
-class Place {
+/// The position of a host in the tree.
+class TreePosition {
  public:
-  Place(int hosts, int host)
+  TreePosition(int hosts, int host)
       : taking_part_(static_cast<int>(std::bit_floor(static_cast<unsigned>(hosts)))),
         pairs_(hosts - taking_part_),
         host_(host) {}
@@ -40,50 +40,52 @@ class Place {
 }  // namespace
 
 HostSteps allreduce_steps(int hosts, int own) {
-  const Place place(hosts, own);
-  if (place.has_stand_in()) {
-    return {{place.stand_in(), kValue, kNothing, Merge::kReplace},
-            {place.stand_in(), kNothing, kValue, Merge::kReplace}};
+  const TreePosition position(hosts, own);
+  if (position.has_stand_in()) {
+    return {{position.stand_in(), kValue, kNothing, Merge::kReplace},
+            {position.stand_in(), kNothing, kValue, Merge::kReplace}};
   }
   HostSteps steps;
-  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kNothing, kValue, Merge::kPeerOnRight});
-  const int number = place.number();
-  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+  if (position.is_stand_in())
+    steps.push_back({position.stood_in_for(), kNothing, kValue, Merge::kPeerOnRight});
+  const int number = position.number();
+  for (int distance = 1; distance < position.taking_part(); distance *= 2) {
     const int partner = number ^ distance;
-    steps.push_back({place.host_of(partner), kValue, kValue,
+    steps.push_back({position.host_of(partner), kValue, kValue,
                      number < partner ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
   }
-  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kValue, kNothing, Merge::kReplace});
+  if (position.is_stand_in()) steps.push_back({position.stood_in_for(), kValue, kNothing, Merge::kReplace});
   return steps;
 }
 
 HostSteps halving_steps(int hosts, int own, int units, int root) {
-  const Place place(hosts, own);
+  const TreePosition position(hosts, own);
   const UnitRange value{0, units};
-  if (place.has_stand_in()) {
-    HostSteps steps{{place.stand_in(), value, kNothing, Merge::kReplace}};
-    if (root < 0 || root == own) steps.push_back({place.stand_in(), kNothing, value, Merge::kReplace});
+  if (position.has_stand_in()) {
+    HostSteps steps{{position.stand_in(), value, kNothing, Merge::kReplace}};
+    if (root < 0 || root == own) steps.push_back({position.stand_in(), kNothing, value, Merge::kReplace});
     return steps;
   }
   HostSteps steps;
-  if (place.is_stand_in()) steps.push_back({place.stood_in_for(), kNothing, value, Merge::kPeerOnRight});
-  const int number = place.number();
+  if (position.is_stand_in())
+    steps.push_back({position.stood_in_for(), kNothing, value, Merge::kPeerOnRight});
+  const int number = position.number();
   UnitRange kept = value;
   HostSteps back;
-  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
+  for (int distance = 1; distance < position.taking_part(); distance *= 2) {
     const int partner = number ^ distance;
     const bool is_lower = number < partner;
     UnitRange first{kept.first, kept.count / 2};
     UnitRange second{kept.first + first.count, kept.count - first.count};
-    if (!is_lower) std::swap(first, second);  // the kept one stands first
+    if (!is_lower) std::swap(first, second);  // first is the half that this host keeps
     steps.push_back(
-        {place.host_of(partner), second, first, is_lower ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
-    back.push_back({place.host_of(partner), first, second, Merge::kReplace});
+        {position.host_of(partner), second, first, is_lower ? Merge::kPeerOnRight : Merge::kPeerOnLeft});
+    back.push_back({position.host_of(partner), first, second, Merge::kReplace});
     kept = first;
   }
-  // On the way to a root, of two partners the one with the root's bit receives; the other one has then given all it had.
-  const int differs = root < 0 ? 0 : number ^ Place(hosts, root).number();
-  for (int distance = place.taking_part() / 2; distance > 0; distance /= 2) {
+  // On the way to a root, of two partners the one with the root's bit receives; the other one has nothing left to do.
+  const int differs = root < 0 ? 0 : number ^ TreePosition(hosts, root).number();
+  for (int distance = position.taking_part() / 2; distance > 0; distance /= 2) {
     HostStep step = back.back();
     back.pop_back();
     const bool gives = (differs & distance) != 0;
@@ -91,8 +93,8 @@ HostSteps halving_steps(int hosts, int own, int units, int root) {
     steps.push_back(step);
     if (gives) return steps;
   }
-  if (place.is_stand_in() && (root < 0 || root == place.stood_in_for())) {
-    steps.push_back({place.stood_in_for(), value, kNothing, Merge::kReplace});
+  if (position.is_stand_in() && (root < 0 || root == position.stood_in_for())) {
+    steps.push_back({position.stood_in_for(), value, kNothing, Merge::kReplace});
   }
   return steps;
 }
@@ -113,40 +115,40 @@ std::vector<HostSteps> ring_steps(int hosts, int own) {
 }
 
 HostSteps broadcast_steps(int hosts, int own, int root) {
-  const Place place(hosts, own), root_place(hosts, root);
+  const TreePosition position(hosts, own), root_position(hosts, root);
   HostSteps steps;
-  if (place.has_stand_in()) {
-    if (own == root) return {{place.stand_in(), kValue, kNothing, Merge::kReplace}};
-    return {{place.stand_in(), kNothing, kValue, Merge::kReplace}};
+  if (position.has_stand_in()) {
+    if (own == root) return {{position.stand_in(), kValue, kNothing, Merge::kReplace}};
+    return {{position.stand_in(), kNothing, kValue, Merge::kReplace}};
   }
-  if (root_place.has_stand_in() && root_place.stand_in() == own) {
+  if (root_position.has_stand_in() && root_position.stand_in() == own) {
     steps.push_back({root, kNothing, kValue, Merge::kReplace});
   }
   // Numbered from the root: after step k those below 2^(k+1) have the value.
-  const int from_root = place.number() ^ root_place.number();
-  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
-    const int partner = place.host_of(place.number() ^ distance);
+  const int from_root = position.number() ^ root_position.number();
+  for (int distance = 1; distance < position.taking_part(); distance *= 2) {
+    const int partner = position.host_of(position.number() ^ distance);
     if (from_root < distance) {
       steps.push_back({partner, kValue, kNothing, Merge::kReplace});
     } else if (from_root < 2 * distance) {
       steps.push_back({partner, kNothing, kValue, Merge::kReplace});
     }
   }
-  if (place.is_stand_in() && place.stood_in_for() != root) {
-    steps.push_back({place.stood_in_for(), kValue, kNothing, Merge::kReplace});
+  if (position.is_stand_in() && position.stood_in_for() != root) {
+    steps.push_back({position.stood_in_for(), kValue, kNothing, Merge::kReplace});
   }
   return steps;
 }
 
 std::vector<std::pair<int, int>> tree_pairs(int hosts) {
   std::vector<std::pair<int, int>> pairs;
-  const Place place(hosts, 0);
-  for (int number = 0; place.is_stand_in_number(number); ++number) {
-    pairs.emplace_back(place.host_of(number), place.host_of(number) + 1);
+  const TreePosition position(hosts, 0);
+  for (int number = 0; position.is_stand_in_number(number); ++number) {
+    pairs.emplace_back(position.host_of(number), position.host_of(number) + 1);
   }
-  for (int distance = 1; distance < place.taking_part(); distance *= 2) {
-    for (int number = 0; number < place.taking_part(); number += 2 * distance) {
-      pairs.emplace_back(place.host_of(number), place.host_of(number + distance));
+  for (int distance = 1; distance < position.taking_part(); distance *= 2) {
+    for (int number = 0; number < position.taking_part(); number += 2 * distance) {
+      pairs.emplace_back(position.host_of(number), position.host_of(number + distance));
     }
   }
   return pairs;

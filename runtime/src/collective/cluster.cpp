@@ -11,7 +11,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// What hosts say to each other when they compare what they called. The first slice follows if payload_bytes says so.
+/// The message by which hosts compare their calls. The first slice follows, of payload_bytes bytes.
 struct AgreementFrame {
   static constexpr std::uint32_t kMagic = kOrderedMagic;
   std::uint32_t magic = kMagic;
@@ -19,7 +19,7 @@ struct AgreementFrame {
   std::uint64_t payload_bytes = 0;
   CallAgreement agreement;
 };
-static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "who looks for a slice's frame reads no further");
+static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "a rank that expects a slice's frame reads no more than this");
 
 }  // namespace
 
@@ -41,11 +41,11 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   switch (call.kind) {
     case CallKind::kAllreduce:
     case CallKind::kReduce: {
-      ClusterReduce work(place(), request);
+      ClusterReduce work(context(), request);
       return run(work, call, deadline);
     }
     case CallKind::kReduceScatter: {
-      ClusterReduceScatter work(place(), request);
+      ClusterReduceScatter work(context(), request);
       return run(work, call, deadline);
     }
     case CallKind::kScan: return scan(request, deadline);
@@ -58,7 +58,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     }
     case CallKind::kBarrier:
     case CallKind::kMakeSets: {
-      ClusterBarrier work(place());
+      ClusterBarrier work(context());
       return run(work, call, deadline);
     }
     default: break;
@@ -70,20 +70,20 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
 Outcome Cluster::move(const Request& request, const BlockMove& blocks, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const MoveInBuffers here{blocks, element, request.send, request.recv};
-  if (ClusterSmallMove::serves(place(), blocks, element)) {
-    ClusterSmallMove work(place(), here);
+  if (ClusterSmallMove::serves(context(), blocks, element)) {
+    ClusterSmallMove work(context(), here);
     return run(work, request.call, deadline);
   }
   if (layout_.max_local_size() == 1) {
-    ClusterDirectMove work(place(), here);
+    ClusterDirectMove work(context(), here);
     return run(work, request.call, deadline);
   }
-  ClusterMove work(place(), here);
+  ClusterMove work(context(), here);
   return run(work, request.call, deadline);
 }
 
 Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
-  // Everybody gets the inputs of all, a part at a time, and combines those of the ranks up to its own.
+  // Every rank gets the inputs of all, a part at a time, and combines those of the ranks up to its own.
   constexpr std::size_t kPartBytes = std::size_t{1} << 20;
   const std::size_t element = request.element_size;
   const auto ranks = static_cast<std::uint64_t>(layout_.size());
@@ -121,7 +121,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   const std::uint64_t chunks = work.chunks();
   const std::uint64_t first = work.piggybacks_first() && chunks > 0 ? 1 : 0;
   if (first == 1) work.fill_area(0);
-  if (auto met = channel_.meet(); !met) return met;
+  if (auto synchronized = channel_.synchronize(); !synchronized) return synchronized;
   CallAgreement agreement = CallAgreement::of_host(channel_);
   channel_.pass(FaultPoint::kBeforeHosts);
   if (lane_ != nullptr) {
@@ -133,8 +133,8 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   }
   channel_.pass(FaultPoint::kAfterHosts);
 
-  // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is always a first
-  // round, because the agreement is told in it.
+  // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is at least one round,
+  // because it passes the agreement to the ranks without a lane.
   const std::uint64_t count = chunks - first;
   const std::uint64_t depth = std::min<std::uint64_t>(kDepth, count);
   const std::uint64_t rounds = std::max<std::uint64_t>(count + depth, 1);
@@ -147,9 +147,9 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
       work.publish_area(published, run_of(published).buffers());
     }
     if (fills) work.fill_area(filled);
-    if (auto met = channel_.meet(); !met) return met;
+    if (auto synchronized = channel_.synchronize(); !synchronized) return synchronized;
     if (round == 0) {
-      // The first local rank always has a lane, and all lanes have come to the same agreement.
+      // The first local rank always has a lane, and all lanes have the same agreement.
       std::memcpy(&agreement, areas_.agreement(channel_.slot(0)), sizeof agreement);
       if (auto same = agreement.outcome(); !same) return same;
       if (first == 1) work.take(0);
@@ -217,7 +217,7 @@ void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {
   lane_->begin_chunk(channel_.call().number, chunk, work.longest_slice());
   run.begin(*lane_, std::move(route), layout_.host_count(), work.combine(), channel_.call().number, chunk);
   end_running_ = chunk + 1;
-  // Off to the kernel now; the rest goes on whenever this rank waits for its lane.
+  // Sends as much as possible now; the rest progresses whenever this rank waits for its lane.
   while (lane_->move()) advance_runs();
 }
 

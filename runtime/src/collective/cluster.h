@@ -1,27 +1,26 @@
-// The collectives of a job on several hosts, as one rank takes part in them.
+// The collectives of a job on several hosts, from the view of one rank.
 //
 // The first ranks of every host, as many as the smallest host has, each have a *lane*: connections to the ranks of the
 // same local rank on other hosts. A call is cut into chunks, and each chunk into one slice per lane. For each chunk
 //   1. every rank puts its input into its slot, and the ranks of the host exchange;
 //   2. a rank with a lane makes its slice's value of this host (an allreduce reduces the local ranks in order), sends it
-//      on its way between hosts (collective/slice_route.h), and puts what comes of it into its slot;
-//   3. the ranks of the host exchange again, and everybody takes all slices.
-// The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are on their way at once.
+//      along its route between hosts (collective/slice_route.h), and puts the result into its slot;
+//   3. the ranks of the host exchange again, and every rank takes all slices.
+// The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are under way at once.
 //
-// Before any of that, the ranks compare what they called: on each host by the first exchange, between hosts by frames that
-// go through the steps of an allreduce. The first chunk of a small allreduce is piggybacked on these frames, and so is all that a
-// collective moves if it is little, so it costs no more than one trip along the tree. Nothing is written to a user's
-// buffer before the comparison has ended.
+// Before that, the ranks compare their calls: on each host by the first exchange, between hosts by frames that go through
+// the steps of an allreduce. The first chunk of a small allreduce is piggybacked on these frames, and so are all data of a
+// small move, so such a call costs one trip along the tree. Nothing is written to a user's buffer before the comparison has
+// ended.
 //
-// A rank that is alone on its host needs no slot: it works on the caller's buffers as far as it can.
+// A rank that is alone on its host needs no slot: it works on the caller's buffers as far as possible.
 //
-// No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been carried and sent
-// completely. Of all slices that ranks wait for, consider one of the lowest chunk: the rank that it is awaited from either
-// drives its lane, or waits on its own host for a rank that would be waiting for a lower chunk. Nor does it stand for ever
-// behind others in a socket, however many sockets there are and in whatever order their slices come: the sender posts
-// no slice of chunk c + kDepth before all of chunk c is in the sockets, so what stands before it is of chunks that the
-// receiver, which waits for chunk c, has begun, and these are taken out of the sockets also before their turn
-// (wire/slice_queue.h).
+// No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been received and sent
+// completely. Of all awaited slices, consider one of the lowest chunk. Its sender either drives its lane, or waits on its
+// own host for a rank that would have to wait for a lower chunk. Nor can the slice stay behind others in a socket, however
+// many sockets there are and in whatever order their slices come: the sender posts no slice of chunk c + kDepth before all
+// of chunk c is in the sockets. So all data in front of the slice belong to chunks that the receiver, which waits for
+// chunk c, has begun, and it takes these out of the sockets even before it awaits them (wire/slice_queue.h).
 #pragma once
 
 #include <array>
@@ -42,22 +41,22 @@ namespace ddl::runtime {
 /// Not thread-safe: one call at a time.
 class Cluster {
  public:
-  /// Of ranks on several hosts; connections outlive this.
+  /// connections are between ranks on several hosts and outlive this.
   explicit Cluster(Connections& connections);
 
   Outcome run(const Request& request, CallDeadline deadline);
 
  private:
-  /// Chunks that are on their way between hosts at once.
+  /// The maximum number of chunks that are under way between hosts at once.
   static constexpr std::size_t kDepth = 3;
 
   Outcome move(const Request& request, const BlockMove& blocks, CallDeadline deadline);
   Outcome scan(const Request& request, CallDeadline deadline);
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
-  /// Compares with the other hosts, and carries the first chunk along if piggybacks.
+  /// Compares the calls with the other hosts; if piggybacks, the first chunk goes with the comparison.
   Outcome agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks);
-  ClusterPlace place() const { return {layout_, areas_, channel_}; }
-  /// Once all ranks have agreed on a call that needs it.
+  ClusterContext context() const { return {layout_, areas_, channel_}; }
+  /// Connects the mesh, once all ranks have agreed on a call that needs it.
   Outcome have_mesh();
   void begin_run(std::uint64_t chunk, ClusterCall& work);
   Outcome finish_run(std::uint64_t chunk);
@@ -68,12 +67,12 @@ class Cluster {
   const HostLayout& layout_;
   SlotAreas areas_;
   Channel& channel_;
-  Lane* lane_;     ///< null on ranks that have none
+  Lane* lane_;     ///< null on ranks without a lane
   bool has_mesh_;  ///< the lanes of all ranks are connected with all hosts
   HostSteps agreement_steps_;
   std::array<HostRun, kDepth> runs_;
-  std::uint64_t first_running_ = 0;  ///< chunks from here ...
-  std::uint64_t end_running_ = 0;    ///< ... to before here have been begun and not been finished
+  std::uint64_t first_running_ = 0;  ///< the first chunk that has been begun and not finished
+  std::uint64_t end_running_ = 0;    ///< the first chunk after it that has not been begun
 };
 
 }  // namespace ddl::runtime

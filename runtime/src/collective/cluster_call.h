@@ -1,4 +1,4 @@
-// What a collective does with a chunk when a job has several hosts: the part that differs between them.
+// The processing of a chunk in a job on several hosts: the part that differs between collectives.
 #pragma once
 
 #include <algorithm>
@@ -12,93 +12,93 @@
 
 namespace ddl::runtime {
 
-/// Where a rank stands, for all calls.
-struct ClusterPlace {
+/// The objects of a rank that all its calls use.
+struct ClusterContext {
   const HostLayout& layout;
   const SlotAreas& areas;
   Channel& channel;
 };
 
-/// How much is piggybacked on the comparison of the calls at most, instead of going after it: sending so much to hosts that
-/// do not need it takes about as long as a step more. Two hosts send it each other once. More merge it on its way, and
-/// each passes on all of it.
-inline std::size_t max_piggyback_bytes(const ClusterPlace& place) {
-  const std::size_t measured = place.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
-  return std::min(measured, place.areas.area_bytes);
+/// The maximum of bytes that are piggybacked on the comparison of the calls instead of being sent after it: sending this
+/// number of bytes to hosts that do not need them takes about as long as one more step. Two hosts send them to each other
+/// once. More hosts merge them on the way, and each forwards all of them.
+inline std::size_t max_piggyback_bytes(const ClusterContext& context) {
+  const std::size_t measured = context.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
+  return std::min(measured, context.areas.area_bytes);
 }
 
 class ClusterCall {
  public:
-  explicit ClusterCall(ClusterPlace place) : place_(place) {}
+  explicit ClusterCall(ClusterContext context) : context_(context) {}
   virtual ~ClusterCall() = default;
   ClusterCall(const ClusterCall&) = delete;
   ClusterCall& operator=(const ClusterCall&) = delete;
 
   virtual std::uint64_t chunks() const = 0;
-  /// The first chunk's value goes as a whole with the comparison of the calls, by the steps of an allreduce.
+  /// The first chunk's complete value goes with the comparison of the calls, by the steps of an allreduce.
   virtual bool piggybacks_first() const { return false; }
   /// Its routes lead to hosts that are not neighbours in the tree.
   virtual bool needs_mesh() const { return false; }
   virtual Reduction combine() const { return {}; }
-  /// What a lane sends or receives of a chunk in one go is never longer.
+  /// The maximum length of what a lane sends or receives of a chunk as one slice.
   virtual std::size_t longest_slice() const { return area_bytes(); }
 
   /// Every rank, before the exchange: puts its part of the chunk into its input area.
   virtual void fill(std::uint64_t chunk, std::byte* input) = 0;
-  /// Every rank, after it: takes what the ranks of its own host have for it.
+  /// Every rank, after the exchange: takes its data from the ranks of its own host.
   virtual void take_inputs(std::uint64_t) {}
-  /// A rank with a lane, after it: makes this host's value of its slice, and says which way it goes.
+  /// A rank with a lane, after the exchange: makes this host's value of its slice, and returns its route.
   virtual Route gather(std::uint64_t chunk, SliceBuffers& buffers) = 0;
   /// A rank with a lane: puts the slice's result into its result area.
   virtual void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) = 0;
   /// Every rank, after the next exchange: takes the chunk's result from the result areas of the lanes.
   virtual void take(std::uint64_t chunk) = 0;
 
-  /// Where the chunk stands in the caller's buffers just as fill() and publish() would lay it out, if it does: a rank that
-  /// is alone on its host uses those instead of its areas, and the copies come to nothing.
+  /// The chunk in the caller's buffers, if it has the layout there that fill() and publish() would make; otherwise null. A
+  /// rank that is alone on its host uses these instead of its areas, so nothing is copied.
   virtual const std::byte* caller_input(std::uint64_t) const { return nullptr; }
   virtual std::byte* caller_result(std::uint64_t) const { return nullptr; }
 
-  /// fill() and publish() where the chunk is to be for gather() and take().
+  /// fill() and publish() to the memory from which gather() and take() read the chunk.
   void fill_area(std::uint64_t chunk) {
     own_input_ = local_size() == 1 ? caller_input(chunk) : nullptr;
-    if (own_input_ == nullptr) fill(chunk, place_.areas.input(place_.channel.own_slot()));
+    if (own_input_ == nullptr) fill(chunk, context_.areas.input(context_.channel.own_slot()));
   }
   void publish_area(std::uint64_t chunk, SliceBuffers& buffers) {
     own_result_ = local_size() == 1 ? caller_result(chunk) : nullptr;
     publish(chunk, buffers,
-            own_result_ == nullptr ? place_.areas.result(place_.channel.own_slot()) : own_result_);
+            own_result_ == nullptr ? context_.areas.result(context_.channel.own_slot()) : own_result_);
   }
 
  protected:
-  const HostLayout& layout() const { return place_.layout; }
+  const HostLayout& layout() const { return context_.layout; }
   const std::vector<int>& ranks_on(int host) const { return layout().hosts[static_cast<std::size_t>(host)]; }
   int host_count() const { return layout().host_count(); }
   int own_host() const { return layout().own; }
-  int own_lane() const { return place_.channel.index(); }
+  int own_lane() const { return context_.channel.index(); }
   int own_rank() const { return layout().local()[static_cast<std::size_t>(own_lane())]; }
-  int local_size() const { return place_.channel.size(); }
-  /// What local rank i had put in at the last exchange.
+  int local_size() const { return context_.channel.size(); }
+  /// The input of a local rank at the last exchange.
   const std::byte* input_of(int local_rank) const {
     if (own_input_ != nullptr) return own_input_;
-    return place_.areas.input(place_.channel.slot(local_rank));
+    return context_.areas.input(context_.channel.slot(local_rank));
   }
   const std::byte* result_of(int lane) const {
     if (own_result_ != nullptr) return own_result_;
-    return place_.areas.result(place_.channel.slot(lane));
+    return context_.areas.result(context_.channel.slot(lane));
   }
-  std::size_t area_bytes() const { return place_.areas.area_bytes; }
-  /// How long a slice is best where every rank is alone on its host, so that none lies in an area, and nobody waits for
-  /// the whole of it to pass it on.
+  std::size_t area_bytes() const { return context_.areas.area_bytes; }
+  /// The best length of a slice if every rank is alone on its host, so that no slice lies in an area, and no host has to
+  /// receive a complete slice before it forwards it.
   std::size_t unstaged_bytes() const { return 4 * area_bytes(); }
 
  private:
-  ClusterPlace place_;
+  ClusterContext context_;
   const std::byte* own_input_ = nullptr;  ///< the chunk that was filled last, in the caller's buffer
   std::byte* own_result_ = nullptr;       ///< the chunk that was published last, in the caller's buffer
 };
 
-/// Nothing but the comparison of the calls.
+/// A barrier: only the comparison of the calls.
 class ClusterBarrier final : public ClusterCall {
  public:
   using ClusterCall::ClusterCall;

@@ -8,8 +8,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// How many elements of every block fit into a chunk on every host: into the senders' input areas, and, slice by slice,
-/// into the lanes' result areas.
+/// The number of elements of every block that fit into a chunk on every host: into the senders' input areas, and, slice by
+/// slice, into the lanes' result areas.
 std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout, std::size_t area_elements) {
   std::uint64_t max_parts = 0;
   const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.size());
@@ -34,8 +34,8 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
 
 }  // namespace
 
-ClusterMove::ClusterMove(ClusterPlace place, const MoveInBuffers& work)
-    : ClusterCall(place),
+ClusterMove::ClusterMove(ClusterContext context, const MoveInBuffers& work)
+    : ClusterCall(context),
       move_(work.move),
       element_(work.element),
       send_(work.send),
@@ -57,7 +57,7 @@ std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chu
       part.bytes = part.slice.count * element_;
       each(part);
       at += part.bytes;
-      if (move_.is_shared()) break;  // once for all of them
+      if (move_.is_shared()) break;  // sent once for all receivers of the host
     }
   }
   return at;
@@ -72,7 +72,7 @@ std::size_t ClusterMove::for_arriving(std::uint64_t chunk, int lane, Each each) 
   return at;
 }
 
-std::byte* ClusterMove::place_of(int from, std::uint64_t chunk) const {
+std::byte* ClusterMove::destination_of(int from, std::uint64_t chunk) const {
   const int own = own_rank();
   return recv_ + (move_.recv_offset(from, own) + move_.piece(from, own, chunk, per_chunk_).first) * element_;
 }
@@ -94,7 +94,7 @@ void ClusterMove::take_inputs(std::uint64_t chunk) {
     const int from = ranks_on(own_host())[static_cast<std::size_t>(i)];
     const ElementRange piece = move_.piece(from, own, chunk, per_chunk_);
     if (piece.count == 0) continue;
-    std::byte* const to = place_of(from, chunk);
+    std::byte* const to = destination_of(from, chunk);
     // What stands in its place already, in place, is not copied onto itself.
     const bool is_there = from == own && to == send_ + (move_.send_offset(own, own) + piece.first) * element_;
     if (!is_there) copy_bytes(to, input_of(i) + input_at(own), piece.count * element_);
@@ -119,7 +119,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   buffers.keep_value(0);
   for (int distance = 1; distance < host_count(); ++distance) {
     const int host = (own_host() + distance) % host_count();
-    // The same for every host, if it is shared, and so there once.
+    // A shared block is the same for every host, so it lies there once.
     const std::size_t first = move_.is_shared() ? 0 : sent;
     const std::size_t end = for_parts(own_host(), host, chunk, own_lane(), first, [&](const Part& part) {
       if (buffers.value.size() < part.at + part.bytes) buffers.keep_value(part.at + part.bytes);
@@ -129,7 +129,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     sent = std::max(sent, end);
     stage.transfers.push_back({host, {first, end - first}, {}, Merge::kAside});
   }
-  // What arrives lies in the order of the hosts, as everybody who takes it counts.
+  // Received data lie in the order of the hosts, as for_arriving() computes the offsets.
   for (int host = 0; host < host_count(); ++host) {
     if (host == own_host()) continue;
     const std::size_t end = for_parts(host, own_host(), chunk, own_lane(), arriving, [](const Part&) {});
@@ -154,7 +154,7 @@ void ClusterMove::take(std::uint64_t chunk) {
   for (int lane = 0; lane < layout().lane_count(); ++lane) {
     for_arriving(chunk, lane, [&](const Part& part) {
       if (part.to != own && !move_.is_shared()) return;
-      copy_bytes(place_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
+      copy_bytes(destination_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
                  part.bytes);
     });
   }
@@ -162,15 +162,15 @@ void ClusterMove::take(std::uint64_t chunk) {
 
 namespace {
 
-/// A route sends from what it may also receive into; here nothing is.
+/// The value of a route is not const, because it may be received into; here it is only read.
 std::span<std::byte> sent_from(const std::byte* bytes, std::size_t size) {
   return {const_cast<std::byte*>(bytes), size};
 }
 
 }  // namespace
 
-ClusterDirectMove::ClusterDirectMove(ClusterPlace place, const MoveInBuffers& work)
-    : ClusterCall(place),
+ClusterDirectMove::ClusterDirectMove(ClusterContext context, const MoveInBuffers& work)
+    : ClusterCall(context),
       move_(work.move),
       element_(work.element),
       send_(work.send),
@@ -180,7 +180,7 @@ ClusterDirectMove::ClusterDirectMove(ClusterPlace place, const MoveInBuffers& wo
       per_chunk_(longest_slice() / work.element) {}
 
 std::size_t ClusterDirectMove::longest_slice() const {
-  // A host that passes a broadcast on waits for the whole of a chunk first.
+  // A host that forwards a broadcast waits for a complete chunk first.
   return is_broadcast_ && host_count() > 2 ? area_bytes() : unstaged_bytes();
 }
 
@@ -246,8 +246,8 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 
 }  // namespace
 
-bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, std::size_t element) {
-  const std::uint64_t max_elements = max_piggyback_bytes(place) / element;
+bool ClusterSmallMove::serves(const ClusterContext& context, const BlockMove& move, std::size_t element) {
+  const std::uint64_t max_elements = max_piggyback_bytes(context) / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.size() && sum <= max_elements; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
@@ -256,8 +256,8 @@ bool ClusterSmallMove::serves(const ClusterPlace& place, const BlockMove& move, 
   return sum > 0 && sum <= max_elements;
 }
 
-ClusterSmallMove::ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work)
-    : ClusterCall(place), move_(work.move), element_(work.element), send_(work.send), recv_(work.recv) {}
+ClusterSmallMove::ClusterSmallMove(ClusterContext context, const MoveInBuffers& work)
+    : ClusterCall(context), move_(work.move), element_(work.element), send_(work.send), recv_(work.recv) {}
 
 std::size_t ClusterSmallMove::bytes_of(int sender) const {
   return static_cast<std::size_t>(elements_of(move_, sender)) * element_;
@@ -293,7 +293,7 @@ void ClusterSmallMove::take(std::uint64_t) {
     if (bytes == 0) continue;
     const std::size_t offset = move_.send_offset(sender, own) * element_;
     std::byte* const to = recv_ + move_.recv_offset(sender, own) * element_;
-    // What stands in its place already, in place, may be the caller's constant.
+    // In place, the own block is where it belongs, and may lie in memory that must not be written.
     if (sender != own || to != send_ + offset) copy_bytes(to, from + offset, bytes);
   }
 }

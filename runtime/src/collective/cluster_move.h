@@ -1,5 +1,5 @@
-// Three ways to move blocks between hosts: in slices over all lanes, from buffer to buffer where every host has one rank,
-// and, where it is little, along with the comparison of the calls.
+// Three ways to move blocks between hosts: in slices over all lanes; from buffer to buffer if every host has one rank; and,
+// for few bytes, piggybacked on the comparison of the calls.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace ddl::runtime {
 
 // Collectives that move blocks (collective/block_move.h), between hosts.
 //
-// What goes from one host to another goes in one piece a lane: a slice of every block that ranks of the one have for
-// ranks of the other; a block that several ranks of a host want crosses once. All pairs of hosts exchange directly and at
-// once; only a broadcast goes along the canonical tree. Blocks between ranks of one host never leave it.
+// The data from one host to another go in one message per lane: a slice of every block that ranks of the one send to ranks
+// of the other. A block that several ranks of a host receive is sent once. All pairs of hosts exchange directly and at the
+// same time; only a broadcast goes along the canonical tree. Blocks between ranks of one host never leave it.
 
 class ClusterMove final : public ClusterCall {
  public:
-  ClusterMove(ClusterPlace place, const MoveInBuffers& work);
+  ClusterMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
   bool needs_mesh() const override { return !is_broadcast_; }
   void fill(std::uint64_t chunk, std::byte* input) override;
@@ -28,26 +28,26 @@ class ClusterMove final : public ClusterCall {
   void take(std::uint64_t chunk) override;
 
  private:
-  /// A part of a block, from one rank to another, or to all of a host that receive.
+  /// A part of a block, from one rank to another, or to all receiving ranks of a host.
   struct Part {
     int from = 0;
     int to = 0;
     ElementRange slice;  ///< of the chunk's piece of the block
-    std::size_t at = 0;  ///< where it stands in the bytes of its lane, counted from the first part
+    std::size_t at = 0;  ///< its offset in the bytes of its lane
     std::size_t bytes = 0;
   };
 
-  /// Calls each(part) for all that go from one host to another by one lane, in the order in which they lie there. at: where
-  /// the first stands. Returns where the last ends.
+  /// Calls each(part) for all parts that go from one host to another by one lane, in the order of their offsets. at: the
+  /// offset of the first. Returns the end of the last.
   template <class Each>
   std::size_t for_parts(int from_host, int to_host, std::uint64_t chunk, int lane, std::size_t at,
                         Each each) const;
-  /// Calls each(part) for all that come from other hosts.
+  /// Calls each(part) for all parts that come from other hosts.
   template <class Each>
   std::size_t for_arriving(std::uint64_t chunk, int lane, Each each) const;
-  /// Where this rank's chunk of the block of another begins.
-  std::byte* place_of(int from, std::uint64_t chunk) const;
-  /// Where a rank's block for another stands in its input area.
+  /// Where this rank receives a chunk of another rank's block.
+  std::byte* destination_of(int from, std::uint64_t chunk) const;
+  /// The offset of the block for a rank in the sender's input area.
   std::size_t input_at(int to) const {
     return move_.is_shared() ? 0 : static_cast<std::size_t>(to) * per_chunk_ * element_;
   }
@@ -63,13 +63,13 @@ class ClusterMove final : public ClusterCall {
 
 // Collectives that move blocks between hosts with one rank each: from buffer to buffer.
 //
-// Nothing is laid out or staged: a block is sent from where its sender has it, and received where its receiver wants it.
-// Only where the two are the same buffer, and what comes would stand on what has still to go, is it received beside it.
+// Nothing is staged: a block is sent from the sender's buffer and received into the receiver's buffer. Only if both are the
+// same buffer, so that received data would overwrite data that have not been sent, is the block received beside it.
 
 class ClusterDirectMove final : public ClusterCall {
  public:
   /// Every rank is alone on its host.
-  ClusterDirectMove(ClusterPlace place, const MoveInBuffers& work);
+  ClusterDirectMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
   bool needs_mesh() const override { return !is_broadcast_; }
   std::size_t longest_slice() const override;
@@ -95,19 +95,19 @@ class ClusterDirectMove final : public ClusterCall {
   std::uint64_t per_chunk_;  ///< elements of every block
 };
 
-// Collectives that move so little that all of it is piggybacked on the comparison of the calls.
+// Collectives that move so few bytes that all of them are piggybacked on the comparison of the calls.
 //
-// All blocks of all senders, one sender after the other, are one value of bytes. A host knows those of its own ranks and
-// has zeros for the others, so an allreduce with a bitwise or makes the whole of it on every host: no step more than the
-// comparison takes, no connection but those along the tree. The first lane carries it.
+// All blocks of all senders, one sender after the other, form one value of bytes. A host knows the blocks of its own ranks
+// and has zeros for the others, so an allreduce with a bitwise or gives the complete value to every host: it needs no
+// further steps, and only the connections along the tree. The first lane carries it.
 
 class ClusterSmallMove final : public ClusterCall {
  public:
-  /// Whether it is little enough. Alike on all ranks.
-  static bool serves(const ClusterPlace& place, const BlockMove& move, std::size_t element);
+  /// Whether the move is small enough. The same on all ranks.
+  static bool serves(const ClusterContext& context, const BlockMove& move, std::size_t element);
 
-  /// serves() it.
-  ClusterSmallMove(ClusterPlace place, const MoveInBuffers& work);
+  /// Only if serves().
+  ClusterSmallMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return 1; }
   bool piggybacks_first() const override { return true; }
   Reduction combine() const override { return {DDL_UINT8, DDL_BIT_OR}; }
@@ -117,7 +117,7 @@ class ClusterSmallMove final : public ClusterCall {
   void take(std::uint64_t chunk) override;
 
  private:
-  /// Of all blocks of a sender.
+  /// The bytes of all blocks of a sender.
   std::size_t bytes_of(int sender) const;
 
   const BlockMove& move_;

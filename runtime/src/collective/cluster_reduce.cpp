@@ -14,8 +14,8 @@ std::size_t partial_size(const Request& request) {
 
 }  // namespace
 
-ClusterReduce::ClusterReduce(ClusterPlace place, const Request& request)
-    : ClusterCall(place),
+ClusterReduce::ClusterReduce(ClusterContext context, const Request& request)
+    : ClusterCall(context),
       request_(request),
       element_(request.element_size),
       partial_(partial_size(request)),
@@ -47,7 +47,7 @@ void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
 }
 
 std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
-  // What is piggybacked on the comparison may come to nothing, and nothing may have been written then.
+  // The comparison on which a value is piggybacked may find a mismatch, and recv must not have been written then.
   if (local_size() > 1 || (piggybacks_first() && chunk == 0)) return nullptr;
   const bool are_inputs =
       request_.call.prescale == 1.0 && partial_dtype(request_.dtype(), request_.call.op) == request_.dtype();
@@ -103,8 +103,8 @@ void ClusterReduce::take(std::uint64_t chunk) {
   }
 }
 
-ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& request)
-    : ClusterCall(place),
+ClusterReduceScatter::ClusterReduceScatter(ClusterContext context, const Request& request)
+    : ClusterCall(context),
       request_(request),
       element_(request.element_size),
       partial_(partial_size(request)),
@@ -114,7 +114,7 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterPlace place, const Request& re
                                   area_bytes() / partial_ / static_cast<std::size_t>(move_.size())),
           1)),
       is_piggybacked_(chunks() == 1 &&
-                      move_.send_offset(0, move_.size()) * partial_ <= max_piggyback_bytes(place)) {}
+                      move_.send_offset(0, move_.size()) * partial_ <= max_piggyback_bytes(context)) {}
 
 std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 

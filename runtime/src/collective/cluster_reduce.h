@@ -1,11 +1,11 @@
 // Allreduce, reduce and reduce_scatter between hosts.
 //
-// The ranks of a host are reduced in rank order, slice by slice, each slice by its lane. Small values go whole along the
-// canonical tree (recursive doubling): few steps. Large ones go so that each byte crosses the network as rarely as can be:
-// cut into one unit a host, of which every host gets all hosts' values, combines them along the same tree, and gives the
-// result to those that want it; or, among many hosts, halved from step to step of the tree and put together on the way
-// back, so that no host needs to know more than its partners in the tree. All of these give the same bits. Around the
-// ring, which only who asks for it gets, they are others.
+// The ranks of a host are reduced in rank order, slice by slice, each slice by its lane. Small values are sent complete along
+// the canonical tree (recursive doubling): few steps. For large ones each byte crosses the network as rarely as possible:
+// reduce-scatter and allgather with one unit per host, where every host gets all hosts' values of its unit, combines them
+// along the same tree, and sends the result to the hosts that need it; or, among many hosts, recursive halving and doubling
+// along the tree, so that a host needs only connections to its partners in the tree. All of these give the same bits. The
+// ring, which is taken only if the user names it, gives others.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@ namespace ddl::runtime {
 class ClusterReduce final : public ClusterCall {
  public:
   /// request outlives this.
-  ClusterReduce(ClusterPlace place, const Request& request);
+  ClusterReduce(ClusterContext context, const Request& request);
   std::uint64_t chunks() const override { return chunking_.chunks(); }
   bool piggybacks_first() const override { return algorithm_ == Algorithm::kTree; }
   bool needs_mesh() const override {
@@ -42,11 +42,11 @@ class ClusterReduce final : public ClusterCall {
   }
 
  private:
-  /// One unit a host: its bytes.
+  /// The bytes of each host's unit.
   std::vector<std::size_t> units_of(const ElementRange& slice) const;
-  /// Where the chunk's result is to be, if its value may be made there of this rank's input alone: then it is sent from
-  /// there, and what comes is merged there. Every operation makes of two inputs what it would make of them when each has
-  /// been brought into its one form before (a NaN, a truth value). Otherwise null.
+  /// The destination of the chunk's result, if this rank's input alone may serve as the host's value there: then the value is
+  /// sent from there, and received values are merged there. This is possible because an operation gives the same result
+  /// whether or not its inputs have been normalised before (NaNs, truth values). Otherwise null.
   std::byte* partials_in_result(std::uint64_t chunk) const;
   bool takes_here() const { return root_host_ < 0 || root_host_ == own_host(); }
 
@@ -62,9 +62,9 @@ class ClusterReduce final : public ClusterCall {
 class ClusterReduceScatter final : public ClusterCall {
  public:
   /// request outlives this.
-  ClusterReduceScatter(ClusterPlace place, const Request& request);
+  ClusterReduceScatter(ClusterContext context, const Request& request);
   std::uint64_t chunks() const override;
-  /// All of it, if it is little: every host then gets what the others are to have as well.
+  /// The complete call, if it is small: every host then also gets the parts of the others.
   bool piggybacks_first() const override { return is_piggybacked_; }
   bool needs_mesh() const override { return !is_piggybacked_; }
   Reduction combine() const override;
@@ -74,7 +74,7 @@ class ClusterReduceScatter final : public ClusterCall {
   void take(std::uint64_t chunk) override;
 
  private:
-  /// A lane's slice of what a chunk has for one rank.
+  /// A lane's slice of the part of a chunk that is for one rank.
   ElementRange slice_for(int rank, std::uint64_t chunk, int lane) const;
 
   const Request& request_;

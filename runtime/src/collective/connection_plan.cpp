@@ -10,13 +10,13 @@
 namespace ddl::runtime {
 namespace {
 
-/// Of all pairs of a host's ranks together, as far as no slot is smaller or larger than useful. It costs memory only where
-/// it is used.
+/// The address space for all pairs of a host's ranks together, as far as no slot is smaller or larger than useful. It costs
+/// memory only when it is used.
 constexpr std::size_t kPairsAddressSpace = std::size_t{4} << 30;
 constexpr std::size_t kMinPairSlot = std::size_t{4} << 10;
 constexpr std::size_t kMaxPairSlot = std::size_t{256} << 10;
 
-/// How large the slots of each pair of so many ranks of a host are; 0 if there are no pairs, or limits leave no room.
+/// The bytes of a slot of each pair of this number of ranks of a host; 0 if there are no pairs, or limits leave no space.
 std::size_t pair_slot_bytes(int ranks, std::size_t slot_bytes) {
   if (ranks < 2) return 0;
   const auto count = static_cast<std::size_t>(ranks);
@@ -40,7 +40,7 @@ ConnectionPlan plan_connections(const Settings& settings, const Membership& memb
   SegmentConfig& segment = plan.segment;
   segment.first_sequence = first_sequence;
   segment.exchange = settings.exchange;
-  // A line for every rank's part, at least.
+  // At least a cache line for every rank's part.
   segment.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
                                 static_cast<std::size_t>(membership.size) * kLineBytes);
   if (layout.host_count() > 1)

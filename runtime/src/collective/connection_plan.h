@@ -1,4 +1,4 @@
-// What the ranks of a process set connect: how large the segment of a host is, and which hosts are linked when.
+// The connections of a process set's ranks: the sizes of a host's segment, and which hosts are linked when.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ddl::runtime {
 
-/// Of a set of which this rank is a member: staging slots as the settings and the layout ask for, slots for pairs as the
-/// address space allows, and a part of the shared heap for each rank if it has_heap. Alike on all ranks of a host.
+/// For a set of which this rank is a member: staging slots by the settings and the layout, slots for pairs as the address
+/// space allows, and a part of the shared heap for each rank if has_heap. The same on all ranks of a host.
 ConnectionPlan plan_connections(const Settings& settings, const Membership& membership, bool has_heap,
                                 std::uint32_t first_sequence);
 

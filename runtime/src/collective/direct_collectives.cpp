@@ -10,25 +10,25 @@
 namespace ddl::runtime {
 namespace {
 
-/// Smaller calls are staged: they gain nothing that the exchange of addresses does not cost.
+/// Smaller calls are staged: for them the exchange of addresses costs more than is gained.
 constexpr std::size_t kDirectFrom = std::size_t{16} << 10;
-/// What is reduced and then copied to all: stays in the first or second cache.
+/// The block that is reduced and then copied to all: it stays in the L1 or L2 cache.
 constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 
-constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+constexpr std::uint64_t kNotInHeap = ~std::uint64_t{0};
 
-/// Where a rank's buffers are in the heap.
-struct HeapPlace {
-  std::uint64_t send = kNowhere;
-  std::uint64_t recv = kNowhere;
+/// The offsets of a rank's buffers in the heap.
+struct HeapOffsets {
+  std::uint64_t send = kNotInHeap;
+  std::uint64_t recv = kNotInHeap;
 };
 
 std::uint64_t offset_in(const SharedHeap& heap, const void* memory, std::size_t bytes) {
-  return heap.offset_of(memory, bytes).value_or(kNowhere);
+  return heap.offset_of(memory, bytes).value_or(kNotInHeap);
 }
 
-/// What this rank reads and writes, as far as others do so too.
-HeapPlace own_place(const Channel& channel, const Request& request, const BlockMove* blocks) {
+/// The offsets of this rank's buffers, as far as other ranks access them.
+HeapOffsets own_offsets(const Channel& channel, const Request& request, const BlockMove* blocks) {
   const SharedHeap& heap = channel.heap();
   const std::size_t element = request.element_size;
   const int own = channel.index();
@@ -41,41 +41,44 @@ HeapPlace own_place(const Channel& channel, const Request& request, const BlockM
   return {offset_in(heap, request.send, sent * element), offset_in(heap, request.recv, 0)};
 }
 
-/// All ranks that have to be reached are.
-bool all_reachable(const std::vector<HeapPlace>& places, const Request& request, const BlockMove* blocks) {
-  for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
-    const HeapPlace& place = places[static_cast<std::size_t>(rank)];
+/// Whether all buffers that other ranks must access lie in the heap.
+bool all_reachable(const std::vector<HeapOffsets>& offsets, const Request& request, const BlockMove* blocks) {
+  for (int rank = 0; rank < static_cast<int>(offsets.size()); ++rank) {
+    const HeapOffsets& buffers = offsets[static_cast<std::size_t>(rank)];
     const bool sends = blocks == nullptr || blocks->sends(rank);
     const bool is_pushed_to =
         blocks == nullptr && (request.call.kind != CallKind::kReduce || rank == request.call.root);
-    if (sends && place.send == kNowhere) return false;
-    if (is_pushed_to && place.recv == kNowhere) return false;
-    // What others are yet to read would be overwritten.
-    if (request.call.kind == CallKind::kAlltoall && place.send == place.recv) return false;
+    if (sends && buffers.send == kNotInHeap) return false;
+    if (is_pushed_to && buffers.recv == kNotInHeap) return false;
+    // Data that others have not read yet would be overwritten.
+    if (request.call.kind == CallKind::kAlltoall && buffers.send == buffers.recv) return false;
   }
   return true;
 }
 
 /// Allreduce and reduce.
-void push_slice(Channel& channel, const Request& request, const std::vector<HeapPlace>& places) {
+void push_slice(Channel& channel, const Request& request, const std::vector<HeapOffsets>& offsets) {
   const SharedHeap& heap = channel.heap();
   const std::size_t element = request.element_size;
   const auto own = static_cast<std::size_t>(channel.index());
-  // Slices begin on cache lines, as far as buffers do, so that no two ranks write the same one.
+  // Slices begin on cache lines, if the buffers do, so that no two ranks write the same line.
   const std::uint64_t per_line = kLineBytes / element;
   const std::uint64_t lines = (request.call.count + per_line - 1) / per_line;
   const auto cut = [&](std::size_t at) {
-    return std::min<std::uint64_t>(lines * at / places.size() * per_line, request.call.count);
+    return std::min<std::uint64_t>(lines * at / offsets.size() * per_line, request.call.count);
   };
-  std::vector<const std::byte*> inputs(places.size());
+  std::vector<const std::byte*> inputs(offsets.size());
   std::vector<std::size_t> targets;
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+  for (std::size_t rank = 0; rank < offsets.size(); ++rank) {
     if (request.call.kind != CallKind::kReduce || static_cast<int>(rank) == request.call.root)
       targets.push_back(rank);
   }
-  // One target is combined into and the others are copied from it: the own one if possible, which is nearest. The result
-  // may be written over the first two inputs as they are read; in place, a later input must stay until it has been.
-  const auto can_take = [&](std::size_t rank) { return rank < 2 || places[rank].send != places[rank].recv; };
+  // The result is combined into one target and copied from there to the others: preferably the own one, which is nearest.
+  // The result may overwrite the first two inputs while they are read; in place, a later input must not change before it
+  // has been read.
+  const auto can_take = [&](std::size_t rank) {
+    return rank < 2 || offsets[rank].send != offsets[rank].recv;
+  };
   std::stable_partition(targets.begin(), targets.end(), [own](std::size_t rank) { return rank == own; });
   std::stable_partition(targets.begin(), targets.end(), can_take);
   const bool goes_through_block = !can_take(targets.front());
@@ -84,27 +87,27 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Heap
   for (std::uint64_t first = cut(own); first < cut(own + 1); first += per_block) {
     const std::uint64_t count = std::min(per_block, cut(own + 1) - first);
     const std::size_t offset = first * element;
-    for (std::size_t rank = 0; rank < places.size(); ++rank)
-      inputs[rank] = heap.at(places[rank].send) + offset;
+    for (std::size_t rank = 0; rank < offsets.size(); ++rank)
+      inputs[rank] = heap.at(offsets[rank].send) + offset;
     std::byte* const result =
-        goes_through_block ? block.data() : heap.at(places[targets.front()].recv) + offset;
+        goes_through_block ? block.data() : heap.at(offsets[targets.front()].recv) + offset;
     reduce_chunk(request.reduction(), inputs, result, count);
     for (const std::size_t rank : targets)
-      copy_bytes(heap.at(places[rank].recv) + offset, result, count * element);
+      copy_bytes(heap.at(offsets[rank].recv) + offset, result, count * element);
     channel.pass(FaultPoint::kInDirect);
   }
 }
 
 void pull_blocks(Channel& channel, const Request& request, const BlockMove& blocks,
-                 const std::vector<HeapPlace>& places) {
+                 const std::vector<HeapOffsets>& offsets) {
   const std::size_t element = request.element_size;
   const int own = channel.index();
   for (int distance = 0; distance < blocks.size(); ++distance) {
-    // Not all from the same one first.
+    // So that not all ranks read from the same one first.
     const int from = (own + distance) % blocks.size();
     const std::uint64_t count = blocks.count(from, own);
     if (count == 0) continue;
-    const std::byte* const source = channel.heap().at(places[static_cast<std::size_t>(from)].send) +
+    const std::byte* const source = channel.heap().at(offsets[static_cast<std::size_t>(from)].send) +
                                     blocks.send_offset(from, own) * element;
     copy_bytes(request.recv + blocks.recv_offset(from, own) * element, source, count * element);
     channel.pass(FaultPoint::kInDirect);
@@ -112,17 +115,17 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
 }
 
 void reduce_own_part(Channel& channel, const Request& request, const BlockMove& blocks,
-                     const std::vector<HeapPlace>& places) {
+                     const std::vector<HeapOffsets>& offsets) {
   const std::size_t element = request.element_size;
   const std::size_t begin = blocks.send_offset(0, channel.index()) * element;
   const std::uint64_t total = blocks.count(0, channel.index());
-  std::vector<const std::byte*> inputs(places.size());
+  std::vector<const std::byte*> inputs(offsets.size());
   alignas(kLineBytes) std::array<std::byte, kBlockBytes> block;
   const std::uint64_t per_block = kBlockBytes / element;
   for (std::uint64_t first = 0; first < total; first += per_block) {
     const std::uint64_t count = std::min(per_block, total - first);
-    for (std::size_t rank = 0; rank < places.size(); ++rank) {
-      inputs[rank] = channel.heap().at(places[rank].send) + begin + first * element;
+    for (std::size_t rank = 0; rank < offsets.size(); ++rank) {
+      inputs[rank] = channel.heap().at(offsets[rank].send) + begin + first * element;
     }
     reduce_chunk(request.reduction(), inputs, block.data(), count);
     copy_bytes(request.recv + first * element, block.data(), count * element);
@@ -140,24 +143,24 @@ std::optional<Outcome> try_direct(Channel& channel, Request& request, const Bloc
   if (!is_worth_it || !channel.somebody_uses_heap()) return std::nullopt;
   if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;
   request.call.number = channel.call().number;
-  const HeapPlace own = own_place(channel, request, blocks);
+  const HeapOffsets own = own_offsets(channel, request, blocks);
   channel.show({{own.send, own.recv}});
   if (auto same = channel.exchange(); !same) return same;
-  std::vector<HeapPlace> places;
+  std::vector<HeapOffsets> offsets;
   for (int rank = 0; rank < channel.size(); ++rank) {
     const Channel::Note note = channel.note_of(rank);
-    places.push_back({note.words[0], note.words[1]});
+    offsets.push_back({note.words[0], note.words[1]});
   }
-  if (!all_reachable(places, request, blocks)) return std::nullopt;
+  if (!all_reachable(offsets, request, blocks)) return std::nullopt;
   channel.pass(FaultPoint::kBeforeDirect);
   if (blocks == nullptr) {
-    push_slice(channel, request, places);
+    push_slice(channel, request, offsets);
   } else if (request.call.kind == CallKind::kReduceScatter) {
-    reduce_own_part(channel, request, *blocks, places);
+    reduce_own_part(channel, request, *blocks, offsets);
   } else {
-    pull_blocks(channel, request, *blocks, places);
+    pull_blocks(channel, request, *blocks, offsets);
   }
-  return channel.meet();
+  return channel.synchronize();
 }
 
 }  // namespace ddl::runtime

@@ -10,7 +10,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// The inputs of all ranks at the last exchange, from one place of their slots on.
+/// The inputs of all ranks at the last exchange, from one offset in their slots on.
 class SlotInputs {
  public:
   explicit SlotInputs(const Channel& channel) : channel_(channel) {}
@@ -20,7 +20,7 @@ class SlotInputs {
     return {pointers_.data(), static_cast<std::size_t>(ranks)};
   }
   std::span<const std::byte* const> all_at(std::size_t offset) { return at(offset, channel_.size()); }
-  /// Takes another place for one rank's input.
+  /// Takes one rank's input from elsewhere.
   void replace(int rank, const std::byte* input) { pointers_[static_cast<std::size_t>(rank)] = input; }
 
  private:
@@ -65,7 +65,7 @@ Outcome combine_directly(Channel& channel, const Request& request, CallDeadline 
         if (!takes || range.count == 0) return;
         std::byte* const out = request.recv + range.first * element;
         const auto chosen = slots.at(0, inputs);
-        // The own part is nearer in the caller's buffer, unless the result is written there before it is read.
+        // The own input is nearer in the caller's buffer, unless the result overwrites it before it is read.
         if (request.send != request.recv || channel.index() < 2) {
           slots.replace(channel.index(), request.send + range.first * element);
         }
@@ -73,8 +73,8 @@ Outcome combine_directly(Channel& channel, const Request& request, CallDeadline 
       });
 }
 
-/// Of an allreduce or a reduce.
-Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
+/// Reduce-scatter and allgather, for an allreduce or a reduce.
+Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallDeadline deadline) {
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
   const std::size_t element = request.element_size;
   const std::size_t max_area = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
@@ -85,7 +85,7 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
-  // In round r the inputs of chunk r and the slices of chunk r - 1 are shown.
+  // Round r publishes the inputs of chunk r and the slices of chunk r - 1.
   for (std::uint64_t round = 0; round <= chunking.chunks(); ++round) {
     if (round < chunking.chunks()) {
       const ElementRange range = chunking.chunk(round);
@@ -109,14 +109,14 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
 Outcome combine(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t bytes = request.call.count * request.element_size;
   const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
-  // Slices need room for an input and a result in a slot.
+  // Slices need space for an input and a result in a slot.
   const bool has_slices =
       algorithm == Algorithm::kReduceScatterAllgather && channel.slot_bytes() >= 2 * kLineBytes;
-  return has_slices ? combine_slices(channel, request, deadline)
+  return has_slices ? reduce_scatter_allgather(channel, request, deadline)
                     : combine_directly(channel, request, deadline);
 }
 
-/// Chunks of a move with one sender are not cut smaller: the exchange would cost more than the overlap saves.
+/// The minimum chunk of a move with one sender: for smaller ones the exchange would cost more than the overlap saves.
 constexpr std::size_t kSingleSendersChunk = std::size_t{16} << 10;
 
 /// How the blocks of a move are laid out in a slot: one after the other, as long as the longest piece.
@@ -129,7 +129,7 @@ struct SlotGrid {
     const std::uint64_t room = slot_bytes / element / blocks;
     DDL_CHECK(room > 0, std::to_string(slot_bytes));
     std::uint64_t wanted = move.longest();
-    // Where one rank sends and the others wait, they begin with the first chunk while it is at the second.
+    // If one rank sends and the others wait, these process the first chunk while it copies the second.
     if (move.only_sender()) wanted = std::max<std::uint64_t>(kSingleSendersChunk / element, (wanted + 3) / 4);
     const std::uint64_t per_chunk = std::max<std::uint64_t>(std::min({move.longest(), wanted, room}), 1);
     return {per_chunk, per_chunk * element};
@@ -142,7 +142,7 @@ struct SlotGrid {
   }
 };
 
-/// Copies this rank's pieces of a chunk into its slot, but not those that nobody else reads.
+/// Copies this rank's pieces of a chunk into its slot, except those that no other rank reads.
 void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, std::size_t element,
                  const std::byte* send, std::uint64_t chunk) {
   const int own = channel.index();

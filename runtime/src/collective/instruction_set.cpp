@@ -9,14 +9,15 @@
 namespace ddl::runtime {
 namespace {
 
-// The only place that knows which files of kernel/ this architecture has.
+// Only this list depends on which files of kernel/ the architecture has.
 struct Known {
   InstructionSet set;
   const Kernels* kernels;
 };
 
 #if defined(__x86_64__)
-/// Clang 16 cannot be asked as for the others. Whether the system keeps the registers, AVX says.
+/// By cpuid, because clang 16's __builtin_cpu_supports() does not know F16C. The check for AVX2 covers the operating
+/// system's support of the registers.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
@@ -37,7 +38,7 @@ std::vector<Known> known() {
   return found;
 }
 
-/// One word, so that whoever looks while it changes sees one or the other.
+/// An atomic pointer, so that a concurrent reader sees either the old or the new choice.
 std::atomic<const Kernels*>& current() {
   static std::atomic<const Kernels*> kernels{known().back().kernels};
   return kernels;

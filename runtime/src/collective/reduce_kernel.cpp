@@ -11,28 +11,28 @@
 namespace ddl::runtime {
 namespace {
 
-static_assert(place_of(DDL_BOOL) == Kernels::kTypes - 1 && DDL_LOGICAL_XOR == Kernels::kOps - 1,
-              "the tables of kernels have a place for every type and operation");
+static_assert(index_of(DDL_BOOL) == Kernels::kTypes - 1 && DDL_LOGICAL_XOR == Kernels::kOps - 1,
+              "the tables of kernels have an entry for every type and operation");
 
-/// Elements that go through all steps of a reduction at a time: what lies between the steps stays in the first cache.
+/// Elements that go through all steps of a reduction at a time: the values between the steps stay in the L1 cache.
 constexpr std::size_t kBlock = 1024;
 
-/// Whether there is a place for it in the tables.
+/// Whether the tables have an entry for it.
 bool is_known(const Reduction& reduction) {
-  return place_of(reduction.dtype) >= 0 && static_cast<std::uint32_t>(reduction.op) < Kernels::kOps;
+  return index_of(reduction.dtype) >= 0 && static_cast<std::uint32_t>(reduction.op) < Kernels::kOps;
 }
 
 struct PartialBlock {
   alignas(64) std::byte bytes[kBlock * sizeof(double)];
 };
 
-/// A reduction with what serves it. The steps are: scale each input; combine them to partials; finish those.
+/// A reduction and its kernels. The steps are: scale each input; combine them to partials; finish those.
 class Steps {
  public:
   explicit Steps(const Reduction& reduction)
       : kernels_(kernels()),
         dtype_(reduction.dtype),
-        type_(place_of(dtype_)),
+        type_(index_of(dtype_)),
         op_(reduction.op),
         reduction_(reduction) {
     DDL_CHECK(is_known(reduction) && kernels_.partials[type_][op_] != nullptr,
@@ -55,7 +55,7 @@ class Steps {
   void partials(const Inputs& inputs, void* out, std::size_t count) const {
     if (reduction_.prescale == 1.0) return kernels_.partials[type_][op_](inputs, out, count);
     // Scaled 16-bit floats are floats.
-    const int scaled_type = is_floating(dtype_) ? place_of(partial_dtype(dtype_, op_)) : type_;
+    const int scaled_type = is_floating(dtype_) ? index_of(partial_dtype(dtype_, op_)) : type_;
     PartialBlock scaled;
     PartialBlock values;
     for (std::size_t i = 0; i < inputs.ranks; ++i) {
@@ -85,7 +85,7 @@ class Steps {
  private:
   const Kernels& kernels_;
   ddl_dtype dtype_;
-  int type_;  ///< its place in the tables
+  int type_;  ///< its index in the tables
   ddl_op op_;
   const Reduction& reduction_;
   std::size_t element_;
@@ -98,7 +98,7 @@ void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> 
                   std::size_t count) {
   if (reduction.prescale == 1.0 && reduction.postscale == 1.0 && is_known(reduction)) {
     // All steps at once.
-    const auto reduce = kernels().reduce[place_of(reduction.dtype)][reduction.op];
+    const auto reduce = kernels().reduce[index_of(reduction.dtype)][reduction.op];
     if (reduce != nullptr) return reduce({inputs.data(), inputs.size(), 0}, out, count);
   }
   const Steps steps(reduction);

@@ -9,7 +9,7 @@
 
 namespace ddl::runtime {
 
-/// What a call does with the elements of all ranks. op applies to dtype.
+/// How a call combines the elements of all ranks. op applies to dtype.
 struct Reduction {
   ddl_dtype dtype = DDL_INT32;
   ddl_op op = DDL_SUM;
@@ -24,17 +24,17 @@ struct Reduction {
 ///  - average is the sum divided by the number of inputs: one rounded division, for integers toward zero; sums of
 ///    integers below 64 bits do not wrap on the way;
 ///  - min and max of floats give NaN if any input is NaN; of -0 and +0 the later one is taken;
-///  - a NaN that comes out is the type's quiet NaN without a sign, whichever went in;
+///  - a NaN in the result is the type's quiet NaN without a sign, whatever NaN was in the inputs;
 ///  - logical operations and bool give 0 or 1;
 ///  - scales multiply in the type that elements are combined in, and are rounded to it first; integers are multiplied as
-///    double, cut off toward zero, and where that does not fit become the nearest value of their type. So of an average
-///    of integers every element is scaled and cut in its own type before it is added in 64 bits, and the average, an
-///    element again, is scaled and cut once more. Nothing is multiplied by a scale of 1.
+///    double, truncated toward zero, and saturated to their type's range. So for an average of integers every element is
+///    scaled and truncated in its own type before it is added in 64 bits, and the average, an element again, is scaled and
+///    truncated once more. Nothing is multiplied by a scale of 1.
 void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                   std::size_t count);
 
-/// The first half of that, for some of the ranks: out is of partial_dtype(dtype, op), inputs have been scaled, sums of
-/// averages are not divided. Partial results are combined by reduce_chunk() of their merge_of().
+/// The first half of reduce_chunk(), for some of the ranks: out is of partial_dtype(dtype, op), inputs are scaled, sums of
+/// averages are not divided. Partial results are combined by reduce_chunk() with merge_of().
 void reduce_partials(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                      std::size_t count);
 
@@ -44,8 +44,8 @@ inline Reduction merge_of(const Reduction& reduction) {
           reduction.op == DDL_AVERAGE ? ddl_op{DDL_SUM} : reduction.op};
 }
 
-/// The second half: what all of so many ranks have come to, divided and scaled. out may be partials if the types are the
-/// same.
+/// The second half: the partial result of all ranks, whose number is ranks, is divided and scaled. out may be partials if
+/// the types are the same.
 void finish_chunk(const Reduction& reduction, const std::byte* partials, std::byte* out, std::size_t count,
                   int ranks);
 

@@ -21,7 +21,7 @@ struct Extent {
   std::uint64_t count = 0;  ///< 0: not used
 };
 
-/// What a rank reads, what it writes, and where in both its own part stands, which may be the same place.
+/// The buffers that a rank reads and writes, and the offset of its own part in both, which in place is the same memory.
 struct Extents {
   Extent send{"send"};
   Extent recv{"recv"};
@@ -30,7 +30,7 @@ struct Extents {
   bool in_place = true;
 };
 
-/// a + b, or a * b, unless that is more than a buffer can hold.
+/// a + b, or a * b; nullopt if that is more than a buffer can hold.
 std::optional<std::uint64_t> limited_sum(std::uint64_t a, std::uint64_t b) {
   std::uint64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum) || sum > static_cast<std::uint64_t>(PTRDIFF_MAX))
@@ -51,7 +51,7 @@ std::optional<std::uint64_t> total_of(std::span<const std::uint64_t> counts, int
   return sum;
 }
 
-/// What a collective does with its buffers on this rank; nullopt if they could not exist.
+/// How a collective uses its buffers on this rank; nullopt if buffers of these sizes cannot exist.
 std::optional<Extents> extents_of(const Request& request, int rank, int size) {
   const Call& call = request.call;
   const auto own = static_cast<std::uint64_t>(rank);

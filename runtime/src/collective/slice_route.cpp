@@ -14,7 +14,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// Where each unit stands if one follows the other.
+/// The range of each unit, if they are contiguous.
 std::vector<ByteRange> laid_out(const std::vector<std::size_t>& units) {
   std::vector<ByteRange> ranges;
   std::size_t offset = 0;
@@ -108,7 +108,7 @@ void SliceBuffers::merge_range(Merge how, ByteRange range, std::size_t aside, co
 }
 
 void SliceBuffers::combine_all(const Stage& stage, int hosts, const Reduction& combine) {
-  /// Goes along the whole tree before the next block, so that it stays in a near cache.
+  // A block goes through the complete tree before the next one, so that it stays in a near cache.
   constexpr std::size_t kBlockBytes = 8192;
   const std::size_t element = known_element_size(combine.dtype);
   const std::size_t own_at = stage.own.first;
@@ -116,7 +116,7 @@ void SliceBuffers::combine_all(const Stage& stage, int hosts, const Reduction& c
   for (std::size_t first = 0; first < stage.unit_bytes; first += kBlockBytes) {
     const std::size_t bytes = std::min(kBlockBytes, stage.unit_bytes - first);
     const auto at = [&](int host) {
-      // The own value is merged where it stands; every other one where it was received.
+      // The own value is merged in place; every other one where it was received.
       const auto index = static_cast<std::size_t>(host);
       return host == stage.own_host ? value.data() + own_at + first
                                     : received.data() + index * stage.unit_bytes + first;
@@ -145,7 +145,7 @@ void HostRun::begin(Lane& lane, Route route, int hosts, const Reduction& combine
 }
 
 SliceFrame HostRun::frame(std::size_t of_stage, int host, ByteRange Transfer::*direction) const {
-  // The two count alike what goes one way between them, but not the stages in which it does.
+  // Both ranks count the slices in one direction equally, but may have them in different stages.
   SliceFrame frame;
   frame.call = call_;
   frame.chunk = static_cast<std::uint32_t>(chunk_);
@@ -177,8 +177,8 @@ void HostRun::post_receives() {
   for (std::size_t stage = 0; stage < route_.size(); ++stage) {
     for (const Transfer& transfer : route_[stage].transfers) {
       if (transfer.recv.count == 0) continue;
-      // A value that only takes the place of what was there goes there at once. What was there has been sent: who sends
-      // the new value has it from those who had the old one.
+      // A value that replaces the old one is received directly there. The old value has been sent by then, because the new
+      // value was computed from it.
       const std::span<std::byte> into =
           transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
       const std::size_t first = merges(transfer) ? *aside++ : transfer.recv.first;

@@ -46,7 +46,7 @@ std::string arguments(const Call& call) {
   if (call.kind == CallKind::kAlltoallv) return text;
   text += ", " + counted(static_cast<std::int64_t>(call.count), "element");
   if (call.counts != 0) {
-    // The numbers themselves are too many for a sentence; that they differ shows.
+    // The numbers themselves are too many for a message; the digest shows that they differ.
     std::ostringstream digest;
     digest << " in parts #" << std::hex << (call.counts & 0xFFFF'FFFF);
     text += digest.str();
@@ -54,7 +54,7 @@ std::string arguments(const Call& call) {
   return text;
 }
 
-/// What a user may name.
+/// The pairs that a user may name.
 constexpr std::pair<CallKind, Algorithm> kNamed[] = {
     {CallKind::kAllreduce, Algorithm::kDirect},
     {CallKind::kAllreduce, Algorithm::kReduceScatterAllgather},
@@ -158,7 +158,7 @@ Result<AlgorithmOverrides> AlgorithmOverrides::parse(std::string_view text) {
     }
     if (!is_known) {
       return fail(ErrorCode::kInvalidArgument, "\"" + std::string(part) +
-                                                   "\" is none of allreduce or reduce, \"=\", and whole or "
+                                                   "\" is not allreduce or reduce, \"=\", and whole or "
                                                    "slices (one host), tree, units or halving (several; "
                                                    "allreduce also ring)");
     }

@@ -1,4 +1,4 @@
-// One collective call as the ranks compare it, and the element types and operations that it names.
+// A collective call in the form that the ranks compare, and the element types and operations that it names.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ constexpr ddl_dtype kDtypes[] = {DDL_INT32,   DDL_INT64,    DDL_FLOAT32, DDL_FLO
                                  DDL_INT8,    DDL_UINT16,   DDL_INT16,   DDL_UINT32,  DDL_UINT64,
                                  DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
 
-/// The number that this version has for a type. Programs that were compiled with version 0.1 use its numbers; the C
-/// functions map them once, and nothing behind these knows them. A number that is none of version 0.1's stays.
+/// The number that this version has for a type. Programs that were compiled with version 0.1 use its numbers; only the C
+/// functions know these and map them. A number that version 0.1 did not have is returned unchanged.
 constexpr ddl_dtype current_dtype(ddl_dtype dtype) {
   return dtype >= 0 && dtype < static_cast<ddl_dtype>(std::size(kDtypes)) ? kDtypes[dtype] : dtype;
 }
@@ -115,8 +115,8 @@ constexpr bool op_applies(ddl_op op, ddl_dtype dtype) {
   }
 }
 
-/// The type in which what some ranks' elements have come to is kept until all ranks' are in: wide enough that only the
-/// last step rounds, or cuts an average of integers.
+/// The type of partial results, which combine the elements of some ranks: wide enough that only the last step rounds, or
+/// truncates an average of integers.
 constexpr ddl_dtype partial_dtype(ddl_dtype dtype, ddl_op op) {
   switch (dtype) {
     case DDL_FLOAT16:
@@ -131,7 +131,7 @@ constexpr ddl_dtype partial_dtype(ddl_dtype dtype, ddl_op op) {
   }
 }
 
-// One collective call as the ranks compare it: what must be the same everywhere.
+// A collective call in the form that the ranks compare: what must be the same everywhere.
 
 enum class CallKind : std::uint8_t {
   kNone = 0,
@@ -148,14 +148,14 @@ enum class CallKind : std::uint8_t {
   kAlltoallv,
   kTransfer,  ///< of a pair: what one sends, the other receives
   kBarrier,
-  kMakeSets,  ///< the exchange in which process sets come about
+  kMakeSets,  ///< the exchange in which process sets are made
 };
 
 /// "allreduce".
 const char* call_kind_name(CallKind kind);
 /// Whether elements are combined.
 constexpr bool has_op(CallKind kind) { return kind >= CallKind::kAllreduce && kind <= CallKind::kScan; }
-/// Whether one rank stands out.
+/// Whether one rank is the root (of a transfer: the sender).
 constexpr bool has_root(CallKind kind) {
   return kind == CallKind::kReduce || kind == CallKind::kBroadcast || kind == CallKind::kGather ||
          kind == CallKind::kScatter || kind == CallKind::kTransfer;
@@ -164,26 +164,27 @@ constexpr bool has_root(CallKind kind) {
 // Which algorithm carries out a call (collective/algorithm.h chooses).
 
 enum class Algorithm : std::uint8_t {
-  kAuto = 0,    ///< what the table says
+  kAuto = 0,    ///< the table's choice
   kDirect = 1,  ///< "whole". One host: every rank combines all inputs itself
   kReduceScatterAllgather =
-      2,      ///< "slices". One host: every rank combines one slice, and all gather the slices
-  kTree = 3,  ///< "tree". Hosts: values go whole along the canonical tree
+      2,      ///< "slices". One host: every rank combines one slice, then all gather the slices
+  kTree = 3,  ///< "tree". Several hosts: complete values are sent along the canonical tree
   kHostReduceScatterAllgather =
-      4,  ///< "units". Hosts: every host combines one unit of all values, and all gather the units
-  kHalvingDoubling = 5,  ///< "halving". Hosts: along the canonical tree, half as much in each step, and back
-  /// Hosts: units go around from neighbour to neighbour; only if named, and with an order of its own.
+      4,  ///< "units". Several hosts: every host combines one unit of all values, then all gather the units
+  kHalvingDoubling = 5,  ///< "halving". Several hosts: along the canonical tree, half as much in each step, and back
+  /// "ring". Several hosts: units go around from neighbour to neighbour. Only if the user names it; its order of
+  /// combination is not the tree's.
   kRing = 6,
 };
 
 /// "slices".
 const char* algorithm_name(Algorithm algorithm);
 
-/// What a user says instead: "allreduce=halving,reduce=tree". Where one names an algorithm that is not for the number of
-/// hosts, the table's choice stands.
+/// The user's choices instead of the table's: "allreduce=halving,reduce=tree". An algorithm that is not for the number of
+/// hosts is ignored, and the table's choice holds.
 class AlgorithmOverrides {
  public:
-  /// An error that names the part that cannot be meant, and what could stand there.
+  /// An error names the invalid part and the valid choices.
   static Result<AlgorithmOverrides> parse(std::string_view text);
   Algorithm of(CallKind kind) const { return chosen_[static_cast<std::size_t>(kind)]; }
 
@@ -191,21 +192,21 @@ class AlgorithmOverrides {
   std::array<Algorithm, 16> chosen_{};
 };
 
-/// Plain data: it lies in shared memory, beside the flag line of the rank that makes the call. What a call does not have
-/// stays as it is here.
+/// Plain data: it lies in shared memory, beside the flag line of the rank that makes the call. Fields that a kind of call
+/// does not have keep these defaults.
 struct Call {
   CallKind kind = CallKind::kNone;
   std::uint8_t op = 0;
   std::uint16_t dtype = 0;  ///< as current_dtype() gives it
   std::int32_t root = 0;
-  std::uint64_t count = 0;   ///< elements; where every rank has its own number, the sum
-  std::uint64_t counts = 0;  ///< digest_of() those numbers
+  std::uint64_t count = 0;   ///< elements; if every rank has its own number, their sum
+  std::uint64_t counts = 0;  ///< digest_of() the ranks' numbers
   double prescale = 1.0;
   double postscale = 1.0;
-  std::uint64_t number = 0;    ///< counts the calls of a channel from 1; not compared
+  std::uint64_t number = 0;    ///< of the call on its channel, from 1; not compared
   std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named
 
-  /// 64 bits over everything but the number: equal for calls that fit together.
+  /// A 64-bit hash of everything but the number: equal for calls that match.
   std::uint64_t fingerprint() const;
   /// "allreduce(sum, float32, 1000 elements)".
   std::string signature() const;
@@ -217,7 +218,7 @@ static_assert(sizeof(Call) == 56);
 /// A call without op, root and number.
 Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype);
 
-/// 64 bits over numbers in their order.
+/// A 64-bit hash of numbers and their order.
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers);
 
 }  // namespace ddl::runtime

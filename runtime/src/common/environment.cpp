@@ -43,7 +43,7 @@ constexpr SizeVariable kSizeVariables[] = {
     {contract::env::kTorchWorldSize, kUnderDdlrun},
 };
 
-/// A variable that only a launcher sets, and that holds a rank: above 0 there must be others.
+/// A variable that only a launcher sets, and that holds a rank: a rank above 0 means that there are others.
 constexpr SizeVariable kRankVariables[] = {
     {"PALS_RANKID", kUnderPmi},
     {"PMI_RANK", kUnderPmi},
@@ -57,20 +57,21 @@ std::string WorldHint::sentence() const {
 }
 
 std::optional<WorldHint> hinted_world(const Environment& environment) {
-  bool said_to_be_one = false;
+  bool is_size_one = false;
   for (const auto& [name, remedy] : kSizeVariables) {
     const auto value = environment(name);
     if (!value || value->empty()) continue;
-    // Text that is no number is as suspicious as a number above 1.
+    // A value that is not a number is as suspicious as a number above 1.
     if (parse_integer(*value) != 1) return WorldHint{name, *value, remedy};
-    said_to_be_one = true;
+    is_size_one = true;
   }
   for (const auto& [name, remedy] : kRankVariables) {
     const auto value = environment(name);
     if (value && !value->empty() && parse_integer(*value) != 0) return WorldHint{name, *value, remedy};
   }
-  // PMIx tells a process its rank and leaves the size to the server, so its rank alone must count as several.
-  if (const auto rank = environment(contract::env::kPmixRank); rank && !rank->empty() && !said_to_be_one) {
+  // PMIx gives a process its rank in the environment and the size only through the server, so a rank alone must be taken
+  // for one of several.
+  if (const auto rank = environment(contract::env::kPmixRank); rank && !rank->empty() && !is_size_one) {
     return WorldHint{contract::env::kPmixRank, *rank, kUnderDdlrun};
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
-// The environment as a value, and what it says about how many processes were started. The second is the guard against an
-// accidental world of one.
+// The environment as a value, and the number of processes that it indicates. The second is the guard against an accidental
+// world of one.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace ddl::runtime {
 
-// The environment as a value, so that what reads it is a pure function.
+// The environment as a value, so that its readers are pure functions.
 
 /// The value of a variable; nullopt when it is not set.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
@@ -16,9 +16,9 @@ using Environment = std::function<std::optional<std::string>(const char* name)>;
 /// This process's own environment.
 Environment process_environment();
 
-// The guard against an accidental world of one: what the environment says about how many processes were started.
+// The guard against an accidental world of one: the number of started processes that the environment indicates.
 
-/// A variable that says that this process is one of several, and what to do if nothing answers all the same.
+/// A variable that says that this process is one of several, and what to do if no launcher answers nevertheless.
 struct WorldHint {
   std::string variable;  ///< "SLURM_NTASKS"
   std::string value;     ///< "4"
@@ -28,7 +28,7 @@ struct WorldHint {
   std::string sentence() const;
 };
 
-/// The first such variable, nullopt if the environment speaks of one process or of none. Pure.
+/// The first such variable; nullopt if the environment indicates one process or gives no number. Pure.
 std::optional<WorldHint> hinted_world(const Environment& environment);
 
 }  // namespace ddl::runtime

@@ -11,15 +11,15 @@ namespace ddl::runtime {
 
 using contract::ExitRecord;
 
-void leave_exit_record(const ExitRecordPlace& place, int gone_rank) {
-  // Only memfds know seals, and nobody's own is sealed just so and holds this number here.
+void leave_exit_record(const ExitRecordLocation& location, int gone_rank) {
+  // Only memfds have seals, and a memfd of the program is unlikely to have exactly these and this number here.
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  if (::fcntl(place.fd, F_GET_SEALS) != kSeals) return;
+  if (::fcntl(location.fd, F_GET_SEALS) != kSeals) return;
   ExitRecord record;
-  if (::pread(place.fd, &record, sizeof record, place.offset) != sizeof record) return;
+  if (::pread(location.fd, &record, sizeof record, location.offset) != sizeof record) return;
   if (record.magic != ExitRecord::kMagic) return;
-  (void)!::pwrite(place.fd, &gone_rank, sizeof gone_rank,
-                  place.offset + static_cast<off_t>(offsetof(ExitRecord, gone_rank)));
+  (void)!::pwrite(location.fd, &gone_rank, sizeof gone_rank,
+                  location.offset + static_cast<off_t>(offsetof(ExitRecord, gone_rank)));
 }
 
 }  // namespace ddl::runtime

@@ -24,7 +24,7 @@ Failure with_awaited(Failure failure, const Call& call, const Members& awaited) 
   if (failure.status != DDL_ERROR_TIMEOUT) return failure;
   std::string names;
   for (const Member& member : awaited) {
-    if (failure.message.find(member.place() + " ") != std::string::npos) continue;
+    if (failure.message.find(member.label() + " ") != std::string::npos) continue;
     names += (names.empty() ? "" : ", ") + member.describe();
   }
   if (!names.empty()) failure.message += "; this rank was in " + call.describe() + " and waited for " + names;

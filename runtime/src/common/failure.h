@@ -21,14 +21,14 @@ struct Failure {
   std::string message;
 };
 
-/// The outcome of a collective. Unlike Result, it can say what only collectives know: mismatch, busy, aborted.
+/// The outcome of a collective. Unlike Result, it can express states that only collectives have: mismatch, busy, aborted.
 using Outcome = tl::expected<void, Failure>;
 
 inline tl::unexpected<Failure> failed(ddl_status status, std::string message) {
   return tl::unexpected<Failure>(Failure{status, std::move(message)});
 }
 
-/// An error from joining the job, as a status of ddl.h. What has no better name is DDL_ERROR_BOOTSTRAP.
+/// An error from joining the job, as a status of ddl.h; DDL_ERROR_BOOTSTRAP if no other status is more exact.
 inline Failure to_failure(const Error& error) {
   ddl_status status = DDL_ERROR_BOOTSTRAP;
   switch (error.code()) {
@@ -45,18 +45,18 @@ inline Failure to_failure(const Error& error) {
   return Failure{status, error.message()};
 }
 
-// Why a job's ranks can go on no more, in words that every rank of every host understands.
+// Why a job's ranks cannot go on, in a form that all ranks of all hosts share.
 
 enum class AbortReason : std::uint32_t {
   kDied = 1,      ///< the culprit's process ended without leaving
   kLeft = 2,      ///< the culprit left while somebody waited for it
   kTimedOut = 3,  ///< the culprit gave up waiting
-  kLost = 4,      ///< the culprit cannot be reached any more; text says what the system says
-  kBroken = 5,    ///< the culprit sent what it should not have; text says what
+  kLost = 4,      ///< the culprit cannot be reached any more; text is the system's error
+  kBroken = 5,    ///< the culprit violated the protocol; text describes how
   kAborted = 6,   ///< the culprit called ddl_abort() with this code and text
 };
 
-/// True for the values above: a reason comes out of shared memory or from the network.
+/// True for the values above. Needed because a reason is read from shared memory or from the network.
 constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 6; }
 
 /// Plain data: it lies in shared memory and travels between hosts.
@@ -66,20 +66,20 @@ struct AbortNotice {
   std::int32_t pid = 0;
   std::int32_t code = 0;  ///< kAborted: the job's exit code
   HostField host;
-  TextField<432> text;  ///< kTimedOut: the whole sentence, the same for everybody
+  TextField<432> text;  ///< kTimedOut: the complete message, the same for all ranks
 
   static AbortNotice of(AbortReason reason, const Member& culprit, const std::string& text = "",
                         int code = 0) {
     return {reason, culprit.rank, culprit.pid, code, HostField::of(culprit.host), TextField<432>::of(text)};
   }
-  /// The status and the sentence for a rank that is in this call. entered: it had begun to wait for others.
+  /// The status and the message for a rank that is in this call. entered: it had begun to wait for others.
   Failure describe(const Call& call, bool entered) const;
 };
 static_assert(sizeof(AbortNotice) == 512);
 
-/// The failure of a rank that itself waited for these in the call when others gave up waiting: one of them may be whom in
-/// the end everybody waits for, as these may wait in another set's call. So the sentence goes on with those that it does
-/// not name. Other failures stay as they are.
+/// The failure of a rank that itself waited for the awaited ranks in the call when others gave up waiting. One of these may
+/// be the rank that everybody waits for in the end, because it may wait in another set's call. So the message is extended
+/// by those that it does not name. Failures other than timeouts are unchanged.
 Failure with_awaited(Failure failure, const Call& call, const Members& awaited);
 
 }  // namespace ddl::runtime

@@ -8,8 +8,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// What stands before the point's name. The one collective whose name is for sentences only has spaces in it.
-const char* stretch_name(CallKind during) {
+/// The prefix of the point's name. The call kind of making sets has a name with spaces, which is for messages only.
+const char* phase_name(CallKind during) {
   if (during == CallKind::kNone) return "init";
   if (during == CallKind::kMakeSets) return "make_sets";
   return call_kind_name(during);
@@ -71,7 +71,7 @@ FaultInjector FaultInjector::of_set() const {
 
 void FaultInjector::count(CallKind during, FaultPoint point) {
   const std::string passed =
-      std::string(is_of_set_ ? "set." : "") + stretch_name(during) + "." + fault_point_name(point);
+      std::string(is_of_set_ ? "set." : "") + phase_name(during) + "." + fault_point_name(point);
   if (watch_ != nullptr) watch_->on_pass(passed);
   if (left_ && passed == point_ && --*left_ == 0) ::kill(::getpid(), stops_ ? SIGSTOP : SIGKILL);
 }

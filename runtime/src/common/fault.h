@@ -23,36 +23,36 @@ inline constexpr bool kFaultInjection = true;
 inline constexpr bool kFaultInjection = false;
 #endif
 
-/// Moments that the others can tell from each other, in the order in which a rank comes to them. The test of all of them
-/// (tests/runtime/fault_matrix_test.cpp) finds out by itself which call passes which.
+/// Points that differ for the other ranks, in the order in which a rank passes them. The test of all of them
+/// (tests/runtime/fault_matrix_test.cpp) finds out by itself which call passes which point.
 enum class FaultPoint : std::uint8_t {
   // While ranks are connected.
-  kBeforeFence,     ///< what the others need to find this rank has been put
-  kAfterFence,      ///< everybody has put it
-  kAfterHello,      ///< this rank has told its host's leader that it is there
-  kBeforeWelcome,   ///< the leader: all have
-  kAfterWelcome,    ///< this rank maps the memory, and has not said so
-  kBeforeLinks,     ///< it knows whom to call on other hosts
+  kBeforeFence,     ///< this rank has put the data by which the others find it
+  kAfterFence,      ///< all ranks have put theirs
+  kAfterHello,      ///< this rank has sent its hello to its host's leader
+  kBeforeWelcome,   ///< the leader has received all hellos
+  kAfterWelcome,    ///< this rank has mapped the memory and not confirmed it
+  kBeforeLinks,     ///< it knows which ranks of other hosts to connect to
   kAfterLinks,      ///< it has its connections
-  kBeforeWatching,  ///< all is there, but it does not look after the others yet
+  kBeforeWatching,  ///< everything is connected, but this rank does not watch the others yet
   // In a call.
-  kBeforePublish,  ///< of an exchange: this rank has staged its part, and not shown it
-  kAfterPublish,   ///< it has shown it, and not seen that of all others
+  kBeforePublish,  ///< of an exchange: this rank has staged its part and not published it
+  kAfterPublish,   ///< it has published it, and not seen the parts of all others
   kBeforeDirect,   ///< the ranks know each other's buffers in the shared heap
-  kInDirect,       ///< a block of them has been worked on
-  kBeforeHosts,    ///< the ranks of this host have exchanged; other hosts have not heard of the call
+  kInDirect,       ///< a block of these buffers has been processed
+  kBeforeHosts,    ///< the ranks of this host have exchanged; nothing about the call was sent to other hosts
   kInHosts,        ///< a step of the comparison between hosts has been made
-  kAfterHosts,     ///< all steps have been
+  kAfterHosts,     ///< all steps of it have been made
   kBeforeMesh,     ///< connections to further hosts are needed
-  kInRound,        ///< chunks are on their way between hosts
-  kAfterStage,     ///< a chunk has come a stage further
+  kInRound,        ///< chunks are being sent between hosts
+  kAfterStage,     ///< a chunk has completed a stage of its route
   // In the making of a process set, between its calls.
-  kBeforeJoining,  ///< this rank knows who is in it
-  kAfterJoining,   ///< it has joined, and knows of no other that has
-  kAfterMaking,    ///< all have
+  kBeforeJoining,  ///< this rank knows the members of the set
+  kAfterJoining,   ///< it has joined, and does not know whether the others have
+  kAfterMaking,    ///< all have joined
 };
 
-/// "before_publish"; null for what is none.
+/// "before_publish"; null for a value that is not a point.
 const char* fault_point_name(FaultPoint point);
 
 struct FaultPlan {
@@ -65,7 +65,7 @@ struct FaultPlan {
   static std::optional<FaultPlan> parse(std::string_view text);
 };
 
-/// Sees every passage, for a test that looks which there are.
+/// Is called at every passage, for a test that lists the points.
 class FaultWatch {
  public:
   FaultWatch() = default;
@@ -82,7 +82,7 @@ class FaultInjector {
   /// watch outlives the injector and its copies, if there is one.
   FaultInjector(const std::optional<FaultPlan>& plan, int rank, FaultWatch* watch = nullptr);
 
-  /// Of a process set other than the world, for what it does once it has been made.
+  /// For a process set other than the world, once the set has been made.
   FaultInjector of_set() const;
 
   /// In a call. kNone stands for connecting.
@@ -97,7 +97,7 @@ class FaultInjector {
   void count(CallKind during, FaultPoint point);
 
   std::string point_;
-  /// Passages until then, which copies count together: a process set and its pairs. Null = never.
+  /// Passages left until the fault, counted together with copies: a process set and its pairs. Null = never.
   std::shared_ptr<std::atomic<std::int64_t>> left_;
   bool stops_ = false;
   bool is_of_set_ = false;

@@ -10,10 +10,10 @@
 namespace ddl::runtime {
 namespace {
 
-// Some of the few globals: pthread_atfork() knows no argument. Only the child's single thread writes the count.
+// Globals, because pthread_atfork() passes no argument. Only the child's single thread writes the count.
 std::atomic<std::uint64_t> forks{0};
 std::once_flag registered;
-// Held over a fork, so that the child finds the list whole.
+// Held over a fork, so that the child finds the list in a consistent state.
 std::mutex list_mutex;
 std::vector<int>& closed_in_child() {
   // Never destroyed: a fork may come after static destructors have begun.

@@ -1,4 +1,4 @@
-// Tells a forked child that what it inherited is not its own.
+// Detects a forked child, which must not use what it inherited.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace ddl::runtime {
 
 /// How often this process and its ancestors have forked since libddl was first used in them: equal at two moments if
-/// and only if no fork without exec lies between. getpid() would say the same, at the price of a system call.
+/// and only if no fork without exec lies between. getpid() would give the same information for a system call.
 std::uint64_t fork_count();
 
 /// Descriptors that a child forked without exec closes at once, while this lives. A copy of a connection in a child

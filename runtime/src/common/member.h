@@ -1,4 +1,4 @@
-// A rank as the other ranks name it in sentences and messages: its rank, its host and its process id.
+// A rank as the other ranks name it in error messages and on the wire: its rank, its host and its process id.
 #pragma once
 
 #include <sys/types.h>
@@ -13,10 +13,10 @@
 
 namespace ddl::runtime {
 
-/// As many members as a segment's records are laid out for.
+/// The number of members that a segment's records are laid out for.
 inline constexpr int kMaxMembers = 1024;
 
-// The ranks of a group that can reach each other, as each of them knows the others.
+// The ranks of a group that can reach each other.
 
 struct Member {
   int rank = 0;
@@ -24,17 +24,17 @@ struct Member {
   pid_t pid = 0;
 
   /// "rank 2 on node7".
-  std::string place() const { return "rank " + std::to_string(rank) + " on " + host; }
+  std::string label() const { return "rank " + std::to_string(rank) + " on " + host; }
   /// "rank 2 on node7 (pid 123)".
-  std::string describe() const { return place() + " (pid " + std::to_string(pid) + ")"; }
+  std::string describe() const { return label() + " (pid " + std::to_string(pid) + ")"; }
 };
 
-/// In the order of their ranks; a member's place in it is its index everywhere in shared memory.
+/// In the order of their ranks; a member's position in it is its index everywhere in shared memory.
 using Members = std::vector<Member>;
 
-// Text with a fixed place in a message or in shared memory.
+// Text in a field of fixed size, in a message or in shared memory.
 
-/// Plain data. Longer texts are cut; whatever arrived, reading never leaves the field.
+/// Plain data. Longer texts are truncated; str() never reads beyond the field, whatever it contains.
 template <std::size_t kBytes>
 struct TextField {
   std::array<char, kBytes> text{};

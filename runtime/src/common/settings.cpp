@@ -19,8 +19,8 @@ tl::unexpected<Error> bad_value(const char* name, const std::string& value, cons
   return fail(ErrorCode::kInvalidArgument, std::string(name) + "=" + value + ": " + wanted);
 }
 
-/// Nothing where the launcher has not said all of it: then the guard against a world of one looks at what it has said.
-std::optional<PmiPlace> pmi_place(const Environment& environment) {
+/// nullopt if one of the variables is missing or invalid: then hinted_world() judges the others.
+std::optional<PmiParameters> pmi_parameters(const Environment& environment) {
   const auto number = [&environment](const char* name) -> std::optional<int> {
     const auto value = parse_integer(environment(name).value_or(""));
     if (!value || *value < 0 || *value > std::numeric_limits<int>::max()) return std::nullopt;
@@ -28,18 +28,18 @@ std::optional<PmiPlace> pmi_place(const Environment& environment) {
   };
   const auto fd = number(env::kPmiFd), rank = number(env::kPmiRank), size = number(env::kPmiSize);
   if (!fd || !rank || !size || *rank >= *size) return std::nullopt;
-  return PmiPlace{*fd, *rank, *size};
+  return PmiParameters{*fd, *rank, *size};
 }
 
-/// A launcher of another version may mean something else by it: then there is none.
-std::optional<ExitRecordPlace> exit_record_place(const Environment& environment) {
+/// A launcher of another version may use another format: then there is no record.
+std::optional<ExitRecordLocation> exit_record_location(const Environment& environment) {
   const std::string text = environment(env::kExitRecord).value_or("");
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return std::nullopt;
   const auto fd = parse_integer(std::string_view(text).substr(0, colon));
   const auto offset = parse_integer(std::string_view(text).substr(colon + 1));
   if (!fd || !offset || *fd < 0 || *fd > std::numeric_limits<int>::max() || *offset < 0) return std::nullopt;
-  return ExitRecordPlace{static_cast<int>(*fd), *offset};
+  return ExitRecordLocation{static_cast<int>(*fd), *offset};
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (*text != "0" && *text != "1") return bad_value(env::kVerbose, *text, "expected 0 or 1");
     settings.verbose = *text == "1";
   }
-  settings.exit_record = exit_record_place(environment);
+  settings.exit_record = exit_record_location(environment);
   settings.report_start = environment(env::kReportStart).value_or("") == "1";
   settings.module_directory = environment(env::kModuleDirectory).value_or("");
   if constexpr (kFaultInjection) {
@@ -140,7 +140,7 @@ Result<Settings> Settings::read(const Environment& environment) {
   }
   settings.pmix_promised =
       environment(env::kPmixNamespace).has_value() && environment(env::kPmixRank).has_value();
-  settings.pmi = pmi_place(environment);
+  settings.pmi = pmi_parameters(environment);
   settings.several_started = hinted_world(environment);
   return settings;
 }

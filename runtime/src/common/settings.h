@@ -20,15 +20,15 @@
 
 namespace ddl::runtime {
 
-/// A partner's processor, and ours, gain nothing from more; each is a descriptor on both sides.
+/// More bring no gain on either side; each is a descriptor on both sides.
 inline constexpr int kMaxSocketsPerPeer = 8;
 
-// How the ranks of one host are to meet, as the user says it.
+// How the ranks of one host synchronize, as the user chooses it.
 
 struct ExchangeConfig {
   enum class Way { kAuto, kFlat, kGroups };
   Way way = Way::kAuto;
-  /// Of kGroups: so many ranks in a row are a group; 0 = those that share a cache, a node or a package.
+  /// For kGroups: this number of consecutive ranks is a group; 0 = the ranks that share a cache, a node or a package.
   int width = 0;
 
   /// "flat", "groups", or the width as a number from 2 to 1024.
@@ -37,8 +37,8 @@ struct ExchangeConfig {
 
 // Everything that libddl reads from the environment, in one struct, read in one place.
 
-/// What a launcher that speaks PMI-1 tells a process: where it listens, and who the process is.
-struct PmiPlace {
+/// What a launcher that speaks PMI-1 passes to a process: the descriptor of the connection, and the process's rank.
+struct PmiParameters {
   int fd = 0;
   int rank = 0;
   int size = 1;
@@ -47,42 +47,42 @@ struct PmiPlace {
 struct Settings {
   /// DDL_TIMEOUT_SECONDS: deadline of a collective that names none; 0 = no deadline.
   double timeout_seconds = 0.0;
-  /// DDL_START_TIMEOUT_SECONDS: until all ranks have come to init; 0 = no deadline. Not every rank may be told that another
-  /// cannot come.
+  /// DDL_START_TIMEOUT_SECONDS: until all ranks have called init; 0 = no deadline. A rank may not be notified that another
+  /// one failed before.
   double start_timeout_seconds = 600.0;
   Deadline start_deadline() const { return Deadline::after_seconds(start_timeout_seconds); }
-  /// DDL_SPIN_MICROSECONDS: how long a wait looks at memory before it sleeps, when there are CPUs enough.
+  /// DDL_SPIN_MICROSECONDS: how long a wait polls memory before it sleeps, if there is a CPU for every rank.
   std::chrono::microseconds spin{200};
   /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its host, and
   /// must be the same on all hosts.
   std::optional<std::size_t> staging_bytes;
-  /// So large that what a rank has staged has gone to a cache that the ranks share before it is staged over again: taking a
-  /// line out of another core's own cache, and back, costs two to three times as much.
+  /// So large that staged data have moved to a cache that the ranks share before they are overwritten: taking a line out
+  /// of another core's private cache, and back, costs two to three times as much.
   static constexpr std::size_t kHostStagingBytes = std::size_t{512} << 10;
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
   /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
   AlgorithmOverrides algorithms;
-  /// DDL_CPU_OPERATIONS: who carries out collectives; the same on all ranks.
+  /// DDL_CPU_OPERATIONS: the backend of the collectives; the same on all ranks.
   contract::CpuOperations cpu_operations = contract::CpuOperations::kDdl;
-  /// DDL_MPI: the MPI to take, by its module's folder; empty = what fits the program and its launcher.
+  /// DDL_MPI: the MPI to take, by its module's folder; empty = the one that fits the program and its launcher.
   std::string mpi;
   /// DDL_MPI_FINALIZE=0: an MPI that libddl has initialised is not finalised.
   bool finalizes_mpi = true;
-  /// DDL_EXCHANGE: how the ranks of a host meet. The local leader's value holds for its host.
+  /// DDL_EXCHANGE: how the ranks of a host synchronize. The local leader's value holds for its host.
   ExchangeConfig exchange;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
-  /// DDL_ALLOW_SINGLETON=1: a world of one is meant, although the environment speaks of several processes.
+  /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.
   bool allow_singleton = false;
-  /// DDL_NETWORK_INTERFACES: what ranks of other hosts may use to reach this one; empty = all but loopback.
+  /// DDL_NETWORK_INTERFACES: the interfaces by which ranks of other hosts may reach this one; empty = all but loopback.
   std::vector<std::string> network_interfaces;
   /// DDL_SOCKETS_PER_PEER: data connections between two ranks of different hosts; the same on all ranks.
   int sockets_per_peer = 1;
   /// DDL_JOB_KEY_FD: inherited descriptor of the job's key.
   std::optional<int> job_key_fd;
-  /// DDL_EXIT_RECORD: where the launcher looks for what this rank has seen; nothing where it is not understood.
-  std::optional<ExitRecordPlace> exit_record;
-  /// DDL_VERBOSE=1: say how the ranks are connected.
+  /// DDL_EXIT_RECORD: where the launcher reads which rank this one has lost; nullopt if the value is not understood.
+  std::optional<ExitRecordLocation> exit_record;
+  /// DDL_VERBOSE=1: report how the ranks are connected.
   bool verbose = false;
   /// DDL_REPORT_START=1: the launcher wants to know when the first collective has ended.
   bool report_start = false;
@@ -92,11 +92,11 @@ struct Settings {
   /// PMIX_NAMESPACE and PMIX_RANK are set: a launcher claims to serve PMIx.
   bool pmix_promised = false;
   /// PMI_FD, PMI_RANK and PMI_SIZE: a launcher claims to speak PMI-1.
-  std::optional<PmiPlace> pmi;
-  /// What the environment says about the number of processes that were started.
+  std::optional<PmiParameters> pmi;
+  /// A variable that indicates that several processes were started, if there is one.
   std::optional<WorldHint> several_started;
 
-  /// Reads all of the above. A value that cannot be meant is an error that names the variable.
+  /// Reads all of the above. An invalid value is an error that names the variable.
   static Result<Settings> read(const Environment& environment);
 };
 

@@ -7,7 +7,7 @@
 
 namespace ddl::runtime {
 
-// How long a wait looks, yields and then sleeps.
+// How long a wait spins, yields and then sleeps.
 
 /// A wait spins while there is a CPU for every rank, yields a few times, then sleeps in the kernel. With more ranks
 /// than CPUs spinning only keeps the awaited rank from running.
@@ -21,13 +21,13 @@ struct WaitPolicy {
   }
 };
 
-// When ranks that are being connected are waited for no longer.
+// How long a rank waits for the others while connections are made.
 
-/// Beside the time that a transport takes at most.
+/// In addition to the transport's own time limit.
 struct ConnectLimit {
-  /// Of the call that needs the connections.
+  /// The deadline of the call that needs the connections.
   Deadline deadline = Deadline::never();
-  /// A descriptor that is readable once those who connect have been aborted; -1: they have nothing in common yet.
+  /// A descriptor that is readable once the connecting ranks have been aborted; -1: they have no abort in common yet.
   int doorbell = -1;
 
   Deadline sooner(Deadline other) const { return deadline.when() < other.when() ? deadline : other; }

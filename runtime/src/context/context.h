@@ -1,4 +1,4 @@
-// One rank's membership in a job: what a ddl_context stands for. The world, and the process sets made of it.
+// One rank's membership in a job, which a ddl_context stands for: the world, and the process sets made from it.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace ddl::runtime {
 
-/// Owns everything that joining the job made. All functions may be called from any thread, but leave() only while no other
-/// is running but the identity.
+/// Owns everything that joining the job made. All functions may be called from any thread. leave() refuses to run beside one
+/// that has begun before, but for the identity (rank(), size() and the like); none may begin while leave() runs.
 class Context {
  public:
   /// Joins: connects to the other ranks and begins to watch them. Collective.
@@ -35,13 +35,13 @@ class Context {
   const std::shared_ptr<MpiWorld>& mpi() const { return job_.mpi; }
   contract::CpuOperations operations() const { return world_->backend().operations(); }
 
-  /// A process set by its number, kept alive by who holds it; null if this rank has none of that number.
+  /// A process set by its number, kept alive by the returned pointer; null if this rank has no set of that number.
   std::shared_ptr<ProcessSet> set(std::uint64_t id) const;
   /// One collective of a process set.
   Outcome run(ProcessSet& set, const Request& request, double timeout_seconds);
 
-  /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent.
-  /// The number of the one that this rank is in, or DDL_NO_PROCESS_SET.
+  /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the number
+  /// of the set that this rank is in, or DDL_NO_PROCESS_SET.
   Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);
   Outcome split_set(ProcessSet& parent, Coloring own, std::uint64_t& id);
   /// Leaves a set and forgets it.
@@ -50,9 +50,10 @@ class Context {
   Outcome allocate(std::uint64_t bytes, void*& memory);
   Outcome free_memory(void* memory);
 
-  /// What ddl_abort() does, but for the end of this process: no call of any rank goes on, everybody's error says who has
-  /// aborted the job and why, and the launcher has been asked to end it. From any thread, beside any other function.
-  void abort(int code, const std::string& text);
+  /// What ddl_abort() does: every call of every rank fails with an error that says which rank has aborted the job and why,
+  /// the launcher is asked to end the job, and then this process exits with the code, if ends_process. Calls of this rank
+  /// that fail meanwhile, leave() and a second abort() do not return before that. From any thread.
+  void abort(int code, const std::string& text, bool ends_process);
 
   /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
   /// may follow. The destructor leaves if this was not called.
@@ -69,20 +70,26 @@ class Context {
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
                    std::uint64_t& id);
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
-  /// The world has been aborted: so is everything.
+  /// The world has been aborted: aborts all other sets too.
   void abort_sets(const AbortNotice& notice) const;
-  /// Aborts all sets, and waits a while until the partners on other hosts have been told.
+  /// Aborts all sets, and waits up to kForwarding until the partners on other hosts have been notified.
   void spread(const AbortNotice& notice) const;
-  /// Finishes a call of the set. If that is aborted the program may end now, and with it the connections of all sets: so
-  /// this returns only when those at their other ends have been told the true cause.
+  enum class AbortState { kNone, kRunning, kDone };
+  /// If a thread of this rank is in abort(), waits until it has done its work, so that the process does not exit before.
+  void await_own_abort() const;
+  /// Finishes a call of the set. If the set is aborted, the program may end now, and with it the connections of all sets. So
+  /// this returns only when the ranks at their other ends have been notified of the true cause.
   Outcome finish(const ProcessSet& set, Outcome outcome) const;
 
   JobResources job_;
   std::shared_ptr<ProcessSet> world_;
-  /// The launcher waits to hear of the first collective; guarded by the world's lock.
+  /// The launcher has asked for an event after the first collective; guarded by the world's lock.
   bool reports_first_ = false;
+  std::atomic<AbortState> own_abort_{AbortState::kNone};
+  /// Threads inside functions that hold no set's call lock to their end.
+  std::atomic<int> users_{0};
   mutable std::shared_mutex mutex_;
-  std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< beside the world; guarded by mutex_
+  std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< without the world; guarded by mutex_
   std::uint64_t last_id_ = 0;                                  ///< guarded by mutex_
 };
 

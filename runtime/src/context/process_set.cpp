@@ -9,7 +9,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::uni
                                                      Connections::OnAbort on_abort, const ConnectLimit& limit,
                                                      std::uint32_t first_sequence) {
   const bool is_world = job.heap == nullptr;
-  // Other sets have the world's backend. An error is reported after the fence of connect(), which nobody may miss.
+  // Other sets have the world's backend. An error is reported after the fence in connect(), which every rank must reach.
   const Status put = is_world ? put_operations(*bootstrap, job.settings) : Status();
   auto connections =
       Connections::connect(job, *bootstrap, std::move(job_ranks),
@@ -35,14 +35,14 @@ ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
 ProcessSet::~ProcessSet() { (void)leave(); }
 
 Outcome ProcessSet::leave() {
-  if (auto closed = executor_->close(); !closed) return closed;
-  if (has_left_.exchange(true)) return {};
-  connections_->leave();
-  // The backend uses the links.
-  executor_->destroy_backend();
-  connections_->close();
-  if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
-  return {};
+  return executor_->close([this]() -> Outcome {
+    connections_->leave();
+    // The backend uses the links.
+    executor_->destroy_backend();
+    connections_->close();
+    if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
+    return {};
+  });
 }
 
 }  // namespace ddl::runtime

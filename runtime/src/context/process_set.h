@@ -1,10 +1,9 @@
-// One process set as one of its ranks sees it: who is in it, their connections, and what carries out their calls.
+// A process set from the view of one of its ranks: its members, their connections, and the executor of their calls.
 //
-// The world is one, joined through the launcher's bootstrap. Every other set is joined the same way through the set that it
-// comes from (context/set_creation.h).
+// The world is a process set, joined through the launcher's bootstrap. Every other set is joined the same way through the
+// set that it was made from (context/set_creation.h).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,8 +18,8 @@ namespace ddl::runtime {
 /// from any thread, but refuse to run at the same time.
 class ProcessSet {
  public:
-  /// Joins: connects to the other ranks and begins to watch them. Collective. job outlives the set, and the first set of it
-  /// is the world. job_ranks: who the set's ranks are in the job. fault: of their calls. on_abort, limit: see Connections.
+  /// Joins: connects to the other ranks and begins to watch them. Collective. job outlives the set, and its first set is the
+  /// world. job_ranks: the ranks in the job of the set's ranks. fault: for their calls. on_abort, limit: see Connections.
   static Result<std::unique_ptr<ProcessSet>> join(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
                                                   std::vector<int> job_ranks, FaultInjector fault,
                                                   Connections::OnAbort on_abort, const ConnectLimit& limit,
@@ -38,11 +37,12 @@ class ProcessSet {
   /// To raise an abort of the set, which any thread may do, and to read its reason.
   const AbortDomain& abort() const { return connections_->abort(); }
 
-  /// Runs calls(deadline), which returns an Outcome, while no other call of the set runs. timeout_seconds 0 stands for the
-  /// context's default.
-  template <class Calls>
-  Outcome run(double timeout_seconds, Calls calls) {
-    return executor_->run(timeout_seconds > 0 ? timeout_seconds : job_.settings.timeout_seconds, calls);
+  /// Runs calls(deadline), which returns an Outcome, while no other call of the set runs, and passes the outcome through
+  /// finish() (see Executor). timeout_seconds 0 stands for the context's default.
+  template <class Calls, class Finish>
+  Outcome run(double timeout_seconds, Calls calls, Finish finish) {
+    return executor_->run(timeout_seconds > 0 ? timeout_seconds : job_.settings.timeout_seconds, calls,
+                          finish);
   }
   /// One collective or transfer, inside run().
   Outcome collective(const Request& request, CallDeadline deadline) {
@@ -51,11 +51,11 @@ class ProcessSet {
   /// How many sets have been made of this one; inside run().
   std::uint32_t count_made() { return ++made_; }
   const Member& self() const { return connections_->self(); }
-  /// Of connections that are made inside a call with this deadline: its ranks are aborted if one of them dies.
+  /// The limit for connections that are made inside a call with this deadline: they fail when the set is aborted.
   ConnectLimit limit_of(const CallDeadline& deadline) const {
     return {deadline.deadline, abort().doorbell()};
   }
-  /// A moment at which a test may kill or stop this rank; inside run().
+  /// A point at which a test may kill or stop this rank; inside run().
   void pass(CallKind during, FaultPoint point) { connections_->fault().pass(during, point); }
   /// The last call that was begun; inside run().
   const Call& call() const { return connections_->channel().call(); }
@@ -64,7 +64,7 @@ class ProcessSet {
   /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
   /// may follow. The destructor leaves if this was not called.
   Outcome leave();
-  /// Nobody is inside a call.
+  /// No thread is inside a call.
   bool is_idle() const { return executor_->is_idle(); }
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.
@@ -79,7 +79,6 @@ class ProcessSet {
   std::unique_ptr<Connections> connections_;
   std::unique_ptr<Executor> executor_;
   std::uint32_t made_ = 0;  ///< guarded by the executor's lock
-  std::atomic<bool> has_left_{false};
 };
 
 }  // namespace ddl::runtime

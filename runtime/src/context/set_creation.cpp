@@ -93,7 +93,7 @@ Result<std::vector<std::string>> gather_texts(ProcessSet& set, const std::string
     if (i == rank) own_at = total;
     total += lengths[i];
   }
-  // Everybody else's bytes are 0 here.
+  // The bytes of all other ranks are 0 here, so the sum is the concatenation.
   std::vector<std::uint8_t> bytes(total, 0);
   if (!own.empty()) std::memcpy(bytes.data() + own_at, own.data(), own.size());
   DDL_TRY(reduce_all(set, bytes, DDL_UINT8, DDL_SUM, deadline));

@@ -11,7 +11,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// A sentence names at most so many ranks; a job of a thousand must stay readable.
+/// The maximum number of ranks that a message names, so that it stays readable for a job of a thousand ranks.
 constexpr int kMaxNamed = 8;
 
 std::string seconds_text(double seconds) {
@@ -20,7 +20,7 @@ std::string seconds_text(double seconds) {
   return text.data();
 }
 
-/// Anybody's, also of a segment that the caller is not a member of; doorbell -1: it has none.
+/// For any segment, also one that the caller is not a member of; doorbell -1: it has none.
 void raise_in(Segment segment, AbortCause cause, int doorbell) {
   std::uint64_t none = 0;
   segment.abort_line().cause.compare_exchange_strong(none, cause.encode());
@@ -34,7 +34,7 @@ void raise_in(Segment segment, AbortCause cause, int doorbell) {
     protocol.interrupt(segment.gathered(i).word);
     protocol.interrupt(segment.released(i).word);
   }
-  // Nobody reads it, so it wakes every poll() from now on. It is full only after 2^64 aborts.
+  // The counter is never read back, so it wakes every poll() from now on. It overflows only after 2^64 aborts.
   if (doorbell >= 0) (void)::eventfd_write(doorbell, 1);
 }
 
@@ -69,8 +69,8 @@ void AbortDomain::raise_timeout(double seconds, const Call& call, const Member& 
 
 void AbortDomain::raise(const AbortNotice& notice) const {
   NoticeRecord& record = segment_.notice_record(index_);
-  // The process's threads may hear of different things at once. The first one raises, when the record is whole.
-  // The second one waits for that moment, because what it does next relies on a cause.
+  // Several threads of the process may learn of different causes at once. The first one raises, once the record is complete.
+  // The second one waits for that, because its caller then reads the cause.
   if (record.is_taken.exchange(1) != 0) {
     (void)wait_raised(Deadline::never());
     return;
@@ -80,7 +80,7 @@ void AbortDomain::raise(const AbortNotice& notice) const {
 }
 
 bool AbortDomain::wait_raised(Deadline deadline) const {
-  // The doorbell rings after the cause was set, and stays readable.
+  // The doorbell is written after the cause was set, and stays readable.
   pollfd doorbell{doorbell_, POLLIN, 0};
   while (!is_raised() && !deadline.has_passed()) (void)::poll(&doorbell, 1, deadline.poll_milliseconds());
   return is_raised();
@@ -99,7 +99,7 @@ std::string AbortDomain::describe_timeout(int culprit) const {
     const Member awaited{record.awaited_rank, record.awaited_host.str(), record.awaited_pid};
     missing = awaited.describe() + ", or a rank that it waits for";
   }
-  return members_[static_cast<std::size_t>(culprit)].place() + " gave up after " +
+  return members_[static_cast<std::size_t>(culprit)].label() + " gave up after " +
          seconds_text(record.seconds) + " in " + record.call.describe() + ": not arrived: " + missing;
 }
 
@@ -130,7 +130,7 @@ void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell)
 std::optional<int> AbortDomain::first_departed(std::uint32_t sequence) const {
   if (segment_.abort_line().departures.load() == 0) return std::nullopt;
   for (int i = 0; i < segment_.size(); ++i) {
-    // In this order: what it has shown, it has shown before it left.
+    // In this order: a member publishes its sequences before it leaves.
     if (has_left(i) && !has_reached(segment_.flag(i, sequence & 1).word.load(), sequence)) return i;
   }
   return std::nullopt;

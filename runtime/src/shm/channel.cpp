@@ -12,16 +12,16 @@
 namespace ddl::runtime {
 namespace {
 
-/// Looks at memory between two looks at the clock, the abort word and the peer's presence.
+/// Probes of memory between two checks of the clock, the abort word and the peer's presence.
 constexpr int kProbesPerRound = 64;
 
-/// Of the ranks that it waited for, a failing call names at most so many.
+/// The maximum number of awaited ranks that a failing call names.
 constexpr std::size_t kMaxAwaitedNamed = 8;
 
-/// Smaller chunks stay where they are: so few lines pass between two cores faster than they come out of a farther cache.
+/// Smaller chunks use one subslot: a few lines pass between two cores faster than they come out of a farther cache.
 constexpr std::size_t kTurnsFrom = std::size_t{8} << 10;
 
-/// Tells the CPU that this is a spin loop, so that its hardware sibling runs and leaving it is cheap.
+/// The CPU's hint for spin loops: the other hardware thread of the core runs faster, and leaving the loop is cheap.
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -30,7 +30,7 @@ inline void relax() {
 #endif
 }
 
-/// Where the words of one parity stand.
+/// The words of one parity.
 struct GroupWords {
   Segment segment;
   unsigned parity;
@@ -40,19 +40,20 @@ struct GroupWords {
   SharedWord& released(int index) const { return segment.released(index).word; }
 };
 
-/// Spins until the word shows the sequence, the policy's time or the deadline is over, or there is a reason to stop.
+/// Spins until the word has reached the sequence, the policy's time or the deadline has passed, or there is a reason to
+/// stop. Returns whether the word has reached the sequence.
 template <class ShouldStop>
 bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy, Deadline deadline,
                 ShouldStop should_stop) {
   if (policy.spin.count() > 0) {
-    // Who is awaited is most often here already, or nearly: that takes no look at a clock.
-    for (int look = 0; look < kProbesPerRound; ++look) {
+    // Most often the awaited rank has arrived or is about to, so the first probes do not read the clock.
+    for (int probe = 0; probe < kProbesPerRound; ++probe) {
       if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
       relax();
     }
     const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
     do {
-      for (int look = 0; look < kProbesPerRound; ++look) {
+      for (int probe = 0; probe < kProbesPerRound; ++probe) {
         if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
         relax();
       }
@@ -84,8 +85,8 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   if (call.number == 0) call.number = ++calls_;
   call_ = call;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
-  place_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
-  places_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / place_bytes_);
+  subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
+  subslots_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
   fingerprint_ = call.fingerprint();
   deadline_ = deadline;
   if (abort_.is_raised()) return tl::unexpected(abort_.describe(call_, false));
@@ -93,13 +94,13 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
 }
 
 Outcome Channel::exchange() {
-  if (auto met = meet(); !met) return met;
-  // Every rank compares with the first, so all find the same pair and say the same sentence.
+  if (auto synchronized = synchronize(); !synchronized) return synchronized;
+  // Every rank compares with the first, so all find the same pair and report the same message.
   const auto mismatched = mismatched_member();
   if (!mismatched) return {};
-  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].place() +
+  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].label() +
                                         " called " + call_of(0).signature() + ", " +
-                                        members_[static_cast<std::size_t>(*mismatched)].place() + " called " +
+                                        members_[static_cast<std::size_t>(*mismatched)].label() + " called " +
                                         call_of(*mismatched).signature());
 }
 
@@ -115,7 +116,7 @@ Channel::Note Channel::note_of(int index) const {
 }
 
 bool Channel::somebody_uses_heap() const {
-  // What belongs to the last exchange stands until everybody, and so this rank too, has shown the next.
+  // The data of the last exchange stay valid until all ranks, including this one, have published the next.
   for (int i = 0; i < size(); ++i) {
     if (segment_.flag(i, sequence_ & 1).uses_heap != 0) return true;
   }
@@ -151,15 +152,15 @@ bool Channel::all_are_here() const {
   return true;
 }
 
-std::optional<Outcome> Channel::met() {
+std::optional<Outcome> Channel::poll_arrival() {
   if (all_are_here()) return Outcome();
   if (should_stop()) return give_up(false);
   if (!deadline_.deadline.has_passed()) return std::nullopt;
-  if (all_missing_wait_abroad() && !deadline_.has_passed_by(2)) return std::nullopt;
+  if (all_missing_wait_for_other_hosts() && !deadline_.has_passed_by(2)) return std::nullopt;
   return give_up(true);
 }
 
-Outcome Channel::meet() {
+Outcome Channel::synchronize() {
   arrive();
   const std::uint32_t sequence = sequence_;
   if (role_.in_groups) {
@@ -190,12 +191,12 @@ Outcome Channel::sleep_on(SharedWord& word) {
   bool has_grace = false;
   for (;;) {
     switch (protocol.sleep(word, sequence_, deadline, [this] { return should_stop(); })) {
-      case SleepEnd::kLook: break;
+      case SleepEnd::kRetry: break;
       case SleepEnd::kReached: return {};
       case SleepEnd::kStop: return give_up(false);
       case SleepEnd::kTimeout:
-        if (has_grace || !all_missing_wait_abroad()) return give_up(true);
-        // They give up a little later (wire/lane.cpp), and know whom they wait for.
+        if (has_grace || !all_missing_wait_for_other_hosts()) return give_up(true);
+        // They give up a little later (wire/lane.cpp), and know which rank they wait for.
         has_grace = true;
         deadline = deadline_.later(2);
         break;
@@ -203,9 +204,10 @@ Outcome Channel::sleep_on(SharedWord& word) {
   }
 }
 
-bool Channel::all_missing_wait_abroad() const {
+bool Channel::all_missing_wait_for_other_hosts() const {
   for (int i = 0; i < size(); ++i) {
-    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_) && !abort_.waits_abroad(i))
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_) &&
+        !abort_.waits_for_other_host(i))
       return false;
   }
   return true;
@@ -220,7 +222,7 @@ Outcome Channel::give_up(bool timed_out) {
       if (awaited.size() < kMaxAwaitedNamed) awaited.push_back(members_[static_cast<std::size_t>(i)]);
     }
   }
-  // They may all have arrived just before the reason appeared, or the leader that was to say so cannot.
+  // All may have arrived just before the reason appeared, or a leader may be unable to release this rank.
   if (awaited.empty()) return {};
   if (timed_out) {
     abort_.raise_timeout(deadline_.seconds, call_, missing);

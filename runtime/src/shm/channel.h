@@ -1,16 +1,15 @@
 // A channel: the flags, the staging and the sequence of one stream of collectives.
 //
-// The only step is the exchange. In it a rank has filled its staging slot, shows its sequence and what it calls, waits
-// until all others have shown the same sequence, and may then read all slots. A few ranks look at each other's flags;
-// many meet in groups (shm/exchange_groups.h), which changes who waits for whom and nothing else. There are two slots
-// and two flag lines a rank, used in turn: what belongs to sequence s is overwritten for s+2, which nobody begins before
-// everybody has shown s+1, and a rank shows s+1 only when it is done with s. So neither needs a lock or an
-// acknowledgement.
+// The only step is the exchange. A rank that has filled its staging slot publishes its sequence and its call, waits until
+// all others have published the same sequence, and may then read all slots. A few ranks read each other's flags directly;
+// many synchronize in groups (shm/exchange_groups.h), which only changes who waits for whom. There are two slots and two
+// flag lines per rank, used in turn: the data of sequence s are overwritten for s+2, which no rank begins before all have
+// published s+1, and a rank publishes s+1 only when it has finished s. So neither needs a lock or an acknowledgement.
 //
-// When there is a reason to give up, a rank looks at the flags of all: if everybody has shown the sequence, the exchange
-// has succeeded, whoever was to say so; otherwise those that have not are the ones that are missing.
+// When a rank has a reason to give up, it reads the flags of all: if all have published the sequence, the exchange has
+// succeeded, whether or not a leader has released this rank; otherwise the ranks that have not are the missing ones.
 //
-// After a mismatch all ranks have shown the same sequence, so the channel stays usable.
+// After a mismatch all ranks have published the same sequence, so the channel stays usable.
 #pragma once
 
 #include <algorithm>
@@ -32,18 +31,18 @@
 
 namespace ddl::runtime {
 
-/// When a call gives up, and after how long that is (for the sentence).
+/// When a call gives up, and the length of its timeout (for the message).
 struct CallDeadline {
   Deadline deadline = Deadline::never();
   double seconds = 0.0;
 
   static CallDeadline after(double seconds) { return {Deadline::after_seconds(seconds), seconds}; }
-  /// For who leaves it to others to find out who is missing: a little later, so many times.
+  /// For a rank that lets others find out first which rank is missing: the deadline plus this number of grace periods.
   Deadline later(int times) const {
     if (deadline.is_never()) return deadline;
     return Deadline::after(deadline.remaining() + grace(times));
   }
-  /// For who looks at it again and again: so many times of that after it.
+  /// The same for a rank that polls: whether the deadline plus this number of grace periods has passed.
   bool has_passed_by(int times) const {
     return !deadline.is_never() && Deadline::Clock::now() >= deadline.when() + grace(times);
   }
@@ -58,7 +57,7 @@ struct CallDeadline {
 /// Not thread-safe: one call at a time.
 class Channel {
  public:
-  /// members, abort, heap and fault outlive the channel. heap: which the members share, also with others.
+  /// members, abort, heap and fault outlive the channel. heap: shared by the members, and possibly by other ranks.
   Channel(Segment segment, const Members& members, const AbortDomain& abort, int index, WaitPolicy policy,
           const SharedHeap& heap, FaultInjector& fault);
 
@@ -68,18 +67,18 @@ class Channel {
   int size() const { return segment_.size(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
 
-  /// Begins a call: gives it its number, unless it has one because it goes on, and fails if the group has been aborted.
-  /// chunk_bytes: how much of a slot it uses at most, the same on all ranks that make this call.
+  /// Begins a call: gives it its number, unless it has one because it continues a call, and fails if the group has been
+  /// aborted. chunk_bytes: the maximum of a slot that it uses, the same on all ranks that make this call.
   Outcome begin(Call call, CallDeadline deadline, std::size_t chunk_bytes);
   /// This rank's staging slot for the next exchange, of chunk_bytes of the call; aligned for every type.
   std::byte* own_slot() const { return slot_at(index_, sequence_ + 1); }
-  /// A few bytes that every rank shows beside its slot, in calls whose chunks are larger than a note.
+  /// A few bytes that every rank publishes beside its slot, in calls whose chunks are larger than a note.
   struct Note {
     std::uint64_t words[2];
   };
   void show(const Note& note);  ///< at the next exchange
   Note note_of(int index) const;
-  /// At the last exchange before this call, some rank had had memory of the shared heap. The same on all ranks.
+  /// At the last exchange before this call, some rank had allocated memory of the shared heap. The same on all ranks.
   bool somebody_uses_heap() const;
   const SharedHeap& heap() const { return heap_; }
   /// The call that was begun, with its number, and when it gives up.
@@ -87,19 +86,20 @@ class Channel {
   const CallDeadline& deadline() const { return deadline_; }
   /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
   Outcome exchange();
-  /// An exchange that compares nothing, for who has compared already or does so with mismatched_member().
-  Outcome meet();
-  /// The two halves of meet(), for a backend whose ranks all use these, because who waits there has something else to
-  /// move: shows this rank, and looks whether all have. Nullopt: some have not, and there is no reason to give up.
+  /// An exchange without a comparison, for callers that have compared already or do so with mismatched_member().
+  Outcome synchronize();
+  /// The two halves of synchronize(), for a backend whose ranks all use these, because a waiting rank has to progress
+  /// something else: arrive() publishes this rank's sequence, and poll_arrival() checks whether all have. nullopt: some have
+  /// not, and there is no reason to give up.
   void arrive();
-  std::optional<Outcome> met();
-  /// At the last exchange: the first member that called something else than member 0; nullopt if there is none.
+  std::optional<Outcome> poll_arrival();
+  /// At the last exchange: the first member whose call differed from that of member 0; nullopt if there is none.
   std::optional<int> mismatched_member() const;
-  /// What a member called at the last exchange.
+  /// A member's call at the last exchange.
   const Call& call_of(int index) const { return segment_.call(index, sequence_ & 1).call; }
-  /// A moment of the call at which a test may kill or stop this rank.
+  /// A point of the call at which a test may kill or stop this rank.
   void pass(FaultPoint point) { fault_.pass(call_.kind, point); }
-  /// What a rank had in its slot at the last exchange; valid until the next.
+  /// A rank's slot at the last exchange; valid until the next.
   const std::byte* slot(int index) const { return slot_at(index, sequence_); }
   /// This rank will exchange no more.
   void leave() const { abort_.leave(sequence_ + 1); }
@@ -108,13 +108,13 @@ class Channel {
   std::byte* slot_at(int index, std::uint32_t sequence) const {
     const unsigned parity = sequence & 1;
     if (is_small_) return segment_.flag(index, parity).payload.data();
-    return segment_.slot(index, parity) + sequence / 2 % places_ * place_bytes_;
+    return segment_.slot(index, parity) + sequence / 2 % subslots_ * subslot_bytes_;
   }
-  /// Until the word, a flag or one of a leader's, shows the sequence.
+  /// Waits until the word, a flag or one of a leader's, has reached the sequence.
   Outcome wait_for(SharedWord& word);
   Outcome sleep_on(SharedWord& word);
   bool should_stop() const { return abort_.is_raised() || abort_.first_departed(sequence_).has_value(); }
-  bool all_missing_wait_abroad() const;
+  bool all_missing_wait_for_other_hosts() const;
   bool all_are_here() const;
   Outcome give_up(bool timed_out);
 
@@ -131,10 +131,10 @@ class Channel {
   Call call_;
   std::uint64_t fingerprint_ = 0;
   bool is_small_ = false;  ///< the call's chunks fit into flag lines
-  // Chunks that are smaller than a slot take turns in its places, so that what was staged last time has gone to a cache
-  // that the ranks share before it is overwritten.
-  std::uint32_t places_ = 1;
-  std::size_t place_bytes_ = 0;
+  // Chunks that are smaller than a slot use its subslots in turn, so that staged data have moved to a cache that the ranks
+  // share before they are overwritten.
+  std::uint32_t subslots_ = 1;
+  std::size_t subslot_bytes_ = 0;
   CallDeadline deadline_;
 };
 

@@ -16,8 +16,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// Below that a group saves nobody anything.
-constexpr int kFewestInGroups = 4;
+/// With fewer members groups save no waiting.
+constexpr int kMinInGroups = 4;
 
 int square_root_up(int number) {
   int root = 1;
@@ -25,7 +25,7 @@ int square_root_up(int number) {
   return root;
 }
 
-/// Cuts a group into as few parts as can be of at most width, as even as can be, and names the leader of each.
+/// Cuts a group into the fewest parts of at most width members, as equal as possible, and sets the leader of each.
 void lead(const std::vector<int>& group, int width, std::vector<int>& leader_of) {
   const int size = static_cast<int>(group.size());
   const int parts = (size + width - 1) / width;
@@ -41,9 +41,9 @@ void lead(const std::vector<int>& group, int width, std::vector<int>& leader_of)
 bool is_flat(const ExchangeConfig& config, int members, int cpus) {
   switch (config.way) {
     case ExchangeConfig::Way::kFlat: return true;
-    // Where ranks take turns on a CPU, each wait for a leader is a turn more.
+    // If ranks share a CPU, each wait for a leader costs another time slice.
     case ExchangeConfig::Way::kAuto: return members < kGroupsFrom || members > cpus;
-    case ExchangeConfig::Way::kGroups: return config.width == 0 && members < kFewestInGroups;
+    case ExchangeConfig::Way::kGroups: return config.width == 0 && members < kMinInGroups;
   }
   return true;
 }
@@ -143,7 +143,7 @@ CpuPlaces CpuPlaces::read(const CpuSet& cpus, const std::string& root) {
   CpuPlaces places;
   places.place_of_.resize(CpuSet::kMaxCpus);
   for_each_cpu(cpus, [&](std::size_t cpu) {
-    // A list names all CPUs that share it, so most have been placed by an earlier one.
+    // A list names all CPUs that share the cache, so most CPUs are known from the list of an earlier one.
     const std::string folder = root + "/cpu/cpu" + std::to_string(cpu);
     if (places.place_of_[cpu].cache < 0)
       places.place(folder + "/cache/index3/shared_cpu_list", &CpuPlace::cache);

@@ -1,5 +1,5 @@
-// In which groups the ranks of one host meet, so that with many ranks nobody waits for everybody. The groups are planned by
-// which ranks' CPUs share a last-level cache, a NUMA node or a package.
+// The groups in which the ranks of one host synchronize, so that with many ranks no rank waits for all others. Groups are
+// planned by which ranks' CPUs share a last-level cache, a NUMA node or a package.
 #pragma once
 
 #include <array>
@@ -14,35 +14,36 @@
 
 namespace ddl::runtime {
 
-// In which groups the ranks of one host meet: a plan made once by the rank that makes their segment, and each rank's part
-// in it.
+// The groups in which the ranks of one host synchronize: a plan made once by the rank that makes their segment, and each
+// rank's part in it.
 
-/// Where all CPUs lie that a rank may run on: the numbers of one last-level cache, one NUMA node and one package. -1: not
-/// in one, or not known.
+/// The last-level cache, NUMA node and package, by number, that contain all CPUs that a rank may run on. -1: these CPUs do
+/// not share one, or it is not known.
 struct CpuPlace {
   int cache = -1;
   int node = -1;
   int package = -1;
 };
 
-/// From so many ranks on a host, with a CPU for each, they meet in groups unless the user says otherwise. It lies above all
-/// that has been measured: on two cores groups do not win (docs/decisions/0016-ranks-of-a-host-may-meet-in-groups.md).
+/// From this number of ranks on a host, with a CPU for each, they synchronize in groups unless the user chooses otherwise.
+/// It is larger than all that has been measured: on two cores groups are not faster
+/// (docs/decisions/0016-ranks-of-a-host-may-meet-in-groups.md).
 inline constexpr int kGroupsFrom = 128;
 
-/// Whether the plan depends on where the ranks are, so that it is worth finding out. cpus: that they may run on, all
-/// together.
+/// Whether the plan depends on the ranks' CPUs, so that these must be found out. cpus: the number of CPUs that the members
+/// may run on, all together.
 bool asks_for_places(const ExchangeConfig& config, int members, int cpus);
 
-/// For each member the index of the one that leads its group, itself if it leads. Everybody leads itself alone where all
-/// wait for all. Ranks with one cache make a group; those that are alone with theirs look for others of their NUMA
-/// node, then of their package, then among all that are left. A group has at most about as many members as there
-/// are groups, the square root of all: larger ones are cut in the order of ranks. place_of: empty, or one for each member.
+/// For each member the index of the leader of its group, its own index if it leads. If all wait for all, each member leads
+/// only itself. Ranks that share a cache form a group. A rank that is alone with its cache is grouped with others of its
+/// NUMA node, then of its package, then with all that are left. A group has at most config.width members, or without a width
+/// the square root of their number, rounded up; larger ones are cut in the order of ranks. place_of: empty, or one for each member.
 std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus,
                              std::span<const CpuPlace> place_of);
 
 /// One member's part.
 struct ExchangeRole {
-  bool in_groups = false;          ///< false: all wait for all, and the rest says nothing
+  bool in_groups = false;          ///< false: all wait for all, and the other fields are not used
   int index = 0;                   ///< its own
   int leader = 0;                  ///< of its group
   std::vector<int> followers;      ///< of a leader, in its group
@@ -51,20 +52,22 @@ struct ExchangeRole {
   static ExchangeRole of(std::span<const int> leader_of, int index);
 };
 
-// How the members of a segment meet in groups, so that nobody waits for everybody.
+// How the members of a segment synchronize in groups, so that no member waits for all others.
 //
-// Every member shows its sequence in its flag, as it does where all wait for all. Then
+// Every member publishes its sequence in its flag, as it does if all wait for all. Then
 //
-//   1. the leader of each group waits for the flags of its followers, and shows the sequence in its word "gathered";
-//   2. it waits for "gathered" of the other leaders, and shows the sequence in its word "released";
-//   3. its followers wait for nothing else.
+//   1. the leader of each group waits for the flags of its followers, and publishes the sequence in its word "gathered";
+//   2. it waits for "gathered" of the other leaders, and publishes the sequence in its word "released";
+//   3. its followers wait only for "released".
 //
-// Each of these words says that everybody behind it has shown the sequence, so who is released may read what all have
-// shown and staged: one publication happens before the next, along the words. A leader publishes a sequence in them only
-// inside that exchange, before it shows the next one in its flag, so the words never lag behind an exchange that is over.
+// Each of these words means that all members behind it have published the sequence, so a released member may read what all
+// have published and staged: one publication happens before the next, along the words. A leader publishes a sequence in its
+// words only inside that exchange, before it publishes the next one in its flag, so the words never lag behind a completed
+// exchange.
 
-/// words.flag(i), .gathered(i) and .released(i) are the words of member i; publish(word) shows the sequence in an own
-/// one, wait_for(word) waits for it in another's and gives an Outcome. The first that fails ends the rendezvous.
+/// words.flag(i), .gathered(i) and .released(i) are the words of member i. publish(word) publishes the sequence in a word of
+/// this member; wait_for(word) waits for it in another member's word and returns an Outcome. The first failure ends the
+/// rendezvous.
 template <class Words, class Publish, class WaitFor>
 auto rendezvous_in_groups(const ExchangeRole& role, Words words, Publish publish, WaitFor wait_for) {
   if (role.leader != role.index) return wait_for(words.released(role.leader));
@@ -101,14 +104,14 @@ struct CpuSet {
   }
 };
 
-// Which CPUs share a last-level cache, a NUMA node or a package, as the kernel says it in /sys.
+// Which CPUs share a last-level cache, a NUMA node or a package, as /sys reports it.
 
 class CpuPlaces {
  public:
-  /// Reads what there is of these CPUs; what is missing or makes no sense is not known. root: instead of it.
+  /// Reads what /sys reports about these CPUs; missing or invalid entries count as not known. root: the directory to read.
   static CpuPlaces read(const CpuSet& cpus, const std::string& root = "/sys/devices/system");
 
-  /// Where all of these CPUs lie; not known if there are none.
+  /// The cache, node and package that contain all of these CPUs; not known for an empty set.
   CpuPlace of(const CpuSet& cpus) const;
 
  private:
@@ -117,8 +120,8 @@ class CpuPlaces {
   std::vector<CpuPlace> place_of_;  ///< by CPU; a cache, node or package is named after its first CPU
 };
 
-/// The numbers in a list as the kernel writes them, "0-3,8,10-11\n"; empty unless it is one of CPUs below
-/// CpuSet::kMaxCpus.
+/// The numbers in a list of the kernel, "0-3,8,10-11\n"; empty if the list is invalid or has a CPU of
+/// CpuSet::kMaxCpus or above.
 std::vector<int> parse_cpu_list(const std::string& text);
 
 }  // namespace ddl::runtime

@@ -84,7 +84,7 @@ Status wait_readable(int socket, const ConnectLimit& limit) {
   const int ready =
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), limit.deadline.poll_milliseconds()); });
   if (ready < 0) return fail_errno("poll");
-  // What has come counts, whatever else has happened.
+  // Data that have arrived take precedence over the doorbell.
   if (entries[0].revents != 0) return {};
   if (ready > 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
   return fail(ErrorCode::kTimeout, "nothing came in time");

@@ -12,22 +12,22 @@ namespace {
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
 constexpr std::uint32_t kLayoutVersion = 6;
 constexpr std::size_t kPageBytes = 4096;
-/// The heap begins on the largest page that there may be.
-constexpr std::size_t kLargestPageBytes = std::size_t{64} << 10;
+/// The heap is aligned to the largest page size that Linux supports.
+constexpr std::size_t kMaxPageBytes = std::size_t{64} << 10;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
 
 std::size_t Segment::slots_offset() const {
-  // On a page of its own, so that flags and data never share one.
+  // On a new page, so that flags and data never share one.
   return round_up(group_lines_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(GroupLine),
                   kPageBytes);
 }
 
 std::size_t Segment::heap_offset() const {
   return round_up(slots_offset() + static_cast<std::size_t>(members_) * 2 * slot_bytes_,
-                  heap_bytes_ == 0 ? kPageBytes : kLargestPageBytes);
+                  heap_bytes_ == 0 ? kPageBytes : kMaxPageBytes);
 }
 
 std::size_t Segment::pairs_offset() const {
@@ -40,7 +40,7 @@ Segment Segment::pair(int a, int b) const {
   const auto [low, high] = std::minmax(a, b);
   DDL_CHECK(has_pairs() && low >= 0 && low < high && high < members_,
             std::to_string(a) + " and " + std::to_string(b));
-  // Zeroed memory is as good as laid out: nobody has left, and no sequence after 0 has been reached.
+  // Zeroed memory is a valid initial state: no member has left, and no sequence after 0 has been reached.
   static_assert(encode_sequence(0) == 0);
   const auto number =
       static_cast<std::size_t>(high) * static_cast<std::size_t>(high - 1) / 2 + static_cast<std::size_t>(low);

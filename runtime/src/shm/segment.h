@@ -1,5 +1,5 @@
-// The shared segment of a group of ranks: flags, records and staging of every member, at fixed places, and the measures that
-// the first rank asks for before the segment exists.
+// The shared segment of a group of ranks: flags, records and staging of every member, at fixed offsets, and the sizes that
+// the first rank chooses before the segment exists.
 #pragma once
 
 #include <array>
@@ -16,36 +16,35 @@
 
 namespace ddl::runtime {
 
-// The measures of a shared segment, before it exists.
+// The sizes of a shared segment, before it exists.
 
-/// What the first rank of a group asks of the segment that it makes.
+/// The first rank's configuration of the segment that it makes.
 struct SegmentConfig {
   std::size_t slot_bytes = std::size_t{32} << 10;  ///< one staging slot; a multiple of 64
   std::size_t heap_bytes = 0;  ///< of each member's part of the shared heap; a multiple of the page size
   /// One staging slot of every pair of members; a multiple of 64, or 0 for no pairs.
   std::size_t pair_slot_bytes = 0;
   std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
-  ExchangeConfig exchange;           ///< how the members meet
+  ExchangeConfig exchange;           ///< how the members synchronize
 };
 
-// The shared segment of a group: flags, records and staging of every member, at fixed places.
+// The shared segment of a group: flags, records and staging of every member, at fixed offsets.
 //
-//   header            one line, written by the member that makes the segment, before anybody else sees it
+//   header            one line, written by the member that makes the segment, before any other sees it
 //   abort line        the cause of an abort; the one line that several members may write, once
-//   per member        a presence line, a timeout record and a record of what happened on another host, each written by
-//                     that member alone
+//   per member        a presence line, a timeout record, a record of a cause outside the segment and a record of its
+//                     pairs, each written by that member alone
 //   per member        two flags, for even and odd sequences, written by that member alone: a line with the word and a
 //                     few bytes of payload, and a line that others read only if the calls differ
-//   per member        two lines with the words that a leader shows where the members meet in groups
+//   per member        two lines with the words that a leader publishes if the members synchronize in groups
 //   per member        two staging slots, for even and odd sequences, written by that member alone
-//   per member        a part of the shared heap, given out by that member alone, written by whom a collective tells to
+//   per member        a part of the shared heap, allocated by that member alone, written by all ranks in collectives
 //   per pair          a segment of two members for what they send to each other; nothing is written there before they do
 //
 // No two members write the same cache line, except when the group is aborted, when a member leaves, and before one sleeps:
-// see shm/flag_protocol.h. Pages of staging and heap stay untouched, and so cost no
-// memory, until they are used.
+// see shm/flag_protocol.h. Pages of staging and heap cost no memory until they are used.
 
-/// Adjacent lines are fetched in pairs on x86, but a flag line is 64 bytes, as long as the line itself.
+/// x86 prefetches adjacent lines in pairs, but a flag line has 64 bytes, the size of a cache line.
 inline constexpr std::size_t kLineBytes = 64;
 
 using SharedWord = std::atomic<std::uint32_t>;
@@ -53,26 +52,26 @@ static_assert(SharedWord::is_always_lock_free && std::atomic<std::uint64_t>::is_
               "words in shared memory must not hide a lock");
 static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
 
-/// What a member shows of one exchange. The word is stored last and read first; the rest is stable until the exchange
-/// after the next.
+/// What a member publishes in one exchange. The word is stored last and read first; the rest does not change until the
+/// exchange after the next.
 struct alignas(kLineBytes) FlagLine {
   static constexpr std::size_t kPayloadBytes = 48;
   SharedWord word;
-  std::uint32_t uses_heap;  ///< 1: the member has had memory of the shared heap
+  std::uint32_t uses_heap;  ///< 1: the member has allocated memory of the shared heap
   std::uint64_t fingerprint;
-  /// Stands for the staging slot in calls whose chunk is as small as this: it comes with the line that is read anyway.
+  /// Replaces the staging slot in calls with chunks of at most this size: it is in the line that is read anyway.
   std::array<std::byte, kPayloadBytes> payload;
 };
 static_assert(sizeof(FlagLine) == kLineBytes);
 
-/// What the member calls, in full.
+/// The member's complete call.
 struct alignas(kLineBytes) CallLine {
   Call call;
 };
 static_assert(sizeof(CallLine) == kLineBytes);
 
-/// What a leader shows of its group: see shm/exchange_groups.h. The words of one leader stand apart, because
-/// others look at them.
+/// A word that a leader publishes for its group: see shm/exchange_groups.h. The words of one leader are in separate lines,
+/// because different members read them.
 struct alignas(kLineBytes) GroupLine {
   SharedWord word;
 };
@@ -82,13 +81,14 @@ enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
 
 struct alignas(kLineBytes) PresenceLine {
   std::atomic<Presence> presence;
-  std::atomic<std::uint32_t> waits_abroad;  ///< 1: this member sleeps until another host sends something
-  /// How far before it the member stands that leads its group, which is the group's first; 0: it leads itself. Written
-  /// before the others see the segment.
+  std::atomic<std::uint32_t>
+      waits_for_other_host;  ///< 1: this member sleeps until another host sends data
+  /// This member's index minus that of its group's leader, which is the group's first; 0: it leads. Written before the
+  /// others see the segment.
   std::uint32_t behind_leader;
 };
 
-/// With whom this member has begun to exchange in the pair's segment: one bit per member.
+/// The members with which this one has begun to exchange in the pair's segment: one bit per member.
 struct alignas(kLineBytes) PairsRecord {
   std::array<std::atomic<std::uint64_t>, kMaxMembers / 64> begun;
 };
@@ -104,7 +104,8 @@ struct alignas(kLineBytes) TimeoutRecord {
   HostField awaited_host;
 };
 
-/// What this member reports: mostly, what happened on another host. Written before the abort word names the member, and only once.
+/// A cause that this member reports, usually an event on another host. Written before the abort word names the member, and
+/// only once.
 struct alignas(kLineBytes) NoticeRecord {
   AbortNotice notice;
   std::atomic<std::uint32_t> is_taken;  ///< 1: one of the member's threads has begun to write
@@ -128,13 +129,13 @@ struct alignas(kLineBytes) SegmentHeader {
 /// A view of the memory; owns nothing.
 class Segment {
  public:
-  /// A view of nothing.
+  /// An empty view.
   Segment() = default;
-  /// Bytes that a segment for so many members takes.
+  /// The bytes of a segment for this number of members.
   static std::size_t bytes_for(int members, const SegmentConfig& config);
   /// Lays out fresh, zeroed memory of bytes_for() bytes.
   static Segment create(std::span<std::byte> memory, int members, const SegmentConfig& config);
-  /// Views memory that another member laid out; an error if it is not that.
+  /// Views memory that another member laid out; an error if its header is invalid.
   static Result<Segment> open(std::span<std::byte> memory);
 
   int size() const { return members_; }
@@ -142,8 +143,8 @@ class Segment {
   std::uint32_t first_sequence() const { return header().first_sequence; }
 
   AbortLine& abort_line() const { return at<AbortLine>(sizeof(SegmentHeader)); }
-  /// In which groups the members meet: for each of them its leader. Everybody leads itself until this is called, before
-  /// another member sees the segment.
+  /// The groups in which the members synchronize: for each member its leader. Each member leads itself until this is called,
+  /// which is before another member sees the segment.
   void set_leaders(std::span<const int> leader_of) const;
   std::vector<int> leaders() const;
 
@@ -159,7 +160,7 @@ class Segment {
                            sizeof(NoticeRecord));
   }
   bool has_pairs() const { return pair_slot_bytes_ > 0; }
-  /// The segment of two members, of which the one with the lower index becomes 0 and the other one 1.
+  /// The segment of two members: the one with the lower index becomes member 0, the other one member 1.
   Segment pair(int a, int b) const;
   /// The line of one member for the exchanges of the given parity (0 or 1).
   FlagLine& flag(int index, unsigned parity) const {
@@ -168,7 +169,7 @@ class Segment {
   CallLine& call(int index, unsigned parity) const {
     return at<CallLine>(calls_offset() + (static_cast<std::size_t>(index) * 2 + parity) * sizeof(CallLine));
   }
-  /// Shown when the member's group has gathered, and when it may go on.
+  /// Published when the member's group has arrived, and when the group may go on.
   GroupLine& gathered(int index) const {
     return at<GroupLine>(group_lines_offset() + static_cast<std::size_t>(index) * 2 * sizeof(GroupLine));
   }
@@ -217,7 +218,7 @@ class Segment {
   std::size_t slots_offset() const;
   std::size_t heap_offset() const;
   std::size_t pairs_offset() const;
-  /// Of one pair's segment.
+  /// The bytes of one pair's segment.
   std::size_t pair_bytes() const;
 
   std::byte* base_ = nullptr;

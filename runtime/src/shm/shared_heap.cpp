@@ -12,7 +12,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// The largest page that Linux is built with: memory goes back to the system in whole pages.
+/// The largest page size that Linux is built with: memory is returned to the system in whole pages.
 constexpr std::size_t kGrainBytes = std::size_t{64} << 10;
 
 bool is_limited(int resource) {
@@ -26,7 +26,7 @@ bool is_limited(int resource) {
 SharedHeap::SharedHeap(std::span<std::byte> all, std::span<std::byte> own) : all_(all), own_(own) {
   if (all_.empty()) return;
   free_.emplace(0, own_.size());
-  // A core dump would go through every page of the address space. What fails here costs time then, and nothing else.
+  // A core dump would read every page of the address space. If this fails, it only costs time then.
   (void)::madvise(all_.data(), all_.size(), MADV_DONTDUMP);
 }
 
@@ -44,7 +44,7 @@ Outcome SharedHeap::allocate(std::uint64_t bytes, void*& memory) {
   const auto found = std::find_if(free_.begin(), free_.end(),
                                   [wanted](const auto& range) { return range.second >= wanted; });
   if (found == free_.end()) {
-    return failed(DDL_ERROR_SYSTEM, "the shared heap has no room for " + std::to_string(bytes) +
+    return failed(DDL_ERROR_SYSTEM, "the shared heap has no space for " + std::to_string(bytes) +
                                         " bytes; this rank's part is " + std::to_string(own_.size()) +
                                         " bytes");
   }
@@ -69,7 +69,7 @@ Outcome SharedHeap::free(void* memory, bool quarantined) {
   std::size_t from = begin, bytes = found->second;
   taken_.erase(found);
   if (quarantined) return {};
-  // Back to the system, so that it is zero when it is given out again.
+  // Returned to the system, so that it is zero when it is allocated again.
   if (::madvise(memory, bytes, MADV_REMOVE) != 0) std::memset(memory, 0, bytes);
   auto next = free_.lower_bound(from);
   if (next != free_.end() && next->first == from + bytes) {

@@ -25,7 +25,7 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
   }
   std::vector<MemberEntry> entries(count);
   DDL_TRY(receive_exactly(socket, std::as_writable_bytes(std::span(entries)), fds));
-  // The memory, the doorbell and one pidfd per member, of which the first batch came with the message itself.
+  // The memory, the doorbell and one pidfd per member. The first batch came with the message itself.
   const std::size_t batches = (kSharedFds + count + kMaxPassedFds - 1) / kMaxPassedFds;
   std::vector<std::byte> further(batches - 1);
   DDL_TRY(receive_exactly(socket, further, fds));
@@ -69,7 +69,7 @@ Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous&
                                  const ConnectLimit& limit, FaultInjector& fault) {
   auto socket = connect_local(rendezvous.socket_name, limit.deadline);
   if (!socket) return fail(std::move(socket.error()));
-  // Somebody else may have taken the name after the leader died.
+  // Another process may have taken the name after the leader died.
   const auto leader = peer_credentials(socket->get());
   if (!leader) return fail(leader.error());
   if (leader->uid != ::geteuid()) {
@@ -98,7 +98,7 @@ Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous&
 
 namespace {
 
-/// Precedes the error of a leader that could not open its rendezvous, in the place of an address.
+/// Prefix of the error that a leader puts instead of an address if it could not open its rendezvous.
 constexpr std::string_view kLeaderFailed = "failed: ";
 
 std::string key_of(const Membership& membership) {
@@ -119,7 +119,7 @@ Status SharedMemoryTransport::is_usable(const Membership& membership) const {
 Status SharedMemoryTransport::offer(Bootstrap& bootstrap, const SegmentConfig& config) {
   const Membership& membership = bootstrap.membership();
   if (membership.rank != membership.local_members().front()) return {};
-  // The leader always puts something: the others have nobody else to ask.
+  // The leader always puts a value, also after an error, because the others wait for it.
   leader_ = WireUpLeader::open(membership, config);
   return bootstrap.put(key_of(membership), *leader_
                                                ? (*leader_)->address()
@@ -156,7 +156,7 @@ Result<SharedGroup> SharedMemoryTransport::follow(Bootstrap& bootstrap, const Co
   if (!rendezvous) return fail(std::move(rendezvous.error()));
   auto group = join_wire_up(membership, *rendezvous, limit, fault_);
   if (!group && group.error().system_errno() == ECONNREFUSED) {
-    // Nobody listens under this name in this network namespace.
+    // No process listens under this name in this network namespace.
     return fail(std::move(group.error().during("the launcher says that rank " + std::to_string(leader) +
                                                " and rank " + std::to_string(membership.rank) +
                                                " share this host, but rank " + std::to_string(leader) +

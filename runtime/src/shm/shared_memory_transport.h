@@ -1,5 +1,5 @@
 // The transport of the ranks of one host: the first rank makes the memory and passes it to the others by descriptor. The
-// wire-up of those others is here; the first rank's is in wire_up.h.
+// wire-up of the other ranks is here; the first rank's is in wire_up.h.
 #pragma once
 
 #include <optional>
@@ -16,15 +16,14 @@ namespace ddl::runtime {
 Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous& rendezvous,
                                  const ConnectLimit& limit, FaultInjector& fault);
 
-// Ranks of one host: memory that the first of them makes and passes to the others by descriptor.
-
 /// The leader is the first local rank. It puts the address of a socket into the bootstrap; after the fence the others
 /// connect, prove the job's nonce and the leader's user id, and receive a sealed memfd and a pidfd of every member.
-/// Two ranks are on one host only if they really exchanged that descriptor: host names and boot ids lie in containers.
+/// Only a descriptor that was really passed proves that two ranks are on one host: in containers host names and boot ids may
+/// be wrong.
 class SharedMemoryTransport final : public Transport {
  public:
-  /// fault outlives the transport. seconds: how long the ranks may take once all of them have begun; it is
-  /// milliseconds unless the host swaps or a rank dies just then.
+  /// fault outlives the transport. seconds: the time limit once all ranks have begun; connecting takes milliseconds unless
+  /// the host swaps or a rank dies meanwhile.
   explicit SharedMemoryTransport(FaultInjector& fault, double seconds = 60.0)
       : fault_(fault), seconds_(seconds) {}
 

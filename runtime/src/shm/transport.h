@@ -1,4 +1,4 @@
-// The seam through which the ranks of one host reach each other's memory. Its sibling for ranks of different hosts is
+// The interface through which the ranks of one host reach each other's memory. The one for ranks of different hosts is
 // wire/link_transport.h.
 #pragma once
 
@@ -15,18 +15,18 @@ namespace ddl::runtime {
 
 /// The wired-up ranks of one host, from the view of one member.
 struct SharedGroup {
-  /// What all members map, and the segment in it, laid out and initialised.
+  /// The memory that all members map, and the segment in it, initialised.
   std::shared_ptr<const MappedMemory> memory;
   Segment segment;
-  /// Of a group that is joined, by their ranks in the bootstrap's membership.
+  /// As connect() returns it, with their ranks in the bootstrap's membership.
   Members members;
-  int index = 0;  ///< this process's place in members
-  /// One per member, readable when its process has ended; empty where there is nothing to watch: for the own process
-  /// and for ranks that are threads of it.
+  int index = 0;  ///< of this process in members
+  /// One per member, readable when its process has ended; empty if there is nothing to watch: for the own process and for
+  /// ranks that are threads of it.
   std::vector<UniqueFd> pidfds;
   /// An eventfd of the whole group, readable once the group has been aborted.
   UniqueFd doorbell;
-  /// CPUs that the members may run on, all together.
+  /// The number of CPUs that the members may run on, all together.
   int cpus = 1;
 };
 
@@ -40,10 +40,10 @@ class Transport {
   virtual const char* name() const = 0;  ///< static storage
   /// An error that gives the reason if this transport cannot connect the ranks of this host.
   virtual Status is_usable(const Membership& membership) const = 0;
-  /// Puts into the bootstrap what the others need to find this rank. A fence of all ranks follows, whatever comes out
-  /// here. The first rank's configuration of the segment holds.
+  /// Puts into the bootstrap what the others need to find this rank. A fence of all ranks follows, also after an error. The
+  /// first rank's configuration of the segment holds.
   virtual Status offer(Bootstrap& bootstrap, const SegmentConfig& config) = 0;
-  /// After that fence; collective over the ranks of the host: they return when all are connected, or all fail.
+  /// Called after that fence; collective over the ranks of the host: all return when all are connected, or all fail.
   virtual Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) = 0;
 };
 

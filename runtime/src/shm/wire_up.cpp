@@ -37,11 +37,11 @@ std::string Rendezvous::to_text() const {
 Result<Rendezvous> Rendezvous::parse(std::string_view text) {
   const auto parts = split(text, ' ');
   Rendezvous rendezvous;
-  // 107 bytes is what fits into an abstract address after its leading zero (unix(7)).
+  // An abstract address has 107 bytes after its leading zero (unix(7)).
   if (parts.size() != 2 || parts[0].empty() || parts[0].size() > 107 ||
       !from_hex(parts[1], std::as_writable_bytes(std::span(rendezvous.nonce)))) {
     return fail(ErrorCode::kProtocol,
-                "the local leader's address is not one: " + std::string(text.substr(0, 200)));
+                "the local leader's address is invalid: " + std::string(text.substr(0, 200)));
   }
   rendezvous.socket_name = parts[0];
   return rendezvous;
@@ -49,15 +49,15 @@ Result<Rendezvous> Rendezvous::parse(std::string_view text) {
 
 namespace {
 
-/// So many callers are accepted before those who are in get their turn.
+/// The maximum number of connections that are accepted before the accepted ones are read.
 constexpr int kMaxAcceptedAtOnce = 32;
-/// Callers that have not said who they are, beyond one per member: more are turned away until these have spoken.
+/// Connections without a complete Hello that are kept in addition to one per member; further ones are closed.
 constexpr std::size_t kSpareCallers = 16;
-/// Between two looks at whether descriptors have arrived.
+/// Between two attempts to send descriptors.
 constexpr std::chrono::milliseconds kPause{1};
 
-/// The kernel lets a user have only as many descriptors under way between processes as one process may have open; root has no
-/// such limit. Those that are must arrive first, and nothing but another attempt tells that they have.
+/// The kernel limits the descriptors that a user has in flight between processes to the number that one process may have
+/// open; root has no such limit. Earlier ones must be received first, and only another attempt shows that they were.
 Status send_when_there_is_room(int socket, std::span<const std::byte> data, std::span<const int> fds,
                                Deadline deadline) {
   for (;;) {
@@ -94,7 +94,7 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   leader.cpus_of_.resize(leader.members_.size());
   leader.cpus_of_.front() = leader.cpus_;
   leader.exchange_ = config.exchange;
-  if (count == 1) return leader;  // nobody will come
+  if (count == 1) return leader;  // no other rank will connect
 
   auto rendezvous = Rendezvous::random();
   if (!rendezvous) return fail(std::move(rendezvous.error()));
@@ -145,10 +145,10 @@ Status WireUpLeader::admit_all(const ConnectLimit& limit) {
     std::vector<Caller> waiting;
     for (std::size_t i = 0; i < callers_.size(); ++i) {
       Caller& caller = callers_[i];
-      const Heard heard = entries[i + 1].revents == 0 ? Heard::kMore : listen_to(caller);
-      if (heard == Heard::kMore) {
+      const ReadState state = entries[i + 1].revents == 0 ? ReadState::kPartial : read_hello(caller);
+      if (state == ReadState::kPartial) {
         waiting.push_back(std::move(caller));
-      } else if (heard == Heard::kHello) {
+      } else if (state == ReadState::kHello) {
         DDL_TRY(admit(std::move(caller)));
       }
     }
@@ -171,7 +171,7 @@ Status WireUpLeader::accept_callers() {
     }
     const auto credentials = peer_credentials(socket.get());
     const bool is_ours = credentials && credentials->uid == ::geteuid();
-    if (!is_ours || callers_.size() >= members_.size() + kSpareCallers) continue;  // hangs up
+    if (!is_ours || callers_.size() >= members_.size() + kSpareCallers) continue;  // closes it
     Caller caller;
     caller.socket = std::move(socket);
     caller.pid = credentials->pid;
@@ -180,19 +180,19 @@ Status WireUpLeader::accept_callers() {
   return {};
 }
 
-WireUpLeader::Heard WireUpLeader::listen_to(Caller& caller) {
+WireUpLeader::ReadState WireUpLeader::read_hello(Caller& caller) {
   const auto rest = writable_bytes_of(caller.hello).subspan(caller.received);
   const ssize_t got = retry_eintr([&] { return ::recv(caller.socket.get(), rest.data(), rest.size(), 0); });
-  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Heard::kMore : Heard::kNobody;
-  if (got == 0) return Heard::kNobody;
+  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? ReadState::kPartial : ReadState::kClosed;
+  if (got == 0) return ReadState::kClosed;
   caller.received += static_cast<std::size_t>(got);
-  return caller.received == sizeof(Hello) ? Heard::kHello : Heard::kMore;
+  return caller.received == sizeof(Hello) ? ReadState::kHello : ReadState::kPartial;
 }
 
 Status WireUpLeader::admit(Caller caller) {
   const Hello& hello = caller.hello;
   if (hello.magic != kWireUpMagic || hello.nonce != rendezvous_.nonce)
-    return {};  // not of this job: hangs up
+    return {};  // not of this job: closes the connection
   const auto found = index_of_rank_.find(hello.rank);
   if (hello.version != kWireUpVersion || found == index_of_rank_.end()) {
     return fail(ErrorCode::kProtocol, "rank " + std::to_string(hello.rank) + " on " + hello.host.str() +
@@ -225,7 +225,7 @@ void WireUpLeader::plan_exchange() {
     const CpuPlaces places = CpuPlaces::read(cpus_);
     for (const CpuSet& cpus : cpus_of_) place_of.push_back(places.of(cpus));
   }
-  // Nobody else has seen the segment yet.
+  // No other rank has seen the segment yet.
   segment_.set_leaders(plan_groups(exchange_, count, cpus_.count(), place_of));
 }
 
@@ -272,7 +272,7 @@ Status WireUpLeader::confirm_all(const ConnectLimit& limit) {
   }
   const std::byte complete{};
   for (std::size_t i = 1; i < sockets_.size(); ++i) {
-    // A member that died now is found by its pidfd, by everybody.
+    // All ranks notice by its pidfd if a member has died meanwhile.
     (void)send_with_fds(sockets_[i].get(), {&complete, 1}, {});
   }
   return {};

@@ -1,4 +1,4 @@
-// The wire-up of the ranks of one host: the address of their leader, which travels through the bootstrap, the messages
+// The wire-up of the ranks of one host: the address of their leader, which is published through the bootstrap, the messages
 // between the leader and the other ranks, and the leader's side. The others' side is in shared_memory_transport.cpp.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace ddl::runtime {
 
-// What the ranks of one host say to their leader when they meet. Plain data between processes of one machine and one
-// version of libddl, so it is sent as it lies in memory.
+// The messages between the ranks of one host and their leader. Plain data between processes of one machine and one version
+// of libddl, so they are sent as they lie in memory.
 //
 //   member -> leader   Hello
 //   leader -> member   Welcome, one MemberEntry per member; the descriptors of the shared memory and of the doorbell and
@@ -66,10 +66,10 @@ std::span<std::byte> writable_bytes_of(T& message) {
   return std::as_writable_bytes(std::span(&message, 1));
 }
 
-// Where the ranks of one host meet: the leader's socket and the proof that a rank of the job is calling.
+// The rendezvous of the ranks of one host: the leader's socket, and the nonce by which a caller proves to be of the job.
 
-/// Travels through the bootstrap as text. Other users may read it there, so the leader also checks the caller's user
-/// id; the nonce tells apart jobs and contexts of one user.
+/// Published through the bootstrap as text. Other users may read it there, so the leader also checks the caller's user id;
+/// the nonce distinguishes jobs and contexts of one user.
 struct Rendezvous {
   std::string socket_name;  ///< abstract, random
   Nonce nonce{};
@@ -81,31 +81,31 @@ struct Rendezvous {
 
 // The leader's side of the wire-up of one host.
 
-/// Makes the segment, waits for every other member and hands it out. Used once.
+/// Makes the segment, waits for every other member and passes the segment to them. Used once.
 class WireUpLeader {
  public:
   /// Makes segment and socket, so that the address may be published.
   static Result<WireUpLeader> open(const Membership& membership, const SegmentConfig& config);
 
   std::string address() const { return rendezvous_.to_text(); }
-  /// Waits until all members have come, and gives the group to them and to the caller. A caller that is no member is
-  /// turned away and changes nothing.
+  /// Waits until all members have connected, and gives the group to them and to the calling function. A connection from
+  /// another process is closed and has no effect.
   Result<SharedGroup> gather(const ConnectLimit& limit, FaultInjector& fault);
 
  private:
-  /// Somebody of our user who has not said a whole Hello yet.
+  /// A connection from a process of our user that has not sent a complete Hello yet.
   struct Caller {
     UniqueFd socket;
     pid_t pid = 0;
     Hello hello;
     std::size_t received = 0;
   };
-  enum class Heard { kMore, kHello, kNobody };
+  enum class ReadState { kPartial, kHello, kClosed };
 
   WireUpLeader() = default;
 
   Status accept_callers();
-  static Heard listen_to(Caller& caller);
+  static ReadState read_hello(Caller& caller);
   Status admit(Caller caller);
   Status admit_all(const ConnectLimit& limit);
   Status welcome_all(Deadline deadline);
@@ -122,7 +122,7 @@ class WireUpLeader {
   std::map<int, std::size_t> index_of_rank_;  ///< of all members
   Members members_;
   std::vector<UniqueFd> pidfds_;   ///< by index
-  std::vector<UniqueFd> sockets_;  ///< by index; empty for the leader and for who has not come
+  std::vector<UniqueFd> sockets_;  ///< by index; empty for the leader and for members that have not connected
   std::vector<Caller> callers_;
   std::vector<CpuSet> cpus_of_;  ///< by index
   CpuSet cpus_;                  ///< of all

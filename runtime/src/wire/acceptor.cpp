@@ -13,7 +13,7 @@ using net::Handshake;
 using net::HandshakeSocket;
 
 constexpr int kBacklog = 128;
-/// So many callers are accepted before those who are in get their turn.
+/// The maximum number of callers that are accepted before the accepted ones are answered.
 constexpr int kCallersAtOnce = 32;
 
 /// accept(2) has no descriptor or no memory for a caller.
@@ -109,7 +109,7 @@ void Acceptor::make_room() {
 
 void Acceptor::keep(HandshakeSocket caller) {
   early_.push_back(std::move(caller));
-  // It calls again.
+  // The dropped caller calls again.
   if (early_.size() > kMaxCallers) early_.pop_front();
 }
 

@@ -1,10 +1,10 @@
-// Accepts ranks of other hosts: listeners, and callers who have not proved themselves yet.
+// Accepts connections from ranks of other hosts: the listeners, and the callers that have not authenticated yet.
 //
-// A stranger can cost no more than a few descriptors for a while: callers have kPatience to prove that they know the
-// job's key, and when there are more than the limit the one who has waited longest is turned away. A rank needs two round
-// trips, and calls again if it is turned away, so a flood delays it but cannot keep it out.
-// In a process that has no descriptor left, half of the callers are turned away, and there are never as many again: the
-// program needs what they hold.
+// An unauthenticated peer occupies a descriptor for a limited time: callers have kPatience to prove that they know the
+// job's key, and when there are more than the limit, the one that has waited longest is rejected. A rank needs two round
+// trips, and calls again if it is rejected, so a flood delays it but cannot keep it out.
+// When the process has no descriptor left, half of the callers are rejected and the limit is lowered accordingly, because the
+// program needs the descriptors.
 #pragma once
 
 #include <poll.h>
@@ -24,7 +24,7 @@ class Acceptor {
   static constexpr std::size_t kMaxCallers = 64;
   static constexpr std::chrono::seconds kPatience{10};
 
-  /// Listens on a free port of each address. patience is another than kPatience in tests only.
+  /// Listens on a free port of each address. Only tests pass another patience than kPatience.
   static Result<Acceptor> open(const std::vector<net::InterfaceAddress>& addresses,
                                std::chrono::milliseconds patience = kPatience);
 
@@ -32,14 +32,14 @@ class Acceptor {
   /// The listeners' descriptors.
   std::vector<int> fds() const;
 
-  /// What poll() is to wait for, and until when.
+  /// The descriptors and events that poll() is to wait for, and until when.
   void append_entries(std::vector<pollfd>& entries) const;
   Deadline next_deadline() const;
-  /// Answers callers as far as possible without waiting. Gives those who have proved themselves and want to be accepted,
-  /// also those who were kept.
+  /// Answers callers as far as possible without waiting. Returns the callers that have authenticated and ask to be accepted,
+  /// and those that were kept.
   Result<std::vector<net::HandshakeSocket>> advance(const net::JobKey& key, const net::Introduction& own);
 
-  /// Keeps a caller that nobody expects yet, who waits as long as its patience lasts.
+  /// Keeps a caller that is not expected yet, until its deadline.
   void keep(net::HandshakeSocket caller);
 
   /// "3 callers were turned away, the last because ..."; "" if none was.
@@ -53,9 +53,9 @@ class Acceptor {
 
   std::vector<net::SocketAddress> addresses_;
   std::vector<UniqueFd> listeners_;
-  std::deque<net::HandshakeSocket> callers_;  ///< the one who has waited longest first
+  std::deque<net::HandshakeSocket> callers_;  ///< in order of arrival
   std::size_t max_callers_ = kMaxCallers;
-  std::deque<net::HandshakeSocket> early_;  ///< proved, and not expected yet
+  std::deque<net::HandshakeSocket> early_;  ///< authenticated, and not expected yet
   std::chrono::milliseconds patience_{};
   int refused_ = 0;
   std::string last_refusal_;

@@ -15,27 +15,27 @@
 namespace ddl::runtime {
 namespace {
 
-/// How long a rank that leaves waits until its partners have heard it: they may be without a CPU for long, and what is
-/// closed before that looks like a death.
+/// How long a leaving rank waits until its partners have read its farewell: they may not get a CPU for long, and a connection
+/// that is closed before that looks like a death.
 constexpr std::chrono::seconds kFarewell{10};
-/// A rank that has died does not listen any more either. Whoever sees its death reports it within this time.
+/// A rank that has died does not listen any more either. A rank that notices its death reports it within this time.
 constexpr std::chrono::seconds kDeathReport{1};
 
-/// Puts what the others need, then waits for everybody in one fence.
+/// Puts what the others need, then waits for all ranks in one fence.
 Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_host,
                   LinkTransport* between_hosts, const SegmentConfig& segment) {
   Status offered = within_host.offer(bootstrap, segment);
   if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
   job.fault.pass(FaultPoint::kBeforeFence);
-  auto met = bootstrap.fence(job.settings.start_deadline());
-  if (!met && met.error().code() == ErrorCode::kTimeout && job.heap == nullptr) {
+  auto fenced = bootstrap.fence(job.settings.start_deadline());
+  if (!fenced && fenced.error().code() == ErrorCode::kTimeout && job.heap == nullptr) {
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%g", job.settings.start_timeout_seconds);
-    return fail(std::move(met.error().during(std::string("not all ranks have come within ") + seconds.data() +
-                                             " s (" + contract::env::kStartTimeoutSeconds +
-                                             "): one may have failed before it could join")));
+    return fail(std::move(fenced.error().during(
+        std::string("not all ranks have arrived within ") + seconds.data() + " s (" +
+        contract::env::kStartTimeoutSeconds + "): one may have failed before it could join")));
   }
-  DDL_TRY(met);
+  DDL_TRY(fenced);
   return offered;
 }
 
@@ -133,7 +133,7 @@ Result<std::vector<PeerLink>> Connections::link_to(const std::vector<int>& hosts
   }
   auto links = link_transport_->connect(bootstrap_, partners, {LinkUse::kLane, channel_.slot_bytes(), limit});
   if (!links) {
-    return fail(std::move(links.error().during("connecting " + self().place() + " to other hosts by " +
+    return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
                                                link_transport_->name())));
   }
   for (PeerLink& link : *links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
@@ -146,7 +146,7 @@ void Connections::add_links(std::vector<PeerLink> links) {
     control_->add(links);
     lane_->add(links);
   } else {
-    control_ = std::make_unique<ControlLinks>(links, abort_);
+    control_ = std::make_shared<ControlLinks>(links, abort_);
     lane_ = std::make_unique<Lane>(links, abort_, *control_, policy_);
   }
   guard_descriptors();
@@ -174,16 +174,15 @@ Status Connections::connect_hosts(const ConnectLimit& limit) {
     add_links(*std::move(links));
     return {};
   }
-  std::vector<PeerLink> standing = standing_links();
-  control_ = std::make_unique<ControlLinks>(standing, abort_);
-  // The ranks that have joined wait for this one. Those of another set than the world hear of it from the set that it
-  // comes from.
+  std::vector<PeerLink> established = established_links();
+  control_ = std::make_shared<ControlLinks>(established, abort_);
+  // The ranks that have joined wait for this one. If the set is not the world, they learn of the failure through its parent.
   if (is_world_) abort_.raise(AbortNotice::of(AbortReason::kLost, self(), links.error().message()));
   return fail(std::move(links.error()));
 }
 
-std::vector<PeerLink> Connections::standing_links() {
-  std::vector<PeerLink> links = link_transport_->take_standing();
+std::vector<PeerLink> Connections::established_links() {
+  std::vector<PeerLink> links = link_transport_->take_established();
   for (PeerLink& link : links) link.peer.rank = job_ranks_[static_cast<std::size_t>(link.peer.rank)];
   return links;
 }
@@ -200,12 +199,12 @@ Outcome Connections::connect_mesh() {
     if (watched) return {};
     links = fail(std::move(watched.error()));
   }
-  // The others are inside the call, and some of them may have been linked: they are told, too.
-  std::vector<PeerLink> standing = standing_links();
-  control_->add(standing);
+  // The others are inside the call, and some of them may have been linked: these are notified too.
+  std::vector<PeerLink> established = established_links();
+  control_->add(established);
   const std::string& why = links.error().message();
   abort_.raise(deadline.deadline.has_passed() ? AbortNotice::of(AbortReason::kTimedOut, self(),
-                                                                self().place() + " gave up in " +
+                                                                self().label() + " gave up in " +
                                                                     channel_.call().describe() + ": " + why)
                                               : AbortNotice::of(AbortReason::kLost, self(), why));
   return tl::unexpected(abort_.describe(channel_.call(), true));
@@ -220,14 +219,14 @@ Member Connections::who_is(int rank) const {
 }
 
 void Connections::report_links(const std::vector<PeerLink>& links) const {
-  // One rank of every host reports for all: their connections differ in the port only.
+  // One rank of every host reports for all: their connections differ only in the port.
   if (!job_.settings.verbose || group_.index != 0) return;
-  const std::string head = "libddl: " + self().place() + ": ";
+  const std::string head = "libddl: " + self().label() + ": ";
   std::string text = head + counted(channel_.size(), "rank") + " on this host, " +
                      counted(layout().lane_count(), "lane") + " between " +
                      counted(layout().host_count(), "host") + "\n";
   for (const PeerLink& link : links) {
-    text += head + "reaches " + link.peer.place() + " by tcp: " + link.how + "\n";
+    text += head + "reaches " + link.peer.label() + " by tcp: " + link.how + "\n";
   }
   std::fputs(text.c_str(), stderr);
 }
@@ -267,6 +266,11 @@ Status Connections::watch() {
   return {};
 }
 
+std::shared_ptr<ControlLinks> Connections::shared_control() const {
+  const std::lock_guard lock(mutex_);
+  return control_;
+}
+
 std::map<int, std::shared_ptr<Connections>> Connections::pairs() const {
   const std::lock_guard lock(mutex_);
   return pairs_;
@@ -274,8 +278,8 @@ std::map<int, std::shared_ptr<Connections>> Connections::pairs() const {
 
 void Connections::wait_forwarded(Deadline deadline) {
   if (!abort_.is_raised()) return;
-  if (control_) control_->wait_forwarded(deadline);
-  // The watching thread forwards, so not under the lock, which it takes.
+  if (const auto control = shared_control()) control->wait_forwarded(deadline);
+  // Not under the lock: the watching thread, which forwards, takes it.
   for (const auto& [rank, pair] : pairs()) {
     pair->abort().raise(abort_.notice());
     pair->wait_forwarded(deadline);
@@ -294,18 +298,22 @@ void Connections::leave() {
 }
 
 void Connections::close() {
-  // Before the descriptors are closed: their numbers may be others' then.
+  // Before the descriptors are closed: after that their numbers may be reused.
   closed_in_child_.reset();
   // Ranks of other hosts that wait for a first call of this one notice.
   link_transport_.reset();
-  if (control_) {
-    control_->say_farewell();
-    // Nobody counts on a rank that has not been connected with all of them.
-    const bool was_connected = lane_ != nullptr;
-    lane_.reset();
-    if (was_connected && !abort_.is_raised()) control_->wait_heard(Deadline::after(kFarewell));
+  std::shared_ptr<ControlLinks> control;
+  {
+    // Another thread may be in wait_forwarded().
+    const std::lock_guard lock(mutex_);
+    control.swap(control_);
   }
-  control_.reset();
+  if (!control) return;
+  control->send_farewell();
+  // Partners do not wait for the farewell of a rank whose connecting failed.
+  const bool was_connected = lane_ != nullptr;
+  lane_.reset();
+  if (was_connected && !abort_.is_raised()) control->wait_acknowledged(Deadline::after(kFarewell));
 }
 
 // Pairs.
@@ -335,7 +343,7 @@ Result<SharedGroup> Connections::pair_memory(int other) const {
   } else {
     if (!group_.segment.has_pairs()) {
       return fail(ErrorCode::kUnavailable,
-                  "a limit (ulimit -v, ulimit -f) leaves no room for the memory of so many pairs of ranks");
+                  "a limit (ulimit -v, ulimit -f) leaves no space for the memory of this number of pairs of ranks");
     }
     group.memory = group_.memory;
     group.segment = group_.segment.pair(own, other);
@@ -344,7 +352,7 @@ Result<SharedGroup> Connections::pair_memory(int other) const {
                      group_.members[static_cast<std::size_t>(std::max(own, other))]};
   }
   group.cpus = group_.cpus;
-  // Of this process alone. The other one's rings when its set is aborted, which an abort of the pair brings about.
+  // Each process has its own doorbell. An abort of the pair aborts the set, and this rings the other process's doorbell.
   group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!group.doorbell) return fail_errno("eventfd");
   return group;
@@ -366,9 +374,9 @@ Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadli
         bootstrap_, {{1 - pair->layout().own, rank, host < layout().own}},
         {LinkUse::kPair, pair->channel_.slot_bytes(), {deadline.deadline, abort_.doorbell()}});
     if (!links) {
-      // A pair has one link, so none stands that an abort could be told over.
-      (void)link_transport_->take_standing();
-      return fail(std::move(links.error().during("connecting " + self().place() + " to other hosts by " +
+      // A pair has one link, so there is no established link over which an abort could be sent.
+      (void)link_transport_->take_established();
+      return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
                                                  link_transport_->name())));
     }
     links->front().peer.rank = job_rank(rank);
@@ -383,16 +391,17 @@ Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadli
 void Connections::record_begun(int other) const {
   const int own = group_.index;
   const auto word = static_cast<std::size_t>(other) / 64;
-  // A rank that leaves says so first and reads this then; here it is the other way round, so at least one sees the other.
+  // A leaving rank first marks itself as left and then reads this record; here the order is reversed, so at least one of the
+  // two sees the other.
   group_.segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
-  // Pairs of ranks that have been aborted are told why; that somebody left after that explains nothing.
+  // After an abort, pairs are notified of its cause, and a later departure is not the cause.
   if (abort_.has_left(other) && !abort_.is_raised())
     leave_segment(group_.segment.pair(own, other), index_in_pair(other, own), 1, -1);
 }
 
 void Connections::leave_unbegun_pairs() const {
   if (abort_.is_raised()) return;
-  // Ranks of this host that this one has never sent to may wait for its first call.
+  // Ranks of this host with which this one has made no transfer yet may wait for its first call.
   const Segment& segment = group_.segment;
   const auto own = static_cast<std::size_t>(group_.index);
   const auto& begun_here = segment.pairs_record(group_.index).begun;
@@ -407,7 +416,7 @@ void Connections::leave_unbegun_pairs() const {
 
 Failure Connections::pair_failure(int rank, const Error& error, const Call& call,
                                   CallDeadline deadline) const {
-  // Nobody waits in vain where no pair can be: the others go on.
+  // If pairs are unsupported, no rank waits for one, so the set is not aborted.
   const bool has_none = !link_transport_ || error.code() == ErrorCode::kUnavailable;
   if (has_none && !abort_.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
   if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed)
@@ -421,7 +430,7 @@ Failure Connections::pair_failure(int rank, const Error& error, const Call& call
     }
   }
   Failure failure = abort_.describe(call, true);
-  // Who the partner is has to be asked for, which takes long where a host is dead: only where the message says it.
+  // Host and pid of the partner come from the bootstrap, which takes long if a host is dead: only if the message needs them.
   const bool names = failure.status == DDL_ERROR_TIMEOUT && link_transport_ != nullptr;
   return names ? with_awaited(std::move(failure), call, {who_is(rank)}) : failure;
 }

@@ -1,11 +1,11 @@
-// The connections of ranks that make calls together, as one of them has them: the segment that it shares with the ranks of
-// its host, links to ranks of other hosts, and watches on both. A process set has them, and so have two of its ranks that
-// send to each other.
+// The connections between ranks that make calls together, from the view of one of them: the segment that it shares with the
+// ranks of its host, links to ranks of other hosts, and watches on both. Each process set has Connections, and so has each
+// pair of its ranks that send to each other.
 //
-// Two such ranks of one host use a segment within that of their set, of which every rank knows the place. Two ranks of
-// different hosts are linked when they first send. A rank that waits for the first call of the other one notices that the
-// other one leaves before that: on one host by a record that it has begun, which the leaving rank reads; between hosts
-// because the other one does not listen any more.
+// A pair of ranks of one host uses a segment within that of their set, at an offset that every rank can compute. A pair of
+// ranks of different hosts is linked at its first transfer. A rank that waits for the first call of the other one notices if
+// the other one leaves before that: on one host the waiting rank records that it has begun, and the leaving rank reads this
+// record; between hosts the other rank stops listening.
 #pragma once
 
 #include <cstddef>
@@ -32,18 +32,18 @@
 
 namespace ddl::runtime {
 
-/// What all process sets of a context share. The context owns it, and it outlives them.
+/// The resources that all process sets of a context share. The context owns them, and they outlive the sets.
 struct JobResources {
   Settings settings;
   TransportMaker transports;
-  FaultInjector fault;  ///< of what happens while ranks are connected
+  FaultInjector fault;  ///< for points that are passed while ranks are connected
   Watcher watcher;
-  /// Of the job's ranks on this host, in the memory of the world: null until the world is connected.
+  /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
   std::unique_ptr<SharedHeap> heap;
   std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI carries out the collectives
 };
 
-/// What a rank connects: the segment alike on all ranks of its host. plan_connections() makes it.
+/// What a rank connects. segment is the same on all ranks of a host. plan_connections() makes it.
 struct ConnectionPlan {
   SegmentConfig segment;
   /// The staging slot of a pair of ranks on different hosts.
@@ -59,8 +59,8 @@ class Connections {
   using OnAbort = std::function<void(const AbortNotice&)>;
 
   /// Connects the ranks of the bootstrap; collective. The first connections of a context are those of the world, which
-  /// watches processes of this host and holds the heap. job and bootstrap outlive this. job_ranks: who the ranks are in
-  /// the job. fault: of their calls. limit: how long the others are waited for.
+  /// watches processes of this host and holds the heap. job and bootstrap outlive this. job_ranks: the ranks in the job of
+  /// these ranks. fault: for their calls. limit: how long this rank waits for the others.
   static Result<std::unique_ptr<Connections>> connect(JobResources& job, Bootstrap& bootstrap,
                                                       std::vector<int> job_ranks, ConnectionPlan plan,
                                                       FaultInjector fault, OnAbort on_abort,
@@ -70,7 +70,7 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  /// Begins to watch the other ranks; once, when everything else that is needed for calls stands.
+  /// Begins to watch the other ranks. Called once, when everything else that calls need has been set up.
   Status watch();
 
   const Membership& membership() const { return membership_; }
@@ -81,32 +81,32 @@ class Connections {
   Channel& channel() { return channel_; }
   const WaitPolicy& wait_policy() const { return policy_; }
   FaultInjector& fault() { return fault_; }
-  /// Null on one host, and on a rank whose local rank some host does not have.
+  /// Null on one host, and on a rank whose local rank does not exist on every host.
   Lane* lane() { return lane_.get(); }
 
-  /// Connects the lane with the further hosts, inside a call that needs them. Nothing to do if there is no lane, or none
-  /// are left.
+  /// Connects the lane with the further hosts, inside a call that needs them. Does nothing if there is no lane, or if no
+  /// hosts are left.
   Outcome connect_mesh();
-  /// Who a rank of these is, for messages; may ask the bootstrap.
+  /// The host and pid of one of these ranks, for messages; may ask the bootstrap.
   Member who_is(int rank) const;
   /// A rank of another host that has left in order, if that is known.
   std::optional<Member> first_left() const { return control_ ? control_->first_left() : std::nullopt; }
 
-  /// The connections of this rank and another one, for a first call between the two: between hosts that waits for the
-  /// other rank. Inside a call, and once for each rank. Fails as the call would. They live as long as this.
+  /// The connections of this rank and another one, for the first call between the two. Between hosts this waits for the
+  /// other rank. Inside a call, and once for each rank. Fails as the call would. The result lives as long as this.
   tl::expected<Connections*, Failure> connect_pair(int rank, const Call& call, CallDeadline deadline);
 
   /// Calls on_abort if the ranks have been aborted. From any thread.
   void report_abort() const {
     if (abort_.is_raised()) on_abort_(abort_.notice());
   }
-  /// If the ranks have been aborted, waits until those of other hosts, also those of pairs, have been told, or the deadline
-  /// has passed. Not on the watching thread.
+  /// If the ranks have been aborted, waits until those of other hosts, also those of pairs, have been notified, or the
+  /// deadline has passed. Not on the watching thread.
   void wait_forwarded(Deadline deadline);
 
   /// Leaves on this host, after the last call: the others see a clean departure. Nothing but close() may follow.
   void leave();
-  /// Says farewell to other hosts and closes everything.
+  /// Sends farewells to other hosts and closes everything.
   void close();
 
  private:
@@ -118,20 +118,21 @@ class Connections {
   Result<std::vector<PeerLink>> link_to(const std::vector<int>& hosts, const ConnectLimit& limit);
   /// Takes the first links, or further ones.
   void add_links(std::vector<PeerLink> links);
-  /// What the transport had linked before it failed, for the abort to be told.
-  std::vector<PeerLink> standing_links();
+  /// The links that the transport had established before it failed; the abort is sent over them.
+  std::vector<PeerLink> established_links();
   void report_links(const std::vector<PeerLink>& links) const;
-  /// A forked child closes what connects this rank.
+  /// Makes forked children close the descriptors of this rank's connections.
   void guard_descriptors();
   std::vector<Watch> watches_of_links(std::size_t first);
 
   Result<std::shared_ptr<Connections>> make_pair(int rank, CallDeadline deadline);
   Result<SharedGroup> pair_memory(int other) const;
-  /// Records for the other rank of this host that this one has begun to send to it, or receive.
+  /// Records for the other rank of this host that this one has begun to send to it, or to receive from it.
   void record_begun(int other) const;
   void leave_unbegun_pairs() const;
-  /// Why the pair could not be connected, after which the others are of no more use either.
+  /// The failure of a pair that could not be connected. Unless pairs are unsupported, the set is aborted too.
   Failure pair_failure(int rank, const Error& error, const Call& call, CallDeadline deadline) const;
+  std::shared_ptr<ControlLinks> shared_control() const;
   std::map<int, std::shared_ptr<Connections>> pairs() const;
 
   JobResources& job_;
@@ -147,7 +148,8 @@ class Connections {
   WaitPolicy policy_;
   Channel channel_;
   std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host, and of pairs
-  std::unique_ptr<ControlLinks> control_;          ///< null without a lane
+  /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may run.
+  std::shared_ptr<ControlLinks> control_;
   std::unique_ptr<Lane> lane_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;
   Watcher::Ticket ticket_ = 0;

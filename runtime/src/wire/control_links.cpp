@@ -70,7 +70,7 @@ bool ControlLinks::on_readable(std::size_t index) {
     }
     if (frame->kind == ControlFrame::Kind::kFarewell) {
       set_state(link, PeerState::kLeft);
-      // Tells the leaving rank that it has been heard.
+      // Acknowledges the farewell to the leaving rank.
       ::shutdown(link.socket.get(), SHUT_WR);
       return false;
     }
@@ -90,7 +90,7 @@ void ControlLinks::set_state(Link& link, PeerState state) {
 }
 
 void ControlLinks::send(const Link& link, const ControlFrame& frame) {
-  // Nothing else travels here, so there is room; a partner that has gone needs no message.
+  // Nothing else is sent here, so the socket's buffer has space; a partner that has gone needs no message.
   (void)::send(link.socket.get(), &frame, sizeof frame, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -113,8 +113,9 @@ void ControlLinks::wait_forwarded(Deadline deadline) {
 PeerState ControlLinks::wait_ended(std::size_t index, Deadline deadline) {
   std::unique_lock lock(mutex_);
   const Link& link = links_[index];
-  changed_.wait_until(lock, deadline.when(),
-                      [&] { return link.state != PeerState::kThere || forwarded_ || abort_.is_raised(); });
+  changed_.wait_until(lock, deadline.when(), [&] {
+    return link.state != PeerState::kConnected || forwarded_ || abort_.is_raised();
+  });
   return link.state;
 }
 
@@ -126,19 +127,19 @@ std::optional<Member> ControlLinks::first_left() const {
   return std::nullopt;
 }
 
-void ControlLinks::say_farewell() {
+void ControlLinks::send_farewell() {
   if (abort_.is_raised() && !forwarded_) forward_abort();
   for (const Link& link : links_) {
-    if (link.state != PeerState::kThere) continue;
+    if (link.state != PeerState::kConnected) continue;
     send(link, ControlFrame());
     ::shutdown(link.socket.get(), SHUT_WR);
   }
 }
 
-void ControlLinks::wait_heard(Deadline deadline) {
+void ControlLinks::wait_acknowledged(Deadline deadline) {
   std::array<std::byte, sizeof(ControlFrame)> scrap;
   for (const Link& link : links_) {
-    if (link.state != PeerState::kThere) continue;
+    if (link.state != PeerState::kConnected) continue;
     pollfd entry{link.socket.get(), POLLIN, 0};
     while (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) > 0) {
       if (::recv(entry.fd, scrap.data(), scrap.size(), MSG_DONTWAIT) <= 0) break;

@@ -1,4 +1,4 @@
-// The control connections to the partners on other hosts, over which deaths, aborts and farewells are told.
+// The control connections to the partners on other hosts, which carry aborts and farewells and detect deaths.
 #pragma once
 
 #include <array>
@@ -19,14 +19,14 @@
 
 namespace ddl::runtime {
 
-// What ranks of different hosts say to each other outside of collectives.
+// The messages between ranks of different hosts outside of collectives.
 
-/// Always whole and of one size, so that nothing that arrives is taken for a length. Plain data between machines of one
-/// byte order, which the handshake has checked.
+/// All frames have the same size, so no received value is used as a length. Plain data between machines of one byte order,
+/// which the handshake has checked.
 struct ControlFrame {
   enum class Kind : std::uint32_t {
-    kAbort = 1,     ///< the job cannot go on; notice says why
-    kFarewell = 2,  ///< the sender leaves in order and will say nothing more
+    kAbort = 1,     ///< the job cannot go on; notice gives the cause
+    kFarewell = 2,  ///< the sender leaves in order and sends nothing more
   };
   static constexpr std::uint32_t kMagic = 0x44444C43;  // "DDLC"
 
@@ -39,18 +39,18 @@ struct ControlFrame {
 };
 static_assert(sizeof(ControlFrame) == 520);
 
-// The control connections to the partners on other hosts: deaths, aborts and farewells.
+// The control connections to the partners on other hosts.
 //
-// An abort goes through the whole job: a rank that learns of one raises it in its own host's group, whose doorbell wakes
-// the watching threads of all local ranks, and each tells its partners. No call returns with the abort before its own rank
-// has done so; otherwise its process might end first, and its partners would take the neighbour's end for the cause.
+// An abort spreads through the whole job: a rank that learns of one raises it in its own host's group, whose doorbell wakes
+// the watching threads of all local ranks, and each notifies its partners. No call returns with the abort before its own
+// rank has done so; otherwise its process might end first, and its partners would take that end for the cause.
 //
-// A process that ends closes its connections. Who left in order has said farewell before; everybody else has died.
+// A process that ends closes its connections. A rank that left in order has sent a farewell before; any other has died.
 
 enum class PeerState {
-  kThere,
-  kLeft,  ///< said farewell
-  kGone,  ///< died, cannot be reached, or sent nonsense: the group has been aborted for it
+  kConnected,
+  kLeft,  ///< sent a farewell
+  kGone,  ///< died, cannot be reached, or sent an invalid message: the group has been aborted for it
 };
 
 class ControlLinks {
@@ -65,23 +65,24 @@ class ControlLinks {
   int fd(std::size_t link) const { return link_at(link).socket.get(); }
   const Member& peer(std::size_t link) const { return link_at(link).peer; }
 
-  /// For the watching thread: reads what has arrived; false when nothing more is to come.
+  /// For the watching thread: reads what has arrived; false when the link has ended.
   bool on_readable(std::size_t link);
-  /// For the watching thread, when the doorbell rings: tells all partners of the group's abort, once.
+  /// For the watching thread, when the doorbell rings: notifies all partners of the group's abort, once.
   void forward_abort();
 
-  /// For a rank inside a call: returns when the partners have been told of the abort, or the deadline has passed.
+  /// For a rank inside a call: returns when the partners have been notified of the abort, or the deadline has passed.
   void wait_forwarded(Deadline deadline);
   /// For a rank whose data connection has ended: waits until it is known why, or the deadline has passed.
   PeerState wait_ended(std::size_t link, Deadline deadline);
 
-  /// A peer that has said farewell; nullopt if none has.
+  /// A peer that has sent a farewell; nullopt if none has.
   std::optional<Member> first_left() const;
 
-  /// When nobody watches any more: says farewell, or forwards an abort that nobody has yet. Nothing can be sent after.
-  void say_farewell();
-  /// Waits until the partners have heard it, so that closing the connections cannot overtake it.
-  void wait_heard(Deadline deadline);
+  /// When the watching thread does not use the links any more: sends farewells, and before them an abort that has not been
+  /// forwarded yet. Nothing can be sent afterwards.
+  void send_farewell();
+  /// Waits until the partners have acknowledged the farewell by closing, so that our close cannot overtake it.
+  void wait_acknowledged(Deadline deadline);
 
  private:
   struct Link {
@@ -89,7 +90,7 @@ class ControlLinks {
     UniqueFd socket;
     std::array<std::byte, sizeof(ControlFrame)> buffer{};
     std::size_t received = 0;
-    PeerState state = PeerState::kThere;  ///< guarded by mutex_; written by the watching thread
+    PeerState state = PeerState::kConnected;  ///< guarded by mutex_; written by the watching thread
   };
 
   Link& link_at(std::size_t index);
@@ -99,7 +100,7 @@ class ControlLinks {
   static void send(const Link& link, const ControlFrame& frame);
 
   const AbortDomain& abort_;
-  std::deque<Link> links_;  ///< none ever moves; guarded by mutex_, what it holds by the rules above
+  std::deque<Link> links_;  ///< elements never move; guarded by mutex_, the fields of a link by the rules above
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool forwarded_ = false;  ///< guarded by mutex_

@@ -11,9 +11,9 @@ namespace {
 using net::Handshake;
 using net::HandshakeSocket;
 
-constexpr std::chrono::milliseconds kLongestPause{1000};
+constexpr std::chrono::milliseconds kMaxPause{1000};
 
-/// Beside errno: another process listens there.
+/// In addition to errno values: another process listens there.
 constexpr int kAnotherRank = -1;
 
 }  // namespace
@@ -52,7 +52,7 @@ Deadline Dialer::next_deadline() const {
 Status Dialer::advance() {
   if (is_done()) return {};
   if (start_next_at_.has_passed()) start_next();
-  // A failure may start the next attempt, which stands behind it in the list or fails in its turn.
+  // A failure may start the next attempt, which comes later in the list, so this loop reaches it.
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     Candidate& candidate = candidates_[i];
     if (!candidate.attempt) continue;
@@ -60,7 +60,7 @@ Status Dialer::advance() {
     if (state && *state == Handshake::State::kDone) {
       DDL_TRY(take_connection(candidate));
       if (is_done()) return {};
-      // What a listener of another rank said is remembered as a failure; otherwise data comes next.
+      // An answer from another rank is recorded as a failure; otherwise a data connection comes next.
       return advance();
     }
     if (state) continue;
@@ -73,7 +73,8 @@ Status Dialer::advance() {
 }
 
 bool Dialer::nobody_listens() const {
-  // Where another rank answers, the address means another process; where the network says no, the rank may be at another.
+  // If another rank answers, the address belongs to another process; if the network refuses, the rank may have another
+  // address.
   const auto says_nothing = [](const Candidate& candidate) {
     return candidate.error == ENETUNREACH || candidate.error == EHOSTUNREACH ||
            candidate.error == kAnotherRank;
@@ -90,7 +91,7 @@ void Dialer::start_next() {
     Candidate& candidate = candidates_[next_++];
     if (candidate.attempt) continue;
     if (hello_.purpose == LinkPurpose::kControl) candidate.call = ++hello_.call;
-    // A probe is not answered as long as nothing happens.
+    // A probe is never answered while the rank listens.
     const Deadline deadline =
         hello_.purpose == LinkPurpose::kProbe ? Deadline::never() : Deadline::after(kAttempt);
     auto attempt = HandshakeSocket::connect(candidate.address, key_, hello_.to_introduction(), deadline);
@@ -112,14 +113,14 @@ void Dialer::start_next() {
   is_gone_ = nobody_listens();
   next_ = 0;
   start_next_at_ = Deadline::after(pause_);
-  pause_ = std::min(2 * pause_, kLongestPause);
+  pause_ = std::min(2 * pause_, kMaxPause);
 }
 
 Status Dialer::take_connection(Candidate& candidate) {
   const auto peer = LinkHello::parse(candidate.attempt->peer());
   if (!peer) return fail(peer.error());
   if (peer->rank != hello_.to_rank || peer->generation != hello_.generation) {
-    // Addresses such as a container bridge's mean another process on every host.
+    // An address such as a container bridge's belongs to a different process on every host.
     candidate.failure = "rank " + std::to_string(peer->rank) + " answers there";
     candidate.error = kAnotherRank;
     candidate.attempt.reset();
@@ -147,7 +148,7 @@ Status Dialer::take_connection(Candidate& candidate) {
 }
 
 void Dialer::go_on_at(const net::SocketAddress& address) {
-  const net::SocketAddress same = address;  // of a candidate that ends here
+  const net::SocketAddress same = address;  // a copy: the candidate that owns it is destroyed here
   candidates_.clear();
   candidates_.emplace_back().address = same;
   next_ = 0;

@@ -1,9 +1,9 @@
-// Calls one rank of another host until it answers on one of its addresses.
+// Connects to one rank of another host until it answers on one of its addresses.
 //
-// The addresses are tried in order: first those in a network of our own, then as the rank offers them. Each gets a head
-// start before the next is tried beside it (as in RFC 8305), so an address that swallows packets costs little. The first
-// on which the rank proves itself is taken, for control and then for data, one connection after the other. If all have
-// failed, the round begins again after a pause: the rank may have turned us away in a flood of strangers.
+// The addresses are tried in order: first those in a network of this host, then as the rank offers them. Each gets a head
+// start before the next is tried concurrently (as in RFC 8305), so an address that drops packets costs little. The first
+// address on which the rank authenticates is taken, for control and then for data, one connection after the other. If all
+// have failed, the round begins again after a pause: the rank may have rejected us during a flood of other connections.
 #pragma once
 
 #include <poll.h>
@@ -32,7 +32,7 @@ class Dialer {
   static constexpr std::chrono::milliseconds kHeadStart{250};
   static constexpr std::chrono::seconds kAttempt{10};
 
-  /// offered: where the rank says that it listens. own_hello names the rank in to_rank. key and own_addresses outlive
+  /// offered: the addresses on which the rank listens. own_hello names the rank in to_rank. key and own_addresses outlive
   /// this.
   Dialer(const net::JobKey& key, const LinkHello& own_hello, const std::vector<net::SocketAddress>& offered,
          const std::vector<net::InterfaceAddress>& own_addresses);
@@ -40,13 +40,13 @@ class Dialer {
   int to_rank() const { return hello_.to_rank; }
   void append_entries(std::vector<pollfd>& entries) const;
   Deadline next_deadline() const;
-  /// Does what can be done without waiting. An error is one that calling again would not mend.
+  /// Progresses as far as possible without waiting. An error is permanent: another attempt would fail too.
   Status advance();
-  /// A partner that wants another number of data connections gets one, and is told so by who checks.
+  /// A partner that wants a different number of data connections gets one; LinkSetup::check() reports the difference.
   bool is_done() const {
     return link_.data.size() >= (link_.peer.sockets == hello_.sockets ? hello_.sockets : 1u);
   }
-  /// The rank listens no more: it has left, or its process has ended.
+  /// The rank does not listen any more: it has left, or its process has ended.
   bool is_gone() const { return is_gone_; }
   DialedLink take() { return std::move(link_); }
   /// Why it is not done: "192.0.2.7:4711: connect: Connection refused; [2001:db8::7]:4712: not answered yet".
@@ -63,7 +63,7 @@ class Dialer {
   };
 
   void start_next();
-  /// All candidates have failed; by what they failed of, nobody is there.
+  /// After all candidates have failed: whether their errors show that the rank does not listen.
   bool nobody_listens() const;
   /// Goes on with a connection to this address, and no other.
   void go_on_at(const net::SocketAddress& address);

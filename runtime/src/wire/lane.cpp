@@ -8,18 +8,18 @@
 namespace ddl::runtime {
 namespace {
 
-/// A wait for the network spins no longer than this, whatever the policy: a trip on a fast network takes so long, and being
-/// woken costs about 10 us. Where ranks of several hosts or jobs share a CPU, unknown to each other, each would otherwise
-/// keep the one that it waits for from running.
-constexpr std::chrono::microseconds kLongestSpin{30};
-/// Looks at the sockets before a spinning wait gives its CPU to whoever else is there, at each further one.
+/// A wait for the network spins no longer than this, whatever the policy: a trip on a fast network takes this long, and a
+/// wake-up costs about 10 us. If ranks of several hosts or jobs share a CPU without knowing it, each would otherwise keep the
+/// one that it waits for from running.
+constexpr std::chrono::microseconds kMaxSpin{30};
+/// Probes of the sockets before a spinning wait yields its CPU; from then on it yields after each probe.
 constexpr int kProbesAlone = 4;
 
-/// How long a rank whose data connection ended waits to hear over control what happened. A death closes both.
+/// How long a rank whose data connection ended waits for the cause on the control connection. A death closes both.
 constexpr std::chrono::seconds kPeerReport{10};
 
-/// A rank that waits for another host knows less than one that sees who is missing on its own host. So it gives up a
-/// little later, and everybody gets the better answer.
+/// A rank that waits for another host knows less than one that sees which rank is missing on its own host. So it gives up a
+/// little later, and all ranks report the more exact cause.
 Deadline later_than(const CallDeadline& deadline) {
   if (deadline.deadline.is_never()) return Deadline::never();
   const auto grace =
@@ -135,7 +135,7 @@ Lane::Wait::Wait(Lane& lane, const Call& call, const CallDeadline& deadline)
       call_(call),
       deadline_(deadline),
       give_up_(later_than(deadline)),
-      spin_(std::min<std::chrono::nanoseconds>(lane.policy_.spin, kLongestSpin)) {}
+      spin_(std::min<std::chrono::nanoseconds>(lane.policy_.spin, kMaxSpin)) {}
 
 Outcome Lane::Wait::once() {
   if (lane_.abort_.is_raised()) return lane_.aborted(call_);
@@ -146,10 +146,10 @@ Outcome Lane::Wait::once() {
   if (spins_anew_) {
     spins_anew_ = false;
     spin_until_ = Deadline::after(spin_);
-    looks_ = 0;
+    probes_ = 0;
   }
   if (!spin_until_.has_passed()) {
-    if (++looks_ > kProbesAlone) ::sched_yield();
+    if (++probes_ > kProbesAlone) ::sched_yield();
     return {};
   }
   return sleep();
@@ -158,10 +158,10 @@ Outcome Lane::Wait::once() {
 Outcome Lane::Wait::sleep() {
   std::vector<pollfd> entries{{lane_.abort_.doorbell(), POLLIN, 0}};
   for (const Partner& partner : lane_.partners_) partner.sockets.append_entries(entries);
-  lane_.abort_.set_waits_abroad(true);
+  lane_.abort_.set_waits_for_other_host(true);
   const int ready =
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), give_up_.poll_milliseconds()); });
-  lane_.abort_.set_waits_abroad(false);
+  lane_.abort_.set_waits_for_other_host(false);
   if (ready < 0) return failed(DDL_ERROR_SYSTEM, errno_error("poll", errno).message());
   if (ready == 0 && give_up_.has_passed()) return lane_.timed_out(call_, deadline_.seconds);
   return {};

@@ -1,8 +1,8 @@
 // The data connections of one rank to its partners on other hosts.
 //
-// What is to be sent and where what arrives is to be put is posted; posting does not wait. A partner that stops reading
-// holds up nothing but what goes to it, and with several sockets to a partner (wire/socket_bundle.h) one that is slow holds
-// up nothing but the piece that it carries. Whoever waits drives all of them.
+// Sends and receives are posted; posting does not wait. A partner that stops reading delays only the data that go to it, and
+// with several sockets to a partner (wire/socket_bundle.h) a slow socket delays only the piece that it carries. A waiting
+// rank progresses all connections.
 #pragma once
 
 #include <cstddef>
@@ -29,22 +29,22 @@ class Lane {
   /// Takes further ones, which control has taken as well.
   void add(std::vector<PeerLink>& links);
 
-  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. Bytes must stay as
-  /// they are until pending is 0: then the kernel has them.
+  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. The bytes must not
+  /// change until pending is 0: then the kernel has them.
   void post_send(int host, std::span<const std::byte> bytes, Pending& pending);
-  /// The next bytes that the partner sends there. Bytes are being written until pending is 0.
+  /// The next bytes that the partner sends on the ordered stream. They are written until pending is 0.
   void post_receive(int host, std::span<std::byte> bytes, Pending& pending);
-  /// A slice: of frame, its call, chunk and turn count.
+  /// A slice. Of frame, only call, chunk and turn are used.
   void post_slice_send(int host, const SliceFrame& frame, std::span<const std::byte> bytes, Pending& pending);
-  /// Slices of this chunk, which are at most so long, may come in any order from now on. Chunks are begun in order.
+  /// From now on slices of this chunk, of at most longest bytes, may arrive in any order. Chunks are begun in order.
   void begin_chunk(std::uint64_t call, std::uint64_t chunk, std::size_t longest);
-  /// The slice of this call, chunk and turn, whenever the partner sends it. Not while a post_receive() is pending.
+  /// Receives the slice of this call, chunk and turn, whenever the partner sends it. Not while a post_receive() is pending.
   void post_slice(int host, const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
 
-  /// Moves what can be moved without waiting; true if anything was.
+  /// Sends and receives as much as possible without waiting; true if any bytes moved.
   bool move();
 
-  /// Moves bytes until advance() returns true; advance() is called whenever something has moved, and may post more.
+  /// Moves bytes until advance() returns true; advance() is called whenever bytes have moved, and may post more.
   /// Fails when the group is aborted, a partner that is needed is gone, or the call's deadline has passed.
   template <class Advance>
   Outcome drive(const Call& call, const CallDeadline& deadline, Advance advance) {
@@ -60,7 +60,7 @@ class Lane {
     }
   }
 
-  /// The partner on this host has sent what does not belong here: aborts the group and says so.
+  /// The partner on this host has sent unexpected data: aborts the group and returns that failure.
   Outcome out_of_step(int host, const Call& call);
 
   /// The connections' descriptors.
@@ -72,13 +72,13 @@ class Lane {
     SocketBundle sockets;
   };
 
-  /// One wait: whenever nothing has come for a time, in which it spins, it sleeps.
+  /// One wait: it spins for a limited time after the last bytes have moved, then sleeps.
   class Wait {
    public:
     Wait(Lane& lane, const Call& call, const CallDeadline& deadline);
-    /// Lets some time pass; fails if there is no use in waiting longer.
+    /// Yields or sleeps once; fails if waiting longer is useless.
     Outcome once();
-    /// Something has come: more may follow at once.
+    /// Bytes have moved: more may follow at once.
     void start_over() { spins_anew_ = true; }
 
    private:
@@ -91,11 +91,11 @@ class Lane {
     std::chrono::nanoseconds spin_;
     Deadline spin_until_ = Deadline::never();
     bool spins_anew_ = true;
-    int looks_ = 0;  ///< since it began to spin
+    int probes_ = 0;  ///< since it began to spin
   };
 
   Partner& partner(int host);
-  /// The partner without whose connections it cannot go on.
+  /// A partner whose connections are broken and needed; null if there is none.
   Partner* needed_and_broken();
   const Member& member_of(const Partner& partner) const;
   Outcome aborted(const Call& call) const;

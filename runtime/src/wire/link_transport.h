@@ -1,4 +1,4 @@
-// The seam through which ranks of different hosts are connected, and the factory of both transports of a process set.
+// The interface through which ranks of different hosts are connected, and the factory of both transports of a process set.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,34 @@
 
 namespace ddl::runtime {
 
-// The seam through which ranks of different hosts are connected.
-
 /// Byte streams to one rank of another host, authenticated. Non-blocking.
 struct PeerLink {
   int host = 0;  ///< as LinkPartner names it
   Member peer;
-  /// For abort and farewell: read by a sleeping thread, so that neither waits behind data.
+  /// For abort and farewell: read by a sleeping thread, so that neither is delayed by data.
   UniqueFd control;
-  /// For what collectives send: read and written by the rank that is inside a call. At least one, in the same order on both
-  /// sides.
+  /// For the data of collectives: read and written by the rank that is inside a call. At least one, in the same order on
+  /// both sides.
   std::vector<UniqueFd> data;
-  /// Which way was taken and why, for a person: "192.0.2.7:4711 from eth0, in the same network".
+  /// The address taken and the reason, for people: "192.0.2.7:4711 from eth0, in the same network".
   std::string how;
 };
 
-/// Whom to connect with.
+/// A rank to connect with.
 struct LinkPartner {
   int host = 0;  ///< an index of HostLayout::hosts
   int rank = 0;
-  /// This rank calls, and the partner waits; or the other way round.
+  /// True: this rank connects and the partner accepts. False: the reverse.
   bool calls = false;
 };
 
-/// What connecting is for, which both sides must mean alike.
+/// The purpose of a link, which must be the same on both sides.
 enum class LinkUse : std::uint32_t {
   kLane = 0,  ///< for the collectives of the process set
-  kPair = 1,  ///< for what two of its ranks send to each other
+  kPair = 1,  ///< for transfers between two of its ranks
 };
 
-/// What partners connect for, and how long they may take.
+/// The purpose of links, and the time limit for connecting.
 struct LinkTerms {
   LinkUse use = LinkUse::kLane;
   /// A number that must be the same on both sides: the bytes of a chunk.
@@ -62,26 +60,24 @@ class LinkTransport {
   LinkTransport& operator=(const LinkTransport&) = delete;
 
   virtual const char* name() const = 0;  ///< static storage
-  /// Puts into the bootstrap what partners need to find this rank. A fence of all ranks follows, whatever comes out here.
+  /// Puts into the bootstrap what partners need to find this rank. A fence of all ranks follows, also after an error.
   virtual Status offer(Bootstrap& bootstrap) = 0;
-  /// After that fence, and again for further ones: connects this rank with partners, which call this too. kTimeout when
-  /// the deadline has passed; kNotFound when a partner has left, which is looked for among pairs only: all lanes of a set
-  /// connect together.
+  /// After that fence, and again for further partners: connects this rank with partners, which call this too. kTimeout when
+  /// the deadline has passed; kNotFound when a partner has left, which is detected for pairs only, because all lanes of a
+  /// set connect at the same time.
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap,
                                                 const std::vector<LinkPartner>& partners,
                                                 const LinkTerms& terms) = 0;
-  /// After a connect() that has failed: what it had connected. Its partners take the end of a connection for a death,
-  /// unless they are told otherwise over it.
-  virtual std::vector<PeerLink> take_standing() = 0;
-  /// Who a rank is, for sentences about one that is not connected.
+  /// After a connect() that has failed: the links that it had established. The partners take the end of a connection for a
+  /// death, unless they get an abort over it first.
+  virtual std::vector<PeerLink> take_established() = 0;
+  /// The host and pid of a rank, for messages about one that is not connected.
   virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;
-  /// What it keeps open between calls of connect(), for a forked child to close.
+  /// The descriptors that it keeps open between calls of connect(), which a forked child must close.
   virtual std::vector<int> fds() const = 0;
 };
 
-// How the transports of a process set come about: each set has its own.
-
-/// fault outlives what is made.
+/// Makes the transports of a process set; each set has its own. fault outlives them.
 struct TransportMaker {
   std::function<std::unique_ptr<Transport>(const Membership&, FaultInjector& fault)> within_host;
   std::function<std::unique_ptr<LinkTransport>(const Membership&, FaultInjector& fault)> between_hosts;

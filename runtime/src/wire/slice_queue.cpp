@@ -37,7 +37,7 @@ void SendQueue::post_ordered(std::span<const std::byte> bytes, Pending& pending)
 }
 
 void SendQueue::post(const Posted& posted) {
-  // Mostly all has been sent by now. Memory is kept.
+  // Usually all has been sent by now. The vector keeps its capacity.
   constexpr std::size_t kMaxSent = 64;
   if (is_empty() || first_ >= kMaxSent) {
     posted_.erase(posted_.begin(), posted_.begin() + static_cast<std::ptrdiff_t>(first_));
@@ -99,7 +99,7 @@ bool AwaitedSlices::has_begun(std::uint32_t chunk) const {
   return longest_ > 0 && static_cast<std::int32_t>(last_begun_ - chunk) >= 0;
 }
 
-AwaitedSlices::Place AwaitedSlices::find(std::uint32_t chunk, std::uint32_t turn) {
+AwaitedSlices::Iterator AwaitedSlices::find(std::uint32_t chunk, std::uint32_t turn) {
   return std::find_if(slices_.begin(), slices_.end(),
                       [&](const Slice& slice) { return slice.chunk == chunk && slice.turn == turn; });
 }
@@ -122,17 +122,17 @@ bool AwaitedSlices::await(const SliceFrame& frame, std::span<std::byte> bytes, P
   DDL_CHECK(!bytes.empty() && (slices_.empty() || call_ == frame.call),
             "chunk " + std::to_string(frame.chunk));
   call_ = frame.call;
-  Place place = find(frame.chunk, frame.turn);
-  const bool has_come = place != slices_.end();
-  if (has_come && place->size != bytes.size()) return false;
-  Slice& slice = has_come ? *place : add(frame.chunk, frame.turn, bytes.size());
+  Iterator found = find(frame.chunk, frame.turn);
+  const bool has_come = found != slices_.end();
+  if (has_come && found->size != bytes.size()) return false;
+  Slice& slice = has_come ? *found : add(frame.chunk, frame.turn, bytes.size());
   DDL_CHECK(slice.to.empty(), "chunk " + std::to_string(frame.chunk) + " is awaited twice");
   slice.to = bytes;
   slice.pending = &pending;
   ++pending;
   ++awaited_;
   count_unclaimed(slice, static_cast<std::ptrdiff_t>(slice.unclaimed));
-  if (has_come) end_if_complete(place);
+  if (has_come) end_if_complete(found);
   return true;
 }
 
@@ -140,20 +140,20 @@ AwaitedSlices::Claim AwaitedSlices::claim(const SliceFrame& head) {
   const bool is_possible = head.magic == SliceFrame::kMagic && head.piece > 0 && head.first < head.bytes &&
                            head.piece <= head.bytes - head.first && head.call == call_;
   if (!is_possible) return {};
-  Place place = find(head.chunk, head.turn);
-  if (place == slices_.end()) {
+  Iterator found = find(head.chunk, head.turn);
+  if (found == slices_.end()) {
     if (!has_begun(head.chunk)) return {Fit::kLater, 0, {}};
     if (head.bytes > longest_) return {};
     add(head.chunk, head.turn, head.bytes).aside.resize(head.bytes);
-    place = std::prev(slices_.end());
+    found = std::prev(slices_.end());
   }
-  Slice& slice = *place;
+  Slice& slice = *found;
   const std::uint32_t end = head.first + head.piece;
   const bool overlaps = std::any_of(slice.claimed.begin(), slice.claimed.end(), [&](const auto& other) {
     return head.first < other.second && other.first < end;
   });
   if (head.bytes != slice.size || head.piece > slice.unclaimed || overlaps) return {};
-  // What arrives whole needs no list.
+  // A slice that arrives in one piece needs no list.
   if (head.piece < head.bytes) slice.claimed.emplace_back(head.first, end);
   slice.unclaimed -= head.piece;
   if (!slice.to.empty()) count_unclaimed(slice, -static_cast<std::ptrdiff_t>(head.piece));
@@ -162,20 +162,20 @@ AwaitedSlices::Claim AwaitedSlices::claim(const SliceFrame& head) {
 }
 
 void AwaitedSlices::note_arrived(std::uint64_t number, std::size_t bytes) {
-  const Place place = std::find_if(slices_.begin(), slices_.end(),
-                                   [number](const Slice& slice) { return slice.number == number; });
-  DDL_CHECK(place != slices_.end() && bytes <= place->missing, "slice " + std::to_string(number));
-  place->missing -= bytes;
-  end_if_complete(place);
+  const Iterator found = std::find_if(slices_.begin(), slices_.end(),
+                                      [number](const Slice& slice) { return slice.number == number; });
+  DDL_CHECK(found != slices_.end() && bytes <= found->missing, "slice " + std::to_string(number));
+  found->missing -= bytes;
+  end_if_complete(found);
 }
 
-void AwaitedSlices::end_if_complete(Place place) {
-  Slice& slice = *place;
+void AwaitedSlices::end_if_complete(Iterator found) {
+  Slice& slice = *found;
   if (slice.missing > 0 || slice.to.empty()) return;
   if (!slice.aside.empty()) std::memcpy(slice.to.data(), slice.aside.data(), slice.size);
   --*slice.pending;
   --awaited_;
-  slices_.erase(place);
+  slices_.erase(found);
 }
 
 }  // namespace ddl::runtime

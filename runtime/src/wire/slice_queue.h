@@ -1,5 +1,5 @@
-// The slices between this rank and one partner: the frame in front of each on the wire, the queue of those that are to be
-// sent, and the table of those that are awaited.
+// The slices between this rank and one partner: the frame in front of each on the wire, the queue of slices to be sent, and
+// the table of awaited slices.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +10,37 @@
 
 namespace ddl::runtime {
 
-// How somebody who posts learns that it has been handled.
-
-/// Counts what was posted and has not been handled; lives until it is 0 again.
+/// The number of posted operations that have not completed; lives until it is 0 again.
 using Pending = int;
 
-// What stands before a slice, or a piece of one, on the wire.
-
-/// Says which slice it is, and where in it the bytes lie that follow. Several slices are on their way between two ranks at
-/// once, which of two chunks is ready first is each rank's own affair, and the pieces of one come over several sockets: so
-/// the receiver finds by the frame where they go, and ranks that have come apart notice it. Plain data between machines of
-/// one byte order.
+/// The header of a slice, or of a piece of one, on the wire.
+///
+/// It identifies the slice, and the position in it of the bytes that follow. Several slices are under way between two ranks
+/// at once, each rank may have another of two chunks ready first, and the pieces of one slice come over several sockets. So
+/// the receiver finds the destination by the frame, and ranks that make different calls notice it. Plain data between
+/// machines of one byte order.
 struct SliceFrame {
   static constexpr std::uint32_t kMagic = 0x44444C53;  // "DDLS"
   std::uint32_t magic = kMagic;
-  std::uint32_t turn = 0;   ///< how many of the chunk's slices have gone this way between the two before
+  std::uint32_t turn = 0;   ///< the number of the chunk's earlier slices in this direction between the two ranks
   std::uint64_t call = 0;   ///< its number
-  std::uint32_t chunk = 0;  ///< the lower half of its index: only a few are on their way at once
-  std::uint32_t bytes = 0;  ///< of the whole slice
-  std::uint32_t first = 0;  ///< where in it the piece begins
-  std::uint32_t piece = 0;  ///< how many bytes follow
+  std::uint32_t chunk = 0;  ///< the lower half of its index: only a few are under way at once
+  std::uint32_t bytes = 0;  ///< of the complete slice
+  std::uint32_t first = 0;  ///< the offset of the piece in the slice
+  std::uint32_t piece = 0;  ///< the number of bytes that follow
 
   bool operator==(const SliceFrame&) const = default;
 };
 static_assert(sizeof(SliceFrame) == 32);
 
-/// What the ordered stream begins with wherever a slice's frame could stand instead.
+/// The magic with which the ordered stream begins wherever a slice's frame could be expected.
 inline constexpr std::uint32_t kOrderedMagic = 0x44444C41;  // "DDLA"
 
-/// A slice that is longer goes in pieces over all sockets; one that is not goes over the first, in one system call where
-/// the socket has room.
+/// A longer slice goes in pieces over all sockets; any other goes over the first, in one system call if the socket's buffer
+/// has space.
 inline constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
-/// How long the pieces are in which a slice goes: at most kPieceBytes, equal but for the last, of whole cache lines.
+/// The length of the pieces of a slice: at most kPieceBytes, equal except for the last, a multiple of cache lines.
 constexpr std::size_t piece_bytes_of(std::size_t slice_bytes) {
   constexpr std::size_t kLine = 64;
   const std::size_t pieces = (slice_bytes + kPieceBytes - 1) / kPieceBytes;
@@ -50,13 +48,13 @@ constexpr std::size_t piece_bytes_of(std::size_t slice_bytes) {
   return ((slice_bytes + pieces - 1) / pieces + kLine - 1) / kLine * kLine;
 }
 
-// What is to be sent to one partner, in the order in which it was posted, handed out to sockets in pieces.
+// The data to be sent to one partner, in the order in which they were posted, distributed to sockets in pieces.
 
 class SendQueue {
  public:
-  /// What one socket sends in one go: a piece of a slice behind its frame, or bytes of the ordered stream.
+  /// The unit that one socket sends: a piece of a slice with its frame, or bytes of the ordered stream.
   struct Piece {
-    std::uint64_t of = 0;  ///< which of what was posted
+    std::uint64_t of = 0;  ///< the number of the posted operation
     SliceFrame frame;
     std::size_t frame_left = 0;
     const std::byte* data = nullptr;
@@ -72,13 +70,13 @@ class SendQueue {
   /// Nothing is left that has not been sent completely.
   bool is_empty() const { return first_ == posted_.size(); }
 
-  /// The next pieces that nobody has taken: at most as many as there is room for, and no more bytes than max_bytes unless
-  /// the first alone has more. Returns how many.
+  /// The next pieces that no socket has taken: at most pieces.size(), and at most max_bytes bytes unless the first piece
+  /// alone has more. Returns their number.
   std::size_t peek(bool by_first_socket, std::span<Piece> pieces, std::size_t max_bytes) const;
   bool has_for(bool by_first_socket) const;
-  /// The first of what peek() gave: nobody else gets it.
+  /// Assigns the first piece that peek() returned to the calling socket.
   void take(const Piece& piece);
-  /// So many bytes of a piece that was taken, frame included, have been sent.
+  /// This number of bytes of a taken piece, frame included, has been sent.
   void note_sent(Piece& piece, std::size_t bytes);
 
  private:
@@ -98,23 +96,23 @@ class SendQueue {
   void post(const Posted& posted);
 
   std::vector<Posted> posted_;
-  std::size_t first_ = 0;           ///< of posted_: those before have been sent
+  std::size_t first_ = 0;           ///< index in posted_: those before have been sent
   std::uint64_t first_number_ = 0;  ///< of posted_[0]
 };
 
-// The slices that come from one partner: where each goes, and which of its bytes have been announced.
+// The slices that come from one partner: the destination of each, and which of its bytes have been announced by frames.
 //
-// A slice may come before this rank's own steps ask for it. If its chunk has been begun it is put aside, because what
-// stands behind it in its socket may be what they wait for. A slice of a chunk that has not been begun waits in its
-// socket: so no more is put aside than what the chunks that are on their way at once can bring.
+// A slice may arrive before this rank's own steps await it. If its chunk has been begun, it is received into a buffer of its
+// own, because those steps may wait for data behind it in its socket. A slice of a chunk that has not been begun stays in
+// its socket: so the size of these buffers is bounded by the chunks that are under way at once.
 
 class AwaitedSlices {
  public:
   enum class Fit {
     kHere,   ///< the piece goes where the claim says
     kLater,  ///< of a chunk that has not been begun
-    /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has come
-    /// whole is forgotten: announced again it is put aside, where begin_chunk() of the next call finds it.
+    /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has arrived
+    /// completely is forgotten: if it is announced again, it is buffered, and begin_chunk() of the next call finds it.
     kWrong,
   };
   struct Claim {
@@ -123,23 +121,23 @@ class AwaitedSlices {
     std::span<std::byte> to;
   };
 
-  /// From now on slices of this chunk, which are at most so long, are put aside if they come before they are awaited.
-  /// Chunks are begun in order. False if something was put aside in the last call that nobody has asked for.
+  /// From now on slices of this chunk, of at most longest bytes, are buffered if they arrive before they are awaited. Chunks
+  /// are begun in order. False if a slice was buffered in the last call and never awaited.
   bool begin_chunk(std::uint64_t call, std::uint32_t chunk, std::size_t longest);
-  /// The slice of frame's call, chunk and turn goes here, however it is cut. False if it has come and is of another length.
+  /// The slice of frame's call, chunk and turn goes to bytes, however it is cut. False if it has arrived with another length.
   bool await(const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
 
-  /// Where the piece behind this frame goes. What fits is claimed: nothing else goes there.
+  /// Where the piece after this frame goes. A piece that fits is claimed: no other piece may overlap it.
   Claim claim(const SliceFrame& head);
-  /// So many bytes of a piece that was claimed are there.
+  /// This number of bytes of a claimed piece has arrived.
   void note_arrived(std::uint64_t slice, std::size_t bytes);
 
-  /// Nothing is awaited.
+  /// No slice is awaited.
   bool is_empty() const { return awaited_ == 0; }
-  /// There are bytes awaited that no frame has announced; cut: of slices that are longer than a piece.
+  /// Bytes are awaited that no frame has announced; cut: of slices that are longer than a piece; uncut: of the others.
   bool has_unclaimed() const { return unclaimed_ > 0; }
   bool has_unclaimed_cut() const { return unclaimed_cut_ > 0; }
-  bool has_unclaimed_whole() const { return unclaimed_ > unclaimed_cut_; }
+  bool has_unclaimed_uncut() const { return unclaimed_ > unclaimed_cut_; }
 
  private:
   struct Slice {
@@ -150,18 +148,18 @@ class AwaitedSlices {
     std::size_t unclaimed = 0;
     std::size_t missing = 0;
     std::span<std::byte> to;       ///< empty: not awaited yet
-    std::vector<std::byte> aside;  ///< where it goes first, if it has come before that
+    std::vector<std::byte> aside;  ///< its buffer if it arrives before it is awaited
     Pending* pending = nullptr;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> claimed;  ///< where each piece begins and ends
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> claimed;  ///< begin and end of each piece
   };
-  using Place = std::vector<Slice>::iterator;
+  using Iterator = std::vector<Slice>::iterator;
 
   Slice& add(std::uint32_t chunk, std::uint32_t turn, std::size_t size);
-  Place find(std::uint32_t chunk, std::uint32_t turn);
+  Iterator find(std::uint32_t chunk, std::uint32_t turn);
   bool has_begun(std::uint32_t chunk) const;
-  /// Takes so many bytes of an awaited slice into what has_unclaimed() tells, or out of it.
+  /// Adds this number of bytes of an awaited slice to the counters of has_unclaimed(); negative: subtracts.
   void count_unclaimed(const Slice& slice, std::ptrdiff_t bytes);
-  void end_if_complete(Place place);
+  void end_if_complete(Iterator found);
 
   std::vector<Slice> slices_;  ///< few
   std::uint64_t numbers_ = 0;

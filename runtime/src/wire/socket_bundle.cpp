@@ -21,14 +21,14 @@ constexpr std::size_t kMaxPieces = 4;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-/// A socket that has so much in it that the network has not taken is full: otherwise the first one would swallow all pieces
-/// into its buffer, however slow it is. Sockets of other kinds, in tests, have small buffers anyway.
+/// Limits the bytes in a socket's buffer that have not been sent yet: otherwise the first socket would take all pieces into
+/// its buffer, however slow it is. Sockets of other kinds, in tests, have small buffers anyway.
 void keep_buffer_short(int socket) {
   const int bytes = static_cast<int>(kPieceBytes);
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }
 
-/// What is left of pieces, as one system call takes it.
+/// The unsent rest of pieces, as the arguments of one system call.
 class Gather {
  public:
   void add(const SendQueue::Piece& piece) {
@@ -81,7 +81,7 @@ void SocketBundle::append_entries(std::vector<pollfd>& entries) const {
 
 void SocketBundle::post_receive(std::span<std::byte> bytes, Pending& pending) {
   if (bytes.empty()) return;
-  // What was read when the last slices were awaited, and was none of their frames, belongs to the ordered stream.
+  // Bytes that were read while the last slices were awaited, and are not a frame of theirs, belong to the ordered stream.
   Socket& first = sockets_.front();
   const std::size_t had = std::min(first.head_bytes, bytes.size());
   auto* head = reinterpret_cast<std::byte*>(&first.head);
@@ -108,12 +108,12 @@ void SocketBundle::begin_chunk(std::uint64_t call, std::uint32_t chunk, std::siz
 
 void SocketBundle::match_waiting_frames() {
   for (Socket& socket : sockets_) {
-    if (socket.has_whole_head()) match_frame(socket);
+    if (socket.has_complete_head()) match_frame(socket);
   }
 }
 
 bool SocketBundle::wants_frame(const Socket& socket) const {
-  if (!socket.to.empty() || socket.has_whole_head() || is_out_of_step_) return false;
+  if (!socket.to.empty() || socket.has_complete_head() || is_out_of_step_) return false;
   return is_first(socket) ? awaited_.has_unclaimed() : awaited_.has_unclaimed_cut();
 }
 
@@ -127,9 +127,9 @@ const std::string* SocketBundle::broken_why() const {
   for (const Socket& socket : sockets_) {
     is_any_open = is_any_open || socket.state == State::kOpen;
     if (socket.state == State::kOpen) continue;
-    // A partner that has sent everything may have left, and this rank not have come to the end of all sockets.
+    // A partner that has sent everything may have left before this rank has read all sockets to their end.
     const bool is_needed = socket.state == State::kBroken || socket.is_amid() || sends_any() ||
-                           (is_first(socket) && (!ordered_.empty() || awaited_.has_unclaimed_whole()));
+                           (is_first(socket) && (!ordered_.empty() || awaited_.has_unclaimed_uncut()));
     if (is_needed) return &socket.why;
   }
   return !is_any_open && awaited_.has_unclaimed() ? &sockets_.front().why : nullptr;
@@ -137,7 +137,7 @@ const std::string* SocketBundle::broken_why() const {
 
 bool SocketBundle::move() {
   bool moved = false;
-  // What has arrived can be taken also when the other direction is broken.
+  // Data that have arrived can be received even if sending is broken.
   for (Socket& socket : sockets_) moved = move_receives(socket) || moved;
   return move_sends() || moved;
 }
@@ -145,7 +145,7 @@ bool SocketBundle::move() {
 bool SocketBundle::move_sends() {
   bool moved = false;
   std::array<bool, kMaxSockets> is_full{};
-  std::size_t idle = 0;  // sockets in a row that had nothing to do or no room
+  std::size_t idle = 0;  // consecutive sockets that had nothing to send or no space
   while (!sends_.is_empty() && idle < sockets_.size()) {
     const std::size_t index = turn_;
     turn_ = (turn_ + 1) % sockets_.size();
@@ -162,7 +162,7 @@ bool SocketBundle::move_sends() {
 bool SocketBundle::send_some(Socket& socket, bool& is_full) {
   if (socket.state != State::kOpen) return false;
   std::array<SendQueue::Piece, kMaxPieces> next;
-  // With several sockets, each takes a piece in its turn; with one, everything goes there anyway.
+  // With several sockets, each takes one piece at a time; with one, everything goes there anyway.
   const std::size_t max_bytes = sockets_.size() > 1 ? kPieceBytes : static_cast<std::size_t>(-1);
   const bool takes_more = !socket.sending || sockets_.size() == 1;
   const std::size_t count = takes_more ? sends_.peek(is_first(socket), next, max_bytes) : 0;
@@ -244,13 +244,13 @@ bool SocketBundle::receive_frame(Socket& socket) {
   const std::size_t got = note_received(
       socket, retry_eintr([&] { return ::recv(socket.fd.get(), rest.data(), rest.size(), MSG_DONTWAIT); }));
   socket.head_bytes += got;
-  if (socket.has_whole_head()) match_frame(socket);
+  if (socket.has_complete_head()) match_frame(socket);
   return got > 0;
 }
 
 void SocketBundle::match_frame(Socket& socket) {
   if (is_out_of_step_) return;
-  // Who has sent all of its pieces, the last of them over other sockets, may have begun its next call on the first.
+  // A partner that has sent all of its pieces, the last ones over other sockets, may have begun its next call on the first.
   if (sockets_.size() > 1 && is_first(socket) && socket.head.magic == kOrderedMagic) return;
   const AwaitedSlices::Claim claim = awaited_.claim(socket.head);
   switch (claim.fit) {

@@ -1,11 +1,11 @@
 // The data sockets of one rank to one partner on another host.
 //
-// A slice that is longer than a piece goes in pieces, each over the socket that has room for it next: one that is slow
-// holds up the piece that it has taken, and nothing else. Shorter slices go over the first socket alone, where the
-// receiver looks for them. The first socket is also an ordered stream: bytes without a frame arrive on it in the order in
-// which they were posted, for who knows what comes next.
+// A slice that is longer than a piece goes in pieces, each over the next socket with space in its buffer: a slow socket
+// delays only the piece that it has taken. Shorter slices go over the first socket alone, where the receiver expects them.
+// The first socket is also an ordered stream: bytes without a frame arrive on it in the order in which they were posted, for
+// a receiver that knows what comes next.
 //
-// On each socket, pieces stand in the order in which their slices were posted.
+// On each socket, pieces are in the order in which their slices were posted.
 #pragma once
 
 #include <poll.h>
@@ -28,7 +28,7 @@ class SocketBundle {
   explicit SocketBundle(std::vector<UniqueFd> sockets);
   SocketBundle(SocketBundle&&) = default;
 
-  /// What these do is described in lane.h.
+  /// These functions are described in lane.h.
   void post_send(std::span<const std::byte> bytes, Pending& pending) { sends_.post_ordered(bytes, pending); }
   void post_receive(std::span<std::byte> bytes, Pending& pending);
   void post_slice_send(const SliceFrame& frame, std::span<const std::byte> bytes, Pending& pending) {
@@ -37,17 +37,17 @@ class SocketBundle {
   void post_slice(const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
   void begin_chunk(std::uint64_t call, std::uint32_t chunk, std::size_t longest);
 
-  /// Moves what can be moved without waiting; true if anything was.
+  /// Sends and receives as much as possible without waiting; true if any bytes moved.
   bool move();
 
   bool sends_any() const { return !sends_.is_empty(); }
   bool receives_any() const { return !ordered_.empty() || !awaited_.is_empty(); }
-  /// Why nothing that is still to be moved will ever be; null while that is not so.
+  /// The reason why the remaining operations cannot complete; null as long as they can.
   const std::string* broken_why() const;
-  /// The partner has sent what fits nothing that this rank awaits.
+  /// The partner has sent a frame that matches nothing that this rank awaits.
   bool is_out_of_step() const { return is_out_of_step_; }
 
-  /// What poll() is to wait for.
+  /// The descriptors and events that poll() is to wait for.
   void append_entries(std::vector<pollfd>& entries) const;
   void append_fds(std::vector<int>& fds) const;
 
@@ -55,20 +55,20 @@ class SocketBundle {
   enum class State {
     kOpen,
     kEnded,   ///< the partner has closed it: it may have sent all that is needed, over this socket or others
-    kBroken,  ///< what was on its way is lost
+    kBroken,  ///< data under way are lost
   };
   struct Socket {
     UniqueFd fd;
     State state = State::kOpen;
     std::string why;
-    std::optional<SendQueue::Piece> sending;  ///< of which a part has been sent
+    std::optional<SendQueue::Piece> sending;  ///< a piece that has been sent in part
     SliceFrame head;                          ///< the frame that is arriving, or has arrived and ...
     std::size_t head_bytes = 0;               ///< ... so much of it; whole: its chunk has not been begun
     std::uint64_t slice = 0;                  ///< the piece that is arriving, ...
     std::span<std::byte> to;                  ///< ... and where the rest of it goes
 
-    bool has_whole_head() const { return head_bytes == sizeof head; }
-    bool is_amid() const { return !to.empty() || sending || (head_bytes > 0 && !has_whole_head()); }
+    bool has_complete_head() const { return head_bytes == sizeof head; }
+    bool is_amid() const { return !to.empty() || sending || (head_bytes > 0 && !has_complete_head()); }
   };
   struct Ordered {
     std::span<std::byte> to;
@@ -88,14 +88,14 @@ class SocketBundle {
   bool receive_ordered(Socket& socket);
   bool receive_piece(Socket& socket);
   bool receive_frame(Socket& socket);
-  /// Begins to receive the piece whose frame has arrived, unless that has to wait.
+  /// Begins to receive the piece whose frame has arrived, unless its chunk has not been begun.
   void match_frame(Socket& socket);
   void match_waiting_frames();
-  /// What a system call that received came to; 0: nothing.
+  /// The bytes that a receiving system call returned; 0 after an error or the end, which it records in socket.
   static std::size_t note_received(Socket& socket, ssize_t got);
 
   std::vector<Socket> sockets_;
-  std::size_t turn_ = 0;  ///< the socket that is offered the next piece first
+  std::size_t turn_ = 0;  ///< index of the socket that may take the next piece first
   SendQueue sends_;
   std::deque<Ordered> ordered_;
   AwaitedSlices awaited_;

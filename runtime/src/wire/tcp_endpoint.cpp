@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kFailed = "failed: ";
 constexpr std::string_view kTcp = "tcp ";
-/// More than any host has; what arrives is not trusted.
+/// More than any host has; received values are not trusted.
 constexpr std::size_t kMaxAddresses = 64;
 
 }  // namespace
@@ -31,7 +31,7 @@ Result<TcpEndpoint> TcpEndpoint::parse(std::string_view text) {
     return endpoint;
   }
   if (!text.starts_with(kTcp)) {
-    return fail(ErrorCode::kProtocol, "a rank's addresses are not what they should be: \"" +
+    return fail(ErrorCode::kProtocol, "a rank's addresses are invalid: \"" +
                                           std::string(text.substr(0, 100)) + "\"");
   }
   const auto parts = split(text.substr(kTcp.size()), ' ');

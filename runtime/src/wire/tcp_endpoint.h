@@ -14,14 +14,14 @@
 
 namespace ddl::runtime {
 
-// Where a rank can be reached from other hosts, as text that travels through the bootstrap.
+// The addresses by which a rank can be reached from other hosts, as text that is published through the bootstrap.
 
 struct TcpEndpoint {
   /// The rank's process.
   std::string host;
   int pid = 0;
   std::vector<net::SocketAddress> addresses;
-  /// Why there are none: a rank that cannot listen says so to those that would call it.
+  /// The reason if there are none: a rank that cannot listen publishes it for the ranks that would connect.
   std::string failure;
 
   std::string to_text() const;
@@ -34,7 +34,7 @@ struct TcpEndpoint {
 enum class LinkPurpose : std::uint32_t {
   kControl = 1,
   kData = 2,
-  kProbe = 3,  ///< nothing: its end tells the caller that the other one has left
+  kProbe = 3,  ///< no data: its end shows the caller that the other rank has left
 };
 
 /// Plain data between machines of one byte order, which is checked, and one version of libddl.
@@ -43,15 +43,15 @@ struct LinkHello {
   std::uint32_t byte_order = kByteOrder;
   std::uint32_t generation = 0;
   LinkPurpose purpose = LinkPurpose::kControl;
-  std::int32_t rank = 0;     ///< who speaks
-  std::int32_t to_rank = 0;  ///< and to whom; -1 from an acceptor that does not know its caller yet
+  std::int32_t rank = 0;     ///< the sender
+  std::int32_t to_rank = 0;  ///< the receiver; -1 from an acceptor that does not know its caller yet
   std::int32_t size = 0;     ///< ranks of the job
   std::int32_t pid = 0;
-  /// A rank that calls on several addresses at once may be welcomed on more than one: control connections are numbered by
-  /// the caller, and its data connection names the one that it has taken.
+  /// A rank that connects to several addresses at once may be accepted on more than one. So the caller numbers its control
+  /// connections, and its data connections name the one that it has taken.
   std::uint32_t call = 0;
   LinkUse use = LinkUse::kLane;
-  /// A data connection's number, and how many the speaker wants to each partner; each names the control connection.
+  /// A data connection's number, and the number of data connections that the sender wants with each partner.
   std::uint16_t socket = 0;
   std::uint16_t sockets = 1;
   std::uint32_t reserved = 0;
@@ -63,7 +63,7 @@ struct LinkHello {
 
   Member member() const { return {rank, host.str(), pid}; }
   net::Introduction to_introduction() const;
-  /// An error if the other side speaks another version or has another byte order.
+  /// An error if the other side has another version or another byte order.
   static Result<LinkHello> parse(const net::Introduction& introduction);
 };
 

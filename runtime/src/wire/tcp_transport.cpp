@@ -49,10 +49,10 @@ Result<std::vector<PeerLink>> LinkSetup::run(Deadline deadline, int doorbell) {
     DDL_TRY(wait(deadline, doorbell));
   }
   for (const Pending& link : links_) DDL_TRY(check(link));
-  return take_standing();
+  return take_established();
 }
 
-std::vector<PeerLink> LinkSetup::take_standing() {
+std::vector<PeerLink> LinkSetup::take_established() {
   std::vector<PeerLink> links;
   for (Pending& link : links_) {
     if (!link.is_done) continue;
@@ -117,7 +117,7 @@ Status LinkSetup::advance_callers() {
     } else if (belongs(*peer)) {
       acceptor_.keep(std::move(caller));
     }
-    // Any other rank of this job called an address that means another process on its own host.
+    // Any other rank of this job has connected to an address that belongs to another process on its own host: dropped.
   }
   std::vector<HandshakeSocket> waiting;
   for (HandshakeSocket& caller : welcomed_) {
@@ -143,7 +143,7 @@ void LinkSetup::take_connection(Pending& link, const LinkHello& peer, UniqueFd s
   }
   if (!link.control) {
     const auto taken = link.controls.find(peer.call);
-    if (taken == link.controls.end()) return;  // of a connection that it never had: no rank of ours says that
+    if (taken == link.controls.end()) return;  // names a connection that it never had: no rank of the job does that
     const auto from = net::peer_address(taken->second.get());
     link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
     link.peer = peer;
@@ -153,7 +153,7 @@ void LinkSetup::take_connection(Pending& link, const LinkHello& peer, UniqueFd s
   }
   if (peer.call != link.peer->call || peer.socket >= link.data.size()) return;
   link.data[peer.socket] = std::move(socket);
-  // Who wants another number makes one, and both say so.
+  // A partner that wants another number of data connections makes one, and check() fails on both sides.
   link.is_done = peer.sockets != hello_.sockets ||
                  std::all_of(link.data.begin(), link.data.end(),
                              [](const UniqueFd& data) { return static_cast<bool>(data); });
@@ -181,15 +181,15 @@ Status LinkSetup::gone(const Pending& link, const Dialer& dialer) {
 Status LinkSetup::check(const Pending& link) const {
   if (link.peer->sockets != hello_.sockets) {
     return fail(ErrorCode::kInvalidArgument,
-                "the hosts want different numbers of data connections: " + link.peer->member().place() + " " +
-                    std::to_string(link.peer->sockets) + ", " + hello_.member().place() + " " +
+                "the hosts want different numbers of data connections: " + link.peer->member().label() + " " +
+                    std::to_string(link.peer->sockets) + ", " + hello_.member().label() + " " +
                     std::to_string(hello_.sockets) + "; " + contract::env::kSocketsPerPeer +
                     " must be the same everywhere");
   }
   if (link.peer->agreed == hello_.agreed) return {};
   return fail(ErrorCode::kInvalidArgument,
-              "the hosts cut buffers differently: " + link.peer->member().place() + " into " +
-                  std::to_string(link.peer->agreed) + " bytes, " + hello_.member().place() + " into " +
+              "the hosts cut buffers differently: " + link.peer->member().label() + " into " +
+                  std::to_string(link.peer->agreed) + " bytes, " + hello_.member().label() + " into " +
                   std::to_string(hello_.agreed) + "; " + contract::env::kStagingBytes +
                   " must be the same everywhere");
 }
@@ -251,7 +251,7 @@ Status TcpTransport::offer(Bootstrap& bootstrap) {
   if (*offer_) {
     endpoint.addresses = (*offer_)->acceptor.addresses();
   } else {
-    // Said to those that would call, which otherwise would try until their time is over.
+    // Published for the ranks that would connect, which otherwise would try until their time limit.
     endpoint.failure = offer_->error().message();
   }
   return bootstrap.put(endpoint_key(bootstrap.membership()), endpoint.to_text());
@@ -321,7 +321,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   }
   fault_.pass(FaultPoint::kBeforeLinks);
   auto links = setup.run(is_pair ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
-  if (!links) standing_ = setup.take_standing();
+  if (!links) established_ = setup.take_established();
   fault_.pass(FaultPoint::kAfterLinks);
   return links;
 }

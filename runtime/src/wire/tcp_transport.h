@@ -21,7 +21,7 @@
 
 namespace ddl::runtime {
 
-// Calls some ranks of other hosts and waits for the calls of others, until there is a link to each.
+// Connects to some ranks of other hosts and accepts connections from others, until there is a link to each.
 
 /// Used once, by one thread.
 class LinkSetup {
@@ -31,25 +31,25 @@ class LinkSetup {
             const std::vector<net::InterfaceAddress>& own_addresses)
       : key_(key), hello_(hello), acceptor_(acceptor), own_addresses_(own_addresses) {}
 
-  /// This rank will call; we wait.
+  /// Waits for a connection from this rank.
   void expect(int host, int rank);
-  /// The same, and we probe its addresses meanwhile, which tells when it has left.
+  /// The same, and probes the rank's addresses meanwhile, which shows when it has left.
   void expect(int host, int rank, const std::vector<net::SocketAddress>& addresses);
-  /// We call this rank on one of these addresses.
+  /// Connects to this rank on one of these addresses.
   void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
 
-  /// Returns when all links stand. A caller that does not belong here is turned away and changes nothing; a rank of the
-  /// job that comes too early is kept. doorbell: as in ConnectLimit.
+  /// Returns when all links are established. A caller that is not a rank of the job is rejected and has no effect; a rank of
+  /// the job that is not expected yet is kept. doorbell: as in ConnectLimit.
   Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
-  /// The links that stand, also when not all of them do.
-  std::vector<PeerLink> take_standing();
+  /// The links that are established, also if others are not.
+  std::vector<PeerLink> take_established();
 
  private:
-  /// A link as it comes about.
+  /// A link that is being established.
   struct Pending {
     int host = 0;
     int rank = 0;
-    std::optional<Dialer> dialer;  ///< empty: expected to call
+    std::optional<Dialer> dialer;  ///< empty: the other rank connects
     std::optional<Dialer> probe;
     std::optional<LinkHello> peer;
     std::map<std::uint32_t, UniqueFd>
@@ -62,7 +62,7 @@ class LinkSetup {
 
   Status advance();
   Status advance_callers();
-  /// It means this rank of this job.
+  /// The caller addresses this rank of this job.
   bool belongs(const LinkHello& caller) const;
   Status wait(Deadline deadline, int doorbell) const;
   static Status gone(const Pending& link, const Dialer& dialer);
@@ -76,7 +76,7 @@ class LinkSetup {
   Acceptor& acceptor_;
   const std::vector<net::InterfaceAddress>& own_addresses_;
   std::deque<Pending> links_;
-  /// Callers that have been welcomed but not been told yet.
+  /// Accepted callers to which the acceptance has not been sent yet.
   std::vector<net::HandshakeSocket> welcomed_;
 };
 
@@ -85,22 +85,22 @@ class LinkSetup {
 struct TcpSettings {
   /// Names of the interfaces whose addresses are offered; empty: all but loopback.
   std::vector<std::string> interfaces;
-  /// Inherited descriptor of the job's key. Without it rank 0 makes a key and sends it through the bootstrap, where other
-  /// users of a host may be able to read it: that still keeps strangers on the network out.
+  /// Inherited descriptor of the job's key. Without it rank 0 makes a key and publishes it through the bootstrap, where other
+  /// users of a host may be able to read it: that still keeps out unauthenticated peers on the network.
   std::optional<int> job_key_fd;
   /// Data connections to each partner, from 1 to kMaxSocketsPerPeer; the same on all ranks.
   int sockets = 1;
-  /// How long connecting may take once all ranks have begun.
+  /// The time limit for connecting once all ranks have begun.
   double seconds = 60.0;
-  /// How long a caller may take to prove itself; another than the default in tests only.
+  /// The time limit for a caller's authentication; only tests change the default.
   std::chrono::milliseconds patience = Acceptor::kPatience;
 };
 
-/// Every rank listens on its usable addresses, and goes on doing so, for further connections, as long as the transport
-/// lives. Both sides prove that they know the job's key before anything else is said. What follows is not encrypted.
+/// Every rank listens on its usable addresses as long as the transport lives, for further connections. Both sides prove that
+/// they know the job's key before any other message. The data that follow are not encrypted.
 ///
-/// A pair connects whenever both want to, so one may wait long for the other. It would not notice that the other one has
-/// left, so it is probed: a connection that nobody answers before they meet, but that ends when the listener does.
+/// A pair connects at its first transfer, so one rank may wait long for the other, and would not notice if that one leaves.
+/// So it opens a probe to the other's listener: a connection that is not answered until then, but ends with the listener.
 class TcpTransport final : public LinkTransport {
  public:
   /// fault outlives the transport.
@@ -110,12 +110,12 @@ class TcpTransport final : public LinkTransport {
   Status offer(Bootstrap& bootstrap) override;
   Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<LinkPartner>& partners,
                                         const LinkTerms& terms) override;
-  std::vector<PeerLink> take_standing() override { return std::exchange(standing_, {}); }
+  std::vector<PeerLink> take_established() override { return std::exchange(established_, {}); }
   Member who_is(Bootstrap& bootstrap, int rank) const override;
   std::vector<int> fds() const override;
 
  private:
-  /// What this rank has before it meets the others.
+  /// What this rank prepares before the fence.
   struct Offer {
     std::vector<net::InterfaceAddress> addresses;
     Acceptor acceptor;
@@ -128,7 +128,7 @@ class TcpTransport final : public LinkTransport {
   TcpSettings settings_;
   FaultInjector& fault_;
   std::optional<Result<Offer>> offer_;
-  std::vector<PeerLink> standing_;  ///< when connect() has failed
+  std::vector<PeerLink> established_;  ///< when connect() has failed
 };
 
 }  // namespace ddl::runtime

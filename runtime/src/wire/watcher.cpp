@@ -12,7 +12,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// Blocks all signals of the calling thread while it lives: a thread started meanwhile takes none from the program.
+/// Blocks all signals of the calling thread while it lives, so that a thread started meanwhile handles no signal of the
+/// program.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -50,7 +51,7 @@ void Watcher::run() {
   while (!stops_) {
     polled.assign(1, pollfd{wake_event_.get(), POLLIN, 0});
     for (const Entry& entry : entries_) polled.push_back(pollfd{entry.watch.fd, POLLIN, 0});
-    // What was added or removed meanwhile has woken this thread, and the list is gone through again.
+    // If watches were added or removed meanwhile, this thread was woken and builds the list again.
     const std::uint64_t seen = changes_;
     lock.unlock();
     const int ready = retry_eintr([&] { return ::poll(polled.data(), polled.size(), -1); });

@@ -1,4 +1,4 @@
-// Notices what happens to other ranks while this one computes, without ever waking up for nothing.
+// Notices events of other ranks while this one computes, without periodic wake-ups.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace ddl::runtime {
 
 /// One descriptor to watch. on_ready() is called on the watching thread when it is readable or broken, until it returns
-/// false. It must not call the watcher. The descriptor is the caller's and stays open until it is watched no more.
+/// false. It must not call the watcher. The caller owns the descriptor and keeps it open until it is no longer watched.
 struct Watch {
   int fd = -1;
   std::function<bool()> on_ready;
 };
 
-/// One thread, asleep in poll() until a descriptor has something to say. add(), remove() and stop() may be called from any
-/// thread but the watching one.
+/// One thread that sleeps in poll() until a descriptor is ready. add(), remove() and stop() may be called from any thread
+/// except the watching one.
 class Watcher {
  public:
   /// Names watches that were added together.
@@ -32,10 +32,9 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  /// Watches these as well, under the ticket if it is one of ours, else under a new one. Starts the thread when there is
-  /// something to watch for the first time.
+  /// Watches these too, under the ticket, or under a new one if it is 0. The first call with watches starts the thread.
   Result<Ticket> add(std::vector<Watch> watches, Ticket ticket = 0);
-  /// After this no on_ready() of the ticket's is running or will run. 0 is allowed and names none.
+  /// After this no on_ready() of the ticket is running or will run. 0 is allowed and does nothing.
   void remove(Ticket ticket);
   /// Ends the thread; the same for all tickets.
   void stop();
@@ -47,7 +46,7 @@ class Watcher {
   };
   Status start();
   void run();
-  /// The thread looks at the list anew.
+  /// Makes the thread read the list again.
   void wake() const;
 
   UniqueFd wake_event_;  ///< an eventfd

@@ -26,7 +26,7 @@ class BoardBootstrap final : public Bootstrap {
   }
   Status fence(Deadline deadline) override { return board_.fence(deadline); }
   Result<std::string> get(int rank, std::string_view key, Deadline) override { return board_.get(rank, key); }
-  void tell_launcher(int) override {}
+  void notify_launcher(int) override {}
   Status leave() override { return {}; }
 
  private:

@@ -17,7 +17,7 @@ struct EightLanes {
   }
 
   static void store(float* to, Floats values) { _mm256_storeu_ps(to, values); }
-  // Of values that have been through one_nan(), these make what Store does.
+  // For values that have been through one_nan(), these give the same result as Store.
   static void store(Float16* to, Floats values) {
     put_bits(to, _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }

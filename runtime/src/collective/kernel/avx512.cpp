@@ -6,9 +6,9 @@
 namespace ddl::runtime {
 namespace {
 
-// bfloat16 has instructions of its own (AVX512-BF16), which flush tiny values to zero and are not used. The forms with a
-// mask are for g++ 12, which warns of what the others leave undefined (https://gcc.gnu.org/PR105593); none is left of
-// the masks.
+// bfloat16 has instructions of its own (AVX512-BF16), which flush tiny values to zero and are not used. The masked forms are
+// for g++ 12, which warns about undefined values in the others (https://gcc.gnu.org/PR105593); no masks are left in the
+// generated code.
 struct SixteenLanes {
   static constexpr std::size_t kLanes = 16;
   using Floats [[gnu::vector_size(64)]] = float;
@@ -21,7 +21,7 @@ struct SixteenLanes {
   }
 
   static void store(float* to, Floats values) { _mm512_storeu_ps(to, values); }
-  // Of values that have been through one_nan(), these make what Store does.
+  // For values that have been through one_nan(), these give the same result as Store.
   static void store(Float16* to, Floats values) {
     put_bits(to, _mm512_maskz_cvtps_ph(kAll, values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }

@@ -1,4 +1,4 @@
-// What every processor of the architecture has: plain loops, of which the compiler makes what it may.
+// The baseline that every processor of the architecture has: plain loops, compiled without further instruction sets.
 #include "runtime/src/collective/kernel/table.h"
 
 namespace ddl::runtime {

@@ -100,7 +100,7 @@ struct Store<Float16> {
   }
 };
 
-/// Which NaN a processor makes of two, and with which sign, is its own affair. For floats and vectors of them.
+/// Replaces any NaN by one NaN: which NaN a processor makes of two, and its sign, differs. For floats and vectors of them.
 template <class Value>
 inline Value one_nan(Value value) {
   if constexpr (kIsInteger<Value>) {
@@ -185,7 +185,7 @@ struct LogicalXor {
   }
 };
 
-/// The operation that makes of one element twice what a single input comes to.
+/// The operation that gives the result of a single input, if it gets this input as both operands.
 template <class Op>
 struct Alone {
   using Type = Op;  // and, or, min, max: a op a == a, as a truth value or with one NaN
@@ -207,17 +207,17 @@ struct Alone<LogicalXor> {
   using Type = LogicalAnd;
 };
 
-/// An integer times factor, cut off toward zero; the nearest value of its type where that does not fit.
+/// An integer times factor, truncated toward zero, and saturated to the range of its type.
 template <class T>
 inline T scaled_integer(T element, double factor) {
   constexpr int kBits = static_cast<int>(sizeof(T)) * 8 - (kIsSigned<T> ? 1 : 0);
-  constexpr T kMost = static_cast<T>(~std::uint64_t{0} >> (64 - kBits));
-  constexpr T kLeast = static_cast<T>(~kMost);  // 0 without a sign
-  constexpr double kTooMuch = static_cast<double>(std::uint64_t{1} << (kBits - 1)) * 2.0;
+  constexpr T kMax = static_cast<T>(~std::uint64_t{0} >> (64 - kBits));
+  constexpr T kMin = static_cast<T>(~kMax);  // 0 without a sign
+  constexpr double kOverflow = static_cast<double>(std::uint64_t{1} << (kBits - 1)) * 2.0;
   const double product = static_cast<double>(element) * factor;
-  // A conversion of what does not fit is undefined, and processors differ.
-  if (product >= kTooMuch) return kMost;
-  if (product <= static_cast<double>(kLeast)) return kLeast;
+  // Converting a value out of range is undefined, and processors differ.
+  if (product >= kOverflow) return kMax;
+  if (product <= static_cast<double>(kMin)) return kMin;
   return static_cast<T>(product);
 }
 

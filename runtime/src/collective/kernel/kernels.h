@@ -3,7 +3,7 @@
 // Those files are compiled for processors newer than the one that may load the library. An inline function of a header
 // that two files share is emitted by both, and the linker keeps either: a function of the standard library compiled here
 // could end up in code that every processor runs. So this folder includes the headers of the C language, those of the
-// compiler and its own, and its definitions stand in anonymous namespaces (a structure test looks at the includes).
+// compiler and its own, and its definitions are in anonymous namespaces (a structure test checks the includes).
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace ddl::runtime {
 
-/// The elements of all ranks: rank i's stand at of_rank[i], and those from the first-th on are meant.
+/// The elements of all ranks: those of rank i begin at of_rank[i], and first is the index of the first one to use.
 struct Inputs {
   const std::byte* const* of_rank;
   std::size_t ranks;
   std::size_t first;
 };
 
-/// What each instruction set offers, by place_of() a ddl_dtype and by ddl_op; null where an operation does not apply. Three types meet: an
-/// element's own; its partial type (partial_dtype() of common/call.h), in which operations are done; and its scaled type, which
-/// is float for 16-bit floats and otherwise its own. Pointers are aligned to their type. An output may be the same array
-/// as one of the first two inputs if its elements are of the same size, and overlaps nothing else.
+/// The functions of an instruction set, by index_of() a ddl_dtype and by ddl_op; null if an operation does not apply. Three
+/// types are involved: an element's own; its partial type (partial_dtype() of common/call.h), in which operations are done;
+/// and its scaled type, which is float for 16-bit floats and otherwise its own. Pointers are aligned to their type. An output
+/// may be the same array as one of the first two inputs if its elements are of the same size, and overlaps nothing else.
 struct Kernels {
   static constexpr int kTypes = 13;
   static constexpr int kOps = 11;
@@ -45,8 +45,8 @@ struct Kernels {
 
 namespace {
 
-/// Where the kernels of a type stand in the tables; -1 for a type that does not exist. Internal linkage: see above.
-constexpr int place_of(ddl_dtype dtype) {
+/// The index of a type in the tables; -1 for a type that does not exist. Internal linkage: see above.
+constexpr int index_of(ddl_dtype dtype) {
   switch (dtype) {
     case DDL_INT8: return 0;
     case DDL_INT16: return 1;
@@ -67,7 +67,7 @@ constexpr int place_of(ddl_dtype dtype) {
 
 }  // namespace
 
-/// Constants: nothing of these files runs before somebody has asked what the processor can do.
+/// Constants: no code of these files runs before the processor's features have been checked.
 extern const Kernels kBaselineKernels;
 extern const Kernels kAvx2Kernels;    ///< x86-64 only; needs F16C too, which no processor with AVX2 lacks
 extern const Kernels kAvx512Kernels;  ///< x86-64 only; F, BW, DQ, VL

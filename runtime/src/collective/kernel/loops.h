@@ -1,9 +1,9 @@
-// The loops over elements, and the table made of them. Included by one file for each instruction set, which the compiler
-// then turns into its vectors; what an element comes to is the same in all, because elements do not meet and nothing is
-// contracted. Few loops on purpose, each is compiled for every set:
+// The loops over elements. Included by one file for each instruction set, for which the compiler vectorises them. The result
+// of an element is the same for all sets, because elements are independent and nothing is contracted. There are few loops on
+// purpose, because each is compiled for every set:
 //  - sums and products of signed integers are those of unsigned ones; bitwise operations are those of bytes; bool is a
 //    byte whose operations are the logical ones;
-//  - two inputs into a third array, or one onto what is there already, are one loop where the types are the same.
+//  - combining two inputs into a third array, and one input into an accumulator, are one loop if the types are the same.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ namespace {
 #define DDL_INDEPENDENT_ELEMENTS _Pragma("GCC ivdep")
 #endif
 
-/// Bytes of output that go through all inputs at a time, so that they stay in the first cache.
+/// Bytes of output that go through all inputs at a time, so that they stay in the L1 cache.
 inline constexpr std::size_t kBlockBytes = 4096;
 
-/// How 16-bit floats are read and written: one at a time, of which compilers make poor vectors or none. An instruction set
-/// that converts several at once has a class with their number, and with load() and store() of a vector of floats from
+/// How 16-bit floats are read and written: here one at a time, which compilers vectorise badly or not at all. An instruction
+/// set that converts several at once has a class with their number, and with load() and store() of a vector of floats from
 /// and to both types and float.
 struct OneLane {
   static constexpr std::size_t kLanes = 1;
 };
 
-/// Whether a loop from and to such types is one over vectors.
+/// Whether a loop over these types uses the set's vectors.
 template <class Set, class... Types>
 constexpr bool kInLanes = Set::kLanes > 1 && ((kIsSame<Types, Float16> || kIsSame<Types, Bfloat16>) || ...);
 
@@ -54,7 +54,7 @@ inline const T* elements_of(const Inputs& inputs, std::size_t rank) {
   return reinterpret_cast<const T*>(inputs.of_rank[rank]) + inputs.first;
 }
 
-// ---- Elements that are combined as what they are.
+// ---- Elements that are combined in their own type.
 
 /// Not inlined: its callers share one copy.
 template <class Op, class T>
@@ -85,7 +85,7 @@ void reduce_same(const Inputs& inputs, void* out, std::size_t count) {
   }
 }
 
-/// Elements of kSize bytes, of which the operation sees the bytes.
+/// Elements of kSize bytes, on which the operation works byte by byte.
 template <class Op, std::size_t kSize>
 void add_bytes(const void* input, void* partials, std::size_t count) {
   add_same<Op, std::uint8_t>(input, partials, count * kSize);
@@ -159,7 +159,7 @@ template <class Set, class Op, class A, class B, class Out>
   combine<Set, Op, float>(a, b, out, count);
 }
 
-/// out = elements / divisor * factor; either type may be float. Both 1 change nothing but the type.
+/// out = elements / divisor * factor; either type may be float. With divisor and factor 1 only the type changes.
 template <class Set, class From, class To>
 [[gnu::noinline]] void convert_half(const From* from, To* to, std::size_t count, float divisor,
                                     float factor) {

@@ -1,4 +1,4 @@
-// NEON, which every aarch64 processor has: the baseline's loops, but 16-bit floats by instructions.
+// NEON, which every aarch64 processor has: the baseline's loops, but with instructions for 16-bit floats.
 #include <arm_neon.h>
 
 #include "runtime/src/collective/kernel/table.h"
@@ -19,7 +19,7 @@ struct FourLanes {
   }
 
   static void store(float* to, Floats values) { vst1q_f32(to, values); }
-  // Of values that have been through one_nan(), these make what Store does.
+  // For values that have been through one_nan(), these give the same result as Store.
   static void store(Float16* to, Floats values) {
     vst1_u16(&to->bits, vreinterpret_u16_f16(vcvt_f16_f32(values)));
   }

@@ -1,4 +1,4 @@
-// The table of one instruction set: which loop serves which type and operation.
+// The table of one instruction set: the loop for each type and operation.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// Op on elements of T, done as in a type of the same size.
+/// Op on elements of a type that is handled as T, which has the same size.
 template <class Op, class T>
 constexpr void fill_same(Kernels& table, int type, ddl_op op) {
   table.reduce[type][op] = reduce_same<Op, T>;
@@ -83,7 +83,7 @@ constexpr void fill_half(Kernels& table, int type) {
 }
 
 constexpr void fill_bool(Kernels& table) {
-  constexpr int type = place_of(DDL_BOOL);
+  constexpr int type = index_of(DDL_BOOL);
   fill_same<LogicalAnd, std::uint8_t>(table, type, DDL_MIN);
   fill_same<LogicalAnd, std::uint8_t>(table, type, DDL_BIT_AND);
   fill_same<LogicalAnd, std::uint8_t>(table, type, DDL_LOGICAL_AND);
@@ -97,18 +97,18 @@ constexpr void fill_bool(Kernels& table) {
 template <class Set>
 constexpr Kernels make_kernels() {
   Kernels table{};
-  fill_integer<std::uint8_t, std::uint8_t>(table, place_of(DDL_UINT8));
-  fill_integer<std::int8_t, std::uint8_t>(table, place_of(DDL_INT8));
-  fill_integer<std::uint16_t, std::uint16_t>(table, place_of(DDL_UINT16));
-  fill_integer<std::int16_t, std::uint16_t>(table, place_of(DDL_INT16));
-  fill_integer<std::uint32_t, std::uint32_t>(table, place_of(DDL_UINT32));
-  fill_integer<std::int32_t, std::uint32_t>(table, place_of(DDL_INT32));
-  fill_integer<std::uint64_t, std::uint64_t>(table, place_of(DDL_UINT64));
-  fill_integer<std::int64_t, std::uint64_t>(table, place_of(DDL_INT64));
-  fill_half<Set, Float16>(table, place_of(DDL_FLOAT16));
-  fill_half<Set, Bfloat16>(table, place_of(DDL_BFLOAT16));
-  fill_float<float>(table, place_of(DDL_FLOAT32));
-  fill_float<double>(table, place_of(DDL_FLOAT64));
+  fill_integer<std::uint8_t, std::uint8_t>(table, index_of(DDL_UINT8));
+  fill_integer<std::int8_t, std::uint8_t>(table, index_of(DDL_INT8));
+  fill_integer<std::uint16_t, std::uint16_t>(table, index_of(DDL_UINT16));
+  fill_integer<std::int16_t, std::uint16_t>(table, index_of(DDL_INT16));
+  fill_integer<std::uint32_t, std::uint32_t>(table, index_of(DDL_UINT32));
+  fill_integer<std::int32_t, std::uint32_t>(table, index_of(DDL_INT32));
+  fill_integer<std::uint64_t, std::uint64_t>(table, index_of(DDL_UINT64));
+  fill_integer<std::int64_t, std::uint64_t>(table, index_of(DDL_INT64));
+  fill_half<Set, Float16>(table, index_of(DDL_FLOAT16));
+  fill_half<Set, Bfloat16>(table, index_of(DDL_BFLOAT16));
+  fill_float<float>(table, index_of(DDL_FLOAT32));
+  fill_float<double>(table, index_of(DDL_FLOAT64));
   fill_bool(table);
   return table;
 }
