@@ -35,7 +35,7 @@ TEST_CASE("a truncated character is an incomplete tail of its length") {
   }
 }
 
-TEST_CASE("invalid UTF-8 is not an incomplete tail") {
+TEST_CASE("bytes that can no longer become UTF-8 are not an incomplete tail") {
   const std::vector<std::string> binary = {
       "\x80",              // a continuation byte without a lead byte
       "\x80\x80\x80\x80",  // and several
