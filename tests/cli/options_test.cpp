@@ -133,7 +133,7 @@ const std::vector<Refused> kRefused = {
     {{"-H", "a:2"}, "no command", ""},
     {{"-H"}, "-H/--hosts needs a value", "-H HOSTS"},
     {{"--hosts-exclude", "head", "-np", "2", "a"}, "leaves no host of this machine", ""},
-    {{"-H", "a", "--hosts-exclude", "b:2", "-np", "2", "a"}, "--hosts-exclude: \"b:2\": only the names", ""},
+    {{"-H", "a", "--hosts-exclude", "b:2", "-np", "2", "a"}, "--hosts-exclude: \"b:2\": only names", ""},
     {{"--hostfile", "missing", "-np", "2", "a"}, "the hostfile cannot be read: missing: there is no such file", "-hostfile FILE"},
     {{"--hostfile", "bad", "-np", "2", "a"}, "bad:2: slots must be a positive integer, found \"x\"", ""},
     {{"--hostfile", "-", "--stdin", "all", "-np", "2", "a"}, "ranks cannot", "name a file"},

@@ -262,7 +262,7 @@ TEST_CASE("with --launcher srun ranks are bound by ddlrun's plan, and srun's exi
 
   HostJob uneven({"--launcher", "srun", "hostname"}, in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"}));
   CHECK(uneven.wait() == contract::kUsageError);
-  CHECK_THAT(uneven.err(), Contains("srun places as many ranks on each node"));
+  CHECK_THAT(uneven.err(), Contains("srun places the same number of ranks on each node"));
 }
 
 TEST_CASE("a libddl program computes the same bits with every launcher", "[slurm]") {

@@ -30,7 +30,7 @@ TEST_CASE("every host that fails is reported in one sentence, with ssh's message
       {"refused", "it refuses ssh connections", "Connection refused"},
       {"unknown", "its host key is not known here", "Host key verification failed"},
       {"changed", "its host key has changed", "have requested strict checking"},
-      {"node1", "ssh was not let in; it needs a key that works without a password",
+      {"node1", "it refused the login; ssh needs a key that works without a password",
        "Permission denied (publickey)"},
       {"node2", "ssh ended with 1 before ddlrun had answered", "This account is currently not available."},
       {"node3", "its login shell has written 64 KiB where ddlrun's answer was expected",
@@ -68,7 +68,7 @@ TEST_CASE("a closed port and a wrong key are reported", "[ssh_failure]") {
   HostJob key(
       {"-np", "1", "-H", "node1:1", "-i", "/etc/hostname", "--ssh-args", "-o IdentitiesOnly=yes", "true"});
   CHECK(key.wait() == contract::kStartFailure);
-  CHECK_THAT(line_about(key.err(), "node1"), Contains("ssh was not let in"));
+  CHECK_THAT(line_about(key.err(), "node1"), Contains("it refused the login"));
 }
 
 TEST_CASE("a missing ddlrun, a file that is not executable, and another architecture are reported",
@@ -79,7 +79,7 @@ TEST_CASE("a missing ddlrun, a file that is not executable, and another architec
   const std::string other_machine = files.write("other-machine", foreign, true);
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/nowhere/ddlrun",
-       "ddlrun was not found at /nowhere/ddlrun; install it there, or name its place with --remote-path"},
+       "ddlrun was not found at /nowhere/ddlrun; install it there, or give its path with --remote-path"},
       {"/etc/hosts", "ddlrun at /etc/hosts cannot be executed"},
       {other_machine, "ddlrun at " + other_machine + " was built for another kind of machine"},
   };

@@ -120,7 +120,7 @@ TEST_CASE(
     kill_now({family.spawner, family.agent}, SIGTERM);
     CHECK(family.job.wait_and_require_nothing_left() == 128 + SIGTERM);
     CHECK_THAT(family.job.err(), Contains("its agent was told to end (SIGTERM)") && !Contains("lost"));
-    CHECK_THAT(family.job.err(), !Contains("ddlrun itself has gone"));
+    CHECK_THAT(family.job.err(), !Contains("ddlrun itself has ended"));
   }
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("after ddlrun itself is killed, the agent ends all processes and repor
     // wait() also waits for the end of the output: the agent has standard error open until its end.
     CHECK(family.job.wait() == 128 + SIGKILL);
     family.job.require_all_gone();
-    CHECK_THAT(family.job.err(), Contains("ddlrun itself has gone; ending 2 ranks"));
+    CHECK_THAT(family.job.err(), Contains("ddlrun itself has ended; ending 2 ranks"));
   }
 }
 

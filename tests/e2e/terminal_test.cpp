@@ -30,7 +30,7 @@ TEST_CASE("the first ^C sends SIGTERM to the ranks, and they have --kill-grace t
   // The terminal's SIGINT does not reach the ranks.
   CHECK_THAT(job.out(), Contains("[0]<stdout>:got SIGTERM") && Contains("[1]<stdout>:got SIGTERM") &&
                             !Contains("got SIGINT"));
-  CHECK_THAT(job.out(), Contains("^C again kills them now"));
+  CHECK_THAT(job.out(), Contains("press ^C again to kill them now"));
   CHECK_THAT(job.out(), Contains("ended by SIGINT"));
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("a second ^C kills ranks that ignore SIGTERM", "[terminal]") {
   Job job(scratch, on_terminal(ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo")})));
   job.wait_for("ready", 2);
   job.write(kInterrupt);
-  job.wait_for("^C again kills");
+  job.wait_for("press ^C again to kill");
   job.wait_for("got SIGTERM", 2);
   job.write(kInterrupt);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGINT);

@@ -164,5 +164,5 @@ TEST_CASE("names alone") {
     INFO(text);
     CHECK_FALSE(parse_host_names(text));
   }
-  CHECK_THAT(parse_host_names("a:2").error().message(), Catch::Contains("only the names of hosts"));
+  CHECK_THAT(parse_host_names("a:2").error().message(), Catch::Contains("only names of hosts"));
 }
