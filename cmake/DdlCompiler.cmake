@@ -17,13 +17,13 @@ endif()
 add_library(ddl_build_flags INTERFACE)
 target_compile_options(ddl_build_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Wno-missing-field-initializers)
-# g++ 12 warns of std::string's own concatenation when it optimises (https://gcc.gnu.org/PR105651).
+# g++ 12 warns about the concatenation of std::string when it optimises (https://gcc.gnu.org/PR105651).
 target_compile_options(ddl_build_flags INTERFACE
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
-# Every include names its room: "base/error.h". The direction between rooms is checked by a test.
+# Every include names its component: "base/error.h". A test checks the directions between components.
 target_include_directories(ddl_build_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
 
-# Code that runs once in a job and then waits for the kernel and the network: a third less to compile.
+# For code that runs once in a job and then waits for the kernel and the network: -O1 compiles a third faster.
 add_library(ddl_runs_once INTERFACE)
 target_compile_options(ddl_runs_once INTERFACE $<$<CONFIG:Release>:-O1>)
 
@@ -33,6 +33,6 @@ if(DDL_SANITIZE)
   target_link_options(ddl_build_flags INTERFACE -fsanitize=${DDL_SANITIZE})
 endif()
 if(DDL_BUILD_FUZZERS)
-  # Everything that a fuzzer reaches reports its coverage; only the fuzzers themselves link libFuzzer's main.
+  # All code reports its coverage to the fuzzers; only the fuzzers themselves link the main() of libFuzzer.
   target_compile_options(ddl_build_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()

@@ -1,4 +1,4 @@
-# Third-party packages, each one found once. scripts/setup installs them on Debian 12.
+# Third-party packages; each is found once. scripts/setup installs them on Debian 12.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -11,20 +11,20 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.4)
 
-# A header alone, in /usr/include.
+# A single header in /usr/include.
 find_path(MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)
 add_library(ddl_mustache INTERFACE)
 target_include_directories(ddl_mustache SYSTEM INTERFACE "${MUSTACHE_INCLUDE_DIR}")
 
-# Debian ships Asio as headers alone, without a CMake or pkg-config file.
+# Debian ships Asio as headers, without a CMake or pkg-config file.
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 add_library(ddl_asio INTERFACE)
 target_include_directories(ddl_asio SYSTEM INTERFACE "${ASIO_INCLUDE_DIR}")
 target_compile_definitions(ddl_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
 target_link_libraries(ddl_asio INTERFACE Threads::Threads)
 
-# The static library where there is one: few start ddlrun with a configuration file, and a shared library would be one
-# more for the loader to find at every start.
+# The static library if there is one: the loader would search for a shared one at every start of ddlrun, and most
+# starts do not read YAML.
 find_library(YAML_CPP_STATIC_LIBRARY "${CMAKE_STATIC_LIBRARY_PREFIX}yaml-cpp${CMAKE_STATIC_LIBRARY_SUFFIX}")
 mark_as_advanced(YAML_CPP_STATIC_LIBRARY)
 add_library(ddl_yaml INTERFACE)

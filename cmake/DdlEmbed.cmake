@@ -27,7 +27,8 @@ std::span<const ShippedFile> shipped_files() { return {std::begin(kFiles), std::
 endif()
 
 set(DDL_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
-# Writes source, which defines shipped_files(), anew whenever one of the files (paths below the current folder) changes.
+# Generates source, which defines shipped_files(), again whenever one of the files (paths below the current folder)
+# changes.
 function(ddl_embed source)
   string(REPLACE ";" "|" files "${ARGN}")
   add_custom_command(OUTPUT "${source}" VERBATIM

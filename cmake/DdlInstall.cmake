@@ -1,5 +1,5 @@
-# The documents, laid out as here, so that their links hold: messages of ddlrun's name them. The build tree has them at
-# the same place beside bin/.
+# The documents, in the same layout as here, so that their links are valid. Messages of ddlrun name them. In the build
+# tree they are at the same path relative to bin/.
 install(FILES README.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}"
@@ -10,8 +10,8 @@ if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_DOCDIR}")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_DOCDIR}/docs" SYMBOLIC)
 endif()
 
-# What lets others find an installed libddl: find_package(ddl) gives ddl::ddl, and pkg-config knows ddl. The targets
-# themselves are installed where they are made. The tree may be moved as a whole.
+# The files by which other projects find an installed libddl: find_package(ddl) defines ddl::ddl, and pkg-config has
+# ddl. The targets are installed by the files that define them. The install tree may be moved as a whole.
 include(CMakePackageConfigHelpers)
 
 set(DDL_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/ddl")
@@ -19,7 +19,8 @@ install(EXPORT ddlTargets NAMESPACE ddl:: DESTINATION "${DDL_CMAKE_DIR}")
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/ddlConfig.cmake.in" "${PROJECT_BINARY_DIR}/generated/ddlConfig.cmake"
   INSTALL_DESTINATION "${DDL_CMAKE_DIR}")
-# A later version with the same major number compiles what an earlier one compiled (docs/reference/libddl.md, "Versions").
+# Programs for an earlier version compile with a later one of the same major number (docs/reference/libddl.md,
+# "Versions").
 write_basic_package_version_file(
   "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake" COMPATIBILITY SameMajorVersion)
 install(FILES

@@ -1,11 +1,12 @@
-# The MPIs of this machine, by their compiler wrappers: more than one, which CMake's FindMPI does not offer.
+# Finds the MPIs of this machine by their compiler wrappers. There may be several, which CMake's FindMPI does not
+# support.
 #
-# Sets DDL_MPI_COMPILERS, the wrappers to ask, by name or path; a site with its own adds it there.
+# DDL_MPI_COMPILERS contains the names or paths of the wrappers; a site adds its own there.
 
 set(DDL_MPI_COMPILERS "mpicc;mpicc.openmpi;mpicc.mpich" CACHE STRING
-  "Compiler wrappers of the MPIs that libddl can hand its collectives to; empty: none")
+  "Compiler wrappers of the MPIs that can carry out libddl's collectives; empty: none")
 
-# Stores the names of the MPIs in ${result}, and makes ddl_mpi_flags_<name>, to be linked by what is compiled for it.
+# Stores the names of the MPIs in ${result}, and defines ddl_mpi_flags_<name>, which the targets for this MPI link.
 function(ddl_find_mpis result)
   set(found "")
   set(probe "${PROJECT_BINARY_DIR}/generated/which_mpi.c")
@@ -41,7 +42,7 @@ function(ddl_find_mpis result)
         target_link_options(ddl_mpi_flags_${name} INTERFACE "${word}")
       endif()
     endforeach()
-    # The C++ bindings are gone from the standard, and warn.
+    # The C++ bindings were removed from the standard, and cause warnings.
     target_compile_definitions(ddl_mpi_flags_${name} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     message(STATUS "MPI: ${name} by ${${variable}}")
   endforeach()

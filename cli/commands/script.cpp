@@ -82,7 +82,7 @@ struct Script {
   std::string text;
   std::vector<LintFinding> findings;
   /// Findings about this cluster, if the script may be intended for another one.
-  std::vector<LintFinding> objections;
+  std::vector<LintFinding> local_findings;
   std::vector<std::string> notes;
 };
 
@@ -102,7 +102,7 @@ void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRe
   const auto findings = templates::cluster_findings(*facts, request, job, is_for_it);
   // A script for a named site may be intended for another cluster. Findings about this one must not be written into
   // it.
-  auto& target = is_for_it || task.site.empty() ? script.findings : script.objections;
+  auto& target = is_for_it || task.site.empty() ? script.findings : script.local_findings;
   target.insert(target.end(), findings.begin(), findings.end());
 }
 
@@ -168,8 +168,8 @@ int write_script(const Request& request, const Environment& environment, const C
   if (!request.job.quiet) {
     for (const std::string& note : script->notes) console.note(note);
     for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));
-    for (const LintFinding& objection : script->objections)
-      console.note("if the script is for this cluster: " + sentence_of(objection));
+    for (const LintFinding& finding : script->local_findings)
+      console.note("if the script is for this cluster: " + sentence_of(finding));
   }
   if (has_error(script->findings)) {
     return console.refuse(

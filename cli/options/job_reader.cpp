@@ -307,9 +307,9 @@ class JobReader {
         has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
     if (!implies_count && !request_.allocation.slurm) {
       const std::string cpus = std::to_string(context_.allowed_cpus);
-      return refuse_once(
-          "-np is missing: how many ranks?",
-          "this machine has room for " + cpus + ": ddlrun -np " + cpus + " " + command_excerpt(command));
+      return refuse_once("-np is missing: how many ranks?",
+                         "ddlrun may use " + counted(context_.allowed_cpus, "CPU") + " here: ddlrun -np " +
+                             cpus + " " + command_excerpt(command));
     }
     const auto implied = launcher::implied_num_proc(job(), request_.allocation);
     if (!implied) {

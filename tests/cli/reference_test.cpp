@@ -94,7 +94,7 @@ TEST_CASE("ddlrun.md names every option of horovodrun that changes nothing") {
 
 TEST_CASE("affinity.md names exactly the sites whose nodes are known") {
   const std::string page = source("docs/guide/affinity.md");
-  const std::size_t begin = page.find("these tell what a node is like");
+  const std::size_t begin = page.find("these describe a node");
   REQUIRE(begin != std::string::npos);
   const std::string sentence = page.substr(begin, page.find('.', begin) - begin);
   for (const std::string& name : ddl::templates::shipped_sites()) {

@@ -86,7 +86,7 @@ TEST_CASE("--check-hosts reports every host, and the reason if one cannot be ask
 TEST_CASE("a clock that is wrong by an hour is marked by --check-hosts, and does not affect a job",
           "[reach]") {
   if (std::string(DDL_E2E_SANITIZE).find("address") != std::string::npos)
-    DDL_SKIP("AddressSanitizer refuses what is loaded before it");
+    DDL_SKIP("AddressSanitizer must be the first library that is loaded");
   const std::string start_up = "/home/late/.bashrc";
   Cluster cluster;
   cluster.on_host(

@@ -65,10 +65,10 @@ TEST_CASE("without -np the number of ranks is that of tasks, GPUs or nodes", "[s
 }
 
 TEST_CASE("each of several nodes gets its tasks or GPUs, and ranks have their numbers", "[slurm]") {
-  const Words place = {"sh", "-c",
-                       "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_TASKS_PER_NODE $(hostname)"};
+  const Words print_numbers = {
+      "sh", "-c", "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_TASKS_PER_NODE $(hostname)"};
   const auto lines = [&](const Words& options) {
-    HostJob job(place, in_salloc(options));
+    HostJob job(print_numbers, in_salloc(options));
     CHECK(job.wait() == 0);
     INFO(job.err());
     return lines_of(job.out());

@@ -36,10 +36,9 @@ TEST_CASE("every host that fails is reported in one sentence, with ssh's message
       {"node3", "its login shell has written 64 KiB where ddlrun's answer was expected",
        "Welcome to the cluster"},
   };
-  HostJob job(
-      {"-np", "8", "-H",
-       "nowhere:1,refused:1,unknown:1,changed:1,denied@node1:1,nologin@node2:1,flood@node3:1,node4:1",
-       "touch", "/tmp/was-started"});
+  HostJob job({"-np", "8", "-H",
+               "nowhere:1,refused:1,unknown:1,changed:1,denied@node1:1,nologin@node2:1,flood@node3:1,node4:1",
+               "touch", "/tmp/was-started"});
   CHECK(job.wait() == contract::kStartFailure);  // wait() also requires that there is no new file
   INFO(job.err());
   for (const auto& [host, sentence, quoted] : failures) {

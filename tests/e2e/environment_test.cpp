@@ -45,15 +45,15 @@ Command ddlrun_env(int size, std::vector<std::string> options = {}) {
 TEST_CASE("ranks inherit the complete environment, with unusual values too", "[environment]") {
   const Scratch scratch;
   Command command = ddlrun_env(2);
-  const Environment odd = {{"E2E_EMPTY", ""},
-                           {"E2E_LINES", "one\ntwo\n"},
-                           {"E2E_EQUALS", "a=b=c"},
-                           {"E2E_BYTES", "\xff\x01 é"},
-                           {"E2E_LONG", std::string(100'000, 'v')},
-                           {"CUDA_VISIBLE_DEVICES", "1,0"}};
-  command.environment = odd;
+  const Environment unusual = {{"E2E_EMPTY", ""},
+                               {"E2E_LINES", "one\ntwo\n"},
+                               {"E2E_EQUALS", "a=b=c"},
+                               {"E2E_BYTES", "\xff\x01 é"},
+                               {"E2E_LONG", std::string(100'000, 'v')},
+                               {"CUDA_VISIBLE_DEVICES", "1,0"}};
+  command.environment = unusual;
   for (const Environment& rank : environments(scratch, command, 2)) {
-    for (const auto& [name, value] : odd) {
+    for (const auto& [name, value] : unusual) {
       CAPTURE(name);
       REQUIRE(rank.contains(name));
       CHECK((rank.at(name) == value));

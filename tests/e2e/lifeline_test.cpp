@@ -129,10 +129,8 @@ TEST_CASE("after ddlrun itself is killed, the agent ends all processes and repor
     CAPTURE(mode);
     Family family(mode);
     kill_now({family.job.pid()}, SIGKILL);
-    CHECK(
-        family.job.wait() ==
-        128 +
-            SIGKILL);  // waits for the end of its output, too: the agent has standard error open until its end
+    // wait() also waits for the end of the output: the agent has standard error open until its end.
+    CHECK(family.job.wait() == 128 + SIGKILL);
     family.job.require_all_gone();
     CHECK_THAT(family.job.err(), Contains("ddlrun itself has ended; ending 2 ranks"));
   }
@@ -310,13 +308,13 @@ TEST_CASE("ddlrun leaves no session directory if it is killed right after making
 TEST_CASE("ddlrun starts no job if /proc is missing or belongs to another PID namespace", "[lifeline]") {
   if (::geteuid() != 0) DDL_SKIP("only root makes such namespaces");
   if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("a sanitizer needs /proc itself");
-  const std::vector<std::pair<std::vector<std::string>, std::string>> places = {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrappers = {
       {{"unshare", "-m", "sh", "-c", "umount -l /proc && exec \"$@\"", "sh"}, "/proc is not mounted"},
       {{"unshare", "-p", "--fork", "--kill-child"}, "/proc is that of another PID namespace"}};
-  for (const auto& [place, sentence] : places) {
+  for (const auto& [wrapper, sentence] : wrappers) {
     const Scratch scratch;
     Command command = ddlrun({"-np", "1", "echo", "started"});
-    command.argv.insert(command.argv.begin(), place.begin(), place.end());
+    command.argv.insert(command.argv.begin(), wrapper.begin(), wrapper.end());
     Job job(scratch, command);
     CHECK(job.wait_and_require_nothing_left() == contract::kStartFailure);
     CHECK_THAT(job.err(), Contains("ddlrun: " + sentence + ", and without it"));

@@ -99,7 +99,7 @@ TEST_CASE("ranks start with the default action of every signal, even if ddlrun i
 
 TEST_CASE("SIGTSTP stops the ranks and ddlrun, and SIGCONT continues them", "[signal]") {
   const Scratch scratch;
-  Fifo fifo(scratch, "kernel-says");
+  Fifo fifo(scratch, "stops");
   Job job(scratch, ddlrun({"-np", "2", program("stop_watcher"), fifo.path()}));
   job.wait_for("ready", 2);
   job.send(SIGTSTP);

@@ -130,7 +130,7 @@ TEST_CASE("memory stays bounded if a rank reads its input slowly", "[stdin]") {
   const auto agent_peak = peak_memory_of(job.agent());
   go.write("now\n");
   CHECK(job.wait_and_require_nothing_left() == 0);
-  if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("under a sanitizer memory says nothing");
+  if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("a sanitizer changes the use of memory");
   REQUIRE(head_peak);
   REQUIRE(agent_peak);
   CHECK(*head_peak < std::int64_t{64} << 20);

@@ -80,7 +80,7 @@ TEST_CASE("a prompt without a newline is shown while the rank waits for the answ
 
 TEST_CASE("closing the terminal ends the job", "[terminal]") {
   const Scratch scratch;
-  Fifo fifo(scratch, "ranks-say");
+  Fifo fifo(scratch, "from-ranks");
   Job job(scratch, on_terminal(ddlrun({"-np", "2", "sh", "-c",
                                        "trap 'echo asked > " + fifo.path() +
                                            "; exit 0' HUP TERM; echo ready; "
@@ -132,7 +132,7 @@ class Shell {
 
 TEST_CASE("^Z stops the ranks and the shell sees a stopped job; fg continues it", "[terminal]") {
   Shell shell;
-  Fifo fifo(shell.scratch(), "kernel-says");
+  Fifo fifo(shell.scratch(), "stops");
   shell.type_ddlrun("-np 2 " + program("stop_watcher") + " " + fifo.path());
   shell.job().wait_for("ready", 2);
   shell.job().write(kSuspend);
@@ -149,7 +149,7 @@ TEST_CASE("^Z stops the ranks and the shell sees a stopped job; fg continues it"
 
 TEST_CASE("bg continues a stopped job in the background", "[terminal]") {
   Shell shell;
-  Fifo fifo(shell.scratch(), "kernel-says");
+  Fifo fifo(shell.scratch(), "stops");
   shell.type_ddlrun("-np 2 " + program("stop_watcher") + " " + fifo.path());
   shell.job().wait_for("ready", 2);
   shell.job().write(kSuspend);
@@ -163,7 +163,7 @@ TEST_CASE("bg continues a stopped job in the background", "[terminal]") {
 
 TEST_CASE("a background ddlrun is not stopped and does not read the terminal", "[terminal]") {
   Shell shell;
-  Fifo fifo(shell.scratch(), "ranks-say");
+  Fifo fifo(shell.scratch(), "from-ranks");
   Fifo go(shell.scratch(), "go");
   // Rank 0 copies all of its input to the FIFO.
   shell.type_ddlrun("-np 2 sh -c '[ $RANK = 0 ] && { exec 3<&0; cat <&3 > " + fifo.path() +

@@ -1,4 +1,4 @@
-// The examples as a newcomer may start them first: alone.
+// The examples without a launcher, as a new user may start them first.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -23,13 +23,13 @@ std::string content(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("hello, alone") {
+TEST_CASE("hello runs without a launcher") {
   const Outcome outcome = run_example("hello_ddl", 0, {});
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.output == "hello from rank 0 of 1; together we count 1\n");
 }
 
-TEST_CASE("without options it trains, prints its loss, and fits") {
+TEST_CASE("without options the example trains, prints its loss, and fits the target") {
   const Outcome outcome = fit({});
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.output, Contains("1 rank, 32 points"));
@@ -39,7 +39,7 @@ TEST_CASE("without options it trains, prints its loss, and fits") {
   CHECK(std::stod(outcome.output.substr(rmse + 10)) < 0.03);
 }
 
-TEST_CASE("it says when it prints, and writes the picture that was asked for") {
+TEST_CASE("options select the printed epochs and the picture that is written") {
   const ScratchDirectory scratch;
   const std::string picture = scratch.file("fit.svg");
   const Outcome outcome = fit({"--epochs", "5", "--log-every", "2", "--plot", picture});
@@ -52,7 +52,7 @@ TEST_CASE("it says when it prints, and writes the picture that was asked for") {
   CHECK(parse_xml(content(picture)).size() > 50);
 }
 
-TEST_CASE("what cannot be meant is refused with status 2 before anything is trained") {
+TEST_CASE("invalid options are refused with exit code 2 before any training") {
   const std::vector<std::pair<Arguments, std::string>> cases = {
       {{"--epochs", "0"}, "--epochs: '0' is not a whole number from 1 to"},
       {{"--epochs", "many"}, "'many' is not a whole number"},
@@ -113,7 +113,7 @@ TEST_CASE("--help names every option and every default that the program has") {
                                  "ddlrun -np 2"}) {
     CHECK_THAT(outcome.output, Contains(text));
   }
-  // The defaults of the help are those of the program.
+  // The defaults in the help are those of the program.
   const Outcome defaults = fit({"--verbose"});
   const Outcome spelt_out =
       fit({"--verbose", "--points-per-rank", "32", "--hidden", "32,32", "--seed", "1", "--epochs", "2000",
@@ -122,14 +122,14 @@ TEST_CASE("--help names every option and every default that the program has") {
   CHECK(until_time(defaults) == until_time(spelt_out));
 }
 
-TEST_CASE("a training that diverges says so") {
+TEST_CASE("a training that diverges is reported") {
   const Outcome outcome = fit({"--learning-rate", "1e200"});
   CHECK(outcome.exit_code == 1);
   CHECK_THAT(outcome.output,
              Contains("the training diverged in epoch") && Contains("smaller --learning-rate"));
 }
 
-TEST_CASE("a training killed in its midst and resumed ends with the bits of one that was not") {
+TEST_CASE("a training that is killed and resumed ends with the same bits as an uninterrupted one") {
   const ScratchDirectory scratch;
   const std::string straight = scratch.file("straight.ckpt"), resumed = scratch.file("resumed.ckpt");
   const Arguments arguments = {"--epochs",           "2000", "--points",    "64",  "--hidden",    "48,48",
@@ -151,7 +151,7 @@ TEST_CASE("a training killed in its midst and resumed ends with the bits of one 
   CHECK_THAT(finished.output, Contains("at epoch 2000") && !Contains("loss"));
 }
 
-TEST_CASE("a checkpoint that is none is named and left alone") {
+TEST_CASE("a file that is not a checkpoint is reported and not changed") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("notes.txt");
   std::ofstream(path) << "something of the user's\n";

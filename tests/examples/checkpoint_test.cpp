@@ -1,4 +1,4 @@
-// Checkpoints: whole or not at all.
+// Checkpoints: complete, or not written.
 #include "examples/function_approximation/checkpoint.h"
 
 #include <csignal>
@@ -26,7 +26,7 @@ struct State {
   Adam adam;
 };
 
-/// A state that tells by every number of it which one it is.
+/// A state in which every number depends on the argument.
 State numbered(std::int64_t number) {
   State state;
   const double value = static_cast<double>(number) / 3;
@@ -62,7 +62,7 @@ std::size_t files_in(const ScratchDirectory& scratch) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint brings every bit back and leaves no other file") {
+TEST_CASE("a checkpoint restores every bit and leaves no other file") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("a.ckpt");
   State written;
@@ -80,14 +80,14 @@ TEST_CASE("a checkpoint brings every bit back and leaves no other file") {
   CHECK(read.adam.steps == written.adam.steps);
 }
 
-TEST_CASE("no checkpoint is no error and changes nothing") {
+TEST_CASE("a missing checkpoint is not an error and changes nothing") {
   const ScratchDirectory scratch;
   State state = numbered(4);
   CHECK_FALSE(load(scratch.file("none.ckpt"), state));
   CHECK(is_numbered(state));
 }
 
-TEST_CASE("what is not a whole checkpoint of this network is refused and changes nothing") {
+TEST_CASE("an incomplete checkpoint, or one of another network, is refused and changes nothing") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("a.ckpt");
   save(path, numbered(7));
@@ -119,12 +119,12 @@ TEST_CASE("what is not a whole checkpoint of this network is refused and changes
   CHECK_THROWS_WITH(load(scratch.path().string(), state), Catch::Contains(scratch.path().string()));
 }
 
-TEST_CASE("a checkpoint that cannot be written leaves the old one, and nothing else") {
+TEST_CASE("a failed write keeps the old checkpoint and leaves no other file") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("a.ckpt");
   save(path, numbered(7));
 
-  // A full disk, as the limit on a file's size plays it: the write stops half-way.
+  // A limit on the size of files, in place of a full disk: the write stops half-way.
   rlimit old_limit{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &old_limit) == 0);
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -149,7 +149,7 @@ TEST_CASE("a checkpoint that cannot be written leaves the old one, and nothing e
   CHECK_THROWS_WITH(save(scratch.file("no/such/a.ckpt"), numbered(8)), Catch::Contains("no/such/a.ckpt.tmp"));
 }
 
-TEST_CASE("a reader never sees half a checkpoint") {
+TEST_CASE("a reader never gets an incomplete checkpoint") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("a.ckpt");
   constexpr std::int64_t kSaves = 200;
@@ -170,36 +170,36 @@ TEST_CASE("a reader never sees half a checkpoint") {
   CHECK(forward);
 }
 
-TEST_CASE("a writer killed at any moment leaves a whole checkpoint") {
+TEST_CASE("a writer that is killed at any time leaves a complete checkpoint") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("a.ckpt");
   for (int round = 0; round < 10; ++round) {
-    int said[2];
-    REQUIRE(::pipe2(said, O_CLOEXEC) == 0);
+    int saved[2];
+    REQUIRE(::pipe2(saved, O_CLOEXEC) == 0);
     const pid_t writer = ::fork();
     REQUIRE(writer >= 0);
     if (writer == 0) {
-      ::close(said[0]);
+      ::close(saved[0]);
       for (std::int64_t number = 1;; ++number) {
         save(path, numbered(number));
-        if (::write(said[1], "x", 1) != 1) ::_exit(1);
+        if (::write(saved[1], "x", 1) != 1) ::_exit(1);
       }
     }
-    ::close(said[1]);
-    // After a few saves it is in the midst of another one, each round at another place.
+    ::close(saved[1]);
+    // After a few saves the child is writing the next one, in each round at another position.
     char byte = 0;
-    for (int saves = 0; saves <= round; ++saves) REQUIRE(::read(said[0], &byte, 1) == 1);
+    for (int saves = 0; saves <= round; ++saves) REQUIRE(::read(saved[0], &byte, 1) == 1);
     ::kill(writer, SIGKILL);
     int status = 0;
     REQUIRE(::waitpid(writer, &status, 0) == writer);
     CHECK(WIFSIGNALED(status));
-    ::close(said[0]);
+    ::close(saved[0]);
 
     State state;
     REQUIRE(load(path, state));
     CHECK(state.adam.steps > round);
     CHECK(is_numbered(state));
-    save(path, numbered(1));  // a temporary file left behind is no obstacle
+    save(path, numbered(1));  // a temporary file that was left behind does not prevent this
     CHECK(files_in(scratch) == 1);
   }
 }

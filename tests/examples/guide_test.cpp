@@ -1,4 +1,4 @@
-// The guide shows the program as it is.
+// The guide agrees with the program.
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -16,7 +16,7 @@ std::string guide_content(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("every piece of C++ in the guide stands in the example") {
+TEST_CASE("every piece of C++ in the guide is part of the example") {
   const std::string program = guide_content("examples/function_approximation/main.cpp");
   const std::string guide = guide_content("docs/guide/training.md");
   int pieces = 0;
@@ -31,7 +31,7 @@ TEST_CASE("every piece of C++ in the guide stands in the example") {
   CHECK(pieces > 3);
 }
 
-TEST_CASE("the guide's pictures are there and well-formed") {
+TEST_CASE("the pictures of the guide exist and are well-formed") {
   const std::string guide = guide_content("docs/guide/training.md");
   int pictures = 0;
   for (std::size_t at = guide.find("!["); at != std::string::npos; at = guide.find("![", at + 1)) {

@@ -1,4 +1,4 @@
-// How the tests start the examples: alone, or on several ranks through ddlrun.
+// Starts the examples for tests: alone, or on several ranks with ddlrun.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ inline Arguments operator+(Arguments left, const Arguments& right) {
 }
 
 /// The command line of an example on size ranks; size 0 starts it without a launcher, as a world of one.
-/// Its output comes as it was written, without tags.
+/// Its output is unchanged, without tags.
 Arguments command_line(const std::string& example, int size, const Arguments& arguments);
 
 /// Runs it to its end.
 Outcome run_example(const std::string& example, int size, const Arguments& arguments);
 
 /// Sends it a signal as soon as it has printed text, and returns its exit code. On a busy machine it may have ended
-/// by then: prepare is called and the example started again, until the signal was in time.
+/// before: then prepare is called and the example started again, until the signal is in time.
 int interrupt_example(const Arguments& argv, const std::string& text, int signal,
                       const std::function<void()>& prepare);
 

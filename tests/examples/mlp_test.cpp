@@ -1,4 +1,4 @@
-// Forward by hand, backward against finite differences.
+// The network: its output against values computed by hand, its gradient against finite differences.
 #include "examples/function_approximation/mlp.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ double error_of(const Mlp& model, const Eigen::MatrixXd& x, const Eigen::MatrixX
 
 }  // namespace
 
-TEST_CASE("a network without hidden layers is a line") {
+TEST_CASE("a network without hidden layers is a linear function") {
   Mlp line({1, 1}, 1);
   REQUIRE(line.parameters().size() == 2);
   line.parameters() << 3.0, -0.5;
@@ -66,7 +66,7 @@ TEST_CASE("backpropagation agrees with finite differences") {
   }
 }
 
-TEST_CASE("gradients of parts of a batch add up to that of the batch") {
+TEST_CASE("the gradients of parts of a batch add up to the gradient of the batch") {
   const Mlp model({1, 8, 8, 1}, 3);
   const Eigen::MatrixXd x = some_matrix(1, 10, 0.4), y = some_matrix(1, 10, 2.2);
   Eigen::VectorXd whole(model.parameters().size()), left = whole, right = whole;
@@ -77,7 +77,7 @@ TEST_CASE("gradients of parts of a batch add up to that of the batch") {
   CHECK((left + right - whole).cwiseAbs().maxCoeff() < 1e-12 * whole.cwiseAbs().maxCoeff());
 }
 
-TEST_CASE("the gradient may lie at the start of a longer buffer") {
+TEST_CASE("the gradient may be written to the start of a longer buffer") {
   const Mlp model({1, 4, 1}, 3);
   const Eigen::MatrixXd x = some_matrix(1, 5, 0.4), y = some_matrix(1, 5, 2.2);
   Eigen::VectorXd alone(model.parameters().size());
@@ -88,15 +88,15 @@ TEST_CASE("the gradient may lie at the start of a longer buffer") {
   CHECK(buffer[alone.size()] == 5.0);
 }
 
-TEST_CASE("weights follow from the seed") {
+TEST_CASE("the seed determines the weights") {
   const Mlp first({1, 32, 32, 1}, 5), again({1, 32, 32, 1}, 5), other({1, 32, 32, 1}, 6);
   CHECK(first.parameters() == again.parameters());
   CHECK(first.parameters() != other.parameters());
-  // Fixed by the engine's standard and by arithmetic alone, so equal everywhere.
+  // Determined by the standard of the random engine and by arithmetic only, so equal on all machines.
   CHECK(first.parameters()[0] == Approx(2.0767788477).epsilon(1e-10));
 }
 
-TEST_CASE("a network that cannot be is refused") {
+TEST_CASE("a network with invalid sizes of layers is refused") {
   CHECK_THROWS_AS(Mlp({}, 1), std::invalid_argument);
   CHECK_THROWS_AS(Mlp({1}, 1), std::invalid_argument);
   CHECK_THROWS_AS(Mlp({1, 0, 1}, 1), std::invalid_argument);

@@ -1,4 +1,4 @@
-// The picture: well-formed, and everything that should be in it is.
+// The picture: well-formed, with all of its elements.
 #include "examples/function_approximation/plot.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ std::vector<Part> parts_of(Eigen::Index points, int size) {
 
 }  // namespace
 
-TEST_CASE("the checker of these tests finds what is not well-formed") {
+TEST_CASE("the XML parser of these tests rejects text that is not well-formed") {
   CHECK(parse_xml("<a b=\"1\"><c/>x &amp; y</a>\n").size() == 2);
   for (const char* const bad : {"", "<a>", "<a></b>", "<a/><b/>", "<a b=1/>", "<a b=\"1\" b=\"2\"/>",
                                 "<a>&nbsp;</a>", "<a b=\"<\"/>", "<a><b></a></b>", "text"}) {
@@ -102,13 +102,13 @@ TEST_CASE("ticks are round numbers within the range") {
   CHECK(contains(texts(parse_xml(to_svg(tiny)), "tick"), "20000"));
 }
 
-TEST_CASE("dots outside of the range are left out, those on its border are not") {
+TEST_CASE("dots outside of the range are omitted, those on its border are drawn") {
   Plot plot = small_plot();
   plot.dots.push_back({Eigen::RowVector4d(-1, 1, 1.01, 0), Eigen::RowVector4d(0, 2.6, 0, 3), "#abcdef"});
   CHECK(all(parse_xml(to_svg(plot)), "circle").size() == 2);
 }
 
-TEST_CASE("a label that is wider than its band is left out") {
+TEST_CASE("a label that is wider than its band is omitted") {
   Plot plot = small_plot();
   plot.bands.push_back({-1, 0, "#111111", "wide"});
   plot.bands.push_back({0, 0.01, "#222222", "narrow"});
@@ -136,7 +136,7 @@ TEST_CASE("the picture of a common fit shows target, fit, and every rank's point
 
     const auto elements = parse_xml(to_svg(plot));
     CHECK(all(elements, "polyline").size() == 2);
-    CHECK(all(elements, "circle").size() == static_cast<std::size_t>(61 + size));  // and those of the legend
+    CHECK(all(elements, "circle").size() == static_cast<std::size_t>(61 + size));  // with those of the legend
     const auto labels = texts(elements);
     for (const char* const label : {"title", "subtitle", "x", "y", "target", "fit", "rank 0"}) {
       CHECK(contains(labels, label));

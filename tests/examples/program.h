@@ -1,4 +1,4 @@
-// A program of the build, run by a test, with what it prints.
+// Runs a program of the build for a test, and reads its output.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@
 namespace ddl::test {
 
 struct Outcome {
-  int exit_code = -1;  ///< as a shell has it: 128+N after signal N
+  int exit_code = -1;  ///< as in a shell: 128+N after signal N
   std::string output;  ///< stdout and stderr together, in the order in which they were written
 };
 
-/// Runs from construction on, with standard input at its end. Whatever waits gives up after two minutes: then the
-/// program is killed and std::runtime_error thrown with its output so far.
+/// Starts in the constructor, with an empty standard input. Functions that wait have a timeout of two minutes: then
+/// they kill the program and throw std::runtime_error with its output.
 class Program {
  public:
   /// argv[0] is a path. Throws std::runtime_error if the program cannot be started.

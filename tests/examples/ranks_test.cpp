@@ -1,4 +1,4 @@
-// The examples on several ranks, through ddlrun.
+// The examples on several ranks, with ddlrun.
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -18,9 +18,9 @@ using Catch::Contains;
 
 namespace {
 
-// Sums of the same numbers, grouped by another number of ranks, differ in their last bits.
+// Sums of the same numbers, grouped by different numbers of ranks, differ in their last bits.
 constexpr double kRounding = 1e-10;
-// Two thousand steps make more of such a difference: 5e-8 was the largest seen with 2000 epochs, 3 seeds, and rates
+// Two thousand steps increase such a difference: the maximum measured was 5e-8 with 2000 epochs, 3 seeds, and rates
 // of 0.005 and 0.01. The error of the fit itself is near 1e-2.
 constexpr double kAfterTraining = 1e-4;
 
@@ -33,7 +33,7 @@ std::string content(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The trained network out of a checkpoint.
+/// The trained network of a checkpoint.
 fit::Mlp network_in(const std::string& path) {
   fit::Mlp model({1, 32, 32, 1}, 0);
   fit::Adam adam(model.parameters().size());
@@ -73,7 +73,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("hello, on three ranks") {
+TEST_CASE("hello runs on three ranks") {
   const Outcome outcome = run_example("hello_ddl", 3, {});
   CHECK(outcome.exit_code == 0);
   for (const char* const rank : {"0", "1", "2"}) {
@@ -82,7 +82,7 @@ TEST_CASE("hello, on three ranks") {
   }
 }
 
-TEST_CASE("what is built, on two ranks") {
+TEST_CASE("check_ddl prints the features of libddl on two ranks") {
   const Outcome outcome = run_example("check_ddl", 2, {});
   CHECK(outcome.exit_code == 0);
   for (const char* const line :
@@ -92,8 +92,8 @@ TEST_CASE("what is built, on two ranks") {
     CHECK_THAT(outcome.output, Contains(line));
 }
 
-TEST_CASE("with the same global batch, any number of ranks makes the same steps") {
-  // 61 points divide by none of 2, 3 and 4: ranks hold different numbers of them.
+TEST_CASE("with the same global batch, the steps do not depend on the number of ranks") {
+  // 61 is not divisible by 2, 3 or 4: ranks have different numbers of points.
   const Arguments few_steps = {"--points", "61", "--epochs", "100"};
   const fit::Mlp alone = trained_on(1, few_steps);
   for (const int size : {2, 3, 4}) {
@@ -103,7 +103,7 @@ TEST_CASE("with the same global batch, any number of ranks makes the same steps"
   }
 }
 
-TEST_CASE("with the same global batch, any number of ranks ends with the same fit") {
+TEST_CASE("with the same global batch, the fit does not depend on the number of ranks") {
   const Arguments whole_training = {"--points", "64"};
   const fit::Mlp alone = trained_on(1, whole_training);
   const Eigen::RowVectorXd grid = fit::even_grid(401);
@@ -114,12 +114,13 @@ TEST_CASE("with the same global batch, any number of ranks ends with the same fi
   }
 }
 
-TEST_CASE("points of each rank scale the learning rate as one rank with all points would be told to") {
+TEST_CASE("--points per rank scales the learning rate like the option for one rank with all points") {
   const Arguments common = {"--epochs", "100", "--warmup-epochs", "0"};
   const fit::Mlp scaled =
       trained_on(3, common + Arguments{"--points-per-rank", "20", "--learning-rate", "0.004"});
-  const fit::Mlp told = trained_on(1, common + Arguments{"--points", "60", "--learning-rate", "0.012"});
-  CHECK((scaled.parameters() - told.parameters()).cwiseAbs().maxCoeff() < kRounding);
+  const fit::Mlp explicit_rate =
+      trained_on(1, common + Arguments{"--points", "60", "--learning-rate", "0.012"});
+  CHECK((scaled.parameters() - explicit_rate.parameters()).cwiseAbs().maxCoeff() < kRounding);
   const fit::Mlp unscaled = trained_on(1, common + Arguments{"--points", "60", "--learning-rate", "0.004"});
   CHECK((scaled.parameters() - unscaled.parameters()).cwiseAbs().maxCoeff() > 1e-3);
 }
@@ -146,7 +147,7 @@ TEST_CASE("two runs give the same bits") {
   }
 }
 
-TEST_CASE("only rank 0 speaks") {
+TEST_CASE("only rank 0 prints") {
   const Outcome outcome = fit_on(3, {"--epochs", "10"});
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.output, Contains("3 ranks, 96 points") && Contains("learning rate 0.01 x 3"));
@@ -189,7 +190,7 @@ TEST_CASE("an ensemble averages nothing: a rank's loss is that of its points alo
   CHECK(std::stod(line.substr(line.find("0x"))) == Approx(loss).epsilon(kRounding));
 }
 
-TEST_CASE("a job interrupted in its midst and resumed ends with the bits of one that was not") {
+TEST_CASE("a job that is interrupted and resumed ends with the same bits as an uninterrupted one") {
   const ScratchDirectory scratch;
   const std::string straight = scratch.file("straight.ckpt"), resumed = scratch.file("resumed.ckpt");
   const Arguments arguments = {"--epochs",           "1500", "--points",    "128", "--hidden",    "48,48",
@@ -207,7 +208,7 @@ TEST_CASE("a job interrupted in its midst and resumed ends with the bits of one 
   CHECK(content(resumed) == content(straight));
 }
 
-TEST_CASE("a checkpoint goes on on another number of ranks") {
+TEST_CASE("a checkpoint can be resumed on another number of ranks") {
   const ScratchDirectory scratch;
   const auto epochs = [&](const char* count) {
     return Arguments{"--points", "60", "--epochs", count, "--checkpoint", scratch.file("a.ckpt")};
@@ -218,7 +219,7 @@ TEST_CASE("a checkpoint goes on on another number of ranks") {
   CHECK_THAT(outcome.output, Contains("at epoch 40"));
 }
 
-TEST_CASE("what cannot be meant ends the job with status 2") {
+TEST_CASE("invalid options end the job with exit code 2") {
   const Outcome bad_option = fit_on(2, {"--epochs", "0"});
   CHECK(bad_option.exit_code == 2);
   CHECK_THAT(bad_option.output, Contains("--epochs: '0' is not a whole number"));
@@ -228,7 +229,7 @@ TEST_CASE("what cannot be meant ends the job with status 2") {
   CHECK_THAT(too_few.output, Contains("3 training points are too few for 4 ranks"));
 }
 
-TEST_CASE("what rank 0 alone finds wrong ends the whole job, and is what is reported") {
+TEST_CASE("an error that only rank 0 detects ends the job and is reported") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("notes.txt");
   std::ofstream(path) << "something of the user's\n";
@@ -241,7 +242,7 @@ TEST_CASE("what rank 0 alone finds wrong ends the whole job, and is what is repo
   CHECK_THAT(no_directory.output, Contains("there is no directory /nonexistent-directory"));
 }
 
-TEST_CASE("ranks diverge together") {
+TEST_CASE("a job whose training diverges ends with exit code 1") {
   const Outcome outcome = fit_on(2, {"--learning-rate", "1e200"});
   CHECK(outcome.exit_code == 1);
   CHECK_THAT(outcome.output, Contains("the training diverged in epoch"));

@@ -1,4 +1,4 @@
-// A directory for the files of one test case.
+// A temporary directory for the files of one test case.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 namespace ddl::test {
 
-/// Made empty, and removed with everything in it at the end.
+/// Created empty, and removed with its contents by the destructor.
 class ScratchDirectory {
  public:
   ScratchDirectory() {

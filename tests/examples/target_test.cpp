@@ -1,4 +1,4 @@
-// The function to be learnt, and how its interval is shared.
+// The function to be learnt, and the division of its interval among ranks.
 #include "examples/function_approximation/target.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ TEST_CASE("a grid is even, symmetric, and reaches both ends") {
   }
 }
 
-TEST_CASE("the ranks' parts are the whole grid, each point once, whatever the number of ranks") {
+TEST_CASE("the parts of any number of ranks cover the grid, each point once") {
   for (const int points : {8, 9, 16, 61, 64}) {
     const Eigen::RowVectorXd grid = even_grid(points);
     for (int size = 1; size <= 8; ++size) {
@@ -53,7 +53,7 @@ TEST_CASE("the ranks' parts are the whole grid, each point once, whatever the nu
   }
 }
 
-TEST_CASE("a rank without a point is refused") {
+TEST_CASE("too few points are refused") {
   CHECK_THROWS_AS(part_of_rank(3, 0, 4), std::invalid_argument);
   CHECK_THROWS_AS(part_of_rank(1, 0, 1), std::invalid_argument);
   CHECK_NOTHROW(part_of_rank(4, 3, 4));

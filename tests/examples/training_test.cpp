@@ -17,7 +17,7 @@ TEST_CASE("Adam's first step is the learning rate, against the gradient's sign")
   CHECK(parameters[2] == 0.0);
 }
 
-TEST_CASE("Adam's second step is that of the paper") {
+TEST_CASE("Adam's second step agrees with the paper") {
   Adam adam(1);
   Eigen::VectorXd parameter = Eigen::VectorXd::Zero(1);
   adam.step(parameter, Eigen::VectorXd::Constant(1, 1.0), 0.5);
@@ -28,7 +28,7 @@ TEST_CASE("Adam's second step is that of the paper") {
   CHECK(parameter[0] - after_first == Approx(-0.5 * mean / (std::sqrt(squares) + 1e-8)).epsilon(1e-12));
 }
 
-TEST_CASE("Adam finds the bottom of a bowl") {
+TEST_CASE("Adam converges to the minimum of a quadratic function") {
   Adam adam(2);
   const Eigen::Vector2d bottom(1.5, -0.25), steepness(1.0, 100.0);
   Eigen::VectorXd at = Eigen::VectorXd::Zero(2);
@@ -41,7 +41,7 @@ TEST_CASE("Adam finds the bottom of a bowl") {
   CHECK((at - bottom).norm() < 1e-4);
 }
 
-TEST_CASE("an unscaled rate has no warm-up and falls to zero") {
+TEST_CASE("an unscaled learning rate has no warm-up and decreases to zero") {
   LearningRate rate;
   rate.base = 0.2;
   rate.epochs = 1000;
@@ -51,7 +51,7 @@ TEST_CASE("an unscaled rate has no warm-up and falls to zero") {
   for (int epoch = 1; epoch <= 1000; ++epoch) CHECK(rate.at(epoch) < rate.at(epoch - 1));
 }
 
-TEST_CASE("a scaled rate starts unscaled and is reached after the warm-up") {
+TEST_CASE("a scaled learning rate starts unscaled and is reached after the warm-up") {
   LearningRate rate, unscaled;
   rate.scale = 8;
   for (const int epoch : {0, 25, 50, 100, 101, 1500}) {

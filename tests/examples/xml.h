@@ -1,4 +1,4 @@
-// Just enough of XML to tell whether an SVG is well-formed and what is in it.
+// An XML parser for tests: checks that an SVG is well-formed, and returns its elements.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@ struct XmlElement {
   std::string text;  ///< character data directly inside, entities resolved
 };
 
-/// The elements of a document in the order of their start tags. Throws std::runtime_error, saying where, if tags do
-/// not match, an attribute is given twice or is unquoted, an entity is unknown, or anything but one root is there.
-/// Knows elements, attributes, character data and the five named entities: what the example writes.
+/// The elements of a document in the order of their start tags. Throws std::runtime_error with the position if tags
+/// do not match, an attribute is repeated or unquoted, an entity is unknown, or there is not exactly one root.
+/// Supports elements, attributes, character data and the five named entities, which the example uses.
 std::vector<XmlElement> parse_xml(std::string_view document);
 
 }  // namespace ddl::test

@@ -1,4 +1,4 @@
-// The argv pre-pass and the parser behind it on arbitrary words: the input is cut at zero bytes, as argv is.
+// The argv pre-pass and the parser after it, with arbitrary words: the input is split at zero bytes.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -23,12 +23,12 @@ void require(bool condition) {
 
 void check_prepass(const Words& words) {
   const auto split = ddl::cli::split_argv(words);
-  // The command is the end of what was given, byte for byte.
+  // The command is the end of the words, byte for byte.
   require(split.command.size() <= words.size());
   require(std::equal(split.command.rbegin(), split.command.rend(), words.rbegin()));
-  // A word of ours becomes one word, or an option and its value; nothing is made up.
+  // A word of ddlrun becomes one word, or an option and its value; no other words are added.
   require(split.options.size() <= 2 * (words.size() - split.command.size()));
-  // What it made is what it makes of it again; but a value "--", which "-np=--" can give, would end the options.
+  // The pre-pass does not change its own result, except for a value "--" (of "-np=--"), which would end the options.
   if (std::find(split.options.begin(), split.options.end(), "--") != split.options.end()) return;
   Words again = split.options;
   again.emplace_back("--");

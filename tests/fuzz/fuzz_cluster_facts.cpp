@@ -1,5 +1,5 @@
-// A cluster's facts of arbitrary JSON and of arbitrary scontrol text. What is accepted can be checked against, and as JSON
-// comes back as it went.
+// The facts of a cluster, from arbitrary JSON and from arbitrary text of scontrol. Accepted facts can be checked
+// against, and are unchanged after they are written as JSON and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -24,8 +24,8 @@ void use(const ClusterFacts& facts) {
   request.memory_mb_per_node = 1000;
   for (const char* partition : {"", "gpu", "gpu,main"}) {
     request.partition = partition;
-    for (const auto& objection : check_against(facts, request))
-      require(!objection.rule.empty() && !objection.sentence.empty());
+    for (const auto& finding : check_against(facts, request))
+      require(!finding.rule.empty() && !finding.sentence.empty());
   }
   require(merged(facts.nodes).size() <= facts.nodes.size());
 }
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto back = ddl::templates::cluster_facts_from_json(cluster_facts_json(*facts));
     require(back && *back == *facts);
   }
-  // Partitions and nodes are parted by an empty line.
+  // An empty line separates partitions and nodes.
   const std::size_t gap = text.find("\n\n");
   const std::string_view nodes = gap == std::string_view::npos ? text : text.substr(gap + 2);
   if (const auto facts = ddl::templates::cluster_facts_from_scontrol(text.substr(0, gap), nodes)) use(*facts);

@@ -1,5 +1,5 @@
-// The reader of --config-file on arbitrary text, by itself and as a part of a whole command line. A refusal names the
-// file and a line.
+// The reader of --config-file with arbitrary text, alone and as part of a command line. A refusal names the file and
+// a line.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// The frame decoder on arbitrary bytes. The first byte chooses how the rest is cut into reads; however it is cut,
-// the same frames and the same end must come out, and the frames, encoded again, must be the bytes they came from.
+// The frame decoder with arbitrary bytes. The first byte selects how the rest is split into reads. Every split must
+// give the same frames and the same end, and the frames, encoded again, must be equal to the input.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,7 @@ namespace {
 
 using ddl::net::FrameDecoder;
 
-// Small, so that claims just below and above it are easy to hit.
+// Small, so that lengths just below and above it are likely.
 constexpr std::size_t kMaxPayload = 512;
 
 struct Decoded {
@@ -36,7 +36,8 @@ Decoded decode(std::span<const std::byte> stream, std::size_t read_size) {
       ddl::net::append_frame(decoded.encoded_again, (*next)->type, (*next)->payload);
     }
   }
-  // Where a broken stream stops within a read depends on the cut; only whole ones have an end to compare.
+  // The position at which an invalid stream stops in a read depends on the split; only the ends of valid ones are
+  // compared.
   decoded.at_boundary = !decoded.broken && decoder.at_boundary();
   return decoded;
 }

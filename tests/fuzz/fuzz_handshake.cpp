@@ -1,5 +1,5 @@
-// The handshake on arbitrary bytes. The first byte chooses the role, the second how the rest is cut into reads. Nobody
-// who does not know the key may get further than the first answer, whatever is said and however it is cut.
+// The handshake with arbitrary bytes. The first byte selects the role, the second how the rest is split into reads. A
+// peer without the key must not get more than the first answer.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -20,17 +20,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ddl::net::HandshakeNonce nonce{};
   Handshake handshake(role, key, {}, nonce);
   std::span<const std::byte> stream = std::as_bytes(std::span(data + 2, size - 2));
-  std::size_t said = handshake.take_output().size();
+  std::size_t sent = handshake.take_output().size();
   while (!stream.empty() && handshake.wanted() > 0) {
     const auto part = stream.first(std::min({stream.size(), read_size, handshake.wanted()}));
     stream = stream.subspan(part.size());
     const auto fed = handshake.feed(part);
-    said += handshake.take_output().size();
+    sent += handshake.take_output().size();
     if (!fed && handshake.state() != Handshake::State::kFailed) std::abort();
     if (!fed) break;
   }
   if (handshake.state() == Handshake::State::kAsked || handshake.state() == Handshake::State::kDone)
     std::abort();
-  if (said > ddl::net::kNonceBytes + ddl::net::kMacBytes) std::abort();
+  if (sent > ddl::net::kNonceBytes + ddl::net::kMacBytes) std::abort();
   return 0;
 }

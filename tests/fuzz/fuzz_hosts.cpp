@@ -1,5 +1,5 @@
-// Host lists and hostfiles on arbitrary text: the first byte chooses which. What is accepted is what ssh may be given,
-// and written out again it is read as the same; everything else is one sentence.
+// Host lists and hostfiles with arbitrary text: the first byte selects which. Accepted names are safe arguments of
+// ssh, and are unchanged after they are written and read again; all other text gives an error of one sentence.
 #include <cstdint>
 #include <cstdlib>
 #include <set>

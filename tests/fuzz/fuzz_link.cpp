@@ -1,6 +1,6 @@
-// What ranks of other hosts say, on arbitrary bytes. The first byte chooses: a control frame, an introduction, a business
-// endpoint, or the frames of slices. What is accepted must be readable without leaving its fields, and what follows a slice's
-// frame must have a place of its own in what is awaited.
+// Messages of ranks of other hosts, with arbitrary bytes. The first byte selects a control frame, an introduction, an
+// endpoint, or the frames of slices. Reading an accepted message must stay within its fields, and the bytes after the
+// frame of a slice must have their own place in the memory of the awaited slices.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@ using namespace ddl::runtime;
 
 namespace {
 
-/// A slice that goes in pieces and one that does not are awaited, and more chunks have been begun; each piece that fits
+/// Two slices are awaited, of which one comes in pieces, and more chunks have been begun; each piece that is accepted
 /// arrives at once.
 void claim_frames(std::span<const std::byte> bytes) {
   struct Awaited {
@@ -33,18 +33,18 @@ void claim_frames(std::span<const std::byte> bytes) {
     frame.chunk = static_cast<std::uint32_t>(i);
     awaited.await(frame, all[i].memory, all[i].pending);
   }
-  constexpr std::size_t kLongest = 3 * kPieceBytes;
-  (void)awaited.begin_chunk(1, 3, kLongest);
+  constexpr std::size_t kMaxBytes = 3 * kPieceBytes;
+  (void)awaited.begin_chunk(1, 3, kMaxBytes);
   for (; bytes.size() >= sizeof(SliceFrame); bytes = bytes.subspan(sizeof(SliceFrame))) {
     SliceFrame head;
     std::memcpy(&head, bytes.data(), sizeof head);
     const AwaitedSlices::Claim claim = awaited.claim(head);
     if (claim.fit != AwaitedSlices::Fit::kHere) continue;
-    // One that has come whole is over: announced again, it is early for a call that does not come.
+    // A slice that has arrived completely is finished: a second one is early, for a call that does not come.
     const bool is_over = head.chunk <= 1 && all[head.chunk].pending == 0;
     if (head.chunk > 1 || head.turn > 0 || is_over) {
-      // Put aside.
-      if (head.bytes > kLongest || claim.to.size() != head.piece) std::abort();
+      // Stored until its call.
+      if (head.bytes > kMaxBytes || claim.to.size() != head.piece) std::abort();
       std::memset(claim.to.data(), 1, claim.to.size());
       awaited.note_arrived(claim.slice, claim.to.size());
       continue;

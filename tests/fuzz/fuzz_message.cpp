@@ -1,6 +1,5 @@
-// The message decoders of all directions on arbitrary frames: two bytes of type, then the payload. What a
-// decoder accepts must survive being encoded and decoded again; everything else must be an error and nothing
-// worse.
+// The message decoders of all directions with arbitrary frames: two bytes of type, then the payload. An accepted
+// message must be unchanged after it is encoded and decoded again; all other input must give an error.
 #include <cstdint>
 #include <cstdlib>
 

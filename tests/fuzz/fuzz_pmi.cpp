@@ -1,4 +1,5 @@
-// PMI-1 on arbitrary bytes: lines, however they are cut into reads, and what they say; and a launcher's map of the job.
+// PMI-1 with arbitrary bytes: lines, with different splits into reads, and their contents; and a launcher's process
+// mapping.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -34,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& line : lines) {
     const auto parsed = PmiLine::parse(line);
     if (!parsed) continue;
-    // What was understood is said again in the same words.
+    // A parsed line is unchanged after it is written and parsed again.
     std::string again = parsed->text();
     again.pop_back();
     const auto second = PmiLine::parse(again);

@@ -1,4 +1,5 @@
-// Job scripts of arbitrary text. Every finding is one of a rule's, with a line that the script has, in order.
+// The checker of job scripts with arbitrary text. Every finding belongs to a rule and a line of the script; findings
+// are in the order of their lines.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +15,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// A shipped one, with everything that a rule looks at.
+/// A shipped profile with all fields that a rule checks.
 ddl::templates::SiteProfile make_site() {
   const ddl::templates::SiteCatalog catalog({}, [](const std::string&) -> ddl::Result<std::string> {
     return ddl::fail(ddl::ErrorCode::kNotFound, "no file");

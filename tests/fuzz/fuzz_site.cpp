@@ -1,4 +1,5 @@
-// Site profiles of arbitrary text. What is accepted can be planned on; a refusal names the file.
+// Site profiles with arbitrary text. A binding can be planned on the node of an accepted profile; a refusal names the
+// file.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// What people paste of rocm-smi, nvidia-smi and lscpu: whatever is accepted can be planned on, and gives no rank a CPU that is
-// not there, or another rank's; everything else is one sentence.
+// Recorded output of rocm-smi, nvidia-smi and lscpu: on an accepted topology a binding can be planned, which gives no
+// rank a missing CPU or a CPU of another rank; all other text gives an error of one sentence.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(node.error().message().find("the text") != std::string::npos);
     return 0;
   }
-  // Sets of many thousand CPUs are right and slow.
+  // Sets of many thousand CPUs are valid, but slow.
   if (node->cores.empty() || node->cores.size() > 512) return 0;
   require(is_consistent(*node));
   BindingPolicy reserving;

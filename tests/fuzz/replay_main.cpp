@@ -1,5 +1,5 @@
-// Feeds every file of the given folders to a fuzzer's entry point, in place of libFuzzer's main. A finding is a crash
-// or a sanitizer's report, as there; a folder without seeds is a failure.
+// Passes every file of the given folders to a fuzzer's entry point, in place of libFuzzer's main. As in libFuzzer, a
+// finding is a crash or a sanitizer's report; if there are no seeds, that is a failure.
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -17,7 +17,7 @@ int replay(const char* folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    // Before the call: after a crash the last line names the seed.
+    // Printed before the call, so that after a crash the last line names the seed.
     std::printf("%s: %zu bytes\n", entry.path().c_str(), bytes.size());
     std::fflush(stdout);
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

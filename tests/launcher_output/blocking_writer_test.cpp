@@ -23,7 +23,7 @@ namespace {
 constexpr auto kSoon = std::chrono::milliseconds(20);
 constexpr auto kLate = std::chrono::seconds(60);
 
-/// A pipe with a writer on it. Errors of the writer are collected.
+/// A pipe and a writer to it. Records the errors of the writer.
 struct Pipe {
   Pipe() {
     auto made = ddl::make_pipe();
@@ -33,7 +33,7 @@ struct Pipe {
                                           [this](int error) { errors.push_back(error); });
     REQUIRE(created);
     writer = std::move(*created);
-    pipe.second.reset();  // the writer has its own
+    pipe.second.reset();  // the writer has a duplicate
   }
   /// Reads at least this many bytes.
   std::string read(std::size_t size) {
@@ -57,7 +57,7 @@ struct Pipe {
 
 }  // namespace
 
-TEST_CASE("bytes arrive in order, and done is called for every write on the owner's thread") {
+TEST_CASE("bytes arrive in order, and the completion of every write is reported on the owner's thread") {
   Pipe pipe;
   int done = 0;
   std::string expected;
@@ -75,7 +75,7 @@ TEST_CASE("bytes arrive in order, and done is called for every write on the owne
   CHECK(pipe.errors.empty());
 }
 
-TEST_CASE("a write that the reader does not take is not done, and the owner does not wait") {
+TEST_CASE("a write is not complete while the reader does not read, and the owner is not blocked") {
   Pipe pipe;
   int done = 0;
   pipe.writer->write(std::string(pipe.capacity() + 1, 'x'), [&done] { ++done; });
@@ -87,7 +87,7 @@ TEST_CASE("a write that the reader does not take is not done, and the owner does
   CHECK(pipe.queue.run_until([&] { return done == 1; }));
 }
 
-TEST_CASE("a reader that has gone is reported once, and later writes are done without being written") {
+TEST_CASE("a closed reader is reported once, and later writes complete without writing") {
   Pipe pipe;
   pipe.pipe.first.reset();
   int done = 0;
@@ -116,7 +116,7 @@ TEST_CASE("a descriptor that cannot be duplicated is an error") {
   CHECK_FALSE(BlockingWriter::create(-1, queue.post(), [](int) {}));
 }
 
-TEST_CASE("destroying a writer whose reader is stopped does not wait, and nothing is posted afterwards") {
+TEST_CASE("the destructor does not wait for a stopped reader, and nothing is posted afterwards") {
   PostQueue queue;
   Pipe pipe;
   pipe.writer->write(std::string(4 * pipe.capacity(), 'x'), [] { FAIL("done after the owner was gone"); });
@@ -124,14 +124,14 @@ TEST_CASE("destroying a writer whose reader is stopped does not wait, and nothin
   pollfd readable{pipe.pipe.first.get(), POLLIN, 0};
   REQUIRE(::poll(&readable, 1, 60'000) == 1);  // the thread is in its write
   pipe.writer.reset();
-  // The thread ends by itself once its write does: the pipe's last writing end is closed.
+  // The thread ends after its write, and closes the last writing end of the pipe.
   CHECK(pipe.read(4 * pipe.capacity()) == std::string(4 * pipe.capacity(), 'x'));
   char rest = 0;
   CHECK(::read(pipe.pipe.first.get(), &rest, 1) == 0);
   pipe.queue.run_posted();
 }
 
-TEST_CASE("what was posted before the writer's destruction does nothing after it") {
+TEST_CASE("callbacks that were posted before the writer's destruction have no effect after it") {
   Pipe pipe;
   pipe.pipe.first.reset();
   pipe.writer->write("text", [] { FAIL("done after the writer was gone"); });
@@ -141,7 +141,7 @@ TEST_CASE("what was posted before the writer's destruction does nothing after it
   CHECK(pipe.errors.empty());
 }
 
-TEST_CASE("a descriptor that another process made non-blocking is written all the same") {
+TEST_CASE("all bytes are written to a descriptor that another process made non-blocking") {
   auto made = ddl::make_pipe();
   REQUIRE(made);
   REQUIRE(ddl::set_nonblocking(made->second.get(), true));
@@ -160,10 +160,10 @@ TEST_CASE("a descriptor that another process made non-blocking is written all th
   }
   CHECK(got == text);
   CHECK(queue.run_until([&] { return done == 1; }));
-  CHECK((::fcntl(made->second.get(), F_GETFL) & O_NONBLOCK) != 0);  // not ours to change
+  CHECK((::fcntl(made->second.get(), F_GETFL) & O_NONBLOCK) != 0);  // the writer does not change the flag
 }
 
-TEST_CASE("a blocking descriptor stays blocking for all processes") {
+TEST_CASE("a blocking descriptor stays blocking") {
   auto made = ddl::make_pipe();
   REQUIRE(made);
   PostQueue queue;
@@ -174,7 +174,7 @@ TEST_CASE("a blocking descriptor stays blocking for all processes") {
   CHECK((::fcntl(made->second.get(), F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("the thread leaves signals to others") {
+TEST_CASE("the writer does not change the signal mask of its caller") {
   sigset_t before;
   REQUIRE(::pthread_sigmask(SIG_SETMASK, nullptr, &before) == 0);
   Pipe pipe;

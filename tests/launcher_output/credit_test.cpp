@@ -19,7 +19,7 @@ TEST_CASE("windows of all streams together stay within 16 MiB up to 2,048 ranks"
   CHECK(output_window(0) == output_window(1));
 }
 
-TEST_CASE("what is held back at both ends never takes the whole window") {
+TEST_CASE("the bytes that both ends hold back are always less than the window") {
   for (int ranks = 1; ranks <= 8192; ranks *= 2) {
     const std::size_t window = output_window(ranks);
     CHECK((output_line_limit(window) - 1) + (output_refund_step(window) - 1) < window);
@@ -28,7 +28,7 @@ TEST_CASE("what is held back at both ends never takes the whole window") {
   }
 }
 
-TEST_CASE("credit is spent by reading and comes back by refunds") {
+TEST_CASE("credit is spent by reading and returned by refunds") {
   OutputCredit credit(100);
   CHECK(credit.may_read() == 100);
   credit.spend(60);
@@ -43,7 +43,7 @@ TEST_CASE("credit is spent by reading and comes back by refunds") {
   CHECK(credit.refund(70));
   CHECK(credit.may_read() == 100);
 
-  // What a pipe still held at its rank's end.
+  // The bytes that were still in the pipe at the rank's end are read without credit.
   credit.spend(250);
   CHECK(credit.may_read() == 0);
   CHECK(credit.refund(100));

@@ -1,4 +1,5 @@
-// What the output tests share: a sink that records, a queue in place of an event loop, chunks in short.
+// Helpers of the output tests: a sink that records, a queue in place of an event loop, and functions that make
+// chunks.
 #pragma once
 
 #include <condition_variable>
@@ -28,7 +29,7 @@ inline constexpr auto kOpen = launcher::ChunkEnd::kOpen;
 inline constexpr auto kIdle = launcher::ChunkEnd::kIdle;
 inline constexpr auto kEof = launcher::ChunkEnd::kEof;
 
-/// Stores everything that it is given; a write is done when the test completes it.
+/// Records all writes; the test completes them.
 class RecordingSink : public launcher::Sink {
  public:
   void write(std::string bytes, std::function<void()> done) override {
@@ -43,7 +44,7 @@ class RecordingSink : public launcher::Sink {
     pending_.pop_front();
     done();
   }
-  /// Until there is nothing more to complete.
+  /// Completes writes until there are no more.
   void complete_all() {
     while (!pending_.empty()) complete_one();
   }
@@ -55,7 +56,7 @@ class RecordingSink : public launcher::Sink {
   std::deque<std::function<void()>> pending_;
 };
 
-/// An event loop with nothing but posted functions: post() from any thread, run_until() on the test's.
+/// An event loop that only runs posted functions: post() from any thread, run_until() on the thread of the test.
 class PostQueue {
  public:
   launcher::Post post() {
@@ -67,7 +68,7 @@ class PostQueue {
       wake_.notify_one();
     };
   }
-  /// Runs what is posted until is_done(); false if that takes more than a minute.
+  /// Runs posted functions until is_done(); false if that takes more than a minute.
   bool run_until(const std::function<bool()>& is_done) {
     const auto deadline = Deadline::after(std::chrono::minutes(1));
     while (!is_done()) {
@@ -80,7 +81,7 @@ class PostQueue {
     }
     return true;
   }
-  /// Runs what has been posted so far.
+  /// Runs the functions that have been posted so far.
   void run_posted() {
     for (;;) {
       std::unique_lock lock(mutex_);

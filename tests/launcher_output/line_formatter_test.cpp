@@ -11,7 +11,7 @@ using namespace ddl::test;
 
 namespace {
 
-/// Formats what ranks 0 and 1 (streams 0 and 1) and ddlrun itself (stream 2) write to one sink.
+/// The contents of one sink for ranks 0 and 1 (streams 0 and 1) and ddlrun itself (stream 2).
 class Page {
  public:
   explicit Page(LineStyle style) : formatter_(style, &tags_) {}
@@ -45,7 +45,7 @@ TEST_CASE("every line of a chunk is tagged") {
   CHECK(Page(kPlain).write(0, kLine, "a\n\nb\n").write(1, kLine, "c\n").text() == "a\n\nb\nc\n");
 }
 
-TEST_CASE("time stamps stand before tags, and alone without them") {
+TEST_CASE("time stamps precede tags, and are printed without tags, too") {
   const std::string stamp = [] {
     ddl::launcher::TimeStampFormat format;
     return format.text(1'500'000'000);
@@ -67,7 +67,7 @@ TEST_CASE("a line in pieces is tagged once and owns the sink until it ends") {
   CHECK(page.write(1, kLine, "e\n").text() == "[0]:abc\n[0]:d\n[1]:e\n");
 }
 
-TEST_CASE("after a silent owner others begin a new line, and the owner too when it goes on") {
+TEST_CASE("after a silent owner is released, other streams and then the owner begin a new line") {
   Page page(kTagged);
   page.write(0, kOpen, "a");
   page.formatter().release();
@@ -79,7 +79,7 @@ TEST_CASE("after a silent owner others begin a new line, and the owner too when 
   CHECK(alone.write(0, kLine, "c\n").text() == "[0]:ac\n");
 }
 
-TEST_CASE("a prompt goes on in its line, unless another's line came between") {
+TEST_CASE("text after a prompt continues its line, unless another stream has written since") {
   CHECK(Page(kTaggedTerminal).write(0, kIdle, "name: ").write(0, kLine, "x\n").text() == "[0]:name: x\n");
   CHECK(
       Page(kTaggedTerminal).write(0, kIdle, "name: ").write(1, kLine, "y\n").write(0, kLine, "x\n").text() ==
@@ -87,7 +87,7 @@ TEST_CASE("a prompt goes on in its line, unless another's line came between") {
   CHECK(Page(kPlainTerminal).write(0, kIdle, "name: ").write(2, kLine, "ours\n").text() == "name: \nours\n");
 }
 
-TEST_CASE("a progress bar with the return behind is tagged at every step") {
+TEST_CASE("a progress bar that ends with a carriage return is tagged at every step") {
   CHECK(Page(kTaggedTerminal)
             .write(0, kReturn, "1%\r")
             .write(0, kReturn, "2%\r3%\r")
@@ -96,8 +96,8 @@ TEST_CASE("a progress bar with the return behind is tagged at every step") {
   CHECK(Page(kPlainTerminal).write(0, kReturn, "1%\r").write(0, kLine, "4%\n").text() == "1%\r4%\n");
 }
 
-TEST_CASE("a progress bar with the return in front is tagged at every step") {
-  // As LineSplitter cuts it when every step has been shown as idle.
+TEST_CASE("a progress bar that begins with a carriage return is tagged at every step") {
+  // The chunks of LineSplitter if every step was flushed as idle.
   Page page(kTaggedTerminal);
   page.write(0, kReturn, "\r")
       .write(0, kIdle, "1%")
@@ -107,7 +107,7 @@ TEST_CASE("a progress bar with the return in front is tagged at every step") {
   CHECK(page.text() == "[0]:\r[0]:1%\r[0]:2%\n");
 }
 
-TEST_CASE("another's line takes the place of a progress bar on a terminal, and follows it elsewhere") {
+TEST_CASE("a line of another stream replaces a progress bar on a terminal, and follows it otherwise") {
   CHECK(Page(kTaggedTerminal)
             .write(0, kReturn, "1%\r")
             .write(1, kLine, "x\n")
@@ -118,7 +118,7 @@ TEST_CASE("another's line takes the place of a progress bar on a terminal, and f
   CHECK(Page(kPlain).write(0, kReturn, "1%\r").write(1, kLine, "x\n").text() == "1%\r\nx\n");
 }
 
-TEST_CASE("an unfinished last line is ended with tags, and without only if something follows") {
+TEST_CASE("an unfinished last line gets a newline if lines are tagged or if more output follows") {
   CHECK(Page(kTagged).write(0, kEof, "a").text() == "[0]:a\n");
   CHECK(Page(kTagged).write(0, kOpen, "a").write(0, kEof, "").write(1, kLine, "b\n").text() ==
         "[0]:a\n[1]:b\n");
@@ -136,7 +136,7 @@ TEST_CASE("an unfinished last line is ended with tags, and without only if somet
   CHECK(Page(kTagged).write(0, kEof, "").text().empty());
 }
 
-TEST_CASE("raw bytes pass unchanged, and only ddlrun's own lines keep off them") {
+TEST_CASE("raw bytes are forwarded unchanged, and only ddlrun's own lines start a new line") {
   Page page(kRaw);
   page.write(0, kOpen, "a").write(1, kOpen, "b\r").write(0, kOpen, "c\nd").write(0, kEof, "");
   CHECK_FALSE(page.formatter().owner());
@@ -145,7 +145,7 @@ TEST_CASE("raw bytes pass unchanged, and only ddlrun's own lines keep off them")
   CHECK(Page({.tag = true, .timestamp = true, .raw = true}).write(0, kOpen, "a\nb").text() == "a\nb");
 }
 
-TEST_CASE("ddlrun's own lines have no tag") {
+TEST_CASE("lines of ddlrun itself have no tag") {
   CHECK(Page(kTagged).write(0, kReturn, "1%\r").write(2, kLine, "ours\n").text() == "[0]:1%\r\nours\n");
 }
 

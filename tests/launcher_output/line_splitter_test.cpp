@@ -25,7 +25,7 @@ struct Piece {
   }
 };
 
-/// A splitter whose read number n (from 1) happens at time n.
+/// A splitter whose n-th read (from 1) is at time n.
 class Reads {
  public:
   explicit Reads(LineSplitter::Mode mode = LineSplitter::Mode::kLines,
@@ -66,13 +66,13 @@ using Pieces = std::vector<Piece>;
 
 }  // namespace
 
-TEST_CASE("lines that come together travel together") {
+TEST_CASE("complete lines of one read become one chunk") {
   Reads reads;
   CHECK(reads.read("one\ntwo\n\nthree\n") == Pieces{{"one\ntwo\n\nthree\n", kLine, 1}});
   CHECK(reads.splitter().held_bytes() == 0);
 }
 
-TEST_CASE("the start of a line waits for its end and keeps its time") {
+TEST_CASE("the start of a line is held until its end and keeps its time") {
   Reads reads;
   CHECK(reads.read("one\ntw").size() == 1);
   CHECK(reads.read("").empty());
@@ -82,7 +82,7 @@ TEST_CASE("the start of a line waits for its end and keeps its time") {
   CHECK(reads.finish() == Pieces{{"fi", kEof, 4}});
 }
 
-TEST_CASE("the end of a stream is one chunk, with what is left or empty") {
+TEST_CASE("the end of a stream is one chunk, with the held bytes or empty") {
   Reads whole;
   whole.read("one\n");
   CHECK(whole.finish() == Pieces{{"", kEof, 2}});
@@ -95,7 +95,7 @@ TEST_CASE("the end of a stream is one chunk, with what is left or empty") {
   CHECK(Reads().finish() == Pieces{{"", kEof, 1}});
 }
 
-TEST_CASE("a progress bar with the return behind: shown one step late, or when idle") {
+TEST_CASE("a progress bar that ends with a carriage return is forwarded at the next step or when idle") {
   Reads reads;
   CHECK(reads.read("10%\r").empty());
   CHECK(reads.read("20%\r") == Pieces{{"10%\r", kReturn, 1}});
@@ -105,7 +105,7 @@ TEST_CASE("a progress bar with the return behind: shown one step late, or when i
   CHECK(reads.read("30%\rdone\n") == Pieces{{"30%\rdone\n", kLine, 3}});
 }
 
-TEST_CASE("a progress bar with the return in front: shown when idle or at the next step") {
+TEST_CASE("a progress bar that begins with a carriage return is forwarded when idle or at the next step") {
   Reads reads;
   CHECK(reads.read("\r10%") == Pieces{{"\r", kReturn, 1}});
   CHECK(reads.read("\r20%") == Pieces{{"10%\r", kReturn, 1}});
@@ -114,7 +114,7 @@ TEST_CASE("a progress bar with the return in front: shown when idle or at the ne
   CHECK(reads.read("\n") == Pieces{{"30%\n", kLine, 3}});
 }
 
-TEST_CASE("many steps in one read are one chunk") {
+TEST_CASE("many steps of a progress bar in one read are one chunk") {
   Reads reads;
   CHECK(reads.read("x\ny\n10%\r20%\r30") == Pieces{{"x\ny\n10%\r20%\r", kReturn, 1}});
   CHECK(reads.finish() == Pieces{{"30", kEof, 1}});
@@ -128,13 +128,13 @@ TEST_CASE("\\r\\n is one line end, also when two reads share it") {
   CHECK(reads.read("five").empty());
   CHECK(reads.read("\r").empty());
   CHECK(reads.read("\n") == Pieces{{"five\r\n", kLine, 4}});
-  CHECK(reads.read("six\r\r").size() == 1);  // the first one is lone
+  CHECK(reads.read("six\r\r").size() == 1);  // no "\n" follows the first "\r"
   CHECK(reads.read("\n") == Pieces{{"\r\n", kLine, 7}});
   CHECK(reads.read("seven\r").empty());
   CHECK(reads.finish() == Pieces{{"seven\r", kEof, 9}});
 }
 
-TEST_CASE("a prompt is given when the line is idle, and its rest is a line of its own") {
+TEST_CASE("a prompt is forwarded when idle, and the rest of its line is a separate chunk") {
   Reads reads;
   CHECK(reads.read("old\nname: ") == Pieces{{"old\n", kLine, 1}});
   CHECK(reads.idle() == Pieces{{"name: ", kIdle, 1}});
@@ -144,7 +144,7 @@ TEST_CASE("a prompt is given when the line is idle, and its rest is a line of it
   CHECK(reads.finish() == Pieces{{"", kEof, 4}});
 }
 
-TEST_CASE("a line that is too long is passed on in pieces as they come") {
+TEST_CASE("a line beyond the limit is forwarded in pieces as they are read") {
   Reads reads(LineSplitter::Mode::kLines, 8);
   CHECK(reads.read("1234567").empty());
   CHECK(reads.read("8") == Pieces{{"12345678", kOpen, 1}});
@@ -153,7 +153,7 @@ TEST_CASE("a line that is too long is passed on in pieces as they come") {
   CHECK(reads.read("c\n") == Pieces{{"abc\n", kLine, 4}});
   CHECK(reads.read("a line in one read may be longer\n").size() == 1);
   CHECK(reads.read("1234567\r").size() == 1);
-  CHECK(reads.read("\n") == Pieces{{"\r\n", kLine, 7}});  // kept together also here
+  CHECK(reads.read("\n") == Pieces{{"\r\n", kLine, 7}});  // not separated here, either
   CHECK(reads.read("123456789").size() == 1);
   CHECK(reads.finish() == Pieces{{"", kEof, 10}});
 }
@@ -186,14 +186,14 @@ TEST_CASE("kOpen and kIdle pieces end between characters, wherever the reads are
   }
 }
 
-TEST_CASE("binary bytes are passed at once") {
+TEST_CASE("binary bytes beyond the limit are forwarded at once") {
   Reads reads(LineSplitter::Mode::kLines, 4);
   const std::string binary("\xff\x00\xfe\x80", 4);
   CHECK(reads.read(binary) == Pieces{{binary, kOpen, 1}});
   CHECK(reads.read("\x80") == Pieces{{"\x80", kOpen, 2}});
 }
 
-TEST_CASE("raw, reads pass unchanged") {
+TEST_CASE("in raw mode reads are forwarded unchanged") {
   Reads reads(LineSplitter::Mode::kRaw);
   CHECK(reads.read("a\nb\r\xe2") == Pieces{{"a\nb\r\xe2", kOpen, 1}});
   CHECK(reads.read("\n") == Pieces{{"\n", kOpen, 2}});
@@ -201,7 +201,7 @@ TEST_CASE("raw, reads pass unchanged") {
   CHECK(reads.finish() == Pieces{{"", kEof, 3}});
 }
 
-TEST_CASE("for any text and reads, bytes are exact and chunks keep their guarantees") {
+TEST_CASE("bytes and the guarantees about chunks hold for random texts and reads") {
   std::mt19937 random(20240229);
   const std::vector<std::string> words = {"a",    "word ", "\n",   "\n",           "\r",
                                           "\r\n", "\xff",  "\x80", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};

@@ -46,7 +46,7 @@ TEST_CASE("directories are padded to the width of the largest rank") {
   CHECK(rank_directory_name(7, 1001) == "rank.0007");
 }
 
-TEST_CASE("every stream has its file, with parents, from the start, and exact bytes in it") {
+TEST_CASE("every stream has a file from the start, with its parents, and gets the exact bytes") {
   const TemporaryDirectory directory;
   PostQueue queue;
   std::vector<std::string> errors;
@@ -67,7 +67,7 @@ TEST_CASE("every stream has its file, with parents, from the start, and exact by
   CHECK(errors.empty());
 }
 
-TEST_CASE("files are appended on a restart") {
+TEST_CASE("a second run appends to the files") {
   const TemporaryDirectory directory;
   PostQueue queue;
   std::vector<std::string> errors;
@@ -79,7 +79,7 @@ TEST_CASE("files are appended on a restart") {
   CHECK(content(fs::path(directory.path()) / "rank.1" / "stdout") == "first run\nsecond run\n");
 }
 
-TEST_CASE("more files than may be open at a time") {
+TEST_CASE("there may be more files than are open at a time") {
   const TemporaryDirectory directory;
   PostQueue queue;
   std::vector<std::string> errors;
@@ -104,7 +104,7 @@ TEST_CASE("more files than may be open at a time") {
   CHECK(errors.empty());
 }
 
-TEST_CASE("files that cannot be created are reported before the start, with the path") {
+TEST_CASE("an error that prevents the files is reported before the start, with the path") {
   const TemporaryDirectory directory;
   PostQueue queue;
   const std::string file = directory.path() + "/file";
@@ -121,7 +121,7 @@ TEST_CASE("files that cannot be created are reported before the start, with the 
         "creating " + directory.path() + "/rank.0/stderr: open: Is a directory");
 }
 
-TEST_CASE("a full disk is reported once, and the other files go on") {
+TEST_CASE("a full disk is reported once, and the other files are still written") {
   const TemporaryDirectory directory;
   fs::create_directories(directory.path() + "/rank.0");
   for (const char* name : {"/rank.0/stdout", "/rank.0/stderr"}) {
@@ -145,7 +145,7 @@ TEST_CASE("a full disk is reported once, and the other files go on") {
   CHECK(content(directory.path() + "/rank.1/stdout") == "kept\n");
 }
 
-TEST_CASE("files are close-on-exec and readable as the umask says") {
+TEST_CASE("the umask applies to the files") {
   const TemporaryDirectory directory;
   PostQueue queue;
   std::vector<std::string> errors;

@@ -49,11 +49,11 @@ struct Head {
 
 }  // namespace
 
-TEST_CASE("chunks are shown at once and in the order in which they come") {
+TEST_CASE("chunks are written at once and in the order of their arrival") {
   Head head;
   head.accept(0, kStdout, kLine, "a\n").accept(2, kStderr, kLine, "b\n");
   CHECK(head.out.writes == std::vector<std::string>{"[0]<stdout>:a\n", "[2]<stderr>:b\n"});
-  // The sink is busy: what comes now travels together when it is free.
+  // The sink is busy: chunks that arrive now are written together when it is free.
   head.accept(1, kStdout, kLine, "c\n").accept(0, kStderr, kLine, "d\n").accept(1, kStdout, kLine, "e\n");
   CHECK(head.out.writes.size() == 2);
   head.out.complete_one();
@@ -67,7 +67,7 @@ TEST_CASE("standard output and error go to their own sinks") {
   CHECK(head.err.text == "[0]<stderr>:b\n");
 }
 
-TEST_CASE("an unfinished line keeps others back, on a shared sink the other stream too") {
+TEST_CASE("an unfinished line holds back other streams, on a shared sink also the same rank's other stream") {
   Head head;
   head.accept(0, kStdout, kOpen, "a").accept(0, kStderr, kLine, "x\n").accept(1, kStdout, kLine, "y\n");
   head.accept(0, kStdout, kOpen, "b").accept(0, kStdout, kLine, "c\nd\n");
@@ -76,13 +76,13 @@ TEST_CASE("an unfinished line keeps others back, on a shared sink the other stre
   CHECK(head.mux->is_idle());
 }
 
-TEST_CASE("bytes are reported when the sink has taken them, not before") {
+TEST_CASE("bytes are reported as consumed only after the sink has written them") {
   Head head;
   head.accept(0, kStdout, kLine, "abc\n");
   CHECK(head.consumed.empty());
   head.out.complete_one();
   CHECK(head.consumed[{0, kStdout}] == 4);
-  // Those that wait for another's line are not reported either.
+  // Bytes that wait for the line of another stream are not reported, either.
   head.accept(1, kStdout, kOpen, "12345").accept(2, kStdout, kLine, "6\n");
   head.out.complete_all();
   CHECK(head.consumed[{1, kStdout}] == 5);
@@ -104,7 +104,7 @@ TEST_CASE("credit is returned in steps") {
   CHECK(head.num_refunds == 5);
 }
 
-TEST_CASE("with files, bytes are reported when both sinks have taken them") {
+TEST_CASE("with files, bytes are reported as consumed after both sinks have written them") {
   static RecordingSink file;
   file = RecordingSink();
   Head head(Head::Screens::kShared, [](OutputMuxOptions& options) {
@@ -126,12 +126,12 @@ TEST_CASE("with files, bytes are reported when both sinks have taken them") {
   CHECK(head.consumed[{1, kStdout}] == 2);
 }
 
-TEST_CASE("a silent owner's line is closed after a second, if others wait") {
+TEST_CASE("the line of a silent owner is closed after a second if other streams wait") {
   Head head;
   using std::chrono::milliseconds;
   head.accept(0, kStdout, kOpen, "a");
   head.out.complete_all();
-  CHECK_FALSE(head.mux->next_deadline());  // no stream waits
+  CHECK_FALSE(head.mux->next_deadline());  // no other stream waits
   head.now += milliseconds(400);
   head.accept(1, kStdout, kLine, "b\n");
   const TimePoint deadline = head.now + milliseconds(600);
@@ -177,14 +177,14 @@ TEST_CASE("an owner that waits for a slow reader is not silent") {
   CHECK(head.mux->next_deadline() == head.now + OutputMux::kOwnerPatience);
 }
 
-TEST_CASE("a prompt does not delay other streams") {
+TEST_CASE("a prompt does not hold back other streams") {
   Head head;
   head.accept(0, kStdout, kIdle, "name: ").accept(1, kStdout, kLine, "b\n");
   CHECK_FALSE(head.mux->next_deadline());
   CHECK(head.out.text == "[0]<stdout>:name: \n[1]<stdout>:b\n");
 }
 
-TEST_CASE("ddlrun's own lines stand between the ranks' lines, without tag and credit") {
+TEST_CASE("lines of ddlrun itself are printed between lines of ranks, without tag and credit") {
   Head head;
   head.accept(0, kStdout, kOpen, "a");
   head.mux->print(kStderr, "ddlrun: note");
@@ -195,7 +195,7 @@ TEST_CASE("ddlrun's own lines stand between the ranks' lines, without tag and cr
   CHECK(head.consumed.size() == 1);
 }
 
-TEST_CASE("raw, bytes of both streams pass exactly") {
+TEST_CASE("in raw mode the bytes of both streams are forwarded unchanged") {
   const auto make_raw = [](OutputMuxOptions& options) {
     options.num_ranks = 1;
     options.tag = false;
@@ -212,7 +212,7 @@ TEST_CASE("raw, bytes of both streams pass exactly") {
   CHECK(separate.err.text == "b");
 }
 
-TEST_CASE("the callback for an idle mux is called once") {
+TEST_CASE("when_idle calls its function once, after everything has been written") {
   Head head;
   int idle = 0;
   const auto count = [&idle] { ++idle; };
@@ -231,27 +231,28 @@ TEST_CASE("the callback for an idle mux is called once") {
   CHECK(idle == 2);
 }
 
-TEST_CASE("tags enlarge short lines, and still no more than two batches are held") {
+TEST_CASE("at most two batches of formatted output are held, even if tags multiply the bytes") {
   Head head;
   const std::string empty_lines(256 * 1024, '\n');
   for (int rank = 0; rank < 3; ++rank) head.accept(rank, kStdout, kLine, empty_lines);
   const std::size_t raw = 3 * empty_lines.size();
   const std::size_t batches = OutputMux::kBatches * (OutputMux::kBatchBytes + 64);
-  std::size_t most = 0;
+  std::size_t max_held = 0;
   while (head.out.num_pending() > 0) {
     CHECK(head.out.num_pending() <= OutputMux::kBatches);
-    most = std::max(most, head.mux->held_bytes());
+    max_held = std::max(max_held, head.mux->held_bytes());
     head.out.complete_one();
   }
-  CHECK(most <= raw + batches);
+  CHECK(max_held <= raw + batches);
   CHECK(head.mux->held_bytes() == 0);
   CHECK(head.out.text.size() == raw * std::string("[0]<stdout>:\n").size());
   CHECK(head.consumed[{2, kStdout}] == empty_lines.size());
 }
 
-TEST_CASE("many short chunks that wait are joined, first with their neighbours, then past others") {
+TEST_CASE("waiting short chunks are joined with their neighbours, and many of them with earlier ones") {
   Head neighbours;
-  neighbours.accept(0, kStdout, kLine, "1\n").accept(0, kStdout, kLine, "2\n");  // both batches are under way
+  neighbours.accept(0, kStdout, kLine, "1\n")
+      .accept(0, kStdout, kLine, "2\n");  // both batches are being written
   neighbours.accept(0, kStdout, kLine, "a\n").accept(0, kStdout, ChunkEnd::kCarriageReturn, "b\r");
   neighbours.accept(0, kStdout, kEof, "c").accept(1, kStdout, kLine, "d\n");
   neighbours.out.complete_all();
@@ -293,7 +294,7 @@ TEST_CASE("lines keep their time stamps when chunks are joined") {
   CHECK(milliseconds == "0000111122");
 }
 
-TEST_CASE("a file's sink has one write at a time, and the rest follows in one") {
+TEST_CASE("the sink of a file has one write at a time, and the next one contains all waiting bytes") {
   static RecordingSink file;
   file = RecordingSink();
   Head head(Head::Screens::kShared, [](OutputMuxOptions& options) {
@@ -308,7 +309,7 @@ TEST_CASE("a file's sink has one write at a time, and the rest follows in one") 
   CHECK(head.mux->is_idle());
 }
 
-TEST_CASE("the callbacks of a mux that is gone do nothing") {
+TEST_CASE("callbacks of a destroyed mux have no effect") {
   Head head;
   head.accept(0, kStdout, kLine, "a\n");
   head.mux.reset();
@@ -316,7 +317,7 @@ TEST_CASE("the callbacks of a mux that is gone do nothing") {
   CHECK(head.consumed.empty());
 }
 
-TEST_CASE("a refund may bring the next chunk at once") {
+TEST_CASE("on_consumed may pass the next chunk to the mux") {
   RecordingSink out;
   OutputMux* mux = nullptr;
   int left = 1000;

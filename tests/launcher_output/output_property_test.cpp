@@ -1,5 +1,5 @@
-// Random texts of several ranks, cut at random, through splitters, mux and sinks that take their time: what must hold
-// whatever the timing.
+// Random texts of several ranks, split at random, through splitters, mux and slow sinks: properties that must hold
+// with any timing.
 #include <map>
 #include <random>
 
@@ -25,7 +25,7 @@ constexpr int kStreams = 2 * kPropertyRanks;
 OutputStream stream_of(int index) { return index % 2 == 0 ? OutputStream::kStdout : OutputStream::kStderr; }
 
 struct Case {
-  std::vector<std::string> words;  // texts are made of these
+  std::vector<std::string> words;  // the texts are sequences of these
   OutputMuxOptions options;
   bool separate_sinks = false;
   bool idle_flushes = false;  // timers of agent and head fire, too
@@ -39,7 +39,7 @@ struct Outcome {
   std::string err;
 };
 
-/// Plays one random interleaving to its end.
+/// Runs one random interleaving to its end.
 Outcome play(Case input, std::mt19937& random) {
   RecordingSink out;
   RecordingSink err;
@@ -116,7 +116,7 @@ Outcome play(Case input, std::mt19937& random) {
   return outcome;
 }
 
-/// Takes tagged output apart: each tag begins a piece that lasts to the next tag. No word may contain "[".
+/// Splits tagged output by stream: each tag begins a piece that ends at the next tag. No word may contain "[".
 std::vector<std::string> by_stream(const std::string& output) {
   std::vector<std::string> texts(kStreams);
   std::size_t at = 0;
@@ -141,7 +141,7 @@ const std::vector<std::string> kProgressWords = {"a",     "word ", "\n",        
 
 }  // namespace
 
-TEST_CASE("tagged lines are whole, and without tags every rank's bytes are exact") {
+TEST_CASE("tagged lines are complete, and without the tags every rank's bytes are exact") {
   std::mt19937 random(1);
   for (int round = 0; round < 1000; ++round) {
     Case input;
@@ -152,7 +152,7 @@ TEST_CASE("tagged lines are whole, and without tags every rank's bytes are exact
     std::vector<std::string> texts(kStreams);
     for (const std::string& output : {outcome.out, outcome.err}) {
       CHECK((output.empty() || output.back() == '\n'));
-      // Line by line: a tag, then nothing but one line of its stream.
+      // Each line is a tag and one line of its stream.
       for (std::size_t at = 0; at < output.size();) {
         const std::size_t end = output.find('\n', at) + 1;
         const std::string line = output.substr(at, end - at);
@@ -171,7 +171,7 @@ TEST_CASE("tagged lines are whole, and without tags every rank's bytes are exact
   }
 }
 
-TEST_CASE("with progress bars, prompts and silent owners no byte is lost, and only line ends are added") {
+TEST_CASE("with progress bars, prompts and silent owners no byte is lost, and only newlines are added") {
   std::mt19937 random(2);
   for (int round = 0; round < 1000; ++round) {
     Case input;
@@ -196,14 +196,14 @@ TEST_CASE("with progress bars, prompts and silent owners no byte is lost, and on
   }
 }
 
-TEST_CASE("without tags lines are not mixed either") {
+TEST_CASE("lines without tags are not mixed") {
   std::mt19937 random(3);
   for (int round = 0; round < 1000; ++round) {
     Case input;
     input.words = {"=", "=", "==\n", "\n", "====================="};
     input.options.tag = false;
     input.max_line = random() % 2 == 0 ? 8 : LineSplitter::kMaxLine;
-    // play() makes all streams of the same words: tell them apart by a prefix of each line, as programs do.
+    // play() makes all streams from the same words, so only the multiset of lines is compared.
     const Outcome outcome = play(input, random);
     std::map<std::string, int> lines;
     const auto count = [&lines](const std::string& text, int by) {
@@ -231,8 +231,8 @@ TEST_CASE("raw output is exact on both streams") {
     input.options.raw = true;
     input.separate_sinks = true;
     const Outcome outcome = play(input, random);
-    // Ranks are told apart by nothing here, so only their bytes can be counted; that the order holds is checked with
-    // the files, which go the same way.
+    // Nothing distinguishes the ranks here, so only the numbers of bytes are compared; the order is checked with the
+    // files, which get the same chunks.
     std::string all_out;
     for (int i = 0; i < kStreams; i += 2) all_out += outcome.texts[static_cast<std::size_t>(i)];
     std::string shown = outcome.out;

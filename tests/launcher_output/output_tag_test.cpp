@@ -13,7 +13,7 @@ using ddl::launcher::TimeStampFormat;
 
 namespace {
 
-/// Sets TZ for a test and puts back what was there. POSIX forms need no zone database.
+/// Sets TZ for a test and restores it. Values in the POSIX format need no time zone database.
 class TimeZone {
  public:
   explicit TimeZone(const char* zone) {
@@ -39,12 +39,12 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 
 }  // namespace
 
-TEST_CASE("tags look as horovodrun's") {
+TEST_CASE("tags have the format of horovodrun") {
   CHECK(output_tag(0, OutputStream::kStdout) == "[0]<stdout>:");
   CHECK(output_tag(123, OutputStream::kStderr) == "[123]<stderr>:");
 }
 
-TEST_CASE("time stamps are ISO 8601 with milliseconds and the zone's offset") {
+TEST_CASE("time stamps are ISO 8601 with milliseconds and the offset of the time zone") {
   const TimeZone zone("UTC0");
   TimeStampFormat format;
   CHECK(format.text(0) == "1970-01-01T00:00:00.000+00:00");
@@ -61,7 +61,7 @@ TEST_CASE("the offset follows daylight saving time") {
   CHECK(format.text(1'711'846'800 * kSecond) == "2024-03-31T03:00:00.000+02:00");
 }
 
-TEST_CASE("offsets west of Greenwich and of half an hour") {
+TEST_CASE("negative offsets and offsets of half an hour") {
   {
     const TimeZone zone("NST3:30");
     CHECK(TimeStampFormat().text(0) == "1969-12-31T20:30:00.000-03:30");

@@ -25,12 +25,12 @@ Lines tail_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("few lines are all kept, an unfinished last one too") {
+TEST_CASE("a few lines are all kept, including an unfinished last one") {
   CHECK(tail_of("").empty());
   CHECK(tail_of("one\n\ntwo\nthree") == Lines{"one", "", "two", "three"});
 }
 
-TEST_CASE("only the last 20 lines are kept, however they come") {
+TEST_CASE("only the last 20 lines are kept, for any division into reads") {
   StderrTail at_once;
   at_once.append(numbered_lines(1, 1000));
   REQUIRE(at_once.lines().size() == 20);
@@ -47,7 +47,7 @@ TEST_CASE("only the last 20 lines are kept, however they come") {
   CHECK(by_line.lines() == at_once.lines());
 }
 
-TEST_CASE("a flood after an unfinished line drops that line whole") {
+TEST_CASE("many lines after an unfinished line drop that line completely") {
   StderrTail tail;
   tail.append("begun");
   tail.append(" and ended\n" + numbered_lines(1, 20));
@@ -55,7 +55,7 @@ TEST_CASE("a flood after an unfinished line drops that line whole") {
   CHECK(tail.lines().size() == 20);
 }
 
-TEST_CASE("a line that is written over appears as it was last") {
+TEST_CASE("a line that is overwritten after a carriage return is kept in its last form") {
   CHECK(tail_of("10%\r20%\r100%\ndone\n") == Lines{"100%", "done"});
   CHECK(tail_of("\r10%\r20%") == Lines{"20%"});
   CHECK(tail_of("20%\r") == Lines{"20%"});
@@ -65,7 +65,7 @@ TEST_CASE("a line that is written over appears as it was last") {
   CHECK(split.lines() == Lines{"20%"});
 }
 
-TEST_CASE("a long line is cut, between characters, and marked") {
+TEST_CASE("a long line is cut between characters and marked") {
   CHECK(tail_of(std::string(1024, 'x')) == Lines{std::string(1024, 'x')});
   CHECK(tail_of(std::string(1025, 'x') + "\nnext") == Lines{std::string(1024, 'x') + "...", "next"});
   CHECK(tail_of(std::string(1023, 'x') + "\xe2\x82\xac\n") == Lines{std::string(1023, 'x') + "..."});
@@ -75,7 +75,7 @@ TEST_CASE("a long line is cut, between characters, and marked") {
   CHECK(pieces.lines().at(0).size() == 1027);
 }
 
-TEST_CASE("nothing in a printed line acts on the terminal") {
+TEST_CASE("a printable line contains no control sequence") {
   CHECK(printable_line("tab\tand text") == "tab\tand text");
   CHECK(printable_line("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80") ==
         "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
@@ -96,7 +96,7 @@ TEST_CASE("nothing in a printed line acts on the terminal") {
   CHECK(printable_line("\xff\xc3(") == "\\xFF\\xC3(");
 }
 
-TEST_CASE("for any output of a rank, the tail is bounded, printable, and independent of the reads") {
+TEST_CASE("for random output the tail is bounded, printable, and independent of the reads") {
   std::mt19937 random(7);
   const std::vector<std::string> words = {
       "a",         "text ",    "\n",   "\r", "\r\n",     "\x1b[2J", "\x1b",

@@ -25,7 +25,7 @@ const std::vector<std::string> kCharacters = {"A",
                                               "\xf4\x8f\xbf\xbf"};
 }  // namespace
 
-TEST_CASE("a character that is cut anywhere is an incomplete tail of what is there") {
+TEST_CASE("a truncated character is an incomplete tail of its length") {
   for (const std::string& character : kCharacters) {
     for (std::size_t cut = 0; cut <= character.size(); ++cut) {
       const std::string text = "text" + character.substr(0, cut);
@@ -58,7 +58,7 @@ TEST_CASE("bytes that can no longer become UTF-8 are not an incomplete tail") {
   CHECK(incomplete_utf8_tail("") == 0);
 }
 
-TEST_CASE("the length of a character is found, and 0 for bytes that are not one") {
+TEST_CASE("the length of a character is its number of bytes, and 0 if it is invalid or incomplete") {
   for (const std::string& character : kCharacters) {
     CHECK(utf8_character_length(character + "more") == character.size());
     for (std::size_t cut = 0; cut < character.size(); ++cut) {

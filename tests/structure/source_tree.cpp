@@ -9,7 +9,7 @@
 namespace ddl::test {
 namespace fs = std::filesystem;
 
-std::string_view SourceFile::room() const {
+std::string_view SourceFile::component() const {
   const std::size_t end = path.find('/');
   return end == std::string::npos ? std::string_view() : std::string_view(path).substr(0, end);
 }
@@ -24,7 +24,7 @@ std::vector<SourceFile> project_files(const fs::path& root) {
   std::vector<SourceFile> files;
   for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
     const std::string path = it->path().lexically_relative(root).generic_string();
-    // .gitignore's own list, and what tools keep in hidden folders; .ci is ours.
+    // The folders of .gitignore, and hidden folders of tools; .ci belongs to the project.
     if (it->is_directory() && (path == "build" || (path.starts_with('.') && path != ".ci"))) {
       it.disable_recursion_pending();
       continue;

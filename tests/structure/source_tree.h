@@ -1,4 +1,4 @@
-// The repository as the structure tests see it: files and their #include lines.
+// The repository for the structure tests: files and their #include lines.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ struct SourceFile {
   std::string path;  ///< relative to the repository root, with '/'
   std::string text;
 
-  std::string_view room() const;       ///< the first folder, or "" at the top
+  std::string_view component() const;  ///< the first folder, or "" at the top
   std::string_view extension() const;  ///< ".cpp"
 };
 
@@ -22,9 +22,9 @@ struct Include {
   bool quoted = false;
 };
 
-/// Every file that belongs to the project: all but what the build, git and editors keep beside it. Sorted by path.
+/// Every file of the project, without those of the build, of git and of editors. Sorted by path.
 std::vector<SourceFile> project_files(const std::filesystem::path& root);
-/// Files of C and C++ among them.
+/// Whether it is a source or header of C or C++.
 bool is_code(const SourceFile& file);
 bool is_header(const SourceFile& file);
 /// The #include lines, also those between #if and #endif.

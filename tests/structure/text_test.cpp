@@ -17,8 +17,8 @@ const std::vector<SourceFile>& files() {
 
 bool is_binary(const SourceFile& file) { return file.text.find('\0') != std::string::npos; }
 
-/// Lines of the file in which pattern is found, as "path:line: text". hints: every such line contains one of them; a regular
-/// expression is slow, and most lines have none.
+/// Lines of the file in which pattern is found, as "path:line: text". hints: every such line contains one of these
+/// texts; only lines with a hint are searched, because a regular expression is slow.
 std::vector<std::string> lines_with(const SourceFile& file, const std::regex& pattern,
                                     const std::vector<std::string_view>& hints) {
   std::vector<std::string> found;
@@ -35,7 +35,7 @@ std::vector<std::string> lines_with(const SourceFile& file, const std::regex& pa
   return found;
 }
 
-/// True if the CMakeLists.txt names the source: by its path from there, or through a variable, as in
+/// True if the CMakeLists.txt names the source: by its relative path, or with a variable, as in
 /// "foreach(name flood echo) ... programs/${name}.c".
 bool is_listed(const SourceFile& list, const std::string& source) {
   constexpr std::string_view kName = "CMakeLists.txt";
@@ -69,7 +69,7 @@ TEST_CASE("sources are listed, not globbed") {
   CHECK(checked > 5);
 }
 
-TEST_CASE("every source is in some CMakeLists.txt") {
+TEST_CASE("every source is listed in a CMakeLists.txt") {
   for (const SourceFile& file : files()) {
     if (file.extension() != ".cpp" && file.extension() != ".c") continue;
     INFO(file.path);
@@ -78,7 +78,7 @@ TEST_CASE("every source is in some CMakeLists.txt") {
   }
 }
 
-TEST_CASE("no char that may be negative is classified or changed by <cctype>") {
+TEST_CASE("functions of <cctype> get no char that may be negative") {
   const std::regex plain(
       R"(\bstd::(is(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper))\((?!static_cast<unsigned char>\())");
   for (const SourceFile& file : files()) {
@@ -87,8 +87,8 @@ TEST_CASE("no char that may be negative is classified or changed by <cctype>") {
   }
 }
 
-TEST_CASE("no text names a place on the machine it was written on") {
-  // Split so that this file does not match itself. An example's user is "me"; the others are logins of the tests'
+TEST_CASE("no file contains a path of the machine that it was written on") {
+  // Split so that this file does not match itself. The user of examples is "me"; the others are logins of the tests'
   // cluster.
   const std::regex place(
       "(^|[^A-Za-z0-9_.$}{-])/"
@@ -104,7 +104,7 @@ TEST_CASE("text ends with a newline and has no tabs, trailing blanks or carriage
   for (const SourceFile& file : files()) {
     const bool is_text = ddl::test::is_code(file) || file.extension() == ".md" ||
                          file.extension() == ".cmake" || file.path.ends_with("CMakeLists.txt") ||
-                         file.room() == "scripts";
+                         file.component() == "scripts";
     if (!is_text || file.text.empty()) continue;
     INFO(file.path);
     CHECK(file.text.back() == '\n');

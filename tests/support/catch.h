@@ -1,4 +1,4 @@
-// Catch2 in whichever version the distribution has: v2 (Debian 12) or v3.
+// Catch2 of the distribution: v2 (Debian 12) or v3.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

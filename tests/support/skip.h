@@ -1,4 +1,4 @@
-// Skips say why: scripts/test lists these lines at its end.
+// Skips have a reason: scripts/test lists these lines at its end.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include "support/catch.h"
 
-/// Leaves the current test case, which then counts as passed: only for what this machine cannot offer, never for a
+/// Leaves the current test case, which then counts as passed: only if this machine lacks a feature, never for a
 /// failure. reason is a C string or a std::string.
 #define DDL_SKIP(reason)                                                                     \
   do {                                                                                       \

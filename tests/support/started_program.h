@@ -1,12 +1,13 @@
-// What a started program finds as its arguments and its environment, byte for byte.
+// The arguments and the environment that a started program gets, byte for byte.
 #pragma once
 
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-/// A program that says what the kernel was given for it, each with a '\0' behind it. Short texts lie inside a std::string, long ones
-/// in memory of their own: memory that is freed too early shows in both.
+/// A program that prints the arguments and the environment that the kernel got from execve, each with a '\0' at its
+/// end. Short texts are stored in a std::string itself, long ones on the heap: both detect memory that is freed too
+/// early.
 struct StartedProgram {
   std::vector<std::string> words = {"sh",
                                     "-c",
@@ -21,7 +22,7 @@ struct StartedProgram {
                                           "PATH=/usr/local/bin:/usr/bin:/bin",
                                           "SLURM_CONF=/an/absolute/path/that/is/longer/than/a/short/string"};
 
-  /// What it says when it was started with these entries.
+  /// Its output if it was started with these entries.
   std::string output(const std::vector<std::string>& entries) const {
     std::string text;
     for (const auto* list : {&words, &entries}) {
@@ -31,13 +32,14 @@ struct StartedProgram {
   }
   std::string output() const { return output(environment); }
 
-  /// Sets a variable of this process, for a program that is started with this process's environment, and gives its entry.
+  /// Sets a variable of this process, for a program that inherits its environment. Returns the entry.
   static std::string own_entry() {
     ::setenv("DDL_TEST_OF_STARTED_PROGRAMS", std::string(5000, 'o').c_str(), 1);
     return "DDL_TEST_OF_STARTED_PROGRAMS=" + std::string(5000, 'o');
   }
-  /// Whether it says that it has its words and that entry. Not all of environ is compared: valgrind takes its own variables away.
-  bool has_own_entry(const std::string& said) const {
-    return said.starts_with(output({})) && said.find('\0' + own_entry() + '\0') != std::string::npos;
+  /// Whether its output contains its words and that entry. Not all of environ is compared: valgrind removes its own
+  /// variables.
+  bool has_own_entry(const std::string& printed) const {
+    return printed.starts_with(output({})) && printed.find('\0' + own_entry() + '\0') != std::string::npos;
   }
 };

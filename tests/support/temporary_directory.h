@@ -1,4 +1,4 @@
-// A directory for a test's files.
+// A directory for the files of a test.
 #pragma once
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 namespace ddl::test {
 
-/// A directory that goes when the test does.
+/// A directory that the destructor removes.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

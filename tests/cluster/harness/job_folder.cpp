@@ -12,8 +12,8 @@ JobFolder::JobFolder() { REQUIRE(::chmod(path().c_str(), 0777) == 0); }
 
 JobFolder::CommandResult JobFolder::run(const std::vector<std::string>& words) const {
   const e2e::Scratch scratch;
-  std::vector<std::string> argv = {"env", "-u",
-                                   "TMPDIR"};  // that of the test does not exist on the job's nodes
+  // Without the TMPDIR of the test, which does not exist on the nodes of the job.
+  std::vector<std::string> argv = {"env", "-u", "TMPDIR"};
   argv.insert(argv.end(), words.begin(), words.end());
   e2e::Command command = as_login(tested_login(), argv);
   command.directory = path();

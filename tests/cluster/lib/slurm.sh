@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 #
 #   node1, node2, node5 and so on   8 cores each, according to slurm.conf
-#   node3, node4                    64 cores with two threads, 8 GPUs of type mi250, as a node of LUMI-G; partition gpu
+#   node3, node4                    64 cores with two threads, 8 GPUs of type mi250, as LUMI-G's nodes; partition gpu
 #
 # Slurm does not check the hardware, so jobs are placed as on such nodes, but not bound. All of its files are in
 # /etc/slurm, which hosts and head share.

@@ -63,9 +63,8 @@ class Job {
   /// All living processes that the command has started, and the command.
   std::vector<Process> processes() const { return processes_with(mark_); }
 
-  const std::string& out() const {
-    return out_.bytes;
-  }  ///< standard output so far; with a terminal, all output
+  /// Standard output so far; with a terminal, all output.
+  const std::string& out() const { return out_.bytes; }
   const std::string& err() const { return err_.bytes; }  ///< standard error so far
 
   /// Waits until the text has been written this number of times, to both streams together.

@@ -14,27 +14,27 @@ static void wait_for_signals(void) {
 
 /* Returns in the caller once the daemon runs in its own session, as a child of another process. */
 static void start_daemon(int keeps_streams) {
-  int settled[2];
-  if (pipe(settled) != 0) _exit(99);
+  int ready[2];
+  if (pipe(ready) != 0) _exit(99);
   const pid_t middle = fork();
   if (middle == 0) {
     setsid();
     if (fork() != 0) _exit(0);
     setsid();
-    close(settled[0]);
+    close(ready[0]);
     if (!keeps_streams) {
       const int null = open("/dev/null", O_RDWR);
       for (int fd = 0; fd < 3; ++fd) dup2(null, fd);
     }
-    if (write(settled[1], "s", 1) != 1) _exit(99);
-    close(settled[1]);
+    if (write(ready[1], "s", 1) != 1) _exit(99);
+    close(ready[1]);
     wait_for_signals();
   }
-  close(settled[1]);
+  close(ready[1]);
   waitpid(middle, NULL, 0);
   char byte;
-  if (read(settled[0], &byte, 1) != 1) _exit(99);
-  close(settled[0]);
+  if (read(ready[0], &byte, 1) != 1) _exit(99);
+  close(ready[0]);
 }
 
 int main(int argc, char** argv) {
