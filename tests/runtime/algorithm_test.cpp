@@ -17,7 +17,8 @@ using ddl::runtime::test::ThreadJob;
 
 namespace {
 
-/// Elements of a call that takes several chunks of every length of slots here; under a sanitizer each chunk takes long.
+/// Elements of a call that takes several chunks of every length of slots here; under a sanitizer each chunk takes
+/// long.
 #ifdef DDL_TEST_SANITIZED
 constexpr std::uint64_t kMany = 1300;
 #else

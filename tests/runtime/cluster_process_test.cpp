@@ -1,5 +1,5 @@
-// Jobs on several hosts with ranks as forked processes: real deaths, departures and timeouts, seen from everywhere. The
-// hosts are made up; their ranks speak to each other by TCP over loopback.
+// Jobs on several hosts with ranks as forked processes: real deaths, departures and timeouts, seen from everywhere.
+// The hosts are made up; their ranks speak to each other by TCP over loopback.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -159,7 +159,8 @@ TEST_CASE("hosts that want different numbers of data connections are told so") {
 
 namespace {
 
-/// Runs two allreduces of five chunks, in the second of which the planned victim dies, and checks what all others say.
+/// Runs two allreduces of five chunks, in the second of which the planned victim dies, and checks what all others
+/// say.
 void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t bytes = 5 * 4096) {
   if (!job.settings.staging_bytes) job.settings.staging_bytes = 4096;
   const std::uint64_t count = bytes / sizeof(float);
@@ -232,8 +233,8 @@ TEST_CASE("every rank is told who died where slices go in pieces over several so
   ProcessJob job = job_on(sizes);
   job.settings.sockets_per_peer = 3;
   const int victim = GENERATE_COPY(range(0, job.ranks));
-  // Five chunks of four times the staging: eight rounds in each allreduce, and there are chunks that the victim has not
-  // begun.
+  // Five chunks of four times the staging: eight rounds in each allreduce, and there are chunks that the victim has
+  // not begun.
   job.settings.staging_bytes = 64 << 10;
   job.settings.fault = FaultPlan{"allreduce.in_round", victim, GENERATE(8 + 1, 8 + 3)};
   CAPTURE(sizes, victim);
@@ -478,7 +479,8 @@ TEST_CASE("a rank that waits for another host sleeps, and an idle one uses no CP
              usage.ru_stime.tv_usec;
     };
     const long used = microseconds(after) - microseconds(before);
-    // Waking up after a second touches memory that a virtual machine may have to fetch first; who spun would use all of it.
+    // Waking up after a second touches memory that a virtual machine may have to fetch first; who spun would use all
+    // of it.
     expect(used < 50'000, "used " + std::to_string(used) + " microseconds in a second of waiting");
     expect(after.ru_nvcsw - before.ru_nvcsw <= 20, "woke up too often");
     expect_ok(ddl_finalize(context), "finalize");

@@ -65,7 +65,8 @@ TEST_CASE("a second thread inside a context is told that it is busy") {
       expect_ok(ddl_barrier(context, nullptr), "barrier of rank 1");
       return;
     }
-    // Two threads race for the context. The loser learns it at once, and that the winner is inside until rank 1 comes.
+    // Two threads race for the context. The loser learns it at once, and that the winner is inside until rank 1
+    // comes.
     std::atomic<int> ok{0}, busy{0};
     std::string failure;
     const auto call = [&] {

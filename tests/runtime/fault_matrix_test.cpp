@@ -1,8 +1,9 @@
-// A rank dies or is stopped at every named point (runtime/src/common/fault.h) of every algorithm of every collective, on one host
-// and on several, in the world and in a process set.
+// A rank dies or is stopped at every named point (runtime/src/common/fault.h) of every algorithm of every collective,
+// on one host and on several, in the world and in a process set.
 //
-// Which points a call passes, and how often, is found out by running it once: so a new point is tested without anybody
-// thinking of it. What this cannot find out, a collective without a row and a point that no row passes, fails here.
+// Which points a call passes, and how often, is found out by running it once: so a new point is tested without
+// anybody thinking of it. What this cannot find out, a collective without a row and a point that no row passes, fails
+// here.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -64,8 +65,8 @@ FaultRun run_of(const Moment& moment, Fault fault, std::size_t which_rank, std::
   return run;
 }
 
-/// Every point of every scene once, with fault after fault, rank after rank, first and later passages by turns; stops that
-/// others wait out take as long as a timeout, so of them there is one for each scene.
+/// Every point of every scene once, with fault after fault, rank after rank, first and later passages by turns; stops
+/// that others wait out take as long as a timeout, so of them there is one for each scene.
 std::vector<FaultRun> some_runs(const std::vector<Moment>& moments) {
   std::vector<FaultRun> runs;
   std::set<const FaultScene*> stopped;

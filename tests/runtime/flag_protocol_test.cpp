@@ -1,5 +1,5 @@
-// The handshakes of sleeping, publishing, interrupting, leaving and rendezvous in groups, walked in every order; and that the
-// walk finds broken ones.
+// The handshakes of sleeping, publishing, interrupting, leaving and rendezvous in groups, walked in every order; and
+// that the walk finds broken ones.
 #include "runtime/src/shm/flag_protocol.h"
 
 #include <deque>

@@ -1,6 +1,6 @@
-// Says what the kernels make of fixed inputs, a line for each type and operation. Fails if two instruction sets of this
-// processor differ; two architectures are compared by their output. Neither Catch2 nor another library of the project:
-// it is also built for aarch64, where only the compiler is at hand (kernels_on_aarch64).
+// Says what the kernels make of fixed inputs, a line for each type and operation. Fails if two instruction sets of
+// this processor differ; two architectures are compared by their output. Neither Catch2 nor another library of the
+// project: it is also built for aarch64, where only the compiler is at hand (kernels_on_aarch64).
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

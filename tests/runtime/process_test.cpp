@@ -120,8 +120,8 @@ TEST_CASE("everybody is told within a second who died inside a collective") {
   const std::string point = GENERATE("before_publish", "after_publish");
   // With CPUs enough a wait spins first, without it sleeps at once.
   job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
-  // The second exchange of the second allreduce. Two ranks exchange once for each of four chunks; more have half as much
-  // room for their inputs, and once more show what they have combined.
+  // The second exchange of the second allreduce. Two ranks exchange once for each of four chunks; more have half as
+  // much room for their inputs, and once more show what they have combined.
   constexpr std::uint64_t kChunk = 8192, kCount = 4 * kChunk;
   job.settings.staging_bytes = kChunk * sizeof(float);
   job.settings.fault = FaultPlan{"allreduce." + point, victim, job.ranks == 2 ? 6 : 11};

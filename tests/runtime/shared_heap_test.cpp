@@ -1,5 +1,5 @@
-// Collectives on the shared heap give the bits that they give on private buffers, in whatever memory each rank's buffers
-// lie; and the heap itself.
+// Collectives on the shared heap give the bits that they give on private buffers, in whatever memory each rank's
+// buffers lie; and the heap itself.
 #include <cstring>
 #include <functional>
 #include <numeric>

@@ -1,4 +1,5 @@
-// The wire-up between hosts against strangers: no key, garbage, silence, floods, half-open connections, wrong addresses.
+// The wire-up between hosts against strangers: no key, garbage, silence, floods, half-open connections, wrong
+// addresses.
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
-// Send and recv with ranks as threads: waiting, leaving, aborts, and several sets at once. What is sent is the conformance
-// suite's.
+// Send and recv with ranks as threads: waiting, leaving, aborts, and several sets at once. What is sent is the
+// conformance suite's.
 #include <atomic>
 #include <future>
 #include <thread>
@@ -95,8 +95,8 @@ TEST_CASE("a rank that does not come to a transfer is named") {
     }
     if (own != waiter) {
       given_up.wait();
-      // The job has been aborted, so nobody waits for the one who gave up. Who has been missed may find on its connection
-      // all that it needs of the other one for this call, and hear of the abort only then.
+      // The job has been aborted, so nobody waits for the one who gave up. Who has been missed may find on its
+      // connection all that it needs of the other one for this call, and hear of the abort only then.
       ddl_status status =
           own == absent ? exchange(context, true, waiter, value) : ddl_barrier(context, nullptr);
       if (own == absent && status == DDL_OK) status = exchange(context, true, waiter, value);

@@ -16,8 +16,8 @@ namespace {
 /// How long a failing call waits until its rank's partners on other hosts have been notified.
 constexpr std::chrono::seconds kForwarding{1};
 
-/// The failure of a collective of the parent while a set is made: the cause, if that is an abort, and the ranks that this
-/// rank waited for, if others gave up waiting.
+/// The failure of a collective of the parent while a set is made: the cause, if that is an abort, and the ranks that
+/// this rank waited for, if others gave up waiting.
 Failure failure_in(const ProcessSet& parent, const Error& error) {
   if (!parent.abort().is_raised()) return to_failure(error);
   Failure failure = parent.abort().describe(parent.call(), true);
@@ -83,7 +83,8 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
 
 Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
   if (outcome || !set.abort().is_raised()) return outcome;
-  // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a consequence.
+  // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a
+  // consequence.
   if (const int gone = set.abort().notice().rank; job_.settings.exit_record && gone != rank())
     leave_exit_record(*job_.settings.exit_record, gone);
   spread(set.abort().notice());
@@ -164,9 +165,8 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     failure = fenced.error().message();
   }
   parent.pass(CallKind::kMakeSets, FaultPoint::kAfterJoining);
-  // A set that some of its ranks could not join cannot be used by the others either.
-  // A rank that could not join in time still reports that, and the others wait for it, so that only ranks that are really
-  // missing are named.
+  // A set that some of its ranks could not join cannot be used by the others either. A rank that could not join in
+  // time still reports that, and the others wait for it, so that only ranks that are really missing are named.
   auto failures = gather_texts(parent, failure, {deadline.later(1), deadline.seconds});
   // An aborted set is left without waiting for farewells.
   if (set && parent.abort().is_raised()) set->abort().raise(parent.abort().notice());

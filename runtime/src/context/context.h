@@ -12,8 +12,8 @@
 
 namespace ddl::runtime {
 
-/// Owns everything that joining the job made. All functions may be called from any thread, but while leave() runs only those
-/// that return the identity (rank(), size() and the like).
+/// Owns everything that joining the job made. All functions may be called from any thread, but while leave() runs
+/// only those that return the identity (rank(), size() and the like).
 class Context {
  public:
   /// Joins: connects to the other ranks and begins to watch them. Collective.
@@ -40,8 +40,8 @@ class Context {
   /// One collective of a process set.
   Outcome run(ProcessSet& set, const Request& request, double timeout_seconds);
 
-  /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the number
-  /// of the set that this rank is in, or DDL_NO_PROCESS_SET.
+  /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the
+  /// number of the set that this rank is in, or DDL_NO_PROCESS_SET.
   Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);
   Outcome split_set(ProcessSet& parent, Coloring own, std::uint64_t& id);
   /// Leaves a set and forgets it.
@@ -50,13 +50,13 @@ class Context {
   Outcome allocate(std::uint64_t bytes, void*& memory);
   Outcome free_memory(void* memory);
 
-  /// What ddl_abort() does, except ending this process: every call of every rank fails with an error that says which rank
-  /// has aborted the job and why, and the launcher is asked to end the job. From any thread, concurrently with any other
-  /// function.
+  /// What ddl_abort() does, except ending this process: every call of every rank fails with an error that says which
+  /// rank has aborted the job and why, and the launcher is asked to end the job. From any thread, concurrently with
+  /// any other function.
   void abort(int code, const std::string& text);
 
-  /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
-  /// may follow. The destructor leaves if this was not called.
+  /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
+  /// destructor may follow. The destructor leaves if this was not called.
   Outcome leave();
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.
@@ -66,7 +66,8 @@ class Context {
   Context(const Settings& settings, TransportMaker transports, FaultInjector fault);
 
   const HostLayout& layout() const { return world_->membership().layout; }
-  /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its calls.
+  /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its
+  /// calls.
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
                    std::uint64_t& id);
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
@@ -74,8 +75,8 @@ class Context {
   void abort_sets(const AbortNotice& notice) const;
   /// Aborts all sets, and waits up to kForwarding until the partners on other hosts have been notified.
   void spread(const AbortNotice& notice) const;
-  /// Finishes a call of the set. If the set is aborted, the program may end now, and with it the connections of all sets. So
-  /// this returns only when the ranks at their other ends have been notified of the true cause.
+  /// Finishes a call of the set. If the set is aborted, the program may end now, and with it the connections of all
+  /// sets. So this returns only when the ranks at their other ends have been notified of the true cause.
   Outcome finish(const ProcessSet& set, Outcome outcome) const;
 
   JobResources job_;

@@ -25,14 +25,15 @@ void check_other_reductions(ddl_context* context, const std::vector<std::uint64_
 /// allgatherv, gather, scatter, alltoall and alltoallv.
 void check_other_movement(ddl_context* context, const std::vector<std::uint64_t>& counts,
                           Extent extent = Extent::kSome);
-/// send and recv between all ranks, in both directions, in rings and in process sets, and what two ranks do not mean alike.
+/// send and recv between all ranks, in both directions, in rings and in process sets, and what two ranks do not mean
+/// alike.
 void check_transfers(ddl_context* context, const std::vector<std::uint64_t>& counts);
 /// NaN, signed zeros, infinities, overflow, rounding of averages.
 void check_special_values(ddl_context* context);
 /// What inputs and results are multiplied by, with every type and operation.
 void check_scales(ddl_context* context);
-/// Every way in which one rank's call can differ; every rank is the odd one, but for kSome on large jobs, where each way
-/// has one odd rank.
+/// Every way in which one rank's call can differ; every rank is the odd one, but for kSome on large jobs, where each
+/// way has one odd rank.
 void check_mismatches(ddl_context* context, Extent extent = Extent::kSome);
 /// Every argument that is refused without the others hearing of it.
 void check_bad_arguments(ddl_context* context);

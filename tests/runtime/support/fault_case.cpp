@@ -19,8 +19,8 @@ ddl_status make_and_free(FaultDesk& desk, ddl_status status, std::uint64_t made)
   return ddl_process_set_free(desk.context, made);
 }
 
-/// To the next rank and from the one before; every second rank receives first. Then all meet, so that nobody is done before
-/// it has heard of what happened to a rank that it has nothing to do with.
+/// To the next rank and from the one before; every second rank receives first. Then all meet, so that nobody is done
+/// before it has heard of what happened to a rank that it has nothing to do with.
 ddl_status send_round(FaultDesk& d) {
   const int next = (d.rank + 1) % d.size, before = (d.rank + d.size - 1) % d.size;
   const auto receive = [&] { return ddl_recv(d.context, d.recv, d.count, DDL_FLOAT32, before, &d.options); };

@@ -1,4 +1,5 @@
-// The table of all calls in all the ways in which libddl makes them, for tests that let ranks die or stop in their midst.
+// The table of all calls in all the ways in which libddl makes them, for tests that let ranks die or stop in their
+// midst.
 //
 // A new collective needs a row (fault_rows()), which a test looks after; a new algorithm comes in by itself.
 #pragma once

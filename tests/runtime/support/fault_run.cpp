@@ -17,8 +17,9 @@ using conformance::expect_contains;
 using conformance::expect_ok;
 using conformance::expect_status;
 
-/// What a rank may take to learn of a death, and beyond its deadline to give up. Tests of one job at a time ask for a second;
-/// here twenty processes and more share the CPUs with other tests. What waits for something wrong waits for 10 s or 60.
+/// What a rank may take to learn of a death, and beyond its deadline to give up. Tests of one job at a time ask for a
+/// second; here twenty processes and more share the CPUs with other tests. What waits for something wrong waits for
+/// 10 s or 60.
 constexpr double kToldWithinSeconds = 8.0;
 /// How long connecting may take where ranks die or stop in its midst.
 constexpr double kWireUpSeconds = 1.0;
@@ -164,7 +165,8 @@ std::string judge(const FaultRun& run, const Fared& fared, const std::string& vi
     return "";  // of a rank that could not join
   if (fared.status != (died ? DDL_ERROR_PEER_LOST : DDL_ERROR_TIMEOUT)) return "was told another status";
   if (fared.seconds > (died ? 0 : timeout_of(scene) * 1.5) + kToldWithinSeconds) return "was told too late";
-  // Everybody tells whom the first one missed that gave up. Where all connect with all, that is also who waits for others.
+  // Everybody tells whom the first one missed that gave up. Where all connect with all, that is also who waits for
+  // others.
   const bool could_not_connect =
       contains(fared.sentence, "not connected in time: rank " + std::to_string(run.victim)) ||
       (!died && scene.ranks > 3 && contains(fared.sentence, "not connected in time: rank "));

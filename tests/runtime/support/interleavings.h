@@ -2,9 +2,9 @@
 //
 // Each program is ordinary code that calls World::step() before each access to shared state. All threads but one are
 // parked at a step; the explorer chooses who goes on, runs the programs to their end, and then starts over with the
-// next choice, depth first, until no choice is left. Steps are taken one after the other, so this explores exactly the
-// sequentially consistent executions. Where all threads have read the same values so far and shared memory is the same
-// as at an earlier point, what follows is known, and the execution is cut short.
+// next choice, depth first, until no choice is left. Steps are taken one after the other, so this explores exactly
+// the sequentially consistent executions. Where all threads have read the same values so far and shared memory is the
+// same as at an earlier point, what follows is known, and the execution is cut short.
 #pragma once
 
 #include <condition_variable>

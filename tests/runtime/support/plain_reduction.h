@@ -1,5 +1,5 @@
-// Reductions element by element, as reduce_kernel.h describes them and as slowly as it takes: what kernels are compared
-// with.
+// Reductions element by element, as reduce_kernel.h describes them and as slowly as it takes: what kernels are
+// compared with.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,8 @@ class RankPlace {
   void watch_faults(FaultWatch* watch) { watch_ = watch; }
   /// A new context, owned by the caller until ddl_finalize(); throws std::runtime_error.
   ddl_context* join();
-  /// Kills the caller. A child of its lives on with all of the caller's descriptors until every other rank has exited.
+  /// Kills the caller. A child of its lives on with all of the caller's descriptors until every other rank has
+  /// exited.
   [[noreturn]] void die_leaving_a_child();
 
  private:
@@ -62,8 +63,8 @@ struct ProcessJob {
   Settings settings;
   double wire_up_seconds = 60.0;
   double deadline_seconds = 60.0;  ///< ranks that are still there are killed, and show that as their end
-  /// A rank that will be stopped. When it is: continued if it is to go on, as soon as all others sleep, or last of all,
-  /// when they have ended; otherwise killed then.
+  /// A rank that will be stopped. When it is: continued if it is to go on, as soon as all others sleep, or last of
+  /// all, when they have ended; otherwise killed then.
   std::optional<int> stopped_rank;
   bool goes_on = false;
   bool goes_on_last = false;

@@ -79,8 +79,8 @@ T narrowed(Wide<T> value) {
   }
 }
 
-/// Element e of rank's input in a test of the given seed: any value of the type for integers, several magnitudes up to
-/// 500 for floats, so that the order of additions shows in the bits.
+/// Element e of rank's input in a test of the given seed: any value of the type for integers, several magnitudes up
+/// to 500 for floats, so that the order of additions shows in the bits.
 template <class T>
 T input_element(int rank, std::uint64_t e, std::uint64_t seed) {
   std::uint64_t x =
@@ -138,8 +138,8 @@ struct Scales {
   double after = 1.0;
 };
 
-/// A value on the way, multiplied: floats in the type that they are combined in; integers as double, cut off toward zero,
-/// and where that does not fit the nearest value of T.
+/// A value on the way, multiplied: floats in the type that they are combined in; integers as double, cut off toward
+/// zero, and where that does not fit the nearest value of T.
 template <class T>
 Wide<T> scaled(Wide<T> value, double scale) {
   if (scale == 1.0) return value;
@@ -191,8 +191,8 @@ T scanned_element(ddl_op op, int last, std::uint64_t e, std::uint64_t seed, cons
   return taken_out<T>(value, scales);
 }
 
-/// The ranks of a host in order; then hosts: as many pairs from the front as there are hosts above a power of two, then
-/// neighbours, then neighbours of those, until one value is left.
+/// The ranks of a host in order; then hosts: as many pairs from the front as there are hosts above a power of two,
+/// then neighbours, then neighbours of those, until one value is left.
 template <class T>
 T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_t seed,
                   const Scales& scales = {}) {

@@ -61,8 +61,8 @@ void check_allreduce_arguments(const Material& with) {
           "recv is not aligned");
 }
 
-/// The numbers of types: version 0.1's mean what they meant, also where other ranks use today's, and those of 8-bit floats
-/// are refused.
+/// The numbers of types: version 0.1's mean what they meant, also where other ranks use today's, and those of 8-bit
+/// floats are refused.
 void check_dtypes(const Material& with) {
   ddl_context* context = with.context;
   for (ddl_dtype old = 0; old < static_cast<ddl_dtype>(std::size(kTypesOfVersion01)); ++old) {
