@@ -22,12 +22,12 @@ template <class T>
 void check_special_floats(ddl_context* context, const Groups& groups) {
   const int ranks = ddl_size(context);
   const T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
-  for (int odd = 0; odd < ranks; ++odd) {
+  for (int special_rank = 0; special_rank < ranks; ++special_rank) {
     std::vector<T> values(static_cast<std::size_t>(ranks), T{1});
-    values[static_cast<std::size_t>(odd)] = nan;
+    values[static_cast<std::size_t>(special_rank)] = nan;
     for (const ddl_op op : kArithmetic)
       expect(std::isnan(allreduce_one(context, values, op)), "NaN does not win");
-    values[static_cast<std::size_t>(odd)] = -infinity;
+    values[static_cast<std::size_t>(special_rank)] = -infinity;
     expect(allreduce_one(context, values, DDL_MIN) == -infinity, "min misses -infinity");
     expect(allreduce_one(context, values, DDL_MAX) == (ranks == 1 ? -infinity : T{1}), "max takes -infinity");
     expect(allreduce_one(context, values, DDL_SUM) == -infinity, "sum misses -infinity");

@@ -9,7 +9,7 @@
 
 namespace ddl::conformance {
 
-/// Some of the counts, for what goes the same ways as something that is tried with all.
+/// Some of the counts, for collectives that share their algorithms with one that is tried with all counts.
 std::vector<std::uint64_t> few_of(const std::vector<std::uint64_t>& counts);
 
 /// count elements dealt out to ranks in one of four ways: evenly, all to the last, growing with zeros, every other
