@@ -20,8 +20,8 @@ namespace ddl::runtime {
 // overlaps with the others' work on this one.
 //
 //   direct                       every rank reduces all slots itself: one exchange per chunk (small, or two ranks)
-//   reduce-scatter + allgather   every rank reduces one slice of the chunk and publishes it at the next exchange, which
-//                                is also that of the next chunk: each byte is read once, not once per rank
+//   reduce-scatter + allgather   every rank reduces one slice of the chunk and publishes it at the next exchange,
+//                                which is also that of the next chunk: each byte is read once, not once per rank
 //   move blocks                  with the counts of collective/block_move.h
 //   shared heap                  without staging, see try_direct()
 //

@@ -51,7 +51,7 @@ inline Failure to_failure(const Error& error) {
 
 enum class AbortReason : std::uint32_t {
   kDied = 1,      ///< the culprit's process ended without leaving
-  kLeft = 2,      ///< the culprit left while somebody waited for it
+  kLeft = 2,      ///< the culprit left while another rank waited for it
   kTimedOut = 3,  ///< the culprit gave up waiting
   kLost = 4,      ///< the culprit cannot be reached any more; text is the system's error
   kBroken = 5,    ///< the culprit violated the protocol; text describes how

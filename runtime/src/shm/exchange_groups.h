@@ -57,7 +57,7 @@ struct ExchangeRole {
 //
 // Every member publishes its sequence in its flag, as it does if all wait for all. Then
 //
-//   1. the leader of each group waits until its followers' flags have the sequence, and publishes it in its word "gathered";
+//   1. the leader of each group waits for the flags of its followers, and publishes it in its word "gathered";
 //   2. it waits for "gathered" of the other leaders, and publishes it in its word "released";
 //   3. its followers wait only for "released".
 //

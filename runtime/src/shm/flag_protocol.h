@@ -57,7 +57,7 @@ enum class SleepEnd {
   kTimeout,  ///< the deadline passed
 };
 
-/// Platform has the type Word (load(), exchange(), fetch_or(), sequentially consistent unless told), the type
+/// Platform has the type Word (load(), exchange(), fetch_or(), sequentially consistent by default), the type
 /// Deadline, wait(word, seen, deadline), which sleeps while the word equals seen and returns false when the deadline
 /// passed, and wake_all(word).
 template <class Platform>

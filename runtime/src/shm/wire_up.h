@@ -27,7 +27,7 @@ namespace ddl::runtime {
 //                      and one pidfd per member are sent with it, in batches of kMaxPassedFds, each further batch
 //                      with one more byte
 //   member -> leader   one byte: mapped
-//   leader -> member   one byte: everybody has mapped
+//   leader -> member   one byte: all members have mapped
 
 inline constexpr std::uint32_t kWireUpMagic = 0x44444C57;  // "DDLW"
 inline constexpr std::uint32_t kWireUpVersion = 2;
