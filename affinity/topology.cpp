@@ -22,7 +22,7 @@ bool is_consistent(const Topology& topology) {
   const auto is_near = [&](const auto& device) {
     return device.numa == -1 || is_in(device.numa, topology.numa_nodes);
   };
-  // A plan makes sets of their numbers, as of those of CPUs.
+  // A plan puts their numbers into a CpuSet, as those of CPUs.
   const auto is_numbered = [](const NumaNode& node) {
     return node.os_index >= 0 && node.os_index < kMaxCpuNumbers;
   };

@@ -1,5 +1,6 @@
-// The hardware of one node as far as binding needs it: cores with their caches and NUMA nodes, GPUs, network adapters, and
-// the cores that are reserved for the operating system. These are pure values; affinity/source/ fills them.
+// The hardware of one node as far as binding needs it: cores with their caches and NUMA nodes, GPUs, network
+// adapters, and the cores that are reserved for the operating system. These are pure values; affinity/source/ fills
+// them.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,11 @@
 
 namespace ddl::affinity {
 
-// A node as far as it matters to where ranks run: cores with their caches and memory, GPUs and network adapters.
+// A node as far as it matters for the placement of ranks: cores with their caches and memory, GPUs and network
+// adapters.
 //
-// Pure values, wherever they come from (affinity/source/). Indices in here are positions in this struct's own vectors;
-// os_index is what the operating system calls a thing.
+// Pure values, wherever they come from (affinity/source/). Indices in here are positions in this struct's own
+// vectors; os_index is what the operating system calls a thing.
 
 /// One core, with those of its hardware threads that the job may use.
 struct Core {
@@ -61,14 +63,13 @@ struct Gpu {
   std::string bus_id;  ///< "0000:c1:00.0"; "" if unknown
   std::string uuid;    ///< "GPU-..."; "" if unknown
   std::string model;   ///< "MI250X"; "" if unknown
-  /// How the variable of visible devices calls it: as the one that the user has set, or by UUID what has no number there;
-  /// "": by index.
+  /// Its name in the variable of visible devices: the word of the variable that the user has set, or the UUID of a
+  /// device without a number there; "": by index.
   std::string visible_as;
   CpuSet local_cpus;  ///< allowed CPUs nearest to it; empty: unknown, or none of them is allowed
   CpuSet complete_local_cpus;
-  int numa = -1;  ///< of numa_nodes; -1: unknown
-  std::string
-      pci_switch;  ///< what tells which NICs hang on the same switch: bus id of the nearest one above; ""
+  int numa = -1;              ///< of numa_nodes; -1: unknown
+  std::string pci_switch;     ///< bus id of the nearest PCI switch above, which NICs may share; "" if unknown
   std::string locality_from;  ///< where local_cpus come from, for a person: "PCI locality", "rocm-smi"
   bool operator==(const Gpu&) const = default;
 };
@@ -98,9 +99,8 @@ struct Topology {
   bool operator==(const Topology&) const = default;
 };
 
-/// Whether all positions in it are ones of its own vectors, its NUMA nodes have numbers that Linux could give them, and it has
-/// cores to run on: what plan_binding() relies on. For
-/// a topology that another process has sent.
+/// Whether all positions in it are valid in its own vectors, its NUMA nodes have numbers that Linux could give them,
+/// and it has cores to run on: plan_binding() relies on that. For a topology that another process has sent.
 bool is_consistent(const Topology& topology);
 
 // Cores that are left to the system.
@@ -111,10 +111,11 @@ struct ReservedCores {
   bool operator==(const ReservedCores&) const = default;
 };
 
-/// "first-core-per-l3", or CPUs such as "0,8,16-17". Error kInvalidArgument quotes what is neither.
+/// "first-core-per-l3", or CPUs such as "0,8,16-17". Error kInvalidArgument quotes text that is neither.
 Result<ReservedCores> parse_reserved(std::string_view text);
 
-/// By what the machine has: where a cgroup keeps the first core of an L3, the first that is left is not the system's.
+/// Counted on the whole machine: if a cgroup withholds the first core of an L3, the next core is not reserved
+/// instead.
 CpuSet reserved_cpus(const ReservedCores& reserved, const std::vector<CpuDomain>& l3s);
 
 }  // namespace ddl::affinity

@@ -18,8 +18,9 @@ void from_json(const nlohmann::json& j, CpuSet& cpus) {
 
 namespace ddl::affinity {
 
-/// More cores, caches or devices than any node has: a set of CPUs is a few characters on the way and kilobytes here.
-constexpr std::size_t kMostInTopology = 4096;
+/// More cores, caches or devices than any node has: a set of CPUs is a few characters in a message and kilobytes in
+/// memory.
+constexpr std::size_t kMaxTopologyItems = 4096;
 
 void from_json(const nlohmann::json& j, GpuVendor& vendor) {
   const auto number = j.get<std::int64_t>();
@@ -43,7 +44,7 @@ void to_json(nlohmann::json& j, const Topology& t) {
 }
 void from_json(const nlohmann::json& j, Topology& t) {
   for (const char* many : {"cores", "packages", "numa", "l3s", "gpus", "nics"}) {
-    if (j.at(many).size() > kMostInTopology) throw std::out_of_range(std::string("too many ") + many);
+    if (j.at(many).size() > kMaxTopologyItems) throw std::out_of_range(std::string("too many ") + many);
   }
   j.at("source").get_to(t.source);
   j.at("board").get_to(t.board);

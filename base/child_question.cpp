@@ -18,7 +18,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
+constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
 
 [[noreturn]] void be_child(const std::function<std::string()>& question, int to, pid_t parent) {
   ::setpgid(0, 0);
@@ -27,7 +27,7 @@ constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
   const int null = ::open("/dev/null", O_RDWR);
   for (const int stream : {0, 1, 2}) ::dup2(null, stream);
   const std::string text = question();
-  // Its size first: an answer that is cut short must not look like one.
+  // Its size first, so that an answer that is cut short is recognised.
   const std::uint64_t size = text.size();
   if (write_all(to, &size, sizeof size)) (void)write_all(to, text.data(), text.size());
   ::_exit(0);
@@ -43,11 +43,11 @@ struct Answer {
     std::memcpy(&size, bytes.data(), sizeof size);
     return size;
   }
-  bool is_too_long() const { return size().value_or(0) > kMostAnswer; }
+  bool is_too_long() const { return size().value_or(0) > kMaxAnswerBytes; }
   bool is_whole() const { return size() && bytes.size() - sizeof(std::uint64_t) >= *size(); }
 };
 
-/// Reads until the answer is whole, turns out to be too long, or ends before. False: none of these came in time.
+/// Reads until the answer is complete, turns out to be too long, or ends early. False: the deadline passed first.
 bool read_answer(int fd, Deadline deadline, Answer& answer) {
   while (!answer.is_whole() && !answer.is_too_long()) {
     pollfd entry{fd, POLLIN, 0};
@@ -69,7 +69,7 @@ Result<ChildQuestion> ChildQuestion::ask(const std::function<std::string()>& que
   const pid_t child = ::fork();
   if (child < 0) return fail_errno("fork");
   if (child == 0) be_child(question, pipe->second.get(), parent);
-  ::setpgid(child, child);  // the child does the same: whoever comes first
+  ::setpgid(child, child);  // the child does the same: either may be first
   return ChildQuestion(Child(child, true), std::move(pipe->first));
 }
 
@@ -80,7 +80,8 @@ Result<std::string> ChildQuestion::answer(Deadline deadline) {
   const int status = child_.wait_status();
   if (!is_in_time) return fail(ErrorCode::kTimeout, "no answer in time");
   if (answer.is_too_long())
-    return fail(ErrorCode::kProtocol, "its answer is longer than " + counted(kMostAnswer >> 20, "megabyte"));
+    return fail(ErrorCode::kProtocol,
+                "its answer is longer than " + counted(kMaxAnswerBytes >> 20, "megabyte"));
   if (answer.is_whole()) return answer.bytes.substr(sizeof(std::uint64_t));
   return fail(ErrorCode::kUnavailable, WIFSIGNALED(status) ? "it crashed: " + signal_text(WTERMSIG(status))
                                                            : std::string("it ended without an answer"));

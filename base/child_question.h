@@ -12,16 +12,17 @@
 
 namespace ddl {
 
-/// A forked child that says one text and ends. For a process with one thread. It inherits nothing to whoever runs longer,
-/// hears nothing on its standard input, and what it writes on the other standard streams is lost: a library's own words are not
-/// the user's. It is a process group of its own, so that all of it can be ended.
+/// A forked child that sends back one text and ends. For a process with one thread. Its pipe is close-on-exec, so a
+/// program that it starts and that runs longer does not hold it. Its standard streams are /dev/null: a library's own
+/// output is not for the user. It leads a process group of its own, so that all of it can be killed.
 class ChildQuestion {
  public:
-  /// Begins; several may be on their way at once. Error: no child could be forked.
+  /// Starts the child; several may run at once. Error: no child could be forked.
   static Result<ChildQuestion> ask(const std::function<std::string()>& question);
 
-  /// What it said, once it has; it is gone then, with all that it has started. Errors: kTimeout; kUnavailable, it was killed by a
-  /// signal, which is named, or ended before it had said all; kProtocol, it says more than 16 megabytes.
+  /// Waits for the text; after that the child is gone, with all that it has started in its group. Errors: kTimeout;
+  /// kUnavailable, it was killed by a signal, which is named, or ended before it had sent all; kProtocol, it sends
+  /// more than 16 megabytes.
   Result<std::string> answer(Deadline deadline);
 
  private:

@@ -101,7 +101,8 @@ int PreparedCommand::execute() {
       ::execve(kShell, argv_.data(), environment_pointers_.data());
     }
     if (!searches_path_ || !is_elsewhere(errno)) return errno;
-    // A folder of PATH that may not be searched is "not found", as for a shell. EACCES stays where a file has that name.
+    // A folder of PATH that may not be searched is "not found", as for a shell. EACCES stays where a file has that
+    // name.
     if (errno == EACCES && is_file(file.c_str())) error = EACCES;
   }
   return error;
@@ -109,7 +110,7 @@ int PreparedCommand::execute() {
 
 namespace {
 
-/// Everything that this process was given or opened without close-on-exec would reach the program.
+/// Every descriptor that this process was given or opened without close-on-exec would reach the program.
 void close_on_exec_from(unsigned int first) {
   // close_range(2), by number: C libraries know it since glibc 2.34. CLOSE_RANGE_CLOEXEC is there since Linux 5.11.
   constexpr long kCloseRange = 436;
@@ -155,7 +156,7 @@ void set_signals(const std::vector<int>& ignored) {
 }  // namespace
 
 bool PreparedCommand::place_descriptors() {
-  // Each may have a number that is another's.
+  // A descriptor may have the number that another one is to get.
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     int fd = placed_[i].first;
     if (fd == kClosedStream) continue;
@@ -209,9 +210,9 @@ namespace {
   ::_exit(127);
 }
 
-/// vfork(2) and not fork(2): like posix_spawn(3) it copies no page tables, and no handler of pthread_atfork(3) runs. The
-/// child has this thread's memory until it executes the program, while this thread waits and gets no signal; all that it
-/// does there is system calls. Not inlined, so that no variable of the caller lives in a register across it.
+/// vfork(2) and not fork(2): like posix_spawn(3) it copies no page tables, and no handler of pthread_atfork(3) runs.
+/// The child has this thread's memory until it executes the program, while this thread waits and gets no signal; all
+/// that it does there is system calls. Not inlined, so that no variable of the caller lives in a register across it.
 [[gnu::noinline]] pid_t start_beside_threads(PreparedCommand& prepared, int errors) {
   const BlockedSignals blocked;
   const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
@@ -286,7 +287,7 @@ void Child::kill() {
 }
 
 void Child::reap() {
-  // Fails where somebody else has reaped it: a subreaper waits for whatever it has.
+  // Fails if other code of this process has reaped it: a subreaper waits for every child.
   retry_eintr([&] { return ::waitpid(pid_, &wait_status_, 0); });
   is_reaped_ = true;
 }

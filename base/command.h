@@ -20,7 +20,7 @@
 
 namespace ddl {
 
-/// Instead of a descriptor: the stream is /dev/null; the stream is closed.
+/// In place of a descriptor: the stream is /dev/null, or closed.
 inline constexpr int kNullStream = -1, kClosedStream = -2;
 
 /// What becomes a program's standard streams: descriptors, which stay open here, or the two above.
@@ -30,8 +30,8 @@ struct StandardStreams {
   int err = 2;
 };
 
-/// A program to start, described completely. No descriptor reaches it but the streams and the inherited ones; no signal is
-/// blocked, and every signal is at its default but the ignored ones.
+/// A program to start, described completely. No descriptor reaches it but the streams and the inherited ones; no
+/// signal is blocked, and every signal is at its default but the ignored ones.
 struct Command {
   enum class Group : std::uint8_t {
     kOwn,        ///< it leads a process group, so that ^C does not reach it and all of it can be killed
@@ -59,15 +59,15 @@ struct Command {
   bool has_terminal = false;
 };
 
-/// Where it is that a start failed.
+/// The step at which a start failed.
 enum class StartStage : std::uint8_t { kCpus, kStreams, kDirectory, kLimits, kExec };
 struct StartFailure {
   StartStage stage;
   int error;  ///< errno
 };
 
-/// What a process needs in order to become a program, prepared before the fork: the child of a process with threads may
-/// allocate nothing. The command must outlive it unchanged.
+/// What a process needs in order to become a program, prepared before the fork: the child of a process with threads
+/// may allocate nothing. The command must outlive it unchanged.
 class PreparedCommand {
  public:
   explicit PreparedCommand(const Command& command);
@@ -75,8 +75,8 @@ class PreparedCommand {
   PreparedCommand(const PreparedCommand&) = delete;
   PreparedCommand& operator=(const PreparedCommand&) = delete;
 
-  /// In the child, while all signals are blocked: does everything that the command asks for, and executes the program. Returns
-  /// only if that fails.
+  /// In the child, while all signals are blocked: does everything that the command asks for, and executes the
+  /// program. Returns only if that fails.
   StartFailure become();
   /// Executes the program and changes nothing else of the process. Returns only on failure, with the errno.
   int execute();
@@ -98,7 +98,7 @@ class PreparedCommand {
 };
 
 /// Blocks all signals of the calling thread: one that comes between fork and exec waits until the child has its own
-/// dispositions, for with those of its parent, who ignores some, it would be lost.
+/// dispositions. With those of its parent, which ignores some signals, it would be lost.
 class BlockedSignals {
  public:
   BlockedSignals();
@@ -110,8 +110,8 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-/// A child of this process until it has been reaped; until then its pid is no other process's, so that it can be signalled
-/// by that. The destructor kills it with its group, and reaps it. For one thread.
+/// A child of this process until it has been reaped; until then its pid is no other process's, so that the child can
+/// be signalled by pid. The destructor kills it with its group, and reaps it. For one thread.
 class Child {
  public:
   /// Starts a program beside this process's threads (vfork(2)); returns when it runs. Error: it cannot be started;
@@ -155,16 +155,16 @@ struct PipedChild {
   UniqueFd out;  ///< what it writes
   UniqueFd err;
 };
-/// Whatever command.streams says.
+/// Starts a program with three pipes, in place of command.streams.
 Result<PipedChild> start_piped(Command command);
 
-/// Becomes argv[0], looked for in the PATH of the environment; signals, descriptors and all else stay. Returns only if that
-/// fails. environment: nullopt, this process's own.
+/// Becomes argv[0], looked for in the PATH of the environment; signals, descriptors and all else stay. Returns only
+/// if that fails. environment: nullopt, this process's own.
 Error become(const std::vector<std::string>& argv,
              const std::optional<std::vector<std::string>>& environment = std::nullopt);
 
-/// What a shell would start for a bare name: the first executable file in the folders of a PATH, parted by ':'. Asks the file
-/// system.
+/// What a shell would start for a bare name: the first executable file in the folders of a PATH, separated by ':'.
+/// Reads the file system.
 std::optional<std::string> find_in_path(std::string_view name, std::string_view path);
 
 }  // namespace ddl

@@ -15,8 +15,8 @@
 namespace ddl {
 namespace {
 
-/// A file in memory: unlike a pipe it is written before the command starts, and no SIGPIPE comes of a command that reads
-/// nothing.
+/// A file in memory: unlike a pipe it is written before the command starts, and no SIGPIPE comes of a command that
+/// reads nothing.
 Result<UniqueFd> input_file(std::string_view input) {
   UniqueFd fd(::memfd_create("ddlrun-input", MFD_CLOEXEC));
   if (!fd) return fail_errno("memfd_create");
@@ -30,7 +30,7 @@ struct Stream {
   UniqueFd fd;  ///< none once it has ended
   std::string& text;
 
-  /// What there is now.
+  /// Reads what there is now.
   Status read_on() {
     std::array<char, 1 << 16> buffer;
     while (fd) {
@@ -47,7 +47,7 @@ struct Stream {
   }
 };
 
-/// Both streams until the command has ended and, as far as it has written them, they are read.
+/// Reads both streams until the command has ended and everything that it has written is read.
 Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadline) {
   const auto pidfd = open_pidfd(pid);
   for (;;) {
@@ -56,8 +56,8 @@ Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadl
     const int patience = pidfd ? deadline.poll_milliseconds() : poll_period_milliseconds(deadline);
     const int ready = retry_eintr([&] { return ::poll(waiting.data(), waiting.size(), patience); });
     if (ready < 0) return fail_errno("poll");
-    // Before the reads below, so that all that it wrote is read. Its children may hold the pipes open for longer: not waited
-    // for.
+    // Before the reads below, so that all that it wrote is read. Its children may hold the pipes open for longer: not
+    // waited for.
     const bool has_ended = has_child_ended(pid);
     DDL_TRY(out.read_on());
     DDL_TRY(err.read_on());

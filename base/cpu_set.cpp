@@ -74,8 +74,9 @@ Result<CpuSet> CpuSet::parse_list(std::string_view text) {
     const auto ends = split(part, '-');
     const auto first = parse_integer(ddl::trim(ends.front())), last = parse_integer(ddl::trim(ends.back()));
     if (ends.size() > 2 || !first || !last || *first < 0 || *last < *first || *last >= kMaxCpuNumbers) {
-      return fail(ErrorCode::kInvalidArgument, "\"" + std::string(ddl::trim(part)) +
-                                                   "\" is no CPU number and no range of them such as 8-15");
+      return fail(ErrorCode::kInvalidArgument,
+                  "\"" + std::string(ddl::trim(part)) +
+                      "\" is neither a CPU number nor a range of them such as 8-15");
     }
     set |= range(static_cast<int>(*first), static_cast<int>(*last));
   }

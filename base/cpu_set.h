@@ -24,8 +24,8 @@ class CpuSet {
   /// "0-3,8,10-11", as Linux and `lscpu` write it; "" is the empty set. Error kInvalidArgument names the part.
   static Result<CpuSet> parse_list(std::string_view text);
 
-  /// Lets the calling thread run on these CPUs alone. Returns 0 or an errno: EINVAL also where the kernel leaves some of them
-  /// out without an error, as a cgroup can make it do. Allocates nothing, so a forked child may call it.
+  /// Lets the calling thread run on these CPUs alone. Returns 0 or an errno: EINVAL also where the kernel leaves some
+  /// of them out without an error, as a cgroup can make it do. Allocates nothing, so a forked child may call it.
   int bind_this_thread() const;
 
   bool is_empty() const { return words_.empty(); }

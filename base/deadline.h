@@ -46,7 +46,7 @@ class Deadline {
 // A length of time.
 
 /// A length of time in seconds, as it travels in messages: a number to compute with, and a type of its own so that
-/// who decodes it can bound it (a length without bound overflows the clocks it is added to).
+/// its decoder can bound it (a length without bound overflows the clocks it is added to).
 struct Seconds {
   double value = 0;
 

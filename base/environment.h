@@ -15,8 +15,8 @@ Environment process_environment();
 /// "" if it is not set.
 std::string value_of(const Environment& environment, const std::string& name);
 
-/// From "NAME=VALUE" entries, as in environ(7). Entries without a name or '=' are dropped; of a name that stands twice the
-/// first counts.
+/// From "NAME=VALUE" entries, as in environ(7). Entries without a name or '=' are dropped; of a name that occurs
+/// twice the first entry counts.
 Environment parse_environment(const std::vector<std::string>& entries);
 
 /// "NAME=VALUE" each, sorted by name, as exec(3) takes them.

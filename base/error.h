@@ -11,14 +11,14 @@
 namespace ddl {
 
 enum class ErrorCode {
-  kInvalidArgument,   ///< what the user gave cannot be meant
+  kInvalidArgument,   ///< what the user gave is not valid
   kNotFound,          ///< a file, command or host that does not exist
   kPermissionDenied,  ///< it exists and may not be used
   kTimeout,           ///< a deadline passed
   kClosed,            ///< the other side went away
-  kProtocol,          ///< bytes that are not what was agreed
+  kProtocol,          ///< bytes that violate a protocol or a format
   kUnavailable,       ///< valid, but not here or not in this build
-  kSystem,            ///< any other refusal of the operating system
+  kSystem,            ///< any other error of the operating system
   kInternal,          ///< a defect of our own
 };
 
@@ -54,7 +54,7 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
   return tl::unexpected<Error>(Error(code, std::move(message)));
 }
-/// Of what a person has given: an argument, a file, a variable.
+/// An error in what a person has given: an argument, a file, a variable.
 inline tl::unexpected<Error> refuse(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }

@@ -1,5 +1,5 @@
-// File descriptors and memory mappings with one owner each: pipes, socket pairs, whole reads and writes, and descriptors that
-// are sent over a Unix socket. A borrowed descriptor is a plain int.
+// File descriptors and memory mappings with one owner each: pipes, socket pairs, whole reads and writes, and
+// descriptors that are sent over a Unix socket. A borrowed descriptor is a plain int.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,8 @@ Result<FdPair> make_pipe();
 /// Connected Unix sockets; type is SOCK_STREAM or SOCK_SEQPACKET.
 Result<FdPair> make_socket_pair(int type);
 Status set_nonblocking(int fd, bool on);
-/// Writes all of the bytes, and waits while a descriptor that does not block, as a standard stream may be that was inherited, takes none.
+/// Writes all of the bytes. A non-blocking descriptor, such as an inherited standard stream, may take none: then it
+/// waits.
 Status write_all(int fd, const void* data, std::size_t size);
 /// The whole file, at most max_size bytes; longer is an error.
 Result<std::string> read_file(const std::string& path, std::size_t max_size = 1 << 20);

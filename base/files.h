@@ -1,4 +1,4 @@
-// Where this program lies, and folders for files that do not stay.
+// The path of this program, and folders for temporary files.
 #pragma once
 
 #include <string>

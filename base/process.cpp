@@ -57,8 +57,8 @@ int poll_period_milliseconds(Deadline deadline) {
 }
 
 std::optional<ProcessStat> parse_process_stat(std::string_view text) {
-  // "pid (comm) state ppid ... utime stime cutime cstime ... starttime(22nd) ...". comm may hold anything, so the other
-  // fields are counted from the last ')'.
+  // "pid (comm) state ppid ... utime stime cutime cstime ... starttime(22nd) ...". comm may hold anything, so the
+  // other fields are counted from the last ')'.
   const std::size_t open = text.find('('), close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open ||
       close + 2 > text.size())

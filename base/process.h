@@ -1,4 +1,5 @@
-// Running processes: by pidfd, which never means another process as a reused pid may, and as /proc/PID/stat shows them.
+// Running processes: by pidfd, which never means another process as a reused pid may, and as /proc/PID/stat shows
+// them.
 #pragma once
 
 #include <sys/types.h>
@@ -28,8 +29,8 @@ bool has_ended(int pidfd);
 
 /// True once the child has ended, reaped or not.
 bool has_child_ended(pid_t child);
-/// Waits until it has ended, and does not reap it. False: the deadline passed first. Without a pidfd, which the kernel, a
-/// seccomp filter or the limit of open files may refuse, it polls.
+/// Waits until it has ended, and does not reap it. False: the deadline passed first. Without a pidfd, which the
+/// kernel, a seccomp filter or the limit of open files may refuse, it polls.
 bool wait_for_end(pid_t child, Deadline deadline);
 /// The period of such polling: some milliseconds, and not beyond the deadline.
 int poll_period_milliseconds(Deadline deadline);
@@ -42,8 +43,9 @@ struct ProcessStat {
   std::string name;  ///< comm, at most 15 characters
   char state = '?';  ///< R, S, D, T (stopped by a signal), Z, ...
   pid_t parent = 0;
-  std::uint64_t start_time = 0;  ///< clock ticks after boot; tells a process from a later one of the same pid
-  double cpu_seconds = 0;        ///< in the resolution of the clock tick
+  std::uint64_t start_time =
+      0;                   ///< clock ticks after boot; distinguishes it from a later process of the same pid
+  double cpu_seconds = 0;  ///< in the resolution of the clock tick
   double reaped_cpu_seconds = 0;  ///< of the children that it has waited for, and theirs
 
   bool is_stopped() const { return state == 'T'; }

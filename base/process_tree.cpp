@@ -59,7 +59,7 @@ std::optional<ChildLists> child_lists_below(pid_t root) {
 std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vector<ProcessId>& preexisting) {
   std::vector<ProcessId> found;
   std::vector<pid_t> pending = lists[root];
-  std::set<pid_t> seen;  // the lists are no snapshot: a recycled pid must not make a loop
+  std::set<pid_t> seen;  // the lists are not a snapshot: a recycled pid must not make a loop
   while (!pending.empty()) {
     const pid_t pid = pending.back();
     pending.pop_back();
@@ -74,7 +74,7 @@ std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vec
   return found;
 }
 
-// Whoever lost its parent became a subreaper's child: without children it has no descendants.
+// A process that lost its parent became a child of the subreaper: without children a subreaper has no descendants.
 bool has_children() {
   siginfo_t info{};
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -146,7 +146,7 @@ void wait_until_one_ends(const std::vector<ProcessId>& processes, Deadline deadl
 
 namespace {
 
-// Both kinds of ending look again after every death: what is left may have forked meanwhile.
+// Lists the descendants again after every death: those that are left may have forked meanwhile.
 template <class OnFound>
 bool until_none_left(Deadline deadline, const std::vector<ProcessId>& preexisting, OnFound on_found) {
   for (;;) {

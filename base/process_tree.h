@@ -11,23 +11,23 @@
 
 namespace ddl {
 
-/// A process as /proc showed it; start_time tells it from a later one with the same pid.
+/// A process as /proc showed it; start_time distinguishes it from a later one with the same pid.
 struct ProcessId {
   pid_t pid = 0;
   std::uint64_t start_time = 0;  ///< clock ticks after boot
   bool operator==(const ProcessId&) const = default;
 };
 
-/// Makes this process the one that inherits orphans below it, so that descendants stay descendants, also those that called
-/// setsid (PR_SET_CHILD_SUBREAPER).
+/// Makes this process the one that inherits orphans below it, so that descendants stay descendants, also those that
+/// called setsid (PR_SET_CHILD_SUBREAPER).
 Status become_subreaper();
 
-/// Whether /proc shows this process and its descendants; all of the following read it. Error kUnavailable: it is not mounted,
-/// or it is that of another PID namespace, whose numbers are other processes here.
+/// Whether /proc shows this process and its descendants; all of the following read it. Error kUnavailable: it is not
+/// mounted, or it is that of another PID namespace, whose numbers are other processes here.
 Status check_proc();
 
-/// All living descendants of root, itself not among them (nor zombies). A snapshot: more may be started meanwhile. A process
-/// whose parent has died belongs to the nearest subreaper above it.
+/// All living descendants of root, itself not among them (nor zombies). A snapshot: more may be started meanwhile. A
+/// process whose parent has died belongs to the nearest subreaper above it.
 std::vector<ProcessId> descendants_of(pid_t root);
 
 /// Sends a signal to one process found before, if it is still that process.
@@ -36,8 +36,8 @@ void signal_process(const ProcessId& process, int signal);
 /// Returns when one of the processes has ended, or at the deadline; sooner where that cannot be watched.
 void wait_until_one_ends(const std::vector<ProcessId>& processes, Deadline deadline);
 
-/// Reaps children as they end until the calling process has no descendants. False if the deadline passed first. Only for a
-/// subreaper, whose orphans are its children. Leaves preexisting children and what is below them alone.
+/// Reaps children as they end until the calling process has no descendants. False if the deadline passed first. Only
+/// for a subreaper, whose orphans are its children. Leaves preexisting children and what is below them alone.
 bool wait_for_descendants(Deadline deadline, const std::vector<ProcessId>& preexisting = {});
 
 /// The same, and kills (SIGKILL) every descendant that it finds. Returns how many were killed.

@@ -1,4 +1,4 @@
-// A library looked at with dlopen.
+// A library that is loaded with dlopen(3).
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace ddl {
 
-/// A loaded library. It stays loaded until the process ends: what its constructors registered may be called until then.
+/// A loaded library. It stays loaded until the process ends: what its constructors registered may be called until
+/// then.
 class SharedLibrary {
  public:
   /// name: a path, or a file name for the loader's search. The error is the loader's sentence.

@@ -111,7 +111,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& words) {
   // Longer than any name could be: not worth comparing.
-  constexpr std::size_t kLongest = 64;
+  constexpr std::size_t kMaxLength = 64;
   const auto letters_of = [](std::string_view text) {
     std::string letters;
     for (const char c : text) {
@@ -119,7 +119,7 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
     }
     return letters;
   };
-  if (word.empty() || word.size() > kLongest) return std::nullopt;
+  if (word.empty() || word.size() > kMaxLength) return std::nullopt;
   const std::string wanted = letters_of(word);
   std::optional<std::string> nearest;
   int closest = std::numeric_limits<int>::max();

@@ -19,7 +19,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text);
 /// A whole finite decimal number such as "0.5"; independent of the locale.
 std::optional<double> parse_number(std::string_view text);
 
-/// The word as a POSIX shell would need it: quoted only if necessary.
+/// The word as a POSIX shell needs it: quoted only if necessary.
 std::string shell_quote(std::string_view word);
 /// Text for between or inside the tags of XML; control characters, which it may not have, become spaces.
 std::string xml_escape(std::string_view text);
@@ -27,8 +27,8 @@ std::string xml_escape(std::string_view text);
 std::string counted(std::int64_t count, std::string_view noun);
 /// Edits (insert, remove, replace, swap neighbours) between two words.
 int edit_distance(std::string_view a, std::string_view b);
-/// Of several words the one that this is most likely a slip of: no further away than a third of its letters, case and
-/// dashes not counted.
+/// The one of several words of which this is most likely a misspelling: their edit distance is at most a third of the
+/// letters of the longer one, case and dashes not counted.
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& words);
 /// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.
 std::string signal_text(int signal);

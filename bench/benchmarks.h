@@ -1,4 +1,4 @@
-// The benchmarks. Each has its entrants in one table at the top of its file.
+// The list of the benchmarks: their contenders, and how to run each of them.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@ namespace ddl::bench {
 struct Benchmark {
   std::string name;
   std::string what;
-  int blocks;  ///< unless told otherwise
-  std::function<std::vector<Entrant>(const Site&, const Settings&)> entrants;
+  int blocks;  ///< the default of --blocks
+  std::function<std::vector<Contender>(const Site&, const Settings&)> contenders;
   std::function<Report(const Site&, const Settings&)> run;
-  /// Of the cluster on whose head it runs; 0, or null: it needs none.
+  /// The number of hosts of the cluster on whose head it runs; 0, or a null function: no cluster.
   std::function<int(const Settings&)> hosts_needed = nullptr;
   bool has_job = false;      ///< whether it takes a JobShape from its user
-  bool needs_slurm = false;  ///< on those hosts
+  bool needs_slurm = false;  ///< whether the cluster must have a Slurm
 };
 
-/// Whole-process time of starting two ranks, memory of what ddlrun keeps running, idle CPU.
-std::vector<Entrant> launch_entrants(const Site& site, const Settings& settings);
+/// Whole-process time of starting two ranks, memory of the launchers' own processes, idle CPU.
+std::vector<Contender> launch_contenders(const Site& site, const Settings& settings);
 Report run_launch(const Site& site, const Settings& settings);
 
 /// One benchmark for each collective, over the message size.
@@ -33,17 +33,17 @@ std::vector<Benchmark> collective_benchmarks();
 Benchmark gradients_benchmark();
 
 /// Whole-process time of starting jobs on few and on many hosts over ssh.
-std::vector<Entrant> hosts_entrants(const Site& site, const Settings& settings);
+std::vector<Contender> hosts_contenders(const Site& site, const Settings& settings);
 Report run_hosts(const Site& site, const Settings& settings);
 int hosts_needed(const Settings& settings);
 
-/// One job of 1024 ranks on 64 hosts: seconds and CPU seconds, compared with nothing.
-std::vector<Entrant> large_job_entrants(const Site& site, const Settings& settings);
+/// One job of 1024 ranks on 64 hosts: seconds and CPU seconds. It has no comparison.
+std::vector<Contender> large_job_contenders(const Site& site, const Settings& settings);
 Report run_large_job(const Site& site, const Settings& settings);
 int large_job_hosts_needed(const Settings& settings);
 
-/// Whole-process time of starting jobs in an allocation of Slurm's.
-std::vector<Entrant> slurm_entrants(const Site& site, const Settings& settings);
+/// Whole-process time of starting jobs in a Slurm allocation.
+std::vector<Contender> slurm_contenders(const Site& site, const Settings& settings);
 Report run_slurm(const Site& site, const Settings& settings);
 int slurm_hosts_needed(const Settings& settings);
 

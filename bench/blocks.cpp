@@ -12,7 +12,7 @@
 namespace ddl::bench {
 namespace {
 
-// Samples of one entrant: [case][block][time].
+// Samples of one contender: [case][block][time].
 struct Collected {
   std::vector<std::vector<std::vector<double>>> times;
   double cpu_seconds = 0;
@@ -25,34 +25,34 @@ void show_progress(const std::string& text) {
 
 }  // namespace
 
-void run_blocks(const std::string& what, std::vector<Entrant*> entrants, int blocks, const RunEntrant& run,
-                const std::vector<Case*>& cases) {
-  std::erase_if(entrants, [](const Entrant* entrant) { return entrant->is_out(); });
-  std::vector<Collected> collected(entrants.size());
+void run_blocks(const std::string& what, std::vector<Contender*> contenders, int blocks,
+                const RunContender& run, const std::vector<Case*>& cases) {
+  std::erase_if(contenders, [](const Contender* contender) { return contender->is_excluded(); });
+  std::vector<Collected> collected(contenders.size());
   for (Collected& one : collected) {
     one.times.assign(cases.size(), std::vector<std::vector<double>>(static_cast<std::size_t>(blocks)));
   }
 
   const auto run_once = [&](std::size_t index) -> std::optional<RunTimes> {
-    Entrant& entrant = *entrants[index];
-    if (entrant.failed) return std::nullopt;
+    Contender& contender = *contenders[index];
+    if (contender.failed) return std::nullopt;
     for (int attempt = 0; attempt < 2; ++attempt) {
-      auto times = run(entrant);
+      auto times = run(contender);
       if (times) return std::move(*times);
-      entrant.failed_runs += 1;
-      entrant.last_failure = times.error().message();
+      contender.failed_runs += 1;
+      contender.last_failure = times.error().message();
     }
-    entrant.failed = entrant.last_failure;
+    contender.failed = contender.last_failure;
     return std::nullopt;
   };
 
-  for (std::size_t index = 0; index < entrants.size(); ++index) {
-    show_progress(fmt::format("{}: warming up {}", what, entrants[index]->name));
+  for (std::size_t index = 0; index < contenders.size(); ++index) {
+    show_progress(fmt::format("{}: warming up {}", what, contenders[index]->name));
     run_once(index);
   }
   for (std::size_t block = 0; block < static_cast<std::size_t>(blocks); ++block) {
-    for (const std::size_t index : abba_order(entrants.size(), block)) {
-      show_progress(fmt::format("{}: block {} of {}, {}", what, block + 1, blocks, entrants[index]->name));
+    for (const std::size_t index : abba_order(contenders.size(), block)) {
+      show_progress(fmt::format("{}: block {} of {}, {}", what, block + 1, blocks, contenders[index]->name));
       const auto times = run_once(index);
       if (!times) continue;
       Collected& into = collected[index];
@@ -66,11 +66,11 @@ void run_blocks(const std::string& what, std::vector<Entrant*> entrants, int blo
   }
   show_progress("");
 
-  for (std::size_t index = 0; index < entrants.size(); ++index) {
-    if (entrants[index]->failed) continue;
+  for (std::size_t index = 0; index < contenders.size(); ++index) {
+    if (contenders[index]->failed) continue;
     Collected& from = collected[index];
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      cases[i]->figures.push_back({entrants[index]->name, std::move(from.times[i]),
+      cases[i]->figures.push_back({contenders[index]->name, std::move(from.times[i]),
                                    from.cpu_seconds / static_cast<double>(from.runs)});
     }
   }

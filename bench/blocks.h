@@ -1,4 +1,4 @@
-// Runs entrants in ABBA blocks.
+// Runs contenders in ABBA blocks.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,20 @@
 
 namespace ddl::bench {
 
-/// What one run of an entrant gave: the times of each of its cases, in seconds, and its CPU time.
+/// The result of one run of a contender: the times of each of its cases, in seconds, and its CPU time.
 struct RunTimes {
   std::vector<std::vector<double>> by_case;
   double cpu_seconds = 0;
 };
 
-using RunEntrant = std::function<Result<RunTimes>(const Entrant&)>;
+using RunContender = std::function<Result<RunTimes>(const Contender&)>;
 
-/// Runs every entrant that is not absent once unmeasured and then twice in each block, interleaved, and adds its
-/// figures to the cases, which hold the results of run() in the same order. A run that fails is counted and
-/// repeated once; an entrant of which two in a row fail is marked as failed, with the reason, and has no figures: half
-/// of its runs would be no fair comparison.
-/// what: stands before the progress shown on a terminal's stderr.
-void run_blocks(const std::string& what, std::vector<Entrant*> entrants, int blocks, const RunEntrant& run,
-                const std::vector<Case*>& cases);
+/// Runs every contender that is neither absent nor failed once unmeasured and then twice in each block, interleaved,
+/// and adds its figures to the cases. run() returns the times of the cases in the same order. A run that fails is
+/// counted and repeated once. If the repetition fails, too, the contender is marked as failed, with the reason, and
+/// gets no figures: half of its runs would not be a fair comparison.
+/// what: precedes the progress that is shown on stderr if it is a terminal.
+void run_blocks(const std::string& what, std::vector<Contender*> contenders, int blocks,
+                const RunContender& run, const std::vector<Case*>& cases);
 
 }  // namespace ddl::bench

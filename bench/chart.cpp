@@ -18,13 +18,13 @@ namespace chart {
 
 constexpr double kNoticeableLoad = 0.05;
 constexpr double kTitleWidth = 984;
-constexpr double kTitleLetter = 0.57;  // of its size, on average
+constexpr double kTitleLetter = 0.57;  // average width of a letter / font size
 
-std::string color_of(const Entrant& entrant, std::size_t order) {
+std::string color_of(const Contender& contender, std::size_t order) {
   static constexpr const char* kOursToo[] = {kOurs, "#5fb3d1"};
   static constexpr const char* kPeers[] = {"#495057", "#c98a1b", "#8a5a83", "#6a994e"};
-  if (entrant.is_limit()) return entrant.name.ends_with("floor") ? "#ced4da" : "#adb5bd";
-  return entrant.is_ours ? kOursToo[order % std::size(kOursToo)] : kPeers[order % std::size(kPeers)];
+  if (contender.is_limit()) return contender.name.ends_with("floor") ? "#ced4da" : "#adb5bd";
+  return contender.is_ours ? kOursToo[order % std::size(kOursToo)] : kPeers[order % std::size(kPeers)];
 }
 
 double headline(Svg& svg, const Report& report, double left) {
@@ -47,7 +47,7 @@ double headline(Svg& svg, const Report& report, double left) {
 
 }  // namespace chart
 
-// One bar per entrant, grouped by case, each case on a scale of its own; gauges in the same manner below.
+// One bar per contender, grouped by case, each case on a scale of its own; gauges in the same manner below.
 namespace {
 
 using namespace chart;
@@ -56,19 +56,20 @@ constexpr double kWidth = 1080;
 constexpr double kMargin = 28;
 constexpr double kBarsLeft = 250;
 constexpr double kBarsRight = 640;
-constexpr double kVerdictLeft = 800;
+constexpr double kRemarksLeft = 800;
 constexpr double kRow = 30;
 constexpr double kBar = 18;
 constexpr double kGroupGap = 50;
 constexpr double kRemarkLine = 15;
-constexpr double kTitleCharacter = 9.5;  // at most, and a little room behind the title
+// An upper bound, so that the note stays clear of the title.
+constexpr double kTitleCharacter = 9.5;
 
 struct Bar {
   std::string label;
   std::string color;
   bool is_bold = false;
   double value = 0;
-  double whisker = 0;  // where a thin line goes on to, 0 if nowhere
+  double whisker = 0;  // the value at which the thin line after the bar ends; 0: no line
   std::string value_text;
   std::vector<std::string> remarks;  // to the right, below each other
   std::string missing;               // instead of the bar
@@ -76,16 +77,16 @@ struct Bar {
 
 double draw_group(Svg& svg, double y, const std::string& title, const std::string& note,
                   const std::vector<Bar>& bars) {
-  // One run that took very long must not make the bars unreadable: its whisker is cut, and says how far it would go.
-  double most = 0;
-  double longest = 0;
+  // One run that took very long must not make the bars unreadable: its whisker is cut, and a text gives the p99.
+  double shown_max = 0;
+  double value_max = 0;
   for (const Bar& bar : bars) {
-    most = std::max(most, bar.value);
-    longest = std::max({longest, bar.value, bar.whisker});
+    shown_max = std::max(shown_max, bar.value);
+    value_max = std::max({value_max, bar.value, bar.whisker});
   }
-  most = std::min(1.6 * most, longest);
-  if (most <= 0) most = 1;
-  const double scale = (kBarsRight - kBarsLeft) / most;
+  shown_max = std::min(1.6 * shown_max, value_max);
+  if (shown_max <= 0) shown_max = 1;
+  const double scale = (kBarsRight - kBarsLeft) / shown_max;
   svg.text({kMargin, y}, title, {.size = 15, .color = kInk, .is_bold = true});
   svg.text({std::max(kBarsLeft, kMargin + kTitleCharacter * static_cast<double>(title.size())), y}, note,
            {.size = 12, .color = kMuted});
@@ -104,20 +105,20 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
     const double end = kBarsLeft + std::max(1.5, bar.value * scale);
     svg.rect({kBarsLeft, middle - kBar / 2}, end - kBarsLeft, kBar, bar.color, 1, 2);
     double text_from = end;
-    const bool is_cut = bar.whisker > most;
+    const bool is_cut = bar.whisker > shown_max;
     if (bar.whisker > bar.value) {
-      text_from = kBarsLeft + std::min(bar.whisker, most) * scale;
+      text_from = kBarsLeft + std::min(bar.whisker, shown_max) * scale;
       svg.line({end, middle}, {text_from, middle}, bar.color, 1.5, is_cut ? "4 3" : "");
       if (!is_cut) svg.line({text_from, middle - 5}, {text_from, middle + 5}, bar.color, 1.5);
     }
     const std::string beyond = is_cut ? " (p99 " + time_text(bar.whisker) + ")" : "";
     svg.text({text_from + 9, middle + 4.5}, bar.value_text + beyond,
              {.size = 13, .color = kInk, .is_bold = bar.is_bold});
-    // Beside the bar, but below what the bars above have to say.
+    // Beside the bar, but below the remarks of the bars above.
     double remark_y = std::max(middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1),
                                remarks_end + kRemarkLine);
     for (const std::string& remark : bar.remarks) {
-      svg.text({kVerdictLeft, remark_y}, remark, {.size = 12, .color = kOurs});
+      svg.text({kRemarksLeft, remark_y}, remark, {.size = 12, .color = kOurs});
       remarks_end = remark_y;
       remark_y += kRemarkLine;
     }
@@ -125,29 +126,29 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
   return y;
 }
 
-// The A/A entrant is no row of its own: its spread is part of the note.
+// The A/A contender has no row: its spread is part of the note.
 std::vector<Bar> bars_of(const Report& report, const Case& one) {
   std::vector<Bar> bars;
   std::size_t ours = 0;
   std::size_t peers = 0;
-  for (const std::string& name : one.entrants) {
-    const Entrant& entrant = report.entrant(name);
-    if (!entrant.again_of.empty()) continue;
-    std::size_t& order = entrant.is_ours ? ours : peers;
-    Bar bar{.label = entrant.label, .color = color_of(entrant, order), .is_bold = entrant.is_ours};
-    if (!entrant.is_limit()) ++order;
+  for (const std::string& name : one.contenders) {
+    const Contender& contender = report.contender(name);
+    if (!contender.again_of.empty()) continue;
+    std::size_t& order = contender.is_ours ? ours : peers;
+    Bar bar{.label = contender.label, .color = color_of(contender, order), .is_bold = contender.is_ours};
+    if (!contender.is_limit()) ++order;
     if (const Figures* figures = one.figures_of(name)) {
       bar.value = figures->p50();
       bar.whisker = figures->p99();
       bar.value_text = time_text(figures->p50());
       for (const Comparison& found : one.comparisons) {
         if (found.subject != name) continue;
-        const bool is_equal = judge(found.ratio, found.spread) == Verdict::kEqual;
-        bar.remarks.push_back(verdict_text(found.ratio, found.spread) + (is_equal ? " to " : " than ") +
-                              report.entrant(found.peer).label);
+        const bool is_equal = conclude(found.ratio, found.spread) == Conclusion::kEqual;
+        bar.remarks.push_back(conclusion_text(found.ratio, found.spread) + (is_equal ? " to " : " than ") +
+                              report.contender(found.peer).label);
       }
     } else {
-      bar.missing = entrant.why_out().substr(0, 90);
+      bar.missing = contender.why_excluded().substr(0, 90);
     }
     bars.push_back(std::move(bar));
   }

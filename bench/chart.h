@@ -12,12 +12,12 @@ namespace ddl::bench {
 std::string as_chart(const Report& report);
 
 /// For cases by message size: times above, and below how many times faster each subject is than its peers, with the
-/// band in which a difference means nothing.
+/// band of the A/A spread, in which a difference counts as equal.
 std::string line_chart(const Report& report);
-/// For other cases: one bar per entrant, grouped by case; the gauges below.
+/// For other cases: one bar per contender, grouped by case; the gauges below.
 std::string bar_chart(const Report& report);
 
-/// What both kinds share.
+/// Shared by both kinds of chart.
 namespace chart {
 
 inline constexpr char kInk[] = "#212529";
@@ -25,8 +25,9 @@ inline constexpr char kMuted[] = "#6c757d";
 inline constexpr char kGrid[] = "#e9ecef";
 inline constexpr char kOurs[] = "#0b7fab";
 
-/// Ours in the accent colour, peers in greys and ochre, floors lightest. order: the entrant's place among its kind.
-std::string color_of(const Entrant& entrant, std::size_t order);
+/// Ours in the accent colour, peers in greys and ochre, floors lightest. order: the contender's index among ours or
+/// among the peers.
+std::string color_of(const Contender& contender, std::size_t order);
 /// Title, method and machine at the top left; returns the y below them.
 double headline(Svg& svg, const Report& report, double left);
 

@@ -16,7 +16,7 @@ constexpr double kLeft = 84;
 constexpr double kRight = 800;  // labels stand to the right of it
 constexpr double kTimesHeight = 380;
 constexpr double kRatiosHeight = 190;
-constexpr double kMostRatio = 16;  // on the scale: what is far above it would hide what is near 1
+constexpr double kMaxRatio = 16;  // end of the scale: larger ratios would hide the differences near 1
 
 // Maps a positive value to a pixel, logarithmically.
 struct LogAxis {
@@ -28,7 +28,7 @@ struct LogAxis {
   }
 };
 
-// A line's label, at its height if nothing else is there.
+// The label of a line, and the height at which the line ends.
 struct EndLabel {
   double y;
   std::string text;
@@ -51,7 +51,7 @@ void draw_labels(Svg& svg, std::vector<EndLabel> labels, double x, double lowest
 }
 
 struct Series {
-  const Entrant* entrant;
+  const Contender* contender;
   std::string color;
 };
 
@@ -59,11 +59,11 @@ std::vector<Series> series_of(const Report& report) {
   std::vector<Series> series;
   std::size_t ours = 0;
   std::size_t peers = 0;
-  for (const Entrant& entrant : report.entrants) {
-    if (entrant.is_out() || !entrant.again_of.empty()) continue;
-    std::size_t& order = entrant.is_ours ? ours : peers;
-    series.push_back({&entrant, color_of(entrant, order)});
-    if (!entrant.is_limit()) ++order;
+  for (const Contender& contender : report.contenders) {
+    if (contender.is_excluded() || !contender.again_of.empty()) continue;
+    std::size_t& order = contender.is_ours ? ours : peers;
+    series.push_back({&contender, color_of(contender, order)});
+    if (!contender.is_limit()) ++order;
   }
   return series;
 }
@@ -86,16 +86,16 @@ void draw_size_ticks(Svg& svg, const Report& report, double top, double bottom, 
 void draw_times(Svg& svg, const Report& report, double top) {
   const double bottom = top + kTimesHeight;
   const std::vector<Series> series = series_of(report);
-  double least = 1;
-  double most = 0;
+  double min_time = 1;
+  double max_time = 0;
   for (const Case& one : report.cases) {
     for (const Figures& figures : one.figures) {
-      least = std::min(least, figures.p50());
-      most = std::max(most, figures.p99());
+      min_time = std::min(min_time, figures.p50());
+      max_time = std::max(max_time, figures.p99());
     }
   }
   const LogAxis x = size_axis(report);
-  const LogAxis y{least / 1.5, most * 1.3, bottom, top};
+  const LogAxis y{min_time / 1.5, max_time * 1.3, bottom, top};
   draw_size_ticks(svg, report, top, bottom, true);
   for (int decade = -9; decade <= 3; ++decade) {
     const double value = std::pow(10.0, decade);
@@ -111,26 +111,27 @@ void draw_times(Svg& svg, const Report& report, double top) {
            {.size = 14, .color = kInk, .is_bold = true});
 
   std::vector<EndLabel> labels;
-  // Ours last, so that it lies on top.
+  // Ours is drawn last, so that it lies on top.
   std::vector<Series> drawn = series;
-  std::stable_partition(drawn.begin(), drawn.end(), [](const Series& one) { return !one.entrant->is_ours; });
+  std::stable_partition(drawn.begin(), drawn.end(),
+                        [](const Series& one) { return !one.contender->is_ours; });
   for (const Series& one : drawn) {
     std::vector<Point> medians;
     std::vector<Point> band;
     for (const Case& of : report.cases) {
-      const Figures* figures = of.figures_of(one.entrant->name);
+      const Figures* figures = of.figures_of(one.contender->name);
       const double at = x(static_cast<double>(*of.bytes));
       medians.push_back({at, y(figures->p50())});
       band.push_back({at, y(figures->p99())});
     }
     band.insert(band.end(), medians.rbegin(), medians.rend());
-    if (!one.entrant->is_limit()) svg.polygon(band, one.color, 0.10);
-    svg.polyline(medians, one.color, one.entrant->is_ours ? 3 : 2, one.entrant->is_limit() ? "3 5" : "");
+    if (!one.contender->is_limit()) svg.polygon(band, one.color, 0.10);
+    svg.polyline(medians, one.color, one.contender->is_ours ? 3 : 2, one.contender->is_limit() ? "3 5" : "");
     for (const Point& point : medians) {
-      if (!one.entrant->is_limit()) svg.circle(point, one.entrant->is_ours ? 4 : 3, one.color);
+      if (!one.contender->is_limit()) svg.circle(point, one.contender->is_ours ? 4 : 3, one.color);
     }
-    labels.push_back({medians.back().y, one.entrant->label, one.entrant->is_limit() ? kMuted : one.color,
-                      one.entrant->is_ours});
+    labels.push_back({medians.back().y, one.contender->label, one.contender->is_limit() ? kMuted : one.color,
+                      one.contender->is_ours});
   }
   draw_labels(svg, std::move(labels), kRight + 8, bottom);
 }
@@ -139,11 +140,11 @@ std::string times_label(double value) {
   return value >= 1 ? fmt::format("{:.0f}x", value) : fmt::format("1/{:.0f}x", 1 / value);
 }
 
-// What counts: how much faster ours is than whichever peer is the fastest.
+// The bold line: how many times faster ours is than the fastest peer of each case.
 void draw_best_peer(Svg& svg, const Report& report, const LogAxis& x, const LogAxis& y) {
   std::vector<Point> points;
   for (const Case& one : report.cases) {
-    if (const Comparison* best = best_peer(one, report.entrants))
+    if (const Comparison* best = best_peer(one, report.contenders))
       points.push_back(
           {x(static_cast<double>(*one.bytes)), std::max(y.high_pixel, y(1 / best->ratio.ratio))});
   }
@@ -152,18 +153,18 @@ void draw_best_peer(Svg& svg, const Report& report, const LogAxis& x, const LogA
 
 void draw_ratios(Svg& svg, const Report& report, double top) {
   const double bottom = top + kRatiosHeight;
-  double most = 2;
-  double least = 1 / 1.5;
+  double max_ratio = 2;
+  double min_ratio = 1 / 1.5;
   for (const Case& one : report.cases) {
-    if (one.spread) most = std::max(most, *one.spread);
+    if (one.spread) max_ratio = std::max(max_ratio, *one.spread);
     for (const Comparison& found : one.comparisons) {
-      if (report.entrant(found.peer).is_limit()) continue;
-      most = std::max(most, 1.25 / found.ratio.ratio);
-      least = std::min(least, 0.8 / found.ratio.ratio);
+      if (report.contender(found.peer).is_limit()) continue;
+      max_ratio = std::max(max_ratio, 1.25 / found.ratio.ratio);
+      min_ratio = std::min(min_ratio, 0.8 / found.ratio.ratio);
     }
   }
   const LogAxis x = size_axis(report);
-  const LogAxis y{least, std::min(most, kMostRatio) * 1.1, bottom, top};
+  const LogAxis y{min_ratio, std::min(max_ratio, kMaxRatio) * 1.1, bottom, top};
 
   draw_size_ticks(svg, report, top, bottom, true);
   std::vector<Point> upper;
@@ -188,14 +189,14 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
   std::vector<EndLabel> labels;
   std::string subject_label;
   for (const Series& peer : series) {
-    if (peer.entrant->is_limit()) continue;  // a limit is seen among the times
+    if (peer.contender->is_limit()) continue;  // limits are drawn among the times only
     std::vector<Point> points;
     for (const Case& one : report.cases) {
       for (const Comparison& found : one.comparisons) {
-        if (found.peer != peer.entrant->name) continue;
-        subject_label = report.entrant(found.subject).label;
+        if (found.peer != peer.contender->name) continue;
+        subject_label = report.contender(found.subject).label;
         const double at = x(static_cast<double>(*one.bytes));
-        // One disturbed block may lie far outside; the scale is for the medians.
+        // Quartiles may lie outside the scale, which is made for the medians.
         svg.line({at, std::clamp(y(1 / found.ratio.low), top, bottom)},
                  {at, std::clamp(y(1 / found.ratio.high), top, bottom)}, peer.color, 1.5);
         points.push_back({at, std::max(top, y(1 / found.ratio.ratio))});
@@ -204,11 +205,11 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
     if (points.empty()) continue;
     svg.polyline(points, peer.color, 2);
     for (const Point& point : points) svg.circle(point, 3.5, peer.color);
-    labels.push_back({points.back().y, "than " + peer.entrant->label, peer.color, false});
+    labels.push_back({points.back().y, "than " + peer.contender->label, peer.color, false});
   }
   draw_best_peer(svg, report, x, y);
   if (labels.empty()) {
-    svg.text({kLeft + 20, (top + bottom) / 2}, "no comparison: an entrant is absent",
+    svg.text({kLeft + 20, (top + bottom) / 2}, "no comparison: a contender is absent",
              {.size = 13, .color = kMuted});
   }
   svg.text({kLeft, top - 12},
@@ -222,7 +223,8 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
           "or more. Bold: against the best peer.",
           std::floor(y.high)),
       {.size = 12, .color = kMuted});
-  svg.text({kLeft, bottom + 61}, "Grey band: what an entrant shows against itself; inside of it, equal.",
+  svg.text({kLeft, bottom + 61},
+           "Grey band: how far a contender differs from itself (A/A); inside of it, equal.",
            {.size = 12, .color = kMuted});
 }
 

@@ -16,11 +16,11 @@
 namespace ddl::bench {
 namespace {
 
-// Where the script keeps what it knows, on the head only.
-constexpr const char* kInside = "/run/ddl-cluster";
+// Where the cluster script keeps its state; the folder exists on the head only.
+constexpr const char* kStateFolder = "/run/ddl-cluster";
 constexpr auto kGrace = std::chrono::seconds(2);
 
-// Runs a command with this process's own streams and environment; its exit status.
+// Runs a command with this process's own streams and environment, and returns its exit status.
 Result<int> run_command(std::vector<std::string> words) {
   auto child = Child::start({.argv = std::move(words), .group = Command::Group::kOfParent});
   if (!child) return fail(std::move(child.error()));
@@ -28,22 +28,22 @@ Result<int> run_command(std::vector<std::string> words) {
   return child->exit_code();
 }
 
-// Of the cluster whose state the script keeps in the folder.
+// The command line of the cluster script, for the cluster whose state is in this folder.
 std::vector<std::string> script(const TemporaryFolder& state, std::initializer_list<std::string> words) {
   std::vector<std::string> all{DDL_BENCH_CLUSTER_SCRIPT, "--state", state.path()};
   all.insert(all.end(), words);
   return all;
 }
 
-// "number namespace", as the script keeps it.
+// The pid of a host's first process. The script's file holds "PID NAMESPACE".
 pid_t first_process(const std::string& host) {
-  const auto identity = read_file(fmt::format("{}/pid/{}", kInside, host));
+  const auto identity = read_file(fmt::format("{}/pid/{}", kStateFolder, host));
   return identity ? static_cast<pid_t>(parse_integer(split(*identity, ' ')[0]).value_or(0)) : 0;
 }
 
 }  // namespace
 
-bool is_on_cluster_head() { return ::access(kInside, F_OK) == 0; }
+bool is_on_cluster_head() { return ::access(kStateFolder, F_OK) == 0; }
 
 Result<int> run_on_new_cluster(int hosts, bool with_slurm, const std::vector<std::string>& trees,
                                const std::vector<std::string>& command) {
@@ -75,14 +75,14 @@ ClusterHosts::ClusterHosts(int count) {
     for (int i = 1; i <= count; ++i) names_.push_back(fmt::format("node{}", i));
     return;
   }
-  const auto list = read_file(std::string(kInside) + "/hosts");
+  const auto list = read_file(std::string(kStateFolder) + "/hosts");
   const std::string text = list ? *list : std::string();
   for (const std::string_view name : split(text, '\n')) {
     if (name.empty() || static_cast<int>(names_.size()) == count) continue;
     names_.emplace_back(name);
     daemons_.push_back(first_process(names_.back()));
   }
-  known_ = below_daemons();
+  preexisting_ = below_daemons();
 }
 
 double ClusterHosts::cpu_seconds() const {
@@ -100,20 +100,20 @@ std::vector<ProcessId> ClusterHosts::below_daemons() const {
   return found;
 }
 
-std::vector<ProcessId> ClusterHosts::strangers() const {
+std::vector<ProcessId> ClusterHosts::new_processes() const {
   std::vector<ProcessId> found = below_daemons();
   std::erase_if(found, [&](const ProcessId& process) {
-    return std::find(known_.begin(), known_.end(), process) != known_.end();
+    return std::find(preexisting_.begin(), preexisting_.end(), process) != preexisting_.end();
   });
   return found;
 }
 
 Status ClusterHosts::wait_until_idle() const {
   const Deadline deadline = Deadline::after(kGrace);
-  std::vector<ProcessId> running = strangers();
+  std::vector<ProcessId> running = new_processes();
   while (!running.empty() && !deadline.has_passed()) {
     wait_until_one_ends(running, deadline);
-    running = strangers();
+    running = new_processes();
   }
   if (running.empty()) return {};
   std::vector<std::string> programs;

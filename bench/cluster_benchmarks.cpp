@@ -1,5 +1,5 @@
-// The benchmarks "hosts", "large-job" and "slurm": jobs are started and ended on the hosts of a cluster, over ssh and in an
-// allocation of Slurm. They run on the head of the cluster.
+// The benchmarks "hosts", "large-job" and "slurm": jobs are started and ended on the hosts of a cluster, over ssh and
+// in a Slurm allocation. They run on the head of the cluster.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -23,22 +23,21 @@
 
 namespace ddl::bench {
 
-// What a benchmark on a cluster's hosts runs, and how.
-
+/// The contenders of a benchmark on a cluster's hosts, and how they are compared.
 struct HostPlan {
   struct Row {
-    std::string of;   ///< the case
-    Entrant entrant;  ///< with its command, or why it is absent
+    std::string case_name;
+    Contender contender;  ///< with its command, or why it is absent
   };
   std::vector<Row> rows;  ///< within a case in the order of the table and the chart
   std::vector<std::pair<std::string, std::string>> cases;  ///< names and labels
   std::vector<Pairing> pairings;
 };
 
-std::vector<Entrant> entrants_of(const HostPlan& plan);
+std::vector<Contender> contenders_of(const HostPlan& plan);
 
-/// Runs the plan in blocks and fills the report but for its titles and aims. The CPU time is that of all hosts; a process left
-/// behind on any of them is a failure.
+/// Runs the plan in blocks and fills everything of the report except its titles and aims. The CPU time is that of all
+/// hosts. A process left behind on any of them is a failure.
 void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
                    Settings settings);
 
@@ -46,12 +45,12 @@ namespace {
 
 constexpr double kHostTimeout = 300;
 
-Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& hosts) {
+Result<RunTimes> run_hosts_once(const Contender& contender, const ClusterHosts& hosts) {
   const double cpu_before = hosts.cpu_seconds();
-  auto child = MeasuredRun::start(entrant.command);
+  auto child = MeasuredRun::start(contender.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
-  const auto idle = hosts.wait_until_idle();  // also after a failure: the next entrant begins on empty hosts
+  const auto idle = hosts.wait_until_idle();  // also after a failure: the next contender starts on idle hosts
   if (!cost) return fail(cost.error());
   if (!idle) return fail(idle.error());
   return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds + hosts.cpu_seconds() - cpu_before};
@@ -59,45 +58,46 @@ Result<RunTimes> run_hosts_once(const Entrant& entrant, const ClusterHosts& host
 
 }  // namespace
 
-std::vector<Entrant> entrants_of(const HostPlan& plan) {
-  std::vector<Entrant> entrants;
-  for (const HostPlan::Row& row : plan.rows) entrants.push_back(row.entrant);
-  return entrants;
+std::vector<Contender> contenders_of(const HostPlan& plan) {
+  std::vector<Contender> contenders;
+  for (const HostPlan::Row& row : plan.rows) contenders.push_back(row.contender);
+  return contenders;
 }
 
 void run_host_plan(Report& report, const HostPlan& plan, const ClusterHosts& hosts, const Site& site,
                    Settings settings) {
-  settings.cpus = CpuSet::allowed().cpus();  // hosts share the machine: nobody is pinned
+  settings.cpus = CpuSet::allowed().cpus();  // the hosts share the machine: no process is pinned
   report.settings = settings;
   report.method =
       "Wall time of the whole command on the head; CPU time on all hosts, which are namespaces of one "
       "machine.";
   report.machine = describe_machine(site.mpirun);
-  report.entrants = entrants_of(plan);
+  report.contenders = contenders_of(plan);
   const LoadWatch watch([&] { return hosts.cpu_seconds(); });
   for (const auto& [name, label] : plan.cases) {
     Case one{.name = name, .label = label};
-    std::vector<Entrant*> entrants;
+    std::vector<Contender*> contenders;
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-      if (plan.rows[i].of != one.name) continue;
-      one.entrants.push_back(report.entrants[i].name);
-      entrants.push_back(&report.entrants[i]);
+      if (plan.rows[i].case_name != one.name) continue;
+      one.contenders.push_back(report.contenders[i].name);
+      contenders.push_back(&report.contenders[i]);
     }
-    const auto run = [&](const Entrant& entrant) { return run_hosts_once(entrant, hosts); };
-    run_blocks(report.benchmark + ": " + one.label, entrants, settings.blocks, run, {&one});
-    compare(one, report.entrants, plan.pairings);
+    const auto run = [&](const Contender& contender) { return run_hosts_once(contender, hosts); };
+    run_blocks(report.benchmark + ": " + one.label, contenders, settings.blocks, run, {&one});
+    compare(one, report.contenders, plan.pairings);
     report.cases.push_back(std::move(one));
   }
   report.other_load = watch.other_load();
 }
 
-// The benchmarks "hosts" and "large-job": launching over ssh. They run on the head of a cluster.
+// The benchmarks "hosts" and "large-job": launching over ssh.
 namespace {
 
 constexpr int kFewHosts = 4;
 constexpr int kRanksPerHost = 2;
 
-// The cluster's network, of the two that its hosts have; no search for fabrics, which its hosts do not have.
+// The hosts have two networks. Open MPI is restricted to one of them, and with kTcpOnly it does not search for
+// fabrics, which the hosts do not have.
 const std::vector<std::string> kOneNetwork = {"--mca", "oob_tcp_if_include", "10.77.0.0/24"};
 const std::vector<std::string> kTcpOnly = {"--mca",
                                            "oob_tcp_if_include",
@@ -111,17 +111,17 @@ const std::vector<std::string> kTcpOnly = {"--mca",
                                            "--mca",
                                            "btl",
                                            "self,vader,tcp"};
-// mpirun lets hosts start others in turn unless it is told not to.
+// By default mpirun starts its daemons through a tree of hosts; here the head starts all of them.
 const std::vector<std::string> kFromHeadOnly = {"--mca", "oob_tcp_if_include",    "10.77.0.0/24",
                                                 "--mca", "plm_rsh_no_tree_spawn", "1"};
 
 /// A plan whose commands are made of jobs over ssh.
 struct Plan : HostPlan {
   explicit Plan(const Site& where) : site(where) {}
-  void add(const char* of, Entrant entrant, const HostJob& job) {
-    entrant.command = launch_on_hosts(job, site);
-    entrant.absent = why_absent(job, site);
-    rows.push_back({of, std::move(entrant)});
+  void add(const char* of, Contender contender, const HostJob& job) {
+    contender.command = launch_on_hosts(job, site);
+    contender.absent = why_absent(job, site);
+    rows.push_back({of, std::move(contender)});
   }
   const Site& site;
 };
@@ -132,16 +132,16 @@ std::vector<std::string> first(const std::vector<std::string>& names, int count)
 
 std::string size_of(std::size_t hosts, int ranks) { return fmt::format("{} hosts x {} ranks", hosts, ranks); }
 
-// `hostname` on some hosts: one case. Its entrants' names start with its own.
+// Adds the case of `hostname` on these hosts. The names of its contenders start with the case's name.
 void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& hosts,
                   const std::string& fan_out) {
   using enum HostLauncher;
   const std::string prefix = name;
-  const auto add = [&](Entrant entrant, HostLauncher launcher, std::vector<std::string> options,
+  const auto add = [&](Contender contender, HostLauncher launcher, std::vector<std::string> options,
                        const char* program = "/bin/hostname") {
-    entrant.name = prefix + entrant.name;
-    if (!entrant.again_of.empty()) entrant.again_of = prefix + entrant.again_of;
-    plan.add(name, std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
+    contender.name = prefix + contender.name;
+    if (!contender.again_of.empty()) contender.again_of = prefix + contender.again_of;
+    plan.add(name, std::move(contender), {launcher, hosts, kRanksPerHost, std::move(options), program});
   };
   add({.name = "-ssh-floor",
        .label = "parallel ssh of true",
@@ -157,7 +157,7 @@ void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& 
   if (!fan_out.empty()) {
     add({.name = "-ddlrun-fan-out",
          .label = "ddlrun --fan-out " + fan_out,
-         .why = "hosts start hosts, as mpirun does it unless told otherwise",
+         .why = "hosts start hosts, as mpirun does by default",
          .is_ours = true},
         kDdlrun, {"--fan-out", fan_out});
     plan.pairings.push_back({prefix + "-ddlrun-fan-out", prefix + "-ssh-floor"});
@@ -165,7 +165,7 @@ void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& 
   }
   add({.name = "-mpirun",
        .label = "mpirun",
-       .why = "told which network to use, so that it tries no other; its hosts start hosts"},
+       .why = "restricted to one network, so that it tries no other; its hosts start hosts"},
       kMpirun, kOneNetwork);
   add({.name = "-mpirun-flat",
        .label = "mpirun, no tree",
@@ -178,9 +178,9 @@ void add_hostname(Plan& plan, const char* name, const std::vector<std::string>& 
 
 void add_init(Plan& plan, const std::vector<std::string>& hosts) {
   using enum HostLauncher;
-  const auto add = [&](Entrant entrant, HostLauncher launcher, const char* program,
+  const auto add = [&](Contender contender, HostLauncher launcher, const char* program,
                        std::vector<std::string> options = {}) {
-    plan.add("init", std::move(entrant), {launcher, hosts, kRanksPerHost, std::move(options), program});
+    plan.add("init", std::move(contender), {launcher, hosts, kRanksPerHost, std::move(options), program});
   };
   add({.name = "init-ddl-ddlrun", .label = "libddl, ddlrun", .why = "ours", .is_ours = true}, kDdlrun,
       "init_ddl");
@@ -194,7 +194,7 @@ void add_init(Plan& plan, const std::vector<std::string>& hosts) {
       "init_mpi");
   add({.name = "init-mpi-mpirun-tuned",
        .label = "Open MPI tuned, mpirun",
-       .why = "told the network, and not to look for fabrics: its best honest setting here"},
+       .why = "restricted to one network, without a search for fabrics: its best honest setting here"},
       kMpirun, "init_mpi", kTcpOnly);
   add({.name = "init-mpi-ddlrun",
        .label = "Open MPI, ddlrun",
@@ -234,8 +234,8 @@ Plan large_plan(const std::vector<std::string>& names, const Site& site, const S
 
 int hosts_needed(const Settings& settings) { return settings.quick ? 6 : 32; }
 
-std::vector<Entrant> hosts_entrants(const Site& site, const Settings& settings) {
-  return entrants_of(hosts_plan(ClusterHosts(hosts_needed(settings)).names(), site));
+std::vector<Contender> hosts_contenders(const Site& site, const Settings& settings) {
+  return contenders_of(hosts_plan(ClusterHosts(hosts_needed(settings)).names(), site));
 }
 
 Report run_hosts(const Site& site, const Settings& settings) {
@@ -259,8 +259,8 @@ Report run_hosts(const Site& site, const Settings& settings) {
 
 int large_job_hosts_needed(const Settings& settings) { return settings.quick ? 6 : 64; }
 
-std::vector<Entrant> large_job_entrants(const Site& site, const Settings& settings) {
-  return entrants_of(large_plan(ClusterHosts(large_job_hosts_needed(settings)).names(), site, settings));
+std::vector<Contender> large_job_contenders(const Site& site, const Settings& settings) {
+  return contenders_of(large_plan(ClusterHosts(large_job_hosts_needed(settings)).names(), site, settings));
 }
 
 Report run_large_job(const Site& site, const Settings& settings) {
@@ -272,7 +272,7 @@ Report run_large_job(const Site& site, const Settings& settings) {
   return report;
 }
 
-// The benchmark "slurm": jobs in an allocation of Slurm's. It runs on the head of a cluster with Slurm.
+// The benchmark "slurm": jobs in a Slurm allocation. It runs on the head of a cluster with Slurm.
 namespace {
 
 constexpr int kSlurmHosts = 4;
@@ -280,11 +280,11 @@ constexpr int kSlurmRanksPerHost = 2;
 
 enum class Starter { kDdlrun, kSrun, kMpirun };
 
-/// Every command includes salloc, because every interactive job does.
-Entrant entrant_of(Entrant entrant, Starter starter, const std::string& program, const Site& site) {
+/// Each command starts with salloc, as each interactive job in Slurm does.
+Contender contender_of(Contender contender, Starter starter, const std::string& program, const Site& site) {
   const char* path = std::getenv("PATH");
   const auto salloc = find_in_path("salloc", path != nullptr ? path : "");
-  if (!salloc) entrant.absent = "salloc is not in PATH";
+  if (!salloc) contender.absent = "salloc is not in PATH";
   std::vector<std::string> words = {salloc.value_or("salloc"),
                                     "-Q",
                                     "-N",
@@ -298,18 +298,18 @@ Entrant entrant_of(Entrant entrant, Starter starter, const std::string& program,
     case Starter::kMpirun:
       words.push_back(site.mpirun);
       if (site.is_root) words.emplace_back("--allow-run-as-root");
-      if (site.mpirun.empty()) entrant.absent = "mpirun is not in PATH";
+      if (site.mpirun.empty()) contender.absent = "mpirun is not in PATH";
       break;
   }
   words.push_back(site.programs + "/" + program);
-  entrant.command = {words, {}, {}};
-  return entrant;
+  contender.command = {words, {}, {}};
+  return contender;
 }
 
 void add_case(HostPlan& plan, const Site& site, const std::string& name, const std::string& program,
               const std::string& label) {
-  const auto add = [&](Entrant entrant, Starter starter) {
-    plan.rows.push_back({name, entrant_of(std::move(entrant), starter, program, site)});
+  const auto add = [&](Contender contender, Starter starter) {
+    plan.rows.push_back({name, contender_of(std::move(contender), starter, program, site)});
   };
   add({.name = name + "-ddlrun", .label = "ddlrun", .why = "ours", .is_ours = true}, Starter::kDdlrun);
   add({.name = name + "-ddlrun-again",
@@ -339,8 +339,8 @@ HostPlan slurm_plan(const Site& site) {
 
 int slurm_hosts_needed(const Settings&) { return kSlurmHosts; }
 
-std::vector<Entrant> slurm_entrants(const Site& site, const Settings&) {
-  return entrants_of(slurm_plan(site));
+std::vector<Contender> slurm_contenders(const Site& site, const Settings&) {
+  return contenders_of(slurm_plan(site));
 }
 
 Report run_slurm(const Site& site, const Settings& settings) {

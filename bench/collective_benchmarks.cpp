@@ -1,5 +1,5 @@
-// The benchmarks in which the ranks measure themselves: one for each collective over the message size, and "gradients", the
-// training steps of a model.
+// The benchmarks in which the ranks measure themselves: one for each collective over the message size, and
+// "gradients", the training steps of a model.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -27,27 +27,25 @@
 
 namespace ddl::bench {
 
-// One benchmark in which the ranks of a job are measured from inside: its runs, and the report of them.
-
 /// "4 ranks on one host", "4 ranks on 2 hosts at 1 Gbit/s".
 std::string job_text(const JobShape& job);
 
-/// Fills in entrants, cases' figures and comparisons of a report that has everything else: one case for each size of the
-/// plan, in that order, without entrants. With several hosts, on the head of a cluster.
+/// Fills in the contenders, figures and comparisons of a report that is complete otherwise: it has one case for each
+/// size of the plan, in that order, without contenders. A job of several hosts needs to run on the head of a cluster.
 void run_ranks(Report& report, const RankWork& work, const Site& site);
 
 namespace {
 
 constexpr double kRunTimeout = 600;
 
-// What all ranks see: of a cluster's hosts that is the home, which is in memory, too.
+// A folder that all ranks see. The hosts of a cluster share the home folder, which is a tmpfs there.
 std::string common_folder(const JobShape& job) {
   if (job.hosts == 1) return std::filesystem::temp_directory_path().native();
   const char* home = std::getenv("HOME");
   return home == nullptr ? "/root" : home;
 }
 
-// Runs of entrants of one benchmark.
+// Runs the contenders of one benchmark.
 class RankRuns {
  public:
   RankRuns(const JobShape& job, const std::vector<SizePlan>& plan) : job_(job), plan_(plan) {
@@ -64,20 +62,20 @@ class RankRuns {
     return {};
   }
 
-  Result<RunTimes> run(const Entrant& entrant) const {
+  Result<RunTimes> run(const Contender& contender) const {
     const auto folder = TemporaryFolder::make_in(common_folder(job_), "ddl-bench");
     if (!folder) return fail(folder.error());
     const auto scoreboard = hosts_
                                 ? Scoreboard::create_file(folder->path() + "/scoreboard", job_.ranks, plan_)
                                 : Scoreboard::create(job_.ranks, plan_);
     if (!scoreboard) return fail(scoreboard.error());
-    Command command = entrant.command;
+    Command command = contender.command;
     command.argv.insert(command.argv.end(), {folder->path(), scoreboard->path()});
     const double cpu_before = cpu_seconds();
     auto child = MeasuredRun::start(command);
     if (!child) return fail(std::move(child.error()));
     const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
-    // Also after a failure: the next entrant begins on empty hosts.
+    // Also after a failure: the next contender starts on idle hosts.
     const Status idle = hosts_ ? hosts_->wait_until_idle() : Status();
     if (!cost) return fail(cost.error());
     if (!idle) return fail(idle.error());
@@ -112,24 +110,24 @@ std::string job_text(const JobShape& job) {
 void run_ranks(Report& report, const RankWork& work, const Site& site) {
   const Settings& settings = report.settings;
   report.machine = describe_machine(site.mpirun);
-  report.entrants = peers_of(work, site, settings);
-  std::vector<Entrant*> entrants;
-  for (Entrant& entrant : report.entrants) entrants.push_back(&entrant);
+  report.contenders = contenders_of(work, site, settings);
+  std::vector<Contender*> contenders;
+  for (Contender& contender : report.contenders) contenders.push_back(&contender);
   std::vector<Case*> cases;
   for (Case& one : report.cases) {
-    for (const Entrant& entrant : report.entrants) one.entrants.push_back(entrant.name);
+    for (const Contender& contender : report.contenders) one.contenders.push_back(contender.name);
     cases.push_back(&one);
   }
   const RankRuns runs(settings.job, work.plan);
   if (const Status set = runs.set_rate(); !set) {
-    for (Entrant* entrant : entrants) entrant->failed = set.error().message();
+    for (Contender* contender : contenders) contender->failed = set.error().message();
   }
   const LoadWatch watch([&] { return runs.cpu_seconds(); });
   run_blocks(
-      report.benchmark, entrants, settings.blocks, [&](const Entrant& entrant) { return runs.run(entrant); },
-      cases);
+      report.benchmark, contenders, settings.blocks,
+      [&](const Contender& contender) { return runs.run(contender); }, cases);
   report.other_load = watch.other_load();
-  for (Case& one : report.cases) compare(one, report.entrants, peer_pairings());
+  for (Case& one : report.cases) compare(one, report.contenders, peer_pairings());
 }
 
 // The benchmarks of single collectives: "allreduce" and its siblings.
@@ -137,7 +135,7 @@ namespace {
 
 constexpr int kBlocks = 10;
 
-// Sizes that round up to the same one are one.
+// Wanted sizes that round up to the same size are measured once.
 RankWork work_of(Collective what, const Settings& settings) {
   std::vector<std::uint64_t> sizes;
   for (const std::uint64_t wanted : settings.job.sizes.empty() ? default_sizes() : settings.job.sizes) {
@@ -172,7 +170,7 @@ std::vector<Benchmark> collective_benchmarks() {
     all.push_back(
         {name_of(what), fmt::format("{}, over the message size", describe(what)), kBlocks,
          [what](const Site& site, const Settings& settings) {
-           return peers_of(work_of(what, settings), site, settings);
+           return contenders_of(work_of(what, settings), site, settings);
          },
          [what](const Site& site, const Settings& settings) { return run_collective(what, site, settings); },
          [](const Settings& settings) { return settings.job.hosts > 1 ? settings.job.hosts : 0; }, true});
@@ -216,8 +214,7 @@ Report run_gradients(const Site& site, const Settings& settings) {
   report.title = fmt::format("gradients: {}, {}", model_text(settings.job.model), job_text(settings.job));
   report.method =
       "Time in which the slowest rank sums all gradients of a step, last layer first, copies into buckets "
-      "and "
-      "back included.";
+      "and back included.";
   report.settings = settings;
   const std::vector<std::uint64_t> tensors = tensors_backward(settings.job.model);
   for (const Packing& packing : kPackings) {
@@ -232,14 +229,15 @@ Report run_gradients(const Site& site, const Settings& settings) {
 }  // namespace
 
 Benchmark gradients_benchmark() {
-  return {
-      "gradients",
-      "a training step's sums: all gradients of a model, one by one and in buckets",
-      kStepBlocks,
-      [](const Site& site, const Settings& settings) { return peers_of(work_of(settings), site, settings); },
-      run_gradients,
-      [](const Settings& settings) { return settings.job.hosts > 1 ? settings.job.hosts : 0; },
-      true};
+  return {"gradients",
+          "a training step's sums: all gradients of a model, one by one and in buckets",
+          kStepBlocks,
+          [](const Site& site, const Settings& settings) {
+            return contenders_of(work_of(settings), site, settings);
+          },
+          run_gradients,
+          [](const Settings& settings) { return settings.job.hosts > 1 ? settings.job.hosts : 0; },
+          true};
 }
 
 }  // namespace ddl::bench

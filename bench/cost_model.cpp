@@ -22,14 +22,16 @@ namespace {
 constexpr std::size_t kTerms = 3;
 using Terms = std::array<double, kTerms>;
 
-// One point's equation, divided by its time: what the terms' coefficients are to add up to is 1.
+// The equation of one point, divided by its measured time: the right-hand side is 1, and its residual is a relative
+// error.
 Terms equation_of(const CostPoint& point) {
   const CostShape shape = cost_shape(point.what, point.ranks, point.bytes);
   return {shape.steps / point.seconds, shape.sent / point.seconds, shape.combined / point.seconds};
 }
 
-// Least squares by normal equations, with the terms of the mask only; the others are 0. Nothing if they cannot be told
-// apart. Columns are scaled to length 1 first: steps are few, and bytes many.
+// Least squares by normal equations, with the terms of the mask only; the others are 0. Nothing if the terms are
+// linearly dependent in these points. Columns are scaled to length 1 first, because numbers of steps are small and
+// those of bytes large.
 std::optional<Terms> solve(const std::vector<Terms>& equations, unsigned mask) {
   Terms length{};
   for (const Terms& equation : equations) {
@@ -51,9 +53,9 @@ std::optional<Terms> solve(const std::vector<Terms>& equations, unsigned mask) {
       rows[i][kTerms] += equation[i] / length[i];
     }
   }
-  constexpr double kTooAlike = 1e-6;
+  constexpr double kMinPivot = 1e-6;
   for (std::size_t i = 0; i < kTerms; ++i) {  // the matrix is positive definite: no pivoting
-    if (rows[i][i] < kTooAlike) return std::nullopt;
+    if (rows[i][i] < kMinPivot) return std::nullopt;
     for (std::size_t below = i + 1; below < kTerms; ++below) {
       const double factor = rows[below][i] / rows[i][i];
       for (std::size_t j = i; j <= kTerms; ++j) rows[below][j] -= factor * rows[i][j];
@@ -71,7 +73,7 @@ std::optional<Terms> solve(const std::vector<Terms>& equations, unsigned mask) {
   return result;
 }
 
-double squares_left(const std::vector<Terms>& equations, const Terms& coefficients) {
+double sum_of_squares(const std::vector<Terms>& equations, const Terms& coefficients) {
   double sum = 0;
   for (const Terms& equation : equations) {
     double error = -1;
@@ -101,20 +103,20 @@ CostModel fit(const std::vector<CostPoint>& points) {
   DDL_CHECK(!points.empty(), "no points");
   std::vector<Terms> equations;
   for (const CostPoint& point : points) equations.push_back(equation_of(point));
-  // Of all subsets of the three terms, the one that leaves least and needs no negative cost. Earlier masks have fewer terms
-  // of those that follow, and a later one must be better by more than rounding.
+  // Takes the subset of the three terms with the smallest error and without a negative cost. A mask is tried after
+  // all of its subsets, and must be better than them by more than rounding errors.
   Terms best{};
-  double left = std::numeric_limits<double>::infinity();
+  double smallest = std::numeric_limits<double>::infinity();
   for (unsigned mask = 1; mask < 1U << kTerms; ++mask) {
     const auto found = solve(equations, mask);
     if (!found) continue;
     bool is_possible = true;
     for (const double coefficient : *found) is_possible = is_possible && coefficient >= 0;
     if (!is_possible) continue;
-    const double now = squares_left(equations, *found);
-    if (now >= left * (1 - 1e-9)) continue;
+    const double now = sum_of_squares(equations, *found);
+    if (now >= smallest * (1 - 1e-9)) continue;
     best = *found;
-    left = now;
+    smallest = now;
   }
   CostModel model{best[0], best[1], best[2], 0, 0};
   std::vector<double> errors;
@@ -138,13 +140,13 @@ constexpr const char* kOnOneHost = "on one host";
 constexpr int kRanksToPredict[] = {16, 64, 256, 1024};
 constexpr std::uint64_t kSizesToPredict[] = {4, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
 
-// The points of one entrant on one network.
+// The points of one contender on one network.
 struct ModelSeries {
   std::vector<CostPoint> points;
   std::set<int> ranks;
-  bool shared_cpus = false;  // some points are of more ranks than CPUs
+  bool shared_cpus = false;  // whether some points have more ranks than CPUs
 };
-// By the network and the entrant's label.
+// By the network and the contender's label.
 using AllSeries = std::map<std::pair<std::string, std::string>, ModelSeries>;
 
 std::string network_of(const nlohmann::json& settings) {
@@ -153,9 +155,9 @@ std::string network_of(const nlohmann::json& settings) {
                                        : "between hosts at " + settings.at("rate").get<std::string>();
 }
 
-bool counts(const nlohmann::json& entrant) {
-  const std::string name = entrant.at("name");
-  return entrant.at("again_of").is_null() && !name.ends_with("floor") && !name.ends_with("limit");
+bool is_modelled(const nlohmann::json& contender) {
+  const std::string name = contender.at("name");
+  return contender.at("again_of").is_null() && !name.ends_with("floor") && !name.ends_with("limit");
 }
 
 void add_file(const nlohmann::json& report, AllSeries& all) {
@@ -163,12 +165,12 @@ void add_file(const nlohmann::json& report, AllSeries& all) {
   const auto what = parse_collective(report.at("benchmark").get<std::string>());
   const int ranks = settings.at("ranks");
   const int hosts = settings.at("hosts");
-  if (!what) throw std::invalid_argument("it is not of a collective");
+  if (!what) throw std::invalid_argument("it is not a result of a collective");
   if (hosts > 1 && hosts != ranks)
     throw std::invalid_argument("it has several ranks on each of several hosts");
   std::map<std::string, std::string> labels;
-  for (const auto& entrant : report.at("entrants")) {
-    if (counts(entrant)) labels[entrant.at("name")] = entrant.at("label");
+  for (const auto& contender : report.at("entrants")) {
+    if (is_modelled(contender)) labels[contender.at("name")] = contender.at("label");
   }
   for (const auto& one : report.at("cases")) {
     for (const auto& figures : one.at("figures")) {
@@ -186,9 +188,8 @@ std::string series_text(const std::string& network, const std::string& label, co
   const CostModel model = fit(series.points);
   std::string text = fmt::format(
       "{}, {}: a model, not a measurement\n"
-      "  alpha {} a step, beta {:.3g} ns a byte sent, gamma {}; made of {} points of {} to {} ranks{}, from "
-      "which it is "
-      "off by {:.0f}% (median) to {:.0f}%\n",
+      "  alpha {} a step, beta {:.3g} ns a byte sent, gamma {}; fitted to {} points of {} to {} ranks{}, "
+      "from which it differs by {:.0f}% (median) to {:.0f}% (maximum)\n",
       label, network, time_text(model.alpha), model.beta * 1e9,
       model.gamma > 0 ? fmt::format("{:.3g} ns a byte combined", model.gamma * 1e9) : "part of beta",
       series.points.size(), *series.ranks.begin(), *series.ranks.rbegin(),
@@ -209,7 +210,7 @@ std::string series_text(const std::string& network, const std::string& label, co
   }
   const bool is_one_host = network == kOnOneHost;
   return text + table.text(TextTable::Align::kRight, "  ") +
-         (is_one_host ? "  Ranks of one host share its memory, too, of which the model knows nothing.\n\n"
+         (is_one_host ? "  The model does not include that the ranks of one host share its memory.\n\n"
                       : "\n");
 }
 
@@ -222,8 +223,7 @@ Result<std::string> model_report(const std::vector<ResultFile>& files) {
       add_file(nlohmann::json::parse(file.text), all);
     } catch (const std::exception& error) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("{} is no result of a collective's benchmark that a model can be made of: {}",
-                              file.name, error.what()));
+                  fmt::format("no model can be made of {}: {}", file.name, error.what()));
     }
   }
   std::string text;

@@ -1,4 +1,4 @@
-// How a program of the launch benchmark stays, initialised and idle, until the harness lets it go.
+// Keeps a program of the launch benchmark initialised and idle until the harness releases it.
 #pragma once
 
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 
 namespace ddl::bench {
 
-/// What a held rank prints once it is idle.
+/// A held rank prints this when it is idle.
 inline constexpr char kHeldWord[] = "bench-rank-is-idle";
 
-/// With "--hold PATH" on the command line: says so and blocks in a read of the pipe at PATH until its last writer has
-/// closed it. Otherwise nothing. False if the pipe could not be read.
+/// With "--hold PATH" on the command line: prints kHeldWord and blocks in a read of the pipe at PATH until its last
+/// writer has closed it. Otherwise returns at once. False if the pipe could not be read.
 inline bool hold_if_asked(int argc, char** argv) {
   if (argc != 3 || std::strcmp(argv[1], "--hold") != 0) return true;
   const int pipe = ::open(argv[2], O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
-// The benchmark "launch": the time in which a job of 2 ranks is started and ended, the memory and CPU time of a job whose
-// ranks are idle, and the time in which ddlrun plans where ranks run.
+// The benchmark "launch": the time in which a job of 2 ranks is started and ended, the memory and CPU time of a job
+// whose ranks are idle, and the time in which ddlrun plans where ranks run.
 #include <unistd.h>
 
 #include <chrono>
@@ -24,17 +24,14 @@
 
 namespace ddl::bench {
 
-// What a job costs while its ranks do nothing.
-
 /// Starts jobs whose ranks initialise and then block, and measures
-///  - memory, at 2 ranks of a program that initialises nothing, and of a PMIx client: what each launcher itself keeps running;
+///  - memory, at 2 ranks of a program that initialises nothing, and of a PMIx client: the processes that each
+///    launcher itself keeps running;
 ///  - CPU, at 8 initialised ranks over a few seconds: all processes of the job, launcher and ranks.
 std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings);
 
-// What planning where ranks run costs.
-
-/// The median time of one plan, in seconds: 8 ranks on a node of 256 CPUs and 8 GPUs whose topology is loaded. No peer has
-/// anything to be compared with: what others bind by they read from the machine while they bind.
+/// The median time of one plan, in seconds: 8 ranks on a node of 256 CPUs and 8 GPUs whose topology is loaded. There
+/// is no peer to compare with: other launchers read the topology from the machine while they bind.
 Gauge planning_gauge(const Settings& settings);
 
 // The benchmark "launch".
@@ -46,13 +43,13 @@ constexpr double kLaunchTimeout = 30;
 const std::vector<std::string> kSharedMemoryOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader"};
 
 struct LaunchRow {
-  const char* of;  ///< the case
-  Entrant entrant;
+  const char* case_name;
+  Contender contender;
   Launcher launcher;
   RankProgram program;
 };
 
-// The contenders. Within a case they stand in the order of the table and the chart.
+// The contenders. Within a case they are in the order of the table and the chart.
 std::vector<LaunchRow> launch_rows() {
   using enum Launcher;
   return {
@@ -113,7 +110,7 @@ std::vector<LaunchRow> launch_rows() {
       {"init",
        {.name = "init-mpi-mpirun-tuned",
         .label = "Open MPI tuned, mpirun",
-        .why = "told not to look for network fabrics: its best honest setting on one host"},
+        .why = "without a search for network fabrics: its best honest setting on one host"},
        kMpirun,
        {.argv = {"init_mpi"}, .launcher_options = kSharedMemoryOnly}},
       {"init",
@@ -139,8 +136,8 @@ const std::vector<Pairing> kPairings = {
 const std::vector<std::pair<const char*, const char*>> kCases = {
     {"true", "/bin/true"}, {"pmix", "PMIx client"}, {"init", "init + finalize"}};
 
-Result<RunTimes> run_once(const Entrant& entrant) {
-  auto child = MeasuredRun::start(entrant.command);
+Result<RunTimes> run_once(const Contender& contender) {
+  auto child = MeasuredRun::start(contender.command);
   if (!child) return fail(std::move(child.error()));
   const auto cost = child->finish(Deadline::after_seconds(kLaunchTimeout));
   if (!cost) return fail(cost.error());
@@ -149,14 +146,14 @@ Result<RunTimes> run_once(const Entrant& entrant) {
 
 }  // namespace
 
-std::vector<Entrant> launch_entrants(const Site& site, const Settings& settings) {
-  std::vector<Entrant> entrants;
+std::vector<Contender> launch_contenders(const Site& site, const Settings& settings) {
+  std::vector<Contender> contenders;
   for (LaunchRow& row : launch_rows()) {
-    row.entrant.command = launch(row.launcher, row.program, site, settings);
-    row.entrant.absent = why_absent(row.launcher, row.program, site);
-    entrants.push_back(std::move(row.entrant));
+    row.contender.command = launch(row.launcher, row.program, site, settings);
+    row.contender.absent = why_absent(row.launcher, row.program, site);
+    contenders.push_back(std::move(row.contender));
   }
-  return entrants;
+  return contenders;
 }
 
 Report run_launch(const Site& site, const Settings& settings) {
@@ -166,19 +163,19 @@ Report run_launch(const Site& site, const Settings& settings) {
   report.method = "Wall time of the whole command, from before its spawn until it has been reaped.";
   report.settings = settings;
   report.machine = describe_machine(site.mpirun);
-  report.entrants = launch_entrants(site, settings);
+  report.contenders = launch_contenders(site, settings);
   const std::vector<LaunchRow> table = launch_rows();
   const LoadWatch watch;
   for (const auto& [name, label] : kCases) {
     Case one{.name = name, .label = label};
-    std::vector<Entrant*> entrants;
+    std::vector<Contender*> contenders;
     for (std::size_t i = 0; i < table.size(); ++i) {
-      if (table[i].of != one.name) continue;
-      one.entrants.push_back(report.entrants[i].name);
-      entrants.push_back(&report.entrants[i]);
+      if (table[i].case_name != one.name) continue;
+      one.contenders.push_back(report.contenders[i].name);
+      contenders.push_back(&report.contenders[i]);
     }
-    run_blocks(report.benchmark + " " + one.label, entrants, settings.blocks, run_once, {&one});
-    compare(one, report.entrants, kPairings);
+    run_blocks(report.benchmark + " " + one.label, contenders, settings.blocks, run_once, {&one});
+    compare(one, report.contenders, kPairings);
     report.cases.push_back(std::move(one));
   }
   report.gauges = idle_job_gauges(site, settings);
@@ -201,11 +198,11 @@ namespace {
 
 constexpr int kIdleRanks = 8;
 constexpr double kStartTimeout = 60;
-constexpr double kSettleSeconds = 0.5;  // what init has started in the background may still be finishing
+constexpr double kSettleSeconds = 0.5;  // background work of the initialisation may still be running
 
 struct IdleJob {
   pid_t launcher = -1;
-  std::vector<pid_t> helpers;  ///< neither the launcher's first process nor a rank
+  std::vector<pid_t> helpers;  ///< processes other than the launcher's first one and the ranks
   std::vector<pid_t> ranks;
 };
 
@@ -214,7 +211,7 @@ struct Measured {
   std::string note;
 };
 
-// Starts the job, waits until all ranks are idle, measures, and lets it end.
+// Starts the job, waits until all ranks are idle, measures, and releases the ranks.
 Result<Measured> while_idle(Launcher launcher, RankProgram program, const Site& site,
                             const Settings& settings,
                             const std::function<Result<Measured>(MeasuredRun&, const IdleJob&)>& measure) {

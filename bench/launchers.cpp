@@ -17,7 +17,7 @@ std::string program_path(const RankProgram& program, const Site& site) {
 std::vector<std::string> launcher_words(Launcher launcher, const RankProgram& program, const Site& site,
                                         const Settings& settings) {
   const std::string ranks = std::to_string(program.ranks);
-  const bool is_crowded = program.ranks > static_cast<int>(settings.cpus.size());
+  const bool is_oversubscribed = program.ranks > static_cast<int>(settings.cpus.size());
   std::vector<std::string> words;
   switch (launcher) {
     case Launcher::kFloor: return {site.programs + "/launch_floor", "spawn", ranks};
@@ -27,7 +27,7 @@ std::vector<std::string> launcher_words(Launcher launcher, const RankProgram& pr
       if (site.is_root) words.push_back("--allow-run-as-root");
       break;
   }
-  if (is_crowded) words.push_back("--oversubscribe");
+  if (is_oversubscribed) words.push_back("--oversubscribe");
   words.insert(words.end(), program.launcher_options.begin(), program.launcher_options.end());
   return words;
 }

@@ -1,5 +1,5 @@
-// The command lines by which ranks are started under each launcher, on this host and on the hosts of a cluster, and the
-// reasons why a launcher cannot be used here.
+// The command lines by which ranks are started under each launcher, on this host and on the hosts of a cluster, and
+// the reasons why a launcher cannot be used here.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,17 @@
 
 namespace ddl::bench {
 
-// How the harness starts two or more ranks of a program under each launcher, and whether it can.
-
 enum class Launcher {
-  kFloor,  ///< launch_floor: starts and waits, nothing else
+  kFloor,  ///< launch_floor: only starts the ranks and waits for them
   kDdlrun,
-  kMpirun,  ///< --bind-to none: the harness pins, the same for all
+  kMpirun,  ///< with --bind-to none: the harness pins all contenders alike
 };
 
-/// What is to be started: a rank program and how many.
+/// The rank program to start, and the number of its ranks.
 struct RankProgram {
-  std::vector<std::string> argv;  ///< argv[0] without a slash lies beside ddl-bench
+  std::vector<std::string> argv;  ///< an argv[0] without a slash is in the folder of ddl-bench
   int ranks = kRanks;
-  std::vector<std::string> launcher_options = {};  ///< of this entrant only
+  std::vector<std::string> launcher_options = {};  ///< of this contender only
   Environment environment = {};
 };
 
@@ -33,13 +31,11 @@ Command launch(Launcher launcher, const RankProgram& program, const Site& site, 
 /// Why this launcher cannot start this program here: "mpirun is not in PATH".
 std::optional<std::string> why_absent(Launcher launcher, const RankProgram& program, const Site& site);
 
-/// Why there is no such entrant's program: a peer that CMake did not find.
+/// Why a contender's program does not exist: "CMake found no Gloo".
 std::string why_not_built(const std::string& path, const Site& site);
 
-// How the harness starts ranks on the hosts of a cluster under each launcher, and whether it can.
-
 enum class HostLauncher {
-  kSsh,  ///< launch_floor: the command once on each host, all at once, nothing else
+  kSsh,  ///< launch_floor: runs the command once on each host, all at once
   kDdlrun,
   kMpirun,
 };
@@ -47,9 +43,9 @@ enum class HostLauncher {
 struct HostJob {
   HostLauncher launcher = HostLauncher::kSsh;
   std::vector<std::string> hosts;
-  int ranks_per_host = 1;  ///< not for kSsh
+  int ranks_per_host = 1;  ///< ignored for kSsh
   std::vector<std::string> options = {};
-  std::string program;  ///< without a slash it lies beside ddl-bench
+  std::string program;  ///< a name without a slash is in the folder of ddl-bench
   std::vector<std::string> arguments = {};
 };
 

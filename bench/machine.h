@@ -1,4 +1,4 @@
-// The machine that figures come from, and what else it was doing.
+// The machine on which figures were measured, and its load by other programs.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ struct Machine {
   std::string system;      ///< "Debian GNU/Linux 12 (bookworm)"
   std::string kernel;      ///< "6.1.0"
   std::string date;        ///< UTC, "2025-01-31"
-  std::string build_type;  ///< of ddl-bench and its entrants: "Release", "Release with fault injection"
+  std::string build_type;  ///< of ddl-bench and its contenders: "Release", "Release with fault injection"
   std::string version;     ///< of this project
   std::string open_mpi;    ///< "4.1.4", "" if there is none
 };
@@ -21,10 +21,10 @@ struct Machine {
 /// mpirun: its path, or "" if there is none.
 Machine describe_machine(const std::string& mpirun);
 
-/// Watches how much of the machine other programs use while it lives.
+/// Measures which share of the machine other programs use from its construction on.
 class LoadWatch {
  public:
-  /// also_own: seconds of CPU so far of what the benchmark itself makes others use, such as daemons; may be empty.
+  /// also_own: CPU seconds so far that daemons and other processes use for the benchmark; may be empty.
   explicit LoadWatch(std::function<double()> also_own = {});
   /// Share of all CPU time since construction, 0..1, that neither was idle nor went to this process, its reaped
   /// children, or what also_own counts. Zero where /proc/stat cannot be read.

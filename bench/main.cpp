@@ -42,9 +42,10 @@ Site find_site() {
 void list(const Site& site, const Settings& settings) {
   for (const Benchmark& benchmark : benchmarks()) {
     fmt::print("{}: {} ({})\n", benchmark.name, benchmark.what, ddl::counted(benchmark.blocks, "block"));
-    for (const Entrant& entrant : benchmark.entrants(site, settings)) {
-      fmt::print("  {:<24} {}\n  {:<24} {}\n", entrant.name, entrant.why, "", command_text(entrant.command));
-      if (entrant.absent) fmt::print("  {:<24} absent: {}\n", "", *entrant.absent);
+    for (const Contender& contender : benchmark.contenders(site, settings)) {
+      fmt::print("  {:<24} {}\n  {:<24} {}\n", contender.name, contender.why, "",
+                 command_text(contender.command));
+      if (contender.absent) fmt::print("  {:<24} absent: {}\n", "", *contender.absent);
     }
   }
 }
@@ -71,7 +72,7 @@ struct Outputs {
   std::string svg;
 };
 
-// The words that give the settings again.
+// The arguments that result in the same settings.
 std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& settings) {
   std::vector<std::string> words{benchmark.name, "--blocks", std::to_string(settings.blocks)};
   if (settings.quick) words.push_back("--quick");
@@ -82,12 +83,12 @@ std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& se
   std::vector<std::string> sizes;
   for (const std::uint64_t bytes : job.sizes) sizes.push_back(std::to_string(bytes));
   if (!sizes.empty()) words.insert(words.end(), {"--sizes", ddl::join(sizes, ",")});
-  if (!job.entrants.empty()) words.insert(words.end(), {"--entrants", ddl::join(job.entrants, ",")});
+  if (!job.contenders.empty()) words.insert(words.end(), {"--entrants", ddl::join(job.contenders, ",")});
   words.insert(words.end(), {"--model", name_of(job.model)});
   return words;
 }
 
-// Runs the same command again, on the head of a cluster that lives as long.
+// Starts a cluster, runs the same command on its head, and ends the cluster.
 int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outputs& outputs) {
   namespace fs = std::filesystem;
   const fs::path program = ddl::own_path();
@@ -97,7 +98,7 @@ int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outp
   for (const auto& [option, file] : {std::pair{"--json", outputs.json}, std::pair{"--csv", outputs.csv},
                                      std::pair{"--svg", outputs.svg}}) {
     if (file.empty()) continue;
-    // The head has a /tmp of its own, but sees this folder.
+    // The head has a /tmp of its own, but the file's folder is made visible there.
     command.insert(command.end(), {option, fs::absolute(file)});
     trees.push_back(fs::absolute(file).parent_path());
   }
@@ -120,14 +121,14 @@ int run(const Benchmark& benchmark, const Site& site, const Settings& settings, 
   bool is_good = outputs.json.empty() || write_file(outputs.json, as_json(report));
   if (!outputs.csv.empty()) is_good = write_file(outputs.csv, as_csv(report)) && is_good;
   if (!outputs.svg.empty()) is_good = write_file(outputs.svg, as_chart(report)) && is_good;
-  for (const Entrant& entrant : report.entrants) {
-    // To be absent is a fact about the machine; to fail is a fault, and with ours once is enough.
-    if (entrant.failed || (entrant.is_ours && entrant.failed_runs > 0)) is_good = false;
+  for (const Contender& contender : report.contenders) {
+    // An absent contender is a property of the machine, a failed one is an error. Of ours one failed run is an error.
+    if (contender.failed || (contender.is_ours && contender.failed_runs > 0)) is_good = false;
   }
   return is_good ? 0 : 1;
 }
 
-// "ddl-bench model": what larger jobs would take.
+// "ddl-bench model": prints predictions for larger jobs.
 int run_model(const std::vector<std::string>& paths) {
   std::vector<ResultFile> files;
   for (const std::string& path : paths) {
@@ -157,9 +158,9 @@ int main(int argc, char** argv) {
       "allreduce.svg\n  ddl-bench alltoall --np 4 --hosts 2 --rate 1gbit --sizes 64K,1M,16M\n"
       "  ddl-bench gradients --model bert-base\n"
       "  ddl-bench model --from allreduce.json\n"
-      "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that one. Where there "
-      "can be none they print why and exit with 77. A wrong call exits with 2.\n"
-      "A lost comparison is printed as lost; an entrant that cannot run is printed with the reason.");
+      "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that cluster. If no "
+      "cluster can be started, they print why and exit with 77. A wrong command line exits with 2.\n"
+      "A lost comparison is printed as lost; a contender that cannot run is printed with the reason.");
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) names.push_back(benchmark.name);
 
@@ -174,37 +175,40 @@ int main(int argc, char** argv) {
   app.add_option("benchmark", name, "Which one: " + ddl::join(names, ", "))->check(CLI::IsMember(names));
   app.add_flag("--quick", settings.quick,
                "A short run that shows that everything works; its figures mean little");
-  app.add_option("--blocks", settings.blocks, "ABBA blocks: every entrant runs twice in each")
+  app.add_option("--blocks", settings.blocks, "ABBA blocks: every contender runs twice in each")
       ->check(CLI::Range(1, 10000));
   app.add_option("--cpus", settings.cpus,
-                 "CPUs that all entrants are pinned to [the first ones allowed, one for each rank]")
+                 "CPUs that all contenders are pinned to [the first ones allowed, one for each rank]")
       ->delimiter(',');
   app.add_option("--json", outputs.json, "Also write the results to this file as JSON");
   app.add_option("--csv", outputs.csv, "Also write the results to this file as CSV");
-  app.add_option("--svg", outputs.svg, "Also draw the results into this file");
-  app.add_option("--from", results, "Of model: results of collectives that --json has written")
+  app.add_option("--svg", outputs.svg, "Also write a chart of the results to this file as SVG");
+  app.add_option("--from", results, "For model: results of collectives that --json has written")
       ->delimiter(',');
-  app.add_flag("--list", wants_list, "Show all benchmarks and entrants, and which can run here, and stop");
-  app.add_flag("--explain", wants_explanation, "Show which algorithm libddl takes when, and stop");
+  app.add_flag("--list", wants_list, "Show all benchmarks and contenders, and which can run here, and stop");
+  app.add_flag("--explain", wants_explanation,
+               "Show the rules by which libddl chooses an algorithm, and stop");
   app.add_option("--np", job.ranks, "Ranks of a benchmark of collectives [2, or one for each host]")
       ->check(CLI::Range(1, 1024));
   app.add_option("--hosts", job.hosts, "Hosts that they are spread over, evenly, on a cluster of its own [1]")
       ->check(CLI::Range(1, 64));
-  app.add_option("--rate", job.rate, "What each host may send at most, as tc takes it: 1gbit, 10gbit");
+  app.add_option("--rate", job.rate, "Limit of what each host sends, as tc writes it: 1gbit, 10gbit");
   app.add_option("--sizes", job.sizes, "Message sizes, multiples of 4: 4,64K,1M [4 B to 256 MiB]")
       ->delimiter(',');
-  app.add_option("--model", job.model, "Whose gradients: resnet50, resnet101, vgg16, bert-base, gpt2-small");
-  app.add_option("--entrants", job.entrants, "Only these take part: ddl,ddl-again,gloo; --list names them")
+  app.add_option("--model", job.model,
+                 "The model with these gradients: resnet50, resnet101, vgg16, bert-base, gpt2-small");
+  app.add_option("--entrants", job.contenders,
+                 "Only these contenders take part: ddl,ddl-again,gloo; --list names them")
       ->delimiter(',');
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // CLI11 has a code for every kind of mistake; a script wants one for "called wrongly".
+    // CLI11 has an exit code for each kind of mistake; a script needs one for all wrong command lines.
     return app.exit(error) == 0 ? 0 : 2;
   }
 
   if (wants_explanation) {
-    fmt::print("Of these rules the last that applies holds; DDL_ALGORITHM names others.\n{}",
+    fmt::print("The last of these rules that applies is used; DDL_ALGORITHM overrides them.\n{}",
                ddl_algorithm_table());
     return 0;
   }
@@ -227,7 +231,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (benchmark == nullptr) {
-    fmt::print(stderr, "ddl-bench: which benchmark? One of: {}\n", ddl::join(names, ", "));
+    fmt::print(stderr, "ddl-bench: no benchmark is named; choose one of {}\n", ddl::join(names, ", "));
     return 2;
   }
   if (settings.blocks == 0) settings.blocks = settings.quick ? 1 : benchmark->blocks;

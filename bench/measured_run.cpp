@@ -34,7 +34,7 @@ double cpu_of_reaped_children() {
   return to_seconds(usage.ru_utime) + to_seconds(usage.ru_stime);
 }
 
-// What a program said, as part of one line: the lines that hold any words, separated by " | ".
+// A program's output as one line: its lines without the empty ones and rules, separated by " | ".
 std::string join_lines(std::string_view text) {
   std::vector<std::string> lines;
   for (const std::string_view line : split(text, '\n')) {
@@ -43,7 +43,8 @@ std::string join_lines(std::string_view text) {
   return join(lines, " | ");
 }
 
-// Waits for what the entrant has left behind. What still runs at the deadline is killed, and its programs returned.
+// Waits for the processes that the contender has left behind. Those that run at the deadline are killed, and the
+// names of their programs returned.
 std::string reap_orphans(Deadline deadline) {
   if (wait_for_descendants(deadline)) return {};
   std::vector<std::string> programs;
@@ -86,7 +87,7 @@ Result<MeasuredRun> MeasuredRun::start(Command command) {
   return MeasuredRun(*std::move(child), *std::move(pidfd), std::move(pipe->first), started, cpu_before);
 }
 
-// Takes what is there and does not wait; closes the pipe at its end.
+// Reads what is available without blocking; closes the pipe at its end.
 Status MeasuredRun::read_output() {
   std::array<char, 16384> buffer;
   while (output_fd_) {
@@ -128,8 +129,8 @@ Status MeasuredRun::wait_for_output(const std::string& word, int count, Deadline
     if (found >= count) return {};
     const auto event = next_event(deadline);
     if (!event) return fail(event.error());
-    if (*event == Event::kEnded) return fail(failure(fmt::format("ended before it said \"{}\"", word)));
-    if (*event == Event::kTimeout) return fail(failure(fmt::format("did not say \"{}\" in time", word)));
+    if (*event == Event::kEnded) return fail(failure(fmt::format("ended before it printed \"{}\"", word)));
+    if (*event == Event::kTimeout) return fail(failure(fmt::format("did not print \"{}\" in time", word)));
   }
 }
 

@@ -1,4 +1,4 @@
-// One running program, and what is known about it when it has ended.
+// One running program, and what it has cost when it has ended.
 #pragma once
 
 #include <sys/types.h>
@@ -33,10 +33,10 @@ class MeasuredRun {
   pid_t pid() const { return child_.pid(); }
   const std::string& output() const { return output_; }
 
-  /// Reads output until word has appeared count times. An error if the program ends or the deadline passes before.
+  /// Reads output until word has appeared count times. An error if the program ends or the deadline passes first.
   Status wait_for_output(const std::string& word, int count, Deadline deadline);
 
-  /// Returns at the deadline; an error if the program ends before.
+  /// Returns at the deadline; an error if the program ends first.
   Status stay_running(Deadline deadline);
 
   /// Waits until the program and all of its descendants have ended. An error, with the end of its output, if it

@@ -11,38 +11,39 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Open MPI's temporary buffers otherwise come from fresh pages in every call, and go back after it.
+// Without these settings Open MPI's temporary buffers are fresh pages in every call, and are unmapped after it.
 const Environment kMallocTuned = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},
                                   {"MALLOC_TRIM_THRESHOLD_", "2147483647"},
                                   {"MALLOC_TOP_PAD_", "268435456"}};
 
-// A host of the cluster has two networks. All entrants use the same one, the one that is given a rate.
+// A host of the cluster has two networks. All contenders use the one whose rate is limited.
 const Words kMpiNetwork = {"--mca", "oob_tcp_if_include", "10.77.0.0/24",
                            "--mca", "btl_tcp_if_include", "10.77.0.0/24"};
 const Words kMpiTcpOnly = {"--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp"};
 const Words kDdlNetwork = {"--network-interfaces", "eth0,ens3"};
 const Words kDdlsMpiNetwork = {"-x", "OMPI_MCA_btl_tcp_if_include=10.77.0.0/24"};
 
-// Ranks that wait must give the CPU away where others need it; mpirun sees that on one host only.
+// Waiting ranks must yield if ranks share CPUs; mpirun detects this on one host only.
 const Words kMpiYields = {"--mca", "mpi_yield_when_idle", "1"};
 
 enum class Where { kAnywhere, kOneHost, kHosts };
 
 struct Row {
-  Entrant entrant;
+  Contender contender;
   const char* program;
   Launcher launcher;
   Where where = Where::kAnywhere;
   bool is_tuned = false;
-  std::string variable;  ///< that its ranks get, "NAME=value"; such an entrant takes part only if it is named
-  bool needs_mpi = false;  ///< ours does, for its collectives
+  /// "NAME=value" in its ranks' environment. Such a contender takes part only if it is named.
+  std::string variable;
+  bool needs_mpi = false;  ///< libddl's collectives are done by MPI
 };
 
-// Ours with an algorithm between hosts other than the table's choice: what the table's crossovers are set by.
+// libddl with a given algorithm between hosts. The crossovers of libddl's table are set by these measurements.
 Row by_algorithm(const char* name, const char* algorithm) {
   Row row{{.name = name,
            .label = std::string("libddl, ") + algorithm,
-           .why = "ours, told the algorithm; takes part only if it is named",
+           .why = "ours, with this algorithm only; takes part only if it is named",
            .is_ours = true},
           "collective_ddl",
           Launcher::kDdlrun,
@@ -54,7 +55,7 @@ Row by_algorithm(const char* name, const char* algorithm) {
 Row by_mpi() {
   Row row{{.name = "ddl-mpi",
            .label = "libddl by Open MPI",
-           .why = "ours, told to hand its collectives to MPI; takes part only if it is named",
+           .why = "ours, with its collectives done by MPI; takes part only if it is named",
            .is_ours = true},
           "collective_ddl",
           Launcher::kDdlrun};
@@ -63,7 +64,7 @@ Row by_mpi() {
   return row;
 }
 
-// An entrant with memory of its own kind is one more row here, and one more program.
+// A contender with another kind of memory needs one more row here, and one more program.
 std::vector<Row> rows() {
   using enum Launcher;
   return {
@@ -87,7 +88,7 @@ std::vector<Row> rows() {
       by_mpi(),
       {{.name = "openmpi",
         .label = "Open MPI",
-        .why = "as most people run it; between hosts told the network"},
+        .why = "as most people run it; between hosts restricted to one network"},
        "collective_mpi",
        kMpirun},
       {{.name = "openmpi-malloc",
@@ -111,13 +112,13 @@ std::vector<Row> rows() {
        Where::kOneHost},
       {{.name = "tcp-limit",
         .label = "TCP stream",
-        .why = "as many bytes as no algorithm can avoid, over one plain connection each way"},
+        .why = "the bytes that no algorithm can avoid, over one plain connection each way"},
        "collective_stream",
        kDdlrun,
        Where::kHosts},
       {{.name = "floor",
         .label = "empty loop",
-        .why = "the measuring loop without a call: no entrant can be faster"},
+        .why = "the measuring loop without a call: no contender can be faster"},
        "collective_none",
        kFloor,
        Where::kOneHost},
@@ -143,13 +144,13 @@ void append(Words& words, const Words& more) { words.insert(words.end(), more.be
 
 Words launcher_options(const Row& row, const Settings& settings) {
   const JobShape& job = settings.job;
-  const bool is_crowded = job.ranks > static_cast<int>(settings.cpus.size());
+  const bool is_oversubscribed = job.ranks > static_cast<int>(settings.cpus.size());
   Words options;
   if (job.hosts > 1) append(options, row.launcher == Launcher::kMpirun ? kMpiNetwork : kDdlNetwork);
   if (job.hosts > 1 && row.needs_mpi) append(options, kDdlsMpiNetwork);
   if (!row.variable.empty()) append(options, {"-x", row.variable});
   if (!row.is_tuned) return options;
-  if (is_crowded) append(options, kMpiYields);
+  if (is_oversubscribed) append(options, kMpiYields);
   if (job.hosts == 1) return options;
   append(options, kMpiTcpOnly);
   for (const auto& [name, value] : kMallocTuned) append(options, {"-x", name + "=" + value});
@@ -158,7 +159,7 @@ Words launcher_options(const Row& row, const Settings& settings) {
 
 bool is_wanted(const Row& row, const Words& wanted) {
   if (wanted.empty()) return row.variable.empty();
-  return std::find(wanted.begin(), wanted.end(), row.entrant.name) != wanted.end();
+  return std::find(wanted.begin(), wanted.end(), row.contender.name) != wanted.end();
 }
 
 bool is_for(const Row& row, int hosts) {
@@ -170,8 +171,8 @@ void set_on_one_host(Row& row, const RankWork& work, const Site& site, const Set
                             .ranks = settings.job.ranks,
                             .launcher_options = launcher_options(row, settings),
                             .environment = row.is_tuned ? kMallocTuned : Environment()};
-  row.entrant.command = launch(row.launcher, program, site, settings);
-  row.entrant.absent = why_absent(row.launcher, program, site);
+  row.contender.command = launch(row.launcher, program, site, settings);
+  row.contender.absent = why_absent(row.launcher, program, site);
 }
 
 void set_on_hosts(Row& row, const RankWork& work, const Site& site, const Settings& settings) {
@@ -186,34 +187,34 @@ void set_on_hosts(Row& row, const RankWork& work, const Site& site, const Settin
     job.options.emplace_back("--oversubscribe");
   const Words words = rank_words(row, work, settings);
   job.arguments.assign(words.begin() + 1, words.end());
-  row.entrant.command = launch_on_hosts(job, site);
-  row.entrant.absent = why_absent(job, site);
-  if (row.launcher == Launcher::kDdlrun && row.entrant.is_limit() && shape.ranks != shape.hosts)
-    row.entrant.absent = "it is the limit of one rank on each host only";
+  row.contender.command = launch_on_hosts(job, site);
+  row.contender.absent = why_absent(job, site);
+  if (row.launcher == Launcher::kDdlrun && row.contender.is_limit() && shape.ranks != shape.hosts)
+    row.contender.absent = "it is the limit of one rank on each host only";
 }
 
 }  // namespace
 
-std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Settings& settings) {
+std::vector<Contender> contenders_of(const RankWork& work, const Site& site, const Settings& settings) {
   const bool is_over_hosts = settings.job.hosts > 1;
-  std::vector<Entrant> entrants;
+  std::vector<Contender> contenders;
   for (Row& row : rows()) {
-    if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.entrants)) continue;
+    if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.contenders)) continue;
     if (is_over_hosts) {
       set_on_hosts(row, work, site, settings);
     } else {
       set_on_one_host(row, work, site, settings);
     }
-    if (row.needs_mpi && !site.mpi_absent.empty()) row.entrant.absent = site.mpi_absent;
-    entrants.push_back(std::move(row.entrant));
+    if (row.needs_mpi && !site.mpi_absent.empty()) row.contender.absent = site.mpi_absent;
+    contenders.push_back(std::move(row.contender));
   }
-  return entrants;
+  return contenders;
 }
 
-std::vector<std::string> peer_names(int hosts) {
+std::vector<std::string> contender_names(int hosts) {
   std::vector<std::string> names;
   for (const Row& row : rows()) {
-    if (is_for(row, hosts)) names.push_back(row.entrant.name);
+    if (is_for(row, hosts)) names.push_back(row.contender.name);
   }
   return names;
 }

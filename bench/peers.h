@@ -1,4 +1,4 @@
-// Who takes part where ranks exchange data: libddl, its peers, and the limits.
+// The contenders of the benchmarks in which ranks exchange data: libddl, its peers, and the limits.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace ddl::bench {
 
-/// What all of them do, as the rank programs are told it.
+/// The work of all contenders, as their rank programs get it in their arguments.
 struct RankWork {
   std::string name;  ///< of a collective or a model
   std::vector<SizePlan> plan;
 };
 
-/// The entrants for the settings' job, in the order of the table and the chart. Their commands lack two last words, which
-/// each run has its own of: a folder and the scoreboard (run_ranks()).
-std::vector<Entrant> peers_of(const RankWork& work, const Site& site, const Settings& settings);
+/// The contenders for the settings' job, in the order of the table and the chart. Their commands lack the last
+/// two arguments, which differ from run to run: a folder and the scoreboard (run_ranks()).
+std::vector<Contender> contenders_of(const RankWork& work, const Site& site, const Settings& settings);
 
-/// The names of all that can take part in a job on so many hosts.
-std::vector<std::string> peer_names(int hosts);
+/// The names of all contenders that can take part in a job on this number of hosts.
+std::vector<std::string> contender_names(int hosts);
 
 /// Ours against every peer, and against the limit.
 const std::vector<Pairing>& peer_pairings();

@@ -32,9 +32,9 @@ std::size_t Figures::count() const {
   return count;
 }
 
-const Figures* Case::figures_of(const std::string& entrant) const {
+const Figures* Case::figures_of(const std::string& contender) const {
   const auto found = std::find_if(figures.begin(), figures.end(),
-                                  [&](const Figures& one) { return one.entrant == entrant; });
+                                  [&](const Figures& one) { return one.contender == contender; });
   return found == figures.end() ? nullptr : &*found;
 }
 
@@ -45,33 +45,33 @@ const Comparison* Case::comparison(const std::string& subject, const std::string
   return found == comparisons.end() ? nullptr : &*found;
 }
 
-const Entrant& Report::entrant(const std::string& name) const {
-  const auto found =
-      std::find_if(entrants.begin(), entrants.end(), [&](const Entrant& one) { return one.name == name; });
-  DDL_CHECK(found != entrants.end(), name);
+const Contender& Report::contender(const std::string& name) const {
+  const auto found = std::find_if(contenders.begin(), contenders.end(),
+                                  [&](const Contender& one) { return one.name == name; });
+  DDL_CHECK(found != contenders.end(), name);
   return *found;
 }
 
-const Comparison* best_peer(const Case& of, const std::vector<Entrant>& entrants) {
+const Comparison* best_peer(const Case& of, const std::vector<Contender>& contenders) {
   const Comparison* best = nullptr;
   for (const Comparison& one : of.comparisons) {
-    const auto peer = std::find_if(entrants.begin(), entrants.end(),
-                                   [&](const Entrant& entrant) { return entrant.name == one.peer; });
-    if (peer == entrants.end() || peer->is_ours || peer->is_limit()) continue;
+    const auto peer = std::find_if(contenders.begin(), contenders.end(),
+                                   [&](const Contender& contender) { return contender.name == one.peer; });
+    if (peer == contenders.end() || peer->is_ours || peer->is_limit()) continue;
     if (best == nullptr || one.ratio.ratio > best->ratio.ratio) best = &one;
   }
   return best;
 }
 
-void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<Pairing>& pairings) {
-  for (const Entrant& again : entrants) {
+void compare(Case& of, const std::vector<Contender>& contenders, const std::vector<Pairing>& pairings) {
+  for (const Contender& again : contenders) {
     if (again.again_of.empty()) continue;
     const Figures* first = of.figures_of(again.again_of);
     const Figures* second = of.figures_of(again.name);
     if (first != nullptr && second != nullptr)
       of.spread = aa_spread(first->block_medians(), second->block_medians());
   }
-  if (!of.spread) return;  // without it nobody can say what a difference means
+  if (!of.spread) return;  // without it there is no measure for a difference
   for (const Pairing& pairing : pairings) {
     const Figures* subject = of.figures_of(pairing.subject);
     const Figures* peer = of.figures_of(pairing.peer);
@@ -109,9 +109,10 @@ Aim ratio_aim(const Report& report, const std::string& text, const Pairing& pair
   for (const Case& one : report.cases) {
     const Comparison* found = one.comparison(pairing.subject, pairing.peer);
     if (found == nullptr) continue;
-    const bool met =
-        limit == 1 ? judge(found->ratio, found->spread) != Verdict::kSlower : found->ratio.ratio <= limit;
-    return {text, fmt::format("{:.2f}x, {}", found->ratio.ratio, verdict_text(found->ratio, found->spread)),
+    const bool met = limit == 1 ? conclude(found->ratio, found->spread) != Conclusion::kSlower
+                                : found->ratio.ratio <= limit;
+    return {text,
+            fmt::format("{:.2f}x, {}", found->ratio.ratio, conclusion_text(found->ratio, found->spread)),
             met};
   }
   return {text, "one of the two is absent", std::nullopt};

@@ -1,5 +1,5 @@
-// What a benchmark found, as values: times, comparisons, gauges and aims. The table, the JSON, the CSV and the chart are made
-// from it.
+// The results of a benchmark as values: times, comparisons, gauges and aims. The table, the JSON, the CSV and the
+// chart are made from them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,11 @@
 
 namespace ddl::bench {
 
-// What a benchmark found: values that the table, the JSON and the chart are made from.
-
-/// One entrant's times in one case, in seconds.
+/// One contender's times in one case, in seconds.
 struct Figures {
-  std::string entrant;
+  std::string contender;
   std::vector<std::vector<double>> blocks;  ///< every measured time, block by block
-  double cpu_seconds_per_run = 0;  ///< of one run of the entrant, all its cases and processes together
+  double cpu_seconds_per_run = 0;  ///< of one run of the contender, all its cases and processes together
 
   double p50() const;
   double p99() const;
@@ -36,70 +34,70 @@ struct Comparison {
   double spread = 1;  ///< of the case's A/A run
 };
 
-/// One thing that all its entrants do: a message size, a kind of program.
+/// The work that is the same for all of its contenders: a message size, a kind of program.
 struct Case {
   std::string name;   ///< "4096", "init"
   std::string label;  ///< "4 KiB", "init + finalize"
   std::optional<std::uint64_t> bytes;
-  std::vector<std::string> entrants;  ///< all that belong to it, also those that are absent
-  std::vector<Figures> figures;       ///< of those that ran
-  std::optional<double> spread;       ///< of its A/A run, if it has one
+  std::vector<std::string> contenders;  ///< all of the case, also those that are absent
+  std::vector<Figures> figures;         ///< of those that ran
+  std::optional<double> spread;         ///< of its A/A run, if it has one
   std::vector<Comparison> comparisons;
 
-  const Figures* figures_of(const std::string& entrant) const;
+  const Figures* figures_of(const std::string& contender) const;
   const Comparison* comparison(const std::string& subject, const std::string& peer) const;
 };
 
-/// Something measured once, beside the times.
+/// A value that is measured once, beside the times.
 struct Gauge {
   std::string name;   ///< "agent-and-spawner-memory"
   std::string label;  ///< for people
   std::string unit;   ///< "bytes", "cores" or "seconds"
   std::optional<double> value;
-  std::string note;  ///< how it was taken, or why there is no value
+  std::string note;  ///< how it was measured, or why there is no value
 };
 
-/// What was aimed at, and what came of it.
+/// A goal, and whether it was reached.
 struct Aim {
   std::string text;         ///< "init + finalize takes at most 0.4x of Open MPI's time"
-  std::string found;        ///< "0.31x"; why it is not known
+  std::string found;        ///< "0.31x", or why there is no value
   std::optional<bool> met;  ///< nothing if it could not be measured
 };
 
 struct Report {
   std::string benchmark;  ///< "launch"
   std::string title;      ///< one line
-  std::string method;     ///< what one time is, in one or two sentences
+  std::string method;     ///< what one measured time includes, in one or two sentences
   Settings settings;
   Machine machine;
   /// Share of the machine's CPU time that went to other programs during the measurement.
   double other_load = 0;
-  std::vector<Entrant> entrants;
+  std::vector<Contender> contenders;
   std::vector<Case> cases;
   std::vector<Gauge> gauges;
   std::vector<Aim> aims;
 
-  const Entrant& entrant(const std::string& name) const;
+  const Contender& contender(const std::string& name) const;
 };
 
-/// Which entrants of a case are set against each other, by name.
+/// The names of two contenders of a case that are compared.
 struct Pairing {
   std::string subject;
   std::string peer;
 };
 
-/// The comparison with the peer that is hardest to beat, of one case: the fastest one that is not ours and no limit
-/// (is_limit()). Null if there is none.
-const Comparison* best_peer(const Case& of, const std::vector<Entrant>& entrants);
+/// The comparison of one case with the fastest peer that is neither ours nor a limit (is_limit()). Null if there is
+/// none.
+const Comparison* best_peer(const Case& of, const std::vector<Contender>& contenders);
 
 /// Fills in the case's spread, and its comparisons for every pairing whose two sides have figures.
-void compare(Case& of, const std::vector<Entrant>& entrants, const std::vector<Pairing>& pairings);
+void compare(Case& of, const std::vector<Contender>& contenders, const std::vector<Pairing>& pairings);
 
 /// As text for people, ending with a newline.
 std::string as_table(const Report& report);
 /// Everything but the single times: percentiles, the blocks' medians, ratios, commands, machine. Ends with a newline.
 std::string as_json(const Report& report);
-/// One row for each case and entrant that ran, with a line of names first.
+/// One row for each case and contender that ran, with a line of names first.
 std::string as_csv(const Report& report);
 
 /// Three significant digits with a unit that fits: "0.18 µs", "27.6 ms".
@@ -107,12 +105,10 @@ std::string time_text(double seconds);
 /// "4 B", "64 KiB", "16 MiB".
 std::string size_text(std::uint64_t bytes);
 
-// What was aimed at, judged by what was found.
-
 /// An aim for the ratio of two contenders' times: at most limit. With a limit of 1, "equal" counts as met.
 Aim ratio_aim(const Report& report, const std::string& text, const Pairing& pairing, double limit);
 
-/// An aim for a gauge: below limit, in the gauge's unit. It is told multiplied by scale, in unit.
+/// An aim for a gauge: below limit, in the gauge's unit. The report shows the value multiplied by scale, in unit.
 Aim gauge_aim(const Report& report, const std::string& text, const std::string& gauge_name, double limit,
               const char* unit, double scale);
 

@@ -15,20 +15,20 @@ ordered_json optional_text(const std::string& text) {
   return text.empty() ? ordered_json() : ordered_json(text);
 }
 
-ordered_json of_entrant(const Entrant& entrant) {
-  return {{"name", entrant.name},
-          {"label", entrant.label},
-          {"why", entrant.why},
-          {"command", command_text(entrant.command)},
-          {"again_of", optional_text(entrant.again_of)},
-          {"absent", optional_text(entrant.absent.value_or(""))},
-          {"failed_runs", entrant.failed_runs},
-          {"last_failure", optional_text(entrant.last_failure)},
-          {"failed", optional_text(entrant.failed.value_or(""))}};
+ordered_json of_contender(const Contender& contender) {
+  return {{"name", contender.name},
+          {"label", contender.label},
+          {"why", contender.why},
+          {"command", command_text(contender.command)},
+          {"again_of", optional_text(contender.again_of)},
+          {"absent", optional_text(contender.absent.value_or(""))},
+          {"failed_runs", contender.failed_runs},
+          {"last_failure", optional_text(contender.last_failure)},
+          {"failed", optional_text(contender.failed.value_or(""))}};
 }
 
 ordered_json of_figures(const Figures& figures) {
-  return {{"entrant", figures.entrant},
+  return {{"entrant", figures.contender},
           {"samples", figures.count()},
           {"p50_seconds", figures.p50()},
           {"p99_seconds", figures.p99()},
@@ -42,15 +42,15 @@ ordered_json of_comparison(const Comparison& comparison) {
           {"ratio", comparison.ratio.ratio},
           {"ratio_lower_quartile", comparison.ratio.low},
           {"ratio_upper_quartile", comparison.ratio.high},
-          {"verdict", verdict_text(comparison.ratio, comparison.spread)}};
+          {"verdict", conclusion_text(comparison.ratio, comparison.spread)}};
 }
 
-ordered_json of_case(const Case& one, const std::vector<Entrant>& entrants) {
-  const Comparison* best = best_peer(one, entrants);
+ordered_json of_case(const Case& one, const std::vector<Contender>& contenders) {
+  const Comparison* best = best_peer(one, contenders);
   ordered_json json = {{"name", one.name},
                        {"label", one.label},
                        {"bytes", one.bytes ? ordered_json(*one.bytes) : ordered_json()},
-                       {"entrants", one.entrants},
+                       {"entrants", one.contenders},
                        {"aa_spread", one.spread ? ordered_json(*one.spread) : ordered_json()},
                        {"best_peer", best == nullptr ? ordered_json() : ordered_json(best->peer)},
                        {"figures", ordered_json::array()},
@@ -87,8 +87,8 @@ std::string as_json(const Report& report) {
                        {"cases", ordered_json::array()},
                        {"gauges", ordered_json::array()},
                        {"aims", ordered_json::array()}};
-  for (const Entrant& entrant : report.entrants) json["entrants"].push_back(of_entrant(entrant));
-  for (const Case& one : report.cases) json["cases"].push_back(of_case(one, report.entrants));
+  for (const Contender& contender : report.contenders) json["entrants"].push_back(of_contender(contender));
+  for (const Case& one : report.cases) json["cases"].push_back(of_case(one, report.contenders));
   for (const Gauge& gauge : report.gauges) {
     json["gauges"].push_back({{"name", gauge.name},
                               {"label", gauge.label},
@@ -101,11 +101,11 @@ std::string as_json(const Report& report) {
                             {"found", aim.found},
                             {"met", aim.met ? ordered_json(*aim.met) : ordered_json()}});
   }
-  // What a failed program said may be anything.
+  // The output of a failed program may hold invalid UTF-8.
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-// A report as comma-separated values: a row for each case and entrant.
+// A report as comma-separated values: a row for each case and contender.
 namespace {
 
 // A field in quotes where it needs them (RFC 4180).
@@ -116,10 +116,10 @@ std::string quoted(const std::string& text) {
   return field + "\"";
 }
 
-// How many times as long as the subject this entrant took; nothing for those that are no subject's peer.
-std::string time_over_ours(const Case& one, const std::string& entrant) {
+// The contender's time divided by the subject's; empty if the contender is not a peer in any comparison.
+std::string time_over_ours(const Case& one, const std::string& contender) {
   for (const Comparison& comparison : one.comparisons) {
-    if (comparison.peer == entrant) return fmt::format("{:.4f}", 1 / comparison.ratio.ratio);
+    if (comparison.peer == contender) return fmt::format("{:.4f}", 1 / comparison.ratio.ratio);
   }
   return {};
 }
@@ -133,11 +133,12 @@ std::string as_csv(const Report& report) {
       "time_over_ours,aa_spread\n";
   for (const Case& one : report.cases) {
     for (const Figures& figures : one.figures) {
-      text += fmt::format(
-          "{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.6g},{},{}\n", quoted(report.benchmark), job.ranks,
-          job.hosts, job.rate, quoted(one.name), one.bytes ? std::to_string(*one.bytes) : "",
-          quoted(figures.entrant), figures.p50(), figures.p99(), figures.count(), figures.cpu_seconds_per_run,
-          time_over_ours(one, figures.entrant), one.spread ? fmt::format("{:.4f}", *one.spread) : "");
+      text += fmt::format("{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.6g},{},{}\n", quoted(report.benchmark),
+                          job.ranks, job.hosts, job.rate, quoted(one.name),
+                          one.bytes ? std::to_string(*one.bytes) : "", quoted(figures.contender),
+                          figures.p50(), figures.p99(), figures.count(), figures.cpu_seconds_per_run,
+                          time_over_ours(one, figures.contender),
+                          one.spread ? fmt::format("{:.4f}", *one.spread) : "");
     }
   }
   return text;

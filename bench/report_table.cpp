@@ -10,7 +10,7 @@
 namespace ddl::bench {
 namespace {
 
-// Two decimals, or as many as it takes to tell it from nothing.
+// Two decimals, or four for a small ratio.
 std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 0.095 ? 4 : 2); }
 
 std::string spread_text(const Case& one) {
@@ -19,14 +19,14 @@ std::string spread_text(const Case& one) {
 
 std::string text_of(const TextTable& table) { return table.text(TextTable::Align::kRight, "  "); }
 
-// One line per entrant: for cases that have entrants of their own.
+// One line per contender, for cases whose contenders differ.
 std::string as_list(const Report& report, const Case& one) {
-  TextTable table({one.label, "p50", "p99", "CPU", "runs", "against", "ratio", "quartiles", "verdict"});
-  for (const std::string& name : one.entrants) {
-    const Entrant& entrant = report.entrant(name);
+  TextTable table({one.label, "p50", "p99", "CPU", "runs", "against", "ratio", "quartiles", "conclusion"});
+  for (const std::string& name : one.contenders) {
+    const Contender& contender = report.contender(name);
     const Figures* figures = one.figures_of(name);
     if (figures == nullptr) continue;
-    std::vector<std::string> row{entrant.label, time_text(figures->p50()), time_text(figures->p99()),
+    std::vector<std::string> row{contender.label, time_text(figures->p50()), time_text(figures->p99()),
                                  time_text(figures->cpu_seconds_per_run),
                                  fmt::format("{}", figures->count())};
     bool is_first = true;
@@ -34,10 +34,10 @@ std::string as_list(const Report& report, const Case& one) {
       if (comparison.subject != name) continue;
       if (!is_first) row = {"", "", "", "", ""};
       is_first = false;
-      row.push_back(report.entrant(comparison.peer).label);
+      row.push_back(report.contender(comparison.peer).label);
       row.push_back(ratio_text(comparison.ratio.ratio));
       row.push_back(ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high));
-      row.push_back(verdict_text(comparison.ratio, comparison.spread));
+      row.push_back(conclusion_text(comparison.ratio, comparison.spread));
       table.add(row);
     }
     if (is_first) table.add(row);
@@ -45,61 +45,62 @@ std::string as_list(const Report& report, const Case& one) {
   return text_of(table) + fmt::format("  A/A spread: {}\n\n", spread_text(one));
 }
 
-// Ours beside whichever peer is the fastest in each case: how long the peer takes, in units of our time.
+// Ours beside the fastest peer of each case, and the peer's time divided by ours.
 std::string against_best(const Report& report) {
   TextTable table({"against the best peer", "p50", "p99 / p50", "best peer", "p50", "p99 / p50",
-                   "peer / ours", "quartiles", "verdict"});
+                   "peer / ours", "quartiles", "conclusion"});
   for (const Case& one : report.cases) {
-    const Comparison* best = best_peer(one, report.entrants);
+    const Comparison* best = best_peer(one, report.contenders);
     if (best == nullptr) continue;
     const Figures* ours = one.figures_of(best->subject);
     const Figures* theirs = one.figures_of(best->peer);
     table.add({one.label, time_text(ours->p50()), fmt::format("{:.1f}", ours->p99() / ours->p50()),
-               report.entrant(best->peer).label, time_text(theirs->p50()),
+               report.contender(best->peer).label, time_text(theirs->p50()),
                fmt::format("{:.1f}", theirs->p99() / theirs->p50()),
                fmt::format("{:.2f}", 1 / best->ratio.ratio),
                fmt::format("{:.2f}..{:.2f}", 1 / best->ratio.high, 1 / best->ratio.low),
-               verdict_text(best->ratio, best->spread)});
+               conclusion_text(best->ratio, best->spread)});
   }
   return table.is_empty() ? std::string() : text_of(table) + "\n";
 }
 
-// One line per case, for cases that share their entrants: percentiles, then verdicts.
+// One line per case, for cases that share their contenders: percentiles, then comparisons.
 std::string as_matrix(const Report& report) {
-  std::vector<const Entrant*> present;
-  for (const Entrant& entrant : report.entrants) {
-    if (!entrant.is_out() && entrant.again_of.empty()) present.push_back(&entrant);
+  std::vector<const Contender*> present;
+  for (const Contender& contender : report.contenders) {
+    if (!contender.is_excluded() && contender.again_of.empty()) present.push_back(&contender);
   }
   std::vector<std::string> head{"p50 / p99"};
-  for (const Entrant* entrant : present) head.push_back(entrant->label);
+  for (const Contender* contender : present) head.push_back(contender->label);
   TextTable times(head);
-  TextTable verdicts({"paired ratios", "subject", "against", "ratio", "quartiles", "A/A spread", "verdict"});
+  TextTable comparisons(
+      {"paired ratios", "subject", "against", "ratio", "quartiles", "A/A spread", "conclusion"});
   for (const Case& one : report.cases) {
     std::vector<std::string> row{one.label};
-    for (const Entrant* entrant : present) {
-      const Figures* figures = one.figures_of(entrant->name);
+    for (const Contender* contender : present) {
+      const Figures* figures = one.figures_of(contender->name);
       row.push_back(time_text(figures->p50()) + " / " + time_text(figures->p99()));
     }
     times.add(row);
     for (const Comparison& comparison : one.comparisons) {
-      verdicts.add({one.label, report.entrant(comparison.subject).label,
-                    report.entrant(comparison.peer).label, ratio_text(comparison.ratio.ratio),
-                    ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high),
-                    spread_text(one), verdict_text(comparison.ratio, comparison.spread)});
+      comparisons.add({one.label, report.contender(comparison.subject).label,
+                       report.contender(comparison.peer).label, ratio_text(comparison.ratio.ratio),
+                       ratio_text(comparison.ratio.low) + ".." + ratio_text(comparison.ratio.high),
+                       spread_text(one), conclusion_text(comparison.ratio, comparison.spread)});
     }
   }
   TextTable cpu({"CPU seconds of one run", "all sizes, all processes"});
-  for (const Entrant* entrant : present) {
-    cpu.add({entrant->label, time_text(report.cases[0].figures_of(entrant->name)->cpu_seconds_per_run)});
+  for (const Contender* contender : present) {
+    cpu.add({contender->label, time_text(report.cases[0].figures_of(contender->name)->cpu_seconds_per_run)});
   }
-  const std::string ratios = verdicts.is_empty() ? std::string() : text_of(verdicts) + "\n";
+  const std::string ratios = comparisons.is_empty() ? std::string() : text_of(comparisons) + "\n";
   return text_of(times) + "\n" + ratios + against_best(report) + text_of(cpu) + "\n";
 }
 
-bool shares_entrants(const Report& report) {
+bool shares_contenders(const Report& report) {
   return report.cases.size() > 1 &&
          std::all_of(report.cases.begin(), report.cases.end(),
-                     [&](const Case& one) { return one.entrants == report.cases[0].entrants; });
+                     [&](const Case& one) { return one.contenders == report.cases[0].contenders; });
 }
 
 std::string gauge_value(const Gauge& gauge) {
@@ -128,17 +129,18 @@ std::string headline(const Report& report) {
 
 std::string as_table(const Report& report) {
   std::string text = headline(report);
-  if (shares_entrants(report)) {
+  if (shares_contenders(report)) {
     text += as_matrix(report);
   } else {
     for (const Case& one : report.cases) text += as_list(report, one);
   }
-  for (const Entrant& entrant : report.entrants) {
-    if (!entrant.is_out() && entrant.failed_runs > 0) {
-      text += fmt::format("{} ({}): {} failed and had to be repeated: {}\n", entrant.label, entrant.name,
-                          counted(entrant.failed_runs, "run"), entrant.last_failure);
+  for (const Contender& contender : report.contenders) {
+    if (!contender.is_excluded() && contender.failed_runs > 0) {
+      text += fmt::format("{} ({}): {} failed and had to be repeated: {}\n", contender.label, contender.name,
+                          counted(contender.failed_runs, "run"), contender.last_failure);
     }
-    if (entrant.is_out()) text += fmt::format("{} ({}) {}\n", entrant.label, entrant.name, entrant.why_out());
+    if (contender.is_excluded())
+      text += fmt::format("{} ({}) {}\n", contender.label, contender.name, contender.why_excluded());
   }
   for (const Gauge& gauge : report.gauges) {
     text += fmt::format("{}: {}{}\n", gauge.label, gauge_value(gauge),

@@ -44,19 +44,20 @@ inline void pause_cpu() {
 #endif
 }
 
-// Shared by processes, whatever their namespaces.
+// Not FUTEX_PRIVATE_FLAG: the ranks are processes, also in different namespaces.
 void wake_all(std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Until the word has reached turn. At first all that wait take turns on the CPU, so that they leave a meeting together; but
-// who is far ahead of the others must not take their time.
-void await_politely(std::atomic<std::uint32_t>& word, std::uint32_t turn,
-                    std::chrono::milliseconds patience) {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
+// Waits until the word has reached turn. At first a waiting rank yields, so that all ranks leave the barrier
+// together. When yield_time has passed it sleeps, so that a rank that is far ahead does not take the CPU time of the
+// others.
+void yield_then_sleep(std::atomic<std::uint32_t>& word, std::uint32_t turn,
+                      std::chrono::milliseconds yield_time) {
+  const auto yield_end = std::chrono::steady_clock::now() + yield_time;
   std::uint32_t seen = word.load(std::memory_order_acquire);
   while (seen < turn) {
-    if (std::chrono::steady_clock::now() < give_up) {
+    if (std::chrono::steady_clock::now() < yield_end) {
       ::sched_yield();
     } else {
       ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, nullptr, nullptr, 0);
@@ -78,7 +79,7 @@ Scoreboard::Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int r
 Result<Scoreboard> Scoreboard::create(int ranks, const std::vector<SizePlan>& plan) {
   UniqueFd fd(::memfd_create("ddl-bench scoreboard", MFD_CLOEXEC));
   if (!fd) return fail_errno("memfd_create");
-  // Nothing lies in /dev/shm that a killed harness could leave behind.
+  // A memfd, because a killed harness would leave a file in /dev/shm behind.
   std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get());
   return create_in(std::move(fd), std::move(path), ranks, plan);
 }
@@ -114,34 +115,35 @@ Result<Scoreboard> Scoreboard::open(const std::string& path, int ranks, const st
   return Scoreboard(std::move(fd), std::move(*memory), path, ranks, plan);
 }
 
-// One rank's cache line; only that rank writes it. Ranks are never more than one meeting apart, so what was said at
-// one meeting may be overwritten at the next but one.
-struct Scoreboard::Place {
+// One rank's cache line; only that rank writes it. No rank is more than one barrier ahead of another, so two values
+// of enough, used in turn, are sufficient.
+struct Scoreboard::RankLine {
   std::atomic<std::uint32_t> arrivals;  // a futex
   bool enough[2];
 };
 
-Scoreboard::Place& Scoreboard::place(int rank) const {
-  static_assert(sizeof(Place) <= kCacheLine && std::atomic<std::uint32_t>::is_always_lock_free);
-  // A fresh memfd is all zeros, which is a counter at zero on every platform we build for.
+Scoreboard::RankLine& Scoreboard::rank_line(int rank) const {
+  static_assert(sizeof(RankLine) <= kCacheLine && std::atomic<std::uint32_t>::is_always_lock_free);
+  // A new memfd or file is all zeros, which is a counter at zero on every supported platform.
   return *std::launder(
-      reinterpret_cast<Place*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
+      reinterpret_cast<RankLine*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
 }
 
-bool Scoreboard::meet(int rank, Wait wait, bool enough) {
-  Place& own = place(rank);
+bool Scoreboard::barrier(int rank, Wait wait, bool enough) {
+  RankLine& own = rank_line(rank);
   const std::uint32_t turn = own.arrivals.load(std::memory_order_relaxed) + 1;
   own.enough[turn % 2] = enough;
   own.arrivals.store(turn, std::memory_order_release);
   if (wait != Wait::kSpin) wake_all(own.arrivals);
   for (int other = 0; other < ranks_; ++other) {
     if (wait != Wait::kSpin) {
-      await_politely(place(other).arrivals, turn, std::chrono::milliseconds(wait == Wait::kYield ? 1 : 0));
+      yield_then_sleep(rank_line(other).arrivals, turn,
+                       std::chrono::milliseconds(wait == Wait::kYield ? 1 : 0));
     } else {
-      while (place(other).arrivals.load(std::memory_order_acquire) < turn) pause_cpu();
+      while (rank_line(other).arrivals.load(std::memory_order_acquire) < turn) pause_cpu();
     }
   }
-  return place(0).enough[turn % 2];
+  return rank_line(0).enough[turn % 2];
 }
 
 double* Scoreboard::seconds(int rank, std::size_t size_index) const {

@@ -1,5 +1,6 @@
-// Memory that the harness shares with the ranks of an entrant: where they meet before each call, and where they leave
-// how long each call took. The same for every entrant, so that no library's own barrier flatters or harms it.
+// Memory that the harness shares with the ranks of a contender. It holds a barrier, which they pass before each call,
+// and the seconds that each call took. It is the same for every contender, so that no library's own barrier affects
+// the result.
 #pragma once
 
 #include <atomic>
@@ -14,16 +15,16 @@
 
 namespace ddl::bench {
 
-/// How a rank waits for the others at a meeting; all ranks of a meeting wait alike.
+/// How a rank waits for the others at a barrier; all ranks of a barrier wait in the same way.
 enum class Wait {
   kSpin,   ///< a CPU for each rank: all leave within a fraction of a microsecond
-  kYield,  ///< more ranks than CPUs: they take turns, and sleep after a millisecond
-  kSleep,  ///< the library works in threads of its own: a rank that waits must not keep the CPU from them
+  kYield,  ///< more ranks than CPUs: they yield, and sleep after a millisecond
+  kSleep,  ///< the library has threads of its own, from which a waiting rank must not take the CPU
 };
 
-/// The mapping. Ranks of one machine only, all with the same plan; hosts made of namespaces are one machine.
-/// Layout: one cache line per rank for meetings, then for each rank the seconds of all calls, size after size; each
-/// rank's part starts on a cache line of its own. A call that was not made has 0 seconds.
+/// The mapping. All ranks have the same plan and run on one machine; hosts that are namespaces are one machine.
+/// Layout: one cache line per rank for the barrier, then for each rank the seconds of all calls, size after size;
+/// each rank's part starts on a cache line of its own. A call that was not made has 0 seconds.
 class Scoreboard {
  public:
   /// A new one in anonymous memory. Its path() is valid for other processes of this user while this object lives.
@@ -36,8 +37,8 @@ class Scoreboard {
 
   const std::string& path() const { return path_; }
 
-  /// Returns when every rank has arrived as often as this one.
-  bool meet(int rank, Wait wait, bool enough = false);
+  /// Returns when every rank has called it as often as this one. The result is the enough of rank 0, on all ranks.
+  bool barrier(int rank, Wait wait, bool enough = false);
 
   /// Seconds of the rank's measured calls of the size with this index in the plan.
   double* seconds(int rank, std::size_t size_index) const;
@@ -49,8 +50,8 @@ class Scoreboard {
   static Result<Scoreboard> create_in(UniqueFd fd, std::string path, int ranks,
                                       const std::vector<SizePlan>& plan);
   Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int ranks, std::vector<SizePlan> plan);
-  struct Place;
-  Place& place(int rank) const;
+  struct RankLine;
+  RankLine& rank_line(int rank) const;
 
   UniqueFd fd_;
   MappedMemory memory_;

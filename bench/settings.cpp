@@ -11,7 +11,7 @@
 namespace ddl::bench {
 namespace {
 
-// "10gbit": what is handed to tc as one word.
+// "10gbit": tc gets it as one argument.
 bool is_rate(const std::string& text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::string unit = text.substr(digits);
@@ -21,9 +21,9 @@ bool is_rate(const std::string& text) {
 }  // namespace
 
 Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
-  const bool is_said = options.ranks != 0 || options.hosts != 0 || !options.rate.empty() ||
-                       !options.sizes.empty() || !options.model.empty() || !options.entrants.empty();
-  if (is_said && !takes_job)
+  const bool is_given = options.ranks != 0 || options.hosts != 0 || !options.rate.empty() ||
+                        !options.sizes.empty() || !options.model.empty() || !options.contenders.empty();
+  if (is_given && !takes_job)
     return refuse(
         "--np, --hosts, --rate, --sizes, --model and --entrants are for the benchmarks of collectives and "
         "gradients");
@@ -32,7 +32,7 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   job.ranks = options.ranks != 0 ? options.ranks : std::max(kRanks, job.hosts);
   if (job.ranks < 2) return refuse("--np 1 would exchange nothing; give 2 ranks or more");
   if (job.ranks % job.hosts != 0)
-    return refuse(fmt::format("{} do not spread evenly over {}: let --np be a multiple of --hosts",
+    return refuse(fmt::format("{} do not spread evenly over {}: choose --np as a multiple of --hosts",
                               counted(job.ranks, "rank"), counted(job.hosts, "host")));
   if (!options.rate.empty() && job.hosts == 1)
     return refuse("--rate needs --hosts 2 or more: ranks of one host use no network");
@@ -41,22 +41,22 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   job.rate = options.rate;
   for (const std::string& text : options.sizes) {
     const auto bytes = parse_size(text);
-    if (!bytes) return refuse(fmt::format("--sizes: \"{}\" is no size like 4, 64K or 16M", text));
+    if (!bytes) return refuse(fmt::format("--sizes: \"{}\" is not a size such as 4, 64K or 16M", text));
     if (*bytes % sizeof(float) != 0)
       return refuse(
-          fmt::format("--sizes: {} is no whole number of elements: messages are of f32, so give a "
+          fmt::format("--sizes: {} is not a whole number of elements: messages are of f32, so give a "
                       "multiple of {} bytes",
                       text, sizeof(float)));
     job.sizes.push_back(*bytes);
   }
   std::sort(job.sizes.begin(), job.sizes.end());
-  const std::vector<std::string> names = peer_names(job.hosts);
-  for (const std::string& name : options.entrants) {
+  const std::vector<std::string> names = contender_names(job.hosts);
+  for (const std::string& name : options.contenders) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       return refuse(fmt::format("--entrants: \"{}\" does not take part on {}; those that can are {}", name,
                                 counted(job.hosts, "host"), join(names, ", ")));
   }
-  job.entrants = options.entrants;
+  job.contenders = options.contenders;
   if (options.model.empty()) return job;
   const auto model = parse_model(options.model);
   if (!model) {

@@ -10,7 +10,7 @@
 namespace ddl::bench {
 namespace {
 
-// Ratios are averaged as logarithms, else (a, b) and (b, a) would disagree about who is how much faster.
+// Ratios are averaged as logarithms, else (a, b) and (b, a) would disagree about the factor between them.
 std::vector<double> log_ratios(std::span<const double> subject, std::span<const double> peer) {
   DDL_CHECK(subject.size() == peer.size() && !subject.empty(),
             fmt::format("{} and {}", subject.size(), peer.size()));
@@ -35,7 +35,7 @@ double median(std::vector<double> values) {
 double percentile(std::vector<double> values, double fraction) {
   DDL_CHECK(!values.empty() && fraction > 0 && fraction <= 1,
             fmt::format("{} values, {}", values.size(), fraction));
-  // The tiny subtraction keeps 0.07 * 100 = 7.000000000000001 from asking for the eighth value.
+  // The tiny subtraction prevents that 0.07 * 100 = 7.000000000000001 selects the eighth value.
   const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size()) - 1e-9));
   const auto wanted = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(values.begin(), wanted, values.end());
@@ -50,7 +50,7 @@ std::vector<std::size_t> abba_order(std::size_t count, std::size_t block) {
 
 PairedRatio paired_ratio(std::span<const double> subject, std::span<const double> peer) {
   const std::vector<double> logs = log_ratios(subject, peer);
-  // The upper quartile is the lower one seen from the other side, so that swapping the entrants swaps them.
+  // The upper quartile is the lower one of the inverse ratios, so that swapping the contenders swaps the quartiles.
   std::vector<double> negated(logs.size());
   std::transform(logs.begin(), logs.end(), negated.begin(), [](double value) { return -value; });
   return {std::exp(median(logs)), std::exp(percentile(logs, 0.25)), std::exp(-percentile(negated, 0.25))};
@@ -62,18 +62,18 @@ double aa_spread(std::span<const double> first, std::span<const double> second) 
   return std::exp(percentile(std::move(logs), 0.9));
 }
 
-Verdict judge(const PairedRatio& found, double spread) {
-  if (found.ratio > spread && found.low > 1) return Verdict::kSlower;
-  if (found.ratio < 1 / spread && found.high < 1) return Verdict::kFaster;
-  return Verdict::kEqual;
+Conclusion conclude(const PairedRatio& found, double spread) {
+  if (found.ratio > spread && found.low > 1) return Conclusion::kSlower;
+  if (found.ratio < 1 / spread && found.high < 1) return Conclusion::kFaster;
+  return Conclusion::kEqual;
 }
 
-std::string verdict_text(const PairedRatio& found, double spread) {
+std::string conclusion_text(const PairedRatio& found, double spread) {
   const auto times = [](double factor) { return fmt::format("{:.{}f}x", factor, factor < 100 ? 2 : 0); };
-  switch (judge(found, spread)) {
-    case Verdict::kFaster: return times(1 / found.ratio) + " faster";
-    case Verdict::kSlower: return times(found.ratio) + " slower";
-    case Verdict::kEqual: break;
+  switch (conclude(found, spread)) {
+    case Conclusion::kFaster: return times(1 / found.ratio) + " faster";
+    case Conclusion::kSlower: return times(found.ratio) + " slower";
+    case Conclusion::kEqual: break;
   }
   const double noise = std::max({spread, found.ratio, 1 / found.ratio});
   return fmt::format("equal (within {:.0f}%)", std::ceil((noise - 1) * 100 - 1e-9));

@@ -1,4 +1,4 @@
-// A drawing, element by element.
+// Writes an SVG document element by element.
 #pragma once
 
 #include <string>

@@ -86,7 +86,7 @@ float expected_value(Collective what, int rank, int ranks, int part, int turn) {
   return 0;
 }
 
-double least_sent(Collective what, int hosts) {
+double min_sent(Collective what, int hosts) {
   const double others = static_cast<double>(hosts - 1) / hosts;
   switch (what) {
     case Collective::kAllreduce: return 2 * others;
@@ -234,11 +234,10 @@ std::vector<std::uint64_t> tensors_backward(Model model) {
   return {forward.rbegin(), forward.rend()};
 }
 
-std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t most_bytes) {
+std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t max_bytes) {
   std::vector<Bucket> buckets;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const bool fits =
-        !buckets.empty() && (buckets.back().elements + tensors[i]) * sizeof(float) <= most_bytes;
+    const bool fits = !buckets.empty() && (buckets.back().elements + tensors[i]) * sizeof(float) <= max_bytes;
     if (!fits) buckets.push_back({i, 0, 0});
     buckets.back().count += 1;
     buckets.back().elements += tensors[i];

@@ -1,4 +1,4 @@
-// What the ranks are measured doing: collectives, the gradients of well-known models, and message sizes with the number of
+// The work that is measured: collectives, the gradients of well-known models, and message sizes with the number of
 // calls of each. Pure; the harness and the rank programs share it.
 #pragma once
 
@@ -13,9 +13,6 @@
 
 namespace ddl::bench {
 
-// The collectives that are measured: what one call moves, and what a right result looks like. Pure; the harness and the
-// rank programs share it.
-
 enum class Collective { kAllreduce, kAllgather, kAlltoall, kBroadcast, kReduceScatter };
 
 const std::vector<Collective>& all_collectives();
@@ -25,16 +22,16 @@ std::optional<Collective> parse_collective(std::string_view name);
 /// What one call does, for a title: "f32 sum in place".
 const char* describe(Collective what);
 
-/// Allreduce and broadcast work in one buffer, the others from one into another: as programs mostly call them, and as
-/// every peer can.
+/// Allreduce and broadcast work in one buffer, the others from one into another: as most programs call them, and as
+/// every peer supports.
 bool is_in_place(Collective what);
 
-/// A message's size is that of the larger buffer of a rank: the whole vector of allreduce and broadcast, all ranks' parts
-/// of the others. This is the size nearest to the wanted one, and not below it, that has equal parts of whole floats.
+/// A message's size is that of the larger buffer of a rank: the whole vector of allreduce and broadcast, all ranks'
+/// parts of the others. Returns the smallest size, not below the wanted one, that has equal parts of whole floats.
 std::uint64_t whole_bytes(Collective what, std::uint64_t wanted, int ranks);
 
-/// How many parts a rank gives, and how many its result has. Each part is as long as the whole buffer, where both are 1,
-/// or as one rank's share of it.
+/// The numbers of parts that a rank sends and that its result has. Each part is as long as the whole buffer, if both
+/// are 1, or as one rank's share of it.
 struct Shape {
   int sent_parts = 1;
   int result_parts = 1;
@@ -42,17 +39,18 @@ struct Shape {
 };
 Shape shape_of(Collective what, int ranks);
 
-/// What rank sends as this part in this turn, and what it must find as this part of its result. Small whole numbers: their
-/// sums are exact in any order. Of a broadcast, rank 0 is the root.
+/// The value that the rank sends as this part in this turn, and the value that this part of its result must have.
+/// turn: a small number that differs from call to call. All values are small whole numbers: their sums are exact in
+/// any order. The root of a broadcast is rank 0.
 float sent_value(Collective what, int rank, int ranks, int part, int turn);
 float expected_value(Collective what, int rank, int ranks, int part, int turn);
 
-/// Bytes that every host must send over its link at least, divided by the size, if each has one rank: what no algorithm
-/// can avoid. A host of a broadcast may pass on what it receives.
-double least_sent(Collective what, int hosts);
+/// The bytes that no algorithm can avoid: those that every host must send over its link, divided by the size, if each
+/// host has one rank. A host of a broadcast may forward what it receives.
+double min_sent(Collective what, int hosts);
 
-// The gradients of well-known models, generated from their architectures, and the buckets that training packs them into.
-// Pure.
+// The gradients of well-known models, generated from their architectures, and the buckets into which training packs
+// them.
 
 enum class Model { kResnet50, kResnet101, kVgg16, kBertBase, kGpt2Small };
 
@@ -61,7 +59,8 @@ const std::vector<Model>& all_models();
 const char* name_of(Model model);
 std::optional<Model> parse_model(std::string_view name);
 
-/// The number of elements of each gradient, in the order of the model's layers. BatchNorm and LayerNorm have two tensors.
+/// The number of elements of each gradient, in the order of the model's layers. BatchNorm and LayerNorm have two
+/// tensors.
 std::vector<std::uint64_t> tensors_of(Model model);
 /// The same in the order in which training computes them: the last layer first.
 std::vector<std::uint64_t> tensors_backward(Model model);
@@ -73,12 +72,12 @@ struct Bucket {
   std::uint64_t elements = 0;
 };
 
-/// Fills buckets of at most so many bytes, of f32, in the order given; a gradient that is larger has one for itself.
-std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t most_bytes);
+/// Fills buckets of at most max_bytes, of f32, in the order given; a larger gradient has a bucket of its own.
+std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t max_bytes);
 
-// Message sizes: how often each is called, as text for the rank programs, and as people write them.
+// Message sizes: the number of calls of each, their text for the rank programs, and the sizes that people write.
 
-/// One message size and how often it is called. Of training steps the size is a bucket's.
+/// One message size and the number of its calls. For training steps it is the size of a bucket.
 struct SizePlan {
   std::uint64_t bytes = 0;
   std::uint64_t calls = 0;     ///< measured, at most
@@ -92,7 +91,7 @@ Result<std::vector<SizePlan>> parse_plan(std::string_view text);
 /// 4 B to 256 MiB, in steps of 4 or 16.
 const std::vector<std::uint64_t>& default_sizes();
 
-/// Enough calls of each size for a steady median, and little enough that a block takes seconds and not minutes. quick: a
+/// Enough calls of each size for a steady median, and few enough that a block takes seconds and not minutes. quick: a
 /// few calls of each, and no size above 1 MiB.
 std::vector<SizePlan> plan_of_sizes(const std::vector<std::uint64_t>& sizes, bool quick);
 

@@ -1,4 +1,4 @@
-// ddlrun: options in, objects wired, exit code out.
+// ddlrun: reads the options, makes the objects, carries out the action, and returns the exit code.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,14 +25,14 @@ int main(int argc, char** argv) {
   const cli::Console console(environment);
 
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  // Started by another ddlrun, and not by a user.
+  // Options that another ddlrun uses, not a user.
   if (words.size() == 2 && words[0] == contract::kAgentOption) ::_exit(launcher::run_remote_agent(words[1]));
   if (words.size() == 2 && words[0] == contract::kJoiningAgentOption)
     ::_exit(launcher::run_joining_agent(words[1]));
   if (words.size() > 3 && words[0] == contract::kMpiEngineOption)
     return launcher::become_mpirun({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == contract::kMpiRankOption)
-    return cli::be_mpi_rank({words.begin() + 1, words.end()}, environment, console);
+    return cli::run_as_mpi_rank({words.begin() + 1, words.end()}, environment, console);
   const auto request =
       cli::parse_command_line(words, {cli::current_directory().value_or(""), CpuSet::allowed().count(),
                                       launcher::hostname(), cli::read_user_file, environment});

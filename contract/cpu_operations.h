@@ -27,7 +27,7 @@ constexpr const char* cpu_operations_name(CpuOperations operations) {
   return "?";
 }
 
-/// nullopt: it is none of the words.
+/// nullopt for another word.
 constexpr std::optional<CpuOperations> parse_cpu_operations(std::string_view name) {
   for (const auto& known : kCpuOperations) {
     if (name == known.name) return known.operations;

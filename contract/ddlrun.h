@@ -1,5 +1,5 @@
-// The command ddlrun as other processes meet it: its exit codes, and the options by which one ddlrun starts another in a
-// different role. docs/reference/exit-codes.md lists the same exit codes.
+// The command ddlrun as other processes see it: its exit codes, and the options by which one ddlrun starts another in
+// a different role. docs/reference/exit-codes.md lists the same exit codes.
 #pragma once
 
 namespace ddl::contract {
@@ -7,7 +7,7 @@ namespace ddl::contract {
 // The exit codes of ddlrun, complete. docs/reference/exit-codes.md lists the same.
 
 /// What ddlrun itself returns. A rank's own exit code is passed through unchanged, and 128+N stands for signal N,
-/// so a program that exits with one of these numbers is told apart by the report and by `--json`.
+/// so a program that exits with one of these numbers is distinguished by the report and by `--json`.
 enum ExitCode : int {
   kSuccess = 0,
   kUsageError = 2,       ///< bad option, value or combination; nothing was started
@@ -18,19 +18,21 @@ enum ExitCode : int {
   kTimeout = 124,        ///< --timeout ran out, as timeout(1) has it
   kNotExecutable = 126,  ///< the command was found but cannot be executed, as in a shell
   kNotFound = 127,       ///< the command or the working directory does not exist, as in a shell
-  kSignalBase = 128,     ///< 128+N: the first failure was death by signal N, or ddlrun was told to end by it
+  kSignalBase = 128,     ///< 128+N: the first failure was death by signal N, or ddlrun received it
 };
 
-// How ddlrun is asked to be something else than the command: by another ddlrun only.
+// The options by which one ddlrun starts another in a different role.
 
-/// "ddlrun --agent NONCE": greets on standard output with the nonce, then speaks frames there and on standard input.
+/// "ddlrun --agent NONCE": prints its greeting with the nonce on standard output, then exchanges frames there and on
+/// standard input.
 inline constexpr char kAgentOption[] = "--agent";
 
-/// "ddlrun --joining-agent NONCE": reads on standard input whom to join, connects, and then does the same over that.
+/// "ddlrun --joining-agent NONCE": reads on standard input which agent to join, connects to it, and does the same
+/// over that connection.
 inline constexpr char kJoiningAgentOption[] = "--joining-agent";
 
-/// "ddlrun --mpi-engine MASTER NAMES mpirun ...": as the only rank of a job, becomes mpirun; without the variables of NAMES, by
-/// comma, and with MASTER_ADDR=MASTER unless that is "".
+/// "ddlrun --mpi-engine MASTER NAMES mpirun ...": as the only rank of a job, becomes mpirun, without the variables of
+/// NAMES, separated by commas, and with MASTER_ADDR=MASTER unless that is "".
 inline constexpr char kMpiEngineOption[] = "--mpi-engine";
 
 /// "ddlrun --mpi-rank [options] -- command ...": started by mpirun, starts the command as its rank.

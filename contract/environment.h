@@ -1,4 +1,5 @@
-// Every environment variable that ddlrun sets for ranks or libddl reads. docs/reference/environment.md lists the same.
+// Every environment variable that ddlrun sets for ranks or libddl reads. docs/reference/environment.md lists the
+// same.
 #pragma once
 
 namespace ddl::contract::env {
@@ -36,11 +37,11 @@ inline constexpr char kGpuDeviceOrdinal[] = "GPU_DEVICE_ORDINAL";  ///< OpenCL's
 /// Network adapters near a rank's GPUs, by comma: a hint, which nothing of ddlrun's own reads.
 inline constexpr char kNearNics[] = "DDL_NEAR_NICS";
 
-// What tells libddl that a launcher started it: PMIx clients find their server through these.
+// From these libddl knows that a launcher started it: PMIx clients find their server through them.
 inline constexpr char kPmixNamespace[] = "PMIX_NAMESPACE";
 inline constexpr char kPmixRank[] = "PMIX_RANK";
 
-// The same of launchers that speak PMI-1, the protocol of MPICH's processes.
+// The same for launchers that speak PMI-1, the protocol of MPICH's processes.
 inline constexpr char kPmiFd[] = "PMI_FD";  ///< inherited socket to the launcher, by number
 inline constexpr char kPmiRank[] = "PMI_RANK";
 inline constexpr char kPmiSize[] = "PMI_SIZE";
@@ -48,26 +49,28 @@ inline constexpr char kPmiSize[] = "PMI_SIZE";
 // Read by libddl.
 inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";  ///< default deadline of one collective
 inline constexpr char kStartTimeoutSeconds[] =
-    "DDL_START_TIMEOUT_SECONDS";                                      ///< until all ranks have come to init
-inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";      ///< 1: a world of one is meant
-inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";  ///< a wait spins so long, then sleeps
-inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";          ///< staging of one rank and parity
+    "DDL_START_TIMEOUT_SECONDS";                                  ///< until all ranks have called init
+inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";  ///< 1: a world of one is meant
+inline constexpr char kSpinMicroseconds[] =
+    "DDL_SPIN_MICROSECONDS";                                    ///< a wait spins for this time, then sleeps
+inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";    ///< staging of one rank and parity
 inline constexpr char kAlgorithm[] = "DDL_ALGORITHM";           ///< algorithms instead of the chosen ones
 inline constexpr char kCpuOperations[] = "DDL_CPU_OPERATIONS";  ///< ddl or mpi: who carries out collectives
 inline constexpr char kMpi[] = "DDL_MPI";  ///< which MPI, of several that libddl was built with
-inline constexpr char kMpiFinalize[] = "DDL_MPI_FINALIZE";              ///< 0: leave MPI as it is at the end
-inline constexpr char kExchange[] = "DDL_EXCHANGE";                     ///< how the ranks of one host meet
-inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";            ///< modules, if not beside libddl.so
+inline constexpr char kMpiFinalize[] = "DDL_MPI_FINALIZE";    ///< 0: MPI is not finalized at the end
+inline constexpr char kExchange[] = "DDL_EXCHANGE";           ///< how the ranks of one host synchronize
+inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";  ///< modules, if not beside libddl.so
 inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
 inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks
 inline constexpr char kJobKeyFd[] =
     "DDL_JOB_KEY_FD";  ///< inherited sealed memfd with the job's key, by number
 inline constexpr char kExitRecord[] =
     "DDL_EXIT_RECORD";                             ///< FD:OFFSET of what the rank leaves for its launcher
-inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: say how the ranks are connected
-inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";      ///< TMPDIR of ranks that mpirun starts
-inline constexpr char kReportStart[] = "DDL_REPORT_START";  ///< 1: tell the launcher of the first collective
-inline constexpr char kFault[] = "DDL_FAULT";               ///< point:rank:n, test builds only
+inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: print how the ranks are connected
+inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";  ///< TMPDIR of ranks that mpirun starts
+inline constexpr char kReportStart[] =
+    "DDL_REPORT_START";                        ///< 1: report the first collective to the launcher
+inline constexpr char kFault[] = "DDL_FAULT";  ///< point:rank:n, test builds only
 
 // Read by ddlrun.
 inline constexpr char kAllowExposedPmix[] = "DDL_ALLOW_EXPOSED_PMIX";  ///< 1: root may use an unpatched PMIx

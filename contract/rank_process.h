@@ -1,5 +1,5 @@
-// What a rank and its launcher share besides PMIx: the descriptors that the rank inherits, the record that it leaves when it
-// ends, and the event by which libddl reports the first collective.
+// What a rank and its launcher share besides PMIx: the descriptors that the rank inherits, the record that it leaves
+// when it ends, and the event by which libddl reports the first collective.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace ddl::contract {
 inline constexpr int kJobKeyFd = 3;
 /// The rank's agent as a launcher that speaks PMI-1 (env::kPmiFd).
 inline constexpr int kPmiFd = 4;
-/// Where the rank leaves word for its agent (env::kExitRecord, ExitRecord).
+/// Where the rank leaves a record for its agent (env::kExitRecord, ExitRecord).
 inline constexpr int kExitRecordFd = 5;
 
-// What a rank leaves behind for its launcher, who reads it when the rank has ended: memory that both share, so it is
-// whole however the rank ends, and needs no library, no round trip and no launcher that still answers.
+// What a rank leaves behind for its launcher, which reads it when the rank has ended: memory that both share, so it
+// is whole however the rank ends, and needs no library, no round trip and no launcher that still answers.
 
-/// env::kExitRecord, "FD:OFFSET", says where it lies in an inherited memfd that is sealed against another size. libddl fills
-/// it in when the context was aborted.
+/// env::kExitRecord, "FD:OFFSET", says where it lies in an inherited memfd that is sealed against another size.
+/// libddl fills it in when the context was aborted.
 struct ExitRecord {
   static constexpr std::uint32_t kMagic = 0x444C'5831;
   static constexpr std::int32_t kNone = -1;
@@ -29,7 +29,7 @@ struct ExitRecord {
 };
 static_assert(sizeof(ExitRecord) == 8);
 
-// What libddl tells its launcher through PMIx, if the launcher has asked for it.
+// What libddl reports to its launcher through PMIx, if the launcher has asked for it.
 
 /// PMIx_Notify_event's status: rank 0 has ended its first collective. In the range that PMIx leaves to others (below
 /// PMIX_EXTERNAL_ERR_BASE).

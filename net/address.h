@@ -1,4 +1,5 @@
-// Addresses of TCP sockets, as values and as text, and the addresses that this host's network interfaces offer to others.
+// Addresses of TCP sockets, as values and as text, and the addresses that this host's network interfaces offer to
+// others.
 #pragma once
 
 #include <netinet/in.h>

@@ -34,7 +34,8 @@ class FrameDecoder {
   explicit FrameDecoder(std::size_t max_payload = kMaxFramePayload) : max_payload_(max_payload) {}
 
   void append(std::span<const std::byte> bytes);
-  /// The next whole frame; nullopt when more bytes are needed; an error, from then on, after bytes that are no frame.
+  /// The next whole frame; nullopt when more bytes are needed; an error, from then on, after bytes that are not a
+  /// frame.
   Result<std::optional<Frame>> next();
   /// True if the stream may end here: no frame has been begun.
   bool at_boundary() const { return buffer_.size() == consumed_; }

@@ -36,7 +36,7 @@ Mac mac_of(const JobKey& key, std::string_view label, std::initializer_list<Byte
   const void* made = ::HMAC(EVP_sha256(), key.bytes().data(), static_cast<int>(key.bytes().size()),
                             reinterpret_cast<const unsigned char*>(message.data()), message.size(),
                             reinterpret_cast<unsigned char*>(mac.data()), &size);
-  // It fails only without memory or without SHA-256; there is no key to compare with then.
+  // It fails only without memory or without SHA-256; then there is nothing to compare with.
   DDL_CHECK(made != nullptr && size == kMacBytes, "HMAC-SHA256");
   return mac;
 }
@@ -98,7 +98,7 @@ Status Handshake::feed(std::span<const std::byte> bytes) {
   if (state_ == State::kFailed) return fail(ErrorCode::kProtocol, "the handshake has failed already");
   DDL_CHECK(bytes.size() <= wanted(), std::to_string(bytes.size()));
   append(input_, bytes);
-  // A stranger who speaks something else is told by its first bytes, not after a deadline.
+  // A peer with another protocol is recognised by its first bytes, not after a deadline.
   if (expecting_ == Expecting::kOpening) {
     const std::size_t begun = std::min(input_.size(), kMagic.size());
     if (std::memcmp(input_.data(), kMagic.data(), begun) != 0) {

@@ -1,5 +1,5 @@
-// How two processes of a job prove to each other, on a fresh connection, that they know the job's key: first the conversation
-// alone (bytes in, bytes out), then the same on a non-blocking TCP socket.
+// How two processes of a job prove to each other, on a fresh connection, that they know the job's key: first the
+// conversation alone (bytes in, bytes out), then the same on a non-blocking TCP socket.
 #pragma once
 
 #include <array>
@@ -23,10 +23,11 @@ namespace ddl::net {
 //   connector -> acceptor   introduction C, HMAC("connector", C, A, introduction C)
 //   acceptor  -> connector  introduction A, HMAC("accepted", C, A, introduction C, introduction A)
 //
-// All messages have fixed sizes, so nothing that a stranger says is taken for a length. HMAC is HMAC-SHA256 (RFC 2104)
-// with the job's key; the word at its beginning tells the directions apart, so no answer can be sent back as another, and
-// the nonces make every answer good for one connection. An introduction says who is speaking (the user of this class
-// decides how); strangers never see one. What follows on the connection is neither encrypted nor authenticated.
+// All messages have fixed sizes, so no bytes of an unauthenticated peer are taken for a length. HMAC is HMAC-SHA256
+// (RFC 2104) with the job's key; the word at its beginning differs for each direction, so no answer can be sent back
+// as another, and the nonces make every answer good for one connection. An introduction says who is speaking (the
+// user of this class decides how); an unauthenticated peer never sees one. What follows on the connection is neither
+// encrypted nor authenticated.
 //
 // This is the conversation alone, without a socket: bytes in, bytes out.
 
@@ -56,12 +57,13 @@ class Handshake {
   State state() const { return state_; }
   /// What is to be sent now; empty once taken.
   std::vector<std::byte> take_output();
-  /// How many bytes the next message of the other side still lacks: never read more, what follows is not ours.
+  /// The number of bytes that the next message of the other side still lacks. Never read more: what follows is not
+  /// part of the handshake.
   std::size_t wanted() const;
   /// Takes at most wanted() bytes as they arrive. An error, from then on, if the other side does not know the key or
   /// speaks something else.
   Status feed(std::span<const std::byte> bytes);
-  /// Acceptor, in kAsked: tells the connector that it is welcome. Then the state is kDone.
+  /// Acceptor, in kAsked: notifies the connector that it is accepted. Then the state is kDone.
   void accept();
 
   /// Who the other side is; valid in kAsked and kDone.
@@ -97,7 +99,7 @@ class HandshakeSocket {
   /// Begins to connect. key outlives the handshake.
   static Result<HandshakeSocket> connect(const SocketAddress& address, const JobKey& key,
                                          const Introduction& own, Deadline deadline);
-  /// Answers a caller whose socket has been accepted.
+  /// Answers a caller whose connection has been accepted.
   static Result<HandshakeSocket> answer(UniqueFd socket, const JobKey& key, const Introduction& own,
                                         Deadline deadline);
 
@@ -108,7 +110,7 @@ class HandshakeSocket {
   /// Does what can be done without waiting. An error ends the attempt: refused, closed, too late, or no proof.
   /// kDone comes only when everything has been sent as well.
   Result<Handshake::State> advance();
-  /// In state kAsked: welcomes the caller. advance() until kDone.
+  /// In state kAsked: accepts the caller. Call advance() until kDone.
   void accept() { handshake_.accept(); }
   const Introduction& peer() const { return handshake_.peer(); }
 

@@ -69,7 +69,7 @@ Result<JobKey> JobKey::from_memfd(int fd) {
   };
   struct stat info {};
   if (::fstat(fd, &info) != 0) return not_one("it is not open");
-  // Only memfds know seals. Without them a stranger's file could be taken for the key.
+  // Only memfds have seals. Without this check any file could be taken for the key.
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals) return not_one("it is not sealed memory");
   if (info.st_size != static_cast<off_t>(kJobKeyBytes))
@@ -77,7 +77,7 @@ Result<JobKey> JobKey::from_memfd(int fd) {
   if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return fail_errno("fcntl F_SETFD");
   auto key = allocate();
   if (!key) return key;
-  // From the beginning, whoever has read it before through the same open file.
+  // From the beginning: other processes read it through the same open file description.
   if (retry_eintr([&] { return ::pread(fd, key->page_, kJobKeyBytes, 0); }) !=
       static_cast<ssize_t>(kJobKeyBytes)) {
     return fail_errno("reading the job's key");

@@ -1,4 +1,4 @@
-// The secret that the processes of one job share: whoever knows it belongs to the job.
+// The secret that the processes of one job share: a process that knows it belongs to the job.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ class JobKey {
   /// 64 hexadecimal digits.
   static Result<JobKey> from_hex(std::string_view text);
   /// From a descriptor that a parent passed on: a memfd of kJobKeyBytes bytes, sealed against writing. It is made
-  /// close-on-exec and stays open, so that it can be read again. An error if fd is anything else; then it is untouched.
+  /// close-on-exec and stays open, so that it can be read again. An error if fd is anything else; then it is
+  /// untouched.
   static Result<JobKey> from_memfd(int fd);
 
   /// The same key in a sealed memfd that from_memfd() takes; close-on-exec.

@@ -7,12 +7,12 @@
 namespace ddl::net {
 namespace {
 
-constexpr std::size_t kMostLine = std::size_t{64} << 10;
+constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10;
 
 tl::unexpected<Error> no_pmi(std::string_view line) {
   constexpr std::size_t kShown = 60;
   return fail(ErrorCode::kProtocol,
-              "this is no line of PMI-1: \"" + std::string(line.substr(0, kShown)) + "\"");
+              "this is not a line of PMI-1: \"" + std::string(line.substr(0, kShown)) + "\"");
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ Result<PmiLine> PmiLine::parse(std::string_view line) {
 Result<std::optional<std::string>> PmiLineReader::next() {
   const std::size_t end = buffer_.find('\n');
   if (end == std::string::npos) {
-    if (buffer_.size() > kMostLine)
+    if (buffer_.size() > kMaxLineBytes)
       return fail(
           ErrorCode::kProtocol,
           "PMI-1: " + counted(static_cast<std::int64_t>(buffer_.size()), "byte") + " without an end of line");

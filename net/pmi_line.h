@@ -1,7 +1,8 @@
 // PMI-1, the line protocol by which MPICH's processes and their launcher talk over an inherited descriptor (PMI_FD).
 //
-// A line is "cmd=put kvsname=kvs_1 key=a value=b\n": words without blanks, each a name and a value. MPICH's own parser takes lines
-// of up to 1023 bytes. Source: MPICH, "PMI: A Scalable Parallel Process-Management Interface", and its simple_pmi client.
+// A line is "cmd=put kvsname=kvs_1 key=a value=b\n": words without blanks, each a name and a value. MPICH's own
+// parser takes lines of up to 1023 bytes. Source: MPICH, "PMI: A Scalable Parallel Process-Management Interface", and
+// its simple_pmi client.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ namespace ddl::net {
 
 struct PmiLine {
   std::string command;  ///< of cmd=, or of mcmd=, which begins several lines
-  /// The others, in their order, which Slurm minds.
+  /// The others, in their order, which matters to Slurm.
   std::vector<std::pair<std::string, std::string>> words;
 
   /// The value of a word; "" if it is not there.
@@ -25,15 +26,15 @@ struct PmiLine {
   /// With its newline. No name or value may hold a blank or a newline.
   std::string text() const;
 
-  /// A line without its newline. Error: it does not begin with a command, or holds a word that is none. Pure.
+  /// A line without its newline. Error: it does not begin with a command, or a word has no name. Pure.
   static Result<PmiLine> parse(std::string_view line);
   bool operator==(const PmiLine&) const = default;
 };
 
-/// What PMI-1's clients are told and both sides keep to.
-inline constexpr std::size_t kMostPmiName = 256;  ///< of a key-value space
-inline constexpr std::size_t kMostPmiKey = 64;
-inline constexpr std::size_t kMostPmiValue = 1024;
+/// The limits of sizes that a server announces to its clients; both sides keep to them.
+inline constexpr std::size_t kMaxPmiName = 256;  ///< of a key-value space
+inline constexpr std::size_t kMaxPmiKey = 64;
+inline constexpr std::size_t kMaxPmiValue = 1024;
 
 /// Takes bytes as they arrive and gives lines back, without their newlines.
 class PmiLineReader {

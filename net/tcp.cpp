@@ -37,7 +37,7 @@ Result<UniqueFd> listen_on(const SocketAddress& address, int backlog, bool is_v6
 }  // namespace
 
 Result<UniqueFd> listen_tcp(const SocketAddress& address, int backlog) {
-  // IPv6 alone: or it would also take the port of the IPv4 wildcard, which may be somebody else's.
+  // IPv6 alone: or it would also take the port of the IPv4 wildcard, which may be another process's.
   return listen_on(address, backlog, true);
 }
 
@@ -72,7 +72,7 @@ Result<UniqueFd> accept_tcp(int listener) {
     UniqueFd socket(
         retry_eintr([&] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
     if (socket) {
-      // A caller that has gone already is no error of ours: its first read will tell.
+      // It fails if the peer has closed the connection already, which the first read reports.
       (void)tune_stream(socket.get());
       return socket;
     }

@@ -19,12 +19,13 @@ Result<UniqueFd> listen_tcp_everywhere(int backlog);
 Result<SocketAddress> local_address(int socket);
 Result<SocketAddress> peer_address(int socket);
 
-/// The next caller, tuned; an empty descriptor if nobody waits.
+/// The next connection, tuned; an empty descriptor if none is pending.
 Result<UniqueFd> accept_tcp(int listener);
 
-/// Begins to connect; the socket becomes writable when that is decided. An error may also come at once.
+/// Begins to connect; the socket becomes writable when the connection is made or has failed. An error may also come
+/// at once.
 Result<UniqueFd> begin_connect(const SocketAddress& address);
-/// What became of it.
+/// The result of begin_connect(), once the socket is writable.
 Status connect_result(int socket);
 
 /// No delay (small frames go at once), keepalive, and an end after kPeerSilence.

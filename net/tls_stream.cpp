@@ -11,8 +11,8 @@ namespace ddl::net {
 
 namespace {
 
-constexpr std::size_t kMostIdentity = 256;
-// The suite that every OpenSSL with TLS 1.3 has, with SHA-256, which external keys are for unless told otherwise.
+constexpr std::size_t kMaxIdentityBytes = 256;
+// The suite that every OpenSSL with TLS 1.3 has. Its hash is SHA-256, the default hash of external keys.
 constexpr std::array<unsigned char, 2> kSuite = {0x13, 0x01};
 
 Error tls_error(std::string what) {
@@ -69,7 +69,7 @@ struct TlsStream::State {
   static int find_session(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION** session) {
     State& state = of(ssl);
     *session = nullptr;  // then there is no key in common, and the handshake fails
-    if (id_size == 0 || id_size > kMostIdentity) return 1;
+    if (id_size == 0 || id_size > kMaxIdentityBytes) return 1;
     std::string identity(reinterpret_cast<const char*>(id), id_size);
     auto key = state.find_key(identity);
     if (!key) return 1;
@@ -155,7 +155,8 @@ TlsStream::Step TlsStream::handshake() {
   ::ERR_clear_error();
   const Step step = step_of(::SSL_do_handshake(state_->ssl));
   if (step != Step::kDone) return step;
-  // Without the key there is neither side's certificate: this is a second lock on the same door.
+  // There are no certificates, so a handshake without the key should fail. This checks once more that the key was
+  // used.
   if (::SSL_session_reused(state_->ssl) != 1) return Step::kFailed;
   state_->is_proved = true;
   return Step::kDone;

@@ -1,4 +1,5 @@
-// One connection under TLS 1.3, whose two sides prove that they know a key: no certificates, no tickets, no older version.
+// One connection under TLS 1.3, whose two sides prove that they know a key: no certificates, no tickets, no older
+// version.
 #pragma once
 
 #include <array>
@@ -17,18 +18,19 @@ namespace ddl::net {
 
 using PresharedKey = std::array<std::byte, 32>;
 
-/// A peer's own key, made of the job's and the name that it is known by: who has another name has another key.
+/// A peer's own key, made of the job's and the name that it is known by: a peer with another name has another key.
 PresharedKey preshared_key(const JobKey& key, std::string_view identity);
 
-/// A non-blocking socket with an external key (psk_dhe_ke: what is recorded cannot be read by who learns the key later).
-/// For one thread, in a process that ignores SIGPIPE. Steps that want to read or write are taken again when the socket can.
+/// A non-blocking socket with an external key (psk_dhe_ke: recorded traffic cannot be decrypted with a key that is
+/// learnt later). For one thread, in a process that ignores SIGPIPE. Steps that want to read or write are taken again
+/// when the socket can.
 class TlsStream {
  public:
   enum class Step { kDone, kWantRead, kWantWrite, kClosed, kFailed };
-  /// The key of the peer that calls itself so; nullopt for one that is not expected. Names are at most 256 bytes.
+  /// The key of the peer with this identity; nullopt if it is not expected. Names are at most 256 bytes.
   using FindKey = std::function<std::optional<PresharedKey>(std::string_view identity)>;
 
-  /// The side that was connected to. find_key is called during handshake().
+  /// The side that has accepted the connection. find_key is called during handshake().
   static Result<TlsStream> accepted(UniqueFd socket, FindKey find_key);
   /// The side that has connected.
   static Result<TlsStream> connected(UniqueFd socket, std::string identity, const PresharedKey& key);
@@ -40,11 +42,11 @@ class TlsStream {
   int fd() const;
   /// kDone: both sides have proved that they know the key.
   Step handshake();
-  /// Of the peer; "" until the handshake is done, and on the side that has connected.
+  /// The peer's identity; "" until the handshake is done, and on the side that has connected.
   const std::string& peer_identity() const;
   Step read(std::span<char> buffer, std::size_t& got);
   Step write(std::string_view bytes, std::size_t& put);
-  /// Says that nothing more comes, if the socket takes it at once.
+  /// Announces that nothing more comes, if the socket takes that at once.
   void close_notify();
 
  private:

@@ -1,7 +1,7 @@
 # Shared by quickstart and test; sourced with the repository root as working directory.
 # shellcheck shell=bash
 
-# Compilers of C++20 take up to a gigabyte each: no more at a time than cores and memory allow.
+# A compiler process takes up to a gigabyte: no more of them at a time than cores and memory allow.
 job_count() {
   local cores gigabytes
   cores=$(nproc)
@@ -26,13 +26,13 @@ build() {
   if [ -t 1 ]; then
     "${command[@]}" </dev/null
   elif ! "${command[@]}" >>"$log" 2>&1 </dev/null; then
-    # What failed, not what else was being compiled at the time.
+    # Only what failed, not what else was being compiled at the time.
     { grep -A 25 '^FAILED:' "$log" || tail -n 40 "$log"; } | head -n 120 >&2
     return 1
   fi
 }
 
-# A second run is much shorter with ccache, in another clone, too; it is used where it is installed.
+# With ccache a second run is much shorter, also in another clone; it is used if it is installed.
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1

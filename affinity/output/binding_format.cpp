@@ -19,7 +19,7 @@ namespace ddl::affinity {
 
 // A plan for a script.
 
-/// One line: the node's size, and for each rank what RankBinding has. docs/reference/ddlrun.md names the keys.
+/// One line: the node's size, and for each rank the fields of RankBinding. docs/reference/ddlrun.md names the keys.
 std::string binding_json(const Topology& topology, const BindingPlan& plan);
 
 // A plan for a person.
@@ -145,7 +145,7 @@ std::string warning_lines(const BindingPlan& plan) {
 std::string binding_table(const Topology& topology, const BindingPlan& plan) {
   std::string text = summary_line(topology);
   if (plan.ranks.empty()) return text + "ranks are bound to nothing\n" + warning_lines(plan);
-  // Without a value below it, a heading is left out, too.
+  // A heading without a value below it is omitted.
   const auto heading = [&plan](const char* name, auto has_value) {
     return std::any_of(plan.ranks.begin(), plan.ranks.end(), has_value) ? name : "";
   };

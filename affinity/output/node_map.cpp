@@ -84,11 +84,11 @@ NodeMap map_of(const Topology& topology, const BindingPlan& plan) {
       if (one.complete.intersects(node.complete)) shared_by.push_back(one.os_index);
     }
     if (shared_by.size() > 1) map.packages[package].name = "packages " + CpuSet::of(shared_by).list();
-    // Memory that no core is nearest to, such as a GPU's, is no place to run.
+    // A NUMA node without cores or devices, such as a GPU's memory, is not shown: no rank can run there.
     if (!numa.l3s.empty() || !numa.devices.empty())
       map.packages[package].numa_nodes.push_back(std::move(numa));
   }
-  // Packages that share a NUMA node stand in the first one's place.
+  // Packages that share a NUMA node are shown as one, at the position of the first.
   std::erase_if(map.packages, [](const PackageMap& package) { return package.numa_nodes.empty(); });
   add_devices(-1, map.elsewhere);
   return map;

@@ -1,4 +1,5 @@
-// A node as people draw it: packages hold NUMA nodes, these hold L3s, and these cores; GPUs and NICs stand where they are near.
+// A node as people draw it: packages contain NUMA nodes, these contain L3s, and these contain cores. GPUs and NICs
+// are listed at the NUMA node that they are near.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct CoreMark {
 };
 
 struct L3Map {
-  std::string name;  ///< "L3"; "" where nothing tells which cores share one
+  std::string name;  ///< "L3"; "" if it is unknown which cores share one
   std::vector<CoreMark> cores;
 };
 
@@ -38,10 +39,10 @@ struct PackageMap {
 
 struct NodeMap {
   std::vector<PackageMap> packages;
-  std::vector<DeviceMark> elsewhere;  ///< near to no NUMA node, or nothing tells which
+  std::vector<DeviceMark> elsewhere;  ///< near no single NUMA node, or it is unknown which one
 };
 
-/// Pure. plan may be without ranks.
+/// Pure. plan may have no ranks.
 NodeMap map_of(const Topology& topology, const BindingPlan& plan);
 
 }  // namespace ddl::affinity

@@ -72,7 +72,7 @@ std::string topology_text(const Topology& topology, const BindingPlan& plan) {
       text += device_lines(numa.devices, "    ");
     }
   }
-  if (!map.elsewhere.empty()) text += "near to no NUMA node alone\n" + device_lines(map.elsewhere, "  ");
+  if (!map.elsewhere.empty()) text += "near no single NUMA node\n" + device_lines(map.elsewhere, "  ");
   for (const std::string& warning : plan.ranks.empty() ? topology.warnings : plan.warnings)
     text += "warning: " + warning + "\n";
   return text;

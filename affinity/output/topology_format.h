@@ -26,12 +26,13 @@ std::string format_topology(const Topology& topology, const BindingPlan& plan, T
 
 /// "this machine: 64 cores in 128 CPUs, 4 NUMA nodes, 8 GPUs", and a line end.
 std::string summary_line(const Topology& topology);
-/// plan may be without ranks.
+/// plan may have no ranks.
 std::string topology_text(const Topology& topology, const BindingPlan& plan);
 
 // A picture of a node with its ranks in colour.
 
-/// An SVG file. plan may be without ranks. Colours are told apart also by those who see fewer; the rank stands in each core.
+/// An SVG file. plan may have no ranks. People with colour blindness can distinguish the colours as well; each core
+/// shows its rank.
 std::string topology_svg(const Topology& topology, const BindingPlan& plan);
 
 }  // namespace ddl::affinity

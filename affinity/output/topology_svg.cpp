@@ -1,5 +1,5 @@
-// Draws a node as an SVG picture in which each core and GPU has the colour of its rank. topology_format.h declares the
-// function.
+// Draws a node as an SVG picture in which each core and GPU has the colour of its rank. topology_format.h declares
+// the function.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -34,7 +34,7 @@ class SvgCanvas {
   };
   void rectangle(double x, double y, double width, double height, const Style& style);
   void text(double x, double baseline, std::string_view text, const SvgText& style);
-  /// What a browser shows where the pointer rests: for the shape that follows.
+  /// A tooltip for the shape that follows.
   void begin_titled(std::string_view title);
   void end_titled();
   /// The whole picture; title is what a screen reader says.
@@ -75,12 +75,12 @@ std::string SvgCanvas::finish(double width, double height, std::string_view titl
 
 namespace {
 
-constexpr double kWidest = 1170;  // of a row of boxes
+constexpr double kMaxRowWidth = 1170;  // of a row of boxes
 constexpr double kGap = 8;
 constexpr double kCellWidth = 27, kCellHeight = 25, kCellGap = 3;
 constexpr double kChipHeight = 19;
 
-/// Okabe and Ito's colours, which people who see fewer colours tell apart as well.
+/// Okabe and Ito's colours, which people with colour blindness can distinguish as well.
 struct Colour {
   const char* fill;
   const char* text;
@@ -108,7 +108,7 @@ struct Point {
   double y = 0;
 };
 
-/// Boxes one after the other in rows that are at most so wide.
+/// Boxes one after the other in rows of at most this width.
 struct Flow {
   std::vector<Point> places;
   Size size;
@@ -142,11 +142,11 @@ class Picture {
       : topology_(topology), map_(map_of(topology, plan)) {}
 
   std::string draw() {
-    const Flow packages(sizes_of(map_.packages, [&](const auto& one) { return size_of(one); }), kWidest,
+    const Flow packages(sizes_of(map_.packages, [&](const auto& one) { return size_of(one); }), kMaxRowWidth,
                         2 * kGap);
-    const Flow elsewhere(sizes_of(map_.elsewhere, chip_size), kWidest, kGap);
+    const Flow elsewhere(sizes_of(map_.elsewhere, chip_size), kMaxRowWidth, kGap);
     const std::string summary(trim(summary_line(topology_)));
-    // The summary is not known to be narrower than the boxes: what stands behind ": " goes on a line of its own.
+    // The summary may be wider than the boxes: the text behind ": " goes on a line of its own.
     const std::size_t colon = summary.rfind(": ");
     canvas_.text(kMargin, 26, summary.substr(0, colon), {.size = 15, .is_bold = true});
     canvas_.text(kMargin, 45, summary.substr(colon + 2), {.size = 12, .fill = "#57606a"});
@@ -155,7 +155,7 @@ class Picture {
       draw(map_.packages[i], kMargin + packages.places[i].x, y + packages.places[i].y);
     y += packages.size.height + 2 * kGap;
     if (!map_.elsewhere.empty()) {
-      canvas_.text(kMargin, y + 11, "near to no NUMA node alone", {.fill = "#57606a"});
+      canvas_.text(kMargin, y + 11, "near no single NUMA node", {.fill = "#57606a"});
       for (std::size_t i = 0; i < map_.elsewhere.size(); ++i)
         draw(map_.elsewhere[i], kMargin + elsewhere.places[i].x, y + 18 + elsewhere.places[i].y);
       y += elsewhere.size.height + 18 + 2 * kGap;
@@ -243,11 +243,11 @@ class Picture {
   };
   static NumaLayout layout_of(const NumaMap& numa) {
     const auto l3_sizes = sizes_of(numa.l3s, [](const auto& one) { return size_of(one); });
-    // Many small L3s stand in several rows.
+    // Many small L3s are drawn in several rows.
     const std::size_t a_row = numa.l3s.size() <= 2 ? 2 : numa.l3s.size() <= 8 ? 4 : 8;
     double widest = 0;
     for (std::size_t i = 0; i < std::min(a_row, l3_sizes.size()); ++i) widest += l3_sizes[i].width + kGap;
-    Flow l3s(l3_sizes, std::min(widest, kWidest - 4 * kPadding), kGap);
+    Flow l3s(l3_sizes, std::min(widest, kMaxRowWidth - 4 * kPadding), kGap);
     const double title = 6.2 * static_cast<double>(numa.name.size());
     const double inner = std::max({l3s.size.width, title, 200.0});
     Flow devices(sizes_of(numa.devices, chip_size), inner, 5);
@@ -273,7 +273,7 @@ class Picture {
   static double title_height(const PackageMap& package) { return package.name.empty() ? 0 : 24; }
   static Flow flow_of(const PackageMap& package) {
     return {sizes_of(package.numa_nodes, [](const auto& one) { return size_of(one); }),
-            kWidest - 2 * kPadding, kGap};
+            kMaxRowWidth - 2 * kPadding, kGap};
   }
   static Size size_of(const PackageMap& package) {
     const Flow flow = flow_of(package);

@@ -10,7 +10,7 @@
 namespace ddl::affinity {
 namespace {
 
-/// Usable cores that share something.
+/// Usable cores that share a package, a NUMA node, an L3 or a core.
 struct Domain {
   std::vector<int> cores;
   std::string name;  ///< "NUMA node 3"
@@ -104,7 +104,7 @@ std::vector<Pu> pus_of(const Topology& topology, const UsableCores& usable) {
   return pus;
 }
 
-/// More ranks than cores, and as many hardware threads: neighbours share a core, and no thread of it.
+/// More ranks than cores, and at least as many hardware threads: neighbours share a core, but no hardware thread.
 Assignment shared_by_thread(const Topology& topology, const UsableCores& usable, int ranks) {
   const std::vector<Pu> pus = pus_of(topology, usable);
   Assignment assignment;
@@ -119,7 +119,7 @@ Assignment shared_by_thread(const Topology& topology, const UsableCores& usable,
   return assignment;
 }
 
-/// As many domains for each rank as there are, or as many ranks in each domain.
+/// Splits the domains evenly among the ranks, or the ranks evenly among the domains.
 Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
   const int count = static_cast<int>(domains.size());
   Assignment assignment;
@@ -131,7 +131,7 @@ Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
       own.why = "has " + names_of(mine);
       continue;
     }
-    // Which domain, and which of its ranks.
+    // Find the rank's domain, and its position among the domain's ranks.
     int domain = 0;
     while (domain + 1 < count &&
            share_of(ranks, domain, count).first + share_of(ranks, domain, count).count <= rank)
@@ -145,7 +145,7 @@ Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
   return assignment;
 }
 
-/// The narrowest part that a rank has if it is to be bound to one domain.
+/// The widest kind of domain of which there is at least one for each rank; else kCore.
 BindTo kind_for(const Topology& topology, const UsableCores& usable, int ranks) {
   for (const BindTo kind : {BindTo::kSocket, BindTo::kNuma, BindTo::kL3}) {
     const auto count = static_cast<int>(domains_of(topology, usable, kind).size());
@@ -161,7 +161,7 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
   const bool is_auto = policy.bind_to == BindTo::kAuto;
   const BindTo kind = is_auto ? kind_for(topology, usable, local_ranks) : policy.bind_to;
   if (kind == BindTo::kL3 && topology.l3s.empty())
-    return fail(ErrorCode::kUnavailable, "--bind-to l3: nothing tells which cores of this node share an L3");
+    return fail(ErrorCode::kUnavailable, "--bind-to l3: it is unknown which cores of this node share an L3");
   const auto cores = static_cast<int>(usable.cores.size());
   const bool fits_threads = local_ranks <= static_cast<int>(pus_of(topology, usable).size());
   if (local_ranks > cores) {
@@ -180,7 +180,7 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
       const Share share = share_of(static_cast<int>(domains.size()), rank, local_ranks);
       const auto wide = static_cast<std::size_t>(share.first);
       apart.push_back(domains[wide]);
-      // So many cores may take more than one.
+      // policy.cores_per_rank cores may need more than one domain.
       for (std::size_t next = wide + 1; next < wide + static_cast<std::size_t>(share.count) &&
                                         static_cast<int>(apart.back().cores.size()) < policy.cores_per_rank;
            ++next) {
@@ -192,7 +192,7 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
     domains = std::move(apart);
   }
   Assignment assignment = shared_out(domains, local_ranks);
-  // A domain that the others leave few cores of may have more ranks than cores.
+  // If some cores of a domain are not usable, it may have more ranks than cores.
   for (const AssignedRank& rank : assignment.ranks) {
     if (!rank.cores.empty()) continue;
     domains = domains_of(topology, usable, BindTo::kCore);

@@ -1,5 +1,5 @@
-// Assigns GPUs to ranks, and to each rank cores and network adapters near its GPUs. First all cores of the node are split
-// among all its GPUs; then each rank takes the cores of its GPUs, or its part of them.
+// Assigns GPUs to ranks, and to each rank cores and network adapters near its GPUs. First all cores of the node are
+// split among all its GPUs; then each rank takes the cores of its GPUs, or its part of them.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -28,8 +28,8 @@ struct GpuSplit {
   std::vector<std::string> warnings;
 };
 
-/// No core belongs to two GPUs unless there are too few for all that must have their place in a package. All GPUs of the
-/// node have cores, whether or not a rank uses them, so a GPU's are the same for every number of ranks.
+/// No core belongs to two GPUs, unless there are fewer cores than GPUs that need cores of the same place. All GPUs of
+/// the node have cores, whether or not a rank uses them, so a GPU's cores are the same for every number of ranks.
 /// usable.cores is not empty.
 GpuSplit split_among_gpus(const Topology& topology, const UsableCores& usable);
 
@@ -64,7 +64,7 @@ struct Region {
   bool is_near = true;
 };
 
-/// Its own CPUs; its package's if none of these may be used; or any.
+/// The CPUs near the GPU; if none of these may be used, those of its package; else all usable ones.
 Region region_of(const Topology& topology, const UsableCores& usable, const Gpu& gpu,
                  std::vector<std::string>& warnings) {
   const CpuSet& near = gpu.complete_local_cpus;
@@ -79,56 +79,56 @@ Region region_of(const Topology& topology, const UsableCores& usable, const Gpu&
     return {cores, "in the package of CPUs that may not be used (" + near.list() + ")", false};
   }
   if (near.is_empty()) {
-    warnings.push_back(name_of(gpu) + ": nothing tells which CPUs are near it, so its ranks may run on any");
-    return {usable.cores, "near CPUs that nothing tells", false};
+    warnings.push_back(name_of(gpu) + ": it is unknown which CPUs are near it, so its ranks may run on any");
+    return {usable.cores, "near unknown CPUs", false};
   }
   warnings.push_back(
       fmt::format("{}: no CPU of its package may be used, so its ranks run on others", name_of(gpu)));
   return {usable.cores, "near CPUs that may not be used (" + near.list() + ")", false};
 }
 
-/// Cores, and the GPUs that share them evenly.
-struct Neighbourhood {
+/// A group of cores, and the GPUs that share them evenly.
+struct CoreGroup {
   Cores cores;
   std::vector<int> gpus;
 };
 
-class Housing {
+class CoreSplit {
  public:
-  explicit Housing(std::vector<Region> regions) : regions_(std::move(regions)) {
+  explicit CoreSplit(std::vector<Region> regions) : regions_(std::move(regions)) {
     // GPUs that are near to few cores take theirs first: the others have more cores to choose from.
     std::map<std::pair<bool, std::pair<std::size_t, Cores>>, std::vector<int>> groups;
     for (std::size_t gpu = 0; gpu < regions_.size(); ++gpu) {
       const Region& region = regions_[gpu];
       groups[{!region.is_near, {region.cores.size(), region.cores}}].push_back(static_cast<int>(gpu));
     }
-    for (const auto& [key, gpus] : groups) house(key.second.second, gpus);
-    for (Neighbourhood& one : all_) std::sort(one.gpus.begin(), one.gpus.end());
+    for (const auto& [key, gpus] : groups) assign(key.second.second, gpus);
+    for (CoreGroup& one : all_) std::sort(one.gpus.begin(), one.gpus.end());
   }
-  const std::vector<Neighbourhood>& all() const { return all_; }
+  const std::vector<CoreGroup>& all() const { return all_; }
 
  private:
-  void house(const Cores& region, const std::vector<int>& gpus) {
+  void assign(const Cores& region, const std::vector<int>& gpus) {
     const Cores free = without(region, taken_);
-    if (free.size() >= gpus.size()) return settle(free, gpus);
+    if (free.size() >= gpus.size()) return add_group(free, gpus);
     for (const int gpu : gpus) {
-      Neighbourhood* const roomiest = roomiest_in(region);
-      if (roomiest == nullptr) return settle(region, gpus);
-      roomiest->gpus.push_back(gpu);
+      CoreGroup* const best = best_group_in(region);
+      if (best == nullptr) return add_group(region, gpus);
+      best->gpus.push_back(gpu);
     }
   }
 
-  void settle(const Cores& cores, const std::vector<int>& gpus) {
+  void add_group(const Cores& cores, const std::vector<int>& gpus) {
     all_.push_back({cores, gpus});
     Cores both;
     std::set_union(taken_.begin(), taken_.end(), cores.begin(), cores.end(), std::back_inserter(both));
     taken_ = std::move(both);
   }
 
-  /// Where one more GPU has most cores; none if nobody lives there yet.
-  Neighbourhood* roomiest_in(const Cores& region) {
-    Neighbourhood* best = nullptr;
-    for (Neighbourhood& one : all_) {
+  /// The group of the region in which one more GPU gets most cores; nullptr if the region has no group yet.
+  CoreGroup* best_group_in(const Cores& region) {
+    CoreGroup* best = nullptr;
+    for (CoreGroup& one : all_) {
       if (!have_one_in_common(one.cores, region)) continue;
       if (best == nullptr ||
           one.cores.size() * (best->gpus.size() + 1) > best->cores.size() * (one.gpus.size() + 1))
@@ -138,7 +138,7 @@ class Housing {
   }
 
   std::vector<Region> regions_;
-  std::vector<Neighbourhood> all_;
+  std::vector<CoreGroup> all_;
   Cores taken_;
 };
 
@@ -149,8 +149,8 @@ GpuSplit split_among_gpus(const Topology& topology, const UsableCores& usable) {
   std::vector<Region> regions;
   for (const Gpu& gpu : topology.gpus) regions.push_back(region_of(topology, usable, gpu, split.warnings));
   split.gpus.resize(regions.size());
-  const Housing housing(regions);
-  for (const Neighbourhood& one : housing.all()) {
+  const CoreSplit core_split(regions);
+  for (const CoreGroup& one : core_split.all()) {
     const int parts = static_cast<int>(one.gpus.size()), count = static_cast<int>(one.cores.size());
     for (int i = 0; i < parts; ++i) {
       const auto gpu = static_cast<std::size_t>(one.gpus[static_cast<std::size_t>(i)]);
@@ -164,7 +164,7 @@ GpuSplit split_among_gpus(const Topology& topology, const UsableCores& usable) {
   }
   if (usable.reserves_first_of_share) {
     split.warnings.emplace_back(
-        "nothing tells which cores share an L3, so the first core of each GPU's share is left to "
+        "it is unknown which cores share an L3, so the first core of each GPU's share is left to "
         "the system");
   }
   return split;
@@ -172,7 +172,7 @@ GpuSplit split_among_gpus(const Topology& topology, const UsableCores& usable) {
 
 namespace {
 
-/// Which GPUs a rank has: positions in the order of the ranks, and which of those that share one it is.
+/// Which GPUs a rank has: positions in the order of the ranks, and its number among the ranks that share the GPU.
 struct Claim {
   Share gpus;
   int turn = 0;
@@ -192,19 +192,19 @@ Result<std::vector<Claim>> claims_of(const BindingPolicy& policy, int gpus, int 
       claims.push_back({{rank * policy.gpus_per_rank, policy.gpus_per_rank}, 0, 1});
     return claims;
   }
-  const int most = policy.ranks_per_gpu > 0    ? policy.ranks_per_gpu
-                   : policy.gpus_per_rank == 1 ? 1
-                                               : (ranks + gpus - 1) / gpus;
-  if (most * gpus < ranks) {
+  const int max_per_gpu = policy.ranks_per_gpu > 0    ? policy.ranks_per_gpu
+                          : policy.gpus_per_rank == 1 ? 1
+                                                      : (ranks + gpus - 1) / gpus;
+  if (max_per_gpu * gpus < ranks) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} for {} with at most {} each; --ranks-per-gpu lets more share one",
-                            counted(ranks, "rank"), counted(gpus, "GPU"), counted(most, "rank")));
+                            counted(ranks, "rank"), counted(gpus, "GPU"), counted(max_per_gpu, "rank")));
   }
-  // As many as asked for on each if that was said; otherwise evenly, so that none has two more than another.
-  const int used = policy.ranks_per_gpu > 0 ? (ranks + most - 1) / most : std::min(ranks, gpus);
+  // With --ranks-per-gpu this number on each GPU; otherwise evenly, so that the numbers differ by one at most.
+  const int used = policy.ranks_per_gpu > 0 ? (ranks + max_per_gpu - 1) / max_per_gpu : std::min(ranks, gpus);
   for (int gpu = 0; gpu < used; ++gpu) {
-    const int here =
-        policy.ranks_per_gpu > 0 ? std::min(most, ranks - gpu * most) : share_of(ranks, gpu, used).count;
+    const int here = policy.ranks_per_gpu > 0 ? std::min(max_per_gpu, ranks - gpu * max_per_gpu)
+                                              : share_of(ranks, gpu, used).count;
     for (int turn = 0; turn < here; ++turn) claims.push_back({{gpu, 1}, turn, here});
   }
   return claims;
@@ -249,7 +249,7 @@ std::vector<std::string> nics_of_gpus(const Topology& topology) {
     std::vector<std::size_t> nearest;
     int best = 3;
     for (std::size_t nic = 0; nic < topology.nics.size(); ++nic) {
-      // Who cannot keep up is there for logging in.
+      // A much slower adapter is for logging in, and not for messages.
       if (topology.nics[nic].bus_speed < fastest / 2) continue;
       const int far = distance(topology, gpu, topology.nics[nic]);
       if (far < best) nearest.clear();

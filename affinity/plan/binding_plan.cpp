@@ -56,8 +56,8 @@ UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy) 
 
 namespace {
 
-/// More than any node has: the value is the user's.
-constexpr std::size_t kMostVisible = 1024;
+/// More than any node has. The value comes from the user.
+constexpr std::size_t kMaxVisible = 1024;
 
 bool is_uuid(std::string_view word) { return word.starts_with("GPU-") || word.starts_with("MIG-"); }
 
@@ -83,11 +83,11 @@ void keep_visible(Topology& topology, GpuVendor vendor, std::string_view value) 
   for (const std::string_view part : split(value, ',')) {
     const std::string_view word = trim(part);
     auto gpu = gpu_named(topology.gpus, vendor, word);
-    if (!gpu || visible.size() == kMostVisible) break;
+    if (!gpu || visible.size() == kMaxVisible) break;
     gpu->visible_as = word;
     visible.push_back(*std::move(gpu));
   }
-  // A device without a place of its own in the node is counted as the program will count it.
+  // A device whose position in the node is unknown is numbered as the program will number it.
   for (std::size_t i = 0; i < visible.size(); ++i) {
     if (visible[i].bus_id.empty() && !visible[i].uuid.empty()) visible[i].index = static_cast<int>(i);
   }
@@ -96,7 +96,7 @@ void keep_visible(Topology& topology, GpuVendor vendor, std::string_view value) 
 
 namespace {
 
-/// What a rank's cores come to.
+/// Fills in what follows from the rank's cores.
 void complete(RankBinding& rank, const Topology& topology, const AssignedRank& own,
               const BindingPolicy& policy) {
   const std::vector<int>& cores = own.cores;

@@ -1,5 +1,5 @@
-// Computes which CPUs, memory, GPUs and network adapters every rank of a node gets. plan_binding() turns a topology, a
-// policy (what the user asked for) and a number of ranks into a plan; it is a pure function.
+// Computes which CPUs, memory, GPUs and network adapters every rank of a node gets. plan_binding() turns a topology,
+// a policy (what the user asked for) and a number of ranks into a plan; it is a pure function.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ddl::affinity {
 
-// How ranks are to be bound, as the user says it.
+// How ranks are to be bound, as the user specifies it.
 
 enum class BindTo : std::uint8_t { kAuto, kGpu, kNuma, kL3, kSocket, kCore, kPu, kNone };
 
@@ -42,7 +42,7 @@ struct BindingPolicy {
   int gpus_per_rank = 0;
   /// 0: as many as it takes.
   int ranks_per_gpu = 0;
-  /// Also the other hardware threads of a rank's cores; otherwise one of each.
+  /// Whether ranks get all hardware threads of their cores; otherwise one of each core.
   bool smt = false;
   ReservedCores reserved;
   /// More ranks than cores: they share them instead of being refused.
@@ -88,26 +88,26 @@ struct BindingPlan {
 struct UsableCores {
   std::vector<int> cores;  ///< positions in Topology::cores, by first CPU
   CpuSet reserved;         ///< CPUs that were allowed and are left to the system
-  /// The first core of each share has still to be left out, because nothing tells the L3s.
+  /// The first core of each share must still be left out, because the L3s are unknown.
   bool reserves_first_of_share = false;
 };
 
-/// A core that a cgroup has taken away already is not taken a second time.
+/// If a cgroup has already taken away a core that is to be reserved, no other core is reserved for it.
 UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy);
 
-// The GPUs that a variable such as CUDA_VISIBLE_DEVICES leaves.
+// The GPUs that a variable such as CUDA_VISIBLE_DEVICES makes visible.
 
-/// Leaves the GPUs of the topology that the value names, in its order, each with its visible_as: by index, by "GPU-" and the
-/// beginning of a UUID, or by "MIG-...", which is a GPU of unknown place unless the topology has that UUID. As the vendors'
-/// libraries do, what comes behind the first word that names nothing ("-1") is not looked at. The vendor's GPUs alone are
-/// chosen from; the others go.
+/// Keeps the GPUs of the topology that the value names, in its order, each with its visible_as: by index, by "GPU-"
+/// and the beginning of a UUID, or by "MIG-...", which is a GPU of unknown place unless the topology has that UUID.
+/// As the vendors' libraries do, it ignores all that follows the first word that names no GPU ("-1"). Only GPUs of
+/// the vendor are kept; the others are removed.
 void keep_visible(Topology& topology, GpuVendor vendor, std::string_view value);
 
 // topology + policy + number of ranks -> plan. A pure function.
 
-/// Where local_ranks ranks of a node run. No rank gets a CPU that the job may not use, an empty set, or a CPU of another
-/// one unless the policy allows that. Error kInvalidArgument says what there is too little of, or which option asks for
-/// what the node does not have.
+/// Where local_ranks ranks of a node run. No rank gets a CPU that the job may not use, an empty set, or a CPU of
+/// another one unless the policy allows that. Error kInvalidArgument names the resource that is too small, or the
+/// option that asks for one that the node does not have.
 Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& policy, int local_ranks);
 
 }  // namespace ddl::affinity

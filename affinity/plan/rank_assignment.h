@@ -1,5 +1,6 @@
-// Which cores, GPUs and network adapters each local rank is assigned, before plan_binding() turns cores into CPUs. There
-// are two ways: by CPU domain (assign_by_cpu.cpp) and by GPU (assign_by_gpu.cpp). For the planner's own sources only.
+// Which cores, GPUs and network adapters each local rank is assigned, before plan_binding() turns cores into CPUs.
+// There are two ways: by CPU domain (assign_by_cpu.cpp) and by GPU (assign_by_gpu.cpp). For the planner's own sources
+// only.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace ddl::affinity {
 
-// What a local rank is given, before it is said in CPUs.
+// What a local rank is assigned, in cores and not yet in CPUs.
 
 struct AssignedRank {
   std::vector<int> cores;  ///< positions in Topology::cores, by first CPU; not empty
@@ -29,20 +30,21 @@ struct Assignment {
 /// Leaves each rank the first policy.cores_per_rank of its cores; an error that names the rank that has fewer.
 Status keep_cores(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);
 
-/// Where ranks have cores in common: a warning if policy.oversubscribe allows it, else an error that names two of them.
+/// Where ranks have cores in common: a warning if policy.oversubscribe allows it, else an error that names two of
+/// them.
 Status allow_sharing(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);
 
 // How a row of cores is split.
 
-/// Neighbours in a row.
+/// A run of neighbours in a row.
 struct Share {
   int first = 0;
   int count = 0;
   bool operator==(const Share&) const = default;
 };
 
-/// Part number index of count things split evenly into parts: it begins at ceil(index * count / parts). Some are empty
-/// if there are fewer things than parts.
+/// Part number index of count items split evenly into parts: it begins at ceil(index * count / parts). Some parts are
+/// empty if there are fewer items than parts.
 constexpr Share share_of(int count, int index, int parts) {
   const auto cut = [&](int at) {
     return static_cast<int>((static_cast<long long>(at) * count + parts - 1) / parts);
@@ -50,7 +52,7 @@ constexpr Share share_of(int count, int index, int parts) {
   return {cut(index), cut(index + 1) - cut(index)};
 }
 
-/// The things of a share.
+/// The items of a share.
 template <class T>
 std::vector<T> take(const std::vector<T>& row, Share share) {
   return {row.begin() + share.first, row.begin() + share.first + share.count};
@@ -59,8 +61,8 @@ std::vector<T> take(const std::vector<T>& row, Share share) {
 // Ranks by CPU: each has domains of its own, or a part of one.
 
 /// BindTo::kAuto: by the widest domains of which there is one for each rank, so that ranks share as little cache as
-/// possible, and the node is shared out to the last domain. With more ranks than cores, ranks have hardware threads of their
-/// own for BindTo::kAuto and kPu, and with policy.smt.
+/// possible, and every domain of the node belongs to a rank. With more ranks than cores, ranks have hardware threads
+/// of their own for BindTo::kAuto and kPu, and with policy.smt.
 Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks);
 
@@ -69,8 +71,9 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
 Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks);
 
-/// The adapter nearest to a GPU among those at least half as fast as the fastest: behind the same PCI switch, else on its NUMA node, else in its package; among equals, the
-/// i-th of the GPUs that have the same choice has the i-th. "" where all are as near as each other by none of these.
+/// The adapter nearest to a GPU among those at least half as fast as the fastest: behind the same PCI switch, else on
+/// its NUMA node, else in its package; among equals, the i-th of the GPUs that have the same choice has the i-th. ""
+/// if several adapters are equally near by none of these criteria.
 std::vector<std::string> nics_of_gpus(const Topology& topology);
 
 }  // namespace ddl::affinity

@@ -16,17 +16,17 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VendorGpu, index, bus_id, uuid, model, by_uui
 
 namespace {
 
-/// hwloc reads the largest nodes there are in a few megabytes.
+/// hwloc needs a few megabytes for the largest nodes that exist.
 constexpr rlim_t kReadingBytes = rlim_t{1} << 30;
 
-void limit(__rlimit_resource resource, rlim_t most) {
+void limit(__rlimit_resource resource, rlim_t max) {
   rlimit now{};
   if (::getrlimit(resource, &now) != 0) return;
-  const rlimit lower{std::min(now.rlim_max, most), now.rlim_max};
+  const rlimit lower{std::min(now.rlim_max, max), now.rlim_max};
   ::setrlimit(resource, &lower);
 }
 
-/// Of the child. A sanitizer's shadow memory is larger than any limit.
+/// Sets the child's limits. A sanitizer's shadow memory is larger than any limit.
 void limit_reading(std::chrono::seconds patience) {
   limit(RLIMIT_CPU, static_cast<rlim_t>(patience.count()));
   limit(RLIMIT_CORE, 0);

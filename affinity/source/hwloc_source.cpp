@@ -27,8 +27,7 @@ using Handle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>
 
 CpuSet cpus_of(hwloc_const_bitmap_t bitmap) {
   CpuSet set;
-  if (bitmap == nullptr || hwloc_bitmap_weight(bitmap) < 0)
-    return set;  // without an end: all that there could be
+  if (bitmap == nullptr || hwloc_bitmap_weight(bitmap) < 0) return set;  // an infinite bitmap names no CPUs
   for (int cpu = hwloc_bitmap_first(bitmap); cpu >= 0; cpu = hwloc_bitmap_next(bitmap, cpu)) set.add(cpu);
   return set;
 }
@@ -117,7 +116,7 @@ class Reader {
   void read_cores() {
     for_each(HWLOC_OBJ_CORE, [&](hwloc_obj_t object) { add_core(cpus_of(object->cpuset)); });
     if (topology_.cores.empty()) {
-      // Some virtual machines do not tell of cores.
+      // Some virtual machines do not report cores.
       for (const int cpu : topology_.allowed.cpus()) add_core(CpuSet::of({cpu}));
     }
     std::sort(topology_.cores.begin(), topology_.cores.end(),
@@ -134,7 +133,7 @@ class Reader {
     Place place;
     const hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(hwloc_, device);
     place.complete = cpus_of(near->complete_cpuset);
-    // The whole machine says nothing, unless it is small.
+    // A locality of the whole machine is no information, unless the machine is small.
     if (place.complete == topology_.complete && topology_.packages.size() + topology_.numa_nodes.size() > 2)
       return {};
     place.cpus = place.complete & topology_.allowed;
@@ -145,7 +144,8 @@ class Reader {
     return place;
   }
 
-  /// The bus id of the nearest bridge above that has other devices below; that of the device's own port is no switch.
+  /// The bus id of the nearest bridge above that has other devices below; a bridge above this device alone is a port
+  /// and not a switch.
   static std::string switch_of(hwloc_obj_t device) {
     for (hwloc_obj_t above = device->parent; above != nullptr && above->type == HWLOC_OBJ_BRIDGE;
          above = above->parent) {
@@ -155,8 +155,8 @@ class Reader {
     return "";
   }
 
-  /// The index of "rsmi4", "nvml0", "cuda1", "opencl0d2": -1 if no such name tells.
-  static int index_told(hwloc_obj_t device) {
+  /// The index in "rsmi4", "nvml0", "cuda1", "opencl0d2"; -1 if the device has no such name.
+  static int index_by_name(hwloc_obj_t device) {
     for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
       if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
       for (const char* prefix : {"rsmi", "nvml", "cuda"}) {
@@ -180,7 +180,7 @@ class Reader {
   void read_gpu(hwloc_obj_t device, GpuVendor vendor) {
     const Place place = place_of(device);
     Gpu gpu;
-    gpu.index = index_told(device);
+    gpu.index = index_by_name(device);
     gpu.vendor = vendor;
     gpu.bus_id = bus_id_of(device->attr->pcidev);
     gpu.uuid = uuid_of(device);
@@ -198,7 +198,7 @@ class Reader {
     std::string name;
     for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
       if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
-      // The verbs device is what fabrics are told; the interface where there is none.
+      // Libraries of fabrics take the name of the verbs device; without one, the interface's name is used.
       const bool is_fabric = child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
       if (name.empty() || is_fabric) name = child->name;
     }
@@ -233,7 +233,7 @@ Result<Handle> new_topology() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail_errno("start hwloc");
   Handle handle(raw);
-  // Of devices only those that compute, draw, store or send: reading one takes milliseconds in a virtual machine.
+  // Only GPUs, network and storage devices and the like: reading one takes milliseconds in a virtual machine.
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   // These would connect to X displays and load GPU runtimes.
   for (const char* component : {"gl", "opencl"})
@@ -258,8 +258,9 @@ bool has_gpu() {
   return false;
 }
 
-/// hwloc's plugins are for XML and for devices that Linux tells of itself; loading them takes longer than all the rest. Who
-/// has said where they are gets them. Changes the environment while it lives: for a process with one thread.
+/// hwloc's plugins are for XML and for devices that Linux reports itself; loading them takes longer than all the
+/// rest. A user who has set their path gets them. Changes the environment while it lives: for a process with one
+/// thread.
 class WithoutPlugins {
  public:
   WithoutPlugins() : is_users_(std::getenv(kName) != nullptr) {
@@ -276,12 +277,12 @@ class WithoutPlugins {
   bool is_users_;
 };
 
-/// hwloc reads the largest nodes there are in less than a tenth of a second. An agent that is silent for longer than a few
-/// seconds is taken for lost.
+/// hwloc reads the largest nodes that exist in less than a tenth of a second. An agent that is silent for longer than
+/// a few seconds is considered lost.
 constexpr std::chrono::seconds kFilePatience{10};
 constexpr std::chrono::seconds kOwnPatience{2};
 
-/// Variables by which hwloc takes a description that somebody has written for the machine itself.
+/// Variables that make hwloc read a description in place of the machine itself.
 constexpr const char* kDescriptions[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT",
                                          "HWLOC_CPUID_PATH"};
 
@@ -318,7 +319,8 @@ class ThisMachine final : public TopologySource {
     if (devices_ == Devices::kBesideGpus && !has_gpu())
       hwloc_topology_set_io_types_filter(handle->get(), HWLOC_TYPE_FILTER_KEEP_NONE);
     if (hwloc_topology_load(handle->get()) != 0) return fail_errno("read this machine's topology");
-    // What taskset or a launcher above has left to this process; the cgroup's limits are in the topology already.
+    // The CPUs to which taskset or a launcher has bound this process; the cgroup's limits are in the topology
+    // already.
     CpuSet may_use = cpus_of(hwloc_topology_get_complete_cpuset(handle->get()));
     const hwloc_bitmap_t bound = hwloc_bitmap_alloc();
     if (bound != nullptr && hwloc_get_cpubind(handle->get(), bound, HWLOC_CPUBIND_PROCESS) == 0)
@@ -330,18 +332,18 @@ class ThisMachine final : public TopologySource {
   Devices devices_;
 };
 
-constexpr std::size_t kMostXmlBytes = 64 << 20;
+constexpr std::size_t kMaxXmlBytes = 64 << 20;
 
-/// A topology of which a job may use all.
+/// A topology all of which a job may use.
 Result<Topology> read_whole(hwloc_topology_t hwloc, const std::string& source) {
   const hwloc_const_bitmap_t complete = hwloc_topology_get_complete_cpuset(hwloc);
   if (const int last = hwloc_bitmap_last(complete); last >= kMaxCpuNumbers)
     return refuse(
-        fmt::format("{}: has a CPU {}, and numbers above {} are no CPU's", source, last, kMaxCpuNumbers - 1));
+        fmt::format("{}: has a CPU {}, and CPU numbers end at {}", source, last, kMaxCpuNumbers - 1));
   return Reader(hwloc, cpus_of(complete)).read(source);
 }
 
-/// hwloc 2.9 refuses files of hwloc 3 without a word.
+/// hwloc 2.9 refuses files of hwloc 3 without a message.
 bool is_of_hwloc_3(const std::string& text) {
   const std::size_t at = text.find("<topology version=\"3");
   return at != std::string::npos && at < 4096;
@@ -351,7 +353,7 @@ class XmlFile final : public TopologySource {
  public:
   explicit XmlFile(std::string path) : path_(std::move(path)) {}
   Result<Topology> load() const override {
-    auto text = read_file(path_, kMostXmlBytes);
+    auto text = read_file(path_, kMaxXmlBytes);
     if (!text) return fail(std::move(text.error()));
     if (is_of_hwloc_3(*text)) {
       return fail(ErrorCode::kUnavailable, path_ +
@@ -368,7 +370,7 @@ class XmlFile final : public TopologySource {
     const auto size = static_cast<int>(text.size() + 1);
     if (hwloc_topology_set_xmlbuffer(handle->get(), text.c_str(), size) != 0 ||
         hwloc_topology_load(handle->get()) != 0) {
-      return fail(ErrorCode::kInvalidArgument, path_ + " is no topology that hwloc has written");
+      return fail(ErrorCode::kInvalidArgument, path_ + " is not a topology that hwloc has written");
     }
     return read_whole(handle->get(), path_);
   }

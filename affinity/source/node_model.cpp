@@ -5,10 +5,10 @@
 namespace ddl::affinity {
 namespace {
 
-/// More than any machine has; what a number with a zero too many would make.
-constexpr std::int64_t kMostModelCpus = 8192;
+/// More than any machine has: refuses a number with a zero too many.
+constexpr std::int64_t kMaxModelCpus = 8192;
 
-/// Numbers things from the bottom of the tree up.
+/// Numbers CPUs, cores, L3s and so on from the bottom of the tree up.
 class Builder {
  public:
   explicit Builder(const NodeModel& model)
@@ -100,8 +100,8 @@ Status check(const NodeModel& model) {
                           model.threads_per_core}) {
     if (count < 1) return fail(ErrorCode::kInvalidArgument, "a node has at least one of each");
     cpus *= count;
-    if (cpus > kMostModelCpus)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("a node of more than {} CPUs", kMostModelCpus));
+    if (cpus > kMaxModelCpus)
+      return fail(ErrorCode::kInvalidArgument, fmt::format("a node of more than {} CPUs", kMaxModelCpus));
   }
   const int numa_nodes = model.packages * model.numa_per_package;
   const auto is_there = [&](int numa) { return numa >= 0 && numa < numa_nodes; };

@@ -1,4 +1,4 @@
-// A topology from a few numbers: what a site publishes of its nodes, where nobody has an hwloc file of one at hand.
+// A topology from the few numbers that a site publishes about its nodes, for use without an hwloc file of a node.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ddl::affinity {
 
-/// A regular node: every package has as many NUMA nodes, and so on down to hardware threads.
+/// A regular node: all packages have the same number of NUMA nodes, and so on down to hardware threads.
 struct NodeModel {
   /// Which CPU is hardware thread t of core c.
   enum class Threads : std::uint8_t {
@@ -31,7 +31,7 @@ struct NodeModel {
   int threads_per_core = 1;
   Threads threads = Threads::kAcross;
   std::uint64_t numa_memory_bytes = 0;  ///< 0: unknown
-  ReservedCores reserved;               ///< that no job gets
+  ReservedCores reserved;               ///< cores that no job gets
   GpuVendor gpu_vendor = GpuVendor::kNvidia;
   std::string gpu_model;
   std::vector<int> gpu_numa;  ///< of each GPU, by index
@@ -39,8 +39,8 @@ struct NodeModel {
   bool operator==(const NodeModel&) const = default;
 };
 
-/// Pure. source: for a person, as Topology::source. Error kInvalidArgument: a device on a NUMA node that the node does not
-/// have, more CPUs than a set may have, or no core is left.
+/// Pure. source: for a person, as Topology::source. Error kInvalidArgument: a device on a NUMA node that the node
+/// does not have, more CPUs than a set may have, or no core is left.
 Result<Topology> topology_of_model(const NodeModel& model, const std::string& source);
 
 }  // namespace ddl::affinity

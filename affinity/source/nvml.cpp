@@ -31,7 +31,7 @@ class Nvml {
         name_(library.function<Return(Device, char*, unsigned)>("nvmlDeviceGetName")),
         error_(library.function<const char*(Return)>("nvmlErrorString")),
         mig_mode_(library.function<Return(Device, unsigned*, unsigned*)>("nvmlDeviceGetMigMode")),
-        most_parts_(library.function<Return(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount")),
+        max_parts_(library.function<Return(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount")),
         part_(library.function<Return(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex")) {}
 
   bool is_whole() const { return init_ && count_ && handle_ && pci_ && uuid_ && name_ && error_; }
@@ -44,7 +44,7 @@ class Nvml {
     bool has_parts = false;
     for (unsigned index = 0; index < count; ++index) {
       Device device = nullptr;
-      // One that has fallen off the bus does not keep the others from being used.
+      // If a GPU has fallen off the bus, the others can still be used.
       if (handle_(index, &device) != 0) continue;
       PciInfo pci{};
       if (const Return status = pci_(device, &pci)) return failure("nvmlDeviceGetPciInfo", status);
@@ -57,7 +57,7 @@ class Nvml {
         gpus.push_back(described(device, index, bus_id));
       }
     }
-    // CUDA's own numbers count but one instance then, so there are only names.
+    // CUDA's own numbering counts only one instance then, so instances are named by UUID.
     for (std::size_t i = 0; i < gpus.size() && has_parts; ++i) {
       gpus[i].index = static_cast<int>(i);
       gpus[i].by_uuid = true;
@@ -66,16 +66,16 @@ class Nvml {
   }
 
  private:
-  /// In MIG mode a GPU does not compute; its instances do, if there are any. Drivers before R450 know no such mode.
+  /// In MIG mode a GPU does not compute; its instances do, if there are any. Drivers before R450 have no such mode.
   bool is_divided(Device device) const {
     unsigned now = 0, next = 0;
-    return mig_mode_ && most_parts_ && part_ && mig_mode_(device, &now, &next) == 0 && now == 1;
+    return mig_mode_ && max_parts_ && part_ && mig_mode_(device, &now, &next) == 0 && now == 1;
   }
   std::vector<Device> parts_of(Device device) const {
-    unsigned most = 0;
+    unsigned max = 0;
     std::vector<Device> parts;
-    if (most_parts_(device, &most) != 0) return parts;
-    for (unsigned slot = 0; slot < most; ++slot) {
+    if (max_parts_(device, &max) != 0) return parts;
+    for (unsigned slot = 0; slot < max; ++slot) {
       Device part = nullptr;
       if (part_(device, slot, &part) == 0) parts.push_back(part);  // slots may be free
     }
@@ -100,7 +100,7 @@ class Nvml {
   Return (*name_)(Device, char*, unsigned);
   const char* (*error_)(Return);
   Return (*mig_mode_)(Device, unsigned*, unsigned*);
-  Return (*most_parts_)(Device, unsigned*);
+  Return (*max_parts_)(Device, unsigned*);
   Return (*part_)(Device, unsigned, Device*);
 };
 

@@ -18,8 +18,8 @@ struct Board {
 };
 
 constexpr std::array kBoards{
-    // EPYC 7A53 with four MI250X. sysfs tells the NUMA node of a GCD and not its chiplet. Recorded as hwloc 2.8 and later
-    // have it on a node of Tioga at LLNL; LUMI's and Frontier's guides show the same wiring.
+    // EPYC 7A53 with four MI250X. sysfs reports the NUMA node of a GCD and not its chiplet. Recorded as hwloc 2.8 and
+    // later have it on a node of Tioga at LLNL; LUMI's and Frontier's guides show the same wiring.
     Board{"HPE CRAY EX235A",
           {{{"0000:d1:00.0", 0},
             {"0000:d6:00.0", 1},

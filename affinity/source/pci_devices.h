@@ -1,5 +1,5 @@
-// What is known of PCI devices beyond hwloc: which ones are GPUs or network adapters, and, on boards whose firmware does
-// not say it, which L3 cache each GPU is nearest to.
+// What is known of PCI devices beyond hwloc: which ones are GPUs or network adapters, and, on boards whose firmware
+// does not say it, which L3 cache each GPU is nearest to.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace ddl::affinity {
 
 // What a PCI device is, by vendor and class.
 
-/// As the configuration space says it.
+/// As in the device's configuration space.
 struct PciIdentity {
   std::uint16_t vendor = 0;
   std::uint16_t device = 0;
   std::uint16_t device_class = 0;  ///< base class and subclass: 0x0302
 };
 
-/// The vendor of a GPU that computes; nothing for what draws on a console (a BMC's VGA), accelerators of another kind
-/// (FPGAs), and everything else.
+/// The vendor of a GPU that computes; nullopt for a GPU that only draws on a console (a BMC's VGA), for accelerators
+/// of another kind (FPGAs), and for everything else.
 constexpr std::optional<GpuVendor> gpu_vendor_of(const PciIdentity& pci) {
   constexpr std::uint16_t kVga = 0x0300, k3d = 0x0302, kOtherDisplay = 0x0380, kProcessing = 0x1200;
   const bool is_display =
@@ -38,10 +38,10 @@ constexpr bool is_nic(const PciIdentity& pci) {
   return pci.device_class == 0x0200 || pci.device_class == 0x0207 || pci.device_class == 0x0208;
 }
 
-// What firmware does not tell of a board and people have found out: which cores a device is nearest to.
+// Which cores a device is nearest to, on boards whose firmware does not report it.
 
-/// Narrows the places of GPUs on a board that is in the table, by bus id: from a NUMA node to the one L3 in it that the
-/// GPU is wired to. Leaves alone what is as narrow already, and what contradicts the table. Pure.
+/// Narrows the places of GPUs on a board that is in the table, by bus id: from a NUMA node to the one L3 in it that
+/// the GPU is wired to. Does not change a place that is as narrow already, or one that contradicts the table. Pure.
 void apply_board_quirks(Topology& topology);
 
 }  // namespace ddl::affinity

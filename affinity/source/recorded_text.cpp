@@ -1,4 +1,5 @@
-// Reads a topology from the recorded output of lscpu with rocm-smi or nvidia-smi. topology_source.h declares the function.
+// Reads a topology from the recorded output of lscpu with rocm-smi or nvidia-smi. topology_source.h declares the
+// function.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,20 +13,20 @@
 namespace ddl::affinity {
 namespace {
 
-/// More than any machine has: a number with too many digits is a slip, or an attack.
-constexpr std::int64_t kMostThings = 4096;
-constexpr std::size_t kLongestLine = 4096;
+/// More than any machine has: a number with too many digits is a mistake, or an attack.
+constexpr std::int64_t kMaxObjects = 4096;
+constexpr std::size_t kMaxLineBytes = 4096;
 
 struct Found {
   std::map<int, std::vector<CpuSet>> numa;  ///< by number: its ranges, as they are written
   std::map<int, int> gpu_numa;              ///< by index; -1: unknown
-  std::map<int, CpuSet> gpu_cpus;           ///< by index, where the text tells
+  std::map<int, CpuSet> gpu_cpus;           ///< by index, if the text has them
   bool is_nvidia = false;
 };
 
 std::optional<int> small_number(const std::string& text) {
   const auto number = parse_integer(text);
-  if (!number || *number < -1 || *number >= kMostThings) return std::nullopt;
+  if (!number || *number < -1 || *number >= kMaxObjects) return std::nullopt;
   return static_cast<int>(*number);
 }
 
@@ -105,7 +106,7 @@ Result<Found> read_lines(std::string_view text) {
   Found found;
   std::optional<NvidiaHead> head;
   for (const std::string_view part : split(text, '\n')) {
-    if (part.size() > kLongestLine) continue;
+    if (part.size() > kMaxLineBytes) continue;
     const std::string line(part);
     DDL_TRY(read_lscpu(line, found));
     read_rocm_smi(line, found);
@@ -193,7 +194,7 @@ Result<Topology> topology_of_text(std::string_view text, const std::string& sour
   if (auto added = add_cpus(topology, *found); !added) return fail(std::move(added.error()).during(source));
   add_gpus(topology, *found);
   topology.warnings.push_back(source +
-                              ": tells neither packages nor caches, so cores are split by NUMA node alone");
+                              ": has neither packages nor caches, so cores are split by NUMA node alone");
   return topology;
 }
 

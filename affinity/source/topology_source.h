@@ -1,5 +1,5 @@
-// Where a topology comes from: hwloc for this machine, an hwloc XML file or hwloc's synthetic form (hwloc_source.cpp), or
-// what tools such as lscpu, rocm-smi and nvidia-smi have printed (recorded_text.cpp).
+// Where a topology comes from: hwloc for this machine, an hwloc XML file or hwloc's synthetic form
+// (hwloc_source.cpp), or what tools such as lscpu, rocm-smi and nvidia-smi have printed (recorded_text.cpp).
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ namespace ddl::affinity {
 class TopologySource {
  public:
   virtual ~TopologySource() = default;
-  /// Reads it anew. Errors name the file, or what the machine refused.
+  /// Reads it anew. Errors name the file, or the operation that failed on the machine.
   virtual Result<Topology> load() const = 0;
 };
 
 enum class Devices : std::uint8_t {
   kAll,
-  /// Only where there is a GPU: without one nothing depends on them, and asking a virtual machine for its devices takes
+  /// Only if there is a GPU: without one nothing depends on devices, and reading those of a virtual machine takes
   /// milliseconds.
   kBesideGpus,
 };
 
-/// This machine, restricted to what this process may use (cgroup, Slurm's step, taskset). Only for a process that has one
-/// thread while it loads.
+/// This machine, restricted to what this process may use (cgroup, Slurm's step, taskset). Only for a process that has
+/// one thread while it loads.
 std::unique_ptr<TopologySource> this_machine(Devices devices);
 /// A file that `lstopo` or `hwloc-ls` of hwloc 2 has written.
 std::unique_ptr<TopologySource> hwloc_xml(std::string path);
@@ -39,7 +39,8 @@ std::unique_ptr<TopologySource> hwloc_synthetic(std::string text);
 /// "hwloc 2.9.0", of the library that is loaded.
 std::string hwloc_version();
 
-/// What --topology means: the synthetic form where the text has its "kind:count" and there is no such file, else a file.
+/// What --topology means: the synthetic form if the text contains a "kind:count" and there is no such file, else a
+/// file.
 std::unique_ptr<TopologySource> topology_named(const std::string& text);
 
 // A topology from what tools print and people paste: `rocm-smi --showtoponuma` or `nvidia-smi topo -m`, with `lscpu`.
@@ -48,8 +49,8 @@ std::unique_ptr<TopologySource> topology_named(const std::string& text);
 ///   NUMA node0 CPU(s):  0-15,64-79            (lscpu)
 ///   GPU[0] : (Topology) Numa Node: 3          (rocm-smi; also "GPU 0  :", tabs, and -1 for unknown)
 ///   GPU0  X  NV12 ... 48-63,176-191  3        (nvidia-smi topo -m, under its own head line)
-/// Of NUMA nodes a second range as long as the first one is taken for its cores' second hardware threads. Nothing tells
-/// packages and L3s. Error kInvalidArgument names source and what is missing in it.
+/// If a NUMA node has a second range as long as the first one, it is taken for the second hardware threads of its
+/// cores. Packages and L3s are unknown. Error kInvalidArgument names source and what is missing in it.
 Result<Topology> topology_of_text(std::string_view text, const std::string& source);
 
 }  // namespace ddl::affinity

@@ -31,7 +31,7 @@ std::string canonical_bus_id(const std::string& text) {
   std::string id = text;
   std::transform(id.begin(), id.end(), id.begin(),
                  [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
-  // Eight digits of the domain, of which Linux writes four unless it needs more.
+  // The domain has eight digits here; Linux writes four unless it needs more.
   const std::size_t colon = id.find(':');
   if (colon == 8 && id.starts_with("0000")) id.erase(0, 4);
   return id;

@@ -1,4 +1,4 @@
-// What the vendors' own libraries know of GPUs: in which order they count them, and how they call them.
+// What the vendors' own libraries know of GPUs: in which order they count them, and by which names.
 #pragma once
 
 #include <chrono>
@@ -21,20 +21,20 @@ struct VendorGpu {
   bool operator==(const VendorGpu&) const = default;
 };
 
-/// By index. Each loads the library, asks it, and leaves it loaded: it may start threads, hang or crash, so ask in a child
-/// (child_query.h). Errors name the library and say what it said.
+/// By index. Each function loads the library, queries it, and leaves it loaded: it may start threads, hang or crash,
+/// so call it in a child (child_query.h). Errors name the library and contain its message.
 Result<std::vector<VendorGpu>> ask_nvml(const std::string& library = "libnvidia-ml.so.1");
 Result<std::vector<VendorGpu>> ask_rocm_smi(const std::string& library = "librocm_smi64.so");
 
 /// "00000000:C1:00.0", as NVML writes it, to "0000:c1:00.0".
 std::string canonical_bus_id(const std::string& text);
 
-/// Gives the topology's GPUs of a vendor the library's numbers, UUIDs and models, by bus id, and puts them into that order; one
-/// that the library does not count cannot be used, and goes. Pure.
+/// Gives the topology's GPUs of a vendor the library's numbers, UUIDs and models, by bus id, and sorts them by
+/// number. A GPU that the library does not count cannot be used, and is removed. Pure.
 void number_gpus(Topology& topology, GpuVendor vendor, const std::vector<VendorGpu>& known);
 
-/// Asks the library of each vendor that has a GPU in the topology. Where it does not answer, bus order stays, and a warning says
-/// so. For a process with one thread.
+/// Queries the library of each vendor that has a GPU in the topology. If it does not answer, GPUs keep their order by
+/// bus id, and a warning reports it. For a process with one thread.
 void ask_vendors(Topology& topology);
 
 }  // namespace ddl::affinity

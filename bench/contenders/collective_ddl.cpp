@@ -23,7 +23,7 @@ ddl_status make_call(ddl_context* context, Collective what, const Buffers& of) {
     case Collective::kAlltoall: return ddl_alltoall(context, of.send, of.recv, of.part, DDL_FLOAT32, nullptr);
     case Collective::kBroadcast: return ddl_broadcast(context, of.send, of.count, DDL_FLOAT32, 0, nullptr);
     case Collective::kReduceScatter: {
-      static std::vector<std::uint64_t> counts;  // memory that a program would keep, too
+      static std::vector<std::uint64_t> counts;  // programs keep such memory, too
       counts.assign(static_cast<std::size_t>(ddl_size(context)), of.part);
       return ddl_reduce_scatter(context, of.send, of.recv, counts.data(), DDL_FLOAT32, DDL_SUM, nullptr);
     }
@@ -43,7 +43,7 @@ int run_rank(int argc, char** argv) {
     return make_call(context, what, buffers) == DDL_OK ? buffers.recv : nullptr;
   };
   if (status && kInSharedHeap) {
-    // It ends with the context.
+    // The memory is valid until the context is finalized.
     const Allocate allocate = [context](std::size_t bytes) -> Result<float*> {
       void* memory = nullptr;
       if (ddl_alloc(context, bytes, &memory) != DDL_OK) return fail(ErrorCode::kSystem, ddl_last_error());
@@ -53,7 +53,7 @@ int run_rank(int argc, char** argv) {
   } else if (status) {
     status = measure(*job, Expect::kResults, call);
   }
-  // A failed rank leaves without finalize: the others may be waiting for it, and its death ends the job.
+  // A failed rank exits without ddl_finalize(): the others may be waiting for it, and its exit ends the job.
   if (!status) return fail_rank(status.error().during(ddl_last_error()));
   return ddl_finalize(context) == DDL_OK ? 0 : 1;
 }

@@ -25,7 +25,7 @@ using namespace ddl::bench;
 
 constexpr std::chrono::minutes kTimeout{5};
 
-// Ranks of one host talk over loopback; those of several by the address that their host's name stands for.
+// Ranks of one host connect over loopback; ranks of several hosts use the address of their host's name.
 std::string own_address(const RankJob& job) {
   char name[256] = "localhost";
   if (job.hosts > 1) ::gethostname(name, sizeof name - 1);
@@ -42,7 +42,7 @@ std::shared_ptr<gloo::Context> join_gloo(const RankJob& job) {
   return context;
 }
 
-// Options are made for each call, as Gloo's users do it.
+// Options are made for each call, as in programs that use Gloo.
 class GlooCalls {
  public:
   explicit GlooCalls(std::shared_ptr<gloo::Context> context) : context_(std::move(context)) {}
@@ -87,8 +87,9 @@ class GlooCalls {
  private:
   using ReduceScatter = gloo::ReduceScatterHalvingDoubling<float>;
 
-  // The only one that Gloo still does in its older manner: an object for each buffer and size, which works in place and
-  // leaves the result at the start of its input. Made in the warm-ups, it costs the measured calls nothing.
+  // Gloo has a reduce-scatter only in its older API: an object for each buffer and size, which works in place and
+  // leaves the result at the start of its input. The warm-up calls make it, so that it costs the measured calls
+  // nothing.
   const float* reduce_scatter(const Buffers& of) {
     std::unique_ptr<ReduceScatter>& algorithm = reduce_scatters_[of.count];
     if (!algorithm) {
@@ -119,8 +120,8 @@ int main(int argc, char** argv) {
       });
     }
     if (!status) return fail_rank(status.error());
-    // To Gloo, a rank that leaves early has failed, also where its part of the last call is done.
-    job->scoreboard.meet(job->rank, job->wait());
+    // Gloo takes a rank that exits early for a failed one, even if it has done its part of the last call.
+    job->scoreboard.barrier(job->rank, job->wait());
     return 0;
   } catch (const std::exception& error) {
     return fail_rank(ddl::Error(ddl::ErrorCode::kSystem, error.what()));

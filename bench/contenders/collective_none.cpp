@@ -1,5 +1,5 @@
-// What the measuring loop costs by itself: two readings of the clock, and ranks that leave the meeting at slightly
-// different moments. No entrant can be faster.
+// The cost of the measuring loop itself: two readings of the clock, and ranks that leave the barrier at slightly
+// different moments. No contender can be faster.
 #include "bench/contenders/measured_rank.h"
 
 int main(int argc, char** argv) {

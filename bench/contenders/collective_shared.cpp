@@ -1,5 +1,5 @@
-// The limit on one host: all ranks see all buffers, so that nothing is staged. Each rank combines or copies its part straight
-// from the buffers of the others, between two meetings on the scoreboard.
+// The limit on one host: all ranks map all buffers, so that nothing is staged. Each rank combines or copies its part
+// directly from the buffers of the others, between two barriers on the scoreboard.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,19 +18,17 @@
 
 namespace ddl::bench {
 
-// Buffers that all ranks of a host see.
-
-/// Memory for measure() whose counterparts on the other ranks are mapped here too. Nothing of it is left when the ranks
-/// have ended.
+/// Memory for measure() whose counterparts on the other ranks are mapped here, too. It is freed when the ranks have
+/// ended.
 class SharedMemory {
  public:
-  /// job: outlives this.
+  /// job must outlive this object.
   explicit SharedMemory(RankJob& job) : job_(job) {}
 
-  /// On all ranks in the same order: the ranks meet.
+  /// To be called on all ranks in the same order: it contains a barrier.
   Result<float*> allocate(std::size_t bytes);
 
-  /// Where another rank's element lies that corresponds to own, an element of this rank's memory.
+  /// The element of another rank's memory that corresponds to own, an element of this rank's memory.
   float* of_rank(int rank, const float* own) const;
 
  private:
@@ -52,7 +50,7 @@ Result<float*> SharedMemory::allocate(std::size_t bytes) {
   const std::string target = fmt::format("/proc/{}/fd/{}", ::getpid(), region.fd.get());
   if (::symlink(target.c_str(), link_of(job_.rank).c_str()) != 0)
     return fail_errno("create " + link_of(job_.rank));
-  job_.scoreboard.meet(job_.rank, job_.wait());
+  job_.scoreboard.barrier(job_.rank, job_.wait());
   for (int rank = 0; rank < job_.ranks; ++rank) {
     const UniqueFd fd(::open(link_of(rank).c_str(), O_RDWR | O_CLOEXEC));
     if (!fd) return fail_errno("open " + link_of(rank));
@@ -79,15 +77,12 @@ float* SharedMemory::of_rank(int rank, const float* own) const {
 
 namespace {
 
-// The limit on one host: buffers that all ranks see, so that nothing is staged. Each rank combines or copies its part
-// straight from all the others' buffers, between two meetings of the harness's own.
-
 using namespace ddl::bench;
 
-// Sums stay in the first-level cache until they are copied to where they belong.
+// In floats. The sums of a chunk stay in the first-level cache until they are copied to the buffers.
 constexpr std::size_t kChunk = 2048;
 
-// The release build's instruction set is the oldest; a limit uses what the processor has.
+// The release build uses the baseline instruction set of x86-64; the limit uses what the processor has.
 using Add = void (*)(float*, const float*, std::size_t);
 inline __attribute__((always_inline)) void add_loop(float* to, const float* from, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
@@ -107,7 +102,7 @@ class Direct {
   Direct(RankJob& job, const SharedMemory& memory) : job_(job), memory_(memory), add_(best_add()) {}
 
   const float* call(Collective what, const Buffers& of) {
-    meet();
+    barrier();
     switch (what) {
       case Collective::kAllreduce: allreduce(of); break;
       case Collective::kAllgather:
@@ -123,12 +118,12 @@ class Direct {
         break;
       case Collective::kReduceScatter: sum(part(of.send, job_.rank, of), of.part, {of.recv}); break;
     }
-    meet();
+    barrier();
     return of.recv;
   }
 
  private:
-  void meet() { job_.scoreboard.meet(job_.rank, job_.wait()); }
+  void barrier() { job_.scoreboard.barrier(job_.rank, job_.wait()); }
   float* at(int rank, float* own) const { return memory_.of_rank(rank, own); }
   static float* part(float* buffer, int rank, const Buffers& of) {
     return buffer + static_cast<std::size_t>(rank) * of.part;
@@ -137,7 +132,7 @@ class Direct {
     std::memcpy(to, from, count * sizeof(float));
   }
 
-  // This rank's part of the sum, written into everybody's buffer.
+  // Writes this rank's part of the sum into the buffers of all ranks.
   void allreduce(const Buffers& of) {
     const auto ranks = static_cast<std::size_t>(job_.ranks);
     const auto rank = static_cast<std::size_t>(job_.rank);
@@ -148,15 +143,15 @@ class Direct {
     sum(of.send + first, count, everywhere);
   }
 
-  // Sums what lies at own on all ranks, in rank order, into each of the places.
-  void sum(float* own, std::size_t count, const std::vector<float*>& places) {
+  // Sums the elements of all ranks that correspond to own, in rank order, and writes the sums to each destination.
+  void sum(float* own, std::size_t count, const std::vector<float*>& destinations) {
     std::vector<const float*> from;
     for (int rank = 0; rank < job_.ranks; ++rank) from.push_back(at(rank, own));
     for (std::size_t done = 0; done < count; done += kChunk) {
       const std::size_t length = std::min(kChunk, count - done);
       copy(chunk_, from[0] + done, length);
       for (std::size_t rank = 1; rank < from.size(); ++rank) add_(chunk_, from[rank] + done, length);
-      for (float* place : places) copy(place + done, chunk_, length);
+      for (float* destination : destinations) copy(destination + done, chunk_, length);
     }
   }
 

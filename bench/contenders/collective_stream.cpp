@@ -1,5 +1,6 @@
-// The limit between hosts: each rank sends to the next one, over one plain TCP connection, the bytes that no algorithm
-// can avoid, and at the same time receives as many. Data does not become what the collective would make of it.
+// The limit between hosts: each rank sends to the next one, over one plain TCP connection, the bytes that no
+// algorithm can avoid, and at the same time receives the same number of bytes. The received data is not the result of
+// the collective.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,8 +29,8 @@ struct Neighbours {
   UniqueFd previous;
 };
 
-// Listens on a free port and says in the job's folder where.
-Result<UniqueFd> listen_and_tell(const RankJob& job) {
+// Listens on a free port and writes its address to a file in the job's folder.
+Result<UniqueFd> listen_and_publish(const RankJob& job) {
   UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!listener) return ddl::fail_errno("socket");
   sockaddr_in address{};
@@ -58,7 +59,8 @@ Result<UniqueFd> connect_to(const RankJob& job, int rank) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (::getaddrinfo(name.c_str(), port.c_str(), &hints, &found) != 0)
-    return ddl::fail(ddl::ErrorCode::kSystem, fmt::format("rank {} told no address: \"{}\"", rank, name));
+    return ddl::fail(ddl::ErrorCode::kSystem,
+                     fmt::format("cannot resolve the address of rank {}: \"{}\"", rank, name));
   UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const bool connected = socket && ::connect(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
   ::freeaddrinfo(found);
@@ -67,9 +69,9 @@ Result<UniqueFd> connect_to(const RankJob& job, int rank) {
 }
 
 Result<Neighbours> find_neighbours(RankJob& job) {
-  auto listener = listen_and_tell(job);
+  auto listener = listen_and_publish(job);
   if (!listener) return ddl::fail(std::move(listener.error()));
-  job.scoreboard.meet(job.rank, job.wait());
+  job.scoreboard.barrier(job.rank, job.wait());
   auto next = connect_to(job, (job.rank + 1) % job.ranks);
   if (!next) return ddl::fail(std::move(next.error()));
   UniqueFd previous(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -79,35 +81,35 @@ Result<Neighbours> find_neighbours(RankJob& job) {
   return Neighbours{std::move(*next), std::move(previous)};
 }
 
-// What is still to be moved one way; offsets repeat over the buffer.
-struct Way {
+// One direction of the exchange. Offsets wrap around at the end of the buffer.
+struct Direction {
   std::byte* buffer;
   std::size_t size;
   std::size_t done;
   std::size_t total;
   std::byte* at() const { return buffer + done % size; }
-  std::size_t most() const { return std::min(total - done, size - done % size); }
+  std::size_t contiguous() const { return std::min(total - done, size - done % size); }
 };
 
-bool move_some(ssize_t moved, Way& way) {
-  if (moved > 0) way.done += static_cast<std::size_t>(moved);
+bool move_some(ssize_t moved, Direction& direction) {
+  if (moved > 0) direction.done += static_cast<std::size_t>(moved);
   return moved > 0 || (moved < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 bool exchange(const Neighbours& neighbours, const Buffers& of, double share) {
   const std::size_t size = of.count * sizeof(float);
   const auto total = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
-  Way out{reinterpret_cast<std::byte*>(of.send), size, 0, total};
-  Way in{reinterpret_cast<std::byte*>(of.recv), size, 0, total};
+  Direction out{reinterpret_cast<std::byte*>(of.send), size, 0, total};
+  Direction in{reinterpret_cast<std::byte*>(of.recv), size, 0, total};
   while (out.done < total || in.done < total) {
     pollfd both[] = {{neighbours.next.get(), static_cast<short>(out.done < total ? POLLOUT : 0), 0},
                      {neighbours.previous.get(), static_cast<short>(in.done < total ? POLLIN : 0), 0}};
     if (::poll(both, 2, -1) < 0 && errno != EINTR) return false;
     if (both[0].revents != 0 && out.done < total &&
-        !move_some(::send(both[0].fd, out.at(), out.most(), MSG_DONTWAIT | MSG_NOSIGNAL), out))
+        !move_some(::send(both[0].fd, out.at(), out.contiguous(), MSG_DONTWAIT | MSG_NOSIGNAL), out))
       return false;
     if (both[1].revents != 0 && in.done < total &&
-        !move_some(::recv(both[1].fd, in.at(), in.most(), MSG_DONTWAIT), in))
+        !move_some(::recv(both[1].fd, in.at(), in.contiguous(), MSG_DONTWAIT), in))
       return false;
   }
   return true;
@@ -117,7 +119,7 @@ Status stream(RankJob& job) {
   const auto neighbours = find_neighbours(job);
   if (!neighbours) return ddl::fail(neighbours.error());
   return measure(job, Expect::kNothing, [&](Collective what, const Buffers& buffers) {
-    return exchange(*neighbours, buffers, least_sent(what, job.hosts)) ? buffers.recv : nullptr;
+    return exchange(*neighbours, buffers, min_sent(what, job.hosts)) ? buffers.recv : nullptr;
   });
 }
 

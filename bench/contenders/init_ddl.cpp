@@ -33,6 +33,6 @@ int main(int argc, char** argv) {
   }
   if (argc > 1 && std::string_view(argv[1]) == "allreduce")
     return sum_is_right(context) && ddl_finalize(context) == DDL_OK ? 0 : 1;
-  const bool held_well = ddl::bench::hold_if_asked(argc, argv);
-  return ddl_finalize(context) == DDL_OK && held_well ? 0 : 1;
+  const bool hold_succeeded = ddl::bench::hold_if_asked(argc, argv);
+  return ddl_finalize(context) == DDL_OK && hold_succeeded ? 0 : 1;
 }

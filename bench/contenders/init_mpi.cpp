@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size < 2) std::fprintf(stderr, "MPI sees a world of one\n");
-  const bool held_well = ddl::bench::hold_if_asked(argc, argv);
+  const bool hold_succeeded = ddl::bench::hold_if_asked(argc, argv);
   MPI_Finalize();
-  return held_well && size >= 2 ? 0 : 1;
+  return hold_succeeded && size >= 2 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// PMIx_Init() and PMIx_Finalize(), nothing in between: what a launcher's server costs a client at least.
+// PMIx_Init() and PMIx_Finalize(), nothing in between: the minimum that a launcher's PMIx server costs a client.
 #include <pmix.h>
 
 #include <cstdio>
@@ -12,6 +12,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "PMIx_Init: %s\n", PMIx_Error_string(joined));
     return 1;
   }
-  const bool held_well = ddl::bench::hold_if_asked(argc, argv);
-  return PMIx_Finalize(nullptr, 0) == PMIX_SUCCESS && held_well ? 0 : 1;
+  const bool hold_succeeded = ddl::bench::hold_if_asked(argc, argv);
+  return PMIx_Finalize(nullptr, 0) == PMIX_SUCCESS && hold_succeeded ? 0 : 1;
 }

@@ -1,9 +1,9 @@
-// A launcher that does nothing else: no launcher can be faster.
+// The minimal launcher: it starts processes and waits for them. No launcher can be faster.
 //
 //   launch_floor spawn N PROGRAM [ARGUMENT...]   starts N copies, each with its number in DDL_BENCH_RANK
 //   launch_floor ssh HOST,HOST... COMMAND...     runs the command on every host, one ssh each, all at once
 //
-// It waits for all of them. Exit status: 0 if all exited with 0, otherwise 1; 2 for wrong usage, 127 if one cannot be started.
+// Exit status: 0 if all processes exited with 0, otherwise 1; 2 for wrong usage, 127 if one cannot be started.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>

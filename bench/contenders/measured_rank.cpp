@@ -22,10 +22,8 @@
 
 namespace ddl::bench {
 
-// A rank's own buffers, the same for every entrant.
-
-/// Private, page-aligned memory that does not come from malloc: how malloc is tuned then concerns the library under
-/// test and not the buffer it is given.
+/// Private, page-aligned memory that does not come from malloc: the settings of malloc then affect the library
+/// under test and not the buffers of the test.
 class PrivateBuffer {
  public:
   static Result<PrivateBuffer> allocate(std::size_t size) {
@@ -48,7 +46,7 @@ class PrivateBuffer {
   std::size_t size_;
 };
 
-/// Buffers for measure() that live as long as this.
+/// Allocates buffers for measure(), and owns them.
 class PrivateMemory {
  public:
   Result<float*> allocate(std::size_t bytes) {
@@ -80,7 +78,7 @@ Result<int> launched_rank() {
   for (const char* name : {"DDL_BENCH_RANK", contract::env::kPmixRank}) {
     if (const auto rank = small_number(std::getenv(name))) return *rank;
   }
-  return fail(ErrorCode::kInvalidArgument, "neither DDL_BENCH_RANK nor PMIX_RANK says which rank this is");
+  return fail(ErrorCode::kInvalidArgument, "neither DDL_BENCH_RANK nor PMIX_RANK holds a rank");
 }
 
 }  // namespace
@@ -106,7 +104,7 @@ Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
   std::vector<int> cpus;
   for (const std::string_view text : split(argv[4], ',')) {
     const auto cpu = small_number(std::string(text).c_str());
-    if (!cpu) return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is no list of CPUs", argv[4]));
+    if (!cpu) return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not a list of CPUs", argv[4]));
     cpus.push_back(*cpu);
   }
   cpu_set_t own;
@@ -143,7 +141,7 @@ Status check_world(const RankJob& job, int rank, int size) {
   CPU_ZERO(&own);
   if (::sched_getaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_getaffinity");
   if (CPU_COUNT(&own) != (job.has_threads ? std::min(job.cpus, CPU_SETSIZE) : 1))
-    return fail(ErrorCode::kProtocol, "the library has undone the pinning");
+    return fail(ErrorCode::kProtocol, "the library has changed the pinning");
   if (rank == job.rank && size == job.ranks) return {};
   return fail(ErrorCode::kProtocol,
               fmt::format("the launcher started rank {} of {}, but the library sees rank {} of {}", job.rank,
@@ -155,7 +153,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTimeForOneSize{1};
-constexpr std::uint64_t kFewestCalls = 4;
+constexpr std::uint64_t kMinCalls = 4;
 
 std::uint64_t largest_size(const RankJob& job) {
   std::uint64_t largest = 0;
@@ -163,8 +161,8 @@ std::uint64_t largest_size(const RankJob& job) {
   return largest;
 }
 
-// The loop of one size. rewrite(turn) fills the buffers, run() is what is timed and returns whether it succeeded,
-// is_right(turn, thoroughly) judges the result.
+// The loop of one size. turn is the call's number modulo 8. rewrite(turn) fills the buffers, run() is what is timed
+// and returns whether it succeeded, is_right(turn, thoroughly) checks the result.
 template <class Rewrite, class Run, class IsRight>
 Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsRight is_right) {
   const SizePlan& size = job.plan[index];
@@ -174,8 +172,8 @@ Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsR
   for (std::uint64_t call = 0; call < size.warm_ups + size.calls && !enough; ++call) {
     const int turn = static_cast<int>(call % 8);
     rewrite(turn);
-    const bool time_is_up = call + 1 >= size.warm_ups + kFewestCalls && Clock::now() > end_of_time;
-    enough = job.scoreboard.meet(job.rank, job.wait(), time_is_up);
+    const bool time_is_up = call + 1 >= size.warm_ups + kMinCalls && Clock::now() > end_of_time;
+    enough = job.scoreboard.barrier(job.rank, job.wait(), time_is_up);
     const auto started = Clock::now();
     const bool succeeded = run();
     const auto ended = Clock::now();
@@ -233,7 +231,7 @@ Status measure_collective(RankJob& job, Collective what, Expect expect, const Al
   return {};
 }
 
-// The gradients of a model in memory of their own each, in the order in which they become ready.
+// The gradients of a model, in the order in which training computes them. Each starts on a cache line of its own.
 struct Gradients {
   std::vector<std::uint64_t> elements;
   std::vector<float*> data;
@@ -254,7 +252,7 @@ Result<Gradients> allocate_gradients(Model model, const Allocate& allocate) {
   return gradients;
 }
 
-// Reduces one bucket: one gradient where it lies, several by way of the buffer.
+// Reduces one bucket: a single gradient in place, several through the buffer.
 bool reduce_bucket(const Gradients& gradients, const Bucket& bucket, float* buffer, const Call& call) {
   const auto reduce = [&](float* data) {
     return call(Collective::kAllreduce, {data, data, bucket.elements, 0}) != nullptr;

@@ -1,5 +1,5 @@
-// What every rank program of the benchmarks of collectives shares: it reads its part of the job and pins itself before its
-// library starts, and then measures the library's calls in one loop that is the same for all.
+// Shared by all rank programs of the benchmarks of collectives: a program reads its part of the job and pins itself
+// before its library is initialised, and then measures the library's calls in one loop, which is the same for all.
 #pragma once
 
 #include <cstddef>
@@ -14,43 +14,39 @@
 
 namespace ddl::bench {
 
-// What every rank program of the benchmarks of collectives does before its library starts: options and pinning.
-
 /// What the ranks do: one collective in all sizes, or the training steps of a model.
 using Work = std::variant<Collective, Model>;
 
 /// The rank's part of the job, from its command line: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD.
 struct RankJob {
   Work work;
-  int rank = 0;  ///< as the launcher says it: PMIX_RANK, or DDL_BENCH_RANK under launch_floor
+  int rank = 0;  ///< as the launcher numbers it: PMIX_RANK, or DDL_BENCH_RANK under launch_floor
   int ranks = 0;
-  int hosts = 0;  ///< of equally many ranks each, in rank order
-  int cpus = 0;   ///< how many the ranks share; rank r is pinned to number r modulo this
+  int hosts = 0;  ///< with the same number of ranks on each, in rank order
+  int cpus = 0;   ///< the length of the list CPUS; rank r is pinned to element r modulo this
   std::vector<SizePlan> plan;
   std::string folder;  ///< empty at the start of a run, seen by all ranks, and removed by the harness
   Scoreboard scoreboard;
 
-  /// The library works in threads of its own: they need CPUs of the others, and not to be kept from them by a rank that
-  /// waits. So the rank may run on all CPUs of the job, and sleeps while it waits.
+  /// Whether the library has threads of its own. They need CPUs, and a waiting rank must not keep these busy. So the
+  /// rank may run on all CPUs of the job, and sleeps while it waits.
   bool has_threads = false;
 
   Wait wait() const { return has_threads ? Wait::kSleep : ranks > cpus ? Wait::kYield : Wait::kSpin; }
 };
 
-/// Reads the command line and the rank, and pins the process to its CPU, or to all CPUs of the job if it has threads. To be called before the library is
-/// initialised, so that the library's threads inherit the pinning whatever the library is.
+/// Reads the command line and the rank, and pins the process to its CPU, or to all CPUs of the job if it has threads.
+/// To be called before the library is initialised, so that the library's threads inherit the pinning.
 Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads = false);
 
 /// Prints the error and returns the exit code for it.
 int fail_rank(const Error& error);
 
-/// Fails unless the library sees the same job as the launcher, for a world of one would be very fast, and has left
-/// the process on its CPU.
+/// Fails unless the library sees the rank and the size that the launcher gave, because a world of one would be very
+/// fast, and has not changed the pinning.
 Status check_world(const RankJob& job, int rank, int size);
 
-// The measuring loop that all entrants of the benchmarks of collectives share.
-
-/// What one call works on. In place recv is send.
+/// The buffers of one call. For a collective in place recv is send.
 struct Buffers {
   float* send = nullptr;
   float* recv = nullptr;
@@ -58,27 +54,29 @@ struct Buffers {
   std::size_t part = 0;   ///< a rank's share of them
 };
 
-/// Makes one call and returns where its result lies: recv, unless the library leaves it elsewhere; null if it failed.
+/// Makes one call and returns the address of its result: recv, unless the library puts it elsewhere; null if the call
+/// failed.
 using Call = std::function<const float*(Collective what, const Buffers& buffers)>;
 
-/// Memory for one buffer, on every rank in the same order. It lives longer than the measurement.
+/// Allocates one buffer; called on every rank in the same order. The memory outlives the measurement.
 using Allocate = std::function<Result<float*>(std::size_t bytes)>;
 
-/// Whether the entrant moves the data; the floor, which measures the loop itself, and a plain stream do not.
+/// Whether the calls have results, which are then checked. The floor, which measures the loop itself, and the plain
+/// stream have none.
 enum class Expect { kResults, kNothing };
 
-/// Does the job's work with call, for every size of the plan, and leaves each call's seconds on the scoreboard; of a model,
-/// each training step's.
+/// Does the job's work with call, for every size of the plan, and writes each call's seconds to the scoreboard; for a
+/// model, the seconds of each training step.
 ///
-/// A size that takes longer than its share of time, on a machine that is busy with other things, ends early, but not
-/// before a few calls.
+/// A size that takes more than a second, such as on a machine that is busy with other programs, ends early, but not
+/// before four measured calls.
 ///
-/// One call: every rank rewrites its whole buffers, so that no entrant finds the other's data still in its cache; all
-/// ranks meet; each takes the time around the call. Results are checked: all elements in the warm-ups, three of each part
-/// after each measured call.
+/// One call: every rank rewrites its whole buffers, so that no contender finds the data of other ranks still in its
+/// cache; all ranks pass a barrier; each takes the time of its call. Results are checked: all elements in the
+/// warm-ups, three of each part after each measured call.
 ///
-/// One step of a model reduces all its gradients, in the order in which training computes them, the last layer first. What
-/// it takes to copy them into buckets and back belongs to it; a gradient that is alone in its bucket is reduced in place.
+/// One step of a model reduces all its gradients, in the order in which training computes them, the last layer first.
+/// The time of copies into buckets and back is included; a gradient that is alone in its bucket is reduced in place.
 Status measure(RankJob& job, Expect expect, const Allocate& allocate, const Call& call);
 
 /// The same, in private memory.

@@ -59,7 +59,7 @@ std::string description_of(const Finding& here) {
   return join(parts, "; ");
 }
 
-/// What hosts are compared by. A file's place, numbers of cores and addresses may differ.
+/// The text by which hosts are compared. Paths of files, numbers of cores and addresses may differ.
 std::string comparable_text(const Capability& one) {
   std::string text = one.available() ? "yes" : "no";
   if (!one.here.version.empty()) text += ", " + one.here.version;
@@ -67,7 +67,7 @@ std::string comparable_text(const Capability& one) {
   return text;
 }
 
-/// The hosts that say the same, by what they say, those with most hosts first.
+/// The hosts grouped by comparable_text(), the largest group first.
 std::vector<std::pair<std::string, std::vector<std::string>>> groups_of(
     const std::vector<HostCapabilities>& hosts, std::size_t index) {
   std::map<std::string, std::vector<std::string>> by_text;
@@ -164,8 +164,8 @@ std::string check_build_hosts_text(const std::vector<HostCapabilities>& hosts) {
     const auto groups = groups_of(hosts, i);
     if (groups.size() > 1) {
       differences += fmt::format("    {}\n", all[i].name);
-      for (const auto& [said, where] : groups)
-        differences += fmt::format("        {}: {}\n", join(where, ", "), said);
+      for (const auto& [found, where] : groups)
+        differences += fmt::format("        {}: {}\n", join(where, ", "), found);
     } else if (mark == ' ') {
       empty += fmt::format("    {}: {}\n", all[i].name, all[i].here.detail);
     }

@@ -1,5 +1,5 @@
-// What ddlrun can use on a host: a capability is one line of --check-build. It is printed for a person and as JSON, for one
-// host and for several beside each other.
+// What ddlrun can use on a host: a capability is one line of --check-build. It is printed as text and as JSON, for
+// one host and for a comparison of several hosts.
 #pragma once
 
 #include <string>
@@ -21,35 +21,36 @@ struct Finding {
 };
 
 struct Capability {
-  std::string heading;  ///< "Launchers"; the capabilities of one heading stand together
+  std::string heading;  ///< "Launchers"; the capabilities of one heading are adjacent
   std::string name;     ///< "Open MPI"
   std::string key;      ///< of --check-build=KEY: "open-mpi"
-  bool built = false;   ///< this build has what it takes
+  bool built = false;   ///< this build supports it
   Finding here;
   bool available() const { return built && here.works; }
   bool operator==(const Capability&) const = default;
 };
 
-// --check-build for programs.
+// --check-build as JSON.
 
-/// A finding as one line, and back. Error: the text is not a finding.
+/// Writes a finding as one line, and reads it. Error: the text is not a finding.
 std::string to_text(const Finding& finding);
 Result<Finding> finding_of(std::string_view text);
 
 /// One line of JSON, with its newline; docs/reference/check-build.md has the schema. Pure.
 std::string check_build_json(const std::vector<Capability>& all, const std::string& host);
 
-/// What one host has said by check_build_json().
+/// The contents of one host's check_build_json().
 struct HostCapabilities {
   std::string host;
   std::vector<Capability> all;
 };
-/// One line of JSON, with its newline: {"kind": "check_build_hosts", "hosts": [...]}, each as of check_build_json(). Pure.
+/// One line of JSON, with its newline: {"kind": "check_build_hosts", "hosts": [...]}, each host as in
+/// check_build_json(). Pure.
 std::string check_build_hosts_json(const std::vector<HostCapabilities>& hosts);
 /// Error: the text is not what check_build_json() writes. Pure.
 Result<HostCapabilities> read_check_build(std::string_view text);
 
-// --check-build for a person.
+// --check-build as text.
 
 /// "Available Frameworks:" and "[X]" lines as horovodrun prints them, then a table of what was found. Pure.
 std::string check_build_text(const std::vector<Capability>& all);
@@ -57,10 +58,10 @@ std::string check_build_text(const std::vector<Capability>& all);
 /// One capability: "NCCL: built no, works here yes ...". With its newline. Pure.
 std::string capability_line(const Capability& one);
 
-// --check-build of several hosts, beside each other.
+// --check-build of several hosts, compared.
 
-/// "[X]" where every host can use it, "[ ]" where no host can, "[/]" where some can; then where hosts differ, and why no
-/// host can use what is "[ ]". Pure; all hosts have the capabilities of the first, in its order.
+/// "[X]" where every host can use it, "[ ]" where no host can, "[/]" where some can; then the differences between
+/// hosts, and the reason for each "[ ]". Pure; all hosts have the capabilities of the first, in its order.
 std::string check_build_hosts_text(const std::vector<HostCapabilities>& hosts);
 
 }  // namespace ddl::cli

@@ -26,37 +26,37 @@
 
 namespace ddl::cli {
 
-// libddl, by programs that use it: alone, and two ranks of a job of ddlrun's.
+// libddl, tested with a program that uses it: alone, and as two ranks of a ddlrun job.
 
 namespace {
 
 namespace env = contract::env;
 
-constexpr char kInstallWhole[] = "install all of ddlrun: bin, lib and libexec";
+constexpr char kInstallAll[] = "install all of ddlrun: bin, lib and libexec";
 
-/// Runs probe-rank by this launcher, and checks what it prints.
-Finding program_says(std::vector<std::string> launcher, const std::string& wanted) {
+/// Runs probe-rank with this launcher, and checks that its output starts with expected.
+Finding run_probe_rank(std::vector<std::string> launcher, const std::string& expected) {
   launcher.push_back(libexec_path("probe-rank"));
-  const FirstLine said = first_line_of(launcher);
-  if (said.text.empty()) return said.failure;
-  if (!said.text.starts_with(wanted))
-    return fails("its program prints \"" + said.text + "\" instead of " + wanted);
+  const FirstLine line = first_line_of(launcher);
+  if (line.text.empty()) return line.failure;
+  if (!line.text.starts_with(expected))
+    return fails("its program prints \"" + line.text + "\" instead of " + expected);
   const std::string version = "libddl " + std::string(contract::kVersion);
-  const std::size_t over = said.text.find(" over ");
-  if (!said.text.substr(0, over).ends_with(version))
-    return fails("its libddl has another version: " + said.text + "; ddlrun needs " + version, kInstallWhole);
+  const std::size_t over = line.text.find(" over ");
+  if (!line.text.substr(0, over).ends_with(version))
+    return fails("its libddl has another version: " + line.text + "; ddlrun needs " + version, kInstallAll);
   if (over == std::string::npos) return works(version, launcher::installed_libddl());
-  return works(said.text.substr(over + 6), launcher::installed_libddl());
+  return works(line.text.substr(over + 6), launcher::installed_libddl());
 }
 
 /// Two ranks, started by this ddlrun.
-Finding job_says(const std::string& wanted) {
-  return program_says({own_path(), "-np", "2", "--oversubscribe", "--launcher", "local", "--bind-to", "none",
-                       "--quiet", "--no-tag-output"},
-                      wanted + " 2 1 ");
+Finding run_probe_job(const std::string& expected) {
+  return run_probe_rank({own_path(), "-np", "2", "--oversubscribe", "--launcher", "local", "--bind-to",
+                         "none", "--quiet", "--no-tag-output"},
+                        expected + " 2 1 ");
 }
 
-void forget_launchers() {
+void unset_launcher_variables() {
   for (const char* name : {env::kPmixNamespace, env::kPmixRank, env::kPmiFd, env::kPmiRank, env::kPmiSize})
     ::unsetenv(name);
   ::setenv(env::kAllowSingleton, "1", 1);
@@ -68,8 +68,8 @@ constexpr char kInstallPmix[] =
 Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
   const CommandPath command = command_in_path(name, remedy);
   if (command.path.empty()) return command.missing;
-  const FirstLine said = first_line_of({command.path, option});
-  return said.text.empty() ? said.failure : works(said.text, command.path);
+  const FirstLine line = first_line_of({command.path, option});
+  return line.text.empty() ? line.failure : works(line.text, command.path);
 }
 
 constexpr char kSlurmsCommands[] =
@@ -82,28 +82,28 @@ constexpr char kNoCluster[] = "run it where Slurm is set up: SLURM_CONF, or /etc
 Finding probe_libddl() { return probe_singleton(); }
 
 Finding probe_singleton() {
-  forget_launchers();
-  return program_says({}, "singleton ddl 1 0 ");
+  unset_launcher_variables();
+  return run_probe_rank({}, "singleton ddl 1 0 ");
 }
 
-Finding probe_pmix_bootstrap() { return job_says("pmix ddl"); }
+Finding probe_pmix_bootstrap() { return run_probe_job("pmix ddl"); }
 
 Finding probe_pmi_bootstrap() {
   ::setenv(env::kModuleDirectory, "/nonexistent", 1);
-  return job_says("pmi ddl");
+  return run_probe_job("pmi ddl");
 }
 
 Finding probe_shared_memory() {
-  Finding found = job_says("pmix ddl");
+  Finding found = run_probe_job("pmix ddl");
   if (found.works) found.detail = "2 ranks on this host summed with it";
   return found;
 }
 
 Finding probe_mpi_operations() {
   ::setenv(env::kCpuOperations, "mpi", 1);
-  // DDL_MPI would name one MPI. This is to find whichever there is.
+  // DDL_MPI would select one MPI. This probe accepts any.
   ::unsetenv(env::kMpi);
-  Finding found = job_says("pmix mpi");
+  Finding found = run_probe_job("pmix mpi");
   if (found.works) {
     found.detail = "2 ranks on this host summed with it, by --cpu-operations mpi";
   } else {
@@ -121,7 +121,7 @@ Finding probe_tcp() {
   return works({}, {}, "this host has " + join(names, ", "));
 }
 
-// How ranks learn who they are: what agents serve, tried by ranks that ask.
+// The PMIx and PMI-1 servers of the agents, tested by ranks that connect to them.
 
 Finding probe_pmix_server() {
   const auto library = SharedLibrary::load("libpmix.so.2");
@@ -144,7 +144,7 @@ Finding probe_pmi_server() {
   return found;
 }
 
-// What starts agents and ranks, asked for its version.
+// Programs that start agents and ranks: whether they run, and their versions.
 
 Finding probe_this_machine() {
   Finding found = probe_pmix_bootstrap();
@@ -187,7 +187,7 @@ Finding probe_mpirun() {
   return works(site->name, command.path, "for --launcher mpirun");
 }
 
-// Job scripts: what writes, checks and submits them.
+// Job scripts: writing, checking and submitting them.
 
 Finding probe_script_templates() {
   templates::ScriptRequest request;
@@ -213,7 +213,7 @@ Finding probe_slurm_probe() {
     return fails("there is no " + libexec_path("slurm-probe"),
                  "build ddlrun where libslurm is (Debian: libslurm-dev); ddlrun asks scontrol instead");
   }
-  const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), kCommandPatience);
+  const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), kCommandTimeout);
   if (!facts) return fails(facts.error().message(), "run it where Slurm is set up");
   return works(
       {}, libexec_path("slurm-probe"),
@@ -224,9 +224,9 @@ Finding probe_sbatch() {
   const CommandPath command =
       command_in_path("sbatch", "ddlrun writes scripts without it; submit them on a host that has sbatch");
   if (command.path.empty()) return command.missing;
-  const FirstLine said = first_line_of({command.path, "--version"});
-  if (!said.text.empty()) return works(said.text, command.path, "for --submit and --test-only");
-  return fails(said.failure.detail, "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf");
+  const FirstLine line = first_line_of({command.path, "--version"});
+  if (!line.text.empty()) return works(line.text, command.path, "for --submit and --test-only");
+  return fails(line.failure.detail, "run it where Slurm is set up: SLURM_CONF, or /etc/slurm/slurm.conf");
 }
 
 }  // namespace ddl::cli

@@ -1,5 +1,4 @@
-// Probes of libraries and packages that are not ddlrun's: CUDA, HIP, NCCL, RCCL, MPI, Gloo, PyTorch
-// and TensorFlow.
+// Probes of third-party libraries and packages: CUDA, HIP, NCCL, RCCL, MPI, Gloo, PyTorch and TensorFlow.
 #include <array>
 #include <functional>
 #include <string>
@@ -13,11 +12,11 @@
 
 namespace ddl::cli {
 
-// Libraries of vendors, loaded and asked: CUDA, HIP, NCCL, RCCL, MPI, Gloo.
+// Shared libraries, loaded and called: CUDA, HIP, NCCL, RCCL, MPI, Gloo.
 
 namespace {
 
-/// "2.18.5" of 21805: NCCL's numbers since 2.9, and RCCL's.
+/// "2.18.5" from 21805: the encoding of NCCL since 2.9, and of RCCL.
 std::string nccl_version(int number) {
   constexpr int kMajor = 10000, kMinor = 100;
   return fmt::format("{}.{}.{}", number / kMajor, number % kMajor / kMinor, number % kMinor);
@@ -43,13 +42,13 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
   return found;
 }
 
-/// MPI's library says its version without being initialised.
+/// MPI_Get_library_version() may be called before MPI_Init().
 Finding ask_mpi(const char* soname, const std::string& remedy) {
   const auto library = SharedLibrary::load(soname);
   if (!library) return fails(library.error().message(), remedy);
   auto* get_version = library->function<int(char*, int*)>("MPI_Get_library_version");
   if (get_version == nullptr) return fails(library->path() + " has no MPI_Get_library_version", remedy);
-  std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of all that are known is at most this
+  std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the largest known
   int length = 0;
   if (const int code = get_version(text.data(), &length); code != 0)
     return fails(fmt::format("MPI_Get_library_version of {} fails with {}", library->path(), code));
@@ -59,7 +58,7 @@ Finding ask_mpi(const char* soname, const std::string& remedy) {
   return works(line, library->path());
 }
 
-/// Without importing it, which takes seconds.
+/// Does not import the package, which takes seconds.
 Finding ask_python(const std::string& package, const std::string& module) {
   const CommandPath python =
       command_in_path("python3", "load the module, environment or container that has Python");
@@ -71,12 +70,12 @@ Finding ask_python(const std::string& package, const std::string& module) {
       "')\n"
       "sys.exit('python3 has no " +
       module + "') if s is None else print('" + package + "', m.version('" + module + "'), '|', s.origin)";
-  const FirstLine said = first_line_of({python.path, "-c", script});
-  if (said.text.empty())
+  const FirstLine line = first_line_of({python.path, "-c", script});
+  if (line.text.empty())
     return fails(python.path + " has no " + module,
                  "load the environment or container that has it before you start ddlrun");
-  const std::size_t bar = said.text.find(" | ");
-  return works(said.text.substr(0, bar), bar == std::string::npos ? "" : said.text.substr(bar + 3));
+  const std::size_t bar = line.text.find(" | ");
+  return works(line.text.substr(0, bar), bar == std::string::npos ? "" : line.text.substr(bar + 3));
 }
 
 }  // namespace
@@ -103,7 +102,7 @@ Finding probe_cuda() {
                  "run nvidia-smi here to see why");
   int version = 0, count = 0;
   if (get_version(&version) != 0 || get_count(&count) != 0)
-    return fails(library->path() + " does not tell how many devices there are");
+    return fails(library->path() + " does not report its version or its number of devices");
   constexpr int kMajor = 1000, kMinor = 10;
   return works(fmt::format("CUDA {}.{}", version / kMajor, version % kMajor / kMinor), library->path(),
                counted(count, "GPU"));
@@ -151,7 +150,7 @@ Finding probe_gloo() {
   return works("Gloo", library->path());
 }
 
-// Programs that ddlrun can start as they are.
+// Python packages whose programs ddlrun can start unchanged.
 
 Finding probe_torch() { return ask_python("PyTorch", "torch"); }
 Finding probe_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }

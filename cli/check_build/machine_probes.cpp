@@ -1,4 +1,4 @@
-// Probes of the machine: what the kernel lets this user do, and which sources of its topology work.
+// Probes of the machine: what the kernel permits this user, and which sources of its topology work.
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@
 
 namespace ddl::cli {
 
-// What the kernel lets this user do.
+// What the kernel permits this user.
 
 namespace {
 
@@ -46,7 +46,7 @@ std::string limit_text(int resource, const char* name) {
 
 constexpr char kHwlocLibrary[] = "libhwloc.so.15";
 
-/// "" where it cannot be found out.
+/// "" if the library cannot be loaded.
 std::string hwloc_file() {
   const auto library = SharedLibrary::load(kHwlocLibrary);
   return library ? library->path() : "";
@@ -59,7 +59,7 @@ Finding found(const Result<std::vector<affinity::VendorGpu>>& gpus, const char* 
 
 }  // namespace
 
-/// What libddl's ranks do with each other's memory: a memfd of fixed size, mapped by both.
+/// The shared memory of libddl's ranks: a memfd of fixed size that every rank maps.
 Finding probe_sealed_memory() {
   const UniqueFd memory(::memfd_create("ddlrun-check-build", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return refused("memfd_create");
@@ -81,7 +81,7 @@ Finding probe_pidfd() {
   return works({}, {}, "pidfd_open and pidfd_send_signal");
 }
 
-/// How memory near a bound rank is requested.
+/// The system call by which a bound rank requests memory near its CPUs.
 Finding probe_memory_policy() {
   constexpr int kPreferredMany = 5;  // MPOL_PREFERRED_MANY, of Linux 5.15
   unsigned long node0 = 1;
@@ -93,7 +93,7 @@ Finding probe_memory_policy() {
   return refused("set_mempolicy", "containers often forbid it; ranks run without a memory policy then");
 }
 
-/// One copy between processes, as other MPIs use it; libddl does not.
+/// Cross-memory attach: copies directly between processes. MPI libraries use it; libddl does not.
 Finding probe_cma() {
   std::array<char, 5> there{'h', 'e', 'r', 'e', '\0'}, here{};
   auto pipe = make_pipe();
@@ -120,7 +120,7 @@ Finding probe_cma() {
   return works({}, {}, "process_vm_readv, from parent to child");
 }
 
-/// With it, all processes of a job could be ended at once.
+/// In a delegated cgroup, all processes of a job could be ended at once.
 Finding probe_cgroups() {
   const auto text = read_file("/proc/self/cgroup");
   if (!text) return fails(text.error().message());
@@ -152,14 +152,14 @@ Finding probe_io_uring() {
 }
 
 Finding probe_limits() {
-  constexpr std::int64_t kFewFiles = 1024;
+  constexpr std::int64_t kMinFiles = 1024;
   const std::string text =
       join({limit_text(RLIMIT_NOFILE, "open files"), limit_text(RLIMIT_NPROC, "processes"),
             limit_text(RLIMIT_MEMLOCK, "locked memory in bytes"), limit_text(RLIMIT_CORE, "core file")},
            ", ");
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  if (files.rlim_max != RLIM_INFINITY && files.rlim_max < static_cast<rlim_t>(kFewFiles))
+  if (files.rlim_max != RLIM_INFINITY && files.rlim_max < static_cast<rlim_t>(kMinFiles))
     return fails(text + "; an agent needs 5 descriptors for each rank",
                  "raise the hard limit of open files (ulimit -Hn)");
   return works({}, {}, text);

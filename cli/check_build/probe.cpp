@@ -20,21 +20,21 @@ namespace ddl::cli {
 
 namespace {
 
-constexpr std::chrono::seconds kClearing{2};
+constexpr std::chrono::seconds kCleanupTimeout{2};
 
-/// Adopts what probes have started and left behind, and ends it.
-class Orphanage {
+/// Makes this process a subreaper, so that processes which probes leave behind become its children, and kills them.
+class OrphanReaper {
  public:
-  Orphanage() { (void)become_subreaper(); }
-  ~Orphanage() {
-    (void)kill_descendants(Deadline::after(kClearing), preexisting_);
+  OrphanReaper() { (void)become_subreaper(); }
+  ~OrphanReaper() {
+    (void)kill_descendants(Deadline::after(kCleanupTimeout), preexisting_);
     ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   }
-  Orphanage(const Orphanage&) = delete;
-  Orphanage& operator=(const Orphanage&) = delete;
+  OrphanReaper(const OrphanReaper&) = delete;
+  OrphanReaper& operator=(const OrphanReaper&) = delete;
 
  private:
-  /// Of a shell that became this process.
+  /// Children of a shell that became this process by exec. They are not killed.
   const std::vector<ProcessId> preexisting_ = descendants_of(::getpid());
 };
 
@@ -52,7 +52,7 @@ Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
   return finding ? *std::move(finding) : no_finding(finding.error());
 }
 
-/// The first line with words in it: libpmix frames its own with dashes.
+/// The first line that contains words: libpmix prints lines of dashes around its messages.
 std::string first_words(std::string_view text) {
   for (const std::string_view line : split(text, '\n')) {
     if (line.find_first_not_of("-=* \t\r") != std::string_view::npos)
@@ -63,11 +63,12 @@ std::string first_words(std::string_view text) {
 
 }  // namespace
 
-std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::milliseconds patience) {
-  // TMPDIR of the probes, as a job that is killed leaves files. It is removed after the last process that could write to it.
+std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::milliseconds timeout) {
+  // TMPDIR of the probes, because a job that is killed leaves files. It is destroyed, and so removed, after the
+  // reaper has ended the last process that could write to it.
   const auto folder = make_scratch_folder();
-  const Orphanage orphanage;
-  const Deadline deadline = Deadline::after(patience);
+  const OrphanReaper reaper;
+  const Deadline deadline = Deadline::after(timeout);
   std::vector<Result<ChildQuestion>> children;
   children.reserve(probes.size());
   for (const Probe& probe : probes)
@@ -81,7 +82,7 @@ std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::m
     Capability one{probe.heading, probe.name, probe.key, probe.not_built == nullptr,
                    answer_of(children[i], deadline)};
     if (probe.not_built != nullptr) {
-      // The reason comes first; what was found here may add to it.
+      // The reason comes first, then what was found here.
       const std::string found = one.here.works ? "" : one.here.detail;
       one.here.detail = probe.not_built + (found.empty() ? "" : ", and " + found);
       one.here.remedy.clear();
@@ -110,13 +111,13 @@ CommandPath command_in_path(const std::string& name, const std::string& remedy) 
 }
 
 FirstLine first_line_of(const std::vector<std::string>& argv) {
-  const auto said = command_output(argv, {}, kCommandPatience);
-  if (!said) return {{}, fails(said.error().message())};
-  std::string line = first_words(trim(said->out).empty() ? said->err : said->out);
-  if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
-    const std::string ended = WIFSIGNALED(said->wait_status)
-                                  ? "was killed by " + signal_text(WTERMSIG(said->wait_status))
-                                  : "exits with " + std::to_string(WEXITSTATUS(said->wait_status));
+  const auto output = command_output(argv, {}, kCommandTimeout);
+  if (!output) return {{}, fails(output.error().message())};
+  std::string line = first_words(trim(output->out).empty() ? output->err : output->out);
+  if (!WIFEXITED(output->wait_status) || WEXITSTATUS(output->wait_status) != 0) {
+    const std::string ended = WIFSIGNALED(output->wait_status)
+                                  ? "was killed by " + signal_text(WTERMSIG(output->wait_status))
+                                  : "exits with " + std::to_string(WEXITSTATUS(output->wait_status));
     return {{}, fails(join(argv, " ") + " " + ended + (line.empty() ? "" : ": " + line))};
   }
   if (line.empty()) return {{}, fails(join(argv, " ") + " prints nothing")};

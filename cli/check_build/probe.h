@@ -1,5 +1,5 @@
-// How one capability is probed: each probe runs in a process of its own, where it may crash or hang.
-// Here is also what several probes need.
+// How one capability is probed: each probe runs in a process of its own, where it may crash or hang. Also functions
+// that several probes use.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,10 @@ struct Probe {
   Finding (*run)();  ///< runs in a process of its own, where it may load, start and break anything
 };
 
-/// Runs all probes at once, each in a child. If a probe crashes, hangs or exits, its finding says so. Returns when all
-/// have answered or patience is over; nothing that they have started is left then. For a process with one thread.
-std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::milliseconds patience);
+/// Runs all probes at once, each in a child. If a probe crashes, hangs or exits, its finding states this. Returns
+/// when all have answered or the timeout is over; all processes that they have started are ended then. For a process
+/// with one thread.
+std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::milliseconds timeout);
 
 /// Every probe, in the order in which --check-build prints them.
 std::span<const Probe> probe_list();
@@ -69,25 +70,27 @@ Finding probe_cgroups();
 Finding probe_io_uring();
 Finding probe_limits();
 
-// What probes have in common.
+// Functions for probes.
 
-/// For files of --check-build.
+/// A directory for the files of --check-build, below $TMPDIR.
 Result<TemporaryFolder> make_scratch_folder();
 
 Finding works(std::string version, std::string file, std::string detail = {});
 Finding fails(std::string detail, std::string remedy = {});
 
-/// For a command that a probe runs. Shorter than the patience of --check-build, so that the finding names the slow command.
-inline constexpr std::chrono::seconds kCommandPatience{17};
+/// For a command that a probe runs. Shorter than the timeout of --check-build, so that the finding names the slow
+/// command.
+inline constexpr std::chrono::seconds kCommandTimeout{17};
 
-/// Where a command is, or a finding that says it is not in PATH, with what to do.
+/// The path of a command, or a finding which states that it is not in PATH, with the remedy.
 struct CommandPath {
   std::string path;  ///< "": it is not in PATH
   Finding missing;
 };
 CommandPath command_in_path(const std::string& name, const std::string& remedy);
 
-/// The first line that a command prints, on either stream, with exit code 0; else a finding that says what it did instead.
+/// The first line that a command prints on either stream, if it exits with 0; else a finding that describes the
+/// failure.
 struct FirstLine {
   std::string text;  ///< "": it failed
   Finding failure;

@@ -1,4 +1,5 @@
-// Every probe, in the order in which --check-build prints them. CMake defines here how many MPI modules are built.
+// Every probe, in the order in which --check-build prints them. CMake defines DDL_MPI_MODULES, the number of MPI
+// modules that are built.
 #include <array>
 
 #include "cli/check_build/probe.h"
@@ -27,7 +28,7 @@ constexpr char kNoGpuMemory[] = "this version cannot use GPU memory";
 
 std::span<const Probe> probe_list() {
   static constexpr std::array kProbes = {
-      // horovodrun's three headings, in its words and in its order.
+      // horovodrun's three headings, with its words and in its order.
       Probe{kFrameworks, "C and C++", "libddl", nullptr, probe_libddl},
       Probe{kFrameworks, "TensorFlow", "tensorflow-package", kNoPython, probe_tensorflow},
       Probe{kFrameworks, "PyTorch", "pytorch-package", kNoPython, probe_torch},

@@ -19,9 +19,10 @@ namespace ddl::cli {
 
 namespace {
 
-constexpr std::size_t kMostAnswer = std::size_t{1} << 20;
-/// For slow hosts and for the probes.
-constexpr double kPatienceSeconds = 30;
+constexpr std::size_t kMaxReportBytes = std::size_t{1} << 20;
+
+/// Added to the start timeout: the time for the probes, on slow hosts too.
+constexpr double kProbeSeconds = 30;
 
 launcher::JobSpec one_rank_on_each(const Request& request, const std::string& folder) {
   launcher::JobSpec spec = request.job;
@@ -32,24 +33,26 @@ launcher::JobSpec one_rank_on_each(const Request& request, const std::string& fo
   spec.oversubscribe = true;
   spec.binding.bind_to = affinity::BindTo::kNone;
   spec.stdin_target = launcher::StdinTarget::kNone;
-  spec.timeout_seconds = spec.start_timeout_seconds + kPatienceSeconds;
+  spec.timeout_seconds = spec.start_timeout_seconds + kProbeSeconds;
   spec.output_directory = folder;
   spec.tag_output = false;
   spec.quiet = true;
-  spec.exports.push_back({"TMPDIR", ""});  // this machine's may not exist elsewhere
+  spec.exports.push_back({"TMPDIR", ""});  // the directory of this machine may not exist elsewhere
   return spec;
 }
 
-/// "" if all is well, else the job's report.
+/// "" if the job succeeds, else its report.
 std::string run_quietly(const launcher::JobSpec& spec, const launcher::Allocation& allocation,
                         const Environment& environment) {
   const auto ignore = [](const std::string&) {};
   const auto report = launcher::run_job(spec, allocation, environment, {ignore, ignore, nullptr});
-  const launcher::JobReport told = report ? *report : error_report(report.error());
-  return told.reason == launcher::EndReason::kSuccess ? "" : failure_report(told, spec, TerminalStyle(false));
+  const launcher::JobReport outcome = report ? *report : error_report(report.error());
+  return outcome.reason == launcher::EndReason::kSuccess
+             ? ""
+             : failure_report(outcome, spec, TerminalStyle(false));
 }
 
-/// Returns 0 if all hosts can use it.
+/// Prints the requested capability of every host. Returns 0 if all hosts can use it.
 int print_one(std::vector<HostCapabilities>& hosts, const Request& request, const Console& console) {
   bool all_can = true;
   std::string text;
@@ -64,28 +67,29 @@ int print_one(std::vector<HostCapabilities>& hosts, const Request& request, cons
   return printed != contract::kSuccess ? printed : all_can ? 0 : 1;
 }
 
-/// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what they have in common
-/// and where they differ.
+/// Starts ddlrun --check-build on each host of the request, as it would start a rank, and prints what the hosts have
+/// in common and how they differ.
 int check_on_hosts(const Request& request, const Environment& environment, const Console& console) {
   const auto folder = make_scratch_folder();
   if (!folder)
     return console.refuse(
         {folder.error().message(), "set TMPDIR to a writable folder", contract::kStartFailure});
   const launcher::JobSpec spec = one_rank_on_each(request, folder->path());
-  // In a child, whose output is nobody's: the ranks' goes to files.
+  // In a child, whose own output is discarded: the output of the ranks goes to files.
   auto job = ChildQuestion::ask([&] { return "x" + run_quietly(spec, request.allocation, environment); });
-  const auto said = job ? job->answer(Deadline::never()) : Result<std::string>(fail(job.error()));
-  if (!said)
-    return console.refuse({said.error().message(), "ddlrun --check-hosts shows which host is the cause",
+  const auto report = job ? job->answer(Deadline::never()) : Result<std::string>(fail(job.error()));
+  if (!report)
+    return console.refuse({report.error().message(), "ddlrun --check-hosts shows which host is the cause",
                            contract::kStartFailure});
-  if (said->size() > 1) {
-    console.report(said->substr(1));
+  if (report->size() > 1) {
+    console.report(report->substr(1));
     return contract::kStartFailure;
   }
   std::vector<HostCapabilities> hosts;
   for (int rank = 0; rank < spec.num_proc; ++rank) {
-    const auto text = read_file(
-        folder->path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout", kMostAnswer);
+    const auto text =
+        read_file(folder->path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout",
+                  kMaxReportBytes);
     auto host = text ? read_check_build(*text) : Result<HostCapabilities>(fail(text.error()));
     const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;
     if (!host)
@@ -100,8 +104,8 @@ int check_on_hosts(const Request& request, const Environment& environment, const
   return print_one(hosts, request, console);
 }
 
-/// Longer than any probe that is not stuck: all of them run at once.
-constexpr std::chrono::seconds kPatience{20};
+/// Longer than any probe that does not hang: all of them run at once.
+constexpr std::chrono::seconds kProbeTimeout{20};
 
 const Probe* find_probe(const std::string& key) {
   const auto probes = probe_list();
@@ -118,7 +122,7 @@ std::string known_keys(const std::string& asked) {
 }
 
 int check_one(const Probe& probe, const Request& request, const Console& console) {
-  const auto all = run_probes({&probe, 1}, kPatience);
+  const auto all = run_probes({&probe, 1}, kProbeTimeout);
   const int printed = console.print(request.json ? check_build_json(all, launcher::hostname())
                                                  : capability_line(all.front()));
   return printed != contract::kSuccess ? printed : all.front().available() ? 0 : 1;
@@ -133,7 +137,7 @@ int check_build(const Request& request, const Environment& environment, const Co
         {"--check-build does not know '" + request.capability + "'", known_keys(request.capability)});
   if (!request.allocation.nodes.empty()) return check_on_hosts(request, environment, console);
   if (one != nullptr) return check_one(*one, request, console);
-  const auto all = run_probes(probe_list(), kPatience);
+  const auto all = run_probes(probe_list(), kProbeTimeout);
   return console.print(request.json ? check_build_json(all, launcher::hostname()) : check_build_text(all));
 }
 

@@ -1,4 +1,4 @@
-// The commands of ddlrun: each takes the request, does what it asks for, prints, and returns ddlrun's exit code.
+// The commands of ddlrun: each carries out the request, prints the result, and returns ddlrun's exit code.
 #pragma once
 
 #include <functional>
@@ -22,34 +22,35 @@ namespace ddl::cli {
 /// Starts the job, or prints its plan for kDryRun.
 int run(const Request& request, const Environment& environment, const Console& console);
 
-/// --launcher srun. Asks the nodes what they have, plans, and becomes srun, whose exit code and messages are then the
-/// job's. Returns only if that fails. For kDryRun srun's command line is printed, and the nodes are asked only with --probe.
+/// --launcher srun. Asks the nodes for their resources, plans, and becomes srun by exec; exit code and messages are
+/// then those of srun. Returns only if that fails. For kDryRun srun's command line is printed, and the nodes are
+/// asked only with --probe.
 int run_by_srun(const Request& request, const Environment& environment, const Console& console);
 
-/// --launcher mpirun. Starts mpirun, or prints its command line for kDryRun, and ends what it leaves behind. Returns
-/// mpirun's exit code.
+/// --launcher mpirun. Starts mpirun, or prints its command line for kDryRun, and ends the processes that it leaves
+/// behind. Returns mpirun's exit code.
 int run_by_mpirun(const Request& request, const Environment& environment, const Console& console);
 
-/// The part of a rank: what mpirun starts, "ddlrun --mpi-rank [options] -- command".
-int be_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
-                const Console& console);
+/// The command that mpirun starts for each rank: "ddlrun --mpi-rank [options] -- command".
+int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
+                    const Console& console);
 
-/// What the launcher reports while the job runs, as --quiet and --verbose want it; without progress. Both arguments must
-/// outlive it.
+/// The callbacks by which the launcher reports while the job runs, according to --quiet and --verbose; progress is
+/// not set. Both arguments must outlive them.
 launcher::Notices notices_of(const Request& request, const Console& console);
 
 /// --check-hosts.
 int check_hosts(const Request& request, const Environment& environment, const Console& console);
 
-// What a job needs on this machine; checked before anything is started.
+// Requirements of a job on this machine; checked before anything is started.
 
-/// The working directory must exist and be one that can be entered: 127 or 126 otherwise, as a shell has it for a
-/// command. Not checked if no node of the allocation is this machine, hostname: the agents of the others will report it.
+/// The working directory must exist and the user must be able to enter it: otherwise 127 or 126, as from a shell.
+/// Not checked if no node of the allocation is this machine, which is hostname: the agents of other nodes report it.
 std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job,
                                               const launcher::Allocation& allocation,
                                               const std::string& hostname);
 
-/// The key for ssh, if the job names one, must be readable: ssh would only mention that, and then fail to log in.
+/// The key for ssh, if the job names one, must be readable: ssh would only warn, and then fail to log in.
 std::optional<CommandLineError> check_identity_file(const launcher::JobSpec& job);
 
 /// Creates the output directory with its parents, if the job has one, and refuses one that cannot be written to.
@@ -60,8 +61,8 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
 
 // --check-build (check_build.cpp).
 
-/// Probes every capability, or one, on this machine or, where the request has hosts, on each of them. With one capability,
-/// returns 0 where it is available and 1 where it is not. For a process with one thread.
+/// Probes every capability, or one, on this machine or, if the request has hosts, on each of them. With one
+/// capability, returns 0 if it is available and 1 if it is not. For a process with one thread.
 int check_build(const Request& request, const Environment& environment, const Console& console);
 
 // --show-bind, --explain-bind and --show-topology (show_bind.cpp).
@@ -70,30 +71,31 @@ int show_bind(const Request& request, const Environment& environment, const Cons
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
-/// What show_bind() prints. read_file: as CommandLineContext::read_file; sites_folders: as config_folders() finds them.
-/// Errors name the file, or say what the node has too little of for the policy.
+/// What show_bind() prints. read_file: as CommandLineContext::read_file; sites_folders: as returned by
+/// config_folders(). Errors name the file, or the resource of which the node has too little for the policy.
 Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
                                    const ReadFile& read_file, const std::vector<std::string>& sites_folders);
 
 // --slurm (script.cpp) and --lint (lint.cpp).
 
-/// Writes the job script of a request for kScript where it is to go, or hands it to sbatch.
+/// Writes the job script of a request for kScript to its file or to standard output, or passes it to sbatch.
 int write_script(const Request& request, const Environment& environment, const Console& console);
 
-/// Checks a script that a person wrote. Returns 1 if it has an error.
+/// Checks a script that the user wrote. Returns 1 if it has an error.
 int lint_script_file(const Request& request, const Environment& environment, const Console& console);
 
 bool has_error(const std::vector<templates::LintFinding>& findings);
 
-// The sites that ddlrun knows here: its own, the host's and the user's (sites.cpp).
+// The sites that ddlrun knows on this host: those that are shipped, those in /etc and the user's (sites.cpp).
 
-/// The profile of a site by name or file; nullopt for "". Error: it is unknown or invalid, and where.
+/// The profile of a site by name or file; nullopt for "". Error: the site is unknown, or its profile is invalid, with
+/// the line.
 Result<std::optional<templates::SiteProfile>> known_site(const std::string& name,
                                                          const Environment& environment);
 
 /// --list-sites: names and titles.
 int list_sites(const Request& request, const Environment& environment, const Console& console);
-/// --show-site: a profile, as its file has it.
+/// --show-site: the text of a profile's file.
 int show_site(const Request& request, const Environment& environment, const Console& console);
 
 /// What to do about an unknown site.

@@ -1,4 +1,4 @@
-// --lint: checks a job script, and prints what it finds for a person or as one line of JSON.
+// --lint: checks a job script, and prints the findings as text or as one line of JSON.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -19,9 +19,9 @@ const char* name_of(LintSeverity severity) { return severity == LintSeverity::kE
 
 /// "job.sh:7: warning: [signal-usr1] ... (sbatch(1), --signal)"; without a line: "job.sh: warning: ...".
 std::string finding_line(const LintFinding& finding, const std::string& file) {
-  const std::string place = finding.line > 0 ? ":" + std::to_string(finding.line) : "";
+  const std::string position = finding.line > 0 ? ":" + std::to_string(finding.line) : "";
   const std::string reference = finding.reference.empty() ? "" : " (" + finding.reference + ")";
-  return file + place + ": " + name_of(finding.severity) + ": [" + finding.rule + "] " + finding.sentence +
+  return file + position + ": " + name_of(finding.severity) + ": [" + finding.rule + "] " + finding.sentence +
          reference;
 }
 
@@ -37,7 +37,7 @@ std::string findings_json(const std::vector<LintFinding>& findings, const std::s
   }
   const nlohmann::ordered_json report = {
       {"ddlrun", contract::kVersion}, {"kind", "lint"}, {"file", file}, {"findings", std::move(rows)}};
-  // A person's script need not be UTF-8.
+  // The user's script need not be UTF-8.
   return report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

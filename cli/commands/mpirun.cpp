@@ -47,7 +47,7 @@ int run_by_mpirun(const Request& request, const Environment& environment, const 
       launcher::run_job(spec, launcher::local_allocation(launcher::hostname()), environment, notices);
   launcher::JobReport report = ran ? *ran : error_report(ran.error());
   if (ran) {
-    // The job's one rank is mpirun, which is no rank of the user's.
+    // The only rank of this job is mpirun itself, which is not a rank of the user.
     report.ranks.clear();
     report.first_failure.reset();
   }
@@ -61,8 +61,8 @@ int run_by_mpirun(const Request& request, const Environment& environment, const 
   return report.exit_code;
 }
 
-int be_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
-                const Console& console) {
+int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
+                    const Console& console) {
   std::vector<std::string> local = {"-np", "1", "--launcher", "local", "--oversubscribe"};
   local.insert(local.end(), words.begin(), words.end());
   const auto directory = current_directory();

@@ -1,5 +1,5 @@
-// Starts a job, or prints its plan; asks the hosts of a job what they have. Before that, what the job needs on this machine
-// is checked.
+// Starts a job, or prints its plan; asks the hosts of a job for their resources. Before that, checks the requirements
+// of the job on this machine.
 #include <unistd.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
 
 namespace {
 
-/// Prints how the job went and returns ddlrun's exit code.
+/// Prints the report of the job and returns ddlrun's exit code.
 int finish(const launcher::JobReport& report, const Request& request, const Console& console) {
   if (request.json) {
     const bool written = console.report(report_json(report));

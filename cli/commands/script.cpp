@@ -1,4 +1,4 @@
-// --slurm: writes a job script, checks it against the rules and the cluster, and hands it to sbatch.
+// --slurm: writes a job script, checks it against the rules and the cluster, and passes it to sbatch.
 #include <sys/wait.h>
 
 #include <chrono>
@@ -27,44 +27,47 @@ namespace ddl::cli {
 
 namespace {
 
-/// sbatch waits for a silent controller as long as the site has configured. A person wants an answer sooner.
+/// sbatch waits for a controller that does not answer as long as the site has configured. A user needs an answer
+/// sooner.
 constexpr std::chrono::seconds kSbatchTimeout{60};
 
-/// What sbatch has printed, or the exit code of ddlrun after a refusal that has been printed.
-struct Answer {
+/// What sbatch has printed, or the exit code of ddlrun after an error that has been printed.
+struct SbatchResult {
   std::string out;
-  std::string complaint;
+  std::string err;
   int status = contract::kSuccess;
 };
 
-Answer ask_sbatch(const std::string& option, const std::string& script, const std::string& option_of_ours,
-                  const Console& console) {
-  const auto said = command_output({"sbatch", option}, script, kSbatchTimeout);
-  if (!said) {
+/// option: of sbatch; ddlrun_option: the one of ddlrun that requests this.
+SbatchResult run_sbatch(const std::string& option, const std::string& script,
+                        const std::string& ddlrun_option, const Console& console) {
+  const auto output = command_output({"sbatch", option}, script, kSbatchTimeout);
+  if (!output) {
     return {{},
             {},
-            console.refuse({"sbatch: " + said.error().message(),
-                            "run it on a host with Slurm's commands, or omit " + option_of_ours,
+            console.refuse({"sbatch: " + output.error().message(),
+                            "run it on a host with Slurm's commands, or omit " + ddlrun_option,
                             contract::kStartFailure})};
   }
-  std::string complaint = launcher::printable_text(trim(said->err));
-  if (!WIFEXITED(said->wait_status) || WEXITSTATUS(said->wait_status) != 0) {
+  std::string err = launcher::printable_text(trim(output->err));
+  if (!WIFEXITED(output->wait_status) || WEXITSTATUS(output->wait_status) != 0) {
     return {{},
             {},
-            console.refuse({complaint.empty() ? "sbatch failed without a message" : complaint,
+            console.refuse({err.empty() ? "sbatch failed without a message" : err,
                             "ask the staff of the cluster, or try --test-only", contract::kStartFailure})};
   }
-  return {std::string(trim(said->out)), std::move(complaint)};
+  return {std::string(trim(output->out)), std::move(err)};
 }
 
 using templates::LintFinding;
 using templates::SiteProfile;
 
-constexpr std::chrono::seconds kClusterPatience{20};
-/// For a script that may be meant for another cluster.
-constexpr std::chrono::seconds kShortPatience{1};
+constexpr std::chrono::seconds kClusterTimeout{20};
+/// For a script that may be intended for another cluster.
+constexpr std::chrono::seconds kShortTimeout{1};
 
-/// How the script calls ddlrun: by name if PATH finds this program, or if the script is for another site; else by its path.
+/// How the script calls ddlrun: by name if this program is the one in PATH, or if the script is for another site;
+/// else by its path.
 std::string ddlrun_of(const ScriptTask& task, const Environment& environment) {
   if (!task.request.ddlrun.empty()) return task.request.ddlrun;
   const std::filesystem::path self = own_path();
@@ -78,30 +81,32 @@ std::string ddlrun_of(const ScriptTask& task, const Environment& environment) {
 struct Script {
   std::string text;
   std::vector<LintFinding> findings;
-  /// Of this cluster, if the script may be for another one.
+  /// Findings about this cluster, if the script may be intended for another one.
   std::vector<LintFinding> objections;
   std::vector<std::string> notes;
 };
 
-/// Adds what this cluster, if there is one, would refuse.
+/// Adds the findings about what this cluster, if there is one, would refuse.
 void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
                const templates::BatchJob& job, bool is_verbose) {
   const bool is_for_it = task.submits || task.tests_only;
   const auto facts =
-      templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterPatience : kShortPatience);
+      templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterTimeout : kShortTimeout);
   if (!facts) {
-    // Slurm's commands may be installed without a Slurm. That matters only if the script is for this cluster.
+    // Slurm's commands may be installed on a host without a cluster. That matters only if the script is for this
+    // cluster.
     if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
       script.notes.push_back("the script was not checked against the cluster: " + facts.error().message());
     return;
   }
   const auto findings = templates::cluster_findings(*facts, request, job, is_for_it);
-  // A script for a named site may be for another cluster. Findings about this one must not be written into it.
+  // A script for a named site may be intended for another cluster. Findings about this one must not be written into
+  // it.
   auto& target = is_for_it || task.site.empty() ? script.findings : script.objections;
   target.insert(target.end(), findings.begin(), findings.end());
 }
 
-/// The script with its warnings in it.
+/// The script, with its warnings in it as comments.
 Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const Environment& environment,
                          bool is_verbose) {
   templates::ScriptRequest request = task.request;
@@ -128,7 +133,7 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
   return script;
 }
 
-/// Without file and line: the script is not written yet.
+/// Without file and line, because the script is not written yet.
 std::string sentence_of(const LintFinding& finding) {
   const bool is_error = finding.severity == templates::LintSeverity::kError;
   return std::string(is_error ? "error" : "warning") + ": [" + finding.rule + "] " + finding.sentence;
@@ -137,10 +142,11 @@ std::string sentence_of(const LintFinding& finding) {
 }  // namespace
 
 int submit(const std::string& script, bool as_json, const Console& console) {
-  const Answer answer = ask_sbatch("--parsable", script, "--submit", console);
-  if (answer.status != contract::kSuccess) return answer.status;
-  if (!answer.complaint.empty()) console.note(answer.complaint);
-  const std::string number = answer.out.substr(0, answer.out.find(';'));  // behind it: the cluster
+  const SbatchResult result = run_sbatch("--parsable", script, "--submit", console);
+  if (result.status != contract::kSuccess) return result.status;
+  if (!result.err.empty()) console.note(result.err);
+  const std::string number =
+      result.out.substr(0, result.out.find(';'));  // the cluster's name follows the ';'
   if (!as_json) return console.print(number + "\n");
   const nlohmann::ordered_json report = {
       {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
@@ -148,8 +154,8 @@ int submit(const std::string& script, bool as_json, const Console& console) {
 }
 
 int test_submission(const std::string& script, const Console& console) {
-  const Answer answer = ask_sbatch("--test-only", script, "--test-only", console);
-  return answer.status != contract::kSuccess ? answer.status : console.print(answer.complaint + "\n");
+  const SbatchResult result = run_sbatch("--test-only", script, "--test-only", console);
+  return result.status != contract::kSuccess ? result.status : console.print(result.err + "\n");
 }
 
 int write_script(const Request& request, const Environment& environment, const Console& console) {

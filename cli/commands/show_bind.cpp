@@ -1,4 +1,4 @@
-// --show-bind, --explain-bind and --show-topology: loads a topology, plans on it, and prints.
+// --show-bind, --explain-bind and --show-topology: loads a topology, plans the binding on it, and prints both.
 #include "affinity/plan/binding_plan.h"
 #include "affinity/source/node_model.h"
 #include "affinity/source/topology_source.h"
@@ -31,7 +31,7 @@ Result<affinity::Topology> topology_of_site(const templates::SiteProfile& site) 
   return affinity::topology_of_model(*site.node, site.name);
 }
 
-/// That of the machine, a file or a text.
+/// The topology of this machine, of a file or of recorded text.
 Result<affinity::Topology> topology_of(const BindingView& view, const ReadFile& read_file) {
   if (!view.text_files.empty()) return topology_of_files(view.text_files, read_file);
   if (!view.topology.empty()) return affinity::topology_named(view.topology)->load();
@@ -41,7 +41,7 @@ Result<affinity::Topology> topology_of(const BindingView& view, const ReadFile& 
 
 Result<std::string> report_on(const affinity::Topology& topology, const affinity::BindingPolicy& policy,
                               const BindingView& view) {
-  // Without ranks there is nothing to plan, whatever the policy.
+  // Without ranks the plan is empty for every policy.
   const auto plan = affinity::plan_binding(topology, policy, view.local_ranks);
   if (!plan) return fail(plan.error());
   if (view.topology_format) return affinity::format_topology(topology, *plan, *view.topology_format);

@@ -1,4 +1,4 @@
-// --config-file: reads options from a YAML file, also from one that was written for horovodrun.
+// --config-file: reads options from a YAML file, which may have been written for horovodrun.
 #include <algorithm>
 #include <optional>
 
@@ -42,7 +42,7 @@ const OptionEntry* find_in_group(std::string_view group, std::string_view key) {
   return nullptr;
 }
 
-/// Options whose value is a list with commas.
+/// Options whose value is a list separated by commas.
 bool has_commas(OptionId id) {
   return id == OptionId::kHosts || id == OptionId::kHostsExclude || id == OptionId::kNetworkInterfaces;
 }
@@ -153,12 +153,12 @@ class ConfigReader {
                    "write true or false");
     }
     // "tag-output: false" is --no-tag-output. Without such an option, false is the default.
-    const OptionEntry* meant = &entry;
+    const OptionEntry* target = &entry;
     if (off) {
-      meant = find_spelling("--no-" + std::string(canonical_spelling(entry).substr(2)));
-      if (meant == nullptr || !meant->is_available()) return std::nullopt;
+      target = find_spelling("--no-" + std::string(canonical_spelling(entry).substr(2)));
+      if (target == nullptr || !target->is_available()) return std::nullopt;
     }
-    return meant->is_available() ? accept_flag(*meant, line) : read_unavailable(*meant, line);
+    return target->is_available() ? accept_flag(*target, line) : read_unavailable(*target, line);
   }
 
   std::optional<CommandLineError> read_value(const OptionEntry& entry, int line, const YamlNode& value) {

@@ -10,8 +10,7 @@ constexpr std::string_view kHostsAreGiven =
     "name hosts with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
 constexpr std::string_view kOwnAlgorithms = "libddl chooses the algorithm itself; omit it";
 constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
-constexpr std::string_view kNoNamedTier =
-    "this version has no fusion buffer, cycle or cache to tune; omit it";
+constexpr std::string_view kNoFusion = "this version has no fusion buffer, cycle or cache to tune; omit it";
 constexpr std::string_view kNoTimeline = "this version records no timeline; omit it";
 constexpr std::string_view kNoStallCheck =
     "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails "
@@ -26,7 +25,7 @@ constexpr std::string_view kNumberOfRanks = "give the number of ranks with -np";
 constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for N ranks on each host";
 
 constexpr OptionEntry kForeignOptions[] = {
-    // horovodrun's (0.28.1, and --torus-allreduce of later versions): they ask for what ddlrun does anyway.
+    // Of horovodrun (0.28.1, and --torus-allreduce of later versions): they request what ddlrun does by default.
     {kWithoutEffect, "--disable-cache", "", "ddlrun does not cache the results of checks"},
     {kWithoutEffect, "--no-hierarchical-allreduce", "", kNothingTuned},
     {kWithoutEffect, "--no-torus-allreduce", "", kNothingTuned},
@@ -39,11 +38,11 @@ constexpr OptionEntry kForeignOptions[] = {
      "ddlrun prints its messages without the time"},
     {kWithoutEffect, "--gloo", "", "ddlrun starts the ranks itself, without an MPI"},
 
-    // horovodrun's, not in this version.
+    // Of horovodrun, not in this version.
     {kUnavailable, "--host-discovery-script", "FILE", kNoElastic},
-    {kUnavailable, "--fusion-threshold-mb", "MB", kNoNamedTier},
-    {kUnavailable, "--cycle-time-ms", "MS", kNoNamedTier},
-    {kUnavailable, "--cache-capacity", "N", kNoNamedTier},
+    {kUnavailable, "--fusion-threshold-mb", "MB", kNoFusion},
+    {kUnavailable, "--cycle-time-ms", "MS", kNoFusion},
+    {kUnavailable, "--cache-capacity", "N", kNoFusion},
     {kUnavailable, "--hierarchical-allreduce", "", kOwnAlgorithms},
     {kUnavailable, "--hierarchical-allgather", "", kOwnAlgorithms},
     {kUnavailable, "--torus-allreduce", "", kOwnAlgorithms},
@@ -106,7 +105,7 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "--exclude", "HOSTS", "exclude hosts with --hosts-exclude"},
 };
 
-// What horovodrun 0.28.1 reads (horovod/runner/common/util/config_parser.py).
+// The keys that horovodrun 0.28.1 reads (horovod/runner/common/util/config_parser.py).
 constexpr GroupKey kGroupKeys[] = {
     {"params", "fusion-threshold-mb", "--fusion-threshold-mb"},
     {"params", "cycle-time-ms", "--cycle-time-ms"},

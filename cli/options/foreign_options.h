@@ -1,5 +1,5 @@
-// Options of horovodrun, mpirun, srun and torchrun that ddlrun does not have. People type them out of habit: each gets a
-// hint, or a note that it changes nothing.
+// Options of horovodrun, mpirun, srun and torchrun that ddlrun does not have, but users may type out of habit: each
+// gets a hint, or a note that it changes nothing.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace ddl::cli {
 
-/// Those of horovodrun 0.28.1 are complete with option_table().
+/// Together with option_table() it contains every option of horovodrun 0.28.1.
 std::span<const OptionEntry> foreign_options();
 
-/// A key of horovodrun's configuration file that stands in a group of keys.
+/// A key of horovodrun's configuration file that belongs to a group of keys.
 struct GroupKey {
   std::string_view group;     ///< "autotune"
   std::string_view key;       ///< "log-file"
-  std::string_view spelling;  ///< of the option that it means: "--autotune-log-file"
+  std::string_view spelling;  ///< of the corresponding option: "--autotune-log-file"
 };
 
 /// Every key in a group that horovodrun 0.28.1 reads.

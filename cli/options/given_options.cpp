@@ -15,27 +15,27 @@ namespace ddl::cli {
 
 namespace {
 
-/// One word that starts with a dash, taken apart.
+/// One word that starts with a dash, split into option and value.
 struct OptionWord {
   const OptionEntry* entry = nullptr;
   std::optional<std::string_view> attached_value;
 };
 
-OptionWord take_apart(std::string_view word) {
+OptionWord split_word(std::string_view word) {
   if (const OptionEntry* entry = find_spelling(word)) return {entry, std::nullopt};
 
   const std::size_t equals = word.find('=');
   if (equals != std::string_view::npos) {
     const OptionEntry* entry = find_spelling(word.substr(0, equals));
-    // --check-build takes no value and may have one.
+    // --check-build is a flag, but --check-build=NAME is accepted too.
     if (entry != nullptr && entry->id == OptionId::kCheckBuild)
       return {&entry_of(OptionId::kCheckCapability), word.substr(equals + 1)};
-    // A flag with a value stays as it is: the parser refuses it and quotes the word.
+    // A flag with a value remains unchanged: the parser refuses it and quotes the word.
     if (entry != nullptr && entry->takes_value()) return {entry, word.substr(equals + 1)};
   }
 
-  // "-xNAME=1", "-p22"; but "-timeout" is --timeout with a dash forgotten and "-np4" is no "-n p4" of mpirun's: the
-  // parser will name those.
+  // "-xNAME=1", "-p22"; but "-timeout" is --timeout with one dash too few, and "-np4" is not mpirun's "-n p4": the
+  // parser refuses these by name.
   const bool one_dash = word.size() > 2 && word[1] != '-';
   if (one_dash && find_spelling("-" + std::string(word)) == nullptr) {
     const OptionEntry* entry = find_spelling(word.substr(0, 2));
@@ -87,7 +87,7 @@ CLI::Option* define(CLI::App& app, const OptionEntry& entry) {
   CLI::Option* option = nullptr;
   if (entry.takes_value()) {
     option = app.add_option(name);
-    // An option that is refused anyway is refused with and without its value.
+    // An unavailable option is refused with and without its value.
     if (!entry.is_available()) option->expected(0, 1);
     option->allow_extra_args(false);
   } else {
@@ -110,7 +110,7 @@ SplitArgv split_argv(std::span<const std::string> words) {
     if (word.size() < 2 || word[0] != '-') break;
     ++next;
 
-    const OptionWord option = take_apart(word);
+    const OptionWord option = split_word(word);
     if (option.entry == nullptr) {
       result.options.push_back(word);
       continue;
@@ -164,7 +164,8 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
   app.set_help_flag();
   app.allow_extras();
   std::vector<std::pair<const OptionEntry*, CLI::Option*>> defined;
-  // CLI11 compares every new option with all before it. Those that were not given would cost 0.2 ms at every start.
+  // CLI11 compares every new option with all before it. To define those that were not given would cost 0.2 ms at
+  // every start.
   for (const std::string& word : options) {
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
     const OptionEntry* entry = find_spelling(name);
@@ -175,7 +176,7 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
   }
 
   try {
-    std::vector<std::string> reversed(options.rbegin(), options.rend());  // as CLI11 wants them
+    std::vector<std::string> reversed(options.rbegin(), options.rend());  // the order that CLI11 requires
     app.parse(reversed);
   } catch (const CLI::ArgumentMismatch&) {
     return refuse_arity(options);
@@ -199,7 +200,7 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
       refused = Refusal(unavailable(*entry, name));
     }
   }
-  // --help and --version are obeyed, whatever else is wrong.
+  // --help and --version are obeyed even if other options are wrong.
   if (given.has(OptionId::kHelp) || given.has(OptionId::kVersion)) return given;
   if (refused) return *refused;
   if (const auto unknown = app.remaining(); !unknown.empty()) return refuse_unknown(unknown.front());

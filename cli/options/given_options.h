@@ -1,5 +1,5 @@
-// The options of the command line and the configuration file, still as text, and where each was given. Unknown and
-// unavailable options are refused here.
+// The options of the command line and the configuration file, still as text, and the position at which each was
+// given. Unknown and unavailable options are refused here.
 #pragma once
 
 #include <array>
@@ -16,29 +16,29 @@
 
 namespace ddl::cli {
 
-/// Why a command line is refused, for a person.
+/// Why a command line is refused, as it is printed.
 struct CommandLineError {
   std::string message;  ///< one sentence that quotes what was given
   std::string hint;     ///< what to do instead
   int exit_code = contract::kUsageError;
 };
 
-// What happens to argv before CLI11 sees it: the command is cut off, and options get the one spelling CLI11 knows.
+// Prepares argv for CLI11: separates the command, and gives every option the only spelling that CLI11 knows.
 
-/// ddlrun's words, apart from the command's.
+/// The words of ddlrun and those of the command.
 struct SplitArgv {
   std::vector<std::string> options;  ///< canonical: "-np=4" and "-np 4" are both "--num-proc", "4"
   std::vector<std::string> command;  ///< untouched
-  /// Of foreign options, by canonical spelling: the spelling that was typed.
+  /// The spelling that was typed, of options of foreign_options(), by canonical spelling.
   std::map<std::string, std::string> typed;
 };
 
-/// This field spells -np, -cb and -hostfile with one dash, which CLI11 2.1 would read as -n with the value "p".
+/// Launchers spell -np, -cb and -hostfile with one dash; CLI11 2.1 would read -np as -n with the value "p".
 ///
-/// The command starts at the first word that is neither an option nor an option's value, or after "--"; its words are not
-/// parsed. Which options take a value comes from option_table(). A value is the rest of the word ("-np=4",
-/// "-xNAME") or the next word, whatever it looks like, but never "--". An unknown option is passed on unchanged, without a
-/// value: the parser will name it. Pure; words are those after argv[0].
+/// The command starts at the first word that is neither an option nor an option's value, or after "--"; its words are
+/// not parsed. option_table() states which options take a value. A value is the rest of the word ("-np=4", "-xNAME")
+/// or the next word, which may start with a dash but is never "--". An unknown option is passed on unchanged, without
+/// a value: the parser names it. Pure; words are those after argv[0].
 SplitArgv split_argv(std::span<const std::string> words);
 
 struct GivenValue {
@@ -46,7 +46,7 @@ struct GivenValue {
   std::string where;  ///< "" on the command line, else "job.yaml:3"
 };
 
-/// An option that was accepted and changes nothing.
+/// An option that is accepted but changes nothing.
 struct OptionWithoutEffect {
   const OptionEntry* entry = nullptr;
   std::string name;   ///< as it was typed
@@ -66,8 +66,8 @@ class GivenOptions {
   /// "job.yaml:3: " if the option comes from there, "" if it comes from the command line or was not given.
   std::string origin(OptionId id) const;
 
-  /// Adds the others' options. Those here win, also over options that contradict them. Of -x both are kept, those here
-  /// later.
+  /// Adds options of lower precedence: one that is given here, or that an option given here excludes, is dropped. Of
+  /// -x all are kept, those of others first.
   void complete_from(GivenOptions others);
 
  private:
@@ -82,19 +82,19 @@ struct Contradiction {
 std::span<const Contradiction> contradictions();
 
 /// The options of a command line. Error: an option that is unknown, that is not in this version, or that lacks its
-/// value; unless help or the version is asked for. Pure.
+/// value; unless help or the version is requested. Pure.
 tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split);
 
-/// The refusal of a foreign option. name: as it was typed.
+/// The refusal of an option of foreign_options(). name: as it was typed.
 CommandLineError unavailable(const OptionEntry& entry, const std::string& name);
 
 // --config-file: options in a YAML file.
 
-/// The options of a file. A key is an option without its dashes, with "_" as good as "-"; horovodrun's groups (params,
-/// timeline, ...) hold its options as horovodrun has them. A flag takes true or false; what may be given several times,
-/// and what is a list with commas on the command line, may be a list. Pure.
-/// name: what messages call the file. Error: an unknown key, a value of the wrong kind, or an option that is not in
-/// this version, each with file and line.
+/// The options of a file. A key is an option without its dashes, and may have "_" for "-"; horovodrun's groups
+/// (params, timeline, ...) contain the same keys as in horovodrun. A flag takes true or false; an option that may be
+/// repeated, or that takes a list with commas on the command line, may be a list. Pure. name: what messages call the
+/// file. Error: an unknown key, a value of the wrong kind, or an option that is not in this version, each with file
+/// and line.
 tl::expected<GivenOptions, CommandLineError> read_config(std::string_view text, std::string_view name);
 
 }  // namespace ddl::cli

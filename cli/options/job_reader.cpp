@@ -1,5 +1,5 @@
-// Reads the options of a job: ranks, hosts, launcher, input and output. Then it finds the job's hosts and its number of
-// ranks.
+// Reads the options of a job: ranks, hosts, launcher, input and output. Then it determines the job's hosts and its
+// number of ranks.
 #include <algorithm>
 
 #include "base/shell_words.h"
@@ -21,22 +21,22 @@ constexpr int kMaxFanOut = 4096;
 
 /// "python train.py", or its beginning, for a hint.
 std::string command_excerpt(const std::vector<std::string>& command) {
-  constexpr std::size_t kEnough = 60;
+  constexpr std::size_t kMaxColumns = 60;
   std::string text;
   for (const std::string& word : command) {
     const std::string quoted = shell_quote(word);
-    if (text.size() + quoted.size() > kEnough) return text + (text.empty() ? "command..." : " ...");
+    if (text.size() + quoted.size() > kMaxColumns) return text + (text.empty() ? "command..." : " ...");
     text += (text.empty() ? "" : " ") + quoted;
   }
   return text.empty() ? "command args..." : text;
 }
 
-/// How the user has asked for mpirun.
+/// The option by which the user requested mpirun.
 std::string mpirun_choice(const GivenOptions& given) {
   return given.has(OptionId::kMpi) ? "--mpi" : "--launcher mpirun";
 }
 
-/// What --launcher mpirun takes beside a job's options. What mpirun cannot do is refused.
+/// The options of --launcher mpirun. Options of a job that mpirun cannot carry out are refused.
 MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
   MpiTask task;
   task.choice = mpirun_choice(given);
@@ -64,7 +64,7 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
   return task;
 }
 
-/// From given options to a job.
+/// Turns the given options into a job.
 class JobReader {
  public:
   JobReader(Request request, const GivenOptions& given, const CommandLineContext& context)
@@ -77,7 +77,7 @@ class JobReader {
     job().binding.oversubscribe = job().oversubscribe;
     job().report_bindings = has(OptionId::kReportBindings);
     job().strict_bind = has(OptionId::kStrictBind);
-    read_places();
+    read_hosts_and_launcher();
     read_input_output();
     const bool is_script = request_.action == Action::kScript;
     for (const OptionId id :
@@ -138,7 +138,7 @@ class JobReader {
     job().oversubscribe = has(OptionId::kOversubscribe);
   }
 
-  void read_places() {
+  void read_hosts_and_launcher() {
     const auto file = [this](const std::string& text) {
       return parse_file(text, context_.current_directory);
     };
@@ -161,7 +161,7 @@ class JobReader {
     if (job().launcher == launcher::LauncherChoice::kMpirun) {
       request_.mpi = read_mpi_task(given_, values_);
     } else {
-      refuse_mpiruns();
+      refuse_mpirun_options();
     }
     take(OptionId::kSshPort, parse_port, job().ssh_port);
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
@@ -173,7 +173,7 @@ class JobReader {
         OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().start_timeout_seconds);
     take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
-    // Several of them are one list, as in horovodrun.
+    // A repeated option adds to the list, as in horovodrun.
     for (const GivenValue& value : given_[OptionId::kNetworkInterfaces]) {
       for (std::string& name :
            values_.value_of(OptionId::kNetworkInterfaces, value, parse_interfaces(value.text))) {
@@ -183,7 +183,7 @@ class JobReader {
     }
   }
 
-  void refuse_mpiruns() {
+  void refuse_mpirun_options() {
     for (const OptionId id :
          {OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp}) {
       if (has(id))
@@ -209,7 +209,7 @@ class JobReader {
     job().timestamp_output = has(OptionId::kPrefixTimestamp);
   }
 
-  // ---- what several options decide together ----
+  // ---- what several options determine together ----
 
   void check_command(const std::vector<std::string>& command) {
     if (command.empty()) {
@@ -258,7 +258,7 @@ class JobReader {
       }
       text = std::move(*read);
     }
-    // --check-build in each of several tasks: every task asks its own node.
+    // --check-build in each of several tasks of a step: every task checks its own node.
     const bool each_for_itself =
         request_.action == Action::kCheckBuild && !launcher::check_single_task(context_.environment);
     std::optional<launcher::SlurmJob> slurm;
@@ -303,8 +303,9 @@ class JobReader {
           "-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
           "options of ddlrun come before the command");
     }
-    const bool chooses = has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
-    if (!chooses && !request_.allocation.slurm) {
+    const bool implies_count =
+        has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
+    if (!implies_count && !request_.allocation.slurm) {
       const std::string cpus = std::to_string(context_.allowed_cpus);
       return refuse_once(
           "-np is missing: how many ranks?",

@@ -22,7 +22,7 @@ constexpr OptionEntry kTable[] = {
     {kNumProc, "-np,--num-proc,--np", "N", "start N ranks (default: the number of slots of the hosts)",
      kRanks},
     {kRanksPerNode, "--ranks-per-node", "N", "start N ranks on each host", kRanks, kForScript},
-    {kMapBy, "--map-by", "slot|node", "fill one host after the other (default), or deal ranks out in turn",
+    {kMapBy, "--map-by", "slot|node", "fill one host after the other (default), or use the hosts in turn",
      kRanks, kForScript},
     {kOversubscribe, "--oversubscribe", "", "allow more ranks than slots; a host has one for each CPU",
      kRanks, kForScript},
@@ -70,34 +70,37 @@ constexpr OptionEntry kTable[] = {
     {kTopologyText, "--topology-text", "FILE",
      "plan for output of rocm-smi, nvidia-smi topo -m, lscpu; repeatable", kBinding},
 
-    {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below", kPlaces, kNotInScript},
-    {kHostfile, "-hostfile,--hostfile", "FILE", "the same in a file, one host a line; - is standard input",
-     kPlaces, kNotInScript},
-    {kHostsExclude, "--hosts-exclude", "HOSTS", "do not use these hosts", kPlaces, kNotInScript},
-    {kLauncher, "--launcher", "auto|local|ssh|srun|mpirun",
-     "how to start ranks (default: ssh, but not to this machine)", kPlaces},
-    {kMpi, "--mpi", "", "same as --launcher mpirun: the MPI's mpirun starts the ranks", kPlaces},
-    {kMpirun, "--mpirun", "FILE", "with --launcher mpirun: which mpirun to use (default: mpirun)", kPlaces},
-    {kMpiArgs, "--mpi-args", "ARGS", "further options for mpirun, before the command", kPlaces},
-    {kBindingArgs, "--binding-args", "ARGS", "mpirun's options for binding, instead of ddlrun's binding",
-     kPlaces},
-    {kTcp, "--tcp", "", "with --launcher mpirun: use only TCP and shared memory", kPlaces},
-    {kSshPort, "-p,--ssh-port", "PORT", "port of the ssh servers", kPlaces, kNotInScript},
-    {kSshIdentityFile, "-i,--ssh-identity-file", "FILE", "private key for ssh", kPlaces, kNotInScript},
-    {kSshArgs, "--ssh-args", "ARGS", "further options for ssh: --ssh-args \"-J me@bastion\"", kPlaces,
+    {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below", kHostsAndLauncher,
      kNotInScript},
-    {kLaunchAgent, "--launch-agent", "CMD", "a command to use instead of ssh; %h is the host", kPlaces,
+    {kHostfile, "-hostfile,--hostfile", "FILE", "the same in a file, one host a line; - is standard input",
+     kHostsAndLauncher, kNotInScript},
+    {kHostsExclude, "--hosts-exclude", "HOSTS", "do not use these hosts", kHostsAndLauncher, kNotInScript},
+    {kLauncher, "--launcher", "auto|local|ssh|srun|mpirun",
+     "how to start ranks (default: ssh, but not to this machine)", kHostsAndLauncher},
+    {kMpi, "--mpi", "", "same as --launcher mpirun: the MPI's mpirun starts the ranks", kHostsAndLauncher},
+    {kMpirun, "--mpirun", "FILE", "with --launcher mpirun: which mpirun to use (default: mpirun)",
+     kHostsAndLauncher},
+    {kMpiArgs, "--mpi-args", "ARGS", "further options for mpirun, before the command", kHostsAndLauncher},
+    {kBindingArgs, "--binding-args", "ARGS", "mpirun's options for binding, instead of ddlrun's binding",
+     kHostsAndLauncher},
+    {kTcp, "--tcp", "", "with --launcher mpirun: use only TCP and shared memory", kHostsAndLauncher},
+    {kSshPort, "-p,--ssh-port", "PORT", "port of the ssh servers", kHostsAndLauncher, kNotInScript},
+    {kSshIdentityFile, "-i,--ssh-identity-file", "FILE", "private key for ssh", kHostsAndLauncher,
+     kNotInScript},
+    {kSshArgs, "--ssh-args", "ARGS", "further options for ssh: --ssh-args \"-J me@bastion\"",
+     kHostsAndLauncher, kNotInScript},
+    {kLaunchAgent, "--launch-agent", "CMD", "a command to use instead of ssh; %h is the host",
+     kHostsAndLauncher, kNotInScript | kNotWithMpirun},
+    {kSshParallel, "--ssh-parallel", "N", "open at most N connections at once (default: 32)",
+     kHostsAndLauncher, kNotInScript | kNotWithMpirun},
+    {kFanOut, "--fan-out", "N", "let each host connect to N others (default: 0, to none)", kHostsAndLauncher,
      kNotInScript | kNotWithMpirun},
-    {kSshParallel, "--ssh-parallel", "N", "open at most N connections at once (default: 32)", kPlaces,
-     kNotInScript | kNotWithMpirun},
-    {kFanOut, "--fan-out", "N", "let each host connect to N others (default: 0, to none)", kPlaces,
-     kNotInScript | kNotWithMpirun},
-    {kStartTimeout, "--start-timeout", "SECONDS", "time that each host has to answer (default: 30)", kPlaces,
-     kForScript | kNotWithMpirun | kNotWithSrun},
+    {kStartTimeout, "--start-timeout", "SECONDS", "time that each host has to answer (default: 30)",
+     kHostsAndLauncher, kForScript | kNotWithMpirun | kNotWithSrun},
     {kRemotePath, "--remote-path", "PATH", "path of ddlrun on the other hosts (default: as on this one)",
-     kPlaces},
+     kHostsAndLauncher},
     {kNetworkInterfaces, "--network-interfaces,--network-interface", "NAMES",
-     "let ranks use only these: eth0,ib0 (default: all)", kPlaces, kForScript | kNotWithSrun},
+     "let ranks use only these: eth0,ib0 (default: all)", kHostsAndLauncher, kForScript | kNotWithSrun},
 
     {kStdin, "--stdin", "0|all|none", "which ranks read standard input (default: rank 0)", kInputOutput,
      kForScript | kForMpiRank},
@@ -176,7 +179,7 @@ constexpr OptionEntry kTable[] = {
     {kHelp, "-h,--help", "", "print this help", kAbout},
 };
 
-/// Without split(), which allocates: it is asked for every word of the command line.
+/// Does not use split(), which allocates: this is called for every word of the command line.
 bool has_spelling(const OptionEntry& entry, std::string_view wanted) {
   std::string_view rest = entry.spellings;
   while (!rest.empty()) {
@@ -193,9 +196,12 @@ std::string_view without_dashes(std::string_view word) {
 }
 
 constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
-    {OptionGroup::kRanks, "Ranks"},         {OptionGroup::kBinding, "Binding"},
-    {OptionGroup::kPlaces, "Hosts"},        {OptionGroup::kInputOutput, "Input and output"},
-    {OptionGroup::kScripts, "Job scripts"}, {OptionGroup::kReports, "Reports"},
+    {OptionGroup::kRanks, "Ranks"},
+    {OptionGroup::kBinding, "Binding"},
+    {OptionGroup::kHostsAndLauncher, "Hosts"},
+    {OptionGroup::kInputOutput, "Input and output"},
+    {OptionGroup::kScripts, "Job scripts"},
+    {OptionGroup::kReports, "Reports"},
     {OptionGroup::kAbout, "About"},
 };
 
@@ -205,7 +211,7 @@ std::string option_line(const OptionEntry& entry) {
   std::string line = "  ";
   bool first = true;
   for (const std::string_view spelling : split(entry.spellings, ',')) {
-    // Long synonyms would only widen the column; docs/reference/ddlrun.md has them.
+    // Long synonyms would widen the column; docs/reference/ddlrun.md has them.
     if (!first && line.size() + spelling.size() > kHelpColumn) continue;
     line += (first ? "" : ", ") + std::string(spelling);
     first = false;
@@ -261,9 +267,9 @@ std::string usage_line(const OptionEntry& entry) {
 
 std::optional<std::string> suggest_option(std::string_view word) {
   const std::string_view name = without_dashes(word.substr(0, word.find('=')));
-  // Longer than any option could be: not worth comparing.
-  constexpr std::size_t kLongestName = 64;
-  if (name.empty() || name.size() > kLongestName) return std::nullopt;
+  // A longer word cannot be close to any option.
+  constexpr std::size_t kMaxName = 64;
+  if (name.empty() || name.size() > kMaxName) return std::nullopt;
 
   int closest = std::numeric_limits<int>::max();
   std::string_view suggestion;
@@ -271,10 +277,10 @@ std::optional<std::string> suggest_option(std::string_view word) {
     for (const std::string_view spelling : split(entry.spellings, ',')) {
       const std::string_view candidate = without_dashes(spelling);
       int distance = edit_distance(name, candidate);
-      // "--output" for "--output-filename": cut short, as argparse would take it.
+      // "--output" for "--output-filename": a prefix, which argparse would accept.
       if (name.size() >= 3 && candidate.starts_with(name)) distance = std::min(distance, 1);
       const int close_enough = static_cast<int>(std::max(name.size(), candidate.size())) / 3;
-      // Another first letter of a short name is another name: -genv is no slip of --venv.
+      // A short name with another first letter is another name: -genv is not a misspelt --venv.
       constexpr std::size_t kShort = 6;
       if (name.size() < kShort && name.front() != candidate.front()) continue;
       if (distance <= close_enough && distance < closest) {
@@ -293,7 +299,7 @@ std::string help_text() {
       "\n"
       "Starts N ranks of a command on this machine, or on other hosts. Its exit code is that of the\n"
       "first rank that fails.\n"
-      "Options stand before the command; everything after it belongs to the command.\n";
+      "Options come before the command; everything after it belongs to the command.\n";
   for (const auto& [group, heading] : kHeadings) {
     text += "\n" + std::string(heading) + ":\n";
     for (const OptionEntry& entry : option_table()) {

@@ -1,4 +1,4 @@
-// Every option of ddlrun, once: the parser, --help and the suggestions for misspelt options are made from this table.
+// The table of ddlrun's options: the parser, --help and the suggestions for misspelt options are made from it.
 #pragma once
 
 #include <optional>
@@ -114,29 +114,29 @@ enum class OptionId {
   kVersion,
   kHelp,
   kCount,
-  // In foreign_options() alone.
-  kWithoutEffect,  ///< horovodrun's: asks for what ddlrun does anyway
+  // Only in foreign_options().
+  kWithoutEffect,  ///< horovodrun's: requests what ddlrun does by default
   kUnavailable,    ///< horovodrun's: not in this version
   kForeign,        ///< another launcher's
 };
 
 /// The headings of --help, in order.
-enum class OptionGroup { kRanks, kBinding, kPlaces, kInputOutput, kScripts, kReports, kAbout };
+enum class OptionGroup { kRanks, kBinding, kHostsAndLauncher, kInputOutput, kScripts, kReports, kAbout };
 
-/// What else is to be known of an option; bits of OptionEntry::rules.
+/// Where an option applies; bits of OptionEntry::rules.
 enum OptionRule : unsigned {
-  kNotWithSrun = 1,    ///< needs ddlrun's agents, which --launcher srun does without
-  kNotWithMpirun = 2,  ///< needs ddlrun's agents, which --launcher mpirun does without
-  kForMpiRank = 4,     ///< with --launcher mpirun, the ddlrun of each rank gets it
-  kForScript = 8,      ///< the ddlrun in a job script gets it
-  kNotInScript = 16,   ///< it has no meaning in a job script, for which Slurm chooses the hosts
+  kNotWithSrun = 1,    ///< needs ddlrun's agents, which --launcher srun does not start
+  kNotWithMpirun = 2,  ///< needs ddlrun's agents, which --launcher mpirun does not start
+  kForMpiRank = 4,     ///< with --launcher mpirun, passed to the ddlrun of each rank
+  kForScript = 8,      ///< passed to the ddlrun in a job script
+  kNotInScript = 16,   ///< has no meaning in a job script, for which Slurm chooses the hosts
 };
 
 struct OptionEntry {
   OptionId id;
-  std::string_view spellings;  ///< as people write them, separated by commas: "-np,--num-proc"
-  std::string_view value;      ///< what --help calls its value; "" for a flag
-  std::string_view help;       ///< of a foreign option: why it changes nothing, or what to use instead
+  std::string_view spellings;  ///< as users write them, separated by commas: "-np,--num-proc"
+  std::string_view value;      ///< the name of its value in --help; "" for a flag
+  std::string_view help;       ///< in foreign_options(): why it changes nothing, or what to use instead
   OptionGroup group = {};
   unsigned rules = 0;  ///< of OptionRule
 
@@ -146,21 +146,21 @@ struct OptionEntry {
 
 std::span<const OptionEntry> option_table();
 
-/// The entry of option_table() or foreign_options() that has this exact spelling, dashes included; null if there is none.
+/// The entry of option_table() or foreign_options() that has exactly this spelling, with its dashes; else null.
 const OptionEntry* find_spelling(std::string_view spelling);
 /// The entry of an available option.
 const OptionEntry& entry_of(OptionId id);
-/// The one spelling that the parser knows: the first with two dashes, or the only one there is ("-x").
+/// The only spelling that the parser knows: the first with two dashes, else the first ("-x").
 std::string_view canonical_spelling(const OptionEntry& entry);
 /// For messages: "-np/--num-proc".
 std::string display_name(const OptionEntry& entry);
 /// For hints: "-np N: start N ranks of the command; required".
 std::string usage_line(const OptionEntry& entry);
 
-/// The available option whose spelling is closest to word, as it is spelt; nullopt if none is close.
+/// The spelling of an available option that is closest to word; nullopt if none is close.
 std::optional<std::string> suggest_option(std::string_view word);
 
-/// Usage, the options by group, what exit codes mean, and examples. At most 100 columns wide. Pure.
+/// Usage, the options by group, the exit codes, and examples. At most 100 columns wide. Pure.
 std::string help_text();
 /// "ddlrun 0.2.0\n"
 std::string version_text();

@@ -49,7 +49,7 @@ Result<int> parse_rank_count(std::string_view text) {
   const auto digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
   const bool whole = !digits.empty() && std::all_of(digits.begin(), digits.end(), is_digit);
   if (!whole) return refuse(in_quotes(text) + " is not a whole number of ranks");
-  // A number that does not fit into an integer is too many, too.
+  // A number that does not fit into an integer is too large as well.
   const auto number = parse_integer(text);
   if (text.starts_with('-') || number == 0)
     return refuse(in_quotes(text) + " is too few ranks; the minimum is 1");
@@ -59,11 +59,11 @@ Result<int> parse_rank_count(std::string_view text) {
   return static_cast<int>(*number);
 }
 
-Result<double> parse_seconds(std::string_view text, bool zero_is_meant) {
+Result<double> parse_seconds(std::string_view text, bool zero_is_allowed) {
   const auto number = parse_number(text);
   if (!number) return refuse(in_quotes(text) + " is not a number of seconds, such as 90 or 0.5");
   if (*number < 0) return refuse(in_quotes(text) + " seconds is negative");
-  if (*number == 0 && !zero_is_meant)
+  if (*number == 0 && !zero_is_allowed)
     return refuse(in_quotes(text) + " seconds leaves no time; omit it for no limit");
   if (*number > kMaxSeconds) return refuse(in_quotes(text) + " seconds is more than three years");
   return *number;
@@ -102,7 +102,7 @@ Result<std::string> parse_directory(std::string_view text, std::string_view curr
   if (text.empty()) return refuse("the name of the directory is empty");
   const std::filesystem::path given(text);
   const std::filesystem::path path = std::filesystem::path(current_directory) / given;
-  // "link/.." is not "." when link is a symbolic link: the kernel is left to resolve it.
+  // "link/.." is not "." when link is a symbolic link, so the kernel must resolve it.
   if (std::find(given.begin(), given.end(), "..") != given.end()) return path.string();
   std::string normal = path.lexically_normal().string();
   if (normal.size() > 1 && normal.ends_with('/')) normal.pop_back();
@@ -121,8 +121,8 @@ Result<LauncherChoice> parse_launcher(std::string_view text) {
 }
 
 Result<int> parse_port(std::string_view text) {
-  constexpr int kLargestPort = 65535;
-  return parse_count(text, 1, kLargestPort);
+  constexpr int kMaxPort = 65535;
+  return parse_count(text, 1, kMaxPort);
 }
 
 Result<int> parse_count(std::string_view text, int min, int max) {
@@ -174,14 +174,14 @@ Result<std::string> parse_remote_path(std::string_view text) {
 }
 
 Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
-  constexpr std::size_t kLongestName = 15;  // IFNAMSIZ less its zero
+  constexpr std::size_t kMaxName = 15;  // IFNAMSIZ less its zero
   std::vector<std::string> names;
   for (const std::string_view part : split(text, ',')) {
     const std::string_view name = trim(part);
     const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
       return static_cast<unsigned char>(c) > ' ' && c != '/' && c != ':' && c != '\x7f';
     });
-    if (name.empty() || name.size() > kLongestName || !plain) {
+    if (name.empty() || name.size() > kMaxName || !plain) {
       return refuse(in_quotes(name) + " is not the name of a network interface");
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);

@@ -1,5 +1,5 @@
-// The values of options: each parser turns one text into a value or a sentence that says what is wrong
-// with it. ValueReader applies them to the options that were given and remembers the first refusal.
+// The values of options: each parser turns one text into a value or a sentence that states the error.
+// ValueReader applies the parsers to the options that were given and keeps the first refusal.
 #pragma once
 
 #include <initializer_list>
@@ -17,16 +17,16 @@
 
 namespace ddl::cli {
 
-/// About three years; more is taken for a slip of the hand.
+/// About three years; a larger value is regarded as a typing error.
 inline constexpr double kMaxSeconds = 1e8;
 
-/// As messages show what was given: 'text'.
+/// 'text': as messages quote what was given.
 std::string in_quotes(std::string_view text);
 
 /// "'text' is neither a nor b", "'text' is not one of a, b, c".
 tl::unexpected<Error> refuse_word(std::string_view text, const std::vector<std::string>& words);
 
-/// The value of the word that text is.
+/// The value that belongs to the word text. Error: text is none of the words.
 template <class T>
 Result<T> one_of(std::string_view text, std::initializer_list<std::pair<std::string_view, T>> values) {
   std::vector<std::string> words;
@@ -39,8 +39,8 @@ Result<T> one_of(std::string_view text, std::initializer_list<std::pair<std::str
 
 /// A whole number from 1 to launcher::kMaxRanks.
 Result<int> parse_rank_count(std::string_view text);
-/// A finite number of seconds up to kMaxSeconds; zero only if zero_is_meant.
-Result<double> parse_seconds(std::string_view text, bool zero_is_meant);
+/// A finite number of seconds up to kMaxSeconds; zero only if zero_is_allowed.
+Result<double> parse_seconds(std::string_view text, bool zero_is_allowed);
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
 /// NAME or NAME=VALUE. Names are letters, digits and _; those that ddlrun itself sets for every rank are refused.
 Result<launcher::EnvironmentExport> parse_export(std::string_view text);
@@ -54,7 +54,7 @@ Result<launcher::MapBy> parse_map_by(std::string_view text);
 Result<launcher::LauncherChoice> parse_launcher(std::string_view text);
 /// 1 to 65535.
 Result<int> parse_port(std::string_view text);
-/// A whole number from min to max, in decimal also with zeros before it.
+/// A whole number from min to max, in decimal; leading zeros are accepted.
 Result<int> parse_count(std::string_view text, int min, int max);
 /// An absolute path; a relative one starts at current_directory.
 Result<std::string> parse_file(std::string_view text, std::string_view current_directory);
@@ -62,12 +62,12 @@ Result<std::string> parse_file(std::string_view text, std::string_view current_d
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text);
 /// The words of a command, one of which has %h.
 Result<std::vector<std::string>> parse_launch_agent(std::string_view text);
-/// An absolute path or a bare name, of letters, digits and "/._-+@:,=": every shell there is takes it as one word.
+/// An absolute path or a bare name, of letters, digits and "/._-+@:,=": every shell reads it as one word.
 Result<std::string> parse_remote_path(std::string_view text);
-/// Names of interfaces between commas.
+/// Names of interfaces, separated by commas.
 Result<std::vector<std::string>> parse_interfaces(std::string_view text);
 
-/// Takes the values of options one by one and remembers the first refusal.
+/// Reads the values of options one by one and keeps the first refusal.
 class ValueReader {
  public:
   explicit ValueReader(const GivenOptions& given) : given_(given) {}
@@ -75,7 +75,7 @@ class ValueReader {
   bool has(OptionId id) const { return given_.has(id); }
   const GivenOptions& given() const { return given_; }
   const std::optional<CommandLineError>& refusal() const { return refusal_; }
-  /// The first of several is kept.
+  /// Keeps this refusal unless there is one already.
   void refuse_once(std::string message, std::string hint);
 
   /// Sets the target if the option was given; refuses more than one value.

@@ -24,23 +24,24 @@ void read_binding(ValueReader& values, affinity::BindingPolicy& policy);
 /// request.binding_view and the job's policy, for --show-bind and --explain-bind.
 tl::expected<Request, CommandLineError> read_binding_view(Request request, const GivenOptions& given);
 
-/// The refusal of the first option that ddlrun's agents carry out, which --launcher srun does without. Pure.
+/// The refusal of the first option that needs ddlrun's agents, which --launcher srun does not start. Pure.
 std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given);
 
-/// Fills the job and the allocation of a request whose action is set, and asks for its file if a hostfile was given.
+/// Fills the job and the allocation of a request whose action is set, and reads the hostfile if one was given.
 /// Error: the first invalid value, options that contradict each other, or one that is missing.
 tl::expected<Request, CommandLineError> read_job(Request request, const GivenOptions& given,
                                                  std::vector<std::string> command,
                                                  const CommandLineContext& context);
 
-/// Fills request.script of a request whose job has been read from the same options. Pure. Error: a value that cannot be
-/// meant, or an option that has no place in a job script.
+/// Fills request.script of a request whose job has been read from the same options. Pure. Error: an invalid value, or
+/// an option that cannot be used in a job script.
 tl::expected<Request, CommandLineError> read_script(Request request, const GivenOptions& given);
 
 /// The same for --lint, --list-sites and --show-site.
 tl::expected<Request, CommandLineError> read_script_view(Request request, const GivenOptions& given);
 
-/// The refusal of the first option on the command line that belongs to --slurm; a configuration file may have them for later.
+/// The refusal of the first option on the command line that belongs to --slurm. A configuration file may contain
+/// them.
 std::optional<CommandLineError> refuse_script_options(const GivenOptions& given);
 
 }  // namespace ddl::cli

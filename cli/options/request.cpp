@@ -53,7 +53,7 @@ Action action_of(const GivenOptions& given) {
   return given.has(OptionId::kDryRun) ? Action::kDryRun : Action::kRun;
 }
 
-/// The options that choose an action other than to start ranks. Those of --show-bind may stand together.
+/// The options that choose an action other than to start ranks. Those of the same action may be combined.
 constexpr std::pair<OptionId, Action> kActionOptions[] = {
     {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckCapability, Action::kCheckBuild},
     {OptionId::kCheckHosts, Action::kCheckHosts}, {OptionId::kLint, Action::kLint},
@@ -63,13 +63,13 @@ constexpr std::pair<OptionId, Action> kActionOptions[] = {
     {OptionId::kDryRun, Action::kDryRun},
 };
 
-/// One of two actions would be ignored silently.
+/// Refuses two different actions, because one of them would be ignored silently.
 std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
   std::optional<std::pair<OptionId, Action>> first;
   for (const auto& option : kActionOptions) {
     if (!given.has(option.first)) continue;
     if (!first) first = option;
-    // Their readers refuse --dry-run with a better sentence.
+    // The readers of these actions refuse --dry-run with a more exact message.
     const bool is_refused_later = option.second == Action::kDryRun &&
                                   (first->second == Action::kScript || first->second == Action::kShowBind);
     if (option.second == first->second || is_refused_later) continue;
@@ -80,7 +80,7 @@ std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
   return std::nullopt;
 }
 
-/// Words that stand where a command would, after an action that starts no command.
+/// Refuses words in the place of a command after an action that starts no command.
 std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& given,
                                              const std::vector<std::string>& words) {
   const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
@@ -94,8 +94,7 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
   std::string hint = "omit it; options come before any other word";
   if (action == Action::kCheckBuild) hint = "to check one capability: --check-build=" + word;
   if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
-  return CommandLineError{name + " starts no command, but " + word + " stands after the options",
-                          std::move(hint)};
+  return CommandLineError{name + " starts no command, but " + word + " follows the options", std::move(hint)};
 }
 
 std::vector<std::string> notes_of(const GivenOptions& given) {
@@ -117,7 +116,7 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
 
   Request request;
   request.action = action_of(*given);
-  // --help and --version are obeyed, whatever a file says.
+  // --help and --version are obeyed before any file is read.
   if (request.action == Action::kHelp || request.action == Action::kVersion) return request;
   if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
   given = with_config(std::move(*given), context);
@@ -140,11 +139,11 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
   if (request.action == Action::kCheckBuild) {
     if (given->has(OptionId::kCheckCapability)) {
-      const auto& boxes = (*given)[OptionId::kCheckCapability];
-      if (boxes.size() > 1)
+      const auto& keys = (*given)[OptionId::kCheckCapability];
+      if (keys.size() > 1)
         return Refusal(CommandLineError{
-            "--check-build was given two names: " + boxes[0].text + ", " + boxes[1].text, "give one"});
-      request.capability = boxes.front().text;
+            "--check-build was given two names: " + keys[0].text + ", " + keys[1].text, "give one"});
+      request.capability = keys.front().text;
       // --check-build=$NAME with an unset NAME must not check everything and exit with 0.
       if (request.capability.empty())
         return Refusal(

@@ -191,7 +191,7 @@ class ScriptReader {
                             "omit it, or omit --launcher srun");
     }
     for (const launcher::EnvironmentExport& one : job().exports) {
-      // Without a value, sbatch passes on the submitter's.
+      // Without a value there is nothing to write: sbatch passes on the submitter's variable.
       if (one.value) script().variables.push_back({one.name, *one.value});
     }
     if (has(OptionId::kWorkdir)) script().srun_options.push_back("--chdir=" + job().workdir);
@@ -203,8 +203,8 @@ class ScriptReader {
   ValueReader values_;
 };
 
-/// Options that --lint, --list-sites and --show-site would ignore silently. A configuration file may hold them for other
-/// calls.
+/// Refuses options that --lint, --list-sites and --show-site would ignore silently. A configuration file may contain
+/// them for other calls.
 void refuse_unused(ValueReader& values) {
   const OptionId view = values.has(OptionId::kLint)        ? OptionId::kLint
                         : values.has(OptionId::kListSites) ? OptionId::kListSites

@@ -17,8 +17,8 @@ namespace ddl::cli {
 void open_closed_standard_fds() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) != -1) continue;
-    // open(2) takes the lowest free number, and all below fd are taken. Meant to be inherited: no O_CLOEXEC. What is
-    // written where nobody listens shall fail, and not vanish.
+    // open(2) returns the lowest free number, and all below fd are open. It is to be inherited: no O_CLOEXEC.
+    // Read-only, so that writing to a closed standard output fails instead of losing the bytes silently.
     if (::open("/dev/null", O_RDONLY) != fd) std::abort();
   }
 }
@@ -26,7 +26,7 @@ void open_closed_standard_fds() {
 std::vector<std::string> config_folders(const Environment& environment, std::string_view kind) {
   std::vector<std::string> folders;
   const std::string below = "/ddlrun/" + std::string(kind);
-  // The specification of XDG: one that is not absolute does not count.
+  // The XDG Base Directory Specification: a path that is not absolute is ignored.
   if (const std::string config = value_of(environment, "XDG_CONFIG_HOME"); config.starts_with('/')) {
     folders.push_back(config + below);
   } else if (const std::string home = value_of(environment, "HOME"); !home.empty()) {
@@ -59,9 +59,9 @@ Result<std::string> current_directory() {
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
-// Not by /dev/stdin: that cannot be opened where standard input is a socket, and starts a file from its beginning.
+// Not through /dev/stdin: it cannot be opened if standard input is a socket, and reads a file from its beginning.
 Result<std::string> read_standard_input() {
   std::string text;
   std::array<char, 4096> piece{};
@@ -70,15 +70,14 @@ Result<std::string> read_standard_input() {
     if (count < 0) return fail_errno("standard input");
     if (count == 0) return text;
     text.append(piece.data(), static_cast<std::size_t>(count));
-    if (text.size() > kMostBytes)
-      return fail(ErrorCode::kInvalidArgument, "standard input: more than 16 MiB");
+    if (text.size() > kMaxBytes) return fail(ErrorCode::kInvalidArgument, "standard input: more than 16 MiB");
   }
 }
 
 }  // namespace
 
 Result<std::string> read_user_file(const std::string& path) {
-  return path == "-" ? read_standard_input() : read_file(path, kMostBytes);
+  return path == "-" ? read_standard_input() : read_file(path, kMaxBytes);
 }
 
 Status write_new_file(const std::string& path, std::string_view text, mode_t mode, bool replaces) {

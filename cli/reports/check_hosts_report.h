@@ -1,4 +1,4 @@
-// What --check-hosts prints for a person and for a program.
+// What --check-hosts prints, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace ddl::cli {
 
-/// A table with a line for each host, in their order; what launcher::compare_hosts() noticed has a "!" behind it. Then the
-/// remarks, and how many hosts answered. style: of standard output. Pure.
+/// A table with a line for each host, in their order; a "!" follows each value that launcher::compare_hosts()
+/// noticed. Then the remarks, and the number of hosts that answered. style: of standard output. Pure.
 std::string check_hosts_text(const std::vector<launcher::HostCheck>& hosts,
                              const launcher::HostComparison& comparison, const TerminalStyle& style);
 

@@ -59,14 +59,14 @@ int Console::refuse(const CommandLineError& error) const {
 bool Console::report(const std::string& text) const {
   const std::string whole = shows_progress_ ? std::string(kEraseLine) + text : text;
   shows_progress_ = false;
-  // If standard error is closed, nobody can be told.
+  // A failure to write to standard error cannot be reported anywhere.
   return write_all(STDERR_FILENO, whole.data(), whole.size()).has_value();
 }
 
 std::function<void(const std::string&)> Console::progress() const {
   if (!has_cursor_) return nullptr;
   return [this](const std::string& sentence) {
-    // A line that wraps could not be erased.
+    // The line is cut, because one that wraps could not be erased.
     winsize size{};
     constexpr std::size_t kUsual = 80;
     const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

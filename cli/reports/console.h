@@ -1,5 +1,5 @@
-// Standard output and standard error as ddlrun itself uses them: reports, notes, refusals, a line of
-// progress, and colours for a terminal.
+// How ddlrun writes to its own standard output and standard error: reports, notes, refusals, a line of progress, and
+// colours for a terminal.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class TerminalStyle {
   /// (https://no-color.org).
   static TerminalStyle for_fd(int fd, const Environment& environment);
 
-  /// Whether fd is a terminal that understands ANSI's sequences, also where colour is not wanted.
+  /// Whether fd is a terminal that understands ANSI escape sequences; NO_COLOR has no influence.
   static bool understands_escapes(int fd, const Environment& environment);
 
   bool has_colour() const { return colour_; }
@@ -32,23 +32,24 @@ class TerminalStyle {
   bool colour_;
 };
 
-/// Writes whole texts at once, past any buffer, so that they stay in order with what ranks write. For one thread.
+/// Writes each text at once and without a buffer, so that it stays in order with the output of ranks. For one thread.
 class Console {
  public:
   explicit Console(const Environment& environment);
 
-  /// What was asked for, on standard output. Returns the exit code: kSuccess, or kOutputLost where it cannot be
-  /// written (said on standard error).
+  /// Prints the requested text on standard output. Returns the exit code: kSuccess, or kOutputLost after a note on
+  /// standard error if it cannot be written.
   int print(const std::string& text) const;
-  /// One sentence on standard error, after "ddlrun: ". What it quotes of a program is made safe to print, as in refuse().
+  /// One sentence on standard error, after "ddlrun: ". Control characters in it are made printable, as in refuse().
   void note(const std::string& sentence) const;
   /// The refusal with its hint on standard error. Returns its exit code.
   int refuse(const CommandLineError& error) const;
   /// A finished text on standard error. False if it could not be written.
   bool report(const std::string& text) const;
 
-  /// Shows a sentence in place of the one before, on a line of standard error that is taken away again with "", and by
-  /// whatever is said next. Empty where standard error is no terminal that can do that: a file does not want it. Lives as long as this.
+  /// A function that shows a sentence on a line of standard error, in place of the one before. "" erases the line,
+  /// and so does the next report. Empty if standard error is not a terminal that can erase a line. Must not outlive
+  /// this object.
   std::function<void(const std::string& sentence)> progress() const;
 
   const TerminalStyle& error_style() const { return error_style_; }
@@ -56,7 +57,7 @@ class Console {
  private:
   TerminalStyle error_style_;
   bool has_cursor_;                      // standard error is a terminal that can rewrite a line
-  mutable bool shows_progress_ = false;  // the cursor stands behind a sentence that is to be taken away
+  mutable bool shows_progress_ = false;  // the cursor is behind a sentence that must be erased
 };
 
 }  // namespace ddl::cli

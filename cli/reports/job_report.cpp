@@ -25,11 +25,11 @@ using launcher::RankOutcome;
 using Json = nlohmann::ordered_json;
 
 std::string rank_ranges(const std::vector<int>& ranks) {
-  constexpr std::size_t kMostRanges = 12;
+  constexpr std::size_t kMaxRanges = 12;
   std::vector<std::string> parts;
   std::size_t next = 0;
   while (next < ranks.size()) {
-    if (parts.size() == kMostRanges) {
+    if (parts.size() == kMaxRanges) {
       return join(parts, ", ") + " and " + std::to_string(ranks.size() - next) + " more";
     }
     std::size_t last = next;
@@ -76,14 +76,14 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string who(const RankOutcome& rank) {
+std::string label_of(const RankOutcome& rank) {
   std::string text = fmt::format("rank {}", rank.rank);
   if (!rank.host.empty()) text += " on " + rank.host;
   if (rank.pid > 0) text += fmt::format(" (pid {})", rank.pid);
   return text;
 }
 
-std::string how(const RankOutcome& rank) {
+std::string ending_of(const RankOutcome& rank) {
   switch (rank.kind) {
     case RankOutcome::Kind::kSignalled:
       return fmt::format("was killed by {}{}", signal_text(rank.signal),
@@ -102,14 +102,14 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
   switch (report.reason) {
     case EndReason::kSuccess: return "";
     case EndReason::kRankFailed:
-      if (culprit) return who(*culprit) + " " + how(*culprit) + after;
+      if (culprit) return label_of(*culprit) + " " + ending_of(*culprit) + after;
       break;
     case EndReason::kAborted:
       if (culprit)
-        return fmt::format("{} aborted the job with code {}{}", who(*culprit), report.exit_code, after);
+        return fmt::format("{} aborted the job with code {}{}", label_of(*culprit), report.exit_code, after);
       break;
     case EndReason::kStartFailed:
-      if (culprit) return who(*culprit) + " " + how(*culprit);
+      if (culprit) return label_of(*culprit) + " " + ending_of(*culprit);
       break;
     case EndReason::kHostLost: break;
     case EndReason::kOutputLost: return "every rank exited with 0, but part of the ranks' output was lost";
@@ -119,7 +119,7 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
     case EndReason::kRankStopped:
       if (culprit) {
         return fmt::format("the job was ended because {} was stopped by {} and did not continue",
-                           who(*culprit), signal_text(report.signal));
+                           label_of(*culprit), signal_text(report.signal));
       }
       break;
     case EndReason::kSignal: return fmt::format("ended by {}{}", signal_name(report.signal), after);
@@ -127,8 +127,9 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
   return report.message.empty() ? "the job failed" + after : report.message;
 }
 
-/// What happened to one rank that is not the culprit, in words that fit several of them.
-std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool ended_by_signal, bool several) {
+/// What happened to one rank that is not the culprit. Ranks with equal outcomes have equal texts.
+std::string outcome_text(const RankOutcome& rank, const RankOutcome* culprit, bool ended_by_signal,
+                         bool several) {
   const std::string were = several ? "were" : "was";
   switch (rank.kind) {
     case RankOutcome::Kind::kNotStarted: return were + " not started";
@@ -142,7 +143,7 @@ std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool ended
       return were + (rank.ended_by_us ? " ended with " + signal_name(rank.signal)
                                       : " killed by " + signal_text(rank.signal));
     case RankOutcome::Kind::kExited: {
-      // A rank that handles SIGTERM may exit with 0 later than the culprit: only an earlier end was its own.
+      // A rank that handles SIGTERM may exit with 0 later than the culprit: only an earlier end was not caused by it.
       const bool before = rank.exit_code == 0 && culprit && rank.run_seconds < culprit->run_seconds;
       return fmt::format("{} with {}", before ? "had already exited" : "exited", rank.exit_code);
     }
@@ -150,14 +151,14 @@ std::string fate(const RankOutcome& rank, const RankOutcome* culprit, bool ended
   return "";
 }
 
-/// "ranks 0, 2-5 were ended with SIGTERM; rank 7 had already exited with 0"; "" if there are no others.
-std::string fates(const JobReport& report, const RankOutcome* culprit) {
+/// "ranks 0, 2-5 were ended with SIGTERM; rank 7 had already exited with 0"; "" if there are no other ranks.
+std::string other_outcomes(const JobReport& report, const RankOutcome* culprit) {
   const bool by_signal = report.reason == EndReason::kSignal;
   std::vector<std::pair<std::string, std::vector<const RankOutcome*>>>
       groups;  // in order of their lowest rank
   for (const RankOutcome& rank : report.ranks) {
     if (&rank == culprit) continue;
-    const std::string key = fate(rank, culprit, by_signal, true);
+    const std::string key = outcome_text(rank, culprit, by_signal, true);
     auto group =
         std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == key; });
     if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
@@ -168,7 +169,7 @@ std::string fates(const JobReport& report, const RankOutcome* culprit) {
     std::vector<int> ranks;
     for (const RankOutcome* rank : members) ranks.push_back(rank->rank);
     sentences.push_back(ranks_text(ranks) + " " +
-                        fate(*members.front(), culprit, by_signal, members.size() > 1));
+                        outcome_text(*members.front(), culprit, by_signal, members.size() > 1));
   }
   return join(sentences, "; ");
 }
@@ -179,7 +180,7 @@ std::string reported_as_gone(const JobReport& report, const RankOutcome* culprit
   const auto gone = std::find_if(report.ranks.begin(), report.ranks.end(),
                                  [&](const RankOutcome& one) { return one.rank == culprit->gone_rank; });
   if (gone == report.ranks.end()) return "";
-  return "before that, libddl had reported to it that " + who(*gone) + " was gone";
+  return "before that, libddl had reported to it that " + label_of(*gone) + " was gone";
 }
 
 std::string next_step_after_signal(const RankOutcome& culprit) {
@@ -202,8 +203,8 @@ std::string next_step_after_signal(const RankOutcome& culprit) {
   }
 }
 
-/// True if a start error ends with the text of this errno.
-bool says(const std::string& start_error, int error) {
+/// True if exec failed with this errno.
+bool has_exec_error(const std::string& start_error, int error) {
   return start_error.starts_with("cannot execute ") &&
          start_error.ends_with(std::generic_category().message(error));
 }
@@ -214,11 +215,11 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
   switch (report.reason) {
     case EndReason::kTimeout: return "if it was still making progress, give --timeout more seconds";
     case EndReason::kStartFailed:
-      // The error of a missing command names the folders that were searched. Only a script may need more advice.
-      if (culprit && says(culprit->start_error, EACCES)) {
+      // The error of a missing command names the folders that were searched. Only a script may need another hint.
+      if (culprit && has_exec_error(culprit->start_error, EACCES)) {
         return "make it executable (chmod +x), or start its interpreter: python3 " + program;
       }
-      if (culprit && says(culprit->start_error, ENOEXEC)) {
+      if (culprit && has_exec_error(culprit->start_error, ENOEXEC)) {
         return "begin it with a #! line, or start its interpreter: python3 " + program;
       }
       return "";
@@ -227,7 +228,7 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
       if (culprit->kind == RankOutcome::Kind::kSignalled) {
         if (std::string step = next_step_after_signal(*culprit); !step.empty()) return step;
       }
-      // The tail is cut: name the file that has all of it, or the option that keeps it.
+      // The tail may be incomplete: name the file that contains all output, or the option that makes one.
       if (culprit->stderr_tail.size() < launcher::StderrTail::kMaxLines) return "";
       return job.output_directory.empty() ? "--output-filename DIR keeps all output of every rank"
                                           : "all its output is in " + job.output_directory;
@@ -235,7 +236,7 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
   }
 }
 
-/// A report for a terminal. It quotes programs, so all of it is made safe to print.
+/// A report for a terminal. It quotes output of programs, so control characters in it are made printable.
 class Page {
  public:
   explicit Page(const TerminalStyle& style) : style_(style) {}
@@ -344,12 +345,12 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   if (report.reason == EndReason::kSuccess) return "";
   const RankOutcome* culprit = culprit_of(report);
   const std::string head = headline(report, culprit, job);
-  const std::vector<std::string> said = lines_of(report.abort_message);
-  const bool says_something = !trim(report.abort_message).empty();
+  const std::vector<std::string> message_lines = lines_of(report.abort_message);
+  const bool has_message = !trim(report.abort_message).empty();
 
   Page page(style);
-  page.head(says_something && said.size() == 1 ? head + ": " + said.front() : head);
-  if (says_something && said.size() > 1) page.quote("its message", said);
+  page.head(has_message && message_lines.size() == 1 ? head + ": " + message_lines.front() : head);
+  if (has_message && message_lines.size() > 1) page.quote("its message", message_lines);
   if (!report.message.empty() && report.message != head) page.line(report.message);
   for (const std::string& host : report.host_failures) page.line(host);
   if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
@@ -363,7 +364,8 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
              culprit->kind != RankOutcome::Kind::kNotStarted) {
     page.line("it wrote nothing on standard error");
   }
-  if (std::string others = fates(report, culprit); !others.empty() && report.reason != EndReason::kOutputLost)
+  if (std::string others = other_outcomes(report, culprit);
+      !others.empty() && report.reason != EndReason::kOutputLost)
     page.line(others);
   if (report.leftovers_ended == 1) {
     page.line("1 process outlived its rank and was ended");

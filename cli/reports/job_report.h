@@ -1,5 +1,5 @@
-// How a job went, for a person and as one line of JSON: the first failure, its last lines on standard
-// error, what happened to the other ranks, and what to do next.
+// The report of a job as text and as one line of JSON: the first failure, its last lines on standard error, the
+// outcome of the other ranks, and what to do next.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ std::string rank_ranges(const std::vector<int>& ranks);
 /// "rank 3", "ranks 0, 2-5".
 std::string ranks_text(const std::vector<int>& ranks);
 
-/// The error's sentence as a start failure. Its exit code is kUsageError for what the user gave wrongly, kNotFound for
-/// what does not exist, kInternalError for a defect, else kStartFailure. Pure.
+/// A start failure with the error's sentence. Its exit code is kUsageError for kInvalidArgument, kNotFound for
+/// kNotFound, kInternalError for kInternal, else kStartFailure. Pure.
 launcher::JobReport error_report(const Error& error);
 
-/// The first failure (rank, host, pid, how, when), its last lines on standard error, what happened to the other
+/// The first failure (rank, host, pid, cause, time), its last lines on standard error, the outcome of the other
 /// ranks, and what to do next. "" for a job that succeeded. Ends with a newline. Pure.
 std::string failure_report(const launcher::JobReport& report, const launcher::JobSpec& job,
                            const TerminalStyle& style);
@@ -34,11 +34,11 @@ std::string success_sentence(const launcher::JobReport& report);
 /// "0.034 s", "12.3 s", "2 min 5 s", "3 h 20 min".
 std::string duration_text(double seconds);
 
-/// For reports in JSON: null for "".
+/// null for "".
 nlohmann::ordered_json text_or_null(const std::string& text);
 
-/// The report as one line of JSON, with its newline; docs/reference/ddlrun.md has the schema. Bytes that are not UTF-8
-/// become U+FFFD. Pure.
+/// The report as one line of JSON, with its newline; docs/reference/ddlrun.md has the schema. Bytes that are not
+/// UTF-8 become U+FFFD. Pure.
 std::string report_json(const launcher::JobReport& report);
 
 }  // namespace ddl::cli

@@ -30,7 +30,8 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
     }
   }
 
-  // How many ranks have a variable, and whether with the same value: linear, as there may be many thousands of ranks.
+  // Counts for each variable the ranks that have it, and whether their values are equal. Linear, because there may be
+  // many thousands of ranks.
   struct Use {
     const std::string* value;
     std::size_t ranks = 0;

@@ -1,5 +1,5 @@
-// What --dry-run prints, for a person and as one line of JSON: what would be started where, and which
-// environment variables the ranks would have that ddlrun itself has not.
+// What --dry-run prints, as text and as one line of JSON: which rank would start on which node, and the environment
+// variables of the ranks that ddlrun itself does not have.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ddl::cli {
 
-/// How the environment of ranks differs from the one that ddlrun was started in.
+/// The difference between the environment of the ranks and the one of ddlrun.
 struct EnvironmentChange {
   Environment set;                   ///< the same for every rank: added, or with another value
   std::vector<std::string> removed;  ///< no rank has it; ascending
@@ -20,12 +20,12 @@ struct EnvironmentChange {
 /// Pure.
 EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Environment& head_environment);
 
-/// What would be started where. Of the ranks' environment only the difference to head_environment is printed. Pure.
+/// The plan as text. Of the ranks' environment only the difference to head_environment is printed. Pure.
 std::string plan_text(const launcher::DryPlan& plan, const launcher::JobSpec& job,
                       const Environment& head_environment);
 
-/// The same as one line of JSON, with its newline; what is unknown until launch is null. docs/reference/ddlrun.md has the
-/// schema. Pure.
+/// The plan as one line of JSON, with its newline; a value that is unknown until launch is null.
+/// docs/reference/ddlrun.md has the schema. Pure.
 std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
                       const Environment& head_environment);
 

@@ -3,8 +3,8 @@
 //
 //   slurm-probe [MILLISECONDS]
 //
-// Prints what the cluster's Slurm says of itself as one line of JSON (docs/reference/slurm-probe.md) and exits with 0, or
-// {"error": "..."} and 1. It answers within the time given, 10 s if none is.
+// Prints the facts about the cluster's Slurm as one line of JSON (docs/reference/slurm-probe.md) and exits with 0, or
+// prints {"error": "..."} and exits with 1. It answers within the given time; the default is 10 s.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -34,7 +34,7 @@ using templates::ClusterFacts;
 using templates::NodeKind;
 using templates::Partition;
 
-constexpr char kInner[] = "--ask-here";
+constexpr char kChildOption[] = "--ask-here";
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
@@ -56,11 +56,11 @@ Error slurm_error(const char* call) {
   return Error(ErrorCode::kUnavailable, text_of(::slurm_strerror(::slurm_get_errno()))).during(call);
 }
 
-/// What one of libslurm's slurm_load_* gave, and its slurm_free_*.
+/// The result of one of libslurm's slurm_load_* functions; its slurm_free_* function is the deleter.
 template <class Message>
 using Loaded = std::unique_ptr<Message, void (*)(Message*)>;
 
-// Also what is hidden from plain listings, since a job may name it; of a federation this cluster alone.
+// Includes hidden partitions and nodes, because a job may name them; of a federation only this cluster.
 constexpr std::uint16_t kShow = SHOW_ALL | SHOW_LOCAL;
 
 Result<Loaded<slurm_conf_t>> load_configuration() {
@@ -101,7 +101,7 @@ NodeKind kind_of(const node_info_t& info) {
   kind.partitions = list_of(info.partitions);
   kind.cpus = info.cpus;
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0)
-  // Without those set aside for the system; versions before 22.05 do not tell.
+  // The number without CPUs that are reserved for the system; versions before 22.05 do not report it.
   if (info.cpus_efctv > 0 && info.cpus_efctv < info.cpus) kind.cpus = info.cpus_efctv;
 #endif
   kind.gpus = templates::gpus_of_gres(text_of(info.gres));
@@ -117,7 +117,7 @@ Result<ClusterFacts> ask_slurm() {
   if (!partitions) return fail(std::move(partitions.error()));
   auto nodes = load_nodes();
   if (!nodes) return fail(std::move(nodes.error()));
-  // The controller does not say of a node which partitions it is in.
+  // The controller's answer about a node does not contain its partitions.
   ::slurm_populate_node_partitions(nodes->get(), partitions->get());
 
   ClusterFacts facts;
@@ -134,7 +134,7 @@ Result<ClusterFacts> ask_slurm() {
   return facts;
 }
 
-/// 0, or 1 after a sentence on standard error: whoever asked shall not take half an answer for one.
+/// Returns 0, or 1 after a message on standard error, so that the caller does not accept an incomplete answer.
 int print(const std::string& text) {
   const Status written = write_all(STDOUT_FILENO, text.data(), text.size());
   if (written) return 0;
@@ -149,9 +149,9 @@ int print_error(const std::string& reason) {
   return 1;
 }
 
-/// In a process that libslurm may end.
+/// Runs in a process that libslurm may end.
 int ask_here() {
-  // Whoever waits for the answer may be killed, and this process is in a group of its own.
+  // The parent may be killed while it waits for the answer, and this process is in a group of its own.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::slurm_init(nullptr);
   const auto facts = ask_slurm();
@@ -159,8 +159,9 @@ int ask_here() {
   return print(templates::cluster_facts_json(*facts));
 }
 
-/// "Unable to process configuration file": of the last line that libslurm logged, what stands behind who says it.
-std::string last_complaint(const std::string& log) {
+/// "Unable to process configuration file": the last line that libslurm logged, without the prefix that names the
+/// program.
+std::string last_message(const std::string& log) {
   constexpr std::string_view kLevel = "fatal: ";
   std::string_view line = trim(log);
   line = line.substr(line.rfind('\n') + 1);
@@ -168,36 +169,35 @@ std::string last_complaint(const std::string& log) {
   return std::string(level == std::string_view::npos ? line : line.substr(level + kLevel.size()));
 }
 
-int ask_in_child(std::chrono::milliseconds patience) {
-  // slurm_init() would try to read it for a minute.
+int ask_in_child(std::chrono::milliseconds timeout) {
+  // slurm_init() would retry for a minute to read it.
   const std::string configured = text_of(std::getenv("SLURM_CONF"));
   if (!configured.empty() && ::access(configured.c_str(), R_OK) != 0)
     return print_error("SLURM_CONF names " + configured + ", which cannot be read");
 
-  const auto answer = command_output({"/proc/self/exe", kInner}, {}, patience);
+  const auto answer = command_output({"/proc/self/exe", kChildOption}, {}, timeout);
   if (!answer) {
     const bool is_late = answer.error().code() == ErrorCode::kTimeout;
-    return print_error(is_late ? "Slurm does not answer within " + std::to_string(patience.count()) + " ms"
+    return print_error(is_late ? "Slurm does not answer within " + std::to_string(timeout.count()) + " ms"
                                : answer.error().message());
   }
   if (!answer->out.empty()) {
     const int printed = print(answer->out);
     return answer->wait_status == 0 ? printed : 1;
   }
-  const std::string reason = last_complaint(answer->err);
-  return print_error(reason.empty() ? "libslurm ended without a word" : "libslurm ended: " + reason);
+  const std::string reason = last_message(answer->err);
+  return print_error(reason.empty() ? "libslurm ended without a message" : "libslurm ended: " + reason);
 }
 
 int run(int argc, char** argv) {
-  constexpr std::chrono::milliseconds kPatience{10'000};
-  constexpr std::int64_t kLongest = 3'600'000;
-  if (argc == 1) return ask_in_child(kPatience);
-  if (argc == 2 && std::string_view(argv[1]) == kInner) return ask_here();
-  const auto patience = argc == 2 ? parse_integer(argv[1]) : std::nullopt;
-  if (!patience || *patience < 1 || *patience > kLongest)
-    return print_error(
-        "slurm-probe takes the milliseconds within which it is to answer, at most an hour of them");
-  return ask_in_child(std::chrono::milliseconds(*patience));
+  constexpr std::chrono::milliseconds kTimeout{10'000};
+  constexpr std::int64_t kMaxTimeout = 3'600'000;
+  if (argc == 1) return ask_in_child(kTimeout);
+  if (argc == 2 && std::string_view(argv[1]) == kChildOption) return ask_here();
+  const auto timeout = argc == 2 ? parse_integer(argv[1]) : std::nullopt;
+  if (!timeout || *timeout < 1 || *timeout > kMaxTimeout)
+    return print_error("slurm-probe takes one argument: its timeout in milliseconds, from 1 to 3600000");
+  return ask_in_child(std::chrono::milliseconds(*timeout));
 }
 
 }  // namespace

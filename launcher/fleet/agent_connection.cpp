@@ -44,21 +44,21 @@ void AgentConnection::on_greeting_bytes() {
   const ssize_t got = retry_eintr([&] { return ::read(read_.get(), buffer.data(), buffer.size()); });
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) {
-    errors_.catch_up();
+    errors_.read_available();
     return fail(process_->why_not_started(greeting_->noise(), errors_.text()));
   }
   switch (greeting_->take({buffer.data(), static_cast<std::size_t>(got)})) {
     case GreetingScanner::State::kLooking: return;
     case GreetingScanner::State::kTooMuchNoise:
       return fail({"its login shell has written " + std::to_string(GreetingScanner::kMaxNoise >> 10) +
-                   " KiB where ddlrun's answer was expected; keep its start-up files quiet for commands (the "
-                   "text begins: " +
+                   " KiB where ddlrun's answer was expected; its start-up files must print nothing in "
+                   "non-interactive shells (the text begins: " +
                    last_error_lines(greeting_->noise().substr(0, 60)) + ")"});
     case GreetingScanner::State::kFound: break;
   }
   if (greeting_->version() != contract::kVersion) {
     return fail({"ddlrun there is version " + greeting_->version() + ", and this one is " +
-                 contract::kVersion + "; install the same one there, or name its place with --remote-path"});
+                 contract::kVersion + "; install the same one there, or give its path with --remote-path"});
   }
   greeting_watch_.reset();
   greeted_at_ = std::chrono::steady_clock::now();
@@ -77,16 +77,16 @@ void AgentConnection::on_frame(net::Frame&& frame) {
   heartbeat_.heard();
   if (const Status accepted = handlers_.on_frame(std::move(frame)); !accepted)
     return lose("its agent sent " + accepted.error().message());
-  has_spoken_ = true;
+  has_received_ = true;
 }
 
 void AgentConnection::on_closed(const std::string& reason) {
   if (over_) return;
   if (expects_end_) return stop_listening();
-  errors_.catch_up();
-  if (!has_spoken_) return fail(process_->why_not_started({}, errors_.text()));
+  errors_.read_available();
+  if (!has_received_) return fail(process_->why_not_started({}, errors_.text()));
   const std::string how = process_->how_it_ended() + " (its link: " + reason + ")";
-  errors_.catch_up();  // its spawner's last words
+  errors_.read_available();  // its spawner may have written why it ended
   const std::string errors = last_error_lines(errors_.text());
   lose(how + (errors.empty() ? "" : "; it wrote: " + errors));
 }
@@ -95,14 +95,15 @@ void AgentConnection::send(const net::Frame& frame) {
   if (link_ && !over_) link_->send(frame.type, frame.payload);
 }
 
-void AgentConnection::look_at_child() {
-  if (!child_watch_ || over_ || look_.is_pending()) return;
+void AgentConnection::check_child() {
+  if (!child_watch_ || over_ || check_timer_.is_pending()) return;
   if (child_watch_->is_stopped_for_good()) {
-    // Its spawner notices that, and ends the ranks with some grace.
+    // Its spawner notices that, and ends the ranks after a grace period.
     ::kill(child_, SIGKILL);
     return lose("the agent (process " + std::to_string(child_) + ") was stopped, and was killed");
   }
-  if (child_watch_->was_stopped()) look_ = loop_.after(child_watch_->pause(), [this] { look_at_child(); });
+  if (child_watch_->was_stopped())
+    check_timer_ = loop_.after(child_watch_->pause(), [this] { check_child(); });
 }
 
 void AgentConnection::flush() {
@@ -110,8 +111,8 @@ void AgentConnection::flush() {
 }
 
 void AgentConnection::clean_up(Deadline deadline) {
-  // Nobody is there to end in order: what is left here goes at once.
-  process_->clean_up(is_silent_ || !has_spoken_ ? Deadline::after({}) : deadline);
+  // An agent that is silent or never answered will not end in order: its process here is killed at once.
+  process_->clean_up(is_silent_ || !has_received_ ? Deadline::after({}) : deadline);
 }
 
 void AgentConnection::fail(StartFailure failure) {
@@ -122,7 +123,7 @@ void AgentConnection::fail(StartFailure failure) {
 
 void AgentConnection::lose(const std::string& how) {
   if (over_) return;
-  if (!has_spoken_) return fail({how});
+  if (!has_received_) return fail({how});
   stop_listening();
   handlers_.on_lost(how);
 }
@@ -130,7 +131,7 @@ void AgentConnection::lose(const std::string& how) {
 void AgentConnection::stop_listening() {
   over_ = true;
   heartbeat_.stop();
-  look_.cancel();
+  check_timer_.cancel();
   greeting_watch_.reset();
 }
 

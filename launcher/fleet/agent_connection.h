@@ -21,35 +21,34 @@ namespace ddl::launcher {
 class AgentConnection {
  public:
   struct Handlers {
-    std::function<Status(net::Frame&&)> on_frame;  ///< an error says what the agent sent, and ends the link
+    std::function<Status(net::Frame&&)> on_frame;  ///< an error states what the agent sent, and ends the link
     std::function<void(StartFailure)> on_failed;   ///< the link ended before a first message was accepted
     std::function<void(const std::string& how)> on_lost;  ///< later: one sentence without the node's name
   };
   AgentConnection(EventLoop& loop, StartedAgent started);
 
-  /// Begins to deliver.
+  /// From now on the handlers are called.
   void begin(Handlers handlers);
 
   void send(const net::Frame& frame);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
-  /// To be called when a child of this process may have been stopped or continued: whether it was this agent.
-  void look_at_child();
+  /// To be called when a child of this process may have been stopped or continued: checks whether it was this agent.
+  void check_child();
   /// The agent has sent Finished: its link may close now.
   void expect_end() { expects_end_ = true; }
   /// No handler is called from here on.
   void stop_listening();
-  /// Closes the link: an agent that lives takes that for the end.
+  /// Closes the link: an agent that is alive ends itself then.
   void close();
   void clean_up(Deadline deadline);
   /// When its greeting was read; nullopt until then, and where none is expected.
   std::optional<std::chrono::steady_clock::time_point> greeted_at() const { return greeted_at_; }
-  /// What it wrote on standard error, the last of it; "" if that is the head's own.
+  /// The end of what it wrote on standard error; "" if it writes to the head's own.
   const std::string& errors() const { return errors_.text(); }
 
  private:
   void on_greeting_bytes();
-  void on_greeted(std::string_view rest);
   void open_link(std::string_view first_bytes);
   void on_frame(net::Frame&& frame);
   void on_closed(const std::string& reason);
@@ -68,11 +67,11 @@ class AgentConnection {
   Heartbeat heartbeat_;
   const pid_t child_;
   std::optional<StoppedWatch> child_watch_;
-  EventLoop::Timer look_;
+  EventLoop::Timer check_timer_;
   EventLoop::FdWatch greeting_watch_;
   std::optional<std::chrono::steady_clock::time_point> greeted_at_;
   bool is_silent_ = false;
-  bool has_spoken_ = false;
+  bool has_received_ = false;
   bool expects_end_ = false;
   bool over_ = false;
 };

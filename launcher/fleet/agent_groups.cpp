@@ -13,15 +13,15 @@
 
 namespace ddl::launcher {
 
-AgentGroup::AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(StartFailure)> on_over)
+AgentGroup::AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(StartFailure)> on_ended)
     : in_(std::move(started.in)),
       out_(std::move(started.out)),
       errors_(std::move(started.errors)),
       process_(std::move(started.process)) {
   errors_.begin(loop);
-  out_.begin(loop, [this, on_over = std::move(on_over)] {
-    errors_.catch_up();
-    on_over(process_->why_not_started(out_.text(), errors_.text()));
+  out_.begin(loop, [this, on_ended = std::move(on_ended)] {
+    errors_.read_available();
+    on_ended(process_->why_not_started(out_.text(), errors_.text()));
   });
 }
 
@@ -30,11 +30,11 @@ void AgentGroup::send_join(const message::Join& join) {
   net::Frame frame = message::encode<message::HeadToJoiningAgent>(join);
   std::string bytes;
   net::append_frame(bytes, frame.type, frame.payload);
-  // Far less than a pipe holds.
+  // It does not block: the message is far smaller than the pipe's buffer.
   (void)write_all(in_.get(), bytes.data(), bytes.size());
   net::wipe(std::as_writable_bytes(std::span(bytes)));
   net::wipe(std::as_writable_bytes(std::span(frame.payload)));
-  // The input stays open: when it ends, srun may drop what it holds for a task that comes late.
+  // The input stays open: at its end, srun may drop the data that it still holds for a task that starts late.
 }
 
 std::string AgentGroup::error_of(const std::string& node) const {
@@ -75,10 +75,10 @@ void AgentGroups::start(const std::vector<AllocatedNode>& nodes, const OnFailed&
     return;
   }
   for (StartedAgentGroup& group : *started) {
-    auto on_over = [on_failed, positions = group.nodes](const StartFailure& why) {
+    auto on_ended = [on_failed, positions = group.nodes](const StartFailure& why) {
       on_failed(positions, why);
     };
-    groups_.push_back(std::make_unique<AgentGroup>(loop_, std::move(group), std::move(on_over)));
+    groups_.push_back(std::make_unique<AgentGroup>(loop_, std::move(group), std::move(on_ended)));
   }
 }
 
@@ -89,7 +89,7 @@ void AgentGroups::describe_rendezvous(message::StartAgents& branch) const {
 
 void AgentGroups::join(const message::RendezvousReady& rendezvous, const NodeFacts& host) {
   message::Join join{{}, rendezvous.port, key_.to_hex()};
-  // What its name means here is what the others most likely reach.
+  // The first address is the loopback, for an agent on the same host; on other hosts this attempt fails at once.
   if (!host.master_address.empty()) join.addresses.push_back(host.master_address);
   for (const NodeAddress& address : host.addresses) {
     if (address.address != host.master_address) join.addresses.push_back(address.address);

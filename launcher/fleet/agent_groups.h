@@ -19,15 +19,15 @@ namespace ddl::launcher {
 /// The agents of several nodes that one process has started, until they have joined.
 class AgentGroup {
  public:
-  /// on_over: the process has ended, on the loop's thread, once; the failure is for the agents that have not
+  /// on_ended: the process has ended, on the loop's thread, once; the failure is for the agents that have not
   /// joined.
-  AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(StartFailure)> on_over);
+  AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(StartFailure)> on_ended);
 
   /// Why the agent of this node gave up, if it has written that; else "".
   std::string error_of(const std::string& node) const;
   /// Sends the rendezvous to all of them. Once.
   void send_join(const message::Join& join);
-  /// on_over is not called from here on.
+  /// on_ended is not called from here on.
   void close();
   void clean_up(Deadline deadline) { process_->clean_up(deadline); }
 
@@ -45,11 +45,11 @@ class AgentGroups {
   /// With a key and a nonce of their own. Error: the system has no random numbers.
   static Result<std::unique_ptr<AgentGroups>> make(EventLoop& loop, AgentGroupStarter& starter);
 
-  /// Starts the agents of these nodes. on_failed: why agents of one process have not joined, by position;
-  /// called on the loop's thread and never from within this.
+  /// Starts the agents of these nodes. on_failed: the agents of one process that have not joined, as positions in
+  /// nodes, and why; called on the loop's thread and never from inside start().
   using OnFailed = std::function<void(const std::vector<std::size_t>& positions, const StartFailure& why)>;
   void start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed);
-  /// Adds what the agent that holds the rendezvous must know to recognise the others.
+  /// Adds the key and the nonce by which the agent that holds the rendezvous authenticates the others.
   void describe_rendezvous(message::StartAgents& branch) const;
   /// The rendezvous listens on this host: sends all groups its addresses.
   void join(const message::RendezvousReady& rendezvous, const NodeFacts& host);

@@ -40,7 +40,7 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
   DDL_CHECK(starters.size() == allocation.nodes.size(), std::to_string(starters.size()) + " starters");
   agents_.resize(allocation.nodes.size());
   facts_.resize(agents_.size());
-  unsettled_ = agents_.size();
+  pending_ = agents_.size();
   std::vector<std::size_t> elsewhere;
   for (std::size_t node = 0; node < agents_.size(); ++node) {
     agents_[node].node = allocation.nodes[node];
@@ -86,7 +86,7 @@ void Fleet::listen(Handlers handlers) {
   }
 }
 
-/// At the same time as the agent that they will join, whose addresses they get when it is there.
+/// Starts them at the same time as the agent that they will join. They get its addresses when it has answered.
 void Fleet::start_groups(std::size_t node) {
   std::vector<AllocatedNode> nodes;
   for (const std::size_t other : agents_[node].branch) nodes.push_back(agents_[other].node);
@@ -126,7 +126,7 @@ std::string Fleet::errors_so_far(std::size_t node) const {
   const std::string errors = connection ? last_error_lines(connection->errors()) : "";
   if (!errors.empty()) return "; so far it wrote: " + errors;
   const std::string& earlier = agents_[node].last_failure;
-  return earlier.empty() ? "" : "; the attempt before: " + earlier;
+  return earlier.empty() ? "" : "; the previous attempt: " + earlier;
 }
 
 void Fleet::start_waiting() {
@@ -153,7 +153,7 @@ Status Fleet::on_frame(std::size_t node, net::Frame&& frame) {
 void Fleet::on(std::size_t, message::Heartbeat&&) {}  // the connection has counted it
 
 void Fleet::on(std::size_t node, message::Facts&& message) {
-  if (!is_unsettled(node)) return;
+  if (!is_pending(node)) return;
   Agent& agent = agents_[node];
   if (message.facts.version != contract::kVersion) {
     return on_failed(node, {"ddlrun there is version " + message.facts.version + ", and this one is " +
@@ -169,7 +169,7 @@ void Fleet::on(std::size_t node, message::Facts&& message) {
           .count();
   if (!agent.branch.empty()) start_branch(node);
   if (handlers_.on_answered) handlers_.on_answered(node);
-  settle(node, State::kAnswered);
+  complete_startup(node, State::kAnswered);
 }
 
 void Fleet::start_branch(std::size_t node) {
@@ -183,7 +183,7 @@ void Fleet::start_branch(std::size_t node) {
   branch.fan_out = settings_.fan_out;
   if (groups_) {
     groups_->describe_rendezvous(branch);
-    // They come by themselves and are all expected at once.
+    // They connect by themselves and are all expected at once.
     branch.parallel = static_cast<int>(branch.nodes.size());
     branch.fan_out = 0;
   }
@@ -216,7 +216,7 @@ void Fleet::on(std::size_t via, message::AgentDown&& down) {
 }
 
 void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
-  if (!is_unsettled(node)) {
+  if (!is_pending(node)) {
     (void)handlers_.on_report(node, message::encode<message::NodeReport>(std::move(failed)));
     return;
   }
@@ -231,7 +231,7 @@ void Fleet::on(std::size_t node, message::Finished&& finished) {
 
 void Fleet::on_lost(std::size_t node, const std::string& how) {
   Agent& agent = agents_[node];
-  if (is_unsettled(node)) return on_failed(node, {how});
+  if (is_pending(node)) return on_failed(node, {how});
   if (agent.state != State::kAnswered) return;
   agent.state = State::kLost;
   handlers_.on_lost(node, how);
@@ -241,7 +241,7 @@ void Fleet::on_lost(std::size_t node, const std::string& how) {
 
 void Fleet::on_failed(std::size_t node, StartFailure failure) {
   Agent& agent = agents_[node];
-  if (!is_unsettled(node)) return;
+  if (!is_pending(node)) return;
   if (agent.connection) agent.connection->stop_listening();
   if (failure.is_worth_a_retry && agent.attempts < kMaxAttempts) {
     agent.given_up.push_back(std::move(agent.connection));
@@ -265,28 +265,28 @@ void Fleet::on_failed(std::size_t node, StartFailure failure) {
   if (handlers_.on_failed) handlers_.on_failed(node, failure.sentence);
   for (const std::size_t other : agent.branch)
     on_failed(other, {"it is reached through " + agent.node.name + ", which did not come up"});
-  settle(node, State::kFailed);
+  complete_startup(node, State::kFailed);
 }
 
-void Fleet::settle(std::size_t node, State state) {
+void Fleet::complete_startup(std::size_t node, State state) {
   agents_[node].state = state;
   agents_[node].deadline.cancel();
   agents_[node].retry.cancel();
-  --unsettled_;
+  --pending_;
   if (!agents_[node].via) {
     --starting_;
     start_waiting();
   }
-  if (unsettled_ > 0) return;
+  if (pending_ > 0) return;
   std::sort(failures_.begin(), failures_.end(),
             [](const Failure& a, const Failure& b) { return a.node < b.node; });
-  if (handlers_.on_settled) handlers_.on_settled();
+  if (handlers_.on_startup_complete) handlers_.on_startup_complete();
 }
 
 std::vector<std::size_t> Fleet::missing() const {
   std::vector<std::size_t> nodes;
   for (std::size_t node = 0; node < agents_.size(); ++node) {
-    if (is_unsettled(node)) nodes.push_back(node);
+    if (is_pending(node)) nodes.push_back(node);
   }
   return nodes;
 }
@@ -308,9 +308,9 @@ void Fleet::forward(std::size_t node, net::Frame&& frame) {
   if (agent.connection) agent.connection->send(frame);
 }
 
-void Fleet::look_at_children() {
+void Fleet::check_children() {
   for (Agent& agent : agents_) {
-    if (agent.connection) agent.connection->look_at_child();
+    if (agent.connection) agent.connection->check_child();
   }
 }
 
@@ -328,8 +328,8 @@ void Fleet::shut_down(Deadline deadline) {
     for (auto& attempt : agent.given_up) attempt->close();
   }
   if (groups_) groups_->shut_down(deadline);
-  // What was forked from here last: its clean-up takes every child of this process, and the others have
-  // theirs.
+  // Forked agents last: their clean-up ends every child of this process, and the other agents must have ended
+  // theirs in order before.
   for (const bool forked : {false, true}) {
     for (Agent& agent : agents_) {
       if (agent.starter == nullptr || agent.starter->forks() != forked) continue;

@@ -21,9 +21,7 @@
 
 namespace ddl::launcher {
 
-// How hosts are divided among those that connect to them.
-
-/// A host that is connected to directly, and those that it is to connect to in its turn.
+/// One subtree of the tree of agents: a host that is connected to directly, and the hosts that its agent connects to.
 struct Branch {
   std::size_t first = 0;
   std::vector<std::size_t> rest;
@@ -34,37 +32,35 @@ struct Branch {
 /// than their number. Pure.
 std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out);
 
-// All agents of a job: started, answered, spoken to.
-
-/// One agent a node of the allocation, by index. Handlers run on the loop's thread.
+/// All agents of a job: one for each node of the allocation, by index. Handlers run on the loop's thread.
 ///
-/// With a fan-out, agents that need no fork are started in a tree: only so many from here, each of which
-/// starts its share of the others and relays messages. With a group starter, the first of several does the
-/// same with the agents that join it. The user of a fleet sees no difference.
+/// With a fan-out, agents that need no fork are started as a tree: this process starts at most fan_out of them, and
+/// each of these starts its share of the others and relays their messages. With a group starter, the first agent
+/// relays the messages of those that join it. The user of a fleet sees no difference.
 class Fleet {
  public:
   struct Handlers {
-    /// Every agent has sent its facts, or has failed: failures() says which. Once.
-    std::function<void()> on_settled;
-    /// A message that the fleet does not read itself, still encoded: a NodeReport for the head. An error says
+    /// Called once, when every agent has sent its facts or has failed; failures() lists those that failed.
+    std::function<void()> on_startup_complete;
+    /// A message that the fleet does not read itself, still encoded: a NodeReport for the head. An error states
     /// what the agent sent, and ends the link.
     std::function<Status(std::size_t node, net::Frame&&)> on_report;
     /// An agent that had answered is lost: one sentence without the node's name.
     std::function<void(std::size_t node, const std::string& how)> on_lost;
     std::function<void(std::size_t node)> on_answered;  ///< its facts are here
     std::function<void(std::size_t node, const std::string& why)> on_failed;
-    /// Of a relay only: a message from a node that it reaches through another relay, to be forwarded unread.
+    /// Only set by a relay: a message from a node that it reaches through another relay, to be forwarded unread.
     std::function<void(std::size_t node, net::Frame&&)> on_routed{};
   };
   struct Settings {
-    int parallel = 32;                 ///< agents that are on their way at once
-    double start_timeout_seconds = 0;  ///< for each, until its facts are here
-    int fan_out = 0;                   ///< agents that are started from one; 0: all from here
+    int parallel = 32;                 ///< agents that are being started at the same time
+    double start_timeout_seconds = 0;  ///< for each, until its facts have arrived
+    int fan_out = 0;                   ///< agents that each agent starts; 0: this process starts all
     SshSettings ssh;                   ///< for agents that start others
     AgentGroupStarter* group_starter =
         nullptr;  ///< starts the agents of several nodes at once; outlives the fleet
   };
-  /// Why a node's agent did not come up: one sentence without the node's name.
+  /// Why a node's agent did not start: one sentence without the node's name.
   struct Failure {
     std::size_t node = 0;
     std::string sentence;
@@ -72,10 +68,10 @@ class Fleet {
 
   Fleet(EventLoop& loop, Settings settings) : loop_(loop), settings_(std::move(settings)) {}
 
-  /// starters[i] starts the agent of node i and outlives the fleet. Starts those that fork, so this must come
-  /// before anything starts a thread. Error: one of these could not be begun.
+  /// starters[i] starts the agent of node i and outlives the fleet. Starts the agents that are forked, so it must
+  /// be called before any thread is started. Error: one of these could not be started.
   Status start(const Allocation& allocation, std::vector<NodeStarter*> starters);
-  /// Starts the others, so many at once, and begins to deliver.
+  /// Starts the others, Settings::parallel at the same time, and calls the handlers from now on.
   void listen(Handlers handlers);
 
   void send(std::size_t node, const message::HeadToAgent& message);
@@ -85,8 +81,8 @@ class Fleet {
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
   /// To be called after SIGCHLD: an agent that is a child of this process may have been stopped.
-  void look_at_children();
-  /// Closes the links and returns when the agents are gone, by force after the deadline.
+  void check_children();
+  /// Closes the links and returns when the agents are gone; kills them after the deadline.
   void shut_down(Deadline deadline);
 
   const std::vector<NodeFacts>& facts() const { return facts_; }  ///< empty where an agent has failed
@@ -96,9 +92,10 @@ class Fleet {
   std::vector<std::size_t> missing() const;
   /// Seconds from an agent's start to its facts; 0 until then.
   double answer_seconds(std::size_t node) const { return agents_[node].answer_seconds; }
-  /// Of these, until it had greeted: ssh. 0 where nobody greets, or behind another agent.
+  /// The part of these seconds before its greeting, which is ssh's. 0 for an agent that sends no greeting or is
+  /// reached through another agent.
   double connect_seconds(std::size_t node) const;
-  /// Its clock less ours when its facts came, less however long they were on their way.
+  /// Its clock minus ours when its facts arrived; too small by the time that they were in transit.
   double clock_offset_seconds(std::size_t node) const { return agents_[node].clock_offset_seconds; }
 
  private:
@@ -106,7 +103,7 @@ class Fleet {
   struct Agent {
     AllocatedNode node;
     std::optional<std::size_t> via;   // the agent through which this one is reached
-    std::vector<std::size_t> branch;  // those that are reached through this one
+    std::vector<std::size_t> branch;  // the agents that are reached through this one
     NodeStarter* starter = nullptr;
     std::unique_ptr<AgentConnection> connection;
     std::vector<std::unique_ptr<AgentConnection>> given_up;  // earlier attempts, to be cleaned up
@@ -115,7 +112,7 @@ class Fleet {
     std::chrono::steady_clock::time_point began;
     State state = State::kWaiting;
     int attempts = 0;
-    std::string last_failure;  ///< of an attempt that is made again
+    std::string last_failure;  ///< of the previous attempt; "": this is the first
     double answer_seconds = 0;
     double clock_offset_seconds = 0;
   };
@@ -135,11 +132,11 @@ class Fleet {
   void on_lost(std::size_t node, const std::string& how);
   void start_branch(std::size_t node);
   void start_groups(std::size_t node);
-  bool is_unsettled(std::size_t node) const {
+  bool is_pending(std::size_t node) const {
     return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
   }
   void on_failed(std::size_t node, StartFailure failure);
-  void settle(std::size_t node, State state);
+  void complete_startup(std::size_t node, State state);
 
   EventLoop& loop_;
   Settings settings_;
@@ -149,7 +146,7 @@ class Fleet {
   std::vector<NodeFacts> facts_;
   std::vector<Failure> failures_;
   std::deque<std::size_t> waiting_;
-  std::size_t unsettled_ = 0;
+  std::size_t pending_ = 0;
   int starting_ = 0;
 };
 

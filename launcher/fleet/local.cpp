@@ -40,8 +40,8 @@ class ForkedAgent : public AgentProcess {
 [[noreturn]] void become_agent(const AgentMain& agent_main, const std::string& session_directory,
                                UniqueFd link, pid_t head) {
   close_all_fds_but(link.get());
-  // Its standard error stays: that is where it speaks when the head has died. The others would keep a reader of
-  // ddlrun's output waiting.
+  // It keeps standard error, to report there when the head has died. If it kept the others, a reader of ddlrun's
+  // output would not see its end.
   if (const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC); null >= 0) {
     ::dup2(null, STDIN_FILENO);
     ::dup2(null, STDOUT_FILENO);
@@ -59,9 +59,10 @@ class LocalStarter : public NodeStarter {
   Result<StartedAgent> start(const AllocatedNode&) override {
     auto link = make_socket_pair(SOCK_STREAM);
     if (!link) return fail(std::move(link.error()).during("starting the agent on this machine"));
-    // Named here, because the head outlives the agent that makes it.
+    // The head chooses the name, because it outlives the agent that creates the directory.
     std::string directory = new_session_directory_name();
-    // "something & exec ddlrun ..." makes something a child of this process that is no part of the job.
+    // After "something & exec ddlrun ..." in a shell, "something" is a child of this process but not a part of the
+    // job.
     auto preexisting = descendants_of(::getpid());
     (void)become_subreaper();
     const pid_t head = ::getpid(), pid = ::fork();

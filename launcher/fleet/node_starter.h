@@ -1,4 +1,4 @@
-// How an agent comes to run on a node.
+// The interface by which an agent is started on a node.
 #pragma once
 
 #include <sys/types.h>
@@ -14,51 +14,52 @@
 
 namespace ddl::launcher {
 
-/// Why an agent did not come up, in one sentence about its node.
+/// Why an agent did not start, in one sentence about its node.
 struct StartFailure {
   std::string sentence;
-  bool is_worth_a_retry = false;  ///< the other side was busy rather than unwilling
+  bool is_worth_a_retry = false;  ///< the host was busy and may accept the next attempt
 };
 
-/// What runs the agent, as far as the head can see it.
+/// The process of an agent as the head sees it: the agent itself, or the ssh or srun that it was started by.
 class AgentProcess {
  public:
   virtual ~AgentProcess() = default;
-  /// After the link has closed, behind "node3: ": "the agent (process 71) was killed by SIGKILL".
+  /// Called after the link has closed. The text follows "node3: ": "the agent (process 71) was killed by SIGKILL".
   virtual std::string how_it_ended() = 0;
-  /// After the link has closed before the agent answered. noise: what came instead of an answer; errors: what
-  /// was written on standard error.
+  /// Called if the link has closed before the agent answered. noise: the text that came instead of an answer;
+  /// errors: the text on standard error.
   virtual StartFailure why_not_started(std::string_view noise, std::string_view errors) = 0;
-  /// Asks for nothing any more: the link has been closed. Ends it by force after the deadline. Returns when
-  /// what the head can see of the node's part of the job is gone.
+  /// Called after the link was closed: waits for the end of the process, and kills it after the deadline. Returns
+  /// when nothing is left of the node's part of the job, as far as the head can see it.
   virtual void clean_up(Deadline deadline) = 0;
 };
 
 struct StartedAgent {
-  UniqueFd read;      ///< from the agent
-  UniqueFd write;     ///< to the agent; empty: read is a socket and goes both ways
-  UniqueFd errors;    ///< its standard error; empty: it is the head's own
-  std::string nonce;  ///< what the agent's greeting must contain; empty: the first byte is a frame's
+  UniqueFd read;    ///< from the agent
+  UniqueFd write;   ///< to the agent; empty: read is a socket and goes both ways
+  UniqueFd errors;  ///< its standard error; empty: it is the head's own
+  std::string
+      nonce;  ///< the agent's greeting must contain it; empty: there is no greeting, frames begin at once
   std::unique_ptr<AgentProcess> process;
   pid_t child =
-      0;  ///< the agent, if it is a child of this process; 0: it is on another host, or to be taken for that
+      0;  ///< the agent, if it is a child of this process; 0: it is on another host, or is treated so
 };
 
 /// Starts agents of one kind: on this machine, over ssh, by srun.
 class NodeStarter {
  public:
   virtual ~NodeStarter() = default;
-  /// True if start() forks this process, so that it must come before anything starts a thread.
+  /// True if start() forks this process, and so must be called before any thread is started.
   virtual bool forks() const = 0;
-  /// Begins; the agent answers over the link later. Error: one sentence about this node.
+  /// Starts the agent, which answers over the link later. Error: one sentence about this node.
   virtual Result<StartedAgent> start(const AllocatedNode& node) = 0;
 };
 
-/// The process that runs the agents of several nodes. These connect to another agent once they have received
-/// a Join.
+/// One process that starts the agents of several nodes. These connect to another agent once they have received a
+/// Join.
 struct StartedAgentGroup {
-  std::vector<std::size_t> nodes;  ///< positions in what AgentGroupStarter::start() was given
-  UniqueFd in;                     ///< where they read Join
+  std::vector<std::size_t> nodes;  ///< positions in the argument of AgentGroupStarter::start()
+  UniqueFd in;                     ///< they read Join from it
   UniqueFd out;                    ///< ends when all of them have ended
   UniqueFd errors;
   std::unique_ptr<AgentProcess> process;
@@ -67,7 +68,7 @@ struct StartedAgentGroup {
 class AgentGroupStarter {
  public:
   virtual ~AgentGroupStarter() = default;
-  /// Begins, with as few groups as these nodes take. nonce: of the agents' greeting. Error: one sentence.
+  /// Starts the agents, in as few groups as possible. nonce: of the agents' greeting. Error: one sentence.
   virtual Result<std::vector<StartedAgentGroup>> start(const std::vector<AllocatedNode>& nodes,
                                                        const std::string& nonce) = 0;
 };

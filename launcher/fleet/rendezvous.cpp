@@ -18,44 +18,45 @@ namespace {
 
 using Step = net::TlsStream::Step;
 
-constexpr std::size_t kPiece = std::size_t{16} << 10;  // a TLS record's worth
+constexpr std::size_t kBufferSize = std::size_t{16} << 10;  // a TLS record's worth
 constexpr std::chrono::seconds kHandshakeDeadline{10};
-constexpr std::chrono::seconds kLastWordsDeadline{1};
-// Who has not proved anything yet costs memory and a descriptor. Where there are more of them, the one who
-// has waited longest is turned away: an agent needs two round trips, so a flood of strangers does not keep it
-// out.
-constexpr std::size_t kMaxUnproved = 256;
-// Without a descriptor to spare nobody can be taken in, and the listener stays ready all the time.
+constexpr std::chrono::seconds kLastBytesDeadline{1};
+// A connection that is not authenticated yet costs memory and a descriptor. If there are more of them than this,
+// the one that has waited longest is closed. An agent needs only two round trips to authenticate, so many
+// unauthenticated connections at once do not exclude it.
+constexpr std::size_t kMaxUnauthenticated = 256;
+// Without a free descriptor no connection can be accepted, but the listener stays readable: it is not polled for
+// this time.
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
 
 }  // namespace
 
-/// One pair of ends; lives on the pump's thread.
+/// A local socket and a TLS connection between which bytes are copied; lives on the pump's thread.
 class TlsPump::Connection {
  public:
-  Connection(EventLoop& loop, net::TlsStream stream, FindEnd find_end, std::function<void()> on_refused,
-             std::function<void(Connection*)> on_over)
+  Connection(EventLoop& loop, net::TlsStream stream, FindLocalEnd find_local_end,
+             std::function<void()> on_refused, std::function<void(Connection*)> on_closed)
       : loop_(loop),
         stream_(std::move(stream)),
-        find_end_(std::move(find_end)),
+        find_local_end_(std::move(find_local_end)),
         on_refused_(std::move(on_refused)),
-        on_over_(std::move(on_over)) {
+        on_closed_(std::move(on_closed)) {
     remote_watch_ = loop.watch(
         stream_.fd(), [this] { step(); }, [this] { step(); });
-    deadline_ = loop.after(kHandshakeDeadline, [this] { over(); });
+    deadline_ = loop.after(kHandshakeDeadline, [this] { close(); });
   }
 
-  /// It may still prove who it is.
-  bool is_unproved() const { return !is_proved_ && !is_over_; }
-  void turn_away() { over(); }
+  /// The handshake is not complete yet.
+  bool is_unauthenticated() const { return !is_authenticated_ && !is_closed_; }
+  void reject() { close(); }
 
   void step() {
-    if (is_over_) return;
-    if (!is_proved_ && !shake_hands()) return;
-    // Until neither side moves: TLS may hold bytes that no event will tell of.
-    while (move_up() || move_down()) {
+    if (is_closed_) return;
+    if (!is_authenticated_ && !handshake()) return;
+    // Until neither direction makes progress: TLS may hold bytes that no event of the socket announces.
+    while (copy_to_peer() || copy_from_peer()) {
     }
-    if (is_over_) return;
+    if (is_closed_) return;
     remote_watch_.want_read(from_remote_.empty());
     remote_watch_.want_write(!from_local_.empty());
     local_watch_.want_read(from_local_.empty() && !local_has_ended_);
@@ -63,18 +64,18 @@ class TlsPump::Connection {
   }
 
  private:
-  bool shake_hands() {
+  bool handshake() {
     switch (stream_.handshake()) {
       case Step::kDone: break;
       case Step::kWantRead: remote_watch_.want_write(false); return false;
       case Step::kWantWrite: remote_watch_.want_write(true); return false;
-      default: over(); return false;
+      default: close(); return false;
     }
-    is_proved_ = true;
+    is_authenticated_ = true;
     deadline_.cancel();
-    local_ = find_end_(stream_.peer_identity());
+    local_ = find_local_end_(stream_.peer_identity());
     if (!local_) {
-      over();
+      close();
       return false;
     }
     (void)set_nonblocking(local_.get(), true);
@@ -83,9 +84,9 @@ class TlsPump::Connection {
     return true;
   }
 
-  /// From the local end to the peer. True if something moved.
-  bool move_up() {
-    if (is_over_) return false;
+  /// From the local end to the peer. True if bytes were copied.
+  bool copy_to_peer() {
+    if (is_closed_) return false;
     bool moved = false;
     if (from_local_.empty() && !local_has_ended_) {
       const ssize_t got = retry_eintr([&] { return ::read(local_.get(), buffer_.data(), buffer_.size()); });
@@ -100,17 +101,17 @@ class TlsPump::Connection {
         from_local_.erase(0, put);
         moved = true;
       } else if (done == Step::kClosed || done == Step::kFailed) {
-        over();
+        close();
         return false;
       }
     }
-    if (local_has_ended_ && from_local_.empty()) over();
-    return moved && !is_over_;
+    if (local_has_ended_ && from_local_.empty()) close();
+    return moved && !is_closed_;
   }
 
-  /// From the peer to the local end. True if something moved.
-  bool move_down() {
-    if (is_over_) return false;
+  /// From the peer to the local end. True if bytes were copied.
+  bool copy_from_peer() {
+    if (is_closed_) return false;
     bool moved = false;
     if (from_remote_.empty() && !remote_has_ended_) {
       std::size_t got = 0;
@@ -129,18 +130,18 @@ class TlsPump::Connection {
         from_remote_.erase(0, static_cast<std::size_t>(put));
         moved = true;
       } else if (errno != EAGAIN) {
-        over();
+        close();
         return false;
       }
     }
-    if (remote_has_ended_ && from_remote_.empty()) over();
-    return moved && !is_over_;
+    if (remote_has_ended_ && from_remote_.empty()) close();
+    return moved && !is_closed_;
   }
 
-  void over() {
-    if (is_over_) return;
-    is_over_ = true;
-    if (is_proved_) {
+  void close() {
+    if (is_closed_) return;
+    is_closed_ = true;
+    if (is_authenticated_) {
       stream_.close_notify();
     } else if (on_refused_) {
       on_refused_();
@@ -148,25 +149,25 @@ class TlsPump::Connection {
     deadline_.cancel();
     remote_watch_.reset();
     local_watch_.reset();
-    on_over_(this);
+    on_closed_(this);
   }
 
   EventLoop& loop_;
   net::TlsStream stream_;
   UniqueFd local_;
-  FindEnd find_end_;
+  FindLocalEnd find_local_end_;
   std::function<void()> on_refused_;
-  std::function<void(Connection*)> on_over_;
-  std::array<char, kPiece> buffer_;
+  std::function<void(Connection*)> on_closed_;
+  std::array<char, kBufferSize> buffer_;
   std::string from_local_;
   std::string from_remote_;
   EventLoop::FdWatch remote_watch_;
   EventLoop::FdWatch local_watch_;
   EventLoop::Timer deadline_;
-  bool is_proved_ = false;
+  bool is_authenticated_ = false;
   bool local_has_ended_ = false;
   bool remote_has_ended_ = false;
-  bool is_over_ = false;
+  bool is_closed_ = false;
 };
 
 TlsPump::TlsPump()
@@ -175,7 +176,7 @@ TlsPump::TlsPump()
         sigset_t all;
         sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
-        // Keeps the loop running while there is nothing to carry.
+        // Keeps the loop running while there is no connection.
         EventLoop::Timer forever = loop_.after(std::chrono::hours(24 * 365), [] {});
         loop_.run();
       }) {}
@@ -186,7 +187,7 @@ TlsPump::~TlsPump() {
     accept_again_.cancel();
     listener_watch_.reset();
     for (auto& [connection, owner] : connections_) connection->step();
-    last_words_ = loop_.after(kLastWordsDeadline, [this] { loop_.stop(); });
+    flush_timer_ = loop_.after(kLastBytesDeadline, [this] { loop_.stop(); });
     if (connections_.empty()) loop_.stop();
   });
   thread_.join();
@@ -201,13 +202,13 @@ void TlsPump::carry(net::TlsStream stream, UniqueFd far_end, std::function<void(
   });
 }
 
-TlsPump::Connection* TlsPump::open(net::TlsStream stream, FindEnd find_end,
+TlsPump::Connection* TlsPump::open(net::TlsStream stream, FindLocalEnd find_local_end,
                                    std::function<void()> on_refused) {
-  auto connection = std::make_unique<Connection>(loop_, std::move(stream), std::move(find_end),
+  auto connection = std::make_unique<Connection>(loop_, std::move(stream), std::move(find_local_end),
                                                  std::move(on_refused), [this](Connection* over) {
                                                    // Not from within its own step.
                                                    loop_.post([this, over] {
-                                                     std::erase(unproved_, over);
+                                                     std::erase(unauthenticated_, over);
                                                      connections_.erase(over);
                                                      if (is_ending_ && connections_.empty()) loop_.stop();
                                                    });
@@ -218,12 +219,12 @@ TlsPump::Connection* TlsPump::open(net::TlsStream stream, FindEnd find_end,
   return raw;
 }
 
-void TlsPump::accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEnd find_end) {
+void TlsPump::accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindLocalEnd find_local_end) {
   auto owned = std::make_shared<UniqueFd>(std::move(listener));
-  loop_.post([this, owned, find_key = std::move(find_key), find_end = std::move(find_end)] {
+  loop_.post([this, owned, find_key = std::move(find_key), find_local_end = std::move(find_local_end)] {
     listener_ = std::move(*owned);
     find_key_ = find_key;
-    find_end_ = find_end;
+    find_local_end_ = find_local_end;
     (void)set_nonblocking(listener_.get(), true);
     listener_watch_ = loop_.watch(listener_.get(), [this] { on_connection(); });
   });
@@ -232,25 +233,26 @@ void TlsPump::accept(UniqueFd listener, net::TlsStream::FindKey find_key, FindEn
 void TlsPump::on_connection() {
   auto socket = net::accept_tcp(listener_.get());
   if (!socket) {
-    // No descriptor, most likely. Strangers hold some; if not, there may be one later.
-    if (turn_away_oldest(1)) return;
+    // Most likely there is no free descriptor. Unauthenticated connections hold some; if there are none, wait.
+    if (reject_oldest(1)) return;
     listener_watch_.want_read(false);
     accept_again_ = loop_.after(kPauseWithoutDescriptors, [this] { listener_watch_.want_read(true); });
     return;
   }
   if (!*socket) return;
-  turn_away_oldest(kMaxUnproved);
+  reject_oldest(kMaxUnauthenticated);
   auto stream = net::TlsStream::accepted(std::move(*socket), find_key_);
   if (!stream) return;
-  unproved_.push_back(open(*std::move(stream), find_end_, {}));
+  unauthenticated_.push_back(open(*std::move(stream), find_local_end_, {}));
 }
 
-bool TlsPump::turn_away_oldest(std::size_t most) {
-  std::erase_if(unproved_, [](const Connection* connection) { return !connection->is_unproved(); });
-  if (unproved_.size() < most) return false;
-  Connection* const oldest = unproved_.front();
-  unproved_.pop_front();
-  oldest->turn_away();
+bool TlsPump::reject_oldest(std::size_t min_count) {
+  std::erase_if(unauthenticated_,
+                [](const Connection* connection) { return !connection->is_unauthenticated(); });
+  if (unauthenticated_.size() < min_count) return false;
+  Connection* const oldest = unauthenticated_.front();
+  unauthenticated_.pop_front();
+  oldest->reject();
   return true;
 }
 
@@ -259,7 +261,7 @@ void TlsPump::stop_accepting() {
     accept_again_.cancel();
     listener_watch_.reset();
     listener_.reset();
-    while (turn_away_oldest(1)) {
+    while (reject_oldest(1)) {
     }
   });
 }
@@ -268,7 +270,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 
-/// Only its connection is visible here: the process that started it knows more.
+/// Only its connection is visible here: why it ended is known to the process that started it.
 class JoinedProcess : public AgentProcess {
  public:
   std::string how_it_ended() override {
@@ -292,7 +294,7 @@ Result<std::unique_ptr<RendezvousStarter>> RendezvousStarter::listen(net::JobKey
   starter->pump_.accept(
       std::move(*listener),
       [self = starter.get()](std::string_view identity) { return self->key_of(identity); },
-      [self = starter.get()](const std::string& identity) { return self->end_of(identity); });
+      [self = starter.get()](const std::string& identity) { return self->local_end_of(identity); });
   return starter;
 }
 
@@ -312,13 +314,13 @@ std::optional<net::PresharedKey> RendezvousStarter::key_of(std::string_view iden
   return net::preshared_key(key_, identity);
 }
 
-UniqueFd RendezvousStarter::end_of(const std::string& identity) {
+UniqueFd RendezvousStarter::local_end_of(const std::string& identity) {
   const std::lock_guard lock(mutex_);
   const auto found = expected_.find(identity);
   if (found == expected_.end()) return {};
   UniqueFd end = std::move(found->second);
   expected_.erase(found);
-  // Nobody else is to come: what does not listen cannot be attacked.
+  // All have connected: a closed listener cannot be attacked.
   if (expected_.empty()) pump_.stop_accepting();
   return end;
 }
@@ -326,7 +328,7 @@ UniqueFd RendezvousStarter::end_of(const std::string& identity) {
 namespace {
 
 constexpr std::size_t kMaxJoinBytes = std::size_t{64} << 10;
-constexpr std::chrono::seconds kEachAddress{3};
+constexpr std::chrono::seconds kTimeoutPerAddress{3};
 
 Deadline sooner(Deadline a, Deadline b) { return a.when() < b.when() ? a : b; }
 
@@ -349,7 +351,7 @@ Result<message::Join> read_join(int fd) {
   for (;;) {
     const ssize_t got = retry_eintr([&] { return ::read(fd, buffer.data(), buffer.size()); });
     if (got < 0) return fail_errno("read");
-    if (got == 0) return fail(ErrorCode::kClosed, "ddlrun has gone before it sent the address to join");
+    if (got == 0) return fail(ErrorCode::kClosed, "ddlrun ended before it sent the address to connect to");
     decoder.append(std::span(buffer).first(static_cast<std::size_t>(got)));
     const auto frame = decoder.next();
     if (!frame) return fail(frame.error());
@@ -368,7 +370,7 @@ Result<UniqueFd> connect_to_rendezvous(const message::Join& join, std::chrono::m
     const auto address =
         net::SocketAddress::parse((is_v6 ? "[" + text + "]:" : text + ":") + std::to_string(join.port));
     if (!address) continue;
-    auto socket = connect_within(*address, sooner(deadline, Deadline::after(kEachAddress)));
+    auto socket = connect_within(*address, sooner(deadline, Deadline::after(kTimeoutPerAddress)));
     if (socket) return socket;
     reason = socket.error().message();
   }

@@ -18,8 +18,7 @@
 
 namespace ddl::launcher {
 
-// An srun of ours, as far as it is an agent.
-
+/// An srun process that was started for an agent or a group of agents.
 class SrunProcess : public AgentProcess {
  public:
   /// path: of ddlrun on the nodes.
@@ -37,43 +36,43 @@ class SrunProcess : public AgentProcess {
 namespace {
 
 struct Advice {
-  std::string_view said;
-  std::string_view what;
+  std::string_view pattern;
+  std::string_view advice;
 };
 
-// In the order in which they are looked for: what srun says first is often a consequence.
+// In the order in which they are searched for: srun's first message is often a consequence of a later one.
 constexpr std::array kAdvice{
     Advice{"error while loading shared libraries",
            "a shared library that ddlrun needs is missing there; install it, or name another ddlrun with "
            "--remote-path"},
-    Advice{"No such file or directory", "ddlrun is not there; name it with --remote-path"},
-    Advice{"Permission denied", "ddlrun may not be executed there; name another with --remote-path"},
+    Advice{"No such file or directory", "ddlrun was not found there; give its path with --remote-path"},
+    Advice{"Permission denied", "ddlrun may not be executed there; name another one with --remote-path"},
     Advice{"Job/step already completing or completed",
-           "the job has ended; take a new one with salloc or sbatch"},
-    Advice{"Invalid job id", "the job has ended; take a new one with salloc or sbatch"},
-    Advice{"Expired or invalid job", "the job has ended; take a new one with salloc or sbatch"},
+           "the job has ended; request a new one with salloc or sbatch"},
+    Advice{"Invalid job id", "the job has ended; request a new one with salloc or sbatch"},
+    Advice{"Expired or invalid job", "the job has ended; request a new one with salloc or sbatch"},
     Advice{"Insufficient GRES",
-           "the job has other GPUs there than its environment says; take it with --gpus-per-node"},
+           "the job has other GPUs there than its environment says; request them with --gpus-per-node"},
     Advice{"Invalid generic resource",
-           "the job has other GPUs there than its environment says; take it with --gpus-per-node"},
+           "the job has other GPUs there than its environment says; request them with --gpus-per-node"},
     Advice{"Unable to contact slurm controller", "Slurm's controller does not answer; try again later"},
 };
 
 }  // namespace
 
 StartFailure describe_srun_failure(const SrunAttempt& attempt) {
-  std::string said = last_error_lines(attempt.errors);
-  if (said.empty()) said = last_error_lines(attempt.noise);
+  std::string messages = last_error_lines(attempt.errors);
+  if (messages.empty()) messages = last_error_lines(attempt.noise);
   std::string sentence =
-      attempt.wait_status ? "srun started no agent" : "srun closed the connection and goes on";
+      attempt.wait_status ? "srun started no agent" : "srun closed the connection but is still running";
   if (attempt.wait_status && WIFSIGNALED(*attempt.wait_status))
     sentence += ": it was killed by " + signal_text(WTERMSIG(*attempt.wait_status));
-  if (!said.empty()) sentence += " (" + said + ")";
+  if (!messages.empty()) sentence += " (" + messages + ")";
   for (const Advice& advice : kAdvice) {
-    if (attempt.errors.find(advice.said) != std::string_view::npos)
-      return {sentence + "; " + std::string(advice.what)};
+    if (attempt.errors.find(advice.pattern) != std::string_view::npos)
+      return {sentence + "; " + std::string(advice.advice)};
   }
-  if (said.empty() && attempt.wait_status && WIFEXITED(*attempt.wait_status))
+  if (messages.empty() && attempt.wait_status && WIFEXITED(*attempt.wait_status))
     sentence += " and ended with " + std::to_string(WEXITSTATUS(*attempt.wait_status));
   return {sentence};
 }
@@ -85,7 +84,8 @@ constexpr auto kSrunEndDeadline = std::chrono::seconds(2);  // srun asks its con
 }  // namespace
 
 std::string SrunProcess::how_it_ended() {
-  if (!child_.wait(Deadline::after(kSrunEndDeadline))) return "its connection closed, and srun goes on";
+  if (!child_.wait(Deadline::after(kSrunEndDeadline)))
+    return "its connection closed, but srun is still running";
   if (WIFSIGNALED(child_.wait_status()))
     return "srun was killed by " + signal_text(WTERMSIG(child_.wait_status()));
   const int code = WEXITSTATUS(child_.wait_status());

@@ -17,7 +17,7 @@
 namespace ddl::launcher {
 namespace {
 
-// Every login shell takes a word of these as it stands.
+// Every login shell leaves a word of these characters unchanged.
 bool is_plain(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -25,7 +25,7 @@ bool is_plain(std::string_view word) {
   });
 }
 
-// Blanks and the like are safe between single quotes in sh, csh and fish; these are not.
+// In single quotes, sh, csh and fish leave all other characters unchanged.
 bool is_quotable(std::string_view word) {
   return word.find_first_of("'!\\\n\r") == std::string_view::npos &&
          word.find('\0') == std::string_view::npos;
@@ -72,12 +72,12 @@ Result<std::vector<std::string>> ssh_command(const SshSettings& settings, const 
   const auto path = shell_word(settings.remote_path);
   if (!path) return fail(path.error());
   const int connect_seconds = std::max(1, static_cast<int>(std::ceil(settings.start_timeout_seconds)));
-  // A pipe for our frames: no terminal, no question that nobody can answer, and nothing of a configuration that would
-  // open other channels or run another command. Keys, known hosts, jump hosts and aliases are the user's own.
+  // ssh carries the frames of the link: no terminal, no prompts, and no settings of a configuration that would open
+  // other channels or run another command. Keys, known hosts, jump hosts and aliases are the user's own.
   std::vector<std::string> words = {
       "ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o",
       "RemoteCommand=none", "-o", "PermitLocalCommand=no",
-      // A master that stayed behind would outlive the job.
+      // A ControlMaster process would outlive the job.
       "-o", "ControlMaster=no", "-o", "ConnectTimeout=" + std::to_string(connect_seconds), "-o",
       "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"};
   if (const auto port = node.port ? node.port : settings.port) {
@@ -98,7 +98,7 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 struct Rule {
-  std::string_view words;  // in what ssh writes
+  std::string_view words;  // part of ssh's message
   std::string_view sentence;
   bool retry = false;
 };
@@ -113,19 +113,20 @@ constexpr std::array kRules = {
     Rule{"Host key verification failed",
          "its host key is not known here; connect once by hand with ssh, or add it to known_hosts"},
     Rule{"Permission denied (",
-         "ssh was not let in; it needs a key that works without a password (ssh-copy-id installs one)"},
+         "it refused the login; ssh needs a key that works without a password (ssh-copy-id installs one)"},
     Rule{"Too many authentication failures",
-         "ssh was not let in before its right key had been tried; name the key with -i"},
+         "it refused the login before ssh had tried the right key; name the key with -i"},
     Rule{"no such identity",
          "a key file that is named with -i or in the configuration of ssh does not exist"},
     Rule{"kex_exchange_identification",
          "it closed the connection before the key exchange; it may be overloaded", true},
     Rule{"ssh_exchange_identification",
          "it closed the connection before the key exchange; it may be overloaded", true},
-    Rule{"Connection timed out during banner exchange", "it took the connection and said nothing", true},
+    Rule{"Connection timed out during banner exchange", "it accepted the connection and then sent nothing",
+         true},
     Rule{"Connection refused", "it refuses ssh connections; is sshd running there, and on this port?"},
-    Rule{"No route to host", "there is no way to it; is it up, and in this network?"},
-    Rule{"Network is unreachable", "there is no way to its network from here"},
+    Rule{"No route to host", "there is no route to it; is it up, and in this network?"},
+    Rule{"Network is unreachable", "there is no route to its network from here"},
     Rule{"Connection timed out", "it does not answer; is it up?"},
     Rule{"Operation timed out", "it does not answer; is it up?"},
     Rule{"Connection reset by", "it closed the connection", true},
@@ -148,17 +149,17 @@ std::string end_of(int wait_status) {
 }  // namespace
 
 StartFailure describe_ssh_failure(const SshAttempt& attempt) {
-  const std::string said = last_error_lines(attempt.errors);
+  const std::string messages = last_error_lines(attempt.errors);
   const int code = WIFEXITED(attempt.wait_status) ? WEXITSTATUS(attempt.wait_status) : -1;
-  // 255 is ssh's own; what comes from the other side is the login shell's, and csh's is 1 for everything.
+  // 255 is ssh's own exit code; other codes are those of the login shell, and csh's is 1 for every failure.
   const bool is_ssh_itself = code == 255;
   if (!is_ssh_itself && contains(attempt.errors, "xec format error")) {
     return {
         "ddlrun at " + attempt.remote_path +
         " was built for another kind of machine; install one for this host and name it with --remote-path" +
-        quoted("its shell", said)};
+        quoted("its shell", messages)};
   }
-  // The loader's words: it was found, and something that it needs was not. glibc's and musl's.
+  // Messages of glibc's and musl's dynamic loaders: ddlrun was found, and a library that it needs was not.
   if (!is_ssh_itself &&
       (contains(attempt.errors, "error while loading shared libraries") ||
        contains(attempt.errors, "Error loading shared library") ||
@@ -168,30 +169,30 @@ StartFailure describe_ssh_failure(const SshAttempt& attempt) {
         " cannot run there, because a shared library that it needs is missing or too old; install it there, "
         "set "
         "LD_LIBRARY_PATH in a start-up file of its login shell, or name another ddlrun with --remote-path" +
-        quoted("it", said)};
+        quoted("it", messages)};
   }
   if (code == 127 || (!is_ssh_itself && (contains(attempt.errors, "ommand not found") ||
                                          contains(attempt.errors, "No such file or directory")))) {
     return {"ddlrun was not found at " + attempt.remote_path +
-            "; install it there, or name its place with --remote-path" + quoted("its shell", said)};
+            "; install it there, or give its path with --remote-path" + quoted("its shell", messages)};
   }
   if (code == 126 || (!is_ssh_itself && contains(attempt.errors, "ermission denied"))) {
-    return {"ddlrun at " + attempt.remote_path + " cannot be executed" + quoted("its shell", said)};
+    return {"ddlrun at " + attempt.remote_path + " cannot be executed" + quoted("its shell", messages)};
   }
   for (const Rule& rule : kRules) {
     if (contains(attempt.errors, rule.words))
-      return {std::string(rule.sentence) + quoted("ssh", said), rule.retry};
+      return {std::string(rule.sentence) + quoted("ssh", messages), rule.retry};
   }
   const std::string noise = last_error_lines(attempt.noise);
   return {attempt.program + " " + end_of(attempt.wait_status) + " before ddlrun had answered" +
-          quoted("it wrote", said.empty() ? noise : said)};
+          quoted("it wrote", messages.empty() ? noise : messages)};
 }
 
 namespace {
 
 constexpr auto kSshEndDeadline = std::chrono::seconds(1);
 
-/// One ssh process.
+/// The ssh process, or the command of --launch-agent, of one agent.
 class SshProcess : public AgentProcess {
  public:
   SshProcess(Child child, std::string program, std::string remote_path)
@@ -199,11 +200,11 @@ class SshProcess : public AgentProcess {
 
   std::string how_it_ended() override {
     if (!child_.wait(Deadline::after(kSshEndDeadline)))
-      return "its connection closed, and " + program_ + " goes on";
+      return "its connection closed, but " + program_ + " is still running";
     const int status = child_.wait_status();
     if (WIFSIGNALED(status)) return program_ + " was killed by " + signal_text(WTERMSIG(status));
     const int code = WEXITSTATUS(status);
-    // 255 is ssh's own failure; otherwise it is what the agent's end was over there.
+    // 255 is ssh's own failure; every other code is that of the agent on the host.
     if (code == 255) return "its agent was killed or the ssh connection broke";
     if (code > 128) return "the agent was killed by " + signal_text(code - 128);
     return "the agent ended with " + std::to_string(code);
@@ -211,9 +212,9 @@ class SshProcess : public AgentProcess {
 
   StartFailure why_not_started(std::string_view noise, std::string_view errors) override {
     if (!child_.wait(Deadline::after(kSshEndDeadline))) {
-      const std::string said = last_error_lines(errors);
-      return {program_ + " closed the connection and goes on" +
-              (said.empty() ? "" : " (it wrote: " + said + ")")};
+      const std::string messages = last_error_lines(errors);
+      return {program_ + " closed the connection but is still running" +
+              (messages.empty() ? "" : " (it wrote: " + messages + ")")};
     }
     return describe_ssh_failure({program_, remote_path_, child_.wait_status(), noise, errors});
   }

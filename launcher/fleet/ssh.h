@@ -1,5 +1,5 @@
-// Agents over ssh, or over any other command that connects to a host's standard streams: the command line, its process,
-// and a sentence about why it failed.
+// Agents over ssh, or over any other command that connects to a host's standard streams: the command line, its
+// process, and a sentence about why it failed.
 #pragma once
 
 #include <memory>
@@ -15,44 +15,39 @@
 
 namespace ddl::launcher {
 
-// The command that starts an agent on another host.
-
-/// How hosts are reached: what the user said about it, and where ddlrun is there.
+/// How hosts are reached over ssh: the user's settings, and the path of ddlrun on the hosts.
 struct SshSettings {
   std::optional<int> port;                ///< for nodes that have none of their own
   std::string identity_file;              ///< "" or a path
   std::vector<std::string> extra_args;    ///< the user's, before the host's name
   std::vector<std::string> launch_agent;  ///< empty, or the command that replaces ssh; %h is the host
-  std::string remote_path;                ///< of ddlrun over there
+  std::string remote_path;                ///< of ddlrun on the host
   double start_timeout_seconds = 30;
 };
 
-/// own_path: where this ddlrun is, which is assumed on the other hosts too unless --remote-path says otherwise.
+/// own_path: the path of this ddlrun, which is assumed on the other hosts too unless --remote-path gives another one.
 SshSettings ssh_settings(const JobSpec& spec, const std::string& own_path);
 
-/// argv of the process that starts an agent on the node and is its link. Pure.
-/// Error: the path of ddlrun cannot be written so that sh, csh and fish read it alike.
+/// argv of the process that starts an agent on the node and whose standard input and output are its link. Pure.
+/// Error: the path of ddlrun cannot be quoted so that sh, csh and fish read it alike.
 Result<std::vector<std::string>> ssh_command(const SshSettings& settings, const AllocatedNode& node,
                                              const std::string& nonce);
 
-// What ssh said when it could not start an agent, as one sentence for a person.
-
-/// What is known about an attempt that has failed.
+/// What is known about an ssh that did not start an agent.
 struct SshAttempt {
   std::string program = "ssh";  ///< what was started: "ssh", or the first word of --launch-agent
-  std::string remote_path;      ///< of ddlrun over there
+  std::string remote_path;      ///< of ddlrun on the host
   int wait_status = 0;          ///< as from waitpid(2)
   std::string_view noise;       ///< standard output up to its end
   std::string_view errors;      ///< standard error, or its end
 };
 
-/// The reason without the host's name, ssh's own words quoted, and what to do next. Pure.
+/// The reason without the host's name, with ssh's own message in parentheses, and what to do next. Pure.
 StartFailure describe_ssh_failure(const SshAttempt& attempt);
 
-// Agents over ssh, or over any other command that connects to a host's standard streams.
-
-/// Each agent's link is the standard input and output of an ssh process of ours. It has a process group of its own, so
-/// that ^C does not reach it, and is started without a fork of this process: threads may exist.
+/// Starts agents over ssh, or by the command of --launch-agent. Each agent's link is the standard input and output
+/// of that process. It has a process group of its own, so that ^C does not reach it, and is started without a fork
+/// of this process: threads may exist.
 std::unique_ptr<NodeStarter> make_ssh_starter(SshSettings settings);
 
 }  // namespace ddl::launcher

@@ -13,7 +13,7 @@ namespace ddl::launcher {
 
 namespace {
 
-constexpr std::size_t kMostText = std::size_t{8} << 10;
+constexpr std::size_t kMaxText = std::size_t{8} << 10;
 
 }  // namespace
 
@@ -22,12 +22,12 @@ void StreamTail::begin(EventLoop& loop, std::function<void()> on_end) {
   on_end_ = std::move(on_end);
   (void)set_nonblocking(stream_.get(), true);
   watch_ = loop.watch(stream_.get(), [this] {
-    catch_up();
+    read_available();
     if (!stream_ && on_end_) std::exchange(on_end_, nullptr)();
   });
 }
 
-void StreamTail::catch_up() {
+void StreamTail::read_available() {
   std::array<char, 4096> buffer;
   while (stream_) {
     const ssize_t got = retry_eintr([&] { return ::read(stream_.get(), buffer.data(), buffer.size()); });
@@ -38,7 +38,7 @@ void StreamTail::catch_up() {
       return;
     }
     text_.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text_.size() > kMostText) text_.erase(0, text_.size() - kMostText);
+    if (text_.size() > kMaxText) text_.erase(0, text_.size() - kMaxText);
   }
 }
 
@@ -58,17 +58,17 @@ bool is_routine(std::string_view line) {
 }  // namespace
 
 std::string last_error_lines(std::string_view text) {
-  constexpr std::size_t kMostLines = 3;
-  constexpr std::size_t kLongest = 300;
+  constexpr std::size_t kMaxLines = 3;
+  constexpr std::size_t kMaxLineLength = 300;
   std::vector<std::string> lines;
   for (std::string_view line : split(text, '\n')) {
     line = trim(line);
     if (is_routine(line)) continue;
-    line = line.substr(0, kLongest);
-    if (line.size() == kLongest) line.remove_suffix(incomplete_utf8_tail(line));
-    lines.push_back(printable_line(line));  // no escape sequences from afar
+    line = line.substr(0, kMaxLineLength);
+    if (line.size() == kMaxLineLength) line.remove_suffix(incomplete_utf8_tail(line));
+    lines.push_back(printable_line(line));  // escape sequences from another host must not reach the terminal
   }
-  if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
+  if (lines.size() > kMaxLines) lines.erase(lines.begin(), lines.end() - kMaxLines);
   return join(lines, " / ");
 }
 

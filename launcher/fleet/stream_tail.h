@@ -1,5 +1,4 @@
-// The end of what a process of ours that connects to agents (ssh, srun) has written, and the lines of it that a person should
-// read.
+// The end of the output of a process that connects to agents (ssh, srun), and the lines of it that a message quotes.
 #pragma once
 
 #include <functional>
@@ -11,17 +10,17 @@
 
 namespace ddl::launcher {
 
-/// Reads along and keeps the last 8 KiB: enough for a program's and a shell's complaints, of which the end is what matters.
+/// Reads a stream and keeps its last 8 KiB: enough for the errors of a program and a shell, whose end matters most.
 /// For the loop's thread.
 class StreamTail {
  public:
-  /// stream: may be empty, which is a stream without a word.
+  /// stream: if it is empty, the text stays empty.
   explicit StreamTail(UniqueFd stream) : stream_(std::move(stream)) {}
 
-  /// Begins to read; on_end: the stream has ended, once.
+  /// Begins to read. on_end is called once, when the stream has ended.
   void begin(EventLoop& loop, std::function<void()> on_end = {});
-  /// Reads what there is now, without waiting for the loop to tell.
-  void catch_up();
+  /// Reads the bytes that are available now, without waiting for the loop.
+  void read_available();
   void stop();
   const std::string& text() const { return text_; }
 
@@ -32,10 +31,8 @@ class StreamTail {
   std::function<void()> on_end_;
 };
 
-// What a person should read of a text that a program wrote before it gave up.
-
-/// The lines that say something, without ssh's routine notices and without control characters; at most the last three, joined
-/// by " / ".
+/// The last lines of a text that a program wrote before it failed, for an error message: without ssh's routine
+/// notices, empty lines and control characters; at most three, joined by " / ".
 std::string last_error_lines(std::string_view text);
 
 }  // namespace ddl::launcher

@@ -19,14 +19,14 @@ Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation
                                            const Environment& own,
                                            const std::function<void(const std::string&)>& progress) {
   DDL_TRY(check_open_files_limit());
-  std::signal(SIGPIPE, SIG_IGN);  // an agent that has gone is an error of write()
+  std::signal(SIGPIPE, SIG_IGN);  // an agent that has ended is an error of write()
   EventLoop loop;
   NodeStarters starters(spec, allocation, own);
   Fleet fleet(loop,
               {spec.ssh_parallel, spec.start_timeout_seconds, 0, starters.ssh(), starters.group_starter()});
   FleetProgress shown(loop, fleet, allocation, progress);
   DDL_TRY(fleet.start(allocation, starters.by_node()));
-  // One that is lost after its answer has been checked all the same.
+  // A host whose agent is lost after its answer has been checked all the same.
   fleet.listen({[&loop] { loop.stop(); }, [](std::size_t, const net::Frame&) { return Status(); },
                 [](std::size_t, const std::string&) {}});
   shown.start();

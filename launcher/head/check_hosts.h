@@ -1,4 +1,4 @@
-// --check-hosts: an agent is started on every host, asked for its facts and let go.
+// --check-hosts: an agent is started on every host, asked for its facts and ended.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,20 @@
 
 namespace ddl::launcher {
 
-// What --check-hosts learned of one host.
-
+/// What --check-hosts learned about one host.
 struct HostCheck {
-  std::string name;                 ///< as the user wrote it
-  std::optional<NodeFacts> facts;   ///< nullopt: no agent of ours runs there; failure says why
-  std::string failure;              ///< one sentence, without the host's name
-  double answer_seconds = 0;        ///< from the start of its agent to its facts
-  double clock_offset_seconds = 0;  ///< its clock less this machine's; as exact as the way there is short
+  std::string name;                ///< as the user wrote it
+  std::optional<NodeFacts> facts;  ///< nullopt: no agent of ours runs there; failure says why
+  std::string failure;             ///< one sentence, without the host's name
+  double answer_seconds = 0;       ///< from the start of its agent to its facts
+  double clock_offset_seconds =
+      0;  ///< its clock minus this machine's; too small by the latency of its answer
 };
 
-// --check-hosts: an agent on every host, asked for its facts and let go.
-
-/// Asks all nodes of the allocation at once, each within spec.start_timeout_seconds, and returns when no agent is left;
-/// one for each node, in its order. Must be called while the process has one thread.
-/// own: the environment of this process. progress: as Notices::progress. Error: no agent could be begun on this machine.
+/// Asks all nodes of the allocation at once, each within spec.start_timeout_seconds, and returns when no agent is
+/// left. The result has one entry for each node, in the order of the allocation. Must be called while the process
+/// has one thread. own: the environment of this process. progress: as Notices::progress. Error: no agent could be
+/// started on this machine.
 Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation& allocation,
                                            const Environment& own,
                                            const std::function<void(const std::string&)>& progress);

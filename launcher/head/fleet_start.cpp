@@ -12,8 +12,9 @@
 namespace ddl::launcher {
 namespace {
 
-/// In a Slurm job an agent here is a step's, too, as all the others: what Slurm tells steps, limits and accounts for them
-/// holds for every rank. A container without Slurm's commands still has its own node.
+/// In a Slurm job the agent on this machine runs in a step as well, like all others, so that Slurm's variables,
+/// limits and accounting hold for every rank. In a container without Slurm's commands this machine can still be
+/// used: its agent is forked.
 bool is_steps(const Allocation& allocation, const Environment& own) {
   return allocation.slurm && has_srun(own);
 }
@@ -24,7 +25,7 @@ bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string
     case LauncherChoice::kMpirun:
     case LauncherChoice::kLocal: return true;
     case LauncherChoice::kSsh: return false;
-    // A command of the user's own is meant for every host.
+    // A launch agent that the user has given is meant for every host.
     case LauncherChoice::kAuto: return spec.launch_agent.empty() && is_this_machine(node, own_name);
   }
   return false;
@@ -61,7 +62,7 @@ void FleetProgress::tick() {
   ++seconds_;
   const auto missing = fleet_.missing();
   if (!missing.empty()) {
-    // The one that was begun first is the slowest.
+    // Agents are started in this order: the first one that is missing has waited longest.
     show_(std::to_string(fleet_.size() - missing.size()) + " of " +
           counted(static_cast<std::int64_t>(fleet_.size()), "host") + " have answered, waiting for " +
           allocation_.nodes[missing.front()].name +

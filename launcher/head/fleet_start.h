@@ -1,5 +1,5 @@
-// The start of a fleet: how each node's agent is started (by fork, ssh or srun), the progress line until all agents have
-// answered, and the report if some do not answer.
+// The start of a fleet: how each node's agent is started (by fork, ssh or srun), the progress line until all agents
+// have answered, and the report if some do not answer.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,16 @@
 
 namespace ddl::launcher {
 
-// Which way each node's agent is started.
-
-/// The starters that a job needs, chosen by --launcher: forked on this machine; elsewhere by srun in a Slurm job, else over ssh.
+/// The starters that a job needs, chosen by --launcher: fork on this machine; on other machines srun in a Slurm
+/// job, else ssh.
 class NodeStarters {
  public:
-  /// own: the environment of this process, which srun learns of the job from.
+  /// own: the environment of this process, which describes the Slurm job to srun.
   NodeStarters(const JobSpec& spec, const Allocation& allocation, const Environment& own);
 
-  /// How hosts are reached over ssh: for agents that start others.
+  /// How hosts are reached over ssh; passed to agents that start other agents.
   const SshSettings& ssh() const { return settings_; }
-  /// What starts the agents of many of Slurm's nodes at once; null elsewhere.
+  /// Starts the agents of many nodes of a Slurm job at once; null outside of Slurm.
   AgentGroupStarter* group_starter() const { return group_starter_.get(); }
   /// One for each node of the allocation; they live as long as this.
   const std::vector<NodeStarter*>& by_node() const { return by_node_; }
@@ -38,14 +37,13 @@ class NodeStarters {
   std::unique_ptr<NodeStarter> local_;
   std::unique_ptr<NodeStarter> ssh_;
   std::unique_ptr<NodeStarter> srun_;                 ///< only in a Slurm job
-  std::unique_ptr<AgentGroupStarter> group_starter_;  ///< the same
+  std::unique_ptr<AgentGroupStarter> group_starter_;  ///< only in a Slurm job, if srun is in PATH
   std::vector<NodeStarter*> by_node_;
 };
 
-// What a person sees while hosts come up.
-
-/// Shows "2 of 4 hosts have answered, waiting for node3 (3 s)" once a second after the first second, then "". Nothing
-/// without a function that shows it. Lives on the loop's thread.
+/// The progress line while agents start: calls show with "2 of 4 hosts have answered, waiting for node3 (3 s)" once
+/// a second after the first second, and at the end with "". Without show it does nothing. Lives on the loop's
+/// thread.
 class FleetProgress {
  public:
   FleetProgress(EventLoop& loop, const Fleet& fleet, const Allocation& allocation,
@@ -66,7 +64,7 @@ class FleetProgress {
   int seconds_ = 0;
 };
 
-/// The report of a job some of whose hosts did not come up: one sentence a host.
+/// The report of a job if the agents of some hosts did not start: one sentence for each of these hosts.
 JobReport start_failure_report(const Fleet& fleet, const Allocation& allocation);
 
 }  // namespace ddl::launcher

@@ -15,11 +15,11 @@ namespace ddl::launcher {
 
 namespace {
 
-constexpr std::int64_t kLittleRoom = std::int64_t{64} << 20;
+constexpr std::int64_t kMinFreeBytes = std::int64_t{64} << 20;
 constexpr double kMemoryTolerance = 0.05;
 constexpr double kClockTolerance = 1.0;
 
-/// "63.2 GB", "512 MB": powers of ten, as disks and networks have them.
+/// "63.2 GB", "512 MB": powers of ten, as for disks and networks.
 std::string bytes_text(std::int64_t bytes) {
   const auto number = static_cast<double>(bytes);
   if (bytes >= 1'000'000'000'000) return fmt::format("{:.1f} TB", number / 1e12);
@@ -73,44 +73,44 @@ class Comparison {
   using Text = std::function<std::string(const NodeFacts&)>;
   using Number = std::function<std::int64_t(const NodeFacts&)>;
 
-  /// Noticed: what no more than half of the hosts share.
+  /// Noticed: a value that at most half of the hosts share.
   void shared(const char* name, const char* heading, const Text& text) {
     std::map<std::string, std::size_t> counts;
     for (const std::size_t i : answered_) ++counts[text(*hosts_[i].facts)];
     HostColumn& column = begin(name, heading);
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most_common = std::max_element(
+        counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     for (const std::size_t i : answered_) {
       const std::string value = text(*hosts_[i].facts);
       const bool noticed = 2 * counts[value] <= answered_.size() && answered_.size() > 1;
       column.values[i] = {value, noticed};
       if (!noticed) continue;
-      const bool has_majority = 2 * most->second > answered_.size();
+      const bool has_majority = 2 * most_common->second > answered_.size();
       remark(i, heading, value,
-             has_majority ? "most hosts have " + most->first : "no value is shared by most hosts");
+             has_majority ? "most hosts have " + most_common->first : "no value is shared by most hosts");
     }
   }
 
-  /// Noticed: what is more than the tolerance away from the median.
+  /// Noticed: a value that differs from the median by more than the tolerance, which is relative.
   void close(const char* name, const char* heading, const Number& number, double tolerance) {
     const std::int64_t middle = median(numbers(number));
     HostColumn& column = begin(name, heading);
     for (const std::size_t i : answered_) {
       const std::int64_t value = number(*hosts_[i].facts);
-      const double away = std::abs(static_cast<double>(value - middle));
-      const bool noticed = away > tolerance * static_cast<double>(middle);
+      const double distance = std::abs(static_cast<double>(value - middle));
+      const bool noticed = distance > tolerance * static_cast<double>(middle);
       column.values[i] = {value > 0 ? bytes_text(value) : "unknown", noticed};
       if (noticed) remark(i, heading, column.values[i].text, "the median is " + bytes_text(middle));
     }
   }
 
-  /// Noticed: less than half of the median, or than kLittleRoom, or unreadable.
-  void room(const char* name, const char* heading, const Number& number, const Text& place) {
+  /// Noticed: less than half of the median, less than kMinFreeBytes, or unreadable.
+  void free_space(const char* name, const char* heading, const Number& number, const Text& place) {
     const std::int64_t middle = median(numbers(number));
     HostColumn& column = begin(name, heading);
     for (const std::size_t i : answered_) {
       const std::int64_t value = number(*hosts_[i].facts);
-      const bool noticed = value < kLittleRoom || value < middle / 2;
+      const bool noticed = value < kMinFreeBytes || value < middle / 2;
       column.values[i] = {value < 0 ? "unreadable" : bytes_text(value), noticed};
       if (!noticed) continue;
       const std::string where = place(*hosts_[i].facts);
@@ -118,7 +118,7 @@ class Comparison {
         remark_sentence(i, where + " cannot be read");
       } else {
         remark_sentence(i, "only " + column.values[i].text + " free in " + where +
-                               (value < kLittleRoom ? "" : "; the median is " + bytes_text(middle)));
+                               (value < kMinFreeBytes ? "" : "; the median is " + bytes_text(middle)));
       }
     }
   }
@@ -178,17 +178,17 @@ class Comparison {
     known->second.push_back(hosts_[host].name);
   }
   static std::string names_text(std::vector<std::string> names) {
-    constexpr std::size_t kMost = 8;
-    if (names.size() <= kMost) return join(names, ", ");
-    const auto others = static_cast<std::int64_t>(names.size() - kMost);
-    names.resize(kMost);
+    constexpr std::size_t kMaxNames = 8;
+    if (names.size() <= kMaxNames) return join(names, ", ");
+    const auto others = static_cast<std::int64_t>(names.size() - kMaxNames);
+    names.resize(kMaxNames);
     return join(names, ", ") + " and " + counted(others, "other");
   }
 
   const std::vector<HostCheck>& hosts_;
   std::vector<std::size_t> answered_;
   std::vector<std::pair<std::string, std::vector<std::string>>>
-      sentences_;  // what is noticed, and on which hosts
+      sentences_;  // each sentence, and the hosts that it is true of
   HostComparison result_;
 };
 
@@ -217,10 +217,10 @@ HostComparison compare_hosts(const std::vector<HostCheck>& hosts) {
                     [](const NodeFacts& facts) { return limit_text(facts.memlock_bytes, true); });
   comparison.shared("nofile", "nofile",
                     [](const NodeFacts& facts) { return limit_text(facts.nofile, false); });
-  comparison.room(
+  comparison.free_space(
       "shm_free_bytes", "/dev/shm", [](const NodeFacts& facts) { return facts.shm_free_bytes; },
       [](const NodeFacts&) { return std::string("/dev/shm"); });
-  comparison.room(
+  comparison.free_space(
       "tmp_free_bytes", "tmp", [](const NodeFacts& facts) { return facts.tmp_free_bytes; },
       [](const NodeFacts& facts) { return facts.tmp_directory; });
   comparison.clock("clock_offset_seconds", "clock");

@@ -42,30 +42,30 @@ std::int64_t StdinTakers::newly_taken() {
 
 namespace {
 
-// While in the background: a shell's fg sends SIGCONT only to a job that was stopped, and the kernel tells nobody that
-// the terminal has another foreground group.
-constexpr auto kLookAgain = std::chrono::milliseconds(500);
+// While ddlrun is in the background it has to poll: a shell's fg sends SIGCONT only to a job that was stopped, and
+// the kernel does not report that the terminal has another foreground process group.
+constexpr auto kRecheckInterval = std::chrono::milliseconds(500);
 
 }  // namespace
 
 StdinReader::StdinReader(EventLoop& loop, int fd, Handlers handlers)
     : loop_(loop), fd_(fd), handlers_(std::move(handlers)), is_terminal_(::isatty(fd) == 1) {
   watch_ = loop_.watch(fd_, [this] { on_readable(); });
-  watch_as_allowed();
+  update_watch();
 }
 
 bool StdinReader::is_in_background() const { return is_terminal_ && ::tcgetpgrp(fd_) != ::getpgrp(); }
 
-void StdinReader::watch_as_allowed() {
-  look_again_.cancel();
+void StdinReader::update_watch() {
+  recheck_timer_.cancel();
   if (ended_) return;
   const bool in_background = is_in_background();
   watch_.want_read(!in_background && under_way_ < kWindow);
-  if (in_background) look_again_ = loop_.after(kLookAgain, [this] { watch_as_allowed(); });
+  if (in_background) recheck_timer_ = loop_.after(kRecheckInterval, [this] { update_watch(); });
 }
 
 void StdinReader::on_readable() {
-  if (is_in_background()) return watch_as_allowed();
+  if (is_in_background()) return update_watch();
   // The descriptor may be blocking, and another reader of it may have been faster.
   pollfd entry{fd_, POLLIN, 0};
   if (::poll(&entry, 1, 0) == 0) return;
@@ -74,22 +74,22 @@ void StdinReader::on_readable() {
   const ssize_t got = retry_eintr([&] { return ::read(fd_, buffer.data(), limit); });
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
   // EIO: moved to the background between the check and the read.
-  if (got < 0 && errno == EIO && is_in_background()) return watch_as_allowed();
+  if (got < 0 && errno == EIO && is_in_background()) return update_watch();
   if (got <= 0) {
     stop();
     return handlers_.on_end();
   }
   under_way_ += got;
-  watch_as_allowed();
+  update_watch();
   handlers_.on_bytes(std::string(buffer.data(), static_cast<std::size_t>(got)));
 }
 
 void StdinReader::refund(std::int64_t bytes) {
   under_way_ = std::max<std::int64_t>(0, under_way_ - bytes);
-  watch_as_allowed();
+  update_watch();
 }
 
-void StdinReader::recheck_terminal() { watch_as_allowed(); }
+void StdinReader::recheck_terminal() { update_watch(); }
 
 Result<std::unique_ptr<OutputRouter>> OutputRouter::create(EventLoop& loop, const JobSpec& spec, bool raw,
                                                            std::size_t window, Handlers handlers) {
@@ -103,7 +103,7 @@ Result<std::unique_ptr<BlockingWriter>> OutputRouter::open_writer(int fd) {
       fd, [this](std::function<void()> call) { loop_.post(std::move(call)); },
       [this, fd](int errno_value) {
         if (errno_value == EPIPE && fd == STDOUT_FILENO) return handlers_.on_reader_gone();
-        // Standard error may be what is broken; then there is nobody to tell.
+        // If it is standard error that is broken, this line is lost as well.
         const char* name = fd == STDOUT_FILENO ? "standard output" : "standard error";
         const std::string what = std::string(name) + ": " + std::generic_category().message(errno_value);
         if (lost_.empty()) lost_ = what;

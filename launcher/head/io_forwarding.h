@@ -1,5 +1,5 @@
-// ddlrun's own standard streams: its input on the way to the ranks that read it, and the ranks' output on the way to the
-// terminal and files.
+// ddlrun's own standard streams: its input on the way to the ranks that read it, and the ranks' output on the way
+// to the terminal and files.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,7 @@
 
 namespace ddl::launcher {
 
-// How far the nodes have taken ddlrun's standard input: the slowest one counts.
-
-/// The nodes with ranks that read standard input. Pure.
+/// How much of ddlrun's standard input each node with reading ranks has consumed: the slowest node counts. Pure.
 class StdinTakers {
  public:
   StdinTakers() = default;
@@ -30,11 +28,11 @@ class StdinTakers {
     for (const std::size_t node : nodes) taken_[node] = 0;
   }
 
-  /// Those that still take; ascending.
+  /// The nodes that still read, ascending.
   std::vector<std::size_t> nodes() const;
-  /// A node has taken so many bytes more. Returns how many more all have taken now.
+  /// A node has consumed this number of further bytes. Returns by how many bytes the slowest node has advanced.
   std::int64_t take(std::size_t node, std::int64_t bytes);
-  /// None of the node's ranks reads any more. Returns the same.
+  /// None of the node's ranks reads any more. Returns by how many bytes the slowest remaining node is further.
   std::int64_t close(std::size_t node);
   bool is_empty() const { return taken_.empty(); }
 
@@ -45,11 +43,9 @@ class StdinTakers {
   std::int64_t reported_ = 0;
 };
 
-// ddlrun's own standard input, on its way to the ranks.
-
-/// Reads a borrowed descriptor and hands the bytes on, never more than kWindow ahead of what the ranks have taken.
-/// A terminal is read only while ddlrun is in its foreground: a background job must not be stopped for reading it, nor
-/// take the shell's input. Lives on the loop's thread.
+/// Reads ddlrun's own standard input (a borrowed descriptor) and delivers the bytes, never more than kWindow ahead
+/// of what the ranks have consumed. A terminal is read only while ddlrun is in its foreground: a background job
+/// must not be stopped for reading it, nor consume the shell's input. Lives on the loop's thread.
 class StdinReader {
  public:
   static constexpr std::int64_t kWindow = 256 * 1024;
@@ -60,21 +56,21 @@ class StdinReader {
   };
   StdinReader(EventLoop& loop, int fd, Handlers handlers);
 
-  /// The ranks have taken that many bytes.
+  /// The ranks have consumed this number of bytes.
   void refund(std::int64_t bytes);
   /// ddlrun has been continued, perhaps in the foreground.
   void recheck_terminal();
-  /// Nobody wants any more.
+  /// No rank reads any more.
   void stop() {
     ended_ = true;
-    look_again_.cancel();
+    recheck_timer_.cancel();
     watch_.reset();
   }
 
  private:
   bool is_in_background() const;
-  /// Has the descriptor watched if it may be read now; in the background, looks again later.
-  void watch_as_allowed();
+  /// Watches the descriptor if it may be read now; in the background, checks again later.
+  void update_watch();
   void on_readable();
 
   EventLoop& loop_;
@@ -84,19 +80,18 @@ class StdinReader {
   bool ended_ = false;
   std::int64_t under_way_ = 0;
   EventLoop::FdWatch watch_;
-  EventLoop::Timer look_again_;
+  EventLoop::Timer recheck_timer_;
 };
 
-// Where the ranks' output goes on the head: the terminal and files, with ddlrun's own lines between.
-
-/// Wires mux, writers and files to an event loop. Starts threads. Lives on the loop's thread.
+/// Writes the ranks' output to the terminal and to files, with ddlrun's own lines between them: connects mux,
+/// writers and files to an event loop. Starts threads. Lives on the loop's thread.
 class OutputRouter {
  public:
   struct Handlers {
     std::function<void(int rank, OutputStream stream, std::size_t bytes)> on_consumed;
     std::function<void()> on_reader_gone;  ///< EPIPE on standard output
   };
-  /// window: what each stream's agent may have under way. Error: an output file that cannot be made.
+  /// window: how many bytes of each stream may be in flight from its agent. Error: an output file cannot be created.
   static Result<std::unique_ptr<OutputRouter>> create(EventLoop& loop, const JobSpec& spec, bool raw,
                                                       std::size_t window, Handlers handlers);
 
@@ -106,7 +101,7 @@ class OutputRouter {
   void when_idle(std::function<void()> callback) { mux_->when_idle(std::move(callback)); }
   /// False if not everything was written in time.
   bool drain(Deadline deadline);
-  /// The first thing that could not be written, and why; "" if there is none. Complete once drained.
+  /// The first stream or file that could not be written, and why; "" if there is none. Final after drain().
   const std::string& lost() const { return lost_; }
 
  private:

@@ -98,10 +98,10 @@ void PmixRelay::complete(const std::vector<int>& ranks, Group& group) {
   for (const std::size_t node : group.nodes) send_(node, done);
 }
 
-void PmixRelay::on(std::size_t node, message::PmixModex&& question) {
-  if (!is_rank(question.rank)) return;
-  question.node = static_cast<int>(node);
-  send_(static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(question.rank)]), question);
+void PmixRelay::on(std::size_t node, message::PmixModex&& request) {
+  if (!is_rank(request.rank)) return;
+  request.node = static_cast<int>(node);
+  send_(static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(request.rank)]), request);
 }
 
 void PmixRelay::on(std::size_t, message::PmixModexData&& answer) {

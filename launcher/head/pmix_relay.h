@@ -1,5 +1,5 @@
-// The head's part of PMIx and PMI-1: fences, barriers, direct modex and published names go from one node's server to the
-// others through the head.
+// The head's part of PMIx and PMI-1: fences, barriers, direct modex and published names go from one node's server
+// to the others through the head.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,8 @@
 
 namespace ddl::launcher {
 
-// What ranks have published for each other (PMIx_Publish), for all nodes of a job.
-
-/// Keys to values, each with its publisher. Lookups may wait for keys that are still to come. Values are bytes.
-/// Not thread-safe; answers are given from inside the calls.
+/// What the ranks of a job have published (PMIx_Publish): values by key, each with its publisher. A lookup may wait
+/// for keys that are not published yet. Values are bytes. Not thread-safe; answers are given from inside the calls.
 class NameService {
  public:
   using Status = message::PmixNames::Status;
@@ -28,8 +26,9 @@ class NameService {
   using Answer = std::function<void(Status, Pairs)>;
   using LookupId = std::uint64_t;
 
-  /// kDuplicate, storing nothing, if one of the keys is there already; of a key named twice the first counts. Answers
-  /// lookups that waited for them. first_read_only: each goes with its first reader.
+  /// Stores the pairs and answers lookups that waited for them. kDuplicate, and nothing is stored, if one of the
+  /// keys exists already. If a key is named twice in pairs, its first value is stored. first_read_only: a key is
+  /// removed by its first lookup (PMIX_PERSIST_FIRST_READ).
   Status publish(Pairs pairs, bool first_read_only);
   /// Calls answer now, or, if wait is true, once all keys are there. Returns an id while it waits.
   std::optional<LookupId> lookup(std::vector<std::string> keys, bool wait, Answer answer);
@@ -56,10 +55,9 @@ class NameService {
   LookupId last_id_ = 0;
 };
 
-// The PMIx servers of a job's nodes do not know each other: what crosses nodes goes through the head.
-
-/// Collects fences, passes questions on to the node that knows, keeps published names. Lives on the loop's thread.
-/// Numbers in messages come from agents and are checked: what makes no sense is not answered.
+/// The PMIx servers of a job's nodes have no connection to each other: all that crosses nodes goes through the
+/// head. Collects fences, forwards direct modex requests to the node of the rank, keeps published names. Lives on
+/// the loop's thread. Numbers in messages come from agents and are checked: an invalid request is not answered.
 class PmixRelay {
  public:
   using Send = std::function<void(std::size_t node, const message::HeadToAgent& message)>;
@@ -67,7 +65,7 @@ class PmixRelay {
   PmixRelay(EventLoop& loop, std::vector<int> rank_nodes, Send send);
 
   void on(std::size_t node, message::PmixFence&& fence);
-  void on(std::size_t node, message::PmixModex&& question);
+  void on(std::size_t node, message::PmixModex&& request);
   void on(std::size_t node, message::PmixModexData&& answer);
   void on(std::size_t node, message::PmixPublish&& request);
   void on(std::size_t node, message::PmixLookup&& request);
@@ -75,10 +73,10 @@ class PmixRelay {
   void on(std::size_t node, message::PmixEvent&& event);
 
  private:
-  /// Fences of one group, in the order in which each node came to them.
+  /// The fences of one group of ranks. Each node takes part in them in the same order.
   struct Group {
-    std::set<std::size_t> nodes;                             // that hold its ranks
-    std::map<std::size_t, std::deque<std::string>> arrived;  // data of fences that are not complete
+    std::set<std::size_t> nodes;                             // the nodes of its ranks
+    std::map<std::size_t, std::deque<std::string>> arrived;  // data of incomplete fences, by node
   };
   bool is_rank(int rank) const { return rank >= 0 && static_cast<std::size_t>(rank) < rank_nodes_.size(); }
   void complete(const std::vector<int>& ranks, Group& group);
@@ -92,9 +90,8 @@ class PmixRelay {
   std::map<NameService::LookupId, EventLoop::Timer> timeouts_;
 };
 
-// PMI-1's barriers of a job: where the ranks of all nodes meet, and learn what each other has put.
-
-/// Lives on the loop's thread.
+/// PMI-1's barriers of a job, for the ranks of all nodes. A barrier also distributes the pairs that the ranks have
+/// put. Lives on the loop's thread.
 class PmiBarriers {
  public:
   using Send = std::function<void(std::size_t node, const message::HeadToAgent& message)>;
@@ -103,7 +100,7 @@ class PmiBarriers {
     for (const int node : rank_nodes) nodes_.insert(static_cast<std::size_t>(node));
   }
 
-  /// A node that has no ranks, or comes twice to one barrier, is not heard.
+  /// Ignored from a node without ranks, and the second time from one node in one barrier.
   void on(std::size_t node, message::PmiBarrier&& barrier);
 
  private:

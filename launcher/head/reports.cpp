@@ -53,7 +53,7 @@ std::vector<std::string> BindingReport::take() {
 std::string BindingReport::line(const message::RankBound& bound) const {
   const Planned* const plan = planned(bound.rank);
   std::string text = fmt::format("rank {} on {}: ", bound.rank, plan == nullptr ? "?" : plan->host);
-  if (bound.binding.cpus.is_empty()) return text + "it ended before it could be looked at";
+  if (bound.binding.cpus.is_empty()) return text + "it ended before its binding could be read";
   text += cpus_text(bound.binding.cpus);
   if (plan != nullptr && plan->cpus.is_empty()) {
     text += " (not bound)";
@@ -78,7 +78,7 @@ std::string BindingReport::difference(const message::RankBound& bound) const {
                        CpuSet::of(plan->memory_nodes).list(), reason_text(bound.memory_error));
   }
   if (!plan->cpus.is_empty() && !bound.binding.cpus.is_empty() && bound.binding.cpus != plan->cpus) {
-    return fmt::format("{} may run on {}, planned was {}: something has bound it anew", who,
+    return fmt::format("{} may run on {}, but {} was planned: something has changed its binding", who,
                        bound.binding.cpus.list(), plan->cpus.list());
   }
   return "";

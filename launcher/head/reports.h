@@ -1,5 +1,5 @@
-// What the head reports about a running job: the binding of each rank as the kernel has it (--report-bindings), and how long
-// each step of the start took (--verbose).
+// What the head reports about a running job: the binding of each rank as the kernel states it (--report-bindings),
+// and how long each step of the start took (--verbose).
 #pragma once
 
 #include <chrono>
@@ -14,21 +14,20 @@
 
 namespace ddl::launcher {
 
-// --report-bindings: what the kernel says of each rank, beside what was planned.
-
+/// --report-bindings: the binding of each rank as the kernel states it, compared with the plan.
 class BindingReport {
  public:
   BindingReport() = default;
   explicit BindingReport(const LaunchPlan& plan);
 
-  /// Once all ranks are there, a line for each in their order: "rank 3 on node1: CPUs 8-15 as planned, memory prefer
-  /// (many):1, ROCR_VISIBLE_DEVICES=3". Until then nothing.
+  /// Returns nothing until all ranks were added, then a line for each, by rank: "rank 3 on node1: CPUs 8-15 as
+  /// planned, memory prefer (many):1, ROCR_VISIBLE_DEVICES=3".
   std::vector<std::string> add(const message::RankBound& bound);
-  /// The lines of those that are there, where no more will come.
+  /// The lines of the ranks that were added, if the others will not be.
   std::vector<std::string> take();
-  /// Of all that were added.
+  /// All ranks that were added.
   const std::map<int, BoundRank>& ranks() const { return bound_; }
-  /// How the rank differs from what was planned, for a warning; "" if it does not.
+  /// How the binding of the rank differs from the plan, for a warning; "" if it does not.
   std::string difference(const message::RankBound& bound) const;
 
  private:
@@ -41,25 +40,25 @@ class BindingReport {
   std::string line(const message::RankBound& bound) const;
 
   std::map<int, Planned> ranks_;
-  std::map<int, std::string> lines_;  ///< of those that are there
+  std::map<int, std::string> lines_;  ///< of the ranks that were added; empty once returned
   std::map<int, BoundRank> bound_;
 };
 
-// Where the time goes until a job is at work: what --verbose ends with.
-
-/// Collects moments; decides nothing. One thread.
+/// How long each step of a job's start took: the last line of --verbose. Records points in time; decides nothing.
+/// One thread.
 class StartTimes {
  public:
   using Clock = std::chrono::steady_clock;
 
   StartTimes() : begun_(Clock::now()) {}
 
-  /// Every agent has answered. slowest: the name of the one that took longest, so many seconds from its own start, of
-  /// which connect_seconds went by before it greeted (ssh); 0: nobody connected.
+  /// Every agent has answered. slowest: the node whose agent took longest. seconds: from the start of that agent to
+  /// its answer. connect_seconds: the part of it before its greeting (ssh); 0: it was not started over a
+  /// connection.
   void on_agents_ready(const std::string& slowest, double seconds, double connect_seconds);
   void on_launched(int num_ranks);
   void on_rank_started() { count(started_, all_started_); }
-  /// A rank has called PMIx_Init, by whatever library.
+  /// A rank has called PMIx_Init, itself or by a library.
   void on_rank_initialised() { count(initialised_, all_initialised_); }
   /// libddl's first collective has ended.
   void on_first_collective() {

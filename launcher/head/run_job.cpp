@@ -36,13 +36,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After an agent has died its spawner needs a moment to end the ranks; then the head does it.
+// After an agent has died, its spawner needs a moment to end the ranks; after this time the head kills them.
 constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
-// A rank that somebody has stopped holds all the others up: so long it may be continued.
+// A stopped rank blocks all others: the job ends unless the rank is continued within this time.
 constexpr int kStoppedSeconds = 4;
-// Until a host that has gone silent is known as lost, which ranks of other hosts may have noticed before.
-constexpr auto kExplanationDeadline = kRemotePace.period * (kRemotePace.limit + 2);
+// Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
+constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
 
 std::string make_job_id() {
   std::random_device random;
@@ -56,7 +56,7 @@ std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFa
   return slots;
 }
 
-/// One job from the first agent to the last word: wires fleet, supervisor and output together, decides nothing.
+/// One job from the first agent to the report: connects fleet, supervisor and output, decides nothing.
 class JobRun : private SupervisorActions {
  public:
   JobRun(const JobSpec& spec, Allocation allocation, const Environment& head_environment,
@@ -74,10 +74,10 @@ class JobRun : private SupervisorActions {
     DDL_TRY(check_proc());
     DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
     // From here on there may be threads.
-    fleet_.listen({[this] { on_settled(); },
+    fleet_.listen({[this] { on_startup_complete(); },
                    [this](std::size_t node, net::Frame&& frame) { return on_report(node, frame); },
                    [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
-    take_signals();
+    watch_signals();
     progress_.start();
     loop_.run();
     progress_.stop();
@@ -92,18 +92,18 @@ class JobRun : private SupervisorActions {
     JobReport report = supervisor_->report();
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     report.bindings = binding_report_.ranks();
-    if (report.reason == EndReason::kSuccess) look_for_lost_output(report, in_time);
+    if (report.reason == EndReason::kSuccess) check_for_lost_output(report, in_time);
     return report;
   }
 
  private:
-  // ---- the way to a running job ----
+  // ---- start of the job ----
 
-  void take_signals() {
-    std::signal(SIGPIPE, SIG_IGN);  // a gone reader is an error of write(), told by the output
+  void watch_signals() {
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), which OutputRouter reports
     std::signal(SIGTTIN, SIG_IGN);  // reading the terminal in the background fails instead of stopping ddlrun
     std::vector<int> wanted = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
-    // What the caller had ignored stays ignored (nohup, a shell's background job).
+    // A signal that the caller had ignored stays ignored (nohup, a shell's background job).
     for (const int signal : {SIGINT, SIGHUP}) {
       struct sigaction action {};
       if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
@@ -112,7 +112,7 @@ class JobRun : private SupervisorActions {
     loop_.watch_signals(wanted, [this](int signal) { on_signal(signal); });
   }
 
-  void on_settled() {
+  void on_startup_complete() {
     progress_.stop();
     if (!fleet_.failures().empty()) return end_early(start_failure_report(fleet_, allocation_));
     const auto& facts = fleet_.facts();
@@ -122,7 +122,7 @@ class JobRun : private SupervisorActions {
     if (!placement) return give_up(placement.error());
     ranks_ = RankMap(*placement, fleet_.size());
     std::vector<NodeFacts> placed_facts;
-    for (const std::size_t place : ranks_.places()) placed_facts.push_back(facts[place]);
+    for (const std::size_t fleet_index : ranks_.fleet_indices()) placed_facts.push_back(facts[fleet_index]);
     const bool in_slurm = allocation_.slurm.has_value();
     const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_, in_slurm);
     if (!bindings) return give_up(bindings.error());
@@ -140,10 +140,10 @@ class JobRun : private SupervisorActions {
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
     relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
-      fleet_.send(ranks_.place_of_node(node), m);
+      fleet_.send(ranks_.fleet_index_of_node(node), m);
     });
     pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
-      fleet_.send(ranks_.place_of_node(node), m);
+      fleet_.send(ranks_.fleet_index_of_node(node), m);
     });
     if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
     if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) {
@@ -159,7 +159,7 @@ class JobRun : private SupervisorActions {
       if (auto status = send_job_key(); !status) return give_up(status.error());
     }
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
-      fleet_.send(ranks_.place_of_node(node), message::Launch{plan.nodes[node]});
+      fleet_.send(ranks_.fleet_index_of_node(node), message::Launch{plan.nodes[node]});
     times_.on_launched(spec_.num_proc);
     finish_idle_agents();
     open_stdin(plan);
@@ -170,8 +170,8 @@ class JobRun : private SupervisorActions {
     }
   }
 
-  /// The job whose CPUs the ranks take, however their agents are started; "" if none. Of a ddlrun that is a rank's own the CPUs are
-  /// that rank's, which another ddlrun has given it.
+  /// The Slurm job whose CPUs the ranks use, however their agents are started; "" if none. "" also for a ddlrun
+  /// inside a rank of another ddlrun: it uses the CPUs of that rank.
   std::string slurm_job_of_ranks() const {
     if (head_environment_.contains(contract::env::kRank)) return "";
     return allocation_.slurm ? allocation_.slurm->id : value_of(head_environment_, "SLURM_JOB_ID");
@@ -181,7 +181,7 @@ class JobRun : private SupervisorActions {
     auto output = OutputRouter::create(
         loop_, spec_, !node.split_lines, static_cast<std::size_t>(node.output_window),
         {[this](int rank, OutputStream stream, std::size_t bytes) {
-           fleet_.send(ranks_.place_of_rank(rank),
+           fleet_.send(ranks_.fleet_index_of_rank(rank),
                        message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
          },
          [this] {
@@ -198,7 +198,7 @@ class JobRun : private SupervisorActions {
     for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
       const auto& ranks = plan.nodes[node].ranks;
       if (std::any_of(ranks.begin(), ranks.end(), [](const RankLaunch& rank) { return rank.reads_stdin; }))
-        readers.push_back(ranks_.place_of_node(node));
+        readers.push_back(ranks_.fleet_index_of_node(node));
     }
     if (readers.empty()) return;
     stdin_takers_ = StdinTakers(readers);
@@ -217,7 +217,7 @@ class JobRun : private SupervisorActions {
     if (!key) return fail(key.error());
     message::JobKey message{
         std::string(reinterpret_cast<const char*>(key->bytes().data()), key->bytes().size())};
-    for (const std::size_t place : ranks_.places()) fleet_.send(place, message);
+    for (const std::size_t fleet_index : ranks_.fleet_indices()) fleet_.send(fleet_index, message);
     net::wipe(std::as_writable_bytes(std::span(message.bytes)));
     return {};
   }
@@ -248,10 +248,10 @@ class JobRun : private SupervisorActions {
     }
   }
 
-  // Hosts without a rank have nothing to do, unless others are reached through them.
+  // Hosts without a rank have nothing to do, unless they relay messages to other hosts: Finish leaves that running.
   void finish_idle_agents() {
-    for (std::size_t place = 0; place < fleet_.size(); ++place) {
-      if (!ranks_.node_at(place)) fleet_.send(place, message::Finish{});
+    for (std::size_t fleet_index = 0; fleet_index < fleet_.size(); ++fleet_index) {
+      if (!ranks_.node_at(fleet_index)) fleet_.send(fleet_index, message::Finish{});
     }
   }
 
@@ -268,111 +268,112 @@ class JobRun : private SupervisorActions {
 
   // ---- events ----
 
-  Status on_report(std::size_t place, const net::Frame& frame) {
+  Status on_report(std::size_t fleet_index, const net::Frame& frame) {
     auto report = message::decode<message::NodeReport>(frame);
     if (!report) return fail(std::move(report.error()));
-    std::visit([this, place](auto& message) { on(place, message); }, *report);
+    std::visit([this, fleet_index](auto& message) { on(fleet_index, message); }, *report);
     return {};
   }
 
-  /// Numbers come from another process: one that is not this node's is not acted upon.
-  bool is_rank_at(std::size_t place, int rank) {
-    if (supervisor_ && ranks_.is_rank_at(place, rank)) return true;
-    on_agent_lost(place, "its agent spoke of rank " + std::to_string(rank) + ", which is not there");
+  /// Messages come from another process: if one names a rank that is not on this node, the agent is given up.
+  bool is_rank_at(std::size_t fleet_index, int rank) {
+    if (supervisor_ && ranks_.is_rank_at(fleet_index, rank)) return true;
+    on_agent_lost(fleet_index, "its agent sent a message about rank " + std::to_string(rank) +
+                                   ", which does not run there");
     return false;
   }
 
-  void on(std::size_t place, message::RankStarted& m) {
-    if (!is_rank_at(place, m.rank)) return;
+  void on(std::size_t fleet_index, message::RankStarted& m) {
+    if (!is_rank_at(fleet_index, m.rank)) return;
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
-                    allocation_.nodes[place].name);
+                    allocation_.nodes[fleet_index].name);
     times_.on_rank_started();
     supervisor_->on_rank_started(m.rank, m.pid);
   }
-  void on(std::size_t place, message::RankBound& m) {
-    if (!is_rank_at(place, m.rank)) return;
+  void on(std::size_t fleet_index, message::RankBound& m) {
+    if (!is_rank_at(fleet_index, m.rank)) return;
     if (spec_.report_bindings) {
       for (const std::string& line : binding_report_.add(m)) note(line);
     }
     if (const std::string difference = binding_report_.difference(m); !difference.empty())
       note("warning: " + difference);
   }
-  void on(std::size_t place, message::NodeShared& m) {
+  void on(std::size_t fleet_index, message::NodeShared& m) {
     if (!output_ || !sharing_.insert({m.host, m.pid}).second) return;
     note("warning: another ddlrun (process " + std::to_string(m.pid) + " on " + m.host + ", seen on " +
-         allocation_.nodes[place].name + ") runs in Slurm job " + slurm_job_of_ranks() +
-         " at the same time, and both take the same CPUs and GPUs; start one after the other, "
+         allocation_.nodes[fleet_index].name + ") runs in Slurm job " + slurm_job_of_ranks() +
+         " at the same time, and both use the same CPUs and GPUs; start one after the other, "
          "or give each its nodes with -H, or its part of a node: srun --exact -N 1 -n 1 -c CPUS --gpus GPUS "
          "ddlrun --launcher local ...");
   }
-  void on(std::size_t place, message::RankProgress& m) {
-    if (!is_rank_at(place, m.rank)) return;
+  void on(std::size_t fleet_index, message::RankProgress& m) {
+    if (!is_rank_at(fleet_index, m.rank)) return;
     if (m.step == message::RankProgress::Step::kInitialised) {
       times_.on_rank_initialised();
     } else {
       times_.on_first_collective();
     }
   }
-  void on(std::size_t place, message::RankEnded& m) {
-    if (!is_rank_at(place, m.outcome.rank)) return;
+  void on(std::size_t fleet_index, message::RankEnded& m) {
+    if (!is_rank_at(fleet_index, m.outcome.rank)) return;
     stopped_.erase(m.outcome.rank);
     supervisor_->on_rank_ended(std::move(m.outcome));
   }
-  void on(std::size_t place, message::RankStopped& m) {
-    if (!is_rank_at(place, m.rank)) return;
+  void on(std::size_t fleet_index, message::RankStopped& m) {
+    if (!is_rank_at(fleet_index, m.rank)) return;
     stopped_.erase(m.rank);
     if (m.signal == 0 || !supervisor_->on_rank_stopped(m.rank, m.signal, kStoppedSeconds)) return;
     stopped_[m.rank] = loop_.after(
         std::chrono::seconds(kStoppedSeconds),
         [this, rank = m.rank, signal = m.signal] { supervisor_->on_rank_stayed_stopped(rank, signal); });
   }
-  void on(std::size_t place, message::AbortRequested& m) {
-    if (is_rank_at(place, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
+  void on(std::size_t fleet_index, message::AbortRequested& m) {
+    if (is_rank_at(fleet_index, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
   }
-  void on(std::size_t place, message::StdinCredit& m) {
-    if (stdin_) stdin_->refund(stdin_takers_.take(place, m.bytes));
+  void on(std::size_t fleet_index, message::StdinCredit& m) {
+    if (stdin_) stdin_->refund(stdin_takers_.take(fleet_index, m.bytes));
   }
-  void on(std::size_t place, message::StdinClosed&) {
+  void on(std::size_t fleet_index, message::StdinClosed&) {
     if (!stdin_) return;
-    stdin_->refund(stdin_takers_.close(place));
+    stdin_->refund(stdin_takers_.close(fleet_index));
     if (stdin_takers_.is_empty()) stdin_->stop();
   }
-  void on(std::size_t place, OutputChunk& chunk) {
-    if (is_rank_at(place, chunk.rank)) output_->accept(std::move(chunk));
+  void on(std::size_t fleet_index, OutputChunk& chunk) {
+    if (is_rank_at(fleet_index, chunk.rank)) output_->accept(std::move(chunk));
   }
-  void on(std::size_t place, message::Finished& m) {
-    if (const auto node = ranks_.node_at(place))
+  void on(std::size_t fleet_index, message::Finished& m) {
+    if (const auto node = ranks_.node_at(fleet_index))
       supervisor_->on_finished(static_cast<int>(*node), m.leftovers_ended);
   }
-  void on(std::size_t place, message::AgentFailed& m) {
-    const auto node = ranks_.node_at(place);
+  void on(std::size_t fleet_index, message::AgentFailed& m) {
+    const auto node = ranks_.node_at(fleet_index);
     if (m.end_signal <= 0 || m.end_signal > SIGRTMAX || !supervisor_)
-      return on_agent_failed(place, m.text, m.lost);
+      return on_agent_failed(fleet_index, m.text, m.lost);
     if (node) {
-      supervisor_->on_agent_told_to_end(static_cast<int>(*node),
-                                        allocation_.nodes[place].name + ": " + m.text, m.end_signal);
+      supervisor_->on_agent_termination_requested(
+          static_cast<int>(*node), allocation_.nodes[fleet_index].name + ": " + m.text, m.end_signal);
     }
   }
-  void on(std::size_t place, message::PmixFence& m) { relay(place, m); }
-  void on(std::size_t place, message::PmixModex& m) { relay(place, m); }
-  void on(std::size_t place, message::PmixModexData& m) { relay(place, m); }
-  void on(std::size_t place, message::PmixPublish& m) { relay(place, m); }
-  void on(std::size_t place, message::PmixLookup& m) { relay(place, m); }
-  void on(std::size_t place, message::PmixUnpublish& m) { relay(place, m); }
-  void on(std::size_t place, message::PmixEvent& m) { relay(place, m); }
-  void on(std::size_t place, message::PmiBarrier& m) {
-    const auto node = ranks_.node_at(place);
+  void on(std::size_t fleet_index, message::PmixFence& m) { relay(fleet_index, m); }
+  void on(std::size_t fleet_index, message::PmixModex& m) { relay(fleet_index, m); }
+  void on(std::size_t fleet_index, message::PmixModexData& m) { relay(fleet_index, m); }
+  void on(std::size_t fleet_index, message::PmixPublish& m) { relay(fleet_index, m); }
+  void on(std::size_t fleet_index, message::PmixLookup& m) { relay(fleet_index, m); }
+  void on(std::size_t fleet_index, message::PmixUnpublish& m) { relay(fleet_index, m); }
+  void on(std::size_t fleet_index, message::PmixEvent& m) { relay(fleet_index, m); }
+  void on(std::size_t fleet_index, message::PmiBarrier& m) {
+    const auto node = ranks_.node_at(fleet_index);
     if (pmi_barriers_ && node) pmi_barriers_->on(*node, std::move(m));
   }
 
   template <class Message>
-  void relay(std::size_t place, Message& message) {
-    const auto node = ranks_.node_at(place);
+  void relay(std::size_t fleet_index, Message& message) {
+    const auto node = ranks_.node_at(fleet_index);
     if (relay_ && node) relay_->on(*node, std::move(message));
   }
 
-  void on_agent_lost(std::size_t place, const std::string& why) {
-    const std::string how = allocation_.nodes[place].name + ": " + why;
+  void on_agent_lost(std::size_t fleet_index, const std::string& why) {
+    const std::string how = allocation_.nodes[fleet_index].name + ": " + why;
     if (!supervisor_) {
       JobReport report;
       report.reason = EndReason::kHostLost;
@@ -380,24 +381,25 @@ class JobRun : private SupervisorActions {
       report.message = how;
       return end_early(std::move(report));
     }
-    if (const auto node = ranks_.node_at(place))
+    if (const auto node = ranks_.node_at(fleet_index))
       supervisor_->on_agent_failed(static_cast<int>(*node), how, true);
   }
 
-  void on_agent_failed(std::size_t place, const std::string& text, bool lost) {
-    const std::string sentence = allocation_.nodes[place].name + ": " + text;
+  void on_agent_failed(std::size_t fleet_index, const std::string& text, bool lost) {
+    const std::string sentence = allocation_.nodes[fleet_index].name + ": " + text;
     if (!supervisor_) return give_up(Error(ErrorCode::kSystem, sentence));
-    if (const auto node = ranks_.node_at(place))
+    if (const auto node = ranks_.node_at(fleet_index))
       supervisor_->on_agent_failed(static_cast<int>(*node), sentence, lost);
   }
 
   void on_signal(int signal) {
-    if (signal == SIGCHLD) return fleet_.look_at_children();
+    if (signal == SIGCHLD) return fleet_.check_children();
     if (signal == SIGCONT && stdin_) stdin_->recheck_terminal();
     if (supervisor_ && !draining_) return supervisor_->on_signal(signal);
     if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGCONT) return;
     if (signal == SIGTSTP) return stop_self();
-    // When only output is left, nobody reads it; before the ranks are started there is nobody to ask.
+    // While the last output is written, a signal ends the wait for its reader; before the ranks are started there
+    // is nothing to end.
     abandon_output_ = draining_;
     if (supervisor_) return loop_.stop();
     JobReport report;
@@ -408,10 +410,10 @@ class JobRun : private SupervisorActions {
     end_early(std::move(report));
   }
 
-  /// Whoever goes by the exit code must not take a part for the whole.
-  void look_for_lost_output(JobReport& report, bool in_time) const {
+  /// The exit code must not state success if a part of the output is lost.
+  void check_for_lost_output(JobReport& report, bool in_time) const {
     if (reader_gone_) {
-      // As if it had gone while the ranks ran, which is a matter of chance.
+      // Whether the reader ends before or after the ranks is a matter of timing: the report is the same.
       report.reason = EndReason::kSignal;
       report.signal = SIGPIPE;
       report.exit_code = contract::kSignalBase + SIGPIPE;
@@ -419,8 +421,8 @@ class JobRun : private SupervisorActions {
     } else if (abandon_output_ || !in_time || !output_->lost().empty()) {
       report.reason = EndReason::kOutputLost;
       report.exit_code = contract::kOutputLost;
-      report.message = abandon_output_ ? "ddlrun was told not to wait for whoever reads it"
-                       : !in_time      ? "whoever reads it did not take it in time"
+      report.message = abandon_output_ ? "a signal ended the wait for its reader"
+                       : !in_time      ? "its reader did not read it in time"
                                        : output_->lost();
     }
   }
@@ -433,8 +435,8 @@ class JobRun : private SupervisorActions {
   void forward_signal(int signal) override { fleet_.send_all(message::Signal{signal}); }
   void finish() override { fleet_.send_all(message::Finish{}); }
 
-  void wait_for_explanation() override {
-    explanation_timer_ = loop_.after(kExplanationDeadline, [this] { supervisor_->on_unexplained(); });
+  void wait_for_root_cause() override {
+    root_cause_timer_ = loop_.after(kRootCauseDeadline, [this] { supervisor_->on_root_cause_timeout(); });
   }
 
   void stop_self() override {
@@ -448,7 +450,7 @@ class JobRun : private SupervisorActions {
     draining_ = true;
     for (const std::string& line : binding_report_.take()) note(line);
     timeout_timer_.cancel();
-    explanation_timer_.cancel();
+    root_cause_timer_.cancel();
     output_->when_idle([this] { loop_.stop(); });
   }
 
@@ -470,13 +472,13 @@ class JobRun : private SupervisorActions {
   std::optional<PmiBarriers> pmi_barriers_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
-  StdinTakers stdin_takers_;                                ///< by place in the fleet
-  std::map<int, EventLoop::Timer> stopped_;                 ///< ranks that somebody has stopped
-  std::set<std::pair<std::string, std::int64_t>> sharing_;  ///< other ddlruns that were told of
+  StdinTakers stdin_takers_;                 ///< by index in the fleet
+  std::map<int, EventLoop::Timer> stopped_;  ///< by rank that was stopped: when the job ends for it
+  std::set<std::pair<std::string, std::int64_t>> sharing_;  ///< other ddlruns that the user was warned of
   BindingReport binding_report_;
   StartTimes times_;
   EventLoop::Timer timeout_timer_;
-  EventLoop::Timer explanation_timer_;
+  EventLoop::Timer root_cause_timer_;
   Clock::time_point began_ = Clock::now();
   std::optional<Error> error_;
   std::optional<JobReport> early_end_;  ///< it ended before there was a supervisor

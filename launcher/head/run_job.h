@@ -1,4 +1,4 @@
-// The way through ddlrun, from a JobSpec to a JobReport.
+// Runs a job: from a JobSpec to a JobReport.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,25 @@
 
 namespace ddl::launcher {
 
-/// What the user is told while the job runs: one sentence each, without a newline.
+/// Sentences for the user while the job runs, each without a newline.
 struct Notices {
   std::function<void(const std::string&)> note;    ///< worth a line unless --quiet
   std::function<void(const std::string&)> detail;  ///< only with --verbose
-  /// What is being waited for, again and again while it changes; "" when it is over. For a terminal's last line; may
-  /// be empty.
+  /// What ddlrun waits for, called whenever the text changes; "" when the wait is over. For a terminal's last line.
+  /// The function may be empty.
   std::function<void(const std::string&)> progress;
 };
 
 /// Starts the job on the nodes of the allocation, supervises it and returns when nothing of it is left.
 /// Uses standard input and output; installs signal handling for its duration; must be called while the
 /// process has one thread and with descriptors 0, 1 and 2 open.
-/// An Error means that it could not begin (bad combination of numbers, no agent); nothing is left then either.
+/// Error: the job could not be started (more ranks than slots, no agent); nothing is left then either.
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
                           const Environment& head_environment, const Notices& notices);
 
-/// The plan as far as it is known without contacting any node but this machine; with asks_hosts, all of them are asked as by
-/// check_hosts(). progress: as Notices::progress. Error: as run_job(), or every host that did not answer, and why.
+/// The plan as far as it is known without contacting any node but this machine. With asks_hosts, all nodes are
+/// asked as by check_hosts(). progress: as Notices::progress. Error: as run_job(), or every host that did not
+/// answer, and why.
 Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
                         const Environment& head_environment, bool asks_hosts,
                         const std::function<void(const std::string&)>& progress);

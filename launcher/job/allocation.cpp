@@ -72,8 +72,9 @@ Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation) 
     sum += spec.ranks_per_node > 0 ? spec.ranks_per_node : *node.slots;
   }
   if (sum > kMaxRanks) {
-    return fail(ErrorCode::kInvalidArgument, allocation.origin + " has " + std::to_string(sum) + " slots; " +
-                                                 std::to_string(kMaxRanks) + " ranks are the most");
+    return fail(ErrorCode::kInvalidArgument, allocation.origin + " has " + std::to_string(sum) +
+                                                 " slots; at most " + std::to_string(kMaxRanks) +
+                                                 " ranks are possible");
   }
   return static_cast<int>(sum);
 }
@@ -84,7 +85,7 @@ bool is_this_machine(const AllocatedNode& node, const std::string& hostname) {
   const std::string own = host_key(hostname);
   if (name == "localhost" || name == "::1" || name == own || name == own.substr(0, own.find('.')))
     return true;
-  // 127.0.0.0/8; check_host_name let only digits and dots through where it is an address.
+  // 127.0.0.0/8: an address has only digits and dots.
   return name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos;
 }
 
@@ -120,7 +121,8 @@ Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen, 
     if (node == job.nodes.end())
       return fail(ErrorCode::kInvalidArgument, wanted.name + " is not a node of " + described(job));
     if (wanted.user || wanted.port)
-      return fail(ErrorCode::kInvalidArgument, wanted.name + ": Slurm reaches it, without a login or a port");
+      return fail(ErrorCode::kInvalidArgument,
+                  wanted.name + ": srun starts its agent, so no user and no port can be given");
     AllocatedNode result = allocated(job, *node);
     result.max_slots = wanted.max_slots;
     if (wanted.slots) {

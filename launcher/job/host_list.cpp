@@ -8,7 +8,7 @@
 namespace ddl::launcher {
 namespace {
 
-// The host's name and what stands behind its colon.
+// The host's name and the text after its colon.
 struct NameAndSlots {
   std::string_view name;
   std::optional<std::string_view> slots;
@@ -20,7 +20,7 @@ Result<NameAndSlots> split_slots(std::string_view text) {
   const std::size_t close = text.find(']');
   result.is_ipv6 = text.starts_with('[') && text.substr(0, close).find(':') != std::string_view::npos;
   if (result.is_ipv6 && close == std::string_view::npos) return refuse("the brackets do not match");
-  // Where the name ends: no colon of an IPv6 address, and none in brackets.
+  // The name ends at the first colon outside of brackets.
   std::size_t colon = std::string_view::npos;
   std::size_t colons = 0;
   int depth = 0;
@@ -33,18 +33,18 @@ Result<NameAndSlots> split_slots(std::string_view text) {
   if (colons > 1) {
     return refuse(
         "more than one colon: a host is written node1:SLOTS, an IPv6 address "
-        "[2001:db8::1]:SLOTS; ports belong into a hostfile");
+        "[2001:db8::1]:SLOTS; ports belong in a hostfile");
   }
   result.name = text.substr(0, colon);
   if (colon != std::string_view::npos) result.slots = text.substr(colon + 1);
   if (result.is_ipv6) {
-    if (close + 1 != result.name.size()) return refuse("there is something behind the IPv6 address");
+    if (close + 1 != result.name.size()) return refuse("there is unexpected text after the IPv6 address");
     result.name = result.name.substr(1, close - 1);
   }
   return result;
 }
 
-// Cuts at commas that stand in no brackets.
+// Splits at commas outside of brackets.
 std::vector<std::string_view> split_entries(std::string_view text) {
   std::vector<std::string_view> entries;
   int depth = 0;
@@ -80,9 +80,9 @@ Result<int> parse_slots(std::string_view text, std::string_view what) {
   return static_cast<int>(*number);
 }
 
-Result<HostEntry> parse_host_entry(std::string_view text, std::size_t most) {
+Result<HostEntry> parse_host_entry(std::string_view text, std::size_t max_names) {
   HostEntry entry;
-  // The last one: "me@corp.example@node1" is a user with an @, as ssh has it.
+  // The last @: "me@corp.example@node1" has a user with an @, as for ssh.
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     DDL_TRY(check_user_name(text.substr(0, at)));
     entry.user = std::string(text.substr(0, at));
@@ -98,7 +98,7 @@ Result<HostEntry> parse_host_entry(std::string_view text, std::size_t most) {
   if (parts->is_ipv6) {
     entry.names.emplace_back(parts->name);
   } else {
-    auto names = expand_brackets(parts->name, most);
+    auto names = expand_brackets(parts->name, max_names);
     if (!names) return fail(std::move(names.error()));
     entry.names = std::move(*names);
   }
@@ -109,7 +109,7 @@ Result<HostEntry> parse_host_entry(std::string_view text, std::size_t most) {
 Result<std::vector<AllocatedNode>> parse_host_list(std::string_view text) {
   NodeList nodes(NamedAgain::kRefused);
   for (const std::string_view word : split_entries(text)) {
-    auto entry = parse_host_entry(word, nodes.room());
+    auto entry = parse_host_entry(word, nodes.remaining());
     if (!entry) return fail(about(word, std::move(entry.error())));
     for (std::string& name : entry->names) {
       AllocatedNode node;
@@ -128,7 +128,8 @@ Result<std::vector<std::string>> parse_host_names(std::string_view text) {
     auto entry = parse_host_entry(word, kMaxHosts - names.size());
     if (!entry) return fail(about(word, std::move(entry.error())));
     if (entry->user || entry->slots) {
-      return refuse(in_double_quotes(word) + ": only the names of hosts stand here, without users and slots");
+      return refuse(in_double_quotes(word) +
+                    ": only names of hosts are allowed here, without users and slots");
     }
     for (std::string& name : entry->names) names.push_back(std::move(name));
   }
@@ -140,7 +141,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kBlanks = " \t";
 
-// The words of a line; "slots = 4" is one word, as Open MPI's hostfiles have it.
+// The words of a line; "slots = 4" is one word, as in Open MPI's hostfiles.
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
   bool glue = false;
@@ -172,9 +173,9 @@ Status set_once(std::optional<T>& target, Result<T> value, std::string_view what
 }
 
 Result<int> parse_port(std::string_view text) {
-  constexpr int kLargestPort = 65535;
+  constexpr int kMaxPort = 65535;
   const auto number = is_digits(text) ? parse_integer(text) : std::nullopt;
-  if (!number || *number < 1 || *number > kLargestPort) {
+  if (!number || *number < 1 || *number > kMaxPort) {
     return refuse("port must be a number from 1 to 65535, found " + in_double_quotes(text));
   }
   return static_cast<int>(*number);
@@ -198,7 +199,7 @@ Status read_word(std::string_view word, AllocatedNode& node) {
     if (key == "port") return set_once(node.port, parse_port(value), key);
     if (key == "user") return set_once(node.user, parse_user(value), key);
   }
-  return refuse("behind a host stand slots=N, max_slots=N, port=N and user=NAME, found " +
+  return refuse("only slots=N, max_slots=N, port=N and user=NAME may follow a host, found " +
                 in_double_quotes(word));
 }
 
@@ -207,9 +208,9 @@ Status read_line(std::string_view line, NodeList& nodes) {
   if (words.empty()) return {};
   if (const std::size_t comma = words.front().find(','); comma != std::string::npos) {
     const std::size_t open = words.front().find('[');
-    if (open == std::string::npos || comma < open) return refuse("a hostfile has one host a line");
+    if (open == std::string::npos || comma < open) return refuse("a hostfile has one host on each line");
   }
-  auto entry = parse_host_entry(words.front(), nodes.room());
+  auto entry = parse_host_entry(words.front(), nodes.remaining());
   if (!entry) return fail(std::move(entry.error()));
   AllocatedNode node;
   node.slots = entry->slots;
@@ -258,7 +259,8 @@ Status add_slots(std::optional<int>& sum, std::optional<int> more, const std::st
 }  // namespace
 
 Status NodeList::add(AllocatedNode node) {
-  if (room() == 0) return refuse("hosts are named more than " + std::to_string(kMaxTimesNamed) + " times");
+  if (remaining() == 0)
+    return refuse("hosts are named more than " + std::to_string(kMaxTimesNamed) + " times");
   ++named_;
   const auto [place, is_new] = index_.try_emplace(host_key(node.name), nodes_.size());
   if (is_new) {
@@ -270,13 +272,13 @@ Status NodeList::add(AllocatedNode node) {
   AllocatedNode& known = nodes_[place->second];
   const bool is_slot = named_again_ == NamedAgain::kIsSlot && !known.slots && !node.slots;
   if (!is_slot && (!known.slots || !node.slots)) {
-    return refuse(node.name + " is named twice, and not each time with its slots; name it once, as " +
-                  node.name + ":2");
+    return refuse(node.name + " is named twice, but not each time with slots; name it once, as " + node.name +
+                  ":2");
   }
   if (known.user != node.user) return refuse(node.name + " is named twice, with different users");
   if (known.port != node.port) return refuse(node.name + " is named twice, with different ports");
   if (known.max_slots.has_value() != node.max_slots.has_value()) {
-    return refuse(node.name + " is named twice, and not each time with its max_slots");
+    return refuse(node.name + " is named twice, but not each time with max_slots");
   }
   ++times_[place->second];
   if (known.slots) DDL_TRY(add_slots(known.slots, node.slots, node.name));

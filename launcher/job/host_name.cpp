@@ -9,8 +9,8 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr std::size_t kLongestHostName = 253;
-constexpr std::size_t kLongestUserName = 64;
+constexpr std::size_t kMaxHostNameLength = 253;
+constexpr std::size_t kMaxUserNameLength = 64;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -35,8 +35,8 @@ bool is_ipv6_address(std::string_view text) {
 
 Status check_host_name(std::string_view name) {
   if (name.empty()) return refuse("the name of a host is missing");
-  if (name.size() > kLongestHostName) {
-    return refuse("the name of a host has at most " + std::to_string(kLongestHostName) +
+  if (name.size() > kMaxHostNameLength) {
+    return refuse("the name of a host has at most " + std::to_string(kMaxHostNameLength) +
                   " characters, found " + in_double_quotes(name));
   }
   if (name.find(':') != std::string_view::npos) {
@@ -44,8 +44,9 @@ Status check_host_name(std::string_view name) {
     return refuse(in_double_quotes(name) + " is not an IPv6 address");
   }
   if (!consists_of(name, "._-") || name.front() == '-' || name.front() == '.') {
-    return refuse("a host is named with letters, digits and \"._-\" and begins with none of \".-\", found " +
-                  in_double_quotes(name));
+    return refuse(
+        "a host is named with letters, digits and \"._-\" and does not begin with \".\" or \"-\", found " +
+        in_double_quotes(name));
   }
   if (std::all_of(name.begin(), name.end(), is_digit)) {
     return refuse(in_double_quotes(name) + " is a number, not the name of a host");
@@ -55,7 +56,7 @@ Status check_host_name(std::string_view name) {
 
 Status check_user_name(std::string_view name) {
   if (name.empty()) return refuse("the name of a user is missing");
-  if (name.size() > kLongestUserName || !consists_of(name, "._-+@") || name.front() == '-') {
+  if (name.size() > kMaxUserNameLength || !consists_of(name, "._-+@") || name.front() == '-') {
     return refuse("a user is named with letters, digits and \"._-+@\" and does not begin with \"-\", found " +
                   in_double_quotes(name));
   }
@@ -63,10 +64,10 @@ Status check_user_name(std::string_view name) {
 }
 
 std::string in_double_quotes(std::string_view text) {
-  constexpr std::size_t kEnough = 60;
+  constexpr std::size_t kMaxQuoted = 60;
   constexpr char kHex[] = "0123456789abcdef";
   std::string result = "\"";
-  for (const char c : text.substr(0, kEnough)) {
+  for (const char c : text.substr(0, kMaxQuoted)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte >= 0x7f) {
       result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
@@ -74,7 +75,7 @@ std::string in_double_quotes(std::string_view text) {
       result += c;
     }
   }
-  return result + (text.size() > kEnough ? "...\"" : "\"");
+  return result + (text.size() > kMaxQuoted ? "...\"" : "\"");
 }
 
 std::string host_key(std::string_view name) {
@@ -93,7 +94,7 @@ struct Range {
   std::size_t width = 0;  // padded with zeros to this
 };
 
-// Text, then one of the numbers; the last part of a pattern has no numbers.
+// Text, then the numbers of a bracket; the last part of a pattern has no bracket.
 struct Part {
   std::string_view text;
   std::vector<Range> ranges;
@@ -101,8 +102,8 @@ struct Part {
 };
 
 bool is_number(std::string_view text) {
-  constexpr std::size_t kLongest = 9;  // fits anything
-  return !text.empty() && text.size() <= kLongest &&
+  constexpr std::size_t kMaxDigits = 9;  // fits into a std::size_t of 32 bits
+  return !text.empty() && text.size() <= kMaxDigits &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
@@ -123,7 +124,7 @@ Result<Range> parse_range(std::string_view text) {
   }
   const Range range{number_of(first), number_of(last), is_padded(first) ? first.size() : 0};
   if (range.first > range.last) return refuse("the range " + in_double_quotes(text) + " runs backwards");
-  // [1-016] and [001-16] could be meant in two ways.
+  // [1-016] and [001-16] are ambiguous.
   const bool differently = is_padded(first) ? last.size() < first.size() : is_padded(last);
   if (differently || (is_padded(last) && last.size() != first.size())) {
     return refuse("the ends of the range " + in_double_quotes(text) + " have different numbers of digits");
@@ -168,7 +169,7 @@ void append_padded(std::string& text, std::size_t number, std::size_t width) {
   text += digits;
 }
 
-// Every name of `done` continued with every one of the part's.
+// Every name of `done`, continued with the part's text and each of its numbers.
 std::vector<std::string> continued(const std::vector<std::string>& done, const Part& part) {
   std::vector<std::string> names;
   for (const std::string& name : done) {
@@ -186,15 +187,15 @@ std::vector<std::string> continued(const std::vector<std::string>& done, const P
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_brackets(std::string_view pattern, std::size_t most) {
+Result<std::vector<std::string>> expand_brackets(std::string_view pattern, std::size_t max_names) {
   auto parts = parse_pattern(pattern);
   if (!parts) return fail(std::move(parts.error()));
   std::size_t total = 1;
   for (const Part& part : *parts) {
-    // Ranges of nine digits, and not more of them than there are characters: no overflow.
-    if (count_of(part) > most / total) {
-      return refuse(in_double_quotes(pattern) + " stands for more than " + std::to_string(most) +
-                    " hosts, which is all that there is room for");
+    // No overflow: a range has nine digits at most, and there are fewer ranges than characters.
+    if (count_of(part) > max_names / total) {
+      return refuse(in_double_quotes(pattern) + " stands for more than " + std::to_string(max_names) +
+                    " hosts, the maximum here");
     }
     total *= count_of(part);
   }

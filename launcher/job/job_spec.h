@@ -1,4 +1,4 @@
-// What the user asked for, validated, and nothing else.
+// The job that the user asked for, validated.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace ddl::launcher {
 
-/// One -x: NAME=VALUE sets it for the ranks; a value of nullopt passes on the head's own.
+/// One -x: NAME=VALUE sets the variable for the ranks; a value of nullopt passes the head's own value.
 struct EnvironmentExport {
   std::string name;
   std::optional<std::string> value;
@@ -18,14 +18,16 @@ struct EnvironmentExport {
 /// Which ranks read ddlrun's standard input; the others read /dev/null.
 enum class StdinTarget { kRank0, kAll, kNone };
 
-/// In which order ranks take the slots: all of a node before the next one's, or one of each node in turn.
+/// The order in which ranks are assigned to slots: all of a node before those of the next one, or one of each node
+/// in turn.
 enum class MapBy { kSlot, kNode };
 
-/// How agents are started: this machine's forked and the others over ssh, or by srun in a Slurm job; all forked; all over
-/// ssh. kSrun and kMpirun: without agents, by one srun or mpirun that starts the ranks.
+/// How agents are started. kAuto: by srun in a Slurm job; elsewhere forked on this machine and over ssh on others.
+/// kLocal: forked. kSsh: over ssh, also on this machine. kSrun and kMpirun: there are no agents; one srun or mpirun
+/// starts the ranks.
 enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };
 
-/// One job, as the user asked for it. Made by cli/ from argv, read by everybody, changed by nobody.
+/// One job, as the user asked for it. Made by cli/ from argv and the YAML file; constant afterwards.
 struct JobSpec {
   std::vector<std::string> command;        ///< argv of every rank; command[0] is searched in the ranks' PATH
   int num_proc = 0;                        ///< number of ranks, at least 1; 0 for --check-hosts
@@ -36,27 +38,28 @@ struct JobSpec {
   StdinTarget stdin_target = StdinTarget::kRank0;
 
   // Which hosts, and how many ranks on each.
-  std::string hosts;          ///< -H as it was given; "" if it was not
-  std::string hostfile;       ///< "" or the file as it was given; "-": standard input
-  std::string hosts_exclude;  ///< hosts that take no part, as -H names them
+  std::string hosts;          ///< the text of -H; "": it was not given
+  std::string hostfile;       ///< the path of the hostfile; "": none; "-": standard input
+  std::string hosts_exclude;  ///< hosts that are not used, as in -H
   MapBy map_by = MapBy::kSlot;
-  int ranks_per_node = 0;      ///< 0: by slots; otherwise so many on each node, the last one maybe fewer
-  bool oversubscribe = false;  ///< more ranks than slots are wanted
+  int ranks_per_node = 0;  ///< 0: by slots; otherwise this number on each node, maybe fewer on the last one
+  bool oversubscribe = false;  ///< more ranks than slots are allowed
 
   affinity::BindingPolicy binding;  ///< where on its node each rank runs
-  bool report_bindings = false;     ///< what the kernel says of each rank is shown
+  bool report_bindings = false;     ///< the binding of each rank, as the kernel states it, is shown
   bool strict_bind = false;         ///< a rank that cannot be bound as planned is an error
 
   // How agents are started on them.
   LauncherChoice launcher = LauncherChoice::kAuto;
   std::optional<int> ssh_port;            ///< for hosts without a port of their own
   std::string ssh_identity_file;          ///< "" or absolute
-  std::vector<std::string> ssh_args;      ///< more words for ssh, before the host's name
+  std::vector<std::string> ssh_args;      ///< further arguments of ssh, before the host's name
   std::vector<std::string> launch_agent;  ///< empty, or a command that replaces ssh; %h is the host
-  int ssh_parallel = 32;                  ///< connections that are being opened at once
+  int ssh_parallel = 32;                  ///< connections that are being opened at the same time
   int fan_out = 0;                        ///< hosts that one agent connects to; 0: the head connects to all
   double start_timeout_seconds = 30;      ///< for each host, until its agent has answered
-  std::string remote_path;  ///< ddlrun on the other hosts: absolute, or a bare name; "": where it is here
+  std::string
+      remote_path;  ///< ddlrun on the other hosts: absolute, or a bare name; "": the same path as here
   std::vector<std::string> network_interfaces;  ///< names that libddl may use; empty: all
 
   std::string
@@ -65,7 +68,7 @@ struct JobSpec {
   bool timestamp_output = false;  ///< the time at which a line was written, before every line
 
   bool verbose = false;
-  bool quiet = false;  ///< no notes of our own; errors and ranks' output stay
+  bool quiet = false;  ///< no notes of ddlrun's own; errors and the ranks' output are still shown
 };
 
 }  // namespace ddl::launcher

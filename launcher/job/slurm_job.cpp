@@ -21,7 +21,7 @@ std::optional<int> positive(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<int>> parse_slurm_counts(std::string_view text, std::size_t most) {
+Result<std::vector<int>> parse_slurm_counts(std::string_view text, std::size_t max_nodes) {
   std::vector<int> counts;
   for (const std::string_view part : split(text, ',')) {
     const std::size_t bracket = part.find("(x");
@@ -31,13 +31,13 @@ Result<std::vector<int>> parse_slurm_counts(std::string_view text, std::size_t m
                        : part.ends_with(')') ? positive(part.substr(bracket + 2, part.size() - bracket - 3))
                                              : std::nullopt;
     if (!count || !times) {
-      return fail(
-          ErrorCode::kInvalidArgument,
-          in_double_quotes(text) + " is no list of numbers such as \"2(x3),1\": " + in_double_quotes(part));
-    }
-    if (static_cast<std::size_t>(*times) > most - counts.size())
       return fail(ErrorCode::kInvalidArgument,
-                  in_double_quotes(text) + " is for more than " + std::to_string(most) + " nodes");
+                  in_double_quotes(text) +
+                      " is not a list of numbers such as \"2(x3),1\": " + in_double_quotes(part));
+    }
+    if (static_cast<std::size_t>(*times) > max_nodes - counts.size())
+      return fail(ErrorCode::kInvalidArgument,
+                  in_double_quotes(text) + " is for more than " + std::to_string(max_nodes) + " nodes");
     counts.insert(counts.end(), static_cast<std::size_t>(*times), *count);
   }
   return counts;
@@ -50,7 +50,7 @@ using Variable = Environment::value_type;
 constexpr std::initializer_list<const char*> kIds = {"SLURM_JOB_ID", "SLURM_JOBID"};
 constexpr std::initializer_list<const char*> kLists = {"SLURM_JOB_NODELIST", "SLURM_NODELIST"};
 
-/// The first of these that is there and not empty.
+/// The first of these variables that is set and not empty.
 const Variable* first_set(const Environment& environment, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const auto found = environment.find(name);
@@ -83,7 +83,7 @@ int gpus_of(const Environment& environment, std::initializer_list<const char*> n
   return variable == nullptr ? 0 : gpus_in(variable->second);
 }
 
-/// One for each node from a variable that may be missing.
+/// One number for each node; zeros if the variable is missing.
 Result<std::vector<int>> counts_of(const Environment& environment, std::initializer_list<const char*> names,
                                    std::size_t nodes) {
   const Variable* const variable = first_set(environment, names);
@@ -94,12 +94,12 @@ Result<std::vector<int>> counts_of(const Environment& environment, std::initiali
     return fail(ErrorCode::kInvalidArgument, variable->first + ": " +
                                                  launcher::in_double_quotes(variable->second) + " is for " +
                                                  counted(static_cast<std::int64_t>(counts->size()), "node") +
-                                                 ", and the job has " + std::to_string(nodes));
+                                                 ", but the job has " + std::to_string(nodes));
   }
   return counts;
 }
 
-/// GPUs of each node, as far as the user has said how many.
+/// Sets the GPUs of each node, as far as Slurm's variables state them.
 void add_gpus(const Environment& environment, SlurmJob& job) {
   const int each = gpus_of(environment, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"});
   const int per_task = gpus_of(environment, {"SLURM_GPUS_PER_TASK"});
@@ -116,14 +116,14 @@ void add_gpus(const Environment& environment, SlurmJob& job) {
   }
 }
 
-/// True in a step on only some of the job's nodes, such as a shell that srun -N 1 --pty has opened in a job of several.
+/// True in a step on only some of the job's nodes, such as a shell of srun -N 1 --pty in a job of several nodes.
 bool is_part_of_job(const Environment& environment, std::size_t nodes) {
   const auto of_step = number_in(environment, {"SLURM_STEP_NUM_NODES"});
   return of_step && static_cast<std::size_t>(*of_step) < nodes;
 }
 
-/// The tasks of each of the job's nodes. In a step on some of them the variable may be about these alone, and then nothing says how
-/// many tasks were asked for: each CPU could have one.
+/// The tasks of each of the job's nodes. In a step on some of the nodes the variable may describe only these. Then
+/// the number of tasks that the job was asked for is not known, and each CPU counts as one task.
 Result<std::vector<int>> tasks_of(const Environment& environment, const std::vector<int>& cpus) {
   if (is_part_of_job(environment, cpus.size())) {
     const auto tasks = parse_slurm_counts(value_of(environment, "SLURM_TASKS_PER_NODE"), cpus.size());
@@ -132,8 +132,9 @@ Result<std::vector<int>> tasks_of(const Environment& environment, const std::vec
   return counts_of(environment, {"SLURM_TASKS_PER_NODE"}, cpus.size());
 }
 
-/// The tasks that the job was asked for. A step says its own number: one task is the shell that ddlrun is typed in, and no wish for
-/// one rank; nor are the tasks on some of the nodes those of the job.
+/// The tasks that the job was asked for; nullopt: unknown. In a step the variable has the number of the step's own
+/// tasks. One task is then the shell that ddlrun was started in, not a request for one rank, and the tasks of a
+/// step on some of the nodes are not those of the job.
 std::optional<int> num_tasks_of(const Environment& environment, std::size_t nodes) {
   const auto tasks = number_in(environment, {"SLURM_NTASKS", "SLURM_NPROCS"});
   const auto of_step = number_in(environment, {"SLURM_STEP_NUM_TASKS"});
@@ -142,8 +143,8 @@ std::optional<int> num_tasks_of(const Environment& environment, std::size_t node
   return tasks;
 }
 
-/// Error: the job has several groups, each with nodes of its own kind. Variables without a number of a group are of all, of one or
-/// not there, depending on where one looks.
+/// Error: a heterogeneous job, whose groups have different kinds of nodes. There, a variable without the number of
+/// a group describes all groups, one of them, or is missing, depending on the process.
 Status check_single_group(const Environment& environment) {
   const Variable* const size = first_set(environment, {"SLURM_HET_SIZE", "SLURM_PACK_SIZE"});
   const Variable* const first =
@@ -151,11 +152,12 @@ Status check_single_group(const Environment& environment) {
   if ((size == nullptr && first == nullptr) || (size != nullptr && size->second == "1")) return {};
   const Variable* const id = first_set(environment, kIds);
   const std::string job = id != nullptr ? id->second : first != nullptr ? first->second : "?";
-  return fail(ErrorCode::kInvalidArgument, "Slurm job " + job + " is a heterogeneous job" +
-                                               (size == nullptr ? "" : " of " + size->second + " groups") +
-                                               ", and ddlrun starts ranks in jobs of one group only; take a "
-                                               "job without \":\" (in a script: without "
-                                               "#SBATCH hetjob), or start the ranks with srun --het-group");
+  return fail(ErrorCode::kInvalidArgument,
+              "Slurm job " + job + " is a heterogeneous job" +
+                  (size == nullptr ? "" : " of " + size->second + " groups") +
+                  ", and ddlrun starts ranks in jobs of one group only; request a "
+                  "job without \":\" (in a script: without "
+                  "#SBATCH hetjob), or start the ranks with srun --het-group");
 }
 
 template <class Of>
@@ -191,9 +193,9 @@ Result<std::optional<SlurmJob>> slurm_job(const Environment& environment) {
         first_set(environment, {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST",
                                 "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID"});
     return fail(ErrorCode::kInvalidArgument,
-                there->first + "=" + there->second + " says that this is inside a Slurm job, and " +
-                    (id == nullptr ? "SLURM_JOB_ID, which says which one,"
-                                   : "SLURM_JOB_NODELIST, which says on which nodes,") +
+                there->first + "=" + there->second + " means that this is inside a Slurm job, but " +
+                    (id == nullptr ? "SLURM_JOB_ID, the number of the job,"
+                                   : "SLURM_JOB_NODELIST, the list of its nodes,") +
                     " is not set");
   }
   const auto names = parse_host_names(list->second);

@@ -1,4 +1,4 @@
-// The Slurm job that ddlrun finds itself in, as the SLURM_* variables describe it: its nodes, tasks, CPUs and GPUs.
+// The Slurm job that ddlrun runs in, as the SLURM_* variables describe it: its nodes, tasks, CPUs and GPUs.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,15 @@
 
 namespace ddl::launcher {
 
-// "2(x3),1": a number for each node, as Slurm writes them.
-
-/// 2, 2, 2, 1. Pure. Error: what is no positive number, or more than `most` of them; nothing is made of a repetition before it
-/// has been counted.
-Result<std::vector<int>> parse_slurm_counts(std::string_view text, std::size_t most);
-
-// The Slurm job that ddlrun finds itself in, as its environment tells it.
+/// A number for each node, as Slurm writes them: "2(x3),1" is 2, 2, 2, 1. Pure. Error: an entry is not a positive
+/// number, or there are more than `max_nodes`; repetitions are counted before they are expanded.
+Result<std::vector<int>> parse_slurm_counts(std::string_view text, std::size_t max_nodes);
 
 struct SlurmNode {
   std::string name;
-  int cpus = 0;   ///< that the job has there; 0: unknown
-  int tasks = 0;  ///< as Slurm would start there; without a number asked for, as many as CPUs or one
-  int gpus = 0;   ///< that the job has there; 0: none, or the environment does not tell
+  int cpus = 0;   ///< CPUs of the job on this node; 0: unknown
+  int tasks = 0;  ///< tasks that Slurm would start there, at least 1
+  int gpus = 0;   ///< GPUs of the job on this node; 0: none or unknown
   bool operator==(const SlurmNode&) const = default;
 };
 
@@ -35,16 +31,17 @@ struct SlurmJob {
   std::string partition;         ///< "" if unknown
 };
 
-/// "Slurm job 4711 (2 nodes, 8 tasks, 16 GPUs, 256 CPUs)": what it has.
+/// The job with its resources: "Slurm job 4711 (2 nodes, 8 tasks, 16 GPUs, 256 CPUs)".
 std::string described(const SlurmJob& job);
 
-/// Nothing outside of Slurm. In a step (srun --pty bash) it is the whole job. Pure.
-/// Error (kInvalidArgument): a variable that Slurm has set cannot be read, with its name; the variables are of a job that is not
-/// understood: a heterogeneous one, or one without its number or its nodes. Never nothing then: ranks would silently start
-/// here, on the login host.
+/// nullopt outside of Slurm. In a step (srun --pty bash) the result is the whole job. Pure.
+/// Error (kInvalidArgument): one of Slurm's variables cannot be parsed, and is named; the job is heterogeneous; or
+/// its number or its nodes are missing. The result is not nullopt in these cases, because ranks would then silently
+/// start on this host, which may be a login host.
 Result<std::optional<SlurmJob>> slurm_job(const Environment& environment);
 
-/// Error (kInvalidArgument): srun has started several of this process, each of which would take the whole job for its own. Pure.
+/// Error (kInvalidArgument): srun has started this program as several tasks, each of which would start all ranks.
+/// Pure.
 Status check_single_task(const Environment& environment);
 
 }  // namespace ddl::launcher

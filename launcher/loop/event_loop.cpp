@@ -51,8 +51,8 @@ struct EventLoop::FdWatch::State : std::enable_shared_from_this<State> {
       if (side.wanted) side.handler();
       self->arm(side);
     });
-    // Asio makes a descriptor non-blocking at its first wait. This one is borrowed, and other processes may share what
-    // it leads to (a terminal with the shell), so its mode is put back at once; asio does not look again.
+    // Asio makes a descriptor non-blocking at its first wait. This one is borrowed, and other processes may share
+    // what it leads to (a terminal with the shell), so its mode is put back at once; asio does not look again.
     if (std::exchange(keep_blocking, false)) ::fcntl(descriptor.native_handle(), F_SETFL, flags);
   }
 

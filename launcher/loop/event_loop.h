@@ -1,4 +1,5 @@
-// One thread that waits for descriptors, timers, signals and calls from other threads. Asio is inside and stays there.
+// One thread that waits for descriptors, timers, signals and calls from other threads. Asio is inside and stays
+// there.
 #pragma once
 
 #include <chrono>

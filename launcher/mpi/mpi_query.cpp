@@ -39,7 +39,7 @@ Result<MpirunSite> find_mpirun(const std::string& name, const Environment& envir
 }
 
 std::vector<std::string> parse_mpi_types(std::string_view text) {
-  // A name a line after a heading, with "srun: " before each where it goes to standard error; and then
+  // One name on each line after a heading, with "srun: " before each where it goes to standard error; and then
   // "specific pmix plugin versions available: pmix_v3,pmix_v4".
   constexpr std::string_view kPrefix = "srun: ";
   constexpr std::string_view kVersions = "versions available: ";

@@ -14,19 +14,19 @@ namespace ddl::launcher {
 
 // The site's mpirun.
 
-/// Where it is and of which kind: asked for its version. name: in the PATH of the environment, or a path. Errors: kNotFound; that it
-/// does not say, or is none that ddlrun knows.
+/// Its path and its kind, which its --version shows. name: a path, or a name to find in the PATH of the environment.
+/// Errors: kNotFound; it prints no version, or one of a kind that ddlrun does not know.
 Result<MpirunSite> find_mpirun(const std::string& name, const Environment& environment);
 
 // The kinds of MPI that a site's srun can start.
 
-/// Of what "srun --mpi=list" prints: "none", "pmi2", "pmix", "pmix_v4". Pure.
+/// The names in the output of "srun --mpi=list": "none", "pmi2", "pmix", "pmix_v4". Pure.
 std::vector<std::string> parse_mpi_types(std::string_view text);
 
-/// Asks srun, with a deadline. Error: there is no srun, or it does not say.
+/// Asks srun, with a deadline. Error: there is no srun, or it names no types.
 Result<std::vector<std::string>> ask_mpi_types();
 
-/// What srun's --mpi= is to be for ranks that find each other by PMIx. Pure. Error: none of the types is PMIx.
+/// The value of srun's --mpi= for ranks that find each other by PMIx. Pure. Error: none of the types is PMIx.
 Result<std::string> pmix_type_of(const std::vector<std::string>& types);
 
 }  // namespace ddl::launcher

@@ -30,12 +30,13 @@
 
 namespace ddl::launcher {
 
-// The process that mpirun knows, in front of the one that does the work.
+// The process that mpirun started stays as a proxy of the one that does the work.
 
-/// Forks. In front, this process passes the signals of the set on to the other and returns its exit code once it has ended. Behind, it
-/// returns nullopt, in a session of its own: it lives on if mpirun or its daemon kills the one in front, is told so by SIGTERM, and
-/// can end in order what it has started. The set must be blocked. For a process with one thread. Error: fork failed.
-Result<std::optional<int>> stand_in_front(const sigset_t& signals);
+/// Forks. The parent forwards the signals of the set to the child, and returns the child's exit code once it has
+/// ended. The child gets nullopt, in a session of its own: if mpirun or its daemon kills the parent, the child lives
+/// on, gets SIGTERM, and can end in order what it has started. The set must be blocked. For a process with one
+/// thread. Error: fork failed.
+Result<std::optional<int>> fork_behind_proxy(const sigset_t& signals);
 
 namespace {
 
@@ -56,39 +57,39 @@ std::optional<int> number_of(const Environment& environment, const char* name) {
 
 }  // namespace
 
-Result<MpiPlace> mpi_place_of(const Environment& environment) {
+Result<MpiRankNumbers> mpi_rank_numbers(const Environment& environment) {
   for (const Names& names : kLaunchers) {
     const auto rank = number_of(environment, names[0]), size = number_of(environment, names[1]);
     const auto local_rank = number_of(environment, names[2]), local_size = number_of(environment, names[3]);
     if (rank && size && local_rank && local_size && *rank < *size && *local_rank < *local_size)
-      return MpiPlace{*rank, *size, *local_rank, *local_size};
+      return MpiRankNumbers{*rank, *size, *local_rank, *local_size};
   }
   return fail(
       ErrorCode::kUnavailable,
-      "this mpirun does not say which rank a process is: neither OMPI_COMM_WORLD_RANK nor PMI_RANK and "
-      "what belongs to them is set");
+      "this mpirun does not say which rank a process is: neither OMPI_COMM_WORLD_RANK nor PMI_RANK, with the "
+      "variables that belong to it, is set");
 }
 
-Result<std::optional<int>> stand_in_front(const sigset_t& signals) {
-  const pid_t front = ::getpid();
-  const pid_t behind = ::fork();
-  if (behind < 0) return fail_errno("fork");
-  if (behind == 0) {
+Result<std::optional<int>> fork_behind_proxy(const sigset_t& signals) {
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return fail_errno("fork");
+  if (child == 0) {
     ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != front) ::raise(SIGTERM);  // it is blocked, and waits to be read
+    if (::getppid() != parent) ::raise(SIGTERM);  // it is blocked, and waits to be read
     return std::optional<int>();
   }
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // of mpirun's daemon here
   for (;;) {
     int status = 0;
-    if (::waitpid(behind, &status, WNOHANG) == behind) {
+    if (::waitpid(child, &status, WNOHANG) == child) {
       constexpr int kSignalBase = 128;
       return std::optional(WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status));
     }
     siginfo_t info{};
     const int signal = ::sigwaitinfo(&signals, &info);
-    if (signal > 0 && signal != SIGCHLD) ::kill(behind, signal);
+    if (signal > 0 && signal != SIGCHLD) ::kill(child, signal);
   }
 }
 
@@ -97,45 +98,47 @@ namespace {
 namespace env = contract::env;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kClearing{2};
-constexpr std::chrono::milliseconds kLastWords{500};
-constexpr double kForsakenGraceSeconds = 0.5;
+constexpr std::chrono::seconds kMaxCleanupTime{2};
+constexpr std::chrono::milliseconds kMaxDrainTime{500};
+constexpr double kOrphanGraceSeconds = 0.5;
 /// Set for ranks of ddlrun's own agents, and wrong for those of mpirun's.
 constexpr const char* kOwnMpiVariables[] = {"OMPI_MCA_schizo", "OMPI_MCA_ess",
                                             "OMPI_MCA_hwloc_base_binding_policy",
                                             "OMPI_MCA_orte_externally_bound"};
 
-/// The local job's child, with what mpirun has told this process, and the whole job's numbers.
-Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const MpiPlace& place_in_job) {
+/// The child of a local job, with the variables that mpirun gave this process, and with the rank and size in the
+/// whole job.
+Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const MpiRankNumbers& in_job) {
   const NodeFacts facts = probe_node();
   const Allocation here = local_allocation(hostname());
-  spec.num_proc = place_in_job.local_size;
+  spec.num_proc = in_job.local_size;
   spec.oversubscribe = true;
-  const auto placement = place(spec, here, {place_in_job.local_size});
+  const auto placement = place(spec, here, {in_job.local_size});
   if (!placement) return fail(placement.error());
   const auto bindings = bind_nodes(spec, *placement, {facts}, environment);
   if (!bindings) return fail(bindings.error());
   const LaunchPlan plan = make_launch_plan(spec, *placement, {facts}, environment, "mpi", *bindings);
   const NodeLaunch& node = plan.nodes.front();
 
-  Environment told;
+  Environment variables;
   for (const auto& [name, value] : environment) {
-    if (is_denied(name)) told[name] = value;
+    if (is_denied(name)) variables[name] = value;
   }
-  const std::string rank = std::to_string(place_in_job.rank), size = std::to_string(place_in_job.size);
-  for (const char* name : {env::kRank, env::kTorchRank}) told[name] = rank;
-  for (const char* name : {env::kSize, env::kTorchWorldSize}) told[name] = size;
+  const std::string rank = std::to_string(in_job.rank), size = std::to_string(in_job.size);
+  for (const char* name : {env::kRank, env::kTorchRank}) variables[name] = rank;
+  for (const char* name : {env::kSize, env::kTorchWorldSize}) variables[name] = size;
   for (const char* name : {env::kMasterAddr, env::kMasterPort}) {
-    if (const auto given = environment.find(name); given != environment.end()) told[name] = given->second;
+    if (const auto given = environment.find(name); given != environment.end())
+      variables[name] = given->second;
   }
   if (const auto tmpdir = environment.find(env::kMpiTmpdir); tmpdir != environment.end())
-    told["TMPDIR"] = tmpdir->second;
-  ChildSpec child = rank_child(node, node.ranks[static_cast<std::size_t>(place_in_job.local_rank)], told);
-  child.rank = place_in_job.rank;
+    variables["TMPDIR"] = tmpdir->second;
+  ChildSpec child = rank_child(node, node.ranks[static_cast<std::size_t>(in_job.local_rank)], variables);
+  child.rank = in_job.rank;
   std::erase_if(child.environment, [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
     if (name == env::kMpiTmpdir || entry == "TMPDIR=") return true;
-    // Which node of the job this is, nobody has told.
+    // Which node of the job this is, is unknown.
     if (name == env::kCrossRank || name == env::kCrossSize) return true;
     const auto given = environment.find(name);
     return std::find(std::begin(kOwnMpiVariables), std::end(kOwnMpiVariables), name) !=
@@ -166,10 +169,10 @@ ChildFds own_fds(const Environment& environment, ChildSpec& child, bool reads_st
 /// The rank, from its start to its end.
 class WatchedRank {
  public:
-  WatchedRank(pid_t pid, pid_t front, double grace_seconds)
-      : pid_(pid), front_(front), grace_seconds_(grace_seconds) {}
+  WatchedRank(pid_t pid, pid_t parent, double grace_seconds)
+      : pid_(pid), parent_(parent), grace_seconds_(grace_seconds) {}
 
-  /// Passes signals on until it has ended; then how: as from waitpid(2).
+  /// Forwards signals until it has ended. Returns its status as from waitpid(2).
   int wait(const sigset_t& signals) {
     int status = 0;
     for (;;) {
@@ -178,21 +181,21 @@ class WatchedRank {
       const timespec left = until_kill();
       const int signal =
           kill_at_.is_never() ? ::sigwaitinfo(&signals, &info) : ::sigtimedwait(&signals, &info, &left);
-      if (signal > 0 && signal != SIGCHLD) pass_on(signal);
+      if (signal > 0 && signal != SIGCHLD) forward(signal);
       if (kill_at_.has_passed()) ::kill(-pid_, SIGKILL);
     }
   }
-  bool was_told_to_end() const { return was_told_to_end_; }
+  bool was_asked_to_end() const { return was_asked_to_end_; }
 
  private:
-  void pass_on(int signal) {
+  void forward(int signal) {
     ::kill(-pid_, signal);
     const bool is_end = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
     if (!is_end) return;
-    was_told_to_end_ = true;
-    // Without anybody in front nobody waits for a graceful end.
-    const bool is_forsaken = ::getppid() != front_;
-    const std::chrono::duration<double> grace(is_forsaken ? kForsakenGraceSeconds : grace_seconds_);
+    was_asked_to_end_ = true;
+    // If the parent is gone, nothing waits for a graceful end.
+    const bool is_orphaned = ::getppid() != parent_;
+    const std::chrono::duration<double> grace(is_orphaned ? kOrphanGraceSeconds : grace_seconds_);
     const Deadline then = Deadline::after(std::chrono::duration_cast<Clock::duration>(grace));
     if (kill_at_.is_never() || then.when() < kill_at_.when()) kill_at_ = then;
   }
@@ -203,17 +206,18 @@ class WatchedRank {
   }
 
   pid_t pid_;
-  pid_t front_;
+  pid_t parent_;
   double grace_seconds_;
   Deadline kill_at_ = Deadline::never();
-  bool was_told_to_end_ = false;
+  bool was_asked_to_end_ = false;
 };
 
 /// Open MPI ends a job when a rank exits with another code than 0; hydra does when it is asked to.
 void end_job(const ChildFds& fds, int code) {
   if (fds.inherited.empty()) return;
-  // What has been said must have left by then: no event tells of a pipe that was read empty.
-  const Deadline deadline = Deadline::after(kLastWords);
+  // mpirun must have read the rank's output before the abort. No event reports that a pipe was read empty, so it is
+  // polled.
+  const Deadline deadline = Deadline::after(kMaxDrainTime);
   for (int unread = 0;
        ::ioctl(STDERR_FILENO, FIONREAD, &unread) == 0 && unread > 0 && !deadline.has_passed();)
     ::poll(nullptr, 0, 1);
@@ -244,12 +248,12 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
     on_failure(report);
     return report.exit_code;
   };
-  const auto place_in_job = mpi_place_of(environment);
-  if (!place_in_job) return refuse(place_in_job.error());
+  const auto in_job = mpi_rank_numbers(environment);
+  if (!in_job) return refuse(in_job.error());
   const double grace = spec.kill_grace_seconds;
   const bool reads_stdin = spec.stdin_target == StdinTarget::kAll ||
-                           (spec.stdin_target == StdinTarget::kRank0 && place_in_job->rank == 0);
-  auto child = child_of(std::move(spec), environment, *place_in_job);
+                           (spec.stdin_target == StdinTarget::kRank0 && in_job->rank == 0);
+  auto child = child_of(std::move(spec), environment, *in_job);
   if (!child) return refuse(child.error());
   const ChildFds fds = own_fds(environment, *child, reads_stdin);
 
@@ -258,20 +262,20 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP})
     sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  const pid_t front = ::getpid();
-  const auto code_in_front = stand_in_front(signals);
-  if (!code_in_front) return refuse(code_in_front.error());
-  if (*code_in_front) return **code_in_front;
+  const pid_t parent = ::getpid();
+  const auto code_of_child = fork_behind_proxy(signals);
+  if (!code_of_child) return refuse(code_of_child.error());
+  if (*code_of_child) return **code_of_child;
   (void)become_subreaper();
   auto started = start_child(*child, fds, open_files_limit());
   if (!started) return refuse(started.error());
   RankOutcome outcome;
-  outcome.rank = place_in_job->rank;
+  outcome.rank = in_job->rank;
   outcome.host = hostname();
   outcome.pid = started->pid;
   message::ChildFailed failure;
   pollfd entry{started->error_pipe.get(), POLLIN, 0};
-  for (StartState state = StartState::kGoesOn; state == StartState::kGoesOn;) {
+  for (StartState state = StartState::kStarting; state == StartState::kStarting;) {
     retry_eintr([&] { return ::poll(&entry, 1, -1); });
     state = read_start_state(*started, failure);
     if (state != StartState::kFailed) continue;
@@ -281,9 +285,9 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
     on_failure(report_of(outcome, EndReason::kStartFailed, outcome.exit_code));
     return outcome.exit_code;
   }
-  WatchedRank rank(started->pid, front, grace);
+  WatchedRank rank(started->pid, parent, grace);
   const int status = rank.wait(signals);
-  (void)kill_descendants(Deadline::after(kClearing));
+  (void)kill_descendants(Deadline::after(kMaxCleanupTime));
   outcome.run_seconds = std::chrono::duration<double>(Clock::now() - started->started).count();
   const bool has_exited = WIFEXITED(status);
   outcome.kind = has_exited ? RankOutcome::Kind::kExited : RankOutcome::Kind::kSignalled;
@@ -292,7 +296,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   outcome.core_dumped = !has_exited && WCOREDUMP(status);
   constexpr int kSignalBase = 128;
   const int code = has_exited ? outcome.exit_code : kSignalBase + outcome.signal;
-  if (code == 0 || rank.was_told_to_end()) return code;
+  if (code == 0 || rank.was_asked_to_end()) return code;
   on_failure(report_of(outcome, EndReason::kRankFailed, code));
   end_job(fds, code);
   return code;

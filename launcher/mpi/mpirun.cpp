@@ -23,7 +23,7 @@ namespace {
 
 std::string first_line(std::string_view text) { return std::string(trim(split(trim(text), '\n').front())); }
 
-/// What stands behind a word, up to the end of its line.
+/// The text behind a word, up to the end of its line.
 std::string behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   return at == std::string_view::npos ? "" : first_line(text.substr(at + word.size()));
@@ -46,7 +46,7 @@ Result<MpiLauncher> mpi_launcher_of(std::string_view text) {
   if (text.find("Intel(R) MPI Library") != std::string_view::npos)
     return MpiLauncher{MpiFlavor::kHydra, first_line(text)};
   return fail(ErrorCode::kInvalidArgument,
-              "it is neither Open MPI's, PRRTE's nor hydra's: it says \"" + first_line(text) + "\"");
+              "it is neither Open MPI's, PRRTE's nor hydra's: it prints \"" + first_line(text) + "\"");
 }
 
 namespace {
@@ -66,7 +66,7 @@ Words ssh_words(const JobSpec& spec) {
   return words;
 }
 
-/// Launchers of MPI part these at blanks and know no quotes.
+/// Launchers of MPI split these at blanks and know no quotes.
 Result<std::string> as_one_word(const Words& words) {
   for (const std::string& word : words) {
     if (word.find_first_of(" \t'\"") != std::string::npos)
@@ -75,7 +75,7 @@ Result<std::string> as_one_word(const Words& words) {
   return join(words, " ");
 }
 
-/// Those that a shell could set; mpirun's options part at '=' and ','.
+/// The names that a shell could set; mpirun's options split at '=' and ','.
 Words exportable(const Environment& environment) {
   Words names;
   for (const auto& [name, value] : environment) {
@@ -136,14 +136,14 @@ class Line {
       const std::optional<int> slots =
           spec_.ranks_per_node > 0 ? std::optional(spec_.ranks_per_node) : node.slots;
       if (with_slots && !slots)
-        return cannot("mpirun must be told how many ranks " + node.name + " takes: -H " + node.name +
+        return cannot("mpirun needs the number of ranks for " + node.name + ": -H " + node.name +
                       ":N, or --ranks-per-node N");
       hosts.push_back(with_slots ? node.name + ":" + std::to_string(*slots) : node.name);
     }
     return join(hosts, ",");
   }
 
-  /// Where Slurm says it, or this machine is meant, mpirun knows its hosts.
+  /// In a Slurm job, or if this machine is meant, mpirun knows its hosts.
   bool knows_hosts() const {
     const bool are_named = !spec_.hosts.empty() || !spec_.hostfile.empty() || !spec_.hosts_exclude.empty();
     return !are_named || is_own_machine_alone(allocation_, site_);
@@ -224,7 +224,7 @@ class Line {
 
   Status hydra() {
     add({"-n", std::to_string(spec_.num_proc)});
-    // Its hosts in turn: one on each, and from the beginning again.
+    // Round robin: one rank on each host, and from the first host again.
     const bool takes_turns = spec_.map_by == MapBy::kNode && spec_.ranks_per_node == 0;
     if (!knows_hosts()) {
       auto hosts = host_list(!takes_turns);
@@ -347,7 +347,7 @@ int become_mpirun(const std::vector<std::string>& words) {
                                   env::kTorchLocalWorldSize,
                                   env::kReportStart,
                                   env::kExitRecord};
-  // What mpirun keeps in files here goes with the agent's, also where nobody lets mpirun end in order.
+  // mpirun's files are in the agent's directory and removed with it, also if mpirun is killed.
   // Its ranks get their own TMPDIR back.
   if (const char* directory = std::getenv("PMIX_SERVER_TMPDIR"); directory != nullptr)
     ::setenv("TMPDIR", directory, 1);

@@ -1,5 +1,5 @@
-// The mpirun that starts a job's ranks: which kind there is (Open MPI, PRRTE, hydra), its command line and environment, and
-// how a process of ddlrun becomes it.
+// The mpirun that starts a job's ranks: which kind there is (Open MPI, PRRTE, hydra), its command line and
+// environment, and how a process of ddlrun becomes it.
 #pragma once
 
 #include <string>
@@ -25,19 +25,19 @@ struct MpiLauncher {
   std::string name;  ///< "Open MPI 4.1.4", for a person
 };
 
-/// Of what "mpirun --version" prints. Error: none of those. Pure.
+/// From the output of "mpirun --version". Error: it is none of these kinds. Pure.
 Result<MpiLauncher> mpi_launcher_of(std::string_view version_text);
 
 // The mpirun that starts a job's ranks, for each kind of MPI.
 
-/// What the user gives for mpirun alone.
+/// The user's options for mpirun alone.
 struct MpirunOptions {
-  std::vector<std::string> mpi_args;      ///< passed on as they are
+  std::vector<std::string> mpi_args;      ///< passed on unchanged
   std::vector<std::string> binding_args;  ///< instead of ddlrun's own binding
   bool tcp_only = false;                  ///< messages go over TCP and shared memory alone
 };
 
-/// Where it is started.
+/// The mpirun that is started, and the machine on which that happens.
 struct MpirunSite {
   std::string path = "mpirun";
   std::string name;  ///< "Open MPI 4.1.4", for a person
@@ -46,22 +46,23 @@ struct MpirunSite {
   std::string hostname;  ///< of this machine
 };
 
-/// Its words, up to and with rank_words: what each rank is, the command behind ddlrun's own words. environment: what ranks are to
-/// have; its names are in the words, its values are not. Of a Slurm job whose nodes are all meant, mpirun asks Slurm. Pure.
+/// The words of its command line. rank_words, the last of them, are the command of each rank, with the user's command
+/// behind ddlrun's own words. environment: the variables that ranks are to have; the words hold their names and not
+/// their values. If all nodes of a Slurm job are meant, the words name none, and mpirun asks Slurm. Pure.
 /// Error kInvalidArgument: what this kind cannot do, and what to do instead. Nothing is dropped.
 Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocation& allocation,
                                               const MpirunOptions& options, const MpirunSite& site,
                                               const Environment& environment,
                                               const std::vector<std::string>& rank_words);
 
-/// What mpirun itself is to find in its environment beside ranks' variables: how ssh is to be called, for hydra; in a step of a Slurm
-/// job, such as the shell of srun --pty, what the whole job has, and that its daemons are not to wait for the end of that step. own: this
-/// process's. Pure.
+/// The variables for mpirun itself, besides those of the ranks: for hydra, the options of ssh; in a step of a Slurm
+/// job, such as the shell of srun --pty, the resources of the whole job, and that mpirun's daemons do not wait for
+/// the end of that step. own: this process's environment. Pure.
 Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
                                const Environment& own);
 
-/// What mpirun is to pass on to the ranks: this process's environment without what describes this process or this
-/// login, and what -x says. An empty value: the name alone counts. Pure.
+/// The variables that mpirun passes on to the ranks: this process's environment without those that describe this
+/// process or this login, and those of -x. An empty value: only the name is used. Pure.
 Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation, const Environment& own);
 
 // mpirun as ddlrun's only rank: it is started and ended by an agent, and starts the ranks itself.
@@ -71,8 +72,9 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
                    const std::string& ddlrun, const std::vector<std::string>& mpirun_words,
                    const Environment& own);
 
-/// words: MASTER_ADDR or "", names of variables to forget by comma, and then mpirun's own. Becomes it, without what the agent has told its
-/// rank about itself. Returns only if that fails: 127 or 126, after a sentence on standard error.
+/// words: MASTER_ADDR or "", the names of variables to remove, separated by commas, and then mpirun's command line.
+/// Executes mpirun in this process, without the variables by which the agent describes its rank. Returns only if that
+/// fails: 127 or 126, after a sentence on standard error.
 int become_mpirun(const std::vector<std::string>& words);
 
 }  // namespace ddl::launcher

@@ -41,18 +41,18 @@
 namespace ddl::launcher {
 namespace {
 
-// When the head is gone nobody waits for a graceful end: ranks get a moment to save, inside the promised 2 s; after a
-// silence, inside 5 s.
-constexpr double kHeadGoneGraceSeconds = 1.0;
-constexpr double kHeadLeftGraceSeconds = 0.5;
-// A head on this host may be stopped for about as long as one elsewhere may be silent.
-constexpr int kHeadLooks = 3;
-// Agents that were started from here end when their links close; one whose host is dead does not.
+// Without the head nobody waits for a graceful end: ranks get a moment to save their data. The documented limits
+// are 2 s after the head's end, and 5 s after it became silent.
+constexpr double kHeadLostGraceSeconds = 1.0;
+constexpr double kHeadAbandonedGraceSeconds = 0.5;
+// A head on this host may be stopped for about as long as a head on another host may be silent.
+constexpr int kHeadChecks = 3;
+// Agents that this one has started end when their links close, unless their host is dead.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
-// Of libpmix, to end: it needs milliseconds, unless it waits for itself.
+// For the shutdown of libpmix: it needs milliseconds, unless it is in a deadlock with itself.
 constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
-// Between a rank's death by SIGTERM and the same signal here, if it was for both.
+// Slurm sends SIGTERM to ranks and agent: at most this long after a rank's death the agent gets it too.
 constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
 
 struct Rank {
@@ -72,7 +72,7 @@ class Agent {
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
         spawner_(loop_, std::move(spawner)),
         terminator_(loop_, {[this](int signal) {
-                              ending_.asked_signal = signal;
+                              ending_.requested_signal = signal;
                               spawner_.send(message::AskToEnd{signal});
                             },
                             [this] {
@@ -86,9 +86,9 @@ class Agent {
         head_heartbeat_(
             loop_, head_pace_,
             {[this] { report(message::Heartbeat{}); },
-             [this] { leave_head("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}),
+             [this] { abandon_head("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}),
         spawner_watch_(spawner_.pid()) {
-    if (head > 0) head_watch_.emplace(head, kHeadLooks);
+    if (head > 0) head_watch_.emplace(head, kHeadChecks);
   }
 
   int run() {
@@ -99,10 +99,10 @@ class Agent {
          [this] { on_spawner_lost(); }});
     link_->start(
         {[this](const net::Frame& frame) { on_frame(frame); },
-         [this](const std::string&) { on_head_gone("ddlrun itself has gone", kHeadGoneGraceSeconds); }});
+         [this](const std::string&) { on_head_lost("ddlrun itself has ended", kHeadLostGraceSeconds); }});
     head_heartbeat_.start();
-    loop_.watch_signals({SIGTERM}, [this](int) { on_told_to_end(); });
-    look_at_others();
+    loop_.watch_signals({SIGTERM}, [this](int) { on_termination_requested(); });
+    check_head_and_spawner();
     start_pmix();
     loop_.run();
     if (pmix_ && !pmix_->shut_down(Deadline::after(kPmixDeadline))) (void)pmix_.release();
@@ -133,16 +133,16 @@ class Agent {
     std::visit([this](auto& m) { on(std::move(m)); }, *message);
   }
 
-  /// Nothing that follows on the link can be relied on.
+  /// After an invalid message nothing that follows on the link is read.
   void refuse(const Error& error) {
     is_refused_ = true;
-    leave_head("ddlrun sent " + error.message());
+    abandon_head("ddlrun sent " + error.message());
   }
 
-  void on(const message::Heartbeat&) {}  // heard above
+  void on(const message::Heartbeat&) {}  // on_frame() has counted it
 
   void on(const message::JobKey& message) {
-    ::prctl(PR_SET_DUMPABLE, 0);  // the key has passed through this memory: no core dump, no debugger
+    ::prctl(PR_SET_DUMPABLE, 0);  // the key was in this memory: no core dump, no debugger
     const auto key = net::JobKey::from_bytes(std::as_bytes(std::span(message.bytes)));
     auto memfd = key ? key->to_memfd() : Result<UniqueFd>(fail(key.error()));
     if (!memfd) return report(message::AgentFailed{"the job's key: " + memfd.error().message(), false});
@@ -153,7 +153,7 @@ class Agent {
   void on(message::Routed&& message) { relay_.pass_down(std::move(message)); }
 
   void on(const message::Launch& message) {
-    if (!pmix_) return;  // which was reported
+    if (!pmix_) return;  // start_pmix() has reported that
     node_ = message.node;
     announce();
     pmi_.register_job(node_);
@@ -167,7 +167,7 @@ class Agent {
     }
   }
 
-  /// Without it nobody is warned, and all else is as it would be.
+  /// If it fails, only the warning about other ddlruns is missing.
   void announce() {
     if (node_.slurm_job.empty()) return;
     auto presence = JobPresence::announce(loop_, node_.slurm_job, {node_.head_host, node_.head_pid});
@@ -219,11 +219,11 @@ class Agent {
     return {};
   }
 
-  /// The place of a rank of this node in its list.
+  /// The index of a rank of this node in node_.ranks.
   std::size_t local_rank(int rank) const {
-    const auto place = std::find_if(node_.ranks.begin(), node_.ranks.end(),
+    const auto found = std::find_if(node_.ranks.begin(), node_.ranks.end(),
                                     [rank](const RankLaunch& launch) { return launch.rank == rank; });
-    return static_cast<std::size_t>(place - node_.ranks.begin());
+    return static_cast<std::size_t>(found - node_.ranks.begin());
   }
 
   std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
@@ -259,23 +259,24 @@ class Agent {
 
   void on(const message::Pausing&) { head_heartbeat_.excuse(); }
 
-  void leave_head(const std::string& how) {
-    // The head may be alive behind a cable that was pulled, or stopped: it will read this when it can.
+  void abandon_head(const std::string& how) {
+    // The head may be alive, but cut off or stopped: it reads this when it can.
     report(message::AgentFailed{how + ", so the ranks here were ended", true});
-    on_head_gone(how, kHeadLeftGraceSeconds);
+    on_head_lost(how, kHeadAbandonedGraceSeconds);
   }
 
-  /// A resource manager ends all processes of a job so, ranks too: the head shall hear of it before it sees them gone.
-  void on_told_to_end() {
-    told_to_end_ = gave_up_ = true;
-    report(message::AgentFailed{"its agent was told to end (SIGTERM), as scancel and a time limit do", true,
+  /// SIGTERM: a resource manager sends it to all processes of a job that it ends, also to the ranks. The head must
+  /// be notified before the ends of the ranks are reported.
+  void on_termination_requested() {
+    termination_requested_ = gave_up_ = true;
+    report(message::AgentFailed{"its agent received SIGTERM, as from scancel or at a time limit", true,
                                 SIGTERM});
     report_held_ends();
   }
 
-  void on_head_gone(const std::string& how, double grace_seconds) {
-    if (head_gone_) return;
-    head_gone_ = true;
+  void on_head_lost(const std::string& how, double grace_seconds) {
+    if (head_lost_) return;
+    head_lost_ = true;
     head_heartbeat_.stop();
     head_watch_.reset();
     if (finished_) return loop_.stop();
@@ -284,7 +285,7 @@ class Agent {
           all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
       std::fprintf(stderr, "ddlrun agent on %s: %s%s\n", hostname().c_str(), how.c_str(), rest.c_str());
     }
-    // The spawner may have died before the head did: then everything has been killed, and nobody would report it.
+    // If the spawner died before the head, everything has been killed already, and no AllGone will come.
     if (all_gone_) return loop_.stop();
     finishing_ = true;
     terminator_.begin(SIGTERM, grace_seconds);
@@ -311,9 +312,9 @@ class Agent {
   }
 
   void on(const message::ChildEnded& message) {
-    // Slurm sends SIGTERM to all processes of a job in any order. That the agent got it is the reason why ranks did, and is
-    // to be told before their ends.
-    const bool may_be_slurms = in_slurm_ && !told_to_end_ && ending_.asked_signal == 0 &&
+    // Slurm sends SIGTERM to all processes of a job in any order. The agent's own SIGTERM explains the ends of the
+    // ranks and must be reported before them.
+    const bool may_be_slurms = in_slurm_ && !termination_requested_ && ending_.requested_signal == 0 &&
                                WIFSIGNALED(message.wait_status) && WTERMSIG(message.wait_status) == SIGTERM;
     if (!may_be_slurms) return report_end(message);
     if (held_ends_.empty()) hold_timer_ = loop_.after(kOwnSignalDeadline, [this] { report_held_ends(); });
@@ -323,7 +324,7 @@ class Agent {
   void report_held_ends() {
     hold_timer_.cancel();
     for (const message::ChildEnded& end : std::exchange(held_ends_, {})) report_end(end);
-    if (std::exchange(gone_behind_held_, false)) on(message::AllGone{});
+    if (std::exchange(all_gone_pending_, false)) on(message::AllGone{});
   }
 
   void report_end(const message::ChildEnded& message) {
@@ -342,19 +343,19 @@ class Agent {
   }
 
   void on(const message::Leftovers& message) {
-    if (head_gone_) return;
+    if (head_lost_) return;
     leftovers_ = message.count;
     terminator_.begin(SIGTERM, node_.kill_grace_seconds);
   }
 
   void on(const message::AllGone&) {
     if (!held_ends_.empty()) {
-      gone_behind_held_ = true;
+      all_gone_pending_ = true;
       return;
     }
     terminator_.all_gone();
     all_gone_ = true;
-    if (head_gone_) return loop_.stop();
+    if (head_lost_) return loop_.stop();
     finish_if_done();
   }
 
@@ -373,19 +374,19 @@ class Agent {
     if (pmix_) pmix_->take(message);
   }
 
-  /// Both at one time: an idle job wakes up for little else.
-  void look_at_others() {
+  /// Both checks share a timer, because an idle job should wake up rarely.
+  void check_head_and_spawner() {
     auto pause = StoppedWatch::kPeriod;
     if (head_watch_ && !head_heartbeat_.is_excused()) {
       const bool is_stopped = head_watch_->is_stopped_for_good();
       pause = head_watch_->pause();
-      if (is_stopped) leave_head("ddlrun itself was stopped");
+      if (is_stopped) abandon_head("ddlrun itself was stopped");
     }
     if (!spawner_lost_ && spawner_watch_.is_stopped_for_good()) {
       spawner_.kill("was stopped");
     }
     if (!spawner_lost_) pause = std::min(pause, spawner_watch_.pause());
-    look_ = loop_.after(pause, [this] { look_at_others(); });
+    check_timer_ = loop_.after(pause, [this] { check_head_and_spawner(); });
   }
 
   void on_spawner_lost() {
@@ -396,13 +397,13 @@ class Agent {
     const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
                              counted(killed, "process") + " of the job left on this node " +
                              (killed == 1 ? "was" : "were") + " killed";
-    if (head_gone_) return loop_.stop();
+    if (head_lost_) return loop_.stop();
     report(message::AgentFailed{text, true});
     all_gone_ = true;
     finishing_ = true;
   }
 
-  // Everything of the job has ended and everything that it wrote is on its way.
+  // Reports Finished once all processes of the job on this node have ended and all of their output was sent.
   void finish_if_done() {
     if (!finishing_ || !all_gone_ || finished_) return;
     for (const auto& [number, rank] : ranks_) {
@@ -415,7 +416,7 @@ class Agent {
 
   EventLoop loop_;
   std::string directory_;
-  NodeFacts facts_;  // until they are told
+  NodeFacts facts_;  // until they are sent
   OomEvents oom_events_ = OomEvents::watch();
   std::unique_ptr<Link> link_;
   SpawnerChannel spawner_;
@@ -429,25 +430,25 @@ class Agent {
   std::optional<StoppedWatch> head_watch_;  // of a head on this host
   StoppedWatch spawner_watch_;
   bool spawner_lost_ = false;
-  EventLoop::Timer look_;
+  EventLoop::Timer check_timer_;
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
   std::optional<ExitRecords> exit_records_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   std::string search_path_;  // PATH of the ranks
-  EndingSoFar ending_;
+  TerminationState ending_;
   int leftovers_ = 0;
-  bool gave_up_ = false;  // and the head knows it: it ends the job
-  bool head_gone_ = false;
-  bool is_refused_ = false;  // the head's link, for a message that could not be decoded
+  bool gave_up_ = false;  // a failure was reported to the head, which ends the job
+  bool head_lost_ = false;
+  bool is_refused_ = false;  // the head has sent a message that could not be decoded
   bool finishing_ = false;
   bool all_gone_ = false;
   bool finished_ = false;
-  bool told_to_end_ = false;  // by SIGTERM
+  bool termination_requested_ = false;  // by SIGTERM
   const bool in_slurm_ = std::getenv("SLURM_JOB_ID") != nullptr;
-  std::vector<message::ChildEnded> held_ends_;
-  bool gone_behind_held_ = false;
+  std::vector<message::ChildEnded> held_ends_;  // ends by SIGTERM that are not reported yet
+  bool all_gone_pending_ = false;               // AllGone has come while there were held_ends_
   EventLoop::Timer hold_timer_;
 };
 
@@ -456,18 +457,19 @@ class Agent {
 int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link_write,
               const std::function<void()>& before_threads, pid_t head) {
   ::prctl(PR_SET_NAME, "ddl-agent");
-  ::setsid();  // the terminal's ^C and ^Z are the head's to hear
-  // SIGUSR1 and SIGUSR2: a resource manager that warns a job warns every process of it, and it is the ranks that care.
+  ::setsid();  // the terminal's ^C and ^Z are for the head only
+  // SIGUSR1 and SIGUSR2: a resource manager sends its warning to every process of a job, and it is meant for the
+  // ranks.
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   (void)become_subreaper();
   const rlimit ranks_open_files = open_files_limit();
   raise_open_files_limit();
   if (const Status enough = check_open_files_limit(); !enough) {
-    // No loop and no link could be made for it.
+    // There may be too few descriptors for a loop and a link: the message goes to standard error.
     std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), enough.error().message().c_str());
     return 1;
   }
-  // Only now: from here on whatever ends ddlrun, the directory is removed.
+  // The directory is made just before the spawner, which removes it however the agent ends.
   const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
     if (!ready) return fail(ready.error());
     return start_spawner(session_directory, ranks_open_files, head > 0);
@@ -477,13 +479,14 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   auto spawner = spawner_in(ready);
   if (!spawner) {
     EventLoop loop;
-    const auto last_words = make_stream_link(loop, std::move(link), std::move(link_write));
-    message::send<message::AgentToHead>(*last_words, message::AgentFailed{spawner.error().message(), false});
-    last_words->flush();
+    const auto failure_link = make_stream_link(loop, std::move(link), std::move(link_write));
+    message::send<message::AgentToHead>(*failure_link,
+                                        message::AgentFailed{spawner.error().message(), false});
+    failure_link->flush();
     remove_session_directory(session_directory);
     return 1;
   }
-  // In this order: the look at this machine forks, and is not to see what is set for the PMIx library.
+  // In this order: probe_node() forks, and must not see the variables that are set for the PMIx library.
   NodeFacts facts = probe_node();
   PmixServer::prepare_environment(session_directory);
   if (before_threads) before_threads();

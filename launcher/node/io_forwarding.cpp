@@ -40,7 +40,7 @@ void RankOutput::refund(std::size_t bytes) {
 }
 
 void RankOutput::drain() {
-  // Not simply until it is empty: a process that the rank left behind may write to it as fast as this reads.
+  // Not until it is empty: a process that the rank left behind may write to it as fast as this reads.
   int held = 0;
   if (is_closed() || ::ioctl(pipe_.get(), FIONREAD, &held) != 0) return;
   std::size_t left = static_cast<std::size_t>(held);
@@ -52,7 +52,7 @@ void RankOutput::drain() {
   if (!is_closed()) read_once(std::max<std::size_t>(credit_.may_read(), 1));  // finds the end, if it is there
 }
 
-// Gives the number of bytes read. At end of file the stream closes.
+// Returns the number of bytes read. Closes the stream at end of file.
 std::size_t RankOutput::read_once(std::size_t limit) {
   if (limit == 0) {
     watch_.want_read(false);
@@ -66,7 +66,7 @@ std::size_t RankOutput::read_once(std::size_t limit) {
   if (got <= 0) {
     splitter_.finish(unix_time_ns(), chunks);
     close();
-    hand_on(chunks);
+    emit_all(chunks);
     return 0;
   }
   const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
@@ -77,16 +77,16 @@ std::size_t RankOutput::read_once(std::size_t limit) {
     idle_timer_ = loop_.after(kIdleAfter, [this] {
       std::vector<OutputChunk> idle;
       splitter_.flush_idle(idle);
-      hand_on(idle);
+      emit_all(idle);
     });
   } else {
     idle_timer_.cancel();
   }
-  hand_on(chunks);
+  emit_all(chunks);
   return bytes.size();
 }
 
-void RankOutput::hand_on(std::vector<OutputChunk>& chunks) {
+void RankOutput::emit_all(std::vector<OutputChunk>& chunks) {
   for (OutputChunk& chunk : chunks) emit_(std::move(chunk));
 }
 
@@ -101,7 +101,7 @@ void StdinFeed::add(UniqueFd pipe) {
   const auto reader = readers_.insert(readers_.end(), Reader{std::move(pipe), {}, {}});
   reader->watch = loop_.watch(reader->pipe.get(), nullptr, [this, reader] {
     write_some(reader);
-    settle();
+    report_progress();
   });
 }
 
@@ -112,16 +112,16 @@ void StdinFeed::send(std::string_view bytes) {
     current->pending += bytes;
     write_some(current);
   }
-  settle();
+  report_progress();
 }
 
 void StdinFeed::end() {
   ended_ = true;
   for (auto reader = readers_.begin(); reader != readers_.end();) write_some(reader++);
-  settle();
+  report_progress();
 }
 
-// May erase the reader: it has closed its end, or has everything.
+// Erases the reader if it has closed its end, or has received everything.
 void StdinFeed::write_some(std::list<Reader>::iterator reader) {
   while (!reader->pending.empty()) {
     const ssize_t written = retry_eintr(
@@ -141,7 +141,7 @@ void StdinFeed::write_some(std::list<Reader>::iterator reader) {
   }
 }
 
-void StdinFeed::settle() {
+void StdinFeed::report_progress() {
   std::size_t slowest = 0;
   for (const Reader& reader : readers_) slowest = std::max(slowest, reader.pending.size());
   const std::int64_t taken = sent_ - static_cast<std::int64_t>(slowest);

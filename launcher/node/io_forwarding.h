@@ -1,5 +1,5 @@
-// The standard streams of a node's ranks: their output from pipes to chunks for the head, and the head's input to the
-// ranks that read it.
+// The standard streams of a node's ranks: output from their pipes becomes chunks for the head, and input from the
+// head goes to the ranks that read it.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,8 @@
 
 namespace ddl::launcher {
 
-// One stream of one rank, from its pipe to chunks for the head.
-
-/// Reads a pipe while the stream has credit and hands chunks on. Ends itself at end of file, after a kEof chunk.
-/// Lives on the event loop's thread.
+/// One output stream of one rank: reads its pipe while the stream has credit, and emits chunks. Closes itself at
+/// end of file, after a kEof chunk. Lives on the event loop's thread.
 class RankOutput {
  public:
   struct Settings {
@@ -33,9 +31,10 @@ class RankOutput {
 
   RankOutput(EventLoop& loop, Settings settings, UniqueFd pipe, Emit emit);
 
-  /// The head has handed on that many bytes.
+  /// The head has written out this number of bytes.
   void refund(std::size_t bytes);
-  /// Reads what the pipe holds now, credit or not: its writer has ended. One pipe buffer at most, whoever else writes.
+  /// Reads the bytes that the pipe holds now, even without credit: its writer has ended. At most one pipe buffer,
+  /// even if another process goes on writing.
   void drain();
   bool is_closed() const { return !pipe_; }
   /// The last lines; kept for standard error only.
@@ -43,7 +42,7 @@ class RankOutput {
 
  private:
   std::size_t read_once(std::size_t limit);
-  void hand_on(std::vector<OutputChunk>& chunks);
+  void emit_all(std::vector<OutputChunk>& chunks);
   void close();
 
   EventLoop& loop_;
@@ -57,22 +56,20 @@ class RankOutput {
   EventLoop::Timer idle_timer_;
 };
 
-// The standard input of the ranks that read it.
-
-/// Copies what the head sends to every reading rank's pipe and tells how much the slowest of them has taken.
-/// Lives on the event loop's thread.
+/// Standard input of the ranks that read it: copies the head's bytes to the pipe of each of them, and reports how
+/// much the slowest has read. Lives on the event loop's thread.
 class StdinFeed {
  public:
   struct Handlers {
-    std::function<void(std::int64_t)> on_taken;  ///< so many more bytes are taken by all that still read
-    std::function<void()> on_closed;             ///< nobody reads any more; called once
+    std::function<void(std::int64_t)> on_taken;  ///< the slowest reader has advanced by this number of bytes
+    std::function<void()> on_closed;             ///< no rank reads any more; called once
   };
   StdinFeed(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
 
   /// Adds a rank's pipe; only before the first bytes.
   void add(UniqueFd pipe);
   void send(std::string_view bytes);
-  /// Closes every pipe once it has taken what was sent.
+  /// Closes each pipe once all that was sent was written to it.
   void end();
 
  private:
@@ -82,7 +79,7 @@ class StdinFeed {
     EventLoop::FdWatch watch;
   };
   void write_some(std::list<Reader>::iterator reader);
-  void settle();
+  void report_progress();
 
   EventLoop& loop_;
   Handlers handlers_;

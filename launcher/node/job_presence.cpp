@@ -15,8 +15,8 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr int kMostVisitors = 64;
-constexpr std::size_t kMostProcText = std::size_t{16} << 20;
+constexpr int kListenBacklog = 64;
+constexpr std::size_t kMaxProcText = std::size_t{16} << 20;
 
 struct AbstractName {
   sockaddr_un address{};
@@ -33,22 +33,21 @@ struct AbstractName {
 
 UniqueFd unix_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
-/// Letters, digits and what host names have beside them: it is read from a list that others can write into.
+/// Letters, digits, and "-._" as in host names: any user can put other text into /proc/net/unix.
 bool is_word(std::string_view text) {
-  constexpr std::size_t kLongest = 63;
-  return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char c) {
+  constexpr std::size_t kMaxLength = 63;
+  return !text.empty() && text.size() <= kMaxLength && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_';
   });
 }
 
 CpuSet allowed_cpus_of(pid_t pid) {
-  return parse_allowed_cpus(
-      read_file("/proc/" + std::to_string(pid) + "/status", kMostProcText).value_or(""));
+  return parse_allowed_cpus(read_file("/proc/" + std::to_string(pid) + "/status", kMaxProcText).value_or(""));
 }
 
-/// Whether an agent of this user listens there and may run on one of these CPUs. A process of another container has no number here;
-/// it is taken for one that may.
+/// Whether an agent of this user listens at this socket and may run on one of these CPUs. The CPUs of a process in
+/// another container cannot be read, as it has no pid here: it counts as sharing them.
 bool shares_cpus(const std::string& socket, const CpuSet& own) {
   const UniqueFd fd = unix_socket();
   const AbstractName name(socket);
@@ -86,7 +85,7 @@ Result<JobPresence> JobPresence::announce(EventLoop& loop, const std::string& sl
                                           const JobHead& head) {
   const std::string host = head.host.substr(0, head.host.find('.'));
   if (!is_word(slurm_job) || !is_word(host))
-    return fail(ErrorCode::kInvalidArgument, "no name for a socket: job " + slurm_job + ", host " + host);
+    return fail(ErrorCode::kInvalidArgument, "cannot name a socket by job " + slurm_job + ", host " + host);
   const std::string prefix = "ddlrun/" + std::to_string(::getuid()) + "/" + slurm_job + "/";
   const std::string name = prefix + host + "/" + std::to_string(head.pid);
   if (name.size() >= sizeof(sockaddr_un::sun_path))
@@ -95,17 +94,17 @@ Result<JobPresence> JobPresence::announce(EventLoop& loop, const std::string& sl
   if (!socket) return fail_errno("socket");
   const AbstractName address(name);
   if (::bind(socket.get(), address.get(), address.length) != 0) return fail_errno("bind of @" + name);
-  if (::listen(socket.get(), kMostVisitors) != 0) return fail_errno("listen at @" + name);
+  if (::listen(socket.get(), kListenBacklog) != 0) return fail_errno("listen at @" + name);
   const int fd = socket.get();
   JobPresence presence(std::move(socket), prefix, name);
-  // Who connects wants to see whose socket it is, and has seen it.
+  // A peer connects only to read the credentials of this process (SO_PEERCRED), which it has once connected.
   presence.watch_ =
-      loop.watch(fd, [fd] { const UniqueFd visitor(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC)); });
+      loop.watch(fd, [fd] { const UniqueFd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC)); });
   return presence;
 }
 
 std::vector<JobHead> JobPresence::others() const {
-  const auto text = read_file("/proc/self/net/unix", kMostProcText);
+  const auto text = read_file("/proc/self/net/unix", kMaxProcText);
   if (!text) return {};
   const CpuSet own = allowed_cpus_of(::getpid());
   std::vector<JobHead> heads;

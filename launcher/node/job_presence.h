@@ -1,4 +1,5 @@
-// Ranks of several ddlruns in one Slurm job, on one node: each plans with all CPUs and GPUs of the job there.
+// Finds other ddlruns that have ranks of the same Slurm job on this node: each of them plans with all CPUs and GPUs
+// of the job there.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +20,16 @@ struct JobHead {
   bool operator==(const JobHead&) const = default;
 };
 
-/// While it lives, agents of the same user and Slurm job on this node find that a ddlrun has ranks here. It is a listening socket
-/// with an abstract name (unix(7)): the kernel takes it away however this process ends, and no file stays. One thread.
+/// While it exists, agents of the same user and Slurm job on this node can find that a ddlrun has ranks here. It is
+/// a listening socket with an abstract name (unix(7)): the kernel removes it however this process ends, and no file
+/// is left. One thread.
 class JobPresence {
  public:
-  /// Error: no such socket can be had; or the job or the head's host is no word for its name.
+  /// Error: the socket could not be created, or the job or the head's host cannot be a part of its name.
   static Result<JobPresence> announce(EventLoop& loop, const std::string& slurm_job, const JobHead& head);
 
-  /// Of the others that have announced themselves, those whose agents may run on a CPU that this process may run on as well: parts of
-  /// a node that Slurm keeps apart (srun --exact) are no matter. Sockets of other users do not count.
+  /// The other heads that have announced themselves and whose agents share a CPU with this process. Disjoint parts
+  /// of a node (srun --exact) do not conflict. Sockets of other users do not count.
   std::vector<JobHead> others() const;
 
  private:
@@ -40,13 +42,14 @@ class JobPresence {
   std::string name_;
 };
 
-/// The heads in the text of /proc/net/unix whose sockets' names are prefix, host, '/', and number, each with its socket's name; without
-/// the socket that is called own. Pure.
+/// A head, and the name of the socket that announces it.
 struct AnnouncedHead {
   JobHead head;
   std::string socket;
   bool operator==(const AnnouncedHead&) const = default;
 };
+/// The heads in the text of /proc/net/unix, from sockets whose names are prefix, host, '/' and pid; without the
+/// socket named own. Pure.
 std::vector<AnnouncedHead> announced_heads(std::string_view proc_net_unix, std::string_view prefix,
                                            std::string_view own);
 

@@ -26,7 +26,8 @@
 namespace ddl::launcher {
 namespace {
 
-// A TCP port that is free now. Somebody else may take it before the rank does, as with every launcher that chooses one.
+// A TCP port that is free now. Another process may take it before the rank does, as with every launcher that
+// chooses one.
 int free_tcp_port() {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -128,8 +129,8 @@ NodeMemory parse_meminfo(std::string_view text) {
     const auto value_of = [line](std::string_view name) -> std::int64_t {
       if (!line.starts_with(name) || !line.ends_with(" kB")) return 0;
       const auto kilobytes = parse_integer(trim(line.substr(name.size(), line.size() - name.size() - 3)));
-      constexpr std::int64_t kMost = INT64_MAX / 1024;
-      return kilobytes && *kilobytes > 0 && *kilobytes <= kMost ? *kilobytes * 1024 : 0;
+      constexpr std::int64_t kMaxKilobytes = INT64_MAX / 1024;
+      return kilobytes && *kilobytes > 0 && *kilobytes <= kMaxKilobytes ? *kilobytes * 1024 : 0;
     };
     if (const auto total = value_of("MemTotal:")) memory.total_bytes = total;
     if (const auto available = value_of("MemAvailable:")) memory.available_bytes = available;

@@ -1,5 +1,5 @@
-// What this machine is, as far as placing ranks and --check-hosts need it: CPUs, memory, limits, room for files, network
-// addresses.
+// The facts about this machine that placement and --check-hosts need: CPUs, memory, limits, free disk space,
+// network addresses.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,21 @@
 
 namespace ddl::launcher {
 
-// What this machine is, as far as placing ranks and --check-hosts need it.
-
-/// Asks the kernel; takes a few milliseconds. Never fails: what cannot be read gets a safe value.
+/// All facts. Asks the kernel; takes a few milliseconds. Never fails: a fact that cannot be read gets a safe value.
 NodeFacts probe_node();
 
 /// The name of this machine (gethostname).
 std::string hostname();
 
-/// Distinct cores among CPUs, from the text of each CPU's thread_siblings_list ("0,64"); an empty text counts by itself.
+/// Distinct cores among CPUs, from the text of each CPU's thread_siblings_list ("0,64"); an empty text counts by
+/// itself.
 int count_cores(const std::vector<std::string>& sibling_lists);
 
-// The network addresses of this machine.
-
-/// In the kernel's order: what may be offered to other nodes (net/address.h) of all interfaces. Empty where there is
-/// nothing or the kernel does not tell.
+/// The network addresses of this machine that may be offered to other nodes (net/address.h), of all interfaces, in
+/// the kernel's order. Empty if there are none or they cannot be read.
 std::vector<NodeAddress> node_addresses();
 
-// What of this machine a job may run out of: memory, limits, room for files.
+// Resources that a job may exhaust: memory, limits, disk space.
 
 struct NodeMemory {
   std::int64_t total_bytes = 0;      ///< 0: unknown
@@ -42,7 +39,7 @@ NodeMemory node_memory();
 /// The soft limit of setrlimit(2)'s resource; -1: none.
 std::int64_t soft_limit(int resource);
 
-/// Bytes that this user may still write in the file system of a directory; -1: that cannot be read.
+/// Bytes that this user may still write in the file system of a directory; -1: they cannot be read.
 std::int64_t free_bytes(const std::string& directory);
 
 /// The path of the libddl in the library folder beside this program, links resolved; "": there is none.

@@ -112,18 +112,18 @@ int ExitRecords::gone_rank(std::size_t local_rank) const {
   return record.magic == ExitRecord::kMagic ? record.gone_rank : ExitRecord::kNone;
 }
 
-RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const EndingSoFar& ending) {
+RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const TerminationState& ending) {
   RankOutcome outcome;
   outcome.rank = ended.rank;
   outcome.pid = pid;
   outcome.run_seconds = ended.run_seconds;
-  outcome.before_end = ending.asked_signal == 0 && !ending.killed;
+  outcome.before_end = ending.requested_signal == 0 && !ending.killed;
   if (WIFSIGNALED(ended.wait_status)) {
     outcome.kind = RankOutcome::Kind::kSignalled;
     outcome.signal = WTERMSIG(ended.wait_status);
     outcome.core_dumped = WCOREDUMP(ended.wait_status);
     outcome.ended_by_us =
-        outcome.signal == ending.asked_signal || (ending.killed && outcome.signal == SIGKILL);
+        outcome.signal == ending.requested_signal || (ending.killed && outcome.signal == SIGKILL);
   } else {
     outcome.kind = RankOutcome::Kind::kExited;
     outcome.exit_code = WEXITSTATUS(ended.wait_status);
@@ -135,18 +135,18 @@ namespace {
 
 using Stage = message::ChildFailed::Stage;
 
-/// The beginning of a file, as much as the kernel looks at; "" if it cannot be read.
+/// The beginning of a file, enough for "#!" and the program headers; "" if it cannot be read.
 std::string beginning_of(const std::string& path) {
-  constexpr std::size_t kMost = 4096;
+  constexpr std::size_t kMaxHeaderBytes = 4096;
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return "";
-  std::string text(kMost, '\0');
+  std::string text(kMaxHeaderBytes, '\0');
   const ssize_t got = retry_eintr([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return text;
 }
 
-/// What "#!" names, with the "\r" that it may end in; "" if the file does not begin so.
+/// The interpreter behind "#!", with the "\r" that it may end in; "" if the file does not begin with "#!".
 std::string interpreter_of(std::string_view beginning) {
   if (!beginning.starts_with("#!")) return "";
   std::string_view line = beginning.substr(2, beginning.find('\n') - 2);
@@ -154,7 +154,8 @@ std::string interpreter_of(std::string_view beginning) {
   return std::string(line.substr(0, line.find_first_of(" \t")));
 }
 
-/// The dynamic loader that a 64-bit ELF file of this machine's byte order asks for; "" if it asks for none here.
+/// The dynamic loader that a 64-bit ELF file of this machine's byte order names; "" if it names none within
+/// beginning.
 std::string loader_of(std::string_view beginning) {
   Elf64_Ehdr head;
   if (beginning.size() < sizeof head || !beginning.starts_with(ELFMAG)) return "";
@@ -176,7 +177,7 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// Where the command is, or would be; "" if it is a bare word that is in no folder of PATH.
+/// The path of the command; "" if it has no slash and is in no folder of PATH.
 std::string file_of(const FailedCommand& failed) {
   const auto in_workdir = [&](const std::string& path) {
     return path.starts_with('/') ? path : failed.workdir + "/" + path;
@@ -189,14 +190,14 @@ std::string file_of(const FailedCommand& failed) {
   return "";
 }
 
-/// Why a file that is there cannot be executed, beyond what its errno says; "" if nothing is known.
+/// Why a file that exists cannot be executed, in more detail than errno; "" if nothing more is known.
 std::string reason_in_file(const std::string& file, int error) {
   if (error == EACCES && is_directory(file)) return "it is a directory; name the program in it";
   const std::string beginning = beginning_of(file);
   const std::string interpreter = interpreter_of(beginning);
   if (error == ENOENT && interpreter.ends_with('\r')) {
     return "its first line ends with a carriage return (\\r), as files from Windows do, and there is no " +
-           interpreter.substr(0, interpreter.size() - 1) + "\\r; take them out with: sed -i 's/\\r$//' " +
+           interpreter.substr(0, interpreter.size() - 1) + "\\r; remove them with: sed -i 's/\\r$//' " +
            shell_quote(file);
   }
   if (error == ENOENT && !interpreter.empty())
@@ -238,12 +239,13 @@ void describe_start_failure(const message::ChildFailed& failure, const FailedCom
       return;
     case Stage::kBindCpus:
       outcome.exit_code = contract::kStartFailure;
-      outcome.start_error = "binding it to its CPUs: " + reason + "; without --strict-bind it runs on others";
+      outcome.start_error =
+          "binding it to its CPUs: " + reason + "; without --strict-bind it runs on other CPUs";
       return;
     case Stage::kBindMemory:
       outcome.exit_code = contract::kStartFailure;
-      outcome.start_error =
-          "binding its memory: " + reason + "; without --strict-bind it has any, with --mem-bind none, too";
+      outcome.start_error = "binding its memory: " + reason +
+                            "; without --strict-bind, or with --mem-bind none, it uses any node's";
       return;
     case Stage::kRedirect:
       outcome.exit_code = contract::kStartFailure;

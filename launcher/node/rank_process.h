@@ -1,5 +1,5 @@
-// A rank as a child process: what the spawner is given to start it, what it leaves behind in its exit record, and how its
-// end, or the failure to start it, is reported.
+// A rank as a child process: its description for the spawner, its exit record, and the report of its end or of the
+// failure to start it.
 #pragma once
 
 #include <string>
@@ -12,10 +12,8 @@
 
 namespace ddl::launcher {
 
-// What the spawner is given to start one rank.
-
-/// The command and environment of one rank: the job's, then the rank's, then the agent's, each on top of the one
-/// before. Variables that describe the login are this node's own where the job asks for that.
+/// The description of one rank for the spawner. Its environment is the job's, then the rank's, then the agent's; a
+/// later value replaces an earlier one. NodeLaunch::login_variables get this node's own values.
 ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& agent_environment,
                      std::vector<int> inherited_fds = {});
 
@@ -25,25 +23,25 @@ struct RankStreams {
   UniqueFd in;  ///< empty unless the rank reads ddlrun's input
   UniqueFd out, err;
 };
-/// Pipes; without reads_stdin the input is /dev/null. Error: no descriptors are left.
+/// Creates pipes; without reads_stdin the input is /dev/null. Error: no descriptors are left.
 Result<RankStreams> make_rank_streams(bool reads_stdin);
 
 /// PATH in its environment; "" if it has none.
 std::string search_path_of(const ChildSpec& child);
 
-// What the ranks of a node leave behind when they end (contract/rank_process.h).
-
-/// One record a local rank, all in one memfd that the ranks inherit.
+/// The exit records of a node's ranks (contract/rank_process.h): one for each local rank, all in one memfd that the
+/// ranks inherit.
 class ExitRecords {
  public:
-  /// Error: the kernel gives no such memory; ranks run without.
+  /// Error: the memfd could not be created; ranks run without exit records.
   static Result<ExitRecords> create(std::size_t local_ranks);
 
   /// For the ranks to inherit as contract::kExitRecordFd.
   int fd() const { return fd_.get(); }
   /// The value of contract::env::kExitRecord.
   static std::string place_of(std::size_t local_rank);
-  /// Whom the rank has seen go, by what it wrote: any number. contract::ExitRecord::kNone: nobody.
+  /// The rank whose end this rank has observed, as it wrote it: any number, to be checked.
+  /// contract::ExitRecord::kNone: none.
   int gone_rank(std::size_t local_rank) const;
 
  private:
@@ -52,28 +50,26 @@ class ExitRecords {
   UniqueFd fd_;
 };
 
-// How a rank that ran has ended.
-
-/// What the agent had done to end the ranks when the news came.
-struct EndingSoFar {
-  int asked_signal = 0;  ///< 0: none was sent yet
+/// What the agent had done to end the ranks when it received the report of a rank's end.
+struct TerminationState {
+  int requested_signal = 0;  ///< 0: none was sent yet
   bool killed = false;
 };
 
-/// Pure. The outcome without host, kill_explanation and stderr_tail. A signal that we sent is ours, not a failure's.
-RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const EndingSoFar& ending);
+/// The outcome of a rank that ran, without host, kill_explanation and stderr_tail. A death by a signal that the
+/// agent has sent is not a failure (ended_by_us). Pure.
+RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const TerminationState& ending);
 
-// Why a rank could not be started, in the words and with the exit code of a shell.
-
-/// What was to be executed. search_path: the PATH of the rank's environment.
+/// The command that could not be executed. search_path: the PATH of the rank's environment.
 struct FailedCommand {
   std::string command;
   std::string workdir;
   std::string search_path;
 };
 
-/// Fills start_error and exit_code (127 not found, 126 not executable, 122 what is not the command's fault). Looks at the file
-/// to find out what the kernel's errno does not say: a directory, an interpreter that is not there.
+/// Why a rank could not be started: fills start_error and exit_code (as a shell: 127 not found, 126 not executable;
+/// 122 if the command is not the reason). Reads the file to find reasons that errno does not distinguish: a
+/// directory, an interpreter that does not exist.
 void describe_start_failure(const message::ChildFailed& failure, const FailedCommand& command,
                             RankOutcome& outcome);
 

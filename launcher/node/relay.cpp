@@ -46,7 +46,7 @@ void Relay::start(const message::StartAgents& branch) {
     return;
   }
   fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});
-  // Nothing forks, so nothing can fail here.
+  // Fails only for starters that fork, and this one does not.
   (void)fleet_->start(allocation, std::vector<NodeStarter*>(allocation.nodes.size(), starter_.get()));
   Fleet::Handlers handlers;
   handlers.on_answered = [this](std::size_t node) {
@@ -64,7 +64,7 @@ void Relay::start(const message::StartAgents& branch) {
     report_(message::AgentDown{numbers_[node], how});
   };
   fleet_->listen(std::move(handlers));
-  // Not before all of them are expected.
+  // Only now, when the rendezvous expects all of them.
   if (port != 0) report_(message::RendezvousReady{port});
 }
 

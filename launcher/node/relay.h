@@ -16,7 +16,7 @@ namespace ddl::launcher {
 /// Lives on the loop's thread. Until start() it does nothing.
 class Relay {
  public:
-  /// report: sends to whoever started this agent.
+  /// report: sends a message to the process that started this agent.
   Relay(EventLoop& loop, std::function<void(const message::AgentToHead&)> report)
       : loop_(loop), report_(std::move(report)) {}
 
@@ -24,7 +24,7 @@ class Relay {
   void start(const message::StartAgents& branch);
   /// Forwards a message, unread, to the node of the branch that it is for.
   void pass_down(message::Routed&& routed);
-  /// Closes the links to all of them and returns when they are gone, by force after the deadline.
+  /// Closes the links to all of them and returns when they are gone; kills their ssh processes after the deadline.
   void shut_down(Deadline deadline);
 
  private:
@@ -32,7 +32,7 @@ class Relay {
 
   EventLoop& loop_;
   std::function<void(const message::AgentToHead&)> report_;
-  std::vector<int> numbers_;  // of each node of the fleet, as the parent counts
+  std::vector<int> numbers_;  // of each node of this fleet: its number in the parent's fleet
   std::unique_ptr<NodeStarter> starter_;
   std::optional<Fleet> fleet_;
 };

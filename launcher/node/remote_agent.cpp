@@ -18,7 +18,7 @@
 namespace ddl::launcher {
 namespace {
 
-// The standard stream under another number, so that nothing that prints can write into the link.
+// Moves a standard stream to another descriptor, so that nothing that prints can write into the link.
 UniqueFd take_over(int standard_fd) {
   UniqueFd fd(::fcntl(standard_fd, F_DUPFD_CLOEXEC, 3));
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -38,7 +38,7 @@ int run_joining_agent(const std::string& nonce) {
   };
   auto join = read_join(take_over(STDIN_FILENO).get());
   if (!join) return give_up(join.error().message());
-  // On a page that the spawner and the ranks, forked from here, read as zeroes.
+  // The key is on a page that the spawner and the ranks, forked from here, read as zeroes.
   const auto key = net::JobKey::from_hex(join->key);
   net::wipe(std::as_writable_bytes(std::span(join->key)));
   if (!key) return give_up(key.error().message());
@@ -59,10 +59,12 @@ int run_joining_agent(const std::string& nonce) {
     has_joined = true;
     pump = std::make_unique<TlsPump>();
     pump->carry(*std::move(stream), std::move(ends->second), [&give_up] {
-      give_up("the first node of the job did not take it: it is not expected there, or the key is another's");
+      give_up(
+          "the first node of the job refused the connection: it does not expect this node, or the keys "
+          "differ");
     });
   });
-  pump.reset();  // its last words
+  pump.reset();  // delivers the last bytes
   return has_joined ? status : 1;
 }
 

@@ -27,10 +27,10 @@ namespace {
 
 constexpr auto kAgentGoneGrace = std::chrono::milliseconds(500);
 constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
-// Where the agent's parent sees its stops at once: for the case that both have been stopped.
+// If the agent's parent notices its stops at once, the spawner checks only for the case that both were stopped.
 constexpr auto kWatchedPeriod = std::chrono::seconds(10);
 
-/// The spawner's whole life: one thread, one poll().
+/// The main loop of the spawner: one thread, one poll().
 class Spawner {
  public:
   Spawner(UniqueFd channel, const rlimit& children_open_files, bool agent_is_watched)
@@ -46,16 +46,16 @@ class Spawner {
 
   /// Returns when the agent has closed the channel or died, or is stopped.
   void serve() {
-    Deadline look = Deadline::after(pause_before_look());
-    while (agent_is_there_) {
+    Deadline next_check = Deadline::after(pause_before_check());
+    while (channel_is_open_) {
       const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
       std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
       for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
-      retry_eintr([&] { return ::poll(entries.data(), entries.size(), look.poll_milliseconds()); });
-      if (look.has_passed()) {
+      retry_eintr([&] { return ::poll(entries.data(), entries.size(), next_check.poll_milliseconds()); });
+      if (next_check.has_passed()) {
         agent_is_stopped_ = agent_watch_.is_stopped_for_good();
         if (agent_is_stopped_) return;
-        look = Deadline::after(pause_before_look());
+        next_check = Deadline::after(pause_before_check());
       }
       // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
       for (std::size_t i = entries.size(); i-- > 2;) {
@@ -84,7 +84,7 @@ class Spawner {
         return ::send(channel_.get(), outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       });
       if (sent < 0) {
-        if (errno != EAGAIN) agent_is_there_ = false;
+        if (errno != EAGAIN) channel_is_open_ = false;
         return;
       }
       outgoing_.erase(0, static_cast<std::size_t>(sent));
@@ -95,12 +95,12 @@ class Spawner {
     std::array<std::byte, 65536> buffer;
     auto received = receive_with_fds(channel_.get(), buffer);
     if (!received || received->size == 0) {
-      agent_is_there_ = false;
+      channel_is_open_ = false;
       return;
     }
     for (auto& fd : received->fds) passed_fds_.push_back(std::move(fd));
     decoder_.append(std::span(buffer).first(received->size));
-    while (agent_is_there_) {
+    while (channel_is_open_) {
       auto frame = decoder_.next();
       if (!frame) return refuse(frame.error());
       if (!*frame) return;
@@ -110,11 +110,11 @@ class Spawner {
     }
   }
 
-  /// Nothing that follows can be relied on: the ranks are ended as if the agent had died.
+  /// After an invalid message nothing more is read: the ranks are ended as if the agent had died.
   void refuse(const Error& error) {
     std::fprintf(stderr, "ddlrun spawner on %s: the agent (process %d) sent %s; its ranks are ended\n",
                  hostname().c_str(), static_cast<int>(::getppid()), error.message().c_str());
-    agent_is_there_ = false;
+    channel_is_open_ = false;
   }
 
   void on(const message::Spawn& message) {
@@ -140,15 +140,15 @@ class Spawner {
 
   void on(const message::SignalChildren& message) {
     for (const auto& [pid, child] : running_) ::kill(-pid, message.signal);
-    // Also those on their way to exec: the signal is sent only once.
+    // Also children before their exec: the signal is sent only once.
     for (const auto& child : starting_) ::kill(-child.pid, message.signal);
   }
 
   void on(const message::AskToEnd& message) {
     for (const ProcessId& process : descendants_of(::getpid())) {
       signal_process(process, message.signal);
-      // Only where it is needed: SIGCONT takes back the SIGSTOP of a debugger (or leak checker) that is just
-      // attaching, which then waits for ever.
+      // Only if it is needed: SIGCONT cancels the SIGSTOP of a debugger (or leak checker) that is just attaching,
+      // which would then wait for ever.
       if (is_stopped(process.pid)) signal_process(process, SIGCONT);
     }
   }
@@ -159,7 +159,7 @@ class Spawner {
   }
 
   void on(const message::ReportGone&) {
-    on_child_events();  // what has ended already was not left over
+    on_child_events();  // processes that have ended already are not leftovers
     if (has_children())
       report(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
     report_gone_ = true;
@@ -170,7 +170,7 @@ class Spawner {
     StartingChild& child = starting_[index];
     message::ChildFailed failure;
     const StartState state = read_start_state(child, failure);
-    if (state == StartState::kGoesOn) return;
+    if (state == StartState::kStarting) return;
     if (state == StartState::kFailed) {
       retry_eintr([&] { return ::waitpid(child.pid, nullptr, 0); });
       early_ends_.erase(child.pid);
@@ -246,7 +246,7 @@ class Spawner {
     return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
 
-  std::chrono::milliseconds pause_before_look() const {
+  std::chrono::milliseconds pause_before_check() const {
     return agent_is_watched_ && !agent_watch_.was_stopped() ? kWatchedPeriod : agent_watch_.pause();
   }
 
@@ -264,7 +264,7 @@ class Spawner {
   bool agent_is_watched_;
   UniqueFd child_events_;
   StoppedWatch agent_watch_{::getppid()};
-  bool agent_is_there_ = true;
+  bool channel_is_open_ = true;
   bool agent_is_stopped_ = false;
   bool killing_ = false;
   bool report_gone_ = false;

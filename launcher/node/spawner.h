@@ -1,5 +1,4 @@
-// The process that starts the ranks of one node and outlives the agent to kill them if it must, and the
-// agent's connection to it.
+// The process that starts the ranks of one node and, if the agent dies, ends them; and the agent's connection to it.
 #pragma once
 
 #include <sys/resource.h>
@@ -16,24 +15,21 @@
 
 namespace ddl::launcher {
 
-// The process that starts the ranks of one node, and outlives the agent to kill them if it must.
-
+/// The spawner as its agent sees it.
 struct SpawnerProcess {
   pid_t pid = 0;
   UniqueFd channel;  ///< the agent's end: frames of spawner_messages.h, with descriptors beside Spawn
 };
 
 /// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner removes
-/// session_directory if the agent dies before it. children_open_files: the limit of open files that children
-/// get back. agent_is_watched: the agent's parent is told of its stops by the kernel, so that the spawner
-/// need look at it only rarely.
+/// session_directory if the agent dies before it. children_open_files: the limit of open files that children get
+/// back. agent_is_watched: the agent's parent notices by SIGCHLD if the agent is stopped, so that the spawner needs
+/// to check it only rarely.
 Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,
                                      bool agent_is_watched = false);
 
-// The agent's end of the connection to its spawner.
-
-/// Sends commands, with descriptors beside Spawn, and delivers the spawner's reports. Lives on the loop's
-/// thread.
+/// The agent's end of the connection to its spawner: sends commands, and descriptors with each Spawn, and delivers
+/// the spawner's reports. Lives on the loop's thread.
 class SpawnerChannel {
  public:
   struct Handlers {
@@ -43,9 +39,9 @@ class SpawnerChannel {
   SpawnerChannel(EventLoop& loop, SpawnerProcess process) : loop_(loop), process_(std::move(process)) {}
 
   void start(Handlers handlers);
-  /// Blocks at most as long as the spawner is busy starting a process. Nothing happens once it is lost.
+  /// Blocks at most as long as the spawner is busy starting a process. Does nothing once the channel is lost.
   void send(const message::AgentToSpawner& message) { send(message, {}); }
-  /// The descriptors stay the caller's.
+  /// The caller keeps the descriptors and closes them.
   void spawn(const ChildSpec& child, std::span<const int> fds) { send(message::Spawn{child}, fds); }
   pid_t pid() const { return process_.pid; }
   /// Kills it, and on_lost follows. why: as in "was stopped".

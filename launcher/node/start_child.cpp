@@ -18,9 +18,7 @@ namespace ddl::launcher {
 
 namespace {
 
-// A process binds itself to memory.
-
-// Debian 12's linux/mempolicy.h has these, C libraries have not.
+// Debian 12's linux/mempolicy.h defines these, C libraries do not.
 constexpr int kMpolPreferred = 1;
 constexpr int kMpolPreferredMany = 5;
 constexpr std::size_t kWordBits = sizeof(unsigned long) * CHAR_BIT;
@@ -37,12 +35,13 @@ std::vector<unsigned long> words_of(const std::vector<int>& numbers) {
 
 int set_memory_policy(int mode, const std::vector<int>& nodes) {
   const std::vector<unsigned long> words = words_of(nodes);
-  // The kernel looks at one bit less than it is told.
+  // The kernel reads one bit fewer than maxnode.
   return ::syscall(SYS_set_mempolicy, mode, words.data(), words.size() * kWordBits + 1) == 0 ? 0 : errno;
 }
 
-/// Memory comes from these NUMA nodes while they have some (set_mempolicy(2), MPOL_PREFERRED_MANY; before Linux 5.15 the
-/// first of them). Success on a kernel without NUMA. Returns 0 or an errno. Only for a process with one thread.
+/// The calling thread allocates memory from these NUMA nodes while they have some (set_mempolicy(2),
+/// MPOL_PREFERRED_MANY; before Linux 5.15 from the first of them). Returns 0, also on a kernel without NUMA, or an
+/// errno. Only for a process with one thread.
 int prefer_memory_of(const std::vector<int>& nodes) {
   int error = set_memory_policy(kMpolPreferredMany, nodes);
   if (error == EINVAL) error = set_memory_policy(kMpolPreferred, {nodes.front()});
@@ -79,7 +78,7 @@ Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& ope
   return command;
 }
 
-// The child's half.
+// The child's side of the fork.
 [[noreturn]] void become_child(const ChildSpec& spec, PreparedCommand& program, int errors, pid_t spawner) {
   const auto report = [&](Stage stage, int error, bool is_fatal) {
     const Failure failure{stage, error, is_fatal};
@@ -115,20 +114,20 @@ Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, co
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) become_child(spec, program, to_spawner.get(), spawner);
-  ::setpgid(pid, pid);  // the child does the same: whoever comes first, the group is there when this returns
+  ::setpgid(pid, pid);  // the child does the same; whichever is first, the group exists when this returns
   return StartingChild{spec.rank, pid, started, std::move(errors->first), spec.reports_binding, 0, 0};
 }
 
 StartState read_start_state(StartingChild& child, message::ChildFailed& failure) {
-  Failure said{};
-  const ssize_t got = retry_eintr([&] { return ::read(child.error_pipe.get(), &said, sizeof said); });
-  if (got != sizeof said) return StartState::kStarted;
-  if (said.is_fatal) {
-    failure = {child.rank, said.stage, said.error};
+  Failure received{};
+  const ssize_t got = retry_eintr([&] { return ::read(child.error_pipe.get(), &received, sizeof received); });
+  if (got != sizeof received) return StartState::kStarted;
+  if (received.is_fatal) {
+    failure = {child.rank, received.stage, received.error};
     return StartState::kFailed;
   }
-  (said.stage == Stage::kBindCpus ? child.cpu_error : child.memory_error) = said.error;
-  return StartState::kGoesOn;
+  (received.stage == Stage::kBindCpus ? child.cpu_error : child.memory_error) = received.error;
+  return StartState::kStarting;
 }
 
 }  // namespace ddl::launcher

@@ -1,7 +1,7 @@
-// Fork and exec of one rank, which binds itself to its CPUs and memory before. It is apart from base/command's Child::start
-// for what the spawner needs of it: exec may take as long as a file system does, and the spawner serves others meanwhile and
-// reads from the error pipe how it went; a binding that fails is reported and need not keep the rank from starting; the
-// spawner itself reaps all that ends. What comes between fork and exec is the same, by PreparedCommand.
+// Fork and exec of one rank, which binds itself to its CPUs and memory before exec. Child::start of base/command
+// cannot be used because the spawner must not wait for exec, which may take as long as a slow file system: it reads
+// the result from the error pipe later. Also, a binding that fails is reported without preventing the start, and
+// the spawner itself reaps all children. The steps between fork and exec are the same, by PreparedCommand.
 #pragma once
 
 #include <sys/resource.h>
@@ -17,33 +17,32 @@
 
 namespace ddl::launcher {
 
-/// What a child gets as its descriptors.
+/// The descriptors of a child.
 struct ChildFds {
   std::array<UniqueFd, 3> standard;
   std::vector<UniqueFd> inherited;  ///< of ChildSpec::inherited_fds
 };
 
-/// A process on its way to exec.
+/// A child that was forked and whose exec has not been noticed yet.
 struct StartingChild {
   int rank = 0;
   pid_t pid = 0;
   std::chrono::steady_clock::time_point started;
-  UniqueFd error_pipe;  ///< at end of file once exec has succeeded; otherwise carries what failed
+  UniqueFd error_pipe;  ///< at end of file once exec has succeeded; before that it carries failures
   bool reports_binding = false;
-  int cpu_error = 0;     ///< errno of binding it to CPUs, where that does not keep it from starting; 0: none
-  int memory_error = 0;  ///< the same of memory
+  int cpu_error = 0;     ///< errno of binding it to CPUs, if it is started nevertheless; 0: none
+  int memory_error = 0;  ///< the same for memory
 };
 
-/// Forks; the child redirects, changes directory and execs by itself, so a slow file system does not hold the caller up.
-/// Only for a process with one thread. Error: fork failed. A signal that the child is sent from now on has its default effect,
-/// also before exec.
-/// The child gets the given limit of open files back.
+/// Forks. The child redirects its streams, changes directory and calls exec, so a slow file system does not block
+/// the caller. Only for a process with one thread. A signal that is sent to the child after this returns has its
+/// default effect, also before exec. open_files: the child's limit of open files. Error: fork failed.
 Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files);
 
-enum class StartState : std::uint8_t { kGoesOn, kStarted, kFailed };
+enum class StartState : std::uint8_t { kStarting, kStarted, kFailed };
 
-/// Reads an error pipe that is readable. kGoesOn: something failed that does not keep the child from starting, and is noted in
-/// it. failure is filled for kFailed.
+/// Reads an error pipe that is readable. kStarting: binding failed, which does not prevent the start and is
+/// recorded in child. failure is filled for kFailed.
 StartState read_start_state(StartingChild& child, message::ChildFailed& failure);
 
 }  // namespace ddl::launcher

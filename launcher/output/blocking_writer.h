@@ -1,5 +1,5 @@
-// Blocking writes in a thread of their own, so that a slow terminal, pipe or disk never blocks the event loop; and the
-// sink for a descriptor that ddlrun shares with others, such as the user's terminal.
+// Blocking writes in a thread of their own, so that a slow terminal, pipe or disk never blocks the event loop; and
+// the sink for a descriptor that ddlrun shares with others, such as the user's terminal.
 #pragma once
 
 #include <functional>
@@ -47,7 +47,7 @@ class WriterThread {
 // A sink for a descriptor that ddlrun shares with others: the user's terminal or pipe.
 
 /// Writes in a thread of its own with plain write(2). The descriptor is never made non-blocking, because that would
-/// hold for every process that has it; if somebody else made it so, the thread polls.
+/// hold for every process that has it; if another process made it so, the thread polls.
 class BlockingWriter : public Sink {
  public:
   /// Works on a duplicate of fd. on_broken is posted once, with the errno, when a write has failed for good: EPIPE if

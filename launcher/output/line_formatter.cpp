@@ -134,7 +134,7 @@ void LineFormatter::end_stream(int stream, std::string& out) {
     out += '\n';
     cursor_ = Cursor::kLineStart;
   } else {
-    cursor_ = Cursor::kUnfinished;  // exact bytes; whoever comes next begins with "\n"
+    cursor_ = Cursor::kUnfinished;  // exact bytes; the next stream begins with "\n"
   }
 }
 

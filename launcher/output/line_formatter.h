@@ -1,5 +1,5 @@
-// What is written to one terminal, pipe or file: the ranks' lines whole, each with its tag ("[3]<stdout>:") and, if it is
-// asked for, its time stamp.
+// What is written to one terminal, pipe or file: the ranks' lines whole, each with its tag ("[3]<stdout>:") and, if
+// it is asked for, its time stamp.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace ddl::launcher {
 /// "[3]<stdout>:", as horovodrun has it.
 std::string output_tag(int rank, OutputStream stream);
 
-/// Formats Unix times in this process's time zone: "2026-03-29T02:00:00.123+01:00" (ISO 8601, RFC 3339). Remembers the
-/// last one, because neighbouring lines share it. Not for several threads at once.
+/// Formats Unix times in this process's time zone: "2026-03-29T02:00:00.123+01:00" (ISO 8601, RFC 3339). Remembers
+/// the last one, because neighbouring lines share it. Not for several threads at once.
 class TimeStampFormat {
  public:
   /// Reads TZ.
@@ -49,7 +49,7 @@ struct LineStyle {
 ///   at the start of a line          its time stamp and tag;
 ///   after the same stream's "\r"    the same again, for the cursor is back in front of them;
 ///   after the same stream's text    nothing: it is one line;
-///   after another's "\r"            on a terminal "\r" and "erase line", as the line will be written again; else "\n";
+///   after another's "\r"            on a terminal "\r" and "erase line", as that line will come again; else "\n";
 ///   after another's unfinished line "\n", which is possible only if that stream does not own the line (kIdle, kEof,
 ///                                   release()).
 /// The bytes of a stream are never changed and never dropped.
@@ -58,13 +58,13 @@ class LineFormatter {
   /// Streams are numbered from 0. tags[s] is that of a rank's stream s, "" for ddlrun's own lines. Borrowed.
   LineFormatter(LineStyle style, const std::vector<std::string>* tags) : style_(style), tags_(tags) {}
 
-  /// Appends the pieces of chunk from byte `from` on, and stops before the piece that begins when out holds limit bytes
-  /// or more. Returns the position reached; chunk.bytes.size() when the chunk is done. Only if owner() is this stream
-  /// or nobody.
+  /// Appends the pieces of chunk from byte `from` on, and stops before the piece that begins when out holds limit
+  /// bytes or more. Returns the position reached; chunk.bytes.size() when the chunk is done. Only if owner() is this
+  /// stream or there is none.
   std::size_t format(int stream, const OutputChunk& chunk, std::size_t from, std::size_t limit,
                      std::string& out);
 
-  /// The stream in the middle of whose line (kOpen) the cursor stands: nobody else may write.
+  /// The stream in the middle of whose line (kOpen) the cursor stands: no other stream may write.
   std::optional<int> owner() const;
   /// The owner has been silent for too long: others may write, after a "\n".
   void release();

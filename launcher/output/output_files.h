@@ -22,10 +22,10 @@ class OutputFiles {
  public:
   static constexpr std::size_t kOpenFiles = 256;
 
-  /// Makes the directories (parents too) and files that are missing, and opens each one, so that whatever forbids it is
-  /// told before ranks start. on_error is posted at most once, with a sentence that names the first file that could not
-  /// be written later (disk full); that file and any other whose turn to fail comes get nothing more, so that what they
-  /// hold has no gaps.
+  /// Makes the directories (parents too) and files that are missing, and opens each one, so that an obstacle is
+  /// reported before ranks start. on_error is posted at most once, with a sentence that names the first file that
+  /// could not be written later (disk full). A file that cannot be written gets nothing more, so that its contents
+  /// have no gaps.
   static Result<std::unique_ptr<OutputFiles>> create(
       const std::string& directory, int num_ranks, Post post,
       std::function<void(const std::string& sentence)> on_error);

@@ -153,7 +153,7 @@ void OutputMux::on_written(Screen& screen, const std::vector<Share>& shares, std
   pump(screen);  // first, so that the sink has work while credit travels
   for (const auto& [index, bytes] : shares) {
     stream_at(index).shown += bytes;
-    settle(index);
+    on_consumed(index);
   }
 }
 
@@ -162,13 +162,13 @@ void OutputMux::on_filed(int index, std::size_t bytes) {
   stream.filed += bytes;
   stream.is_filing = false;
   if (!stream.file_waiting.empty()) write_file(index, std::exchange(stream.file_waiting, {}));
-  settle(index);
+  on_consumed(index);
 }
 
-void OutputMux::settle(int index) {
+void OutputMux::on_consumed(int index) {
   Stream& stream = stream_at(index);
   const std::uint64_t consumed = stream.consumed();
-  if (consumed == stream.accepted) stream.settled_at = options_.now();
+  if (consumed == stream.accepted) stream.drained_at = options_.now();
   const std::uint64_t due = consumed - stream.reported;
   if (due == 0 || due < options_.refund_step || index >= 2 * options_.num_ranks) return;
   stream.reported = consumed;
@@ -180,10 +180,10 @@ std::optional<OutputMux::TimePoint> OutputMux::next_deadline() const {
   for (const Screen& screen : screens_) {
     const auto owner = screen.formatter.owner();
     if (!owner || screen.next.empty()) continue;
-    // A stream is silent only if the sinks have all of it: one that lacks credit could not speak.
+    // A stream is silent only if the sinks have all of it: a stream that lacks credit could not send.
     const Stream& stream = stream_at(*owner);
     if (stream.consumed() != stream.accepted) continue;
-    const TimePoint deadline = stream.settled_at + kOwnerPatience;
+    const TimePoint deadline = stream.drained_at + kOwnerPatience;
     if (!earliest || deadline < *earliest) earliest = deadline;
   }
   return earliest;
@@ -195,7 +195,7 @@ void OutputMux::on_tick() {
     const auto owner = screen.formatter.owner();
     if (!owner || screen.next.empty()) continue;
     const Stream& stream = stream_at(*owner);
-    if (stream.consumed() != stream.accepted || stream.settled_at + kOwnerPatience > now) continue;
+    if (stream.consumed() != stream.accepted || stream.drained_at + kOwnerPatience > now) continue;
     screen.formatter.release();
     pump(screen);
   }

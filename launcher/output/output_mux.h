@@ -20,14 +20,14 @@
 
 namespace ddl::launcher {
 
-/// Everything that an OutputMux is told. Sinks are borrowed and outlive it.
+/// The settings and callbacks of an OutputMux. Sinks are borrowed and outlive it.
 struct OutputMuxOptions {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   int num_ranks = 1;
   bool tag = true;
   bool timestamp = false;
-  /// Pass on what comes as it comes, exactly: for one rank without tags and time stamps, whose LineSplitters are raw.
+  /// Pass bytes on unchanged and at once: for one rank without tags and time stamps, whose LineSplitters are raw.
   bool raw = false;
 
   Sink* stdout_sink = nullptr;
@@ -37,8 +37,8 @@ struct OutputMuxOptions {
   /// Where a stream's exact bytes go besides; nullptr for none. Empty: no files.
   std::function<Sink*(int rank, OutputStream stream)> file_sink;
 
-  /// All sinks have taken so many bytes of a rank's stream: its agent may send as many more. Bytes are reported once,
-  /// refund_step or more at a time. Empty: nobody wants to know.
+  /// All sinks have taken this number of bytes of a rank's stream: its agent may send as many more. Bytes are
+  /// reported once, refund_step or more at a time. Empty: not reported.
   std::function<void(int rank, OutputStream stream, std::size_t bytes)> on_consumed;
   std::size_t refund_step = 1;
 
@@ -48,16 +48,17 @@ struct OutputMuxOptions {
   std::function<TimePoint()> now = [] { return std::chrono::steady_clock::now(); };
 };
 
-/// Chunks are shown in the order in which they come, except that one stream's unfinished line (kOpen) keeps the others
-/// back: until its end comes, or until the sinks have everything of it and it has been silent for kOwnerPatience.
+/// Chunks are shown in the order in which they come, except that one stream's unfinished line (kOpen) keeps the
+/// others back: until its end comes, or until the sinks have everything of it and it has been silent for
+/// kOwnerPatience.
 ///
-/// One thread. Callbacks come from inside accept(), print(), on_tick() and the sinks' done; they may call accept() and
-/// print(), and must not destroy the mux.
+/// One thread. Callbacks come from inside accept(), print(), on_tick() and the sinks' done; they may call accept()
+/// and print(), and must not destroy the mux.
 ///
 /// Memory: the bytes that agents have credit for (twice if there are files), and for each of the two screen sinks
-/// kBatches batches of kBatchBytes plus one line with its tag (without tags: one chunk). So that many short chunks cost
-/// no more than a few long ones, a waiting chunk takes in the one that follows it; from kManyChunks on also past other
-/// streams' chunks.
+/// kBatches batches of kBatchBytes plus one line with its tag (without tags: one chunk). So that many short chunks
+/// cost no more than a few long ones, a waiting chunk takes in the one that follows it; from kManyChunks on also past
+/// other streams' chunks.
 class OutputMux {
  public:
   using TimePoint = OutputMuxOptions::TimePoint;
@@ -86,7 +87,8 @@ class OutputMux {
   /// Calls back once, as soon as is_idle(): at once if it is. No more than one call may be pending.
   void when_idle(std::function<void()> callback);
 
-  /// Bytes held: of chunks that wait to be formatted, and formatted ones that the sinks for the screen have not taken.
+  /// Bytes held: of chunks that wait to be formatted, and formatted ones that the sinks for the screen have not
+  /// taken.
   std::size_t held_bytes() const { return held_bytes_; }
 
  private:
@@ -106,7 +108,7 @@ class OutputMux {
     std::uint64_t shown = 0;
     std::uint64_t filed = 0;
     std::uint64_t reported = 0;
-    TimePoint settled_at{};  // when the sinks had last taken everything
+    TimePoint drained_at{};  // when the sinks had last taken everything
     std::uint64_t consumed() const { return file == nullptr ? shown : std::min(shown, filed); }
   };
   using Share = std::pair<int, std::size_t>;  // of a batch: stream and bytes
@@ -125,7 +127,7 @@ class OutputMux {
   std::optional<int> next_stream(const Screen& screen) const;
   void on_written(Screen& screen, const std::vector<Share>& shares, std::size_t batch_bytes);
   void on_filed(int stream, std::size_t bytes);
-  void settle(int stream);
+  void on_consumed(int stream);
   void after_change();
   std::function<void()> guarded(std::function<void()> done);
   Stream& stream_at(int stream) { return streams_[static_cast<std::size_t>(stream)]; }

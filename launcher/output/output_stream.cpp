@@ -9,7 +9,7 @@ namespace {
 
 ChunkEnd end_of(char last_byte) { return last_byte == '\n' ? ChunkEnd::kLine : ChunkEnd::kCarriageReturn; }
 
-/// A "\r" at `at` whose successor is known and is no "\n".
+/// A "\r" at `at` whose successor is known and is not "\n".
 bool is_lone_return(std::string_view text, std::size_t at) {
   return at + 1 < text.size() && text[at + 1] != '\n';
 }

@@ -19,7 +19,7 @@ enum class OutputStream : std::uint8_t { kStdout = 1, kStderr = 2 };
 enum class ChunkEnd : std::uint8_t {
   kLine = 0,            ///< the line is complete: "\n"
   kCarriageReturn = 1,  ///< "\r": the same terminal line will be written again
-  kOpen = 2,            ///< the line goes on in the next chunk; nobody else's text may come between
+  kOpen = 2,            ///< the line goes on in the next chunk; no other stream's text may come between
   kIdle = 3,  ///< an unfinished line that has not grown for a while (a prompt); another's line may follow
   kEof = 4,   ///< the stream has ended; bytes is an unfinished last line, or empty
 };
@@ -37,13 +37,14 @@ struct OutputChunk {
 
 /// One per rank and stream, at the agent. Pure: no I/O, no clock, no lock.
 ///
-/// By lines, a chunk is everything up to the last line end of a read: whole lines, and pieces that a lone "\r" ends.
-/// The start of a line is kept until its end comes. So that every line bears its own time, the line that an earlier
-/// read began is a chunk of its own. A line longer than max_line is passed on in kOpen pieces as it comes. "\r\n" is
-/// one line end even when two reads share it, and kOpen and kIdle pieces end at a character's boundary if the text is
-/// UTF-8; at most 3 bytes wait for that. Bytes are never changed: all chunks together are what the rank wrote.
+/// In mode kLines, a chunk is everything up to the last line end of a read: whole lines, and pieces that a lone "\r"
+/// ends. The start of a line is kept until its end comes. So that every line bears its own time, the line that an
+/// earlier read began is a chunk of its own. A line longer than max_line is passed on in kOpen pieces as it comes.
+/// "\r\n" is one line end even when two reads share it, and kOpen and kIdle pieces end at a character's boundary if
+/// the text is UTF-8; at most 3 bytes wait for that. Bytes are never changed: all chunks together are what the rank
+/// wrote.
 ///
-/// Raw, every read is a kOpen chunk.
+/// In mode kRaw, every read is a kOpen chunk.
 class LineSplitter {
  public:
   static constexpr std::size_t kMaxLine = 64 * 1024;
@@ -83,9 +84,9 @@ class LineSplitter {
 // Back-pressure: how many bytes of a rank's stream may be on their way between its pipe and the head's sinks.
 //
 // An agent reads a rank's pipe only while the stream has credit; the head gives credit back for bytes that its sinks
-// have taken (OutputMux). So a slow reader of ddlrun's output fills the pipe, and the rank waits in write() as it would
-// without ddlrun. Nothing stalls for lack of credit: the splitter holds back fewer than output_line_limit() bytes and
-// the head withholds fewer than output_refund_step(), each at most half of the window.
+// have taken (OutputMux). So a slow reader of ddlrun's output fills the pipe, and the rank waits in write() as it
+// would without ddlrun. Nothing stalls for lack of credit: the splitter holds back fewer than output_line_limit()
+// bytes and the head withholds fewer than output_refund_step(), each at most half of the window.
 
 /// Window of each of the 2 * num_ranks streams, in bytes: up to 2,048 ranks no more than 16 MiB are on their way.
 constexpr std::size_t output_window(int num_ranks) {
@@ -99,7 +100,7 @@ constexpr std::size_t output_line_limit(std::size_t window) {
   return std::min(LineSplitter::kMaxLine, window / 2);
 }
 
-/// The head returns credit in steps of so many bytes, not one message per line.
+/// The head returns credit in steps of this number of bytes, not one message per line.
 constexpr std::size_t output_refund_step(std::size_t window) { return std::max<std::size_t>(window / 2, 1); }
 
 /// The agent's account of one stream.
@@ -109,9 +110,10 @@ class OutputCredit {
 
   /// How many bytes may be read from the pipe now; 0: stop watching it until a refund.
   std::size_t may_read() const { return window_ - std::min(window_, under_way_); }
-  /// That many bytes were read. More than may_read() are allowed, for what a pipe still holds when its rank has ended.
+  /// This number of bytes was read. More than may_read() are allowed, for what a pipe still holds when its rank has
+  /// ended.
   void spend(std::size_t bytes) { under_way_ += bytes; }
-  /// The head's sinks took that many. False, and nothing is changed, if they are more than are under way.
+  /// The head's sinks took this number of bytes. False, and nothing is changed, if that is more than is under way.
   [[nodiscard]] bool refund(std::size_t bytes) {
     if (bytes > under_way_) return false;
     under_way_ -= bytes;

@@ -9,7 +9,7 @@
 namespace ddl::launcher {
 namespace {
 
-/// What a lead byte promises: how many bytes, and which second byte is allowed (this excludes overlong forms,
+/// What a lead byte announces: how many bytes, and which second byte is allowed (this excludes overlong forms,
 /// surrogates and what lies beyond U+10FFFF).
 struct Lead {
   std::size_t length = 0;  // 0: no lead byte
@@ -30,7 +30,7 @@ Lead lead_of(unsigned char byte) {
   return {};
 }
 
-/// True if the bytes after the first one are as lead allows, as far as they are there.
+/// True if the bytes after the first one are as lead allows, as far as there are any.
 bool continues(const Lead& lead, std::string_view text) {
   for (std::size_t i = 1; i < std::min(lead.length, text.size()); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -73,7 +73,8 @@ std::string_view end_of_flood(std::string_view text) {
 
 bool between(char c, char low, char high) { return c >= low && c <= high; }
 
-/// Length of the escape sequence (ECMA-48) that text, which begins with ESC, begins with; all of text if it is cut off.
+/// Length of the escape sequence (ECMA-48) that text, which begins with ESC, begins with; all of text if it is cut
+/// off.
 std::size_t escape_length(std::string_view text) {
   if (text.size() < 2) return text.size();
   std::size_t at = 2;
@@ -158,9 +159,9 @@ void StderrTail::append_within_line(std::string_view bytes) {
     if (length > 0) {
       if (returned_) current_ = {};
       returned_ = false;
-      const std::size_t room = kMaxLineBytes - current_.bytes.size();
-      current_.bytes.append(bytes.substr(0, std::min(length, room)));
-      current_.is_cut = current_.is_cut || length > room;
+      const std::size_t space = kMaxLineBytes - current_.bytes.size();
+      current_.bytes.append(bytes.substr(0, std::min(length, space)));
+      current_.is_cut = current_.is_cut || length > space;
     }
     if (length == bytes.size()) return;
     returned_ = true;

@@ -29,8 +29,8 @@ class StderrTail {
 
   void append(std::string_view bytes);
 
-  /// Oldest first, without line ends, safe to print and valid UTF-8 (see printable_line()). A line that "\r" wrote over
-  /// appears as it was written last; a longer one is cut and ends with "..."; an unfinished last line counts.
+  /// Oldest first, without line ends, safe to print and valid UTF-8 (see printable_line()). A line that "\r" wrote
+  /// over appears as it was written last; a longer one is cut and ends with "..."; an unfinished last line counts.
   std::vector<std::string> lines() const;
 
  private:
@@ -47,7 +47,7 @@ class StderrTail {
 };
 
 /// text with nothing in it that acts on a terminal: escape sequences (colours, titles, cursor) are dropped, other
-/// control characters are shown ("^G"; C1 controls as "<U+009B>"), bytes that are no UTF-8 become "\xNN"; tab stays.
+/// control characters are shown ("^G"; C1 controls as "<U+009B>"), bytes that are not UTF-8 become "\xNN"; tab stays.
 std::string printable_line(std::string_view text);
 /// The same of each of its lines.
 std::string printable_text(std::string_view text);

@@ -10,7 +10,7 @@ namespace ddl::launcher {
 using Post = std::function<void(std::function<void()>)>;
 
 /// Takes bytes in order. All calls come from one thread. How much may wait in it is the caller's business: OutputMux
-/// waits for done before it hands on more.
+/// waits for done before it writes more.
 class Sink {
  public:
   virtual ~Sink() = default;

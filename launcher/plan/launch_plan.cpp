@@ -11,9 +11,9 @@
 namespace ddl::launcher {
 namespace {
 
-// Where the other ranks reach rank 0: on one node by the loopback; between nodes by its first address on an interface
-// that the job may use, IPv4 before IPv6 because not every program takes an IPv6 address from MASTER_ADDR; by its name
-// where its agent saw no address.
+// The address at which the other ranks reach rank 0. On one node: the loopback. On several nodes: its first address
+// on an interface that the job may use, IPv4 before IPv6 because not every program accepts an IPv6 address in
+// MASTER_ADDR; its name if its agent found no address.
 std::string master_address(const JobSpec& spec, const Placement& placement, const NodeFacts& facts) {
   if (placement.nodes.size() == 1) return facts.master_address;
   const auto may_use = [&](const NodeAddress& address) {
@@ -36,13 +36,14 @@ void bind_rank(RankLaunch& launch, const affinity::BindingPlan& plan, const Envi
   for (const auto& [name, value] : binding_environment(binding, common)) launch.environment[name] = value;
 }
 
-/// What ranks would find in a step of srun's, instead of what is said about the step that ddlrun runs in.
-void tell_of_slurm(NodeLaunch& common, const Placement& placement) {
+/// The variables that srun would set in a step of these ranks replace those of the step that ddlrun runs in.
+void add_slurm_environment(NodeLaunch& common, const Placement& placement) {
   for (auto& [name, value] : slurm_job_environment(placement)) common.common_environment[name] = value;
 }
 
-/// Slurm sets a variable for every vendor. Where ranks are given GPUs by one, another would hide some of them again.
-void leave_one_visibility(NodeLaunch& node) {
+/// Slurm sets a variable for every vendor. If ranks are given GPUs by one of them, another would hide some of these
+/// GPUs again.
+void remove_inherited_visibility(NodeLaunch& node) {
   const std::vector<std::string> names = visible_device_variables();
   const bool has_gpus =
       !node.ranks.empty() && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -81,9 +82,9 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
     common.common_environment[contract::env::kReportStart] = "1";
     common.common_environment.try_emplace(contract::env::kVerbose, "1");
   }
-  if (in_slurm) tell_of_slurm(common, placement);
-  common.common_environment["PWD"] = spec.workdir;  // not where ddlrun was typed
-  // One rank without a tag needs no line of its own kept whole: its bytes are passed on as they come.
+  if (in_slurm) add_slurm_environment(common, placement);
+  common.common_environment["PWD"] = spec.workdir;  // ddlrun's own PWD may be another one
+  // The output of a single rank without a tag need not be split into lines: its bytes are forwarded as they arrive.
   common.split_lines = common.size > 1 || spec.tag_output || spec.timestamp_output;
   common.output_window = static_cast<int>(output_window(common.size));
 
@@ -108,7 +109,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
       if (in_slurm) launch.environment.merge(slurm_rank_environment(placement, placed));
       node.ranks.push_back(std::move(launch));
     }
-    if (in_slurm) leave_one_visibility(node);
+    if (in_slurm) remove_inherited_visibility(node);
     plan.nodes.push_back(std::move(node));
   }
   return plan;
@@ -124,7 +125,7 @@ NodeFacts unknown_facts() {
   return facts;
 }
 
-// What make_launch_plan derives from facts that are not there yet.
+// Marks the values that make_launch_plan() derives from facts that are not known yet.
 void mark_unknown(NodeLaunch& node, bool is_known, bool master_is_known) {
   for (RankLaunch& rank : node.ranks) {
     rank.environment[env::kMasterPort] = kUnknownUntilLaunch;
@@ -134,7 +135,7 @@ void mark_unknown(NodeLaunch& node, bool is_known, bool master_is_known) {
   }
 }
 
-/// Of a node that was not asked, nothing is refused.
+/// Binds only the nodes that were asked. The others stay unbound and cause no error.
 Result<std::vector<NodeBinding>> bind_known(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
                                             const std::vector<bool>& is_known,
@@ -185,7 +186,7 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
   plan.bindings = *std::move(bindings);
   plan.launch =
       make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", plan.bindings, in_slurm);
-  // Rank 0's host has its address from all of them.
+  // MASTER_ADDR is marked as unknown unless all nodes were asked.
   const bool master_is_known = std::find(is_known.begin(), is_known.end(), false) == is_known.end();
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i)
     mark_unknown(plan.launch.nodes[i], is_known[i], master_is_known);

@@ -1,5 +1,5 @@
-// Everything that the agents are told: what to start, where, and how. The dry plan is the same before the agents have
-// answered, as --dry-run prints it.
+// The launch plan that the agents receive: what to start, where, and how. The dry plan of --dry-run is the same
+// plan before the agents have answered.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,19 @@
 
 namespace ddl::launcher {
 
-// Everything that the agents are told: what to start, where, and how. What --dry-run prints.
-
+/// How one rank is started.
 struct RankLaunch {
   int rank = 0;
   int local_rank = 0;
   bool reads_stdin = false;
   Environment
       environment;  ///< on top of NodeLaunch::common_environment; PMIx's own variables are added by the agent
-  CpuSet cpus{};    ///< that it may run on; empty: on all that its agent may
-  std::vector<int> memory_nodes{};  ///< NUMA nodes that it prefers memory of; empty: any
+  CpuSet cpus{};    ///< the CPUs that it may run on; empty: all CPUs that its agent may run on
+  std::vector<int> memory_nodes{};  ///< the NUMA nodes whose memory it prefers; empty: any
   bool operator==(const RankLaunch&) const = default;
 };
 
-/// What one agent is told.
+/// The part of the plan that one agent receives.
 struct NodeLaunch {
   std::string job_id;  ///< unique among jobs of this host: "ddlrun-<head pid>-<random>"
   int size = 0;        ///< ranks of the whole job
@@ -46,14 +45,15 @@ struct NodeLaunch {
   std::vector<std::string> login_variables;
   std::vector<RankLaunch> ranks;  ///< those of this node, ascending
   Seconds kill_grace_seconds = 5;
-  bool strict_binding = false;    ///< a rank that cannot be bound as told is not started
-  bool reports_bindings = false;  ///< message::RankBound of every rank
-  bool split_lines = true;        ///< false: output is passed on in raw pieces as it comes
-  bool flush_idle_lines = false;  ///< a person is watching: show unfinished lines (prompts) after a moment
-  std::string slurm_job;          ///< that ranks are started in, whose CPUs they share; "": none
-  std::string head_host;          ///< where the ddlrun runs that starts them
-  std::int64_t head_pid = 0;      ///< and its process there
-  int output_window = 0;          ///< bytes of one rank's stream that may be under way to the head
+  bool strict_binding = false;    ///< a rank that cannot be bound as planned is not started
+  bool reports_bindings = false;  ///< the agent sends message::RankBound for every rank
+  bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
+  bool flush_idle_lines =
+      false;                  ///< output goes to a terminal: send unfinished lines (prompts) after a moment
+  std::string slurm_job;      ///< the Slurm job whose CPUs the ranks use; "": none
+  std::string head_host;      ///< the host of the head
+  std::int64_t head_pid = 0;  ///< the process of the head on that host
+  int output_window = 0;      ///< bytes of one rank's stream that may be in flight to the head
   bool operator==(const NodeLaunch&) const = default;
 };
 
@@ -61,29 +61,28 @@ struct LaunchPlan {
   std::vector<NodeLaunch> nodes;
 };
 
-/// Pure. facts[i] and bindings[i] belong to placement.nodes[i]; without bindings nothing is bound. head_environment is what
-/// ranks inherit. in_slurm: the nodes are a Slurm job's, and ranks find what srun would have told them.
+/// Pure. facts[i] and bindings[i] belong to placement.nodes[i]; without bindings nothing is bound. Ranks inherit
+/// head_environment. in_slurm: the nodes belong to a Slurm job, and ranks get the variables that srun would set.
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
                             const std::string& job_id, const std::vector<NodeBinding>& bindings = {},
                             bool in_slurm = false);
 
-// What would be started where, as far as it is known before the job's agents have answered.
-
-/// Stands in a dry plan for the value of a variable that only an agent can tell.
+/// In a dry plan: the value of a variable that is known only once the agents have answered.
 inline constexpr std::string_view kUnknownUntilLaunch = "(unknown until launch)";
 
+/// The launch plan as far as it is known before the job's agents have answered.
 struct DryPlan {
   LaunchPlan launch;
-  std::vector<NodeBinding> bindings;      ///< of launch.nodes; of a node that was not asked without ranks
+  std::vector<NodeBinding> bindings;      ///< of launch.nodes[i]; without ranks if the node was not asked
   std::vector<std::optional<int>> slots;  ///< of launch.nodes[i]; nullopt: unknown until launch
-  int assumed_slots = 0;   ///< what the ranks of those were dealt by: as many as this machine has
+  int assumed_slots = 0;  ///< the number assumed for nodes whose slots are unknown: the slots of this machine
   std::string hosts_from;  ///< Allocation::origin
-  bool asked_all = false;  ///< every node has said what it has
+  bool asked_all = false;  ///< the facts of all nodes are known
 };
 
-/// Pure. known[i]: what allocation.nodes[i] has said of itself, if it was asked; here: the facts of this machine, which slots
-/// of the others are guessed by. Error: as place() and bind_nodes().
+/// Pure. known[i]: the facts of allocation.nodes[i], if it was asked. here: the facts of this machine; its number
+/// of slots is assumed for nodes whose slots are unknown. Error: as place() and bind_nodes().
 Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
                               const std::vector<std::optional<NodeFacts>>& known, const NodeFacts& here,
                               const Environment& head_environment);

@@ -14,8 +14,9 @@ namespace {
 namespace env = contract::env;
 using affinity::GpuVendor;
 
-/// Which variable leaves a vendor's GPUs visible: the first is ours to set, the others a user may have set instead. Several
-/// at once would be applied one after the other, each to what the one before has left and numbered anew.
+/// The variables that select the visible GPUs of a vendor. ddlrun sets the first one, unless the user has set
+/// another. Only one may be set: several would be applied one after the other, each to the renumbered GPUs that the
+/// previous one has left.
 struct VisibilityVariables {
   GpuVendor vendor;
   std::array<const char*, 2> names;
@@ -50,16 +51,16 @@ Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const
                               int local_ranks) {
   NodeBinding binding;
   if (spec.binding.bind_to == affinity::BindTo::kNone) return binding;
-  const bool must = is_binding_asked_for(spec);
+  const bool is_required = is_binding_asked_for(spec);
   if (topology.cores.empty()) {
     binding.unbound_because = "its topology is not known: " + facts.topology_failure;
-    if (must) return fail(ErrorCode::kUnavailable, binding.unbound_because);
+    if (is_required) return fail(ErrorCode::kUnavailable, binding.unbound_because);
     return binding;
   }
   auto plan = affinity::plan_binding(topology, spec.binding, local_ranks);
   if (plan) {
     binding.plan = *std::move(plan);
-  } else if (must) {
+  } else if (is_required) {
     return fail(std::move(plan.error()));
   } else {
     binding.unbound_because = plan.error().message();
@@ -105,11 +106,11 @@ std::vector<std::string> visible_device_variables() {
 Environment with_visible_devices(Environment common, const NodeFacts& facts, const JobSpec& spec,
                                  bool in_slurm) {
   const std::vector<std::string> names = visible_device_variables();
-  const bool user_says =
+  const bool user_sets_one =
       std::any_of(spec.exports.begin(), spec.exports.end(), [&](const EnvironmentExport& one) {
         return std::find(names.begin(), names.end(), one.name) != names.end();
       });
-  if (!in_slurm || user_says) return common;
+  if (!in_slurm || user_sets_one) return common;
   for (const std::string& name : names) common.erase(name);
   for (const auto& [name, value] : facts.visible_devices) common[name] = value;
   return common;
@@ -139,7 +140,7 @@ Environment binding_environment(const affinity::RankBinding& rank, const Environ
                      [&](const VisibilityVariables& one) { return one.vendor == rank.gpus.front().vendor; });
     const char* const set = variable_set_in(common, *variables);
     environment[set != nullptr ? set : variables->names.front()] = join(devices, ",");
-    // The numbers are those of the bus; CUDA's own order begins with what it takes for the fastest.
+    // The GPUs are numbered in the order of the PCI bus; CUDA's default order begins with the fastest one.
     if (variables->vendor == GpuVendor::kNvidia && set == nullptr)
       environment[env::kCudaDeviceOrder] = "PCI_BUS_ID";
   }

@@ -1,4 +1,4 @@
-// Where on its node each rank runs.
+// The binding of each rank to CPUs, memory and GPUs of its node.
 #pragma once
 
 #include <string>
@@ -14,33 +14,33 @@
 namespace ddl::launcher {
 
 struct NodeBinding {
-  affinity::BindingPlan plan;   ///< without ranks where nothing is bound
-  std::string unbound_because;  ///< "" if it is bound, or was not to be
+  affinity::BindingPlan plan;   ///< without ranks if nothing is bound
+  std::string unbound_because;  ///< "" if ranks are bound, or binding was switched off
 };
 
-/// Whether the user has said anything about binding: then it is done or refused. The default does what it can.
+/// Whether the user has given any option of binding: then a binding that is not possible is an error. By default
+/// ranks are bound if it is possible.
 bool is_binding_asked_for(const JobSpec& spec);
 
-/// Every variable that leaves a program only some of its node's GPUs, of all vendors.
+/// All variables of all vendors that restrict a program to some of its node's GPUs.
 std::vector<std::string> visible_device_variables();
 
-/// Of each node of the placement; nodes that look alike and have as many ranks are planned once. Pure. facts[i] belongs to
-/// placement.nodes[i]. head_environment may say which GPUs are visible, on all nodes alike;
-/// in a Slurm job each node's facts do, unless -x says otherwise.
-/// BindTo::kAuto binds nothing where it cannot, and says why. Error (kInvalidArgument): what else was asked for is not
-/// possible on a node, which the sentence names.
+/// The bindings of all nodes of the placement; equal nodes in sequence with the same number of ranks are planned
+/// once. Pure. facts[i] belongs to placement.nodes[i]. head_environment may select the visible GPUs of all nodes;
+/// in a Slurm job each node's facts select them, unless -x does. If the default policy (BindTo::kAuto) is not
+/// possible, nothing is bound, and unbound_because states the reason. Error (kInvalidArgument): a binding that was
+/// asked for is not possible on a node, which the sentence names.
 Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
                                             const Environment& head_environment, bool in_slurm = false);
 
-/// The environment that all ranks of a node share, as far as it says which GPUs are visible: common's own, or in a Slurm job
-/// what the node's facts say, unless -x has set or passed on one.
+/// Returns common with the variables that select visible GPUs: those of common, or in a Slurm job those of the
+/// node's facts, unless -x names one of these variables.
 Environment with_visible_devices(Environment common, const NodeFacts& facts, const JobSpec& spec,
                                  bool in_slurm);
 
-/// What a bound rank is told beside its CPUs: OMP_NUM_THREADS, OMP_PLACES and OMP_PROC_BIND, none of which replaces what
-/// common has, the adapters near it in DDL_NEAR_NICS, and
-/// the one variable that leaves it its GPUs visible.
+/// The variables of a bound rank: OMP_NUM_THREADS, OMP_PLACES and OMP_PROC_BIND, the network adapters near it in
+/// DDL_NEAR_NICS, none of which replaces a value in common, and the variable that selects its GPUs.
 Environment binding_environment(const affinity::RankBinding& rank, const Environment& common);
 
 }  // namespace ddl::launcher

@@ -1,4 +1,4 @@
-// What an agent found on its node.
+// The facts about a node that its agent reports.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ddl::launcher {
 
-/// An address that other nodes may reach this one at.
+/// An address at which other nodes may reach this one.
 struct NodeAddress {
   std::string interface;  ///< "eth0"
   std::string address;    ///< "10.0.0.7", "2001:db8::7"
@@ -18,7 +18,7 @@ struct NodeAddress {
   bool operator==(const NodeAddress&) const = default;
 };
 
-/// Answered by every agent before anything is placed.
+/// Sent by every agent before ranks are placed.
 struct NodeFacts {
   std::string version;  ///< ddlrun's on that node
   std::string hostname;
@@ -27,22 +27,22 @@ struct NodeFacts {
   int slots = 0;               ///< ranks it takes without --oversubscribe: its allowed CPUs
   int allowed_cpus = 0;        ///< hardware threads that the job may use
   int allowed_cores = 0;       ///< distinct cores among them
-  std::string master_address;  ///< where other ranks reach a rank of this node
+  std::string master_address;  ///< MASTER_ADDR if all ranks are on this node: the loopback
   int free_port = 0;           ///< a TCP port that was free when asked; for torch's MASTER_PORT
   std::int64_t agent_pid = 0;
 
   std::vector<NodeAddress> addresses;       ///< of interfaces that are up; no loopback, no link-local ones
   std::int64_t memory_bytes = 0;            ///< of the machine; 0: unknown
-  std::int64_t memory_available_bytes = 0;  ///< what the kernel thinks a new program may have; 0: unknown
+  std::int64_t memory_available_bytes = 0;  ///< the kernel's estimate for a new program; 0: unknown
   std::int64_t memlock_bytes = 0;           ///< soft limit (ulimit -l); -1: none
   std::int64_t nofile = 0;                  ///< soft limit (ulimit -n); -1: none
   std::int64_t shm_free_bytes = -1;         ///< in /dev/shm, for this user; -1: it cannot be read
   std::string tmp_directory;                ///< TMPDIR, or /tmp: where the agent keeps its files
   std::int64_t tmp_free_bytes = -1;         ///< there, for this user; -1: it cannot be read
-  std::int64_t wall_time_ns = 0;            ///< its clock when it was asked, since 1970
+  std::int64_t wall_time_ns = 0;            ///< its clock when the facts were collected, since 1970
   affinity::Topology topology;              ///< without cores if it could not be read
   std::string topology_failure;             ///< why; "" if it was read
-  /// Variables that leave an agent its GPUs (visible_device_variables()), as it was started with them: Slurm sets some.
+  /// The agent's own values of visible_device_variables(), those that were set at its start: Slurm sets some.
   std::map<std::string, std::string> visible_devices;
   std::string libddl;  ///< path of the libddl beside this ddlrun; "": there is none
   bool operator==(const NodeFacts&) const = default;

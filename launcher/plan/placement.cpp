@@ -12,30 +12,32 @@ std::int64_t sum_of(const std::vector<int>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-/// What every node takes, in the allocation's order.
-struct Room {
-  std::vector<int> slots;  // first of all
-  std::vector<int> spare;  // without oversubscribing it
-  std::vector<int> most;   // at all
+/// How many ranks each node takes, by index in the allocation.
+struct Capacity {
+  std::vector<int> slots;  // at first
+  std::vector<int> spare;  // without --oversubscribe
+  std::vector<int> max;    // with --oversubscribe
 };
 
-Room room_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
-  Room room;
+Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
+  Capacity capacity;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     int most = spec.num_proc;
     if (spec.ranks_per_node > 0) most = std::min(most, spec.ranks_per_node);
     if (const auto max_slots = allocation.nodes[i].max_slots) most = std::min(most, *max_slots);
-    room.most.push_back(most);
-    // More than there are ranks is never needed, and keeps sums small.
-    room.slots.push_back(std::clamp(slots[i], 0, most));
-    room.spare.push_back(std::clamp(allocation.nodes[i].spare_slots.value_or(0), room.slots.back(), most));
+    capacity.max.push_back(most);
+    // No limit is larger than the number of ranks, so that sums do not overflow.
+    capacity.slots.push_back(std::clamp(slots[i], 0, most));
+    capacity.spare.push_back(
+        std::clamp(allocation.nodes[i].spare_slots.value_or(0), capacity.slots.back(), most));
   }
-  return room;
+  return capacity;
 }
 
-/// Deals `left` ranks, one to each node in turn, until every node has its limit: says which node gets the next one.
-template <class Give>
-int deal(const std::vector<int>& limits, std::vector<int>& counts, int left, Give give) {
+/// Distributes `left` ranks, one to each node in turn, until every node has reached its limit. Calls assign(node)
+/// for each rank. Returns how many ranks are left.
+template <class Assign>
+int distribute(const std::vector<int>& limits, std::vector<int>& counts, int left, Assign assign) {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < limits.size(); ++i) open.push_back(i);
   while (left > 0) {
@@ -45,40 +47,40 @@ int deal(const std::vector<int>& limits, std::vector<int>& counts, int left, Giv
       if (left == 0) break;
       ++counts[node];
       --left;
-      give(node);
+      assign(node);
     }
   }
   return left;
 }
 
 /// The node of every rank, as an index into the allocation.
-std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Room& room) {
-  std::vector<int> counts(room.slots.size(), 0);
+std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Capacity& capacity) {
+  std::vector<int> counts(capacity.slots.size(), 0);
   std::vector<std::size_t> nodes;
   nodes.reserve(static_cast<std::size_t>(spec.num_proc));
   if (spec.map_by == MapBy::kNode) {
-    const auto give = [&nodes](std::size_t node) { nodes.push_back(node); };
-    int left = deal(room.slots, counts, spec.num_proc, give);
-    left = deal(room.spare, counts, left, give);
-    deal(room.most, counts, left, give);
+    const auto assign = [&nodes](std::size_t node) { nodes.push_back(node); };
+    int left = distribute(capacity.slots, counts, spec.num_proc, assign);
+    left = distribute(capacity.spare, counts, left, assign);
+    distribute(capacity.max, counts, left, assign);
     return nodes;
   }
   int left = spec.num_proc;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    counts[i] = std::min(room.slots[i], left);
+    counts[i] = std::min(capacity.slots[i], left);
     left -= counts[i];
   }
-  left = deal(room.spare, counts, left, [](std::size_t) {});
-  deal(room.most, counts, left, [](std::size_t) {});
+  left = distribute(capacity.spare, counts, left, [](std::size_t) {});
+  distribute(capacity.max, counts, left, [](std::size_t) {});
   for (std::size_t i = 0; i < counts.size(); ++i)
     nodes.insert(nodes.end(), static_cast<std::size_t>(counts[i]), i);
   return nodes;
 }
 
-/// "node1 2, node2 4"; "" for more hosts than a line holds, and for the machine that the user sits at.
+/// "node1 2, node2 4"; "" for a single host, and for too many hosts for one line.
 std::string slots_by_host(const Allocation& allocation, const std::vector<int>& slots) {
-  constexpr std::size_t kFew = 8;
-  if (slots.size() < 2 || slots.size() > kFew) return "";
+  constexpr std::size_t kMaxListedHosts = 8;
+  if (slots.size() < 2 || slots.size() > kMaxListedHosts) return "";
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     parts.push_back(allocation.nodes[i].name + " " + std::to_string(slots[i]));
@@ -87,9 +89,9 @@ std::string slots_by_host(const Allocation& allocation, const std::vector<int>& 
 }
 
 Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
-                     const Room& room) {
+                     const Capacity& capacity) {
   const std::string asked = counted(spec.num_proc, "rank") + " asked for, and ";
-  const std::int64_t most = sum_of(room.most);
+  const std::int64_t most = sum_of(capacity.max);
   const bool many_hosts = allocation.nodes.size() > 1;
   std::string text;
   if (most < spec.num_proc) {
@@ -98,11 +100,11 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const st
     text += spec.ranks_per_node > 0 ? " (--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
                                           counted(static_cast<std::int64_t>(slots.size()), "host") + ")"
                                     : " (the sum of its max_slots)";
-    text += "; ask for -np " + std::to_string(most) + ", or give more hosts";
+    text += "; ask for -np " + std::to_string(most) + ", or assign more hosts";
     return {ErrorCode::kInvalidArgument, std::move(text)};
   }
-  const std::int64_t total = sum_of(room.spare);
-  std::string detail = slots_by_host(allocation, room.spare);
+  const std::int64_t total = sum_of(capacity.spare);
+  std::string detail = slots_by_host(allocation, capacity.spare);
   const bool found = std::none_of(allocation.nodes.begin(), allocation.nodes.end(),
                                   [](const AllocatedNode& node) { return node.slots.has_value(); });
   if (found) {
@@ -119,7 +121,8 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const st
   return {ErrorCode::kInvalidArgument, std::move(text)};
 }
 
-/// Cross: among the nodes that have this local rank.
+/// Sets cross_rank and cross_size: the index of a rank's node among the nodes that have its local rank, and their
+/// number.
 void number_across_nodes(Placement& placement) {
   std::vector<int> nodes_with;  // by local rank
   for (const PlacedNode& node : placement.nodes) {
@@ -137,12 +140,12 @@ void number_across_nodes(Placement& placement) {
 
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
-  const Room room = room_of(spec, allocation, slots);
-  if (sum_of(spec.oversubscribe ? room.most : room.spare) < spec.num_proc) {
-    return fail(too_many_ranks(spec, allocation, slots, room));
+  const Capacity capacity = capacity_of(spec, allocation, slots);
+  if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < spec.num_proc) {
+    return fail(too_many_ranks(spec, allocation, slots, capacity));
   }
 
-  const std::vector<std::size_t> nodes = nodes_of_ranks(spec, room);
+  const std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
   std::vector<std::vector<int>> ranks(slots.size());
   for (std::size_t rank = 0; rank < nodes.size(); ++rank)
     ranks[nodes[rank]].push_back(static_cast<int>(rank));
@@ -167,21 +170,22 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
 RankMap::RankMap(const Placement& placement, std::size_t fleet_size) : nodes_(fleet_size) {
   for (const RankPlacement& rank : placement.ranks) rank_nodes_.push_back(rank.node);
   for (const PlacedNode& node : placement.nodes) {
-    nodes_.at(node.allocated) = places_.size();
-    places_.push_back(node.allocated);
+    nodes_.at(node.allocated) = fleet_indices_.size();
+    fleet_indices_.push_back(node.allocated);
   }
 }
 
-std::size_t RankMap::place_of_rank(int rank) const {
-  return places_.at(static_cast<std::size_t>(rank_nodes_.at(static_cast<std::size_t>(rank))));
+std::size_t RankMap::fleet_index_of_rank(int rank) const {
+  return fleet_indices_.at(static_cast<std::size_t>(rank_nodes_.at(static_cast<std::size_t>(rank))));
 }
 
-std::optional<std::size_t> RankMap::node_at(std::size_t place) const {
-  return place < nodes_.size() ? nodes_[place] : std::nullopt;
+std::optional<std::size_t> RankMap::node_at(std::size_t fleet_index) const {
+  return fleet_index < nodes_.size() ? nodes_[fleet_index] : std::nullopt;
 }
 
-bool RankMap::is_rank_at(std::size_t place, int rank) const {
-  return rank >= 0 && static_cast<std::size_t>(rank) < rank_nodes_.size() && place_of_rank(rank) == place;
+bool RankMap::is_rank_at(std::size_t fleet_index, int rank) const {
+  return rank >= 0 && static_cast<std::size_t>(rank) < rank_nodes_.size() &&
+         fleet_index_of_rank(rank) == fleet_index;
 }
 
 }  // namespace ddl::launcher

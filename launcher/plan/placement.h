@@ -1,5 +1,5 @@
-// Which rank runs on which node, and the numberings by which the head finds a rank: by rank, by node of the plan, and by
-// place in the allocation.
+// Which rank runs on which node, and how the head finds the node of a rank: by index in the plan and by index in
+// the fleet.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,6 @@
 #include "launcher/plan/node_facts.h"
 
 namespace ddl::launcher {
-
-// Which rank runs on which node.
 
 struct RankPlacement {
   int rank = 0;
@@ -36,17 +34,16 @@ struct Placement {
   std::vector<RankPlacement> ranks;  ///< by rank
 };
 
-/// Deals the ranks over the nodes, in their order: all slots of a node before the next node's (MapBy::kSlot), or one
-/// rank to each node in turn (kNode); ranks beyond the slots to each node with spare ones in turn. With --oversubscribe, ranks beyond those are dealt to each node in turn.
-/// No node gets more than its max_slots or than --ranks-per-node. Pure; linear in ranks and nodes.
-/// slots[i]: what node i of the allocation takes; what was given with it, or what its agent found.
-/// Error (kInvalidArgument): more ranks than fit; one sentence with the numbers and what to do.
+/// Distributes the ranks over the nodes, in the order of the allocation: all slots of a node before those of the
+/// next one (MapBy::kSlot), or one rank to each node in turn (kNode). Ranks beyond the slots go to each node with
+/// spare slots in turn; with --oversubscribe, ranks beyond these go to each node in turn. No node gets more than
+/// its max_slots or than --ranks-per-node. Pure; linear in ranks and nodes. slots[i]: of node i of the allocation:
+/// the number given by the user or Slurm, or the one that its agent found. Error (kInvalidArgument): more ranks
+/// than fit; one sentence with the numbers and what to do.
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots);
 
-// Where the ranks of a running job are, in the three numberings that its head meets: ranks, nodes of the plan (those that
-// have ranks), and places in the allocation and the fleet (all nodes).
-
-/// Immutable once made.
+/// Converts between the three numberings of a running job: ranks, nodes of the plan (only nodes with ranks), and
+/// indices in the fleet and the allocation (all nodes). Immutable.
 class RankMap {
  public:
   RankMap() = default;
@@ -55,19 +52,19 @@ class RankMap {
 
   /// The plan's node of each rank.
   const std::vector<int>& rank_nodes() const { return rank_nodes_; }
-  /// The fleet's place of a node of the plan, and of all of them in the plan's order.
-  std::size_t place_of_node(std::size_t node) const { return places_.at(node); }
-  const std::vector<std::size_t>& places() const { return places_; }
-  std::size_t place_of_rank(int rank) const;
-  /// The plan's node at a place of the fleet; nullopt for one that got no rank.
-  std::optional<std::size_t> node_at(std::size_t place) const;
-  /// Whether there is such a rank, and it runs there. Any number may be asked for.
-  bool is_rank_at(std::size_t place, int rank) const;
+  /// The index in the fleet of a node of the plan, and of all of them in the plan's order.
+  std::size_t fleet_index_of_node(std::size_t node) const { return fleet_indices_.at(node); }
+  const std::vector<std::size_t>& fleet_indices() const { return fleet_indices_; }
+  std::size_t fleet_index_of_rank(int rank) const;
+  /// The plan's node at an index in the fleet; nullopt for a node without ranks.
+  std::optional<std::size_t> node_at(std::size_t fleet_index) const;
+  /// Whether this rank exists and runs on this node. rank may be any number.
+  bool is_rank_at(std::size_t fleet_index, int rank) const;
 
  private:
   std::vector<int> rank_nodes_;
-  std::vector<std::size_t> places_;
-  std::vector<std::optional<std::size_t>> nodes_;  ///< by place
+  std::vector<std::size_t> fleet_indices_;
+  std::vector<std::optional<std::size_t>> nodes_;  ///< by index in the fleet
 };
 
 }  // namespace ddl::launcher

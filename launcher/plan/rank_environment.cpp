@@ -10,11 +10,11 @@ namespace ddl::launcher {
 namespace env = contract::env;
 
 bool is_denied(std::string_view name) {
-  // What an outer launcher said about the process that ddlrun runs in: a rank would take it for its own.
+  // Set by an outer launcher for the process that ddlrun runs in: a rank would take them for its own.
   constexpr std::array<std::string_view, 7> kPrefixes = {
       "PMIX_", "PMI_", "PMI2_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PRTE_", "HYDI_"};
   constexpr std::array<std::string_view, 11> kNames = {
-      // Open MPI's orted tells its children more than the prefix above holds.
+      // Open MPI's orted sets more variables for its children than the prefixes above cover.
       "OMPI_APP_CTX_NUM_PROCS",
       "OMPI_FIRST_RANKS",
       "OMPI_NUM_APP_CTX",
@@ -46,9 +46,9 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
   for (const auto& [name, value] : head) {
     if (!is_denied(name) && !is_of_slurm_task(name)) environment.emplace(name, value);
   }
-  // Open MPI 4.1 takes a valid PMIx environment for a foreign one and runs N singletons unless it is told that it was
-  // started by a daemon and is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID does the same.
-  // They replace what an outer mpirun may have set; -x still wins.
+  // Open MPI 4.1 rejects a PMIx environment that is not its own and runs N singletons, unless these variables state
+  // that it was started by a daemon and is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID has
+  // the same effect. They replace the values of an outer mpirun; -x replaces them.
   environment["OMPI_MCA_schizo"] = "^orte,slurm";
   environment["OMPI_MCA_ess"] = "pmi";
   environment["OMPI_MCA_hwloc_base_binding_policy"] = "none";

@@ -1,5 +1,5 @@
-// The environment that a rank is started with: the head's own, -x, the identity of the rank, and in a Slurm job what srun
-// would have set. Pure: text in, text out.
+// The environment that a rank is started with: the head's own, -x, the identity of the rank, and in a Slurm job the
+// variables that srun would set. Pure: text in, text out.
 #pragma once
 
 #include <string>
@@ -13,42 +13,43 @@
 
 namespace ddl::launcher {
 
-// The environment that a rank is started with. Pure: text in, text out.
-
-/// True for what must not reach ranks: what an outer launcher (PMIx, PMI, Open MPI) told *this* process about itself,
-/// and what belongs to ddlrun's own session. docs/reference/environment.md lists it.
+/// True for variables that must not reach ranks: those by which an outer launcher (PMIx, PMI, Open MPI) has
+/// described *this* process. docs/reference/environment.md lists them.
 bool is_denied(std::string_view name);
 
-/// True for what ddlrun sets for each rank: its identity, and where it meets the others. One value for all ranks, as -x
-/// would set it, would make them all the same rank.
+/// True for variables that ddlrun sets for each rank: its identity, and the address of rank 0. With -x all ranks
+/// would get the same value, and so would be the same rank.
 bool is_set_for_every_rank(std::string_view name);
 
-/// What all ranks share: the head's environment without the denied names, then what makes Open MPI 4.1 accept a PMIx
-/// server that is not its own, then -x, then defaults that nobody has set (PYTHONUNBUFFERED).
+/// The variables that all ranks share: the head's environment without the denied names, then the variables that
+/// make Open MPI 4.1 accept a PMIx server that is not its own, then -x, then defaults of variables that are not set
+/// (PYTHONUNBUFFERED).
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports);
 
-/// The names of what describes a login on one machine rather than the job: HOME, USER, SSH_CONNECTION, ...; without those
-/// that -x has set or passed on.
+/// The names of variables that describe a login on one machine rather than the job: HOME, USER, SSH_CONNECTION,
+/// ...; and slurm_node_variables(). Without those that -x names.
 std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& exports);
 
-/// What differs by rank: identity as Horovod and torch name it, and OMP_NUM_THREADS unless common has it.
-/// node: the facts of the rank's own node; master_address and master_port: where ranks reach rank 0.
+/// The variables that differ by rank: its identity under the names of Horovod and torch, and OMP_NUM_THREADS unless
+/// common has it. node: the facts of the rank's own node; master_address and master_port: of rank 0.
 Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
                              const std::string& master_address, int master_port, const Environment& common);
 
-// Inside a Slurm job, ranks find what srun would have told them: programs read it.
+// In a Slurm job, ranks get the variables that srun would set, because programs read them.
 
-/// What all ranks are told: how many they are, on which nodes. Pure.
+/// The variables that are equal for all ranks: the number of ranks, and the nodes. Pure.
 Environment slurm_job_environment(const Placement& placement);
 
-/// What differs: SLURM_PROCID, SLURM_LOCALID, SLURM_NODEID and SLURM_GTIDS. Pure.
+/// The variables that differ: SLURM_PROCID, SLURM_LOCALID, SLURM_NODEID and SLURM_GTIDS. Pure.
 Environment slurm_rank_environment(const Placement& placement, const RankPlacement& rank);
 
-/// What each node's own step tells of itself: ranks get that of their node, not that of where ddlrun was typed.
+/// The variables that Slurm sets for the step or the node itself: ranks get the values of their own node, not those
+/// of the head.
 std::vector<std::string> slurm_node_variables();
 
-/// True for what salloc, sbatch, srun or an mpirun's daemon has said about another process than a rank: which task it is of how many,
-/// its binding, and how to reach its PMI. A rank that finds itself in it takes it for its own.
+/// True for variables by which salloc, sbatch, srun or a daemon of mpirun has described another process than a
+/// rank: its task number, the number of tasks, its binding, and how it reaches its PMI. A rank would take them for
+/// its own.
 bool is_of_slurm_task(std::string_view name);
 
 }  // namespace ddl::launcher

@@ -15,8 +15,8 @@ namespace ddl::launcher {
 
 namespace {
 
-/// A step with one task on each of these nodes, which have the same of the job; takes all that it has there, and binds
-/// nothing.
+/// A step with one task on each of these nodes, on which the job has the same CPUs and GPUs. It uses all of the
+/// job's CPUs and GPUs there, and binds nothing.
 std::vector<std::string> step_on(const SlurmJob& job, const std::vector<std::string>& names) {
   const std::string count = std::to_string(names.size());
   std::vector<std::string> words = {
@@ -45,7 +45,7 @@ std::vector<std::string> srun_command(const SlurmJob& job, const AllocatedNode& 
 std::vector<std::string> srun_group_command(const SlurmJob& job, const std::vector<std::string>& names,
                                             const std::string& path, const std::string& nonce) {
   std::vector<std::string> words = step_on(job, names);
-  // An agent that ends, ends alone: it is the head that says what becomes of the others.
+  // The end of one agent must not end the others: the head decides that.
   words.insert(words.end(), {"--ntasks-per-node=1", "--input=all", "--kill-on-bad-exit=0", "--wait=0",
                              "--job-name=ddlrun", path, std::string(contract::kJoiningAgentOption), nonce});
   return words;
@@ -60,20 +60,20 @@ Environment srun_environment(const Environment& own) {
                                                       "SLURM_MPI_TYPE"};
   Environment environment;
   for (const auto& [name, value] : own) {
-    const bool is_wish = std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                                     [&name = name](auto prefix) { return name.starts_with(prefix); }) ||
-                         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-    if (!is_wish) environment.emplace(name, value);
+    const bool is_request = std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                                        [&name = name](auto prefix) { return name.starts_with(prefix); }) ||
+                            std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+    if (!is_request) environment.emplace(name, value);
   }
   return environment;
 }
 
 namespace {
 
-class LineMaker {
+class SrunLineBuilder {
  public:
-  LineMaker(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
-            const Environment& head_environment)
+  SrunLineBuilder(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
+                  const Environment& head_environment)
       : spec_(spec),
         job_(job),
         plan_(plan),
@@ -105,9 +105,9 @@ class LineMaker {
     for (const NodeLaunch& node : nodes()) {
       names.push_back(name_of(node));
       if (node.ranks.size() != per_node)
-        return refuse("srun places as many ranks on each node, and " + names.back() + " would have " +
-                      counted(static_cast<std::int64_t>(node.ranks.size()), "rank") + " and " +
-                      names.front() + " " + std::to_string(per_node) +
+        return refuse("srun places the same number of ranks on each node, but " + names.back() +
+                      " would have " + counted(static_cast<std::int64_t>(node.ranks.size()), "rank") +
+                      " and " + names.front() + " " + std::to_string(per_node) +
                       ": choose another -np, or let ddlrun start them");
     }
     add("--nodes=" + std::to_string(nodes().size()));
@@ -128,21 +128,21 @@ class LineMaker {
   }
 
   /// CPUs of the job on this node; 0: unknown.
-  int held_on(const std::string& name) const {
+  int cpus_held_on(const std::string& name) const {
     const auto node = std::find_if(job_.nodes.begin(), job_.nodes.end(),
                                    [&](const SlurmNode& one) { return one.name == name; });
     return node == job_.nodes.end() ? 0 : node->cpus;
   }
 
-  /// What srun can give each rank without more CPUs than the job has; 0: unknown.
-  int held_by_rank() const {
-    int least = 0;
+  /// How many CPUs srun can give each rank without exceeding those of the job; 0: unknown.
+  int cpus_per_rank() const {
+    int minimum = 0;
     for (const NodeLaunch& node : nodes()) {
-      const int each = held_on(name_of(node)) / static_cast<int>(node.ranks.size());
+      const int each = cpus_held_on(name_of(node)) / static_cast<int>(node.ranks.size());
       if (each == 0) return 0;
-      least = least == 0 ? each : std::min(least, each);
+      minimum = minimum == 0 ? each : std::min(minimum, each);
     }
-    return least;
+    return minimum;
   }
 
   struct Excess {
@@ -151,14 +151,14 @@ class LineMaker {
     int planned = 0;
     int held = 0;
   };
-  /// Where Slurm keeps jobs to their CPUs, an agent sees no others. Where it does not, all of the node's are planned with, and which
-  /// of them are the job's nobody tells.
+  /// If Slurm confines jobs to their CPUs, an agent sees only those. If not, the plan uses all CPUs of the node,
+  /// and Slurm does not report which of them belong to the job.
   std::optional<Excess> excess() const {
     for (std::size_t i = 0; i < nodes().size(); ++i) {
       CpuSet cpus;
       for (const affinity::RankBinding& rank : plan_.bindings[i].plan.ranks) cpus |= rank.cpus;
       const std::string name = name_of(nodes()[i]);
-      const int held = held_on(name);
+      const int held = cpus_held_on(name);
       if (held > 0 && cpus.count() > held)
         return Excess{name, static_cast<int>(nodes()[i].ranks.size()), cpus.count(), held};
     }
@@ -168,15 +168,15 @@ class LineMaker {
   Status binding() {
     const auto too_many = excess();
     if (too_many) {
-      const std::string ours = too_many->node + ": " + counted(too_many->ranks, "rank") +
-                               " would be bound to " + counted(too_many->planned, "CPU") +
-                               ", and of these the job holds " + std::to_string(too_many->held) +
-                               ", which Slurm does not name";
+      const std::string reason = too_many->node + ": " + counted(too_many->ranks, "rank") +
+                                 " would be bound to " + counted(too_many->planned, "CPU") +
+                                 ", but the job holds only " + std::to_string(too_many->held) +
+                                 " of these, and Slurm does not report which";
       if (is_binding_asked_for(spec_))
-        return refuse(ours +
-                      ": leave binding to srun (without --bind-to and its kin), give each rank fewer with "
-                      "--cores-per-rank, or take whole nodes (--exclusive)");
-      line_.note = ours + "; srun binds them instead; --exclusive takes whole nodes";
+        return refuse(reason +
+                      ": leave binding to srun (omit --bind-to and the other options of binding), give each "
+                      "rank fewer with --cores-per-rank, or request whole nodes (--exclusive)");
+      line_.note = reason + "; srun binds them instead; --exclusive requests whole nodes";
     }
     std::set<std::string> masks;
     std::set<int> cpus;
@@ -186,10 +186,10 @@ class LineMaker {
     }
     if (masks.size() > 1)
       return refuse(
-          "srun binds the ranks of all nodes alike, and these nodes differ: let ddlrun start them, or add "
-          "--bind-to none");
-    // Of salloc's own --cpus-per-task srun takes no notice since Slurm 22.05.
-    const int each = !masks.begin()->empty() && cpus.size() == 1 ? *cpus.begin() : held_by_rank();
+          "srun binds the ranks of all nodes in the same way, but these nodes differ: let ddlrun start them, "
+          "or add --bind-to none");
+    // Since Slurm 22.05 srun ignores the --cpus-per-task of salloc.
+    const int each = !masks.begin()->empty() && cpus.size() == 1 ? *cpus.begin() : cpus_per_rank();
     if (each > 0) add("--cpus-per-task=" + std::to_string(each));
     if (!too_many) add("--cpu-bind=" + (masks.begin()->empty() ? "none" : *masks.begin()));
     return {};
@@ -206,7 +206,8 @@ class LineMaker {
     add("--kill-on-bad-exit=1");
   }
 
-  /// All of the node's GPUs stay in the ranks' cgroup, so that they reach each other's memory.
+  /// All GPUs of the node stay in each rank's cgroup (--gpu-bind=none), so that they can access each other's
+  /// memory. A variable selects each rank's own.
   void choose_gpus() {
     const auto& ranks = plan_.bindings.front().plan.ranks;
     const bool has_gpus = !ranks.empty() && std::none_of(ranks.begin(), ranks.end(),
@@ -241,7 +242,7 @@ class LineMaker {
 
 Result<SrunLine> make_srun_line(const JobSpec& spec, const SlurmJob& job, const DryPlan& plan,
                                 const Environment& head_environment, const std::string& mpi_type) {
-  return LineMaker(spec, job, plan, head_environment).make(mpi_type);
+  return SrunLineBuilder(spec, job, plan, head_environment).make(mpi_type);
 }
 
 }  // namespace ddl::launcher

@@ -24,10 +24,11 @@
 namespace ddl::launcher {
 namespace {
 
-/// So long the library's thread waits for a process of the own user that has connected and says nothing: one that was
-/// stopped, say. Everybody else's PMIx_Init waits meanwhile.
-constexpr timeval kLongestSilence{10, 0};
-/// Where accept() fails for want of descriptors or memory, the connection stays in the queue and is tried again.
+/// How long the library's thread waits for a process of the same user that has connected and sends nothing, for
+/// example because it was stopped. PMIx_Init of all other ranks waits meanwhile.
+constexpr timeval kMaxSilence{10, 0};
+/// If accept() fails for lack of descriptors or memory, the connection stays in the queue and is tried again after
+/// this.
 constexpr timespec kShortage{0, 10'000'000};
 
 /// An end of a TCP connection as inet_diag writes it: both fields in network byte order. IPv4 in the first word.
@@ -115,8 +116,8 @@ std::optional<uid_t> ask_sock_diag(const Connection& connection) {
   std::memcpy(&header, buffer.data(), sizeof header);
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
   std::memcpy(&found, buffer.data() + NLMSG_HDRLEN, sizeof found);
-  // Where there is no such connection, a listener on that port is found. A socket that its process has closed while bytes were
-  // under way has no inode any more, and 0 for its user.
+  // If there is no such connection, the kernel returns a listener on that port. A socket that its process has closed
+  // while bytes were under way has no inode any more, and 0 for its user.
   const bool is_it = found.idiag_state != TCP_LISTEN && found.idiag_inode != 0 &&
                      found.id.idiag_sport == id.idiag_sport && found.id.idiag_dport == id.idiag_dport &&
                      std::memcmp(found.id.idiag_src, id.idiag_src, sizeof id.idiag_src) == 0 &&
@@ -124,7 +125,7 @@ std::optional<uid_t> ask_sock_diag(const Connection& connection) {
   return is_it ? std::optional<uid_t>(found.idiag_uid) : std::nullopt;
 }
 
-/// As /proc/net/tcp writes an end: words of the address as this machine reads them, and the port as people do.
+/// An end in the form of /proc/net/tcp: the address as words in host byte order, and the port as a number.
 std::string proc_form(const Endpoint& end) {
   std::array<char, 64> text;
   std::string form;
@@ -175,8 +176,9 @@ int accept_own_user(int listener, sockaddr* address, socklen_t* size) {
     errno = ECONNABORTED;
     return -1;
   }
-  // Until the library has read who connects, which it does blocking; afterwards it makes the socket non-blocking.
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kLongestSilence, sizeof kLongestSilence);
+  // Until the library has read the peer's identity, which it does with blocking reads; then it makes the socket
+  // non-blocking.
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kMaxSilence, sizeof kMaxSilence);
   return connection.release();
 }
 
@@ -229,7 +231,7 @@ Status check_accept_guard() {
 
 }  // namespace ddl::launcher
 
-/// See accept_guard.h. Not inlined: it looks at who has called it.
+/// See accept_guard.h. Not inlined: it checks the address of its caller.
 extern "C" __attribute__((visibility("default"), noinline)) int accept(int listener, sockaddr* address,
                                                                        socklen_t* size) {
   return ddl::launcher::is_in_this_program(__builtin_return_address(0))

@@ -54,14 +54,14 @@ std::string process_mapping(const std::vector<std::vector<int>>& node_ranks) {
 
 namespace {
 
-/// MPICH puts a handful for each rank; whoever puts millions is no MPI program.
-constexpr std::size_t kMostPairs = std::size_t{1} << 20;
+/// MPICH puts a few pairs for each rank; a program that puts millions is not an MPI program.
+constexpr std::size_t kMaxPairs = std::size_t{1} << 20;
 
 }  // namespace
 
 bool PmiSpace::put(std::string_view key, std::string_view value) {
-  if (key.empty() || key.size() >= net::kMostPmiKey || value.size() >= net::kMostPmiValue ||
-      new_.size() >= kMostPairs)
+  if (key.empty() || key.size() >= net::kMaxPmiKey || value.size() >= net::kMaxPmiValue ||
+      new_.size() >= kMaxPairs)
     return false;
   keep(std::string(key), std::string(value));
   new_.push_back({std::string(key), std::string(value)});
@@ -108,7 +108,7 @@ class PmiServer::Client {
   }
 
   void on_line(const std::string& text) {
-    // MPI_Comm_spawn's question has many lines.
+    // The request of MPI_Comm_spawn has many lines.
     if (is_spawning_) {
       if (trim(text) != "endcmd") return;
       is_spawning_ = false;
@@ -126,7 +126,7 @@ class PmiServer::Client {
     } else if (const auto response = answer_to(*line)) {
       answer(*response);
     } else {
-      close();  // who waits for an answer to what is not understood would wait for ever
+      close();  // a client would wait for ever for the answer to a command that is not known
     }
   }
 
@@ -139,9 +139,9 @@ class PmiServer::Client {
     }
     if (command == "get_maxes") {
       return PmiLine{"maxes",
-                     {{"kvsname_max", std::to_string(net::kMostPmiName)},
-                      {"keylen_max", std::to_string(net::kMostPmiKey)},
-                      {"vallen_max", std::to_string(net::kMostPmiValue)}}};
+                     {{"kvsname_max", std::to_string(net::kMaxPmiName)},
+                      {"keylen_max", std::to_string(net::kMaxPmiKey)},
+                      {"vallen_max", std::to_string(net::kMaxPmiValue)}}};
     }
     if (command == "get_appnum") return PmiLine{"appnum", {{"appnum", "0"}}};
     if (command == "get_universe_size")
@@ -168,7 +168,7 @@ class PmiServer::Client {
 
   void answer(const PmiLine& line) {
     const std::string text = line.text();
-    // Each question has one short answer: where there is no room for it, nobody reads.
+    // Each request has one short answer: if the socket has no space for it, the client does not read.
     const ssize_t sent =
         retry_eintr([&] { return ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT); });
     if (sent != static_cast<ssize_t>(text.size())) close();
@@ -196,8 +196,8 @@ void PmiServer::register_job(const NodeLaunch& node) {
   size_ = node.size;
   local_size_ = node.ranks.size();
   is_alone_ = local_size_ == static_cast<std::size_t>(size_);
-  // Where it is too long, MPICH's processes tell each other.
-  if (std::string mapping = process_mapping(node.node_ranks); mapping.size() < net::kMostPmiValue)
+  // If it is too long, it is omitted, and MPICH's processes exchange their hosts themselves.
+  if (std::string mapping = process_mapping(node.node_ranks); mapping.size() < net::kMaxPmiValue)
     space_.keep("PMI_process_mapping", std::move(mapping));
 }
 

@@ -18,26 +18,27 @@
 
 namespace ddl::launcher {
 
-// Which rank is on which node, as programs of MPICH want to be told.
+// Which rank is on which node, in the form that programs of MPICH read.
 
-/// "(vector,(0,2,4))": blocks of (first node, number of nodes, ranks on each), in the order of ranks. node_ranks: those of each
-/// node. Pure.
+/// "(vector,(0,2,4))": blocks of (first node, number of nodes, ranks on each), in the order of ranks. node_ranks:
+/// those of each node. Pure.
 std::string process_mapping(const std::vector<std::vector<int>>& node_ranks);
 
-// What the ranks of a job have put, by PMI-1's key-value space, as far as this node knows.
+// The pairs of PMI-1's key-value space that the ranks of a job have put, as far as this node knows them.
 
 class PmiSpace {
  public:
-  /// Known here and nowhere else.
+  /// Stores a pair for the ranks of this node alone.
   void keep(std::string key, std::string value) { pairs_.insert_or_assign(std::move(key), std::move(value)); }
-  /// Of a rank of this node. False: key or value is empty or longer than PMI-1 has them, or there are too many.
+  /// Stores a pair of a rank of this node. False: key or value is empty or longer than PMI-1 allows, or there are too
+  /// many.
   bool put(std::string_view key, std::string_view value);
-  /// nullptr if nobody has put it.
+  /// nullptr if no rank has put it.
   const std::string* get(std::string_view key) const;
 
-  /// What ranks of this node have put since the last time.
+  /// The pairs that ranks of this node have put since the last call.
   std::vector<message::PmiPair> take_new() { return std::exchange(new_, {}); }
-  /// What the ranks of all nodes have put.
+  /// Stores the pairs that ranks of all nodes have put.
   void add(const std::vector<message::PmiPair>& pairs);
 
  private:
@@ -45,10 +46,11 @@ class PmiSpace {
   std::vector<message::PmiPair> new_;
 };
 
-// How programs of MPICH learn who they are: a node's agent as a launcher that speaks PMI-1.
+// How programs of MPICH learn their ranks: a node's agent as a launcher that speaks PMI-1.
 
-/// Every rank is offered a connection; one that says nothing on it costs a descriptor. Serves what MPI_Init, MPI_Finalize and
-/// MPI_Abort ask: who am I, put, get, barrier. Spawning and published names are refused. Lives on the loop's thread.
+/// Every rank is offered a connection; one that never uses it costs a descriptor. Serves what MPI_Init, MPI_Finalize
+/// and MPI_Abort request: rank and size, put, get, barrier. Spawning and published names are refused. Lives on the
+/// loop's thread.
 class PmiServer {
  public:
   /// Sends to the head: PmiBarrier, and AbortRequested when a rank calls MPI_Abort.
@@ -56,13 +58,13 @@ class PmiServer {
   PmiServer(EventLoop& loop, Report report);
   ~PmiServer();
 
-  /// Makes the job known; call once, before ranks connect.
+  /// Registers the job; call once, before ranks connect.
   void register_job(const NodeLaunch& node);
   /// The rank's end of a new connection, for its descriptor contract::kPmiFd. Error: no descriptors are left.
   Result<UniqueFd> connect(int rank);
-  /// What this rank needs in its environment to find it.
+  /// The variables by which this rank finds the connection.
   Environment client_environment(int rank) const;
-  /// The head's answer.
+  /// The head's answer to a PmiBarrier.
   void take(const message::PmiBarrierDone& done);
 
  private:

@@ -81,7 +81,7 @@ Result<std::string> pmix_package_version(std::string_view library_path) {
 }
 
 std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package) {
-  // Paragraphs of "Field: value" lines, parted by empty lines (deb822(5)); the name comes first.
+  // Paragraphs of "Field: value" lines, separated by empty lines (deb822(5)); the name comes first.
   const std::string name = "Package: " + std::string(package) + "\n";
   for (std::size_t at = 0; (at = dpkg_status.find(name, at)) != std::string_view::npos; at += name.size()) {
     if (at > 0 && dpkg_status[at - 1] != '\n') continue;

@@ -13,7 +13,7 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr std::int32_t kMostInfos = 4096;
+constexpr std::int32_t kMaxInfos = 4096;
 
 Status check_packing(const char* call, pmix_status_t status) {
   if (status == PMIX_SUCCESS) return {};
@@ -79,7 +79,7 @@ Result<std::vector<pmix_info_t>> unpack_infos(const std::string& bytes) {
   Buffer buffer(bytes);
   std::int32_t count = 0;
   DDL_TRY(buffer.unpack(&count, 1, PMIX_INT32));
-  if (count < 0 || count > kMostInfos) return fail(ErrorCode::kProtocol, "an event with too many pairs");
+  if (count < 0 || count > kMaxInfos) return fail(ErrorCode::kProtocol, "an event with too many pairs");
   std::vector<pmix_info_t> infos(static_cast<std::size_t>(count));
   for (auto& info : infos) PMIX_INFO_CONSTRUCT(&info);
   if (count > 0) DDL_TRY(buffer.unpack(infos.data(), count, PMIX_INFO));

@@ -1,5 +1,5 @@
-// PMIx key-value data: arrays of pmix_info_t, values as bytes for other nodes, and the array that tells ranks about their
-// job. Included only by launcher/pmix/*.cpp.
+// PMIx key-value data: arrays of pmix_info_t, values as bytes for other nodes, and the array that describes a job to
+// its ranks. Included only by launcher/pmix/*.cpp.
 #pragma once
 
 #include <pmix_common.h>
@@ -60,7 +60,7 @@ class InfoList {
   std::vector<pmix_info_t> infos_;
 };
 
-/// The first pair of that name; null without one.
+/// The first pair of that name; nullptr if there is none.
 inline const pmix_info_t* find_info(const pmix_info_t infos[], std::size_t count, const char* key) {
   for (std::size_t i = 0; i < count; ++i) {
     if (std::strncmp(infos[i].key, key, PMIX_MAX_KEYLEN) == 0) return &infos[i];
@@ -68,7 +68,7 @@ inline const pmix_info_t* find_info(const pmix_info_t infos[], std::size_t count
   return nullptr;
 }
 
-/// What the caller of a request wants to wait at most; 0: for ever.
+/// How long the caller of a request is willing to wait; 0: for ever.
 inline int timeout_seconds_of(const pmix_info_t infos[], std::size_t count) {
   const pmix_info_t* timeout = find_info(infos, count, PMIX_TIMEOUT);
   return timeout != nullptr ? timeout->value.data.integer : 0;
@@ -76,7 +76,7 @@ inline int timeout_seconds_of(const pmix_info_t infos[], std::size_t count) {
 
 // PMIx values as bytes that every node's PMIx library can read back. Included only by launcher/pmix/*.cpp.
 
-/// All of these only while the library's server runs. The pairs' keys travel with them; a value is one pair's.
+/// Call these only while the library's server runs. Packed pairs include their keys; a packed value has none.
 Result<std::string> pack_value(const pmix_value_t& value);
 /// The caller destructs the value. Error: bytes that the library does not understand.
 Result<pmix_value_t> unpack_value(const std::string& bytes);
@@ -84,7 +84,7 @@ Result<std::string> pack_infos(const pmix_info_t* infos, std::size_t count);
 /// The caller destructs each.
 Result<std::vector<pmix_info_t>> unpack_infos(const std::string& bytes);
 
-// What a PMIx server tells ranks about their job. Included only by launcher/pmix/*.cpp.
+// What a PMIx server reports to ranks about their job. Included only by launcher/pmix/*.cpp.
 
 /// The pairs for PMIx_server_register_nspace. directory: where clients may keep files.
 Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory);

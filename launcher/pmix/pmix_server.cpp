@@ -41,18 +41,20 @@ std::vector<std::string> key_list(char** keys) {
   return list;
 }
 
-/// The library's store for clients is files that it maps, 4 MiB and more for a job, and where one cannot grow the library waits
-/// for its own lock for ever. Where there may be too little room, clients ask it over their connections instead.
-bool has_room_for_store(const std::string& directory) {
-  constexpr std::uintmax_t kRoom = std::uintmax_t{64} << 20;
+/// The library's store for clients is files that it maps, 4 MiB and more for a job, and if one cannot grow, the
+/// library waits for its own lock for ever. If there may be too little space, clients ask the server over their
+/// connections instead.
+bool has_space_for_store(const std::string& directory) {
+  constexpr std::uintmax_t kMinSpace = std::uintmax_t{64} << 20;
   std::error_code unknown;
   const auto space = std::filesystem::space(directory, unknown);
-  return unknown || space.available >= kRoom;
+  return unknown || space.available >= kMinSpace;
 }
 
-/// Sizes of the two files that each job begins with in that store, all of which the library touches: 4 MiB each unless it is told
-/// otherwise, of which even a thousand ranks use little. Clients must be told the same. The first holds 24 bytes a rank of the job,
-/// the second a job's data, whose largest value must fit; a further file follows where one is full.
+/// Sizes of the two files that each job begins with in that store, all of which the library touches: 4 MiB each by
+/// default, of which even a thousand ranks use little. Clients must have the same settings. The first holds 24 bytes
+/// a rank of the job, the second a job's data, whose largest value must fit; a further file follows where one is
+/// full.
 constexpr std::pair<const char*, std::size_t> kStoreSizes[] = {
     {"NS_META_SEG_SIZE", std::size_t{512} << 10},
     {"NS_DATA_SEG_SIZE", std::size_t{2} << 20},
@@ -79,7 +81,7 @@ class LibraryServer : public PmixServer {
         promise.set_value();
       }).detach();
     } catch (const std::system_error&) {
-      return true;  // no thread is to be had (ulimit -u): the destructor does it
+      return true;  // no thread can be started (ulimit -u): the destructor does it
     }
     if (is_done.wait_until(deadline.when()) != std::future_status::ready) return false;
     started_ = false;
@@ -94,7 +96,7 @@ class LibraryServer : public PmixServer {
     infos.add(PMIX_SERVER_TMPDIR, directory_);
     infos.add(PMIX_SYSTEM_TMPDIR, directory_);
     infos.add(PMIX_HOSTNAME, hostname);
-    // Nobody but our ranks has business here.
+    // Only ranks of this node connect.
     infos.add_bool(PMIX_SERVER_TOOL_SUPPORT, false);
     infos.add_bool(PMIX_SERVER_REMOTE_CONNECTIONS, false);
     DDL_TRY(check_pmix("PMIx_server_init", PMIx_server_init(&module, infos.data(), infos.size())));
@@ -161,7 +163,7 @@ class LibraryServer : public PmixServer {
       });
       return PMIX_SUCCESS;
     };
-    // Called once all ranks of this node that belong to the group have come; the data is ours from here on.
+    // Called once all ranks of this node that belong to the group have called fence; the data is ours from here on.
     module.fence_nb = [](const pmix_proc_t processes[], size_t count, const pmix_info_t[], size_t, char* data,
                          size_t size, pmix_modex_cbfunc_t done, void* context) {
       std::string blob(data != nullptr ? data : "", data != nullptr ? size : 0);
@@ -206,11 +208,11 @@ class LibraryServer : public PmixServer {
     module.deregister_events = [](pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       return PMIX_OPERATION_SUCCEEDED;
     };
-    // Without this function the library does not even do what it does itself: remove, when a client ends, the files
-    // that it has registered for that (PMIX_REGISTER_CLEANUP), as Open MPI does with its shared memory.
+    // Without this function the library would also not do its own part: when a client ends, it removes the files that
+    // the client has registered for removal (PMIX_REGISTER_CLEANUP), as Open MPI registers its shared memory.
     module.job_control = [](const pmix_proc_t*, const pmix_proc_t[], size_t, const pmix_info_t[], size_t,
                             pmix_info_cbfunc_t, void*) -> pmix_status_t { return PMIX_ERR_NOT_SUPPORTED; };
-    // The library tells the clients of this node; those of the others are left.
+    // The library notifies the clients of this node; the head forwards the event to the other nodes.
     module.notify_event = [](pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
                              pmix_info_t infos[], size_t count, pmix_op_cbfunc_t, void*) -> pmix_status_t {
       if (code == contract::kFirstCollectiveEvent) {
@@ -295,7 +297,7 @@ class LibraryServer : public PmixServer {
   bool started_ = false;
 };
 
-// Where the library that this process is linked with lies.
+// The path of the PMIx library that this process is linked with.
 std::string library_path() {
   Dl_info info{};
   return ::dladdr(reinterpret_cast<void*>(&PMIx_server_init), &info) != 0 ? info.dli_fname : "";
@@ -305,9 +307,9 @@ Status check_safety() {
   const char* allowed = std::getenv(contract::env::kAllowExposedPmix);
   if (::geteuid() != 0 || (allowed != nullptr && std::string_view(allowed) == "1")) return {};
   const char* version = PMIx_Get_version();
-  if (pmix_safety(version, "") != PmixSafety::kExposed) return {};  // without a look at the package
+  if (pmix_safety(version, "") != PmixSafety::kExposed) return {};  // the package need not be read
   const auto package = pmix_package_version(library_path());
-  // Whether it is patched is not known: that is what is wrong here, and not the library.
+  // Whether the library is patched is unknown: the error is that of reading the package's version.
   if (!package) return fail(package.error());
   if (const auto refusal = pmix_refusal(version, *package)) return fail(ErrorCode::kUnavailable, *refusal);
   return {};
@@ -315,18 +317,18 @@ Status check_safety() {
 
 }  // namespace
 
-// What the library would do without a use here is half of its start.
+// By default, half of the library's start is work that has no use here.
 void PmixServer::prepare_environment(const std::string& directory) {
-  // It looks at the node's topology, of which it needs no devices; hwloc's plugins for those load OpenCL, and X11, which
-  // looks for displays. Nor need it run on every CPU to ask that CPU what the kernel has told already.
-  // A description that somebody has written of another machine may crash it.
+  // The library reads the node's topology and needs no devices of it; hwloc's plugins for devices load OpenCL, and
+  // X11, which searches for displays. Nor need hwloc run on every CPU to query it: the kernel has reported the same
+  // already. A description of another machine, by hwloc's variables, may crash the library.
   for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH"})
     ::unsetenv(name);
   ::setenv("HWLOC_COMPONENTS", "-pci,-linuxio,-x86", 0);
   ::setenv("HWLOC_PLUGINS_PATH", directory.c_str(), 0);
   // A second store of everything, for clients of PMIx 1.2, of 2017.
   for (const auto& [name, size] : kStoreSizes) ::setenv(name, std::to_string(size).c_str(), 0);
-  ::setenv("PMIX_MCA_gds", has_room_for_store(directory) ? "^ds12" : "^ds12,ds21", 0);
+  ::setenv("PMIX_MCA_gds", has_space_for_store(directory) ? "^ds12" : "^ds12,ds21", 0);
 }
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,

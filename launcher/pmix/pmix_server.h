@@ -1,4 +1,4 @@
-// The PMIx server of one node: how ranks learn who they are and exchange what they need to find each other.
+// The PMIx server of one node: how ranks learn their numbers and exchange what they need to connect to each other.
 #pragma once
 
 #include <functional>
@@ -14,31 +14,33 @@
 namespace ddl::launcher {
 
 /// Hosts the library's server (one per process; it starts threads, so nothing may fork after start()).
-/// It serves the ranks of this node: job information, fence, abort, publish/lookup/unpublish, events. What concerns
-/// other nodes it asks of the head.
+/// It serves the ranks of this node: job information, fence, abort, publish/lookup/unpublish, events. Requests that
+/// concern other nodes go to the head.
 class PmixServer {
  public:
-  /// Sends to the head: AbortRequested when a rank calls PMIx_Abort (or MPI_Abort), RankProgress, and the Pmix messages.
-  /// Called on the loop's thread.
+  /// Sends to the head: AbortRequested when a rank calls PMIx_Abort (or MPI_Abort), RankProgress, and the Pmix
+  /// messages. Called on the loop's thread.
   using Report = std::function<void(const message::AgentToHead& message)>;
 
-  /// Sets variables of this process that the library reads as it starts. Before anything starts a thread: another thread may just
-  /// read the environment. Ranks do not inherit them; what a user has set, stays.
+  /// Sets variables of this process that the library reads as it starts. Call it before anything starts a thread:
+  /// another thread could be reading the environment. Ranks do not inherit them. A variable that the user has set
+  /// keeps its value, except hwloc's descriptions of another machine, which are removed.
   static void prepare_environment(const std::string& directory);
 
-  /// Starts the library, after prepare_environment(). It keeps its files in directory, which the caller removes after the server is gone.
-  /// The loop must outlive the server. Error: the library's reason, or why root should not use this library.
+  /// Starts the library, after prepare_environment(). It keeps its files in directory, which the caller removes after
+  /// the server is gone. The loop must outlive the server. Error: the library's reason, or why root should not use
+  /// this library.
   static Result<std::unique_ptr<PmixServer>> start(EventLoop& loop, const std::string& directory,
                                                    const std::string& hostname, Report report);
   virtual ~PmixServer() = default;
 
-  /// Makes the job known; call once, before ranks are started.
+  /// Registers the job; call once, before ranks are started.
   virtual Status register_job(const NodeLaunch& node) = 0;
-  /// What this rank needs in its environment to find the server.
+  /// The variables by which this rank finds the server.
   virtual Result<Environment> client_environment(int rank) = 0;
   virtual void take(const message::PmixAnswer& message) = 0;
-  /// Ends the library, which removes what its clients have asked it to remove. False if it does not end in time: it may wait for
-  /// a lock of its own. Then the server must be left as it is until the process ends.
+  /// Ends the library, which removes what its clients have asked it to remove. False if it does not end in time: it
+  /// may wait for a lock of its own. Then the server must not be destroyed before the process ends.
   virtual bool shut_down(Deadline deadline) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Requests of this node's ranks that need the head: the data of one rank elsewhere (direct modex), and publish, lookup and
-// unpublish. Included only by launcher/pmix/*.cpp.
+// Requests of this node's ranks that need the head: the data of one rank elsewhere (direct modex), and publish,
+// lookup and unpublish. Included only by launcher/pmix/*.cpp.
 #pragma once
 
 #include <pmix_server.h>
@@ -15,8 +15,8 @@
 
 namespace ddl::launcher {
 
-// What ranks of this node ask of single ranks elsewhere, and what they are asked (direct modex). Included only by
-// launcher/pmix/*.cpp.
+// Direct modex: requests of this node's ranks for the data of one rank elsewhere, and those of other nodes for the
+// data of a rank here. Included only by launcher/pmix/*.cpp.
 
 /// Gives data to the library, which keeps it as long as it needs it. done may be null.
 void give(pmix_modex_cbfunc_t done, void* context, pmix_status_t status, const std::string& data);
@@ -29,11 +29,11 @@ class ModexClient {
 
   /// Asks the head for what a rank of another node has put; timeout_seconds 0: waits for ever.
   void ask(int rank, int timeout_seconds, pmix_modex_cbfunc_t done, void* context);
-  /// The answer. One that nobody waits for any more is ignored.
+  /// The head's answer. It is ignored if its request has timed out.
   void take(const message::PmixModexData& answer) { answer_waiting(answer.id, answer.status, answer.data); }
 
-  /// Another node's question about process, which is a rank of this one: answered to the head, on the loop, once that
-  /// rank has put its data.
+  /// Another node's request for the data of process, which is a rank of this node: answered to the head, on the loop,
+  /// once that rank has put its data.
   void serve(const message::PmixModex& question, const pmix_proc_t& process);
 
  private:
@@ -50,8 +50,8 @@ class ModexClient {
   std::int64_t next_id_ = 1;
 };
 
-// Publish, lookup and unpublish for the ranks of this node, as questions to the head, which keeps the names of the job.
-// Included only by launcher/pmix/*.cpp.
+// Publish, lookup and unpublish for the ranks of this node, as requests to the head, which stores the names of the
+// job. Included only by launcher/pmix/*.cpp.
 
 /// Lives on the loop's thread. The library keeps the arguments of a request alive until its callback is called, which
 /// is when the head's answer comes.
@@ -67,7 +67,7 @@ class NamesClient {
                std::size_t count, pmix_lookup_cbfunc_t done, void* data);
   void unpublish(int publisher, std::vector<std::string> keys, pmix_op_cbfunc_t done, void* data);
 
-  /// The head's answer to one of them; one that nobody waits for is ignored.
+  /// The head's answer to one of them; an answer to no pending request is ignored.
   void take(const message::PmixNames& answer);
 
  private:

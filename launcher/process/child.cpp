@@ -41,14 +41,16 @@ void raise_open_files_limit() {
 }
 
 Status check_open_files_limit() {
-  // What one rank on this machine takes, measured, and rounded up. Below that the libraries fail first, each in its own way.
-  constexpr rlim_t kLeast = 32;
+  // What a job of one rank on this machine takes, measured and rounded up. Below that, libraries fail first, each in
+  // its own way.
+  constexpr rlim_t kMinOpenFiles = 32;
   const rlimit limit = open_files_limit();
-  if (limit.rlim_cur >= kLeast) return {};
+  if (limit.rlim_cur >= kMinOpenFiles) return {};
   return fail(ErrorCode::kUnavailable,
               "only " + std::to_string(limit.rlim_cur) + " files may be open (ulimit -n; at most " +
                   std::to_string(limit.rlim_max) + ", ulimit -Hn), and ddlrun needs " +
-                  std::to_string(kLeast) + ", and about 6 more for each rank of a node; raise the limit");
+                  std::to_string(kMinOpenFiles) +
+                  ", and about 6 more for each rank of a node; raise the limit");
 }
 
 std::string describe_child_end(pid_t pid) {

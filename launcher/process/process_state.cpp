@@ -55,12 +55,13 @@ std::string read_of_process(pid_t pid, const char* name) {
   return read_file("/proc/" + std::to_string(pid) + "/" + name, std::size_t{16} << 20).value_or("");
 }
 
-// exec closes what is close-on-exec before the new program's memory is laid out, and until then its environment reads as
-// empty. Nothing tells of that moment, so it is looked for again, for as long as a file system may take to give the program.
+// exec closes what is close-on-exec before the new program's memory is laid out, and until then its environment reads
+// as empty. No event reports that moment, so the environment is read again, for as long as a file system may take to
+// load the program.
 std::string environ_after_exec(pid_t pid) {
-  constexpr int kLooks = 100;
+  constexpr int kProbes = 100;
   constexpr timespec kPause{0, 1'000'000};
-  for (int look = 0; look < kLooks; ++look) {
+  for (int probe = 0; probe < kProbes; ++probe) {
     std::string environ = read_of_process(pid, "environ");
     if (!environ.empty() || read_of_process(pid, "status").find("\nVmSize:") == std::string::npos)
       return environ;
@@ -82,17 +83,17 @@ bool is_stopped(pid_t pid) {
   return stat && stat->is_stopped();
 }
 
-// A look is one system call: an idle job does little else.
-StoppedWatch::StoppedWatch(pid_t pid, int looks)
-    : looks_(looks), stat_(::open(process_stat_path(pid).c_str(), O_RDONLY | O_CLOEXEC)) {}
+// A probe is one system call: an idle job does little else.
+StoppedWatch::StoppedWatch(pid_t pid, int probes)
+    : probes_(probes), stat_(::open(process_stat_path(pid).c_str(), O_RDONLY | O_CLOEXEC)) {}
 
 bool StoppedWatch::is_stopped_for_good() {
   std::array<char, 1024> buffer;
   const ssize_t got = retry_eintr([&] { return ::pread(stat_.get(), buffer.data(), buffer.size(), 0); });
   const auto stat =
       parse_process_stat({buffer.data(), got > 0 ? static_cast<std::size_t>(got) : std::size_t{0}});
-  stopped_looks_ = stat && stat->is_stopped() ? stopped_looks_ + 1 : 0;
-  return stopped_looks_ >= looks_;
+  stopped_probes_ = stat && stat->is_stopped() ? stopped_probes_ + 1 : 0;
+  return stopped_probes_ >= probes_;
 }
 
 }  // namespace ddl::launcher

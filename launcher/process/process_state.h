@@ -1,5 +1,5 @@
-// What /proc says of a running process: its CPUs, its memory policy, the GPUs that it may see, and whether a signal has
-// stopped it.
+// What /proc says of a running process: its CPUs, its memory policy, the GPUs that it may see, and whether a signal
+// has stopped it.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace ddl::launcher {
 
-// What the kernel says of a running process: its CPUs, its memory policy, the GPUs that it was left.
+// What the kernel reports of a running process: its CPUs, its memory policy, the GPUs that it may see.
 
 struct KernelBinding {
   CpuSet cpus;  ///< that it may run on; empty: unknown
@@ -23,8 +23,8 @@ struct KernelBinding {
   bool operator==(const KernelBinding&) const = default;
 };
 
-/// Reads /proc of a process that has an environment; of one in the last steps of its exec it waits for them, 0.1 s at most.
-/// Of a process that has ended and is not reaped only its CPUs. Works for any program.
+/// Reads /proc of a process that has an environment; if the process is in the last steps of its exec, waits for
+/// these, 0.1 s at most. Of a process that has ended and is not reaped it reads only the CPUs. Works for any program.
 KernelBinding read_kernel_binding(pid_t pid);
 
 /// The CPUs in the text of /proc/PID/status; empty if there are none in it. Pure.
@@ -42,26 +42,27 @@ bool is_stopped(pid_t pid);
 
 // Notices that a process of this host, without which another cannot do, stays stopped.
 
-/// Whom a process cannot do without, it looks at again and again: somebody who is stopped answers nobody, and the kernel
-/// tells nobody but the parent. Looks, not time, are counted, so that a machine that stood still makes nobody stopped.
+/// A process probes at intervals another one that it depends on: a stopped process does not answer, and the kernel
+/// notifies only its parent. Probes are counted, and not time, so that a machine that stood still makes no process
+/// count as stopped.
 class StoppedWatch {
  public:
   static constexpr auto kPeriod = std::chrono::milliseconds(2000);
   static constexpr auto kPeriodWhileStopped = std::chrono::milliseconds(800);
-  static constexpr int kLooks = 2;
+  static constexpr int kProbes = 2;
 
-  /// looks: so many in a row at which the process was stopped are a stop for good. The process must be there.
-  explicit StoppedWatch(pid_t pid, int looks = kLooks);
-  /// One look: true if the process was stopped at this and the ones before it.
+  /// probes: the process is stopped for good if this number of probes in a row found it stopped. It must exist.
+  explicit StoppedWatch(pid_t pid, int probes = kProbes);
+  /// One probe: true if the process was stopped at this one and at those before it.
   bool is_stopped_for_good();
-  bool was_stopped() const { return stopped_looks_ > 0; }  ///< at the last look
-  /// Until the next look is to be taken.
+  bool was_stopped() const { return stopped_probes_ > 0; }  ///< at the last probe
+  /// The time until the next probe.
   std::chrono::milliseconds pause() const { return was_stopped() ? kPeriodWhileStopped : kPeriod; }
 
  private:
-  int looks_;
+  int probes_;
   UniqueFd stat_;  // its own, also when another process gets its number
-  int stopped_looks_ = 0;
+  int stopped_probes_ = 0;
 };
 
 }  // namespace ddl::launcher

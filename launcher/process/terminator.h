@@ -1,4 +1,4 @@
-// TERM, grace, KILL: how processes are asked to end and then made to.
+// TERM, grace, KILL: how processes are asked to end and are then killed.
 #pragma once
 
 #include <chrono>

@@ -84,12 +84,12 @@ Status check_cbor_shape(std::string_view bytes) {
 namespace ddl {
 
 void to_json(nlohmann::json& j, const Seconds& seconds) { j = seconds.value; }
-// Checked here and not among the bytes: there an integer may be seconds, or a count that needs all of its 64
-// bits.
+// Checked here and not by check_cbor_shape(), which cannot distinguish an integer number of seconds from a count that
+// needs all of its 64 bits.
 void from_json(const nlohmann::json& j, Seconds& seconds) {
   seconds = j.get<double>();
   if (!(std::fabs(seconds) <= kMaxSeconds)) {
-    throw std::out_of_range(std::to_string(seconds) + " is no length of time");
+    throw std::out_of_range(std::to_string(seconds) + " is not a length of time");
   }
 }
 
@@ -97,7 +97,7 @@ void from_json(const nlohmann::json& j, Seconds& seconds) {
 
 namespace ddl::launcher {
 
-// Enumerations travel as their numbers. One that this build does not know must not get in.
+// Enumerations are sent as their numbers. A number that this build does not know is an error.
 template <class Enum>
 void read_enum(const nlohmann::json& j, Enum& value, Enum first, Enum last) {
   const auto number = j.get<std::int64_t>();
@@ -266,7 +266,7 @@ constexpr auto joined(const std::array<WireType, kSizes>&... parts) {
   ((end = std::copy(parts.begin(), parts.end(), end)), ...);
   return all;
 }
-/// A type that stands in several directions is in it several times.
+/// A type that belongs to several directions occurs several times.
 constexpr auto kAllTypes = joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>,
                                   kTypes<SpawnerToAgent>, kTypes<HeadToJoiningAgent>);
 

@@ -24,7 +24,7 @@ net::Frame encode(const Direction& message);
 /// agent: ...". Never throws.
 template <class Direction>
 Result<Direction> decode(const net::Frame& frame);
-/// Whether the frame's type stands in the direction. Does not read the payload.
+/// Whether the frame's type belongs to the direction. Does not read the payload.
 template <class Direction>
 bool is_in(const net::Frame& frame);
 

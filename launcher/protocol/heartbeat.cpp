@@ -11,7 +11,7 @@ namespace ddl::launcher {
 namespace {
 
 // At a scheduler's 3 ms a turn this makes a round of a tenth of a second; what needs several turns of several
-// processes, as a word through ssh does, then takes a second or more.
+// processes, such as a message through ssh, then takes a second or more.
 constexpr long kRunnablePerCpu = 32;
 
 }  // namespace
@@ -42,9 +42,9 @@ void Heartbeat::start() {
   timer_ = loop_.after(pace_.period, [this] { on_tick(); });
 }
 
-// True if this tick is one more without a word.
+// True if this tick counts as one more without a message.
 bool Heartbeat::counts() {
-  // Only who has already been quiet for a whole tick is worth a look at the machine.
+  // The machine's load is read only if the other side has been silent for a whole tick already.
   if (quiet_ticks_ > 0 && is_machine_overloaded()) return false;
   ++quiet_ticks_;
   return true;

@@ -30,7 +30,7 @@ std::string greeting(std::string_view version, std::string_view nonce) {
 }
 
 GreetingScanner::State GreetingScanner::take(std::string_view bytes) {
-  // Only what is new can complete the greeting, but it may have begun before.
+  // Only new bytes can complete the greeting, but it may have begun in earlier ones.
   const std::size_t longest = kName.size() + kMaxVersion + 2 + nonce_.size();
   const std::size_t from = seen_.size() - std::min(seen_.size(), longest);
   seen_ += bytes;
@@ -49,7 +49,7 @@ GreetingScanner::State GreetingScanner::take(std::string_view bytes) {
 
 namespace {
 
-// A host that is cut off takes nothing: last words are not worth waiting for longer.
+// A host that is cut off takes no bytes: the last messages are not worth a longer wait.
 constexpr auto kFlushDeadline = std::chrono::seconds(1);
 constexpr std::size_t kCompactAbove = std::size_t{1} << 20;
 

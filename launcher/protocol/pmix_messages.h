@@ -1,5 +1,5 @@
 // Messages by which the PMIx and PMI-1 servers of a job's nodes exchange data: an agent asks, and the head
-// answers or forwards to other agents. They stand in HeadToAgent and AgentToHead (messages.h).
+// answers or forwards to other agents. They belong to HeadToAgent and AgentToHead (messages.h).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ddl::launcher::message {
 
 // ---- PMIx ----
 
-/// A key and its value, which a node's PMIx library has packed: nobody else reads it.
+/// A key and its value, which a node's PMIx library has packed: only such a library reads it.
 struct PmixPair {
   std::string key;
   std::string value;

@@ -17,12 +17,12 @@ std::string cluster_text(const ClusterFacts& facts) {
   return facts.name.empty() ? "this cluster" : "cluster " + facts.name;
 }
 
-/// "gpu, main"; of many the first.
+/// "gpu, main"; of many partitions the first ones.
 std::string names_of(const std::vector<Partition>& partitions) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMaxNames = 12;
   std::vector<std::string> names;
   for (const Partition& partition : partitions) {
-    if (names.size() < kMost) names.push_back(partition.name);
+    if (names.size() < kMaxNames) names.push_back(partition.name);
   }
   const std::size_t more = partitions.size() - names.size();
   return join(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
@@ -48,13 +48,13 @@ std::string lowered(std::string_view text) {
 
 /// The partition whose name is closest to what was written; null if none is close.
 const Partition* closest(const ClusterFacts& facts, std::string_view name) {
-  constexpr std::size_t kLongest = 64;
-  if (name.size() > kLongest) return nullptr;
+  constexpr std::size_t kMaxLength = 64;
+  if (name.size() > kMaxLength) return nullptr;
   const std::string wanted = lowered(name);
   const Partition* found = nullptr;
   int smallest = std::numeric_limits<int>::max();
   for (const Partition& partition : facts.partitions) {
-    if (partition.name.size() > kLongest) continue;
+    if (partition.name.size() > kMaxLength) continue;
     const std::string candidate = lowered(partition.name);
     int distance = edit_distance(wanted, candidate);
     // "gpu" for "gpu-a100", or the other way round.
@@ -85,7 +85,7 @@ ClusterObjection no_such_partition(const ClusterFacts& facts, const std::string&
   return {"no-such-partition", std::move(sentence)};
 }
 
-/// A number that a node has and a request asks for.
+/// A quantity that a node has and a request asks for.
 struct Resource {
   std::string rule;
   std::string text;  ///< "9 GPUs"
@@ -152,14 +152,14 @@ void check_nodes(const ClusterFacts& facts, const Partition& partition, const Cl
   const auto resources = resources_of(request);
   bool each_fits = true;
   for (const Resource& resource : resources) {
-    std::int64_t most = 0;
-    for (const NodeKind* kind : kinds) most = std::max(most, resource.of(*kind));
-    if (resource.wanted <= most) continue;
+    std::int64_t max = 0;
+    for (const NodeKind* kind : kinds) max = std::max(max, resource.of(*kind));
+    if (resource.wanted <= max) continue;
     each_fits = false;
     objections.push_back(
         {resource.rule, resource.text + " on each node" + resource.verb +
                             " asked for, and a node of partition " + partition.name + " has " +
-                            (most == 0 ? resource.none : resource.count_text(most) + " at most") +
+                            (max == 0 ? resource.none : resource.count_text(max) + " at most") +
                             elsewhere(facts, resource)});
   }
   if (!each_fits || !objections.empty()) return;

@@ -1,4 +1,4 @@
-// What a job asks a cluster for, held against what the cluster has.
+// Compares what a job requests with what the cluster has.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace ddl::templates {
 
 struct ClusterRequest {
-  std::string partition;  ///< "" for the default one; with commas between them, several of which one is to do
+  std::string partition;  ///< "" for the default one; several, separated by commas: any one will do
   int nodes = 1;
   int gpus_per_node = 0;
   int cpus_per_node = 0;       ///< as Slurm counts them (NodeKind::cpus)
-  std::optional<int> minutes;  ///< nullopt: the partition's own
+  std::optional<int> minutes;  ///< nullopt: the partition's default
   std::optional<std::int64_t> memory_mb_per_node;
 };
 
@@ -24,11 +24,11 @@ struct ClusterObjection {
   /// no-such-partition, partition-down, too-many-nodes, no-node-with-so-many-gpus, too-many-cpus-per-node,
   /// too-much-memory or above-the-time-limit.
   std::string rule;
-  std::string sentence;  ///< what was asked for and what there is; no full stop at its end
+  std::string sentence;  ///< what was requested and what there is; without a full stop
 };
 
-/// All of them; none if, for all that the facts tell, the request can be met. Of several partitions none objects if one of
-/// them can meet it. What limits accounts and users is not in the facts. Pure.
+/// All objections; none if, according to the facts, the request can be met. With several partitions there is no
+/// objection if one of them can meet it. The limits of accounts and users are not in the facts. Pure.
 std::vector<ClusterObjection> check_against(const ClusterFacts& facts, const ClusterRequest& request);
 
 }  // namespace ddl::templates

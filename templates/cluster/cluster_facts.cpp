@@ -36,9 +36,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostItems = 200'000;
-constexpr std::size_t kLongestName = 256;
-constexpr std::int64_t kMostNodes = 1'000'000;
+constexpr std::size_t kMaxItems = 200'000;
+constexpr std::size_t kMaxNameBytes = 256;
+constexpr std::int64_t kMaxNodes = 1'000'000;
 
 Json number_or_null(const std::optional<int>& number) { return number ? Json(*number) : Json(nullptr); }
 
@@ -56,7 +56,7 @@ Status read(const Json& value, std::string& target) {
   const bool has_controls = std::any_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7f;
   });
-  if (text.size() > kLongestName || has_controls) return fail(ErrorCode::kProtocol, "it is no name");
+  if (text.size() > kMaxNameBytes || has_controls) return fail(ErrorCode::kProtocol, "it is not a name");
   target = text;
   return {};
 }
@@ -68,12 +68,12 @@ Status read(const Json& value, bool& target) {
 }
 
 template <class Integer>
-Status read_number(const Json& value, Integer& target, std::int64_t most) {
+Status read_number(const Json& value, Integer& target, std::int64_t max) {
   // The order matters: an unsigned number above the largest signed one would come out negative.
   const bool too_large =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(max);
   if (!value.is_number_integer() || too_large || value.get<std::int64_t>() < 0)
-    return fail(ErrorCode::kProtocol, "it is no number from 0 to " + std::to_string(most));
+    return fail(ErrorCode::kProtocol, "it is not a number from 0 to " + std::to_string(max));
   target = static_cast<Integer>(value.get<std::int64_t>());
   return {};
 }
@@ -92,8 +92,8 @@ Status read(const Json& value, std::optional<int>& target) {
 }
 
 Status read(const Json& value, std::vector<std::string>& target) {
-  if (!value.is_array() || value.size() > kMostItems)
-    return fail(ErrorCode::kProtocol, "it is no list of names");
+  if (!value.is_array() || value.size() > kMaxItems)
+    return fail(ErrorCode::kProtocol, "it is not a list of names");
   for (const Json& item : value) DDL_TRY(read(item, target.emplace_back()));
   return {};
 }
@@ -106,7 +106,7 @@ Status read_member(const Json& object, const char* key, T& target) {
 }
 
 Status read(const Json& value, Partition& partition) {
-  if (!value.is_object()) return fail(ErrorCode::kProtocol, "it is no object");
+  if (!value.is_object()) return fail(ErrorCode::kProtocol, "it is not an object");
   DDL_TRY(read_member(value, "name", partition.name));
   DDL_TRY(read_member(value, "is_default", partition.is_default));
   DDL_TRY(read_member(value, "is_up", partition.is_up));
@@ -118,12 +118,12 @@ Status read(const Json& value, Partition& partition) {
 }
 
 Status read(const Json& value, NodeKind& kind) {
-  if (!value.is_object()) return fail(ErrorCode::kProtocol, "it is no object");
+  if (!value.is_object()) return fail(ErrorCode::kProtocol, "it is not an object");
   DDL_TRY(read_member(value, "name", kind.name));
   const Json& count = member(value, "count");
   if (!count.is_null()) {
     // Bounded so that sums of them cannot overflow.
-    auto status = read_number(count, kind.count, kMostNodes);
+    auto status = read_number(count, kind.count, kMaxNodes);
     if (!status) return fail(std::move(status.error().during("count")));
   }
   DDL_TRY(read_member(value, "partitions", kind.partitions));
@@ -136,8 +136,8 @@ Status read(const Json& value, NodeKind& kind) {
 template <class T>
 Status read_list(const Json& object, const char* key, std::vector<T>& target) {
   const Json& list = member(object, key);
-  if (!list.is_array() || list.size() > kMostItems)
-    return fail(ErrorCode::kProtocol, std::string(key) + ": it is no list");
+  if (!list.is_array() || list.size() > kMaxItems)
+    return fail(ErrorCode::kProtocol, std::string(key) + ": it is not a list");
   for (const Json& item : list) {
     auto status = read(item, target.emplace_back());
     if (!status)
@@ -147,7 +147,7 @@ Status read_list(const Json& object, const char* key, std::vector<T>& target) {
 }
 
 Status read_facts(const Json& json, ClusterFacts& facts) {
-  if (!json.is_object()) return fail(ErrorCode::kProtocol, "it is no JSON object");
+  if (!json.is_object()) return fail(ErrorCode::kProtocol, "it is not a JSON object");
   DDL_TRY(read_member(json, "cluster", facts.name));
   DDL_TRY(read_member(json, "version", facts.version));
   DDL_TRY(read_list(json, "partitions", facts.partitions));
@@ -183,7 +183,7 @@ std::string cluster_facts_json(const ClusterFacts& facts) {
 }
 
 Result<ClusterFacts> cluster_facts_from_json(std::string_view text) {
-  constexpr char kWhat[] = "reading what the cluster says of itself";
+  constexpr char kWhat[] = "reading what the cluster reports about itself";
   if (text.size() > kMaxClusterText)
     return fail(Error(ErrorCode::kProtocol, "it is longer than 16 megabytes").during(kWhat));
   const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
@@ -193,11 +193,11 @@ Result<ClusterFacts> cluster_facts_from_json(std::string_view text) {
   return facts;
 }
 
-// ClusterFacts of scontrol's text: a record a line, in it FIELD=value, separated by blanks.
+// ClusterFacts from scontrol's text: one record on each line, with FIELD=value separated by blanks.
 namespace {
 
-/// The fields of a line. Of those that come twice the first counts: what people may write, such as a node's reason, stands
-/// behind.
+/// The fields of a line. If a field occurs twice, the first counts: free text, such as the reason of a node's state,
+/// comes last.
 class Record {
  public:
   explicit Record(std::string_view line) {
@@ -213,9 +213,9 @@ class Record {
     return found == fields_.end() ? std::string_view{} : found->second;
   }
 
-  Result<std::int64_t> number(std::string_view name, std::int64_t most) const {
+  Result<std::int64_t> number(std::string_view name, std::int64_t max) const {
     const auto number = parse_integer(field(name));
-    if (!number || *number < 0 || *number > most) return fail(ErrorCode::kProtocol, unknown(name));
+    if (!number || *number < 0 || *number > max) return fail(ErrorCode::kProtocol, unknown(name));
     return *number;
   }
   Result<int> number(std::string_view name) const {
@@ -224,7 +224,7 @@ class Record {
     return static_cast<int>(*found);
   }
 
-  /// nullopt for the word that stands for none.
+  /// nullopt for the word that means no limit.
   Result<std::optional<int>> limit(std::string_view name, std::string_view none) const {
     if (field(name) == none) return std::optional<int>();
     const auto found = number(name);
@@ -255,7 +255,7 @@ class Record {
   std::map<std::string_view, std::string_view> fields_;
 };
 
-/// Passes a result on to where it belongs.
+/// Stores a result in its target.
 template <class T>
 Status take(Result<T> result, T& target) {
   if (!result) return fail(std::move(result.error()));
@@ -277,7 +277,7 @@ Status read_partition(const Record& record, Partition& partition) {
 Status read_node(const Record& record, NodeKind& kind) {
   kind.name = record.field("NodeName");
   kind.partitions = record.list("Partitions");
-  // Without those set aside for the system; older versions do not tell.
+  // CPUEfctv does not count CPUs reserved for the system; older versions do not print it.
   DDL_TRY(take(record.number(record.field("CPUEfctv").empty() ? "CPUTot" : "CPUEfctv"), kind.cpus));
   kind.gpus = gpus_of_gres(record.field("Gres"));
   DDL_TRY(take(record.number("RealMemory", std::numeric_limits<std::int64_t>::max()), kind.memory_mb));
@@ -285,7 +285,7 @@ Status read_node(const Record& record, NodeKind& kind) {
   return {};
 }
 
-/// Each line that begins with the field goes to read; what else scontrol says is no record.
+/// Calls read for each line that begins with the field; other lines of scontrol are not records.
 Status for_each_record(std::string_view text, std::string_view first_field,
                        const std::function<Status(const Record&)>& read) {
   for (const std::string_view line : split(text, '\n')) {

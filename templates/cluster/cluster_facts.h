@@ -1,4 +1,4 @@
-// What a cluster's Slurm says of itself: partitions, and the nodes in them.
+// What a cluster's Slurm reports about the cluster: partitions, and the nodes in them.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct Partition {
   bool is_up = true;                   ///< jobs are taken and started
   std::optional<int> max_nodes;        ///< of a job; nullopt: no limit
   std::optional<int> max_minutes;      ///< of a job; nullopt: no limit
-  std::optional<int> default_minutes;  ///< of a job that asks for no time; nullopt: the limit
+  std::optional<int> default_minutes;  ///< of a job that requests no time; nullopt: the limit
   int nodes = 0;
   int cpus = 0;
   bool operator==(const Partition&) const = default;
 };
 
-/// Nodes that look alike.
+/// Nodes with the same properties.
 struct NodeKind {
   std::string name;  ///< of one of them
   int count = 1;
@@ -43,20 +43,20 @@ struct ClusterFacts {
   bool operator==(const ClusterFacts&) const = default;
 };
 
-/// Longer text is refused: more than a hundred thousand nodes, no two alike, need.
+/// Longer text is refused. It is enough for more than a hundred thousand nodes, no two of them alike.
 inline constexpr std::size_t kMaxClusterText = std::size_t{16} << 20;
 
-/// Kinds that differ in nothing but name and count become one, in the place and with the name of the first.
+/// Merges kinds that differ only in name and count, in the position and with the name of the first.
 std::vector<NodeKind> merged(const std::vector<NodeKind>& kinds);
 
 /// One line of JSON with its newline, as docs/reference/slurm-probe.md has it. Pure.
 std::string cluster_facts_json(const ClusterFacts& facts);
-/// The same backwards; keys that it does not know are ignored. Error kProtocol: what is not such JSON, or longer than
+/// The reverse; unknown keys are ignored. Error kProtocol: the text is not such JSON, or longer than
 /// kMaxClusterText. Never throws.
 Result<ClusterFacts> cluster_facts_from_json(std::string_view text);
 
-/// Of what "scontrol --oneliner show partition" and "scontrol --oneliner show node" print. It tells no cluster's name.
-/// Error kProtocol: no partition, or a field that is missing or not understood. Pure.
+/// From the output of "scontrol --oneliner show partition" and "scontrol --oneliner show node", which has no cluster
+/// name. Error kProtocol: no partition, or a field that is missing or not understood. Pure.
 Result<ClusterFacts> cluster_facts_from_scontrol(std::string_view partitions, std::string_view nodes);
 
 }  // namespace ddl::templates

@@ -26,7 +26,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// That there is a Slurm to ask, as far as files tell.
+/// Checks, by files alone, that there is a Slurm.
 Status look_for_slurm() {
   const std::string configured = environment("SLURM_CONF");
   if (!configured.empty()) {
@@ -39,8 +39,8 @@ Status look_for_slurm() {
                                         std::string(kDefaultConfiguration) + ", and scontrol is not in PATH");
 }
 
-/// The text of {"error": "..."}; "" if it is none.
-std::string told_error(const std::string& text) {
+/// The text of {"error": "..."}; "" if the text is anything else.
+std::string reported_error(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return "";
   const auto error = json.find("error");
@@ -58,13 +58,14 @@ std::string failure_of(const CommandOutput& output) {
 }
 
 Result<ClusterFacts> ask_probe(const std::string& path, milliseconds patience) {
-  // A little less for itself, so that it can say what it waited for.
+  // The program's own deadline is a little shorter, so that it can report what it waited for.
   const std::string own_patience = std::to_string(std::max<std::int64_t>(patience.count() * 9 / 10, 1));
   const auto output = command_output({path, own_patience}, {}, patience);
   if (!output) return fail(output.error());
   if (output->wait_status != 0) {
-    const std::string told = told_error(output->out);
-    return fail(Error(ErrorCode::kUnavailable, told.empty() ? failure_of(*output) : told).during(path));
+    const std::string reported = reported_error(output->out);
+    return fail(
+        Error(ErrorCode::kUnavailable, reported.empty() ? failure_of(*output) : reported).during(path));
   }
   return cluster_facts_from_json(output->out);
 }
@@ -94,7 +95,7 @@ Result<ClusterFacts> ask_cluster(const std::string& probe_path, milliseconds pat
   const Deadline deadline = Deadline::after(patience);
   std::string probe_failure;
   if (!probe_path.empty() && ::access(probe_path.c_str(), X_OK) == 0) {
-    // Half of the time, so that some is left for scontrol.
+    // Half of the time, so that the rest is left for scontrol.
     auto facts = ask_probe(probe_path, patience / 2);
     if (facts) return facts;
     probe_failure = facts.error().message();

@@ -10,9 +10,9 @@
 
 namespace ddl::templates {
 
-/// What Slurm says of the cluster: asked by the program at probe_path ("" for none), and where that is missing or fails, by
-/// scontrol. Blocks, at most for patience. Reads SLURM_CONF and PATH; the caller's SIGCHLD may not be ignored.
-/// Errors: kNotFound, there is no Slurm here, told without starting anything; else why there is no answer.
+/// What Slurm reports about the cluster to the program at probe_path ("" for none), or, if that is missing or fails,
+/// to scontrol. Blocks, at most for patience. Reads SLURM_CONF and PATH; the caller's SIGCHLD may not be ignored.
+/// Errors: kNotFound, there is no Slurm here (nothing is started to find this out); else why there is no answer.
 Result<ClusterFacts> ask_cluster(const std::string& probe_path, std::chrono::milliseconds patience);
 
 }  // namespace ddl::templates

@@ -11,11 +11,11 @@
 namespace ddl::templates {
 namespace {
 
-/// Digits alone, few enough for sums of them not to overflow.
+/// Digits only, and so few that sums of them cannot overflow.
 std::optional<std::int64_t> time_count(std::string_view text) {
-  constexpr std::size_t kMostDigits = 10;
+  constexpr std::size_t kMaxDigits = 10;
   const bool digits = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits || text.size() > kMostDigits) return std::nullopt;
+  if (!digits || text.size() > kMaxDigits) return std::nullopt;
   return parse_integer(text);
 }
 
@@ -34,7 +34,7 @@ std::optional<int> slurm_minutes(std::string_view text) {
   }
   const std::vector<std::string_view> parts = split(text, ':');
   if (parts.size() > 3) return std::nullopt;
-  // Behind days the first part is hours; else what it is follows from how many there are.
+  // After days the first part is hours; otherwise its unit follows from the number of parts.
   std::int64_t unit = has_days || parts.size() == 3 ? kHour : kMinute;
   for (const std::string_view part : parts) {
     const auto count = time_count(part);
@@ -48,11 +48,11 @@ std::optional<int> slurm_minutes(std::string_view text) {
 }
 
 std::optional<std::int64_t> slurm_megabytes(std::string_view text) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+  constexpr std::int64_t kMaxNumber = std::int64_t{1} << 40;
   const char unit = text.empty() ? '\0' : text.back();
   const bool has_unit = unit != '\0' && std::string_view("kKmMgGtT").find(unit) != std::string_view::npos;
   const auto number = parse_integer(has_unit ? text.substr(0, text.size() - 1) : text);
-  if (!number || *number <= 0 || *number > kLargest) return std::nullopt;
+  if (!number || *number <= 0 || *number > kMaxNumber) return std::nullopt;
   switch (has_unit ? unit : 'M') {
     case 'k':
     case 'K': return (*number + 1023) / 1024;
@@ -66,9 +66,9 @@ std::optional<std::int64_t> slurm_megabytes(std::string_view text) {
 
 namespace {
 
-constexpr std::int64_t kMostGpus = 65536;
+constexpr std::int64_t kMaxGpus = 65536;
 
-/// "gpu:a100:4(S:0,2),nvme:1" without what stands in parentheses, where a comma separates sockets.
+/// "gpu:a100:4(S:0,2),nvme:1" without the text in parentheses, where a comma separates sockets.
 std::string without_places(std::string_view gres) {
   std::string text;
   int depth = 0;
@@ -80,13 +80,13 @@ std::string without_places(std::string_view gres) {
   return text;
 }
 
-/// The last part of "gpu", "gpu:4", "gpu:a100" or "gpu:a100:4" says how many if it is a number; else it is one.
+/// The last part of "gpu", "gpu:4", "gpu:a100" or "gpu:a100:4" is the count if it is a number; else there is one.
 std::int64_t gres_count(std::string_view item) {
   const auto parts = split(item, ':');
   if (trim(parts.front()) != "gpu") return 0;
   if (parts.size() == 1) return 1;
   const auto count = parse_integer(trim(parts.back()));
-  return count ? std::clamp<std::int64_t>(*count, 0, kMostGpus) : 1;
+  return count ? std::clamp<std::int64_t>(*count, 0, kMaxGpus) : 1;
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ std::int64_t gres_count(std::string_view item) {
 int gpus_of_gres(std::string_view gres) {
   std::int64_t sum = 0;
   const std::string text = without_places(gres);
-  for (const std::string_view item : split(text, ',')) sum = std::min(sum + gres_count(item), kMostGpus);
+  for (const std::string_view item : split(text, ',')) sum = std::min(sum + gres_count(item), kMaxGpus);
   return static_cast<int>(sum);
 }
 

@@ -1,4 +1,5 @@
-// How Slurm writes quantities: lengths of time (--time), sizes of memory (--mem), and generic resources (GRES, for GPUs).
+// How Slurm writes quantities: lengths of time (--time), sizes of memory (--mem), and generic resources (GRES, for
+// GPUs).
 #pragma once
 
 #include <cstdint>
@@ -9,20 +10,21 @@ namespace ddl::templates {
 
 // Lengths of time as Slurm writes them.
 
-/// Whole minutes, rounded up, of what sbatch's --time takes: minutes, minutes:seconds, hours:minutes:seconds, days-hours,
-/// days-hours:minutes or days-hours:minutes:seconds. nullopt for anything else, also for words such as UNLIMITED.
+/// Whole minutes, rounded up, of what sbatch's --time takes: minutes, minutes:seconds, hours:minutes:seconds,
+/// days-hours, days-hours:minutes or days-hours:minutes:seconds. nullopt for anything else, also for words such as
+/// UNLIMITED.
 std::optional<int> slurm_minutes(std::string_view text);
 
 // Sizes of memory as Slurm writes them.
 
-/// Megabytes, rounded up, of what sbatch's --mem takes: a whole number, with K, M, G or T, in megabytes without. nullopt for
-/// anything else, and for 0, which is all that a node has.
+/// Megabytes, rounded up, of what sbatch's --mem takes: a whole number, with K, M, G or T, or in megabytes without a
+/// unit. nullopt for anything else, and for 0, which means all memory of a node.
 std::optional<std::int64_t> slurm_megabytes(std::string_view text);
 
 // Generic resources, as Slurm writes them.
 
-/// GPUs, of all types together, in a node's list such as "gpu:a100:4(S:0-1),gpu:v100:2,nvme:1". What is not understood
-/// counts as none; never more than 65536.
+/// GPUs, of all types together, in a node's list such as "gpu:a100:4(S:0-1),gpu:v100:2,nvme:1". An item that is
+/// not understood counts as none; the result is at most 65536.
 int gpus_of_gres(std::string_view gres);
 
 }  // namespace ddl::templates

@@ -1,4 +1,4 @@
-// What the cluster at hand has to say to a job script.
+// Compares a job script with the cluster at hand.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ddl::templates {
 
-/// Why Slurm there would refuse the job, or leave it waiting: errors where it is to be submitted there, and else warnings,
-/// for the script may be for another cluster. Pure.
+/// Why Slurm there would refuse the job, or leave it waiting. These are errors if the job is to be submitted there
+/// (is_for_it), and otherwise warnings, because the script may be for another cluster. Pure.
 std::vector<LintFinding> cluster_findings(const ClusterFacts& facts, const ScriptRequest& request,
                                           const BatchJob& job, bool is_for_it);
 

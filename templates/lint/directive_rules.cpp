@@ -1,5 +1,5 @@
-// Rules for the text that sbatch reads: the first line, line ends, comments that look like directives, and the values of
-// #SBATCH directives.
+// Rules for the text that sbatch reads: the first line, line ends, comments that look like directives, and the values
+// of #SBATCH directives.
 #include <algorithm>
 #include <cctype>
 
@@ -61,13 +61,13 @@ void check_comments(LintContext& context) {
       const bool asks = has_magic && without_blanks(comment.text.substr(kSbatch.size())).starts_with('-');
       if (asks && !comment.indented) {
         context.report("directive-not-read", comment.line,
-                       "sbatch stops to read directives at the first command, on line " +
+                       "sbatch stops reading directives at the first command, on line " +
                            std::to_string(script.first_command_line) + "; move this line in front of it");
       }
     } else if ((comment.indented || !has_magic) && is_almost_directive(comment.text)) {
       context.report("directive-misspelt", comment.line,
                      "sbatch takes this line for a comment; begin it with #SBATCH, in capitals, at the "
-                     "beginning of the line and without a blank inside, or with ## if it is to be none");
+                     "beginning of the line and without a blank inside, or with ## if it is to be a comment");
     }
   }
 }
@@ -76,20 +76,19 @@ void check_directive_lines(LintContext& context) {
   for (const ScriptDirectiveLine& line : context.script().directive_lines) {
     if (line.text.starts_with('-')) {
       context.report("directive-misspelt", line.line,
-                     "no blank parts #SBATCH from the option: sbatch reads it all the same, which its "
+                     "no blank separates #SBATCH from the option: sbatch reads it all the same, which its "
                      "documentation does not promise; write #SBATCH " +
                          std::string(trim(line.text)));
     } else if (without_blanks(line.text).starts_with("\\-")) {
-      context.report(
-          "directive-misspelt", line.line,
-          "the backslash in front of the option comes from a document that this was copied from: "
-          "sbatch leaves it out, but in front of $, # or a quote it changes what commands do; remove "
-          "all that the document has added");
+      context.report("directive-misspelt", line.line,
+                     "the backslash in front of the option comes from a document that this was copied from: "
+                     "sbatch ignores it, but in front of $, # or a quote it changes what commands do; remove "
+                     "all that the document has added");
     } else if (!line.not_options.empty()) {
       context.report(
           "directive-misspelt", line.line,
           "'" + line.not_options.front() +
-              "' is no option, and sbatch refuses the script; options begin with two hyphens, which "
+              "' is not an option, and sbatch refuses the script; options begin with two hyphens, which "
               "are not the dashes that text programs make of them");
     }
   }
@@ -104,7 +103,7 @@ void check_expansions(LintContext& context) {
     last = option.line;
     context.report("variable-in-directive", option.line,
                    "sbatch takes '" + value + "' of " + option.name +
-                       " as it stands, since no shell reads a directive; write what it stands for, one of "
+                       " literally, since no shell reads a directive; write its value, one of "
                        "sbatch's own patterns such as %j, or give the option on sbatch's command line");
   }
 }
@@ -128,7 +127,7 @@ std::string listed(const std::vector<std::string_view>& names) {
   return text;
 }
 
-/// A name that no option is near may be one of a plugin of the site's: nothing is said of it.
+/// A name that is similar to no option may be an option of a site's plugin: it is not reported.
 void check_names(LintContext& context, const std::vector<SlurmOption>& options, SlurmProgram program) {
   const bool by_sbatch = program == SlurmProgram::kSbatch;
   const std::string refuses = by_sbatch ? "sbatch refuses the script" : "srun starts nothing";
@@ -161,16 +160,16 @@ void check_times(LintContext& context, const std::vector<SlurmOption>& options) 
     std::string word;
     for (const char c : value) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const bool is_time = slurm_minutes(value) || word == "infinite" || word == "unlimited" || value == "-1";
-    // Days with no hours behind their hyphen are a time, too.
+    // Days with a hyphen and no hours are a time too.
     if (is_time || value.ends_with('-') || value.find_first_of("$`") != std::string::npos) continue;
-    context.report(
-        "bad-time", option.line,
-        "'" + value + "' of " + option.name +
-            " is no time, and Slurm refuses the job; write minutes (30), 30:00, 2:00:00, 1-12 or 1-12:00:00");
+    context.report("bad-time", option.line,
+                   "'" + value + "' of " + option.name +
+                       " is not a time, and Slurm refuses the job; write minutes (30), 30:00, 2:00:00, 1-12 "
+                       "or 1-12:00:00");
   }
 }
 
-/// Two of the ways to ask for memory.
+/// Reports two different requests for memory.
 void check_memory(LintContext& context, const std::vector<SlurmOption>& options) {
   const SlurmOption* first = nullptr;
   for (const SlurmOption& option : options) {
@@ -179,7 +178,7 @@ void check_memory(LintContext& context, const std::vector<SlurmOption>& options)
     if (first->name == option.name) continue;
     context.report(
         "mem-twice", option.line,
-        option.name + " stands beside " + first->name + on_line(first->line, option.line) +
+        option.name + " is used together with " + first->name + on_line(first->line, option.line) +
             ", and Slurm takes only one of --mem, --mem-per-cpu and --mem-per-gpu; remove one of them");
     return;
   }

@@ -1,5 +1,5 @@
-// Rules for how the script starts its program: on which nodes, how often, with which variables and signals, and through
-// wrapper scripts that the job writes for srun.
+// Rules for how the script starts its program: on which nodes, how often, with which variables and signals, and
+// through wrapper scripts that the job writes for srun.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -19,13 +19,14 @@ bool is_any_of(Names names, std::string_view name) {
 
 std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Those that srun sets for each task, and that in the batch script are those of its first task, or unset.
+/// Variables that srun sets for each task. In the batch script they have the values of its first task, or are unset.
 constexpr std::array<std::string_view, 12> kTaskVariables = {
     "SLURM_LOCALID", "SLURM_PROCID",      "SLURM_NODEID",         "SLURM_TASK_PID",
     "PMI_RANK",      "PMIX_RANK",         "PMI_LOCAL_RANK",       "MPI_LOCALRANKID",
     "PALS_RANKID",   "PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"};
 
-/// A script without directives that takes arguments is one that a job's script starts, perhaps for each task.
+/// Whether the script is a job's own. A script without directives that takes arguments is started by another script,
+/// perhaps for each task.
 bool is_jobs_own(const LintContext& context) {
   constexpr std::array<std::string_view, 5> kArguments = {"$1", "${1", "$@", "${@", "$*"};
   return !context.script().directive_lines.empty() ||
@@ -59,7 +60,7 @@ void check_task_variables(LintContext& context) {
   }
 }
 
-/// Where ddlrun tells something about the node instead of starting ranks it may be a task.
+/// A ddlrun that only reports something about the node, and starts no ranks, may be a task.
 void check_ddlrun(LintContext& context) {
   constexpr std::array<std::string_view, 7> kQuestions = {"--show-", "--check-", "--explain-", "--version",
                                                           "--help",  "--list-",  "--lint"};
@@ -120,7 +121,7 @@ bool starts_python(const ShellCommand& command) {
   return false;
 }
 
-/// Whether anything in it may start programs on other nodes: also a script, of which this one does not tell.
+/// Whether anything in it may start programs on other nodes. A script may do so, since its contents are unknown here.
 bool may_launch(const ShellCommand& command) {
   if (!command.words.empty()) {
     const std::string& name = command.words.front().text;
@@ -173,7 +174,7 @@ std::string_view shells_signal(std::string_view value) {
   return value;
 }
 
-/// Whether it catches the signal, or may: what a variable names, or a handler of a number.
+/// Whether the command catches the signal, or may do so: a signal named by a variable, or by number.
 bool may_trap(const ShellCommand& command, std::string_view signal) {
   if (!command.is_named("trap")) return false;
   return std::any_of(command.words.begin() + 1, command.words.end(), [&](const ShellWord& word) {
@@ -197,11 +198,12 @@ void check_shells_signal(LintContext& context) {
   const bool traps = any_command(
       [&](const ShellCommand& one) { return is_number ? one.is_named("trap") : may_trap(one, signal); });
   if (!traps) {
-    context.report("signal-to-shell", option->line,
-                   "with B: only the script's shell gets the signal, and dies of it, with the job; write "
-                   "exec in front of "
-                   "the program, or a trap for " +
-                       std::string(signal) + ", or omit B: so that the ranks get it");
+    context.report(
+        "signal-to-shell", option->line,
+        "with B: only the script's shell gets the signal, and is killed by it, and the job ends; write "
+        "exec in front of "
+        "the program, or a trap for " +
+            std::string(signal) + "; or omit B:, so that the ranks get it");
     return;
   }
   const bool waits =
@@ -226,7 +228,7 @@ void check_launches(LintContext& context) {
 namespace {
 
 constexpr std::string_view kExecStar =
-    "exec with $* or an unquoted $@ parts arguments at blanks and loses their quotes; write exec \"$@\"";
+    "exec with $* or an unquoted $@ splits arguments at blanks and loses their quotes; write exec \"$@\"";
 
 bool has_exec_star(std::string_view text) {
   return text.find("exec $*") != std::string_view::npos || text.find("exec $@") != std::string_view::npos;
@@ -246,7 +248,7 @@ void check_exec(LintContext& context, const std::vector<ShellCommand>& commands)
   }
 }
 
-/// The path below the job's directory; "" where it may be elsewhere, or may have something of the job in it.
+/// The path below the job's directory; "" if the file may be elsewhere, or its name may contain the job's number.
 std::string_view path_in_job_directory(std::string_view path) {
   constexpr std::array<std::string_view, 5> kHere = {"./", "$PWD/", "${PWD}/", "$SLURM_SUBMIT_DIR/",
                                                      "${SLURM_SUBMIT_DIR}/"};
@@ -258,7 +260,7 @@ std::string_view path_in_job_directory(std::string_view path) {
   return is_elsewhere ? "" : path;
 }
 
-/// A change to where a variable leads, which may be a directory of the job's own.
+/// Whether it changes to a directory given by a variable, which may be a directory of the job's own.
 bool may_go_to_own_directory(const ShellCommand& command) {
   if (!command.is_named("cd") && !command.is_named("pushd")) return false;
   return std::any_of(command.words.begin() + 1, command.words.end(), [](const ShellWord& word) {

@@ -18,7 +18,7 @@ enum class LintSeverity {
 struct LintRule {
   std::string_view name;  ///< "mem-twice"
   LintSeverity severity = LintSeverity::kWarning;
-  std::string_view reference;  ///< who says so: "sbatch(1), --mem"
+  std::string_view reference;  ///< the source of the rule: "sbatch(1), --mem"
 };
 
 struct LintFinding {
@@ -29,11 +29,11 @@ struct LintFinding {
   std::string reference;
 };
 
-/// All of them; docs/reference/lint.md says what each finds. Static.
+/// All rules; docs/reference/lint.md says what each finds. Static.
 std::span<const LintRule> lint_rules();
 
 /// In the order of lines. Pure. A rule that cannot be sure of what the script does finds nothing.
-/// site: null where none is named; its rules then do not apply.
+/// site: nullptr if none is named; the rules of sites then do not apply.
 std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site);
 
 }  // namespace ddl::templates

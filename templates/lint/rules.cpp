@@ -16,9 +16,9 @@ const SlurmOption* find_option(const std::vector<SlurmOption>& options, std::str
 std::optional<std::int64_t> count_of(const SlurmOption* option) {
   if (option == nullptr) return std::nullopt;
   // More than any job has: products of three such counts do not overflow.
-  constexpr std::int64_t kMost = 1'000'000;
+  constexpr std::int64_t kMaxCount = 1'000'000;
   const auto number = parse_integer(option->value);
-  if (!number || *number < 1 || *number > kMost) return std::nullopt;
+  if (!number || *number < 1 || *number > kMaxCount) return std::nullopt;
   return number;
 }
 
@@ -56,7 +56,7 @@ bool LintContext::may_be_set(std::string_view name) const {
       std::find(kOfShells.begin(), kOfShells.end(), name) != kOfShells.end() || assignment(name) != nullptr)
     return true;
   return std::any_of(script_.commands.begin(), script_.commands.end(), [&](const ShellCommand& command) {
-    // What they read may set anything.
+    // The file or text that they read may set any variable.
     if (command.is_named("source") || command.is_named(".") || command.is_named("eval")) return true;
     constexpr std::array<std::string_view, 8> kSetters = {"for",       "read",    "mapfile", "printf",
                                                           "readarray", "declare", "select",  "getopts"};
@@ -72,10 +72,10 @@ std::string LintContext::expanded(const std::string& value, std::vector<std::str
   };
   std::string text = value;
   std::size_t at = 0;
-  // A variable may hold others; one that holds itself ends with the count.
-  constexpr int kMostVariables = 32;
-  constexpr std::size_t kMostText = 1 << 16;
-  for (int round = 0; round < kMostVariables && text.size() < kMostText; ++round) {
+  // A variable may contain others; one that contains itself ends with the limit.
+  constexpr int kMaxVariables = 32;
+  constexpr std::size_t kMaxTextBytes = 1 << 16;
+  for (int round = 0; round < kMaxVariables && text.size() < kMaxTextBytes; ++round) {
     at = text.find('$', at);
     if (at == std::string::npos) break;
     const bool braced = text.compare(at + 1, 1, "{") == 0;

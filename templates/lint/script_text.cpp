@@ -83,7 +83,8 @@ void add_step(const ShellCommand& command, std::size_t index, std::vector<Script
   steps.push_back(std::move(step));
 }
 
-/// Whether the body is a shell script: by its first line, the shell that gets it, or the name of the file that it becomes.
+/// Whether the body is a shell script, by its first line, the shell that reads it, or the name of the file that it is
+/// written to.
 bool holds_shell_script(const ShellCommand& command) {
   if (command.here_document_line == 0) return false;
   const std::string_view body = command.here_document;
@@ -111,7 +112,7 @@ void read_directive(std::string_view text, int line, ScriptText& script) {
   script.directive_lines.push_back(std::move(directive));
 }
 
-/// As sbatch does it: by lines, up to the first that is neither blank nor a comment.
+/// Reads directives as sbatch does: line by line, up to the first line that is neither blank nor a comment.
 void read_directives(std::string_view text, ScriptText& script) {
   int number = 0;
   for (const std::string_view line : split(text, '\n')) {

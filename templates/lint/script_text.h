@@ -1,4 +1,4 @@
-// A job script taken apart: what sbatch reads of it, its commands, and those of them that are srun's.
+// A parsed job script: its directives, its commands, and its srun commands.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ScriptStep {
 /// A line that sbatch reads as a directive.
 struct ScriptDirectiveLine {
   int line = 0;
-  std::string text;                      ///< what follows #SBATCH, as it stands
+  std::string text;                      ///< what follows #SBATCH, unchanged
   std::vector<std::string> not_options;  ///< its words that are neither options nor values
 };
 
@@ -32,10 +32,10 @@ struct ScriptText {
   std::string shebang;  ///< the first line if it begins with #!, without that
   std::vector<SlurmOption> directives;
   std::vector<ScriptDirectiveLine> directive_lines;
-  int first_command_line = 0;          ///< where sbatch stops to read directives; 0: nowhere
+  int first_command_line = 0;          ///< where sbatch stops reading directives; 0: nowhere
   std::vector<ShellComment> comments;  ///< all of them, directives too
   std::vector<ShellCommand> commands;
-  /// Of the shell scripts that it writes by here-documents, or feeds to a shell.
+  /// The commands of shell scripts that it writes by here-documents, or passes to a shell.
   std::vector<ShellCommand> written_commands;
   std::vector<ScriptStep> steps;  ///< its own, also within if and for; none from $(...)
   std::vector<ShellAssignment>
@@ -43,7 +43,7 @@ struct ScriptText {
   bool is_heterogeneous = false;  ///< directives are of several components
 };
 
-/// Pure. Lines may end with "\r\n". Whatever the text is: what cannot be understood is left out.
+/// Pure. Lines may end with "\r\n". Accepts any text, and omits what it cannot parse.
 ScriptText read_script(std::string_view text);
 
 }  // namespace ddl::templates

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-// Words behind which another command begins.
+// Words after which another command begins.
 constexpr std::array<std::string_view, 10> kKeywords = {"if",    "then",  "else", "elif", "do",
                                                         "while", "until", "!",    "{",    "time"};
 
@@ -26,7 +26,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// "NAME" of "NAME..." or "{NAME...}", as it stands behind a $; "" for $(...), $1 and the like.
+/// "NAME" of "NAME..." or "{NAME...}", the text behind a $; "" for $(...), $1 and the like.
 std::string_view expanded_name(std::string_view behind) {
   if (behind.starts_with('{')) behind.remove_prefix(1);
   std::size_t length = 0;
@@ -39,8 +39,8 @@ class Reader {
  public:
   Reader(std::string_view text, int first_line) : text_(text), line_(first_line) {}
 
-  // What begins with a word or a redirection is a command; what closes it is searched once only, so that the time
-  // stays in proportion to the text.
+  // A word or a redirection begins a command. The end of a quote or parenthesis is searched only once, so that the
+  // time is proportional to the text.
   ShellText read() {
     while (at_ < text_.size()) read_one();
     end_command();
@@ -96,7 +96,8 @@ class Reader {
 
   void read_operator(char c) {
     ++at_;
-    // Of && and || and |& and ;& the second makes no command of its own; a single & does.
+    // The second character of &&, ||, |& and ;& ends no further command. A single & puts a command into the
+    // background.
     const bool is_double = c != '(' && c != ')' && (peek() == '&' || (c == '|' && peek() == '|'));
     if (is_double) ++at_;
     if (c == '&' && !is_double) command_.in_background = true;
@@ -112,7 +113,7 @@ class Reader {
   }
 
   void end_command() {
-    // Also an empty one that a here-document points to: its index has been given away.
+    // An empty command is kept if a here-document refers to it by its index.
     const bool has_here_document =
         !here_documents_.empty() && here_documents_.back().command == result_.commands.size();
     if (!command_.words.empty() || !command_.assignments.empty() || !command_.outputs.empty() ||
@@ -128,13 +129,13 @@ class Reader {
   void read_comment() {
     const std::size_t end = std::min(text_.find('\n', at_), text_.size());
     const std::string_view before = text_.substr(line_start_, at_ - line_start_);
-    // Behind a continued line the shell takes a comment too, but it has no line to itself that sbatch would read.
+    // After a continued line the shell accepts a comment too, but sbatch does not read it as a line of its own.
     if (before.find_first_not_of(" \t") == kNone && command_.line == 0)
       result_.comments.push_back({line_, !before.empty(), std::string(text_.substr(at_, end - at_))});
     at_ = end;
   }
 
-  /// ((i << 2)) redirects nothing.
+  /// Skips arithmetic: ((i << 2)) has no redirection.
   void skip_arithmetic() {
     const std::size_t line_end = std::min(text_.find('\n', at_), text_.size());
     const std::size_t end = text_.substr(0, line_end).find("))", at_);
@@ -269,13 +270,14 @@ class Reader {
     return word;
   }
 
-  /// From at_ to end, with the lines in between counted.
+  /// Moves at_ to end, and counts the lines in between.
   void move_to(std::size_t end) {
     line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
                                          text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     at_ = end;
   }
-  /// Where the search for what closes something may end: one that has failed once is not repeated over the whole text.
+  /// Where the search for a closing quote or parenthesis ends. A search that has failed once is not repeated over the
+  /// whole text.
   bool is_beyond(std::size_t i) const { return i >= text_.size() || (!across_lines_ && text_[i] == '\n'); }
   void take_rest_of_line() {
     across_lines_ = false;
@@ -326,7 +328,7 @@ class Reader {
     }
   }
 
-  /// nests: a quote inside $(...) is of the command there.
+  /// nests: a quote inside $(...) belongs to the command there.
   std::size_t end_of_double_quotes(std::size_t i, bool nests) const {
     int depth = 0;
     for (; !is_beyond(i); ++i) {
@@ -347,7 +349,7 @@ class Reader {
     return kNone;
   }
 
-  /// at_ stands at the first.
+  /// at_ is at the first parenthesis.
   void take_parentheses() {
     int depth = 0;
     char quote = '\0';

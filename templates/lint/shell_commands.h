@@ -1,4 +1,4 @@
-// The simple commands of a shell script, as far as one can tell without running it.
+// The simple commands of a shell script, as far as they can be found without running it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace ddl::templates {
 
 struct ShellWord {
-  std::string text;  ///< without its quotes and backslashes; expansions such as $NAME or $(...) as they stand
-  bool quoted = false;               ///< at least a part of it
+  std::string text;     ///< without its quotes and backslashes; expansions such as $NAME or $(...) are kept
+  bool quoted = false;  ///< at least a part of it
   std::vector<std::string> expands;  ///< names of the variables that this shell replaces in it
 };
 
@@ -25,7 +25,7 @@ struct ShellExpansion {
   int line = 0;
 };
 
-/// What stands between two of ; & | ( ) and the ends of lines, less words such as if, then and do.
+/// The text between two of ; & | ( ) and line ends, without words such as if, then and do.
 struct ShellCommand {
   int line = 0;  ///< where it begins
   std::vector<ShellAssignment> assignments;
@@ -39,7 +39,7 @@ struct ShellCommand {
   bool is_named(std::string_view name) const { return !words.empty() && words.front().text == name; }
 };
 
-/// One that has its line to itself.
+/// A comment with a line to itself.
 struct ShellComment {
   int line = 0;
   bool indented = false;
@@ -51,9 +51,9 @@ struct ShellText {
   std::vector<ShellComment> comments;
 };
 
-/// Pure, and takes time in proportion to the text's length. Not a shell: what stands in $(...) is a part of its word, and
-/// the bodies of here-documents are kept, not read. A quote or parenthesis that nothing closes ends with its line.
-/// first_line: the number of the text's first.
+/// Pure, and takes time in proportion to the text's length. It is not a complete shell: $(...) is a part of its word,
+/// and the bodies of here-documents are stored, not parsed. A quote or parenthesis that nothing closes ends with its
+/// line. first_line: the number of the text's first.
 ShellText read_shell(std::string_view text, int first_line = 1);
 
 }  // namespace ddl::templates

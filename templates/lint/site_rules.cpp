@@ -7,7 +7,8 @@
 namespace ddl::templates {
 namespace {
 
-/// Cores that jobs get times the hardware threads of each that a job can ask for.
+/// The CPUs of a node that a job can request: the cores that jobs get, times the hardware threads of each that this
+/// job can use.
 std::int64_t cpus_for_jobs(const LintContext& context, const affinity::NodeModel& node) {
   const auto topology = affinity::topology_of_model(node, "the node");
   if (!topology) return 0;
@@ -18,19 +19,19 @@ std::int64_t cpus_for_jobs(const LintContext& context, const affinity::NodeModel
     return cores * std::min<std::int64_t>(*asked, node.threads_per_core);
   if (hint != nullptr && hint->value == "multithread") return cores * node.threads_per_core;
   if (hint != nullptr && hint->value == "nomultithread") return cores;
-  // So many are certainly too many where it is not known what Slurm counts.
+  // If it is unknown what Slurm counts, more than this is certainly too many.
   return context.site()->slurm.cpus_are == SlurmCpus::kCores ? cores : cores * node.threads_per_core;
 }
 
-/// The fewest that some node has to run.
+/// The smallest number of tasks that some node must run.
 std::int64_t tasks_of_a_node(const LintContext& context) {
   const auto total = count_of(context.directive("--ntasks"));
   if (total) {
-    // --ntasks-per-node is then only the most, and without a number of nodes Slurm takes as many as are needed.
+    // --ntasks-per-node is then only the maximum, and without a number of nodes Slurm takes as many as are needed.
     const auto nodes = count_of(context.directive("--nodes"));
     return nodes ? (*total + *nodes - 1) / *nodes : 1;
   }
-  // It may come as "*", or as a variable: then one.
+  // The number may be "*" or a variable: then one is assumed.
   return context.directive("--ntasks") != nullptr
              ? 1
              : count_of(context.directive("--ntasks-per-node")).value_or(1);
@@ -54,12 +55,12 @@ void check_cpus(LintContext& context, const affinity::NodeModel& node) {
                        std::to_string(tasks > there ? there : there / tasks) +
                        (tasks > there ? " tasks on a node" : " CPUs for each task"));
   }
-  const SlurmOption* least = context.directive("--mincpus");
-  const auto mincpus = count_of(least);
+  const SlurmOption* option = context.directive("--mincpus");
+  const auto mincpus = count_of(option);
   if (mincpus && *mincpus > there)
-    context.report("too-many-cpus", least->line,
+    context.report("too-many-cpus", option->line,
                    "jobs get " + std::to_string(there) +
-                       " CPUs of a node there, so that one with --mincpus=" + least->value +
+                       " CPUs of a node there, so that one with --mincpus=" + option->value +
                        " never starts; ask for at most " + std::to_string(there));
 }
 

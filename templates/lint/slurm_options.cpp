@@ -11,7 +11,7 @@ namespace {
 
 using Letter = std::pair<char, std::string_view>;
 
-// Of srun and sbatch together: a letter that both have means the same, but -W.
+// Of srun and sbatch together: a letter that both have means the same, except -W.
 constexpr std::array<Letter, 43> kLetters = {{
     {'A', "--account"},
     {'B', "--extra-node-info"},
@@ -58,7 +58,7 @@ constexpr std::array<Letter, 43> kLetters = {{
     {'x', "--exclude"},
 }};
 
-// Those that take no value, or one behind "=" only: the word that follows is not theirs.
+// Options that take no value, or take it only after "=": the following word does not belong to them.
 constexpr std::array<std::string_view, 47> kWithoutValue = {"--compress",       "--contiguous",
                                                             "--disable-status", "--exact",
                                                             "--exclusive",      "--get-user-env",
@@ -293,7 +293,7 @@ class OptionReader {
       const std::string_view name = long_name(letters[0]);
       if (name.empty()) return add("-" + std::string(letters), "");
       letters.remove_prefix(1);
-      // Of those that may do without a value these take one that is joined to the letter.
+      // Of the options with an optional value, these take one that is joined to the letter.
       const bool joins = name == "--kill-on-bad-exit" || name == "--immediate" || name == "--no-kill";
       if (joins || (takes_value(name, program_) && !letters.empty())) return add(name, letters);
       if (takes_value(name, program_)) return add(name, next_word());
@@ -315,8 +315,8 @@ OptionNameCheck check_option_name(std::string_view name, SlurmProgram program) {
   const std::array<std::span<const std::string_view>, 2> known = {kOfBoth, own_options(program)};
   if (is_in(known[0], name) || is_in(known[1], name)) return {};
   OptionNameCheck check;
-  constexpr std::size_t kLongest = 64;
-  if (name.size() > kLongest) {
+  constexpr std::size_t kMaxLength = 64;
+  if (name.size() > kMaxLength) {
     check.name = OptionName::kUnknown;
     return check;
   }

@@ -14,7 +14,7 @@ bool shares_tasks(const std::vector<SlurmOption>& options) {
   return flags != nullptr && flags->value.find("allow-task-sharing") != std::string::npos;
 }
 
-/// Silent where the numbers agree, and for one task: who asks for one means one.
+/// No finding if the numbers agree, or for one task, which is surely intended.
 void check_tasks(LintContext& context, const ScriptStep& step) {
   const SlurmOption* total = find_option(step.options, "--ntasks");
   const SlurmOption* own = find_option(step.options, "--ntasks-per-node");
@@ -28,7 +28,7 @@ void check_tasks(LintContext& context, const ScriptStep& step) {
   context.report("ntasks-and-per-node", step.line,
                  "--ntasks=" + total->value + " of this srun wins over --ntasks-per-node=" + per_node->value +
                      on_line(per_node->line, step.line) +
-                     ", which is then only the most that a node gets; give only one of them");
+                     ", which is then only the maximum of a node; give only one of them");
 }
 
 void check_cpus_per_task(LintContext& context, const ScriptStep& step) {
@@ -48,7 +48,7 @@ constexpr std::string_view kNoPeers =
     "copies and IPC; ask for --gpus-per-node and choose by CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES, or "
     "add --gres-flags=allow-task-sharing where srun knows it";
 
-/// --gpu-bind=none turns off what --gpus-per-task brings.
+/// --gpu-bind=none turns off the binding that --gpus-per-task implies.
 void check_gpus_per_task(LintContext& context) {
   const ScriptText& script = context.script();
   const auto is_unbound = [&](const std::vector<SlurmOption>& options) {
@@ -114,7 +114,7 @@ void check_steps(LintContext& context) {
 
 namespace {
 
-/// What srun's --cpu-bind, or SLURM_CPU_BIND, is told.
+/// A value of srun's --cpu-bind, or of SLURM_CPU_BIND.
 struct CpuListUse {
   int line = 0;
   std::string value;
@@ -138,14 +138,14 @@ struct CpuList {
   bool repeats = false;      ///< as "0x1*4" does: ranks are to share
 };
 
-/// As srun reads it: 0xff, ff, in a map also 12 or 0x12.
+/// Reads an entry as srun does: 0xff or ff in a mask, 12 or 0x12 in a map.
 std::optional<CpuSet> cpus_of(std::string_view entry, bool is_mask) {
-  constexpr std::size_t kMostDigits = 2048;
-  constexpr int kMostCpu = 8191;
+  constexpr std::size_t kMaxDigits = 2048;
+  constexpr int kMaxCpu = 8191;
   CpuSet cpus;
   const bool is_hex = is_mask || entry.starts_with("0x");
   if (entry.starts_with("0x")) entry.remove_prefix(2);
-  if (entry.empty() || entry.size() > kMostDigits) return std::nullopt;
+  if (entry.empty() || entry.size() > kMaxDigits) return std::nullopt;
   int number = 0;
   for (std::size_t i = 0; i < entry.size(); ++i) {
     const char c = entry[i];
@@ -154,18 +154,18 @@ std::optional<CpuSet> cpus_of(std::string_view entry, bool is_mask) {
                       : is_hex && c >= 'A' && c <= 'F' ? c - 'A' + 10
                                                        : -1;
     if (digit < 0) return std::nullopt;
-    number = std::min(number * (is_hex ? 16 : 10) + digit, kMostCpu + 1);
+    number = std::min(number * (is_hex ? 16 : 10) + digit, kMaxCpu + 1);
     const int first = static_cast<int>(entry.size() - 1 - i) * 4;
     for (int bit = 0; is_mask && bit < 4; ++bit) {
       if ((digit >> bit & 1) != 0) cpus.add(first + bit);
     }
   }
-  if (!is_mask && number > kMostCpu) return std::nullopt;
+  if (!is_mask && number > kMaxCpu) return std::nullopt;
   if (!is_mask) cpus.add(number);
   return cpus;
 }
 
-/// Where the list itself begins, and of which kind it is; nothing for other ways to bind.
+/// Where the list itself begins, and its kind; nullopt for other ways to bind.
 struct ListStart {
   std::size_t at = 0;
   bool is_mask = false;
@@ -193,7 +193,7 @@ std::optional<CpuList> read_list(std::string_view list, bool is_mask) {
 
 bool has_blank(std::string_view text) { return text.find_first_of(" \t\n") != std::string_view::npos; }
 
-/// The list ends with a comma or its colon, or what srun takes for the program begins as a list goes on.
+/// Whether the list ends with a comma or its colon, or the word that srun takes for the program begins like a list.
 bool ends_at_blank(std::string_view list, const ScriptStep* step) {
   if (has_blank(list)) return true;
   if (step == nullptr || step->program.empty()) return false;
@@ -222,7 +222,7 @@ void check_twice(LintContext& context, int line, const CpuList& list) {
   }
 }
 
-/// The whole node's, and those of them that jobs get.
+/// Checks the CPUs against those of the whole node, and those that jobs get.
 void check_node(LintContext& context, const CpuListUse& use, const CpuList& list, const SiteProfile& site) {
   const affinity::NodeModel& node = *site.node;
   const auto topology = affinity::topology_of_model(node, site.name);
@@ -232,7 +232,7 @@ void check_node(LintContext& context, const CpuListUse& use, const CpuList& list
   const CpuSet all = CpuSet::range(0, count - 1);
   CpuSet allowed;
   for (const affinity::Core& core : topology->cores) allowed |= core.cpus;
-  // Who says how many cores the system keeps, has others than usual.
+  // A job that sets the number of cores for the system has other cores than usual.
   const bool specializes =
       context.directive("--core-spec") != nullptr || context.directive("--thread-spec") != nullptr;
   for (std::size_t rank = 0; rank < list.cpus.size(); ++rank) {
@@ -254,7 +254,7 @@ void check_node(LintContext& context, const CpuListUse& use, const CpuList& list
   }
 }
 
-/// Slurm heeds a list in a step only that holds all of the node, and --cpus-per-task brings --exact.
+/// Slurm obeys a list only in a step that has the whole node, and --cpus-per-task implies --exact.
 void check_part(LintContext& context, const ScriptStep& step) {
   const auto* const exact = find_option(step.options, "--exact");
   const auto* const exclusive = find_option(step.options, "--exclusive");

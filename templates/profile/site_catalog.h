@@ -28,12 +28,12 @@ class SiteCatalog {
   /// folders: where the user and the admin keep profiles as NAME.yaml, those of the first before the others'.
   SiteCatalog(std::vector<std::string> folders, ReadFile read_file);
 
-  /// A name, or a file: what has a slash or ends in ".yaml". Error: the file cannot be read, or has an error, which
-  /// comes with its line; or a name that no profile has, with those that there are.
+  /// site: a name, or a file, which has a slash or ends in ".yaml". Error: the file cannot be read, or has an error,
+  /// with its line; or no profile has the name, with the names that exist.
   Result<SiteProfile> find(const std::string& site) const;
-  /// Where find() would read it. Errors as there.
+  /// The text that find() would read. Errors as there.
   Result<SiteText> text_of(const std::string& site) const;
-  /// All that have a name, by it; a profile that stands before another of its name is there once.
+  /// All sites by name. If several profiles have a name, only the first is listed.
   std::vector<SiteName> list() const;
 
  private:
@@ -41,7 +41,7 @@ class SiteCatalog {
   ReadFile read_file_;
 };
 
-/// Of the profiles that ddlrun was built with, by name.
+/// The names of the profiles that ddlrun was built with, sorted.
 std::vector<std::string> shipped_sites();
 
 }  // namespace ddl::templates

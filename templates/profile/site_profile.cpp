@@ -13,7 +13,7 @@ namespace {
 using Kind = YamlNode::Kind;
 
 constexpr int kMaxGpusPerNode = 1024;
-constexpr int kMostCpus = 8192;
+constexpr int kMaxCpus = 8192;
 constexpr int kMaxJobGigabytes = 1 << 20;
 constexpr std::size_t kMaxProfileItems = 1024;
 
@@ -34,14 +34,14 @@ auto into_variables(std::vector<SiteVariable>& target) {
       const auto value = yaml_text(map.items[i + 1]);
       if (!name) return fail(name.error());
       if (!value) return fail(value.error());
-      if (!is_variable_name(*name)) return refuse("'" + *name + "' is no name of a variable");
+      if (!is_variable_name(*name)) return refuse("'" + *name + "' is not a name of a variable");
       target.push_back({*name, *value});
     }
     return {};
   };
 }
 
-/// One of the words, each with what it means.
+/// One of the words, each with its value.
 template <class T>
 auto into_choice(T& target, std::initializer_list<std::pair<std::string_view, T>> choices) {
   return [&target, choices = std::vector(choices)](const YamlNode& value) -> Status {
@@ -55,7 +55,7 @@ auto into_choice(T& target, std::initializer_list<std::pair<std::string_view, T>
       }
       words += (words.empty() ? "" : ", ") + std::string(word);
     }
-    return refuse("'" + *text + "' is none of " + words);
+    return refuse("'" + *text + "' is not one of " + words);
   };
 }
 
@@ -89,7 +89,7 @@ Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& sl
                       {"gpus-per-node", into(slurm.gpus_per_node, 1, kMaxGpusPerNode)},
                       {"gpu-vendor", gpu_vendor},
                       {"task-request", task_request},
-                      {"cpus-per-task", into(slurm.cpus_per_task, 1, kMostCpus)},
+                      {"cpus-per-task", into(slurm.cpus_per_task, 1, kMaxCpus)},
                       {"cpus-are", cpus_are},
                       {"memory-required", into(slurm.memory_required)},
                       {"memory-gb", into(slurm.memory_gb, 1, kMaxJobGigabytes)},
@@ -108,7 +108,7 @@ bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::
   };
   if (!slurm.whole_nodes || is_in(slurm.shared_qos, qos.empty() ? slurm.qos : qos)) return false;
   if (slurm.whole_node_partitions.empty()) return true;
-  // Of several the job gets any one.
+  // With several partitions the job may get any one of them.
   const auto partitions = split(partition.empty() ? slurm.partition : partition, ',');
   return std::all_of(partitions.begin(), partitions.end(),
                      [&](std::string_view one) { return is_in(slurm.whole_node_partitions, one); });
@@ -137,9 +137,9 @@ namespace {
 
 using affinity::NodeModel;
 
-constexpr int kMostCores = 8192;
-constexpr int kMostGigabytes = 1 << 20;
-constexpr std::size_t kMostDevices = 1024;
+constexpr int kMaxCores = 8192;
+constexpr int kMaxGigabytes = 1 << 20;
+constexpr std::size_t kMaxDevices = 1024;
 
 Result<affinity::GpuVendor> vendor(const std::string& text) {
   for (const auto one :
@@ -161,25 +161,25 @@ Result<affinity::RankOrder> rank_order(const std::string& text) {
   return refuse("'" + text + "' is neither gpu nor cpu");
 }
 
-/// [3, 3, 1, 1]: of each GPU its NUMA node.
+/// [3, 3, 1, 1]: the NUMA node of each GPU.
 Status read_gpu_numa(const YamlNode& list, std::vector<int>& target) {
-  if (list.kind != Kind::kSequence || list.items.size() > kMostDevices)
+  if (list.kind != Kind::kSequence || list.items.size() > kMaxDevices)
     return refuse("it takes a list of NUMA nodes, one for each GPU");
   for (const YamlNode& item : list.items) {
-    const auto numa = yaml_integer(item, 0, kMostCores);
+    const auto numa = yaml_integer(item, 0, kMaxCores);
     if (!numa) return fail(numa.error());
     target.push_back(static_cast<int>(*numa));
   }
   return {};
 }
 
-/// {hsn0: 3}: of each adapter its NUMA node.
+/// {hsn0: 3}: the NUMA node of each adapter.
 Status read_nics(const YamlNode& map, std::vector<NodeModel::Nic>& target) {
-  if (map.kind != Kind::kMap || map.items.size() > 2 * kMostDevices)
+  if (map.kind != Kind::kMap || map.items.size() > 2 * kMaxDevices)
     return refuse("it takes the NUMA node of each adapter, as in hsn0: 3");
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
     const auto name = yaml_text(map.items[i]);
-    const auto numa = yaml_integer(map.items[i + 1], 0, kMostCores);
+    const auto numa = yaml_integer(map.items[i + 1], 0, kMaxCores);
     if (!name) return fail(name.error());
     if (!numa) return fail(numa.error());
     target.push_back({*name, static_cast<int>(*numa)});
@@ -198,13 +198,13 @@ Status read_node(const YamlNode& map, std::string_view file, NodeModel& node) {
   int gigabytes = 0;
   DDL_TRY(read_fields(map, file,
                       {{"board", into(node.board)},
-                       {"packages", into(node.packages, 1, kMostCores)},
-                       {"numa-per-package", into(node.numa_per_package, 1, kMostCores)},
-                       {"l3s-per-numa", into(node.l3s_per_numa, 1, kMostCores)},
-                       {"cores-per-l3", into(node.cores_per_l3, 1, kMostCores)},
-                       {"threads-per-core", into(node.threads_per_core, 1, kMostCores)},
+                       {"packages", into(node.packages, 1, kMaxCores)},
+                       {"numa-per-package", into(node.numa_per_package, 1, kMaxCores)},
+                       {"l3s-per-numa", into(node.l3s_per_numa, 1, kMaxCores)},
+                       {"cores-per-l3", into(node.cores_per_l3, 1, kMaxCores)},
+                       {"threads-per-core", into(node.threads_per_core, 1, kMaxCores)},
                        {"threads", into(node.threads, threads)},
-                       {"memory-per-numa-gb", into(gigabytes, 1, kMostGigabytes)},
+                       {"memory-per-numa-gb", into(gigabytes, 1, kMaxGigabytes)},
                        {"reserved", into(node.reserved, affinity::parse_reserved)},
                        {"gpus", [&](const YamlNode& gpus) { return read_gpus(gpus, file, node); }},
                        {"nics", [&](const YamlNode& nics) { return read_nics(nics, node.nics); }}}));

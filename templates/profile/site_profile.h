@@ -1,5 +1,5 @@
-// The profile of a site, read from YAML: the hardware of its nodes, how ranks are bound there, which options its Slurm
-// expects, and what a job script sets up before the ranks start.
+// The profile of a site, read from YAML: the hardware of its nodes, how ranks are bound there, which options its
+// Slurm expects, and what a job script sets up before the ranks start.
 #pragma once
 
 #include <optional>
@@ -16,16 +16,16 @@
 
 namespace ddl::templates {
 
-// How a site's Slurm is to be asked, and what its job scripts hold.
+// How to request resources of a site's Slurm, and what its job scripts contain.
 
-/// Which option asks for GPUs.
+/// Which option requests GPUs.
 enum class GpuRequest {
   kGpusPerNode,  ///< --gpus-per-node=TYPE:N
   kGres,         ///< --gres=gpu:TYPE:N
   kNone,         ///< nodes of the partition come with all of theirs
 };
 
-/// How many tasks a node has is said so.
+/// Which option gives the number of tasks.
 enum class TaskRequest {
   kPerNode,  ///< --ntasks-per-node
   kTotal,    ///< --ntasks, with --mincpus for the CPUs of a node
@@ -33,7 +33,7 @@ enum class TaskRequest {
 
 /// How a rank that srun starts gets its GPUs.
 enum class GpuChoice {
-  kVisibleDevices,  ///< the vendor's variable, set by the rank's local id; all GPUs of the node stay in reach
+  kVisibleDevices,  ///< the vendor's variable, set by the rank's local id; all GPUs of the node stay accessible
   kGpuBind,  ///< --gpu-bind=map:..., with --gres-flags=allow-task-sharing so that ranks reach each other's
 };
 
@@ -56,19 +56,19 @@ struct SiteSlurm {
   std::string partition;       ///< for jobs that name none; "" for Slurm's own default
   std::string qos;             ///< the same for --qos
   bool time_required = false;
-  bool whole_nodes = false;  ///< jobs have their nodes to themselves, but for what the next two say
-  std::vector<std::string> whole_node_partitions;  ///< only those of these; empty: of all
-  std::vector<std::string> shared_qos;             ///< and none of these
+  bool whole_nodes = false;  ///< jobs have their nodes to themselves, except as the next two fields say
+  std::vector<std::string> whole_node_partitions;  ///< only jobs of these; empty: of all
+  std::vector<std::string> shared_qos;             ///< and no jobs of these
   GpuRequest gpu_request = GpuRequest::kGpusPerNode;
   std::string gpu_type;                           ///< "a100", as --gres wants it; "" if it wants none
-  int gpus_per_node = 0;                          ///< where no node model tells; 0: none, or unknown
+  int gpus_per_node = 0;                          ///< if there is no node model; 0: none, or unknown
   std::optional<affinity::GpuVendor> gpu_vendor;  ///< the same
   TaskRequest task_request = TaskRequest::kPerNode;
   int cpus_per_task = 0;  ///< as --cpus-per-task has it, with a rank for each GPU; 0: not published
   SlurmCpus cpus_are = SlurmCpus::kUnknown;
   bool memory_required = false;
   int memory_gb =
-      0;  ///< of a whole node, for --mem; a job with some of its GPUs asks for their share. 0: ask for none
+      0;  ///< of a whole node, for --mem; a job with some of its GPUs requests their share. 0: request none
   std::string distribution;            ///< for srun's --distribution; "" for its own
   std::vector<std::string> mpi_types;  ///< that its srun --mpi=list names; empty: unknown
   std::string mpi_type;  ///< for srun's --mpi where the list is unknown; "" for the site's default
@@ -78,11 +78,12 @@ struct SiteSlurm {
   std::vector<std::string> srun_only;   ///< options that count on srun only, and not as directives: "--hint"
 };
 
-/// Whether a job of this partition and quality of service has its nodes to itself, so that CPUs of the whole node can be
-/// named. Pure. "": the site's own.
+/// Whether a job of this partition and quality of service has its nodes to itself, so that CPUs of the whole node can
+/// be named. Pure. "": the site's own.
 bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::string_view qos);
 
-/// Variables of which one must be set or a module of the name's beginning loaded, and why: the job goes wrong without.
+/// Variables of which one must be set, unless a module whose name begins with module is loaded, and the reason:
+/// without them the job goes wrong.
 struct NeededEnvironment {
   std::vector<SiteVariable> variables;
   std::string module;  ///< "NCCL": a module whose name begins so sets them
@@ -93,34 +94,34 @@ struct NeededEnvironment {
 /// What a job script sets up before it starts the ranks.
 struct SiteSetup {
   std::vector<std::string> modules;     ///< for module load, in this order
-  std::vector<SiteVariable> variables;  ///< exported as they are, in this order
-  std::vector<std::string> lines;       ///< of shell, as they are
+  std::vector<SiteVariable> variables;  ///< exported unchanged, in this order
+  std::vector<std::string> lines;       ///< of shell, unchanged
   std::string container_runtime;        ///< "apptainer" or "singularity"; "" for whichever is there
   std::vector<std::string> container_binds;
   std::optional<NeededEnvironment> needed;
 };
 
-/// The sections "slurm" and "setup" of a profile, as docs/reference/site-schema.md has them. Pure. Error kInvalidArgument
-/// with file and line.
+/// The sections "slurm" and "setup" of a profile, as docs/reference/site-schema.md has them. Pure. Error
+/// kInvalidArgument with file and line.
 Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& slurm);
 Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& setup);
 
-// What is known of a site: its nodes, how ranks are bound there, and how its Slurm is asked.
+// What is known of a site: its nodes, how ranks are bound there, and how to request resources of its Slurm.
 
 struct SiteProfile {
   std::string name;   ///< "lumi-g": as --site has it
   std::string title;  ///< "LUMI-G, HPE Cray EX with MI250X": for a person
-  /// Of a whole node; nothing where nobody has published enough.
+  /// Of a whole node; nullopt if too little about it has been published.
   std::optional<affinity::NodeModel> node;
-  /// What the site advises; options of the user's win.
+  /// What the site advises; the user's options take precedence.
   affinity::RankOrder rank_order = affinity::RankOrder::kGpu;
   SiteSlurm slurm;
   SiteSetup setup;
   std::vector<std::string> notes;  ///< sentences: what is not known, and what a user should know
 };
 
-/// From YAML as docs/reference/site-schema.md has it. Pure. file: what errors call the text. Error kInvalidArgument, with
-/// file and line: no YAML, an unknown key, a value of the wrong kind, or a node that cannot be.
+/// From YAML as docs/reference/site-schema.md has it. Pure. file: what errors call the text. Error kInvalidArgument,
+/// with file and line: text that is not YAML, an unknown key, a value of the wrong kind, or an impossible node.
 Result<SiteProfile> read_site_profile(std::string_view text, std::string_view file);
 
 }  // namespace ddl::templates

@@ -15,9 +15,9 @@ namespace ddl::templates {
 
 namespace {
 
-constexpr std::size_t kDeepest = 8;
+constexpr std::size_t kMaxDepth = 8;
 
-/// Thrown through the parser, which has no other way to be stopped.
+/// Thrown through the parser, which cannot be stopped in another way.
 struct Refused {
   int line;
   std::string sentence;
@@ -58,7 +58,7 @@ class TreeBuilder : public YAML::EventHandler {
 
  private:
   void open(YamlNode::Kind kind, const YAML::Mark& mark) {
-    if (open_.size() == kDeepest) throw Refused{line_of(mark), "it is nested too deeply"};
+    if (open_.size() == kMaxDepth) throw Refused{line_of(mark), "it is nested too deeply"};
     open_.push_back({kind, line_of(mark), "", {}});
   }
   void close() {
@@ -94,7 +94,7 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view name) {
   } catch (const Refused& refused) {
     return refuse_line(name, refused.line, refused.sentence);
   } catch (const YAML::Exception& error) {
-    return refuse_line(name, line_of(error.mark), "no YAML: " + error.msg);
+    return refuse_line(name, line_of(error.mark), "not valid YAML: " + error.msg);
   }
   return builder.take();
 }
@@ -117,18 +117,18 @@ std::string keys_of(std::initializer_list<YamlField> fields) {
 
 Status read_fields(const YamlNode& map, std::string_view file, std::initializer_list<YamlField> fields) {
   if (map.kind != Kind::kMap)
-    return refuse(place(file, map.line) + "here stand keys with values: " + keys_of(fields));
+    return refuse(place(file, map.line) + "keys with values are expected here: " + keys_of(fields));
   std::set<std::string> seen;
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
     const YamlNode& key = map.items[i];
     const auto field =
         std::find_if(fields.begin(), fields.end(), [&](const YamlField& one) { return one.key == key.text; });
     if (key.kind != Kind::kScalar || field == fields.end())
-      return refuse(place(file, key.line) + "unknown key " + shell_quote(key.text) + "; here stand " +
+      return refuse(place(file, key.line) + "unknown key " + shell_quote(key.text) + "; the keys here are " +
                     keys_of(fields));
-    if (!seen.insert(key.text).second) return refuse(place(file, key.line) + key.text + " stands here twice");
+    if (!seen.insert(key.text).second) return refuse(place(file, key.line) + key.text + " occurs twice");
     if (auto read = field->read(map.items[i + 1]); !read) {
-      // What a map within has found has its place already.
+      // An error of an inner map already has its file and line.
       const std::string sentence = read.error().message();
       const bool has_place = sentence.starts_with(std::string(file) + ":");
       return refuse(has_place ? sentence : place(file, key.line) + key.text + ": " + sentence);
@@ -142,10 +142,10 @@ Result<std::string> yaml_text(const YamlNode& value) {
   return value.text;
 }
 
-Result<std::int64_t> yaml_integer(const YamlNode& value, std::int64_t least, std::int64_t most) {
+Result<std::int64_t> yaml_integer(const YamlNode& value, std::int64_t min, std::int64_t max) {
   const auto number = value.kind == Kind::kScalar ? parse_integer(value.text) : std::nullopt;
-  if (!number || *number < least || *number > most)
-    return refuse("it takes a number from " + std::to_string(least) + " to " + std::to_string(most));
+  if (!number || *number < min || *number > max)
+    return refuse("it takes a number from " + std::to_string(min) + " to " + std::to_string(max));
   return *number;
 }
 

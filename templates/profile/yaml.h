@@ -1,5 +1,5 @@
-// Reads YAML into a tree of nodes that know their line numbers, and reads the keys of a map into the fields of a struct.
-// An unknown key, or a value of the wrong kind, is an error with file and line.
+// Reads YAML into a tree of nodes that know their line numbers, and reads the keys of a map into the fields of a
+// struct. An unknown key, or a value of the wrong kind, is an error with file and line.
 #pragma once
 
 #include <cstdint>
@@ -21,34 +21,35 @@ struct YamlNode {
   enum class Kind { kNull, kScalar, kSequence, kMap };
   Kind kind = Kind::kNull;
   int line = 0;                 ///< where it begins, from 1
-  std::string text;             ///< of a scalar, as it stands there
+  std::string text;             ///< of a scalar, unchanged
   std::vector<YamlNode> items;  ///< of a sequence; of a map key, value, key, value
 };
 
-/// The one document of a text; a null for an empty text. Pure. Refused besides what is no YAML: several documents,
-/// aliases (a few lines of them can stand for gigabytes), scalars with a zero byte, and nesting deeper than eight.
-/// name: what errors call the text, as in "job.yaml:3: ...".
+/// The one document of a text; a null for an empty text. Pure. Refuses, besides text that is not YAML: several
+/// documents, aliases (a few lines of them can stand for gigabytes), scalars with a zero byte, and nesting deeper
+/// than eight. name: what errors call the text, as in "job.yaml:3: ...".
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view name);
 
 // A map of YAML into the fields of a struct.
 
-/// One key and what takes its value. Errors of read need no place: read_fields() adds it.
+/// A key, and the function that reads its value. Errors of read need no file and line: read_fields() adds them.
 struct YamlField {
   std::string_view key;
   std::function<Status(const YamlNode& value)> read;
 };
 
-/// Each key of the map goes to its field; keys that are not there leave theirs alone. Error kInvalidArgument begins with
-/// "file:line: ": a key that no field has, one that stands twice, no map, or what a field does not take.
+/// Each key of the map goes to its field; fields without a key are unchanged. Error kInvalidArgument begins with
+/// "file:line: ": a key without a field, a key that occurs twice, a node that is not a map, or a
+/// value that a field does not accept.
 /// file: what errors call the text.
 Status read_fields(const YamlNode& map, std::string_view file, std::initializer_list<YamlField> fields);
 
-/// What a text field takes: one word or sentence, not empty.
+/// The value of a text field: one word or sentence, not empty.
 Result<std::string> yaml_text(const YamlNode& value);
 /// An integer within both ends.
-Result<std::int64_t> yaml_integer(const YamlNode& value, std::int64_t least, std::int64_t most);
+Result<std::int64_t> yaml_integer(const YamlNode& value, std::int64_t min, std::int64_t max);
 Result<bool> yaml_bool(const YamlNode& value);
-/// Of a list each text, which has one line.
+/// The texts of a list; each has one line.
 Result<std::vector<std::string>> yaml_texts(const YamlNode& value);
 
 inline auto into(std::string& target) {
@@ -69,9 +70,9 @@ inline auto into(std::vector<std::string>& target) {
   };
 }
 
-inline auto into(int& target, int least, int most) {
-  return [&target, least, most](const YamlNode& value) -> Status {
-    const auto number = yaml_integer(value, least, most);
+inline auto into(int& target, int min, int max) {
+  return [&target, min, max](const YamlNode& value) -> Status {
+    const auto number = yaml_integer(value, min, max);
     if (!number) return fail(number.error());
     target = static_cast<int>(*number);
     return {};
@@ -87,7 +88,7 @@ inline auto into(bool& target) {
   };
 }
 
-/// What parse makes of the text: Result<T> parse(const std::string&).
+/// The result of parse for the text: Result<T> parse(const std::string&).
 template <class T, class Parse>
 auto into(T& target, Parse parse) {
   return [&target, parse](const YamlNode& value) -> Status {

@@ -38,7 +38,7 @@ bool ask_for_gpus(const std::vector<std::string>& directives) {
   });
 }
 
-/// From a request to a job, in the order in which one thing follows from another.
+/// Makes a job from a request, in the order in which one value follows from another.
 class JobMaker {
  public:
   JobMaker(const ScriptRequest& request, const SiteProfile* site) : request_(request), site_(site) {}
@@ -81,7 +81,7 @@ class JobMaker {
     return {};
   }
 
-  /// Of a node; 0: none, or unknown.
+  /// GPUs of a node; 0: none, or unknown.
   int known_gpus() const {
     if (site_ == nullptr) return 0;
     if (site_->slurm.gpus_per_node > 0) return site_->slurm.gpus_per_node;
@@ -92,7 +92,7 @@ class JobMaker {
   }
   int site_gpus() const { return asks_slurm_for_gpus() ? known_gpus() : 0; }
 
-  /// The option by which the user says that ranks have GPUs; "" if none does.
+  /// The option by which the user requests GPUs for ranks; "" if there is none.
   std::string gpu_option() const {
     if (request_.binding.bind_to == affinity::BindTo::kGpu) return "--bind-to gpu";
     if (request_.binding.gpus_per_rank > 0) return "--gpus-per-rank";
@@ -136,8 +136,8 @@ class JobMaker {
            (site_ != nullptr && gives_whole_nodes(site_->slurm, job_.partition, job_.qos));
   }
 
-  /// A job that is to have GPUs asks for them in so many words, or is refused: Slurm starts one without, and its ranks
-  /// find out, or compute on CPUs.
+  /// A job that is to have GPUs requests them explicitly, or is refused: Slurm would start it without GPUs, and its
+  /// ranks would fail, or compute on CPUs.
   Status gpus() {
     const std::string option = gpu_option();
     const bool has_own = ask_for_gpus(request_.directives);
@@ -150,7 +150,7 @@ class JobMaker {
     } else if (known_gpus() > 0) {
       if (job_.tasks_per_node == 0) return {};
       used_gpus_ = std::min(needed, known_gpus());
-      // Of a whole node all, so that the plan's are among them.
+      // All GPUs of a whole node, so that those of the plan are among them.
       if (asks_slurm_for_gpus()) job_.gpus_per_node = has_whole_nodes() ? known_gpus() : used_gpus_;
     } else if (has_own) {
       used_gpus_ = job_.tasks_per_node > 0 && is_needed ? needed : 0;
@@ -172,7 +172,7 @@ class JobMaker {
     return {};
   }
 
-  /// A container without --nv or --rocm starts, and sees no GPU.
+  /// A container without --nv or --rocm starts and sees no GPU.
   Status gpu_vendor() {
     if (site_ != nullptr) {
       if (site_->node && !site_->node->gpu_numa.empty())
@@ -195,7 +195,7 @@ class JobMaker {
     return site_->slurm.cpus_are == SlurmCpus::kThreads ? site_->node->threads_per_core : 1;
   }
 
-  /// What is published is a rank's or the node's; ranks that share GPUs part what belongs to these.
+  /// The published number is for one rank or for the node; ranks that share GPUs divide the CPUs of these.
   void cpus() {
     const int ranks = job_.tasks_per_node;
     const int each = cpus_per_core();
@@ -214,13 +214,13 @@ class JobMaker {
       cores = static_cast<int>(affinity::usable_cores(*topology, request_.binding).cores.size());
       cores = (used_gpus_ > 0 && known_gpus() > 0 ? cores / known_gpus() * used_gpus_ : cores) / ranks;
       job_.threads_per_rank = std::max(cores, 1);
-      // A job that has its nodes to itself need not say what may be half, or twice, of what is meant.
+      // A job that has its nodes to itself can omit a number that may be half or twice the intended one.
       if (each > 0 || !has_whole_nodes()) job_.cpus_per_task = job_.threads_per_rank * std::max(each, 1);
     }
   }
 
-  /// Slurm heeds a list of CPUs only in a step that holds all of the node's, and a step with --cpus-per-task holds so many
-  /// for each rank and no more.
+  /// Slurm obeys a list of CPUs only in a step that has all CPUs of the node, and a step with --cpus-per-task has
+  /// exactly this number for each rank.
   void srun_cpus() {
     if (!by_srun() || !job_.binding) return;
     const auto topology = node_topology();
@@ -335,7 +335,7 @@ class JobMaker {
     return {};
   }
 
-  /// The script says which GPU each rank has, or the user hears that it does not.
+  /// The script chooses the GPU of each rank, or a note to the user says that it does not.
   Status check_gpu_choice() {
     if (!by_srun() || !job_.has_gpus) return {};
     if (request_.gpu_choice && job_.gpus_of_ranks.empty())
@@ -353,7 +353,7 @@ class JobMaker {
     return {};
   }
 
-  /// Without a plan srun binds by itself, as far as it can what was asked for.
+  /// Without a plan srun binds by itself, if it can do what was requested.
   Status cpu_bind() {
     if (!by_srun() || job_.binding) return {};
     const affinity::BindingPolicy& policy = request_.binding;
@@ -388,9 +388,9 @@ class JobMaker {
   Status check_srun() {
     if (!by_srun() || job_.tasks_per_node == 0 || job_.num_proc == job_.nodes * job_.tasks_per_node)
       return {};
-    return refuse("srun places as many ranks on each node, and " + counted(job_.num_proc, "rank") + " on " +
-                  counted(job_.nodes, "node") +
-                  " do not part evenly: choose another -np, or let ddlrun start them");
+    return refuse("srun places the same number of ranks on each node, and " + counted(job_.num_proc, "rank") +
+                  " on " + counted(job_.nodes, "node") +
+                  " do not divide evenly: choose another -np, or let ddlrun start them");
   }
 
   const ScriptRequest& request_;

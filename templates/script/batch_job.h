@@ -1,5 +1,5 @@
-// What the user asks of a job script (ScriptRequest), and the job that results (BatchJob) when this request is completed
-// with what is known of the site.
+// What the user asks of a job script (ScriptRequest), and the job that results (BatchJob) when this request is
+// completed with what is known of the site.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace ddl::templates {
 
-// What a user asks of a job script, validated, and nothing else.
+// What a user requests of a job script, validated, and nothing else.
 
 enum class ScriptLauncher {
   kDdlrun,
-  kSrun,  ///< where ddlrun is not installed: srun with our binding
+  kSrun,  ///< for where ddlrun is not installed: srun with ddlrun's binding
 };
 
-/// Numbers are 0 and texts "" where nothing was said.
+/// Numbers are 0 and texts "" if the user gave none.
 struct ScriptRequest {
   // How large.
   int num_proc = 0;
@@ -32,7 +32,7 @@ struct ScriptRequest {
   std::string time_limit;
   bool exclusive = false;
 
-  // For whom, where and when: as sbatch's options of these names have them.
+  // For whom, where and when: as in sbatch's options of these names.
   std::string job_name;
   std::string account;
   std::string partition;
@@ -56,14 +56,14 @@ struct ScriptRequest {
   std::string conda;             ///< an environment's name or folder
   std::string venv;              ///< a folder
   std::vector<SiteVariable> variables;
-  std::vector<std::string> setup_lines;  ///< of shell, as they are
+  std::vector<std::string> setup_lines;  ///< of shell, unchanged
   std::string container;                 ///< an image
   std::string container_runtime;
   std::vector<std::string> container_binds;
 
   // How the ranks are started.
   ScriptLauncher launcher = ScriptLauncher::kDdlrun;
-  std::string ddlrun = "ddlrun";                         ///< as the script is to call it
+  std::string ddlrun = "ddlrun";                         ///< the command by which the script calls it
   std::vector<std::vector<std::string>> ddlrun_options;  ///< besides -np; each with its value
   std::vector<std::string> srun_options;                 ///< "--label"
   std::optional<GpuChoice> gpu_choice;
@@ -74,7 +74,7 @@ struct ScriptRequest {
   std::vector<std::string> command;
 };
 
-// A job as its script will ask for it: what the user said, completed by what is known of the site.
+// A job as its script will request it: the user's request, completed by what is known of the site.
 
 /// Where the ranks of each node run, on nodes that the job has to itself.
 struct BatchBinding {
@@ -86,7 +86,7 @@ struct BatchJob {
   int num_proc = 0;
   int nodes = 0;           ///< 0: as many as Slurm needs
   int tasks_per_node = 0;  ///< 0: as Slurm places them
-  int gpus_per_node = 0;  ///< to ask for; 0: none, or another option asks for them, or none need be asked for
+  int gpus_per_node = 0;   ///< to request; 0: none, or another option requests them, or they need no request
   bool has_gpus = false;
   bool has_whole_nodes = false;
   int cpus_per_task = 0;     ///< as Slurm counts CPUs; 0: its default
@@ -97,17 +97,17 @@ struct BatchJob {
   std::string job_name;
   std::string output;
   std::string mpi_type;  ///< for srun; "" for its own default
-  std::string cpu_bind;  ///< for srun, where there is no plan: "cores"
+  std::string cpu_bind;  ///< for srun, if there is no plan: "cores"
   GpuChoice gpu_choice = GpuChoice::kVisibleDevices;
   std::optional<affinity::GpuVendor> gpu_vendor;
   std::vector<std::string> gpus_of_ranks;  ///< by local rank: "3", "0,1"; empty without GPUs
   std::string gpu_bind;                    ///< the same for srun: "map:0,1" or "mask:0x3,0xc"
-  std::optional<BatchBinding> binding;     ///< nothing where the node is not known, or is shared
+  std::optional<BatchBinding> binding;     ///< nullopt if the node is not known, or is shared
   std::vector<std::string> notes;          ///< sentences for the user
 };
 
-/// Completes the request. Pure. site: null where none is named. Error kInvalidArgument: what is missing, or does not go
-/// together, in a sentence that names the option.
+/// Completes the request. Pure. site: null where none is named. Error kInvalidArgument: something is missing or
+/// contradictory; the sentence names the option.
 Result<BatchJob> make_batch_job(const ScriptRequest& request, const SiteProfile* site);
 
 }  // namespace ddl::templates

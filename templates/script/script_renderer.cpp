@@ -19,7 +19,7 @@
 
 namespace ddl::templates {
 
-// What stands behind #SBATCH.
+// The text after #SBATCH.
 
 /// "--nodes=2" and so on, in the order in which a script has them, quoted as sbatch reads them. Pure. Error
 /// kInvalidArgument: a value with a line break, which no directive can hold.
@@ -66,7 +66,7 @@ Result<ScriptTemplates> find_templates(const std::string& frame_file, const std:
 
 namespace {
 
-/// sbatch parts words at blanks, takes what follows a # for a comment, and knows quotes and backslashes.
+/// sbatch splits words at blanks, takes what follows a # for a comment, and knows quotes and backslashes.
 std::string sbatch_quote(std::string_view value) {
   constexpr std::string_view kSpecial = " \t#'\"\\";
   if (value.find_first_of(kSpecial) == std::string_view::npos) return std::string(value);
@@ -91,7 +91,7 @@ class DirectiveList {
   void add_flag(std::string_view option, bool given) {
     if (given) list_.emplace_back(option);
   }
-  void add_as_it_is(const std::string& line) {
+  void add_unchanged(const std::string& line) {
     if (line.find_first_of("\r\n") != std::string::npos && broken_.empty())
       broken_ = line.substr(0, line.find_first_of("\r\n"));
     list_.push_back(line);
@@ -99,7 +99,7 @@ class DirectiveList {
   Result<std::vector<std::string>> take() {
     if (!broken_.empty())
       return fail(ErrorCode::kInvalidArgument,
-                  broken_ + ": a line break cannot stand in a directive of sbatch");
+                  broken_ + ": a directive of sbatch cannot contain a line break");
     return std::move(list_);
   }
 
@@ -150,15 +150,15 @@ Result<std::vector<std::string>> directives_of(const ScriptRequest& request, con
   list.add("--output", job.output);
   list.add("--error", request.error);
   list.add_flag("--requeue", request.requeue);
-  // Without it the second run would write over what the first one said.
+  // Without it the second run would overwrite the output of the first one.
   list.add_flag("--open-mode=append", request.requeue);
   list.add("--signal", request.signal);
   list.add("--mail-user", request.mail_user);
   list.add("--mail-type", request.mail_type);
   if (site != nullptr) {
-    for (const std::string& directive : site->slurm.directives) list.add_as_it_is(directive);
+    for (const std::string& directive : site->slurm.directives) list.add_unchanged(directive);
   }
-  for (const std::string& directive : request.directives) list.add_as_it_is(directive);
+  for (const std::string& directive : request.directives) list.add_unchanged(directive);
   return list.take();
 }
 
@@ -168,7 +168,7 @@ using kainjow::mustache::data;
 using kainjow::mustache::mustache;
 using kainjow::mustache::partial;
 
-/// As one word of bash on one line, so that what a person reads line by line is what bash does.
+/// Quotes text as one word of bash without a line break, so that a person reads the script by lines as bash does.
 std::string bash_quote(std::string_view word) {
   std::string quoted;
   for (const char c : shell_quote(word)) quoted += c == '\n' ? "'$'\\n''" : std::string(1, c);
@@ -197,7 +197,7 @@ const char* visible_variable(affinity::GpuVendor vendor) {
   return "";
 }
 
-/// What the templates are rendered over.
+/// The data over which the templates are rendered.
 class ScriptData {
  public:
   ScriptData(const ScriptRequest& request, const BatchJob& job, const SiteProfile* site)
@@ -286,7 +286,7 @@ class ScriptData {
     set("container-runtime",
         runtime.empty() ? std::string("\"$(command -v apptainer || command -v singularity)\"") : runtime);
     std::vector<std::string> options;
-    // Intel's need no option: the container has the node's /dev.
+    // Intel's GPUs need no option: the container has the node's /dev.
     if (job_.has_gpus && job_.gpu_vendor == affinity::GpuVendor::kNvidia) options.emplace_back("--nv");
     if (job_.has_gpus && job_.gpu_vendor == affinity::GpuVendor::kAmd) options.emplace_back("--rocm");
     std::vector<std::string> binds =
@@ -315,7 +315,7 @@ class ScriptData {
     set("visible-variable", std::string(visible_variable(*job_.gpu_vendor)));
     set("gpus-of-ranks", join(job_.gpus_of_ranks, " "));
     if (job_.has_whole_nodes) return;
-    // On a node that others use as well the job's first GPU need not be the node's.
+    // On a shared node the job's first GPU need not be the node's first.
     std::vector<std::string> all;
     for (int gpu = 0; gpu < std::max(job_.gpus_per_node, 1); ++gpu) all.push_back(std::to_string(gpu));
     set("given-gpus", join(all, ","));
@@ -353,7 +353,7 @@ class ScriptData {
   data data_;
 };
 
-/// Sections and partials that hold nothing leave empty lines, two of which in a row nobody wants.
+/// Empty sections and partials leave empty lines: of several in a row it keeps one.
 std::string with_single_blanks(const std::string& text) {
   std::string kept;
   bool was_blank = false;
@@ -382,7 +382,7 @@ Result<std::string> render_script(const ScriptTemplates& templates, const Script
   for (const auto& [name, text] : templates.partials)
     values->set(name, partial{[&text = text.text] { return text; }});
   mustache frame{templates.frame.text};
-  // A shell's quotes are made by us, and nothing here is HTML.
+  // Words are already quoted for the shell, and nothing is escaped for HTML.
   frame.set_custom_escape([](const std::string& text) { return text; });
   std::string text = frame.render(*values);
   if (!frame.is_valid()) return refuse(templates.frame.file + ": " + frame.error_message());

@@ -1,4 +1,4 @@
-// Places of GPUs that only a table knows.
+// Localities of GPUs that are known only from a table.
 #include "affinity/source/pci_devices.h"
 
 #include "affinity/source/node_model.h"
@@ -8,7 +8,7 @@ using namespace ddl::affinity;
 
 namespace {
 
-/// As sysfs tells it: by NUMA node.
+/// As sysfs reports it: by NUMA node.
 Topology ex235a_board() {
   NodeModel model;
   model.board = "HPE CRAY EX235A";
@@ -39,7 +39,7 @@ TEST_CASE("each GCD of an EX235A is wired to one chiplet") {
   CHECK(first == std::vector<int>{48, 56, 16, 24, 0, 8, 32, 40});
 }
 
-TEST_CASE("another board, another bus, and a place that the table contradicts stay as they are") {
+TEST_CASE("another board, another bus, and a place that the table contradicts are not changed") {
   Topology other = ex235a_board();
   other.board = "HPE CRAY EX254N";
   const Topology before = other;

@@ -57,13 +57,14 @@ TEST_CASE("a NIC is chosen by PCI switch, then NUMA node, then package") {
                nic_at("mlx5_2", node, 2)};
   std::string nics;
   for (const RankBinding& rank : planned(node, {}, 4).ranks) nics += ddl::join(rank.nics, ",") + " ";
-  // The third has none on its NUMA node, and two in its package: the first of those. The fourth has one in its package.
+  // The third has none on its NUMA node, and two in its package: the first of those. The fourth has one in its
+  // package.
   CHECK(nics == "mlx5_1 mlx5_0 mlx5_0 mlx5_2 ");
   node.nics = {nic_at("eth0", node, -1)};
   CHECK(planned(node, {}, 4).ranks[0].nics.empty());
 }
 
-TEST_CASE("what is no GPU that computes is none") {
+TEST_CASE("only devices that compute count as GPUs") {
   CHECK(gpu_vendor_of({0x10de, 0x20b0, 0x0302}) == GpuVendor::kNvidia);
   CHECK(gpu_vendor_of({0x10de, 0x1db6, 0x0300}) == GpuVendor::kNvidia);
   CHECK(gpu_vendor_of({0x1002, 0x7408, 0x0380}) == GpuVendor::kAmd);
@@ -80,7 +81,8 @@ TEST_CASE("what is no GPU that computes is none") {
 }
 
 TEST_CASE("numbers of NUMA nodes, packages and CPUs have gaps") {
-  // Two nodes called 0 and 8, as on POWER; CPUs 2 and 3 are offline, and cores have four threads each of which one is left.
+  // Two nodes called 0 and 8, as on POWER; CPUs 2 and 3 are offline, and cores have four threads each of which one is
+  // left.
   Topology node;
   node.source = "a POWER node";
   node.complete = CpuSet::range(0, 63);

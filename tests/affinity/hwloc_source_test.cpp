@@ -32,7 +32,7 @@ std::string written(const TemporaryDirectory& folder, const std::string& text) {
   return path;
 }
 
-/// A recorded node in which the last of what stands between two texts is another.
+/// A recorded node in which the last text between two other texts is replaced.
 std::string changed(const std::string& before, const std::string& after, const std::string& value) {
   std::stringstream stream;
   stream << std::ifstream(std::string(DDL_TEST_TOPOLOGIES) + "/ex235a.xml").rdbuf();
@@ -88,7 +88,7 @@ TEST_CASE("hwloc's synthetic form is a topology") {
   CHECK(as_map_cpu(*plan) == "map_cpu:0,16,32,48");
 }
 
-TEST_CASE("what is no topology is refused with what is wrong about it") {
+TEST_CASE("input that is not a topology is refused with the reason") {
   const TemporaryDirectory folder;
   CHECK_THAT(failure_of(*topology_named("pack:2 apples:3")), Catch::Contains("pack:2 apples:3"));
   CHECK_THAT(failure_of(*topology_named(folder.path() + "/none.xml")), Catch::Contains("none.xml"));
@@ -135,7 +135,7 @@ TEST_CASE("numbers that no CPU and no NUMA node has are refused") {
   CHECK_THAT(failure_of(*hwloc_xml(written(folder, numa))), Catch::Contains("node.xml"));
 }
 
-TEST_CASE("a description of this machine that crashes hwloc is not used, and a warning says so") {
+TEST_CASE("a description of this machine that crashes hwloc is not used, with a warning") {
   const auto before = this_machine(Devices::kBesideGpus)->load();
   REQUIRE(before);
   ::setenv("HWLOC_XMLFILE", (std::string(DDL_DAMAGED_TOPOLOGIES) + "/missing_core.xml").c_str(), 1);

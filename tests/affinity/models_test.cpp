@@ -36,7 +36,7 @@ Topology model(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a rank for each GPU starts where the site says, beside its NIC") {
+TEST_CASE("a rank for each GPU starts where the site publishes it, beside its NIC") {
   for (const Answer& answer : kAnswers) {
     CAPTURE(answer.model);
     const Topology node = model(answer.model);
@@ -64,7 +64,7 @@ TEST_CASE("LUMI-G's masks with a core of every L3 left to the system") {
         "0x7e0000000000");
 }
 
-TEST_CASE("memory without CPUs is no place to run") {
+TEST_CASE("no rank runs on a NUMA node without CPUs") {
   const Topology node = model("grace-hopper-4");
   CHECK(node.numa_nodes.size() == 8);
   BindingPolicy policy;

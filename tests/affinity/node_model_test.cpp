@@ -60,7 +60,7 @@ TEST_CASE("reserved cores are the machine's and not the job's") {
   CHECK(topology_of(model).allowed.list() == "0,2-8,10-15");
 }
 
-TEST_CASE("devices stand at their NUMA nodes") {
+TEST_CASE("devices are listed at their NUMA nodes") {
   NodeModel model;
   model.numa_per_package = 2;
   model.cores_per_l3 = 2;

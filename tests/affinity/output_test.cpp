@@ -108,7 +108,7 @@ TEST_CASE("a node as JSON can be read back") {
   CHECK(json.at("gpus").at(0).at("bus_id") == "0000:c0:00.0");
 }
 
-TEST_CASE("a picture has a cell for each core, a chip for each device, and nothing unescaped") {
+TEST_CASE("a picture has a cell for each core and a chip for each device, and all text is escaped") {
   const Topology node = small_node();
   const std::string svg = printed("svg");
   CHECK(count_of(svg, "<g><title>CPUs ") == 4);

@@ -1,4 +1,4 @@
-// Plans of real nodes' models, as their sites publish them, and of whatever nodes there could be.
+// Plans of models of real nodes, compared with those that their sites publish, and plans of generated nodes.
 #include "affinity/plan/binding_plan.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ CpuSet all_but_first_of_l3s() {
 
 }  // namespace
 
-TEST_CASE("ranks of LUMI-G are bound as the site says") {
+TEST_CASE("ranks of LUMI-G are bound as the site publishes") {
   const bool by_numa = GENERATE(false, true);
   CAPTURE(by_numa);
   const auto node = [&](const CpuSet& allowed = {}) {
@@ -100,7 +100,7 @@ TEST_CASE("two ranks for each GPU have cores of their own") {
   }
 }
 
-TEST_CASE("ranks of other sites' nodes start where these say") {
+TEST_CASE("ranks on nodes of other sites start where these publish it") {
   SECTION("JUWELS Booster") {
     Model model{2, 4, 1, 6, 2, true};
     Topology node = model.topology();
@@ -178,7 +178,7 @@ TEST_CASE("with more ranks than cores each has hardware threads of its own") {
   CHECK_THAT(refusal(node, policy, 12), Catch::Contains("8 usable cores for 12 ranks"));
 }
 
-TEST_CASE("a GPU without CPUs that may be used gets others, and it is said") {
+TEST_CASE("a GPU whose near CPUs may not be used gets others, with a warning") {
   Topology node = lumi(CpuSet::range(0, 47));
   const BindingPlan plan = planned(node, {}, 8);
   CHECK_FALSE(plan.warnings.empty());
@@ -193,7 +193,7 @@ TEST_CASE("a GPU without CPUs that may be used gets others, and it is said") {
   CHECK(plan.ranks[1].cpus.count() == 4);
 }
 
-TEST_CASE("a management network does not stand for the fabric beside it") {
+TEST_CASE("a management network is not taken for the fabric beside it") {
   Topology node = lumi();
   const auto add_nic = [&](const char* name, int numa, double speed) {
     Nic nic;
@@ -232,7 +232,7 @@ TEST_CASE("GPUs that the user has left visible are the ones that ranks get") {
   CHECK(none.gpus.empty());
 }
 
-TEST_CASE("too little is refused with what there is") {
+TEST_CASE("too few resources are refused with the number that exists") {
   const Topology node = Model{1, 1, 1, 4, 1, true}.topology();
   CHECK_THAT(refusal(node, {}, 5), Catch::Contains("4 usable cores for 5 ranks"));
   BindingPolicy policy;
@@ -262,7 +262,7 @@ TEST_CASE("too little is refused with what there is") {
 
 namespace {
 
-/// Of every size and shape, whole and with holes, with and without GPUs.
+/// Nodes of every size and shape, complete and with missing CPUs, with and without GPUs.
 std::vector<Topology> all_nodes() {
   std::vector<Topology> nodes;
   for (const int packages : {1, 2}) {
@@ -293,8 +293,8 @@ std::vector<Topology> all_nodes() {
   return nodes;
 }
 
-/// Every rank has CPUs that the job may use and no other rank has, as many cores as asked for, and a reason; a GPU is
-/// nobody's beyond what was asked for.
+/// Every rank has CPUs that the job may use and no other rank has, the requested number of cores, and a reason; no
+/// rank has more GPUs than requested.
 bool is_right(const BindingPlan& plan, const Topology& node, const BindingPolicy& policy, int ranks) {
   if (plan.ranks.size() != static_cast<std::size_t>(ranks)) return false;
   CpuSet taken;
@@ -335,7 +335,7 @@ int plan_everywhere(const std::vector<BindingPolicy>& policies) {
 
 }  // namespace
 
-TEST_CASE("whatever the node, no rank gets what it may not, nothing, or what is another's") {
+TEST_CASE("on any node, every rank gets CPUs, only allowed ones, and none of another rank") {
   std::vector<BindingPolicy> policies;
   for (const BindTo kind : {BindTo::kAuto, BindTo::kGpu, BindTo::kNuma, BindTo::kL3, BindTo::kSocket,
                             BindTo::kCore, BindTo::kPu}) {
@@ -351,7 +351,7 @@ TEST_CASE("whatever the node, no rank gets what it may not, nothing, or what is 
   CHECK(plan_everywhere(policies) > 20000);
 }
 
-TEST_CASE("whatever the node, numbers of cores and GPUs are kept to") {
+TEST_CASE("on any node, the requested numbers of cores and GPUs are respected") {
   std::vector<BindingPolicy> policies;
   for (const RankOrder order : {RankOrder::kGpu, RankOrder::kCpu}) {
     for (const int cores : {0, 1, 2}) {

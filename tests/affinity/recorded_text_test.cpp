@@ -1,4 +1,4 @@
-// What tools print, as people paste it.
+// Recorded output of tools, as people paste it.
 #include "affinity/source/topology_source.h"
 
 #include <fmt/format.h>
@@ -54,13 +54,13 @@ TEST_CASE("a listing of rocm-smi and lscpu gives LUMI-G's binding") {
   }
 }
 
-TEST_CASE("a GPU whose NUMA node is unknown may use all CPUs, and that is said") {
+TEST_CASE("a GPU whose NUMA node is unknown may use all CPUs, with a warning") {
   const auto topology = topology_of_text(std::string("GPU[0] : (Topology) Numa Node: -1\n") + kLscpu, "t");
   REQUIRE(topology);
   const auto plan = plan_binding(*topology, {}, 1);
   REQUIRE(plan);
   CHECK(plan->ranks[0].cpus.count() == 64);
-  CHECK_THAT(plan->warnings.back(), Catch::Contains("nothing tells which CPUs are near it"));
+  CHECK_THAT(plan->warnings.back(), Catch::Contains("it is unknown which CPUs are near it"));
 }
 
 TEST_CASE("a table of nvidia-smi is read by its head line") {

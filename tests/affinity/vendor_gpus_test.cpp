@@ -1,4 +1,4 @@
-// The vendors' libraries are asked in a child, and what they say is taken over by bus id.
+// The vendors' libraries are queried in a child, and their answers are matched by bus id.
 #include "affinity/source/vendor_gpus.h"
 
 #include <cstdlib>
@@ -44,7 +44,7 @@ TEST_CASE("NVML's numbers, UUIDs and models") {
   CHECK(*rest == std::vector<VendorGpu>{{1, "0000:c1:00.0", "GPU-bbbb", "H200"}});
 }
 
-TEST_CASE("a GPU in MIG mode is its instances, and ranks are told their UUIDs") {
+TEST_CASE("a GPU in MIG mode is replaced by its instances, which ranks see by UUID") {
   const auto gpus = nvml_told("mig");
   REQUIRE(gpus);
   REQUIRE(gpus->size() == 3);
@@ -60,7 +60,7 @@ TEST_CASE("a GPU in MIG mode is its instances, and ranks are told their UUIDs") 
   CHECK(node.gpus[2].visible_as == "GPU-bbbb");
 }
 
-TEST_CASE("ROCm SMI's, with parts of one device and one without a number of its own") {
+TEST_CASE("ROCm SMI's GPUs, with partitions of one device and one without a number of its own") {
   const auto gpus = in_child([] { return ask_rocm_smi(DDL_FAKE_ROCM_SMI); }, 60s);
   REQUIRE(gpus);
   CHECK(*gpus == std::vector<VendorGpu>{{0, "0001:c1:00.0", "GPU-0000000000001234", "MI300A"},
@@ -68,7 +68,7 @@ TEST_CASE("ROCm SMI's, with parts of one device and one without a number of its 
                                         {2, "0001:d1:00.0", "", "MI300A"}});
 }
 
-TEST_CASE("a library that fails, crashes, hangs, leaves or is not there is a reason, not an end") {
+TEST_CASE("a library that fails, crashes, hangs, exits or is missing is reported as a reason") {
   CHECK_THAT(failure_of("error"), Catch::Contains("nvmlInit: Driver Not Loaded"));
   CHECK_THAT(failure_of("crash"), Catch::Contains("it crashed: SIGKILL"));
   CHECK(failure_of("hang") == "no answer within 100 ms");
@@ -81,7 +81,7 @@ TEST_CASE("a library that fails, crashes, hangs, leaves or is not there is a rea
   CHECK_THAT(other.error().message(), Catch::Contains("lacks a function of ROCm SMI"));
 }
 
-TEST_CASE("GPUs get the library's order, and those that it does not count go") {
+TEST_CASE("GPUs get the library's order, and those that it does not count are removed") {
   Topology node;
   node.gpus = {gpu_at("0000:c1:00.0", GpuVendor::kNvidia), gpu_at("0000:c3:00.0", GpuVendor::kNvidia),
                gpu_at("0000:c5:00.0", GpuVendor::kNvidia), gpu_at("0000:41:00.0", GpuVendor::kAmd)};

@@ -4,7 +4,7 @@
 
 #include "support/catch.h"
 
-TEST_CASE("bytes and hexadecimal digits are each other's") {
+TEST_CASE("bytes become hexadecimal digits and back") {
   const std::array bytes{std::byte{0}, std::byte{0x1f}, std::byte{0xa0}, std::byte{0xff}};
   CHECK(ddl::to_hex(bytes) == "001fa0ff");
   CHECK(ddl::to_hex({}) == "");

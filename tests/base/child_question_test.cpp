@@ -20,10 +20,10 @@ ddl::Result<std::string> answer_to(const std::function<std::string()>& question)
 
 }  // namespace
 
-TEST_CASE("a child's answer arrives whole, whatever its length, or not at all") {
+TEST_CASE("a child's answer of any length arrives complete, or not at all") {
   CHECK(answer_to([] { return std::string(); }).value() == "");
   CHECK(answer_to([] { return std::string("a\0b", 3); }).value() == std::string("a\0b", 3));
-  // More than a pipe holds; this much was once cut without a word.
+  // More than a pipe holds; this much was once cut without an error.
   const std::string text = std::string(3'000'000, 'x') + "end";
   const bool is_whole =
       answer_to([&] { return std::string(text); }) == text;  // Catch2 takes minutes to print such a text
@@ -35,7 +35,7 @@ TEST_CASE("a child's answer arrives whole, whatever its length, or not at all") 
   CHECK(endless.error().message() == "its answer is longer than 16 megabytes");
 }
 
-TEST_CASE("a child that ends before its answer is whole has not answered") {
+TEST_CASE("a child that ends before its answer is complete is an error") {
   const auto left = answer_to([]() -> std::string { ::_exit(0); });
   REQUIRE_FALSE(left);
   CHECK(left.error().message() == "it ended without an answer");

@@ -25,7 +25,7 @@ auto run_shell(const std::string& script, std::string_view input = {},
 
 }  // namespace
 
-TEST_CASE("a command's streams and its status come apart") {
+TEST_CASE("a command's output, errors and status are returned separately") {
   const auto said = run_shell("echo one; echo two >&2; exit 3");
   REQUIRE(said);
   CHECK(said->out == "one\n");
@@ -66,7 +66,7 @@ TEST_CASE("both streams are read while the command writes them") {
   CHECK(said->err.size() == 1'000'000);
 }
 
-TEST_CASE("what cannot be started is told by its name") {
+TEST_CASE("a command that cannot be started is named") {
   const auto missing = command_output({"no-such-command-of-ours"}, {}, 30s);
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code() == ErrorCode::kNotFound);
@@ -101,7 +101,7 @@ TEST_CASE("a command that has ended is not waited for any longer") {
   CHECK(said->out == "started\n");
 }
 
-TEST_CASE("a command without end of its output is an error") {
+TEST_CASE("a command whose output does not end is an error") {
   const auto endless = run_shell("exec yes");
   REQUIRE_FALSE(endless);
   CHECK(endless.error().code() == ErrorCode::kProtocol);

@@ -78,7 +78,7 @@ std::string became(const Words& argv, const std::optional<Words>& environment) {
   return text;
 }
 
-/// The line of /proc/self/status of a program that was started so, without its name.
+/// A line of /proc/self/status of a program that was started by the command, without the line's name.
 std::string status_line(const std::string& name, const Command& command) {
   return shell("sed -n 's/^" + name + ":[[:space:]]*//p' /proc/self/status", command);
 }
@@ -101,7 +101,7 @@ TEST_CASE("a program gets exactly the arguments and the environment of its comma
   CHECK(output_of({.argv = program.words, .environment = Words{}}) == program.output({}));
 }
 
-TEST_CASE("variables take the place of what is in the environment, and the rest stays as it is", "[exec]") {
+TEST_CASE("variables replace those of the environment, and the rest is unchanged", "[exec]") {
   const StartedProgram program;
   // Entries that are no NAME=VALUE, and their order, too.
   const Words below = {"no value", "B=2", "LONG=short", "B=3", "=no name"};
@@ -170,7 +170,7 @@ TEST_CASE("a program is looked for in the PATH of its environment, from its dire
   CHECK_FALSE(Child::start({}));
 }
 
-TEST_CASE("what cannot be done before a program starts is an error that names it, and leaves no child") {
+TEST_CASE("a step that fails before a program starts is an error that names it, and leaves no child") {
   const auto directory = Child::start({.argv = {"true"}, .directory = "/no/such/folder"});
   REQUIRE_FALSE(directory);
   CHECK(directory.error().message() ==
@@ -240,7 +240,7 @@ TEST_CASE("streams may be each other's numbers, /dev/null, or closed") {
                    .streams = {.in = ddl::kClosedStream}}) == "closed\n");
 }
 
-TEST_CASE("a program has every signal at its default and none blocked, whatever this process has") {
+TEST_CASE("a program has every signal at its default and none blocked, unlike this process") {
   sigset_t blocked, before;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGTERM);
@@ -285,7 +285,7 @@ TEST_CASE("a child is waited for until a deadline, signalled, and reaped once") 
   CHECK(WIFSIGNALED(child->wait_status()));
   CHECK(child->exit_code() == 128 + SIGTERM);
   CHECK(child->wait(Deadline::after(0s)));
-  child->signal(SIGTERM);  // nobody has that pid
+  child->signal(SIGTERM);  // no process has that pid
   child->kill();
   CHECK(child->exit_code() == 128 + SIGTERM);
   auto other = Child::start({.argv = {"sh", "-c", "exit 7"}});

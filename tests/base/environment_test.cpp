@@ -12,7 +12,7 @@ TEST_CASE("environ's entries become a map, the first of a name as getenv has it"
         Environment{{"A", "1"}, {"EMPTY", ""}, {"EQUALS", "a=b"}});
 }
 
-TEST_CASE("an environment becomes entries, and what is not set has the value \"\"") {
+TEST_CASE("an environment becomes entries, and an unset variable has the value \"\"") {
   const Environment environment{{"B", "a=b"}, {"A", ""}};
   CHECK(ddl::environment_entries(environment) == std::vector<std::string>{"A=", "B=a=b"});
   CHECK(ddl::value_of(environment, "B") == "a=b");

@@ -135,7 +135,7 @@ TEST_CASE("the end of the stream is no bytes and no error") {
   CHECK(received->size == 0);
 }
 
-TEST_CASE("sending to nobody is an error, not a signal") {
+TEST_CASE("sending to a closed socket is an error, not a signal") {
   auto pair = make_socket_pair(SOCK_STREAM);
   REQUIRE(pair);
   pair->second.reset();

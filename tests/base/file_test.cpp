@@ -16,7 +16,7 @@ namespace {
 
 bool has_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
 
-/// A folder of this test's own, removed with what is in it.
+/// A folder of this test's own, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -94,7 +94,7 @@ TEST_CASE("write_all reports a descriptor that cannot be written") {
 TEST_CASE("write_all waits for a descriptor that does not block") {
   auto pipe = ddl::make_pipe();
   REQUIRE(pipe);
-  // As a shell's pipe of which another program has made that; it holds far less.
+  // Like a shell's pipe that another program has made non-blocking; the pipe holds far less.
   REQUIRE(ddl::set_nonblocking(pipe->second.get(), true));
   const std::string text = std::string(1'000'000, 'a') + "end";
   std::string got;

@@ -23,7 +23,7 @@ TEST_CASE("the temporary directory is TMPDIR's if that is absolute") {
   if (given != nullptr) ::setenv("TMPDIR", before.c_str(), 1);
 }
 
-TEST_CASE("a temporary folder is this user's alone, and goes with all that is in it") {
+TEST_CASE("a temporary folder is private to this user, and removed with its contents") {
   std::string path;
   {
     auto made = ddl::TemporaryFolder::make_in(ddl::tmp_directory(), "ddl-files-test");
@@ -44,4 +44,4 @@ TEST_CASE("a temporary folder is this user's alone, and goes with all that is in
   CHECK(nowhere.error().code() == ddl::ErrorCode::kNotFound);
 }
 
-TEST_CASE("a program knows where it lies") { CHECK(fs::path(ddl::own_path()).filename() == "base_test"); }
+TEST_CASE("a program knows its own path") { CHECK(fs::path(ddl::own_path()).filename() == "base_test"); }

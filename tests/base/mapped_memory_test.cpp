@@ -58,7 +58,7 @@ TEST_CASE("a mapping ends with its owner, and moves with it") {
   CHECK_FALSE(is_mapped(address));
 }
 
-TEST_CASE("what cannot be mapped is an error that gives the size") {
+TEST_CASE("a failed mapping is an error that gives the size") {
   const auto bad = MappedMemory::map_shared(-1, kSize);
   REQUIRE_FALSE(bad);
   CHECK(bad.error().system_errno() == EBADF);

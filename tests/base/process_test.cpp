@@ -55,7 +55,7 @@ TEST_CASE("a pidfd becomes readable when the process ends, before it is reaped")
   CHECK(ddl::has_ended(pidfd->get()));
 }
 
-TEST_CASE("a signal to a process that is gone is no error and reaches nobody else") {
+TEST_CASE("a signal to a process that is gone is not an error and reaches no other process") {
   WaitingChild child;
   auto pidfd = ddl::open_pidfd(child.pid());
   REQUIRE(pidfd);
@@ -64,7 +64,7 @@ TEST_CASE("a signal to a process that is gone is no error and reaches nobody els
   CHECK(ddl::send_signal(pidfd->get(), SIGKILL));
 }
 
-TEST_CASE("what is no process or no pidfd is an error") {
+TEST_CASE("a pid without a process, and a descriptor that is not a pidfd, are errors") {
   WaitingChild child;
   ::kill(child.pid(), SIGKILL);
   child.reap();
@@ -75,7 +75,7 @@ TEST_CASE("what is no process or no pidfd is an error") {
   CHECK_FALSE(ddl::send_signal(-1, SIGTERM));
 }
 
-TEST_CASE("/proc/PID/stat is read whatever a process calls itself") {
+TEST_CASE("/proc/PID/stat is read whatever the name of the process") {
   const auto stat = ddl::parse_process_stat(
       "71 (odd) R 1 (name) S 7 71 71 0 -1 4194304 90 10 0 0 150 50 300 100 20 0 1 0 4711 2461696 200 0\n");
   REQUIRE(stat);

@@ -6,7 +6,7 @@
 using ddl::split_shell_words;
 using Words = std::vector<std::string>;
 
-TEST_CASE("words are parted as a shell parts them") {
+TEST_CASE("words are split as by a shell") {
   const auto words = [](std::string_view text) { return split_shell_words(text).value(); };
   CHECK(words("").empty());
   CHECK(words(" \t\n").empty());
@@ -24,7 +24,7 @@ TEST_CASE("nothing else of a shell's is special") {
   CHECK(split_shell_words(ddl::join(plain, " ")) == plain);
 }
 
-TEST_CASE("what a shell would take back comes back as it was") {
+TEST_CASE("words that were quoted are split back unchanged") {
   for (const Words& words :
        {Words{"a b", "", "'", "\"", "\\", "$x", "a\nb"}, Words{"-o", "ProxyCommand=ssh 'x y' %h"}}) {
     std::vector<std::string> quoted;

@@ -30,7 +30,7 @@ TEST_CASE("text behind the last cell makes no column wider") {
   CHECK(table.text() == "host   answer\nnode1  failed: Connection refused\nn2     0.1 s   slow\n");
 }
 
-TEST_CASE("a head has a line below it") {
+TEST_CASE("a header has a line below it") {
   TextTable table({"model", "8 B"});
   CHECK(table.is_empty());
   table.add({"ring", "1.25 us"});
@@ -40,7 +40,7 @@ TEST_CASE("a head has a line below it") {
   CHECK(TextTable().is_empty());
 }
 
-TEST_CASE("attributes of a terminal and the bytes of one character take no more room than they show") {
+TEST_CASE("attributes of a terminal and the bytes of one character take as many columns as they show") {
   TextTable table;
   table.add({"\x1b[1;31mbad!\x1b[0m", "x"});
   table.add(

@@ -36,7 +36,7 @@ TEST_CASE("whole numbers") {
   CHECK(ddl::parse_integer("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
 }
 
-TEST_CASE("what is no whole number") {
+TEST_CASE("text that is not a whole number") {
   const char* text = GENERATE("", "+", "-", "+-1", "--1", " 1", "1 ", "1x", "0x10", "1.0", "1e3",
                               "9223372036854775808", "-9223372036854775809", "\xd9\xa1");
   CAPTURE(text);
@@ -57,7 +57,7 @@ TEST_CASE("decimal numbers") {
   CHECK(ddl::parse_number("1e-3") == 1e-3);
 }
 
-TEST_CASE("what is no finite decimal number") {
+TEST_CASE("text that is not a finite decimal number") {
   const char* text = GENERATE("", ".", "+-1", " 1", "1,5", "1.5s", "inf", "-inf", "nan", "0x1p3", "1e999");
   CAPTURE(text);
   CHECK_FALSE(ddl::parse_number(text));
@@ -106,7 +106,7 @@ TEST_CASE("the edit distance counts inserted, removed, replaced and swapped char
   CHECK(ddl::edit_distance("kitten", "sitting") == 3);
 }
 
-TEST_CASE("the nearest word is one that was meant") {
+TEST_CASE("the nearest word is the one that was probably meant") {
   const std::vector<std::string> words = {"frontier", "lumi-c", "lumi-g", "mpi"};
   CHECK(ddl::nearest_word("lumig", words) == "lumi-g");
   CHECK(ddl::nearest_word("LUMI_G", words) == "lumi-g");

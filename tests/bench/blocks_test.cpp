@@ -5,22 +5,22 @@
 namespace ddl::bench {
 namespace {
 
-Entrant named(const std::string& name) {
-  Entrant entrant;
-  entrant.name = entrant.label = name;
-  return entrant;
+Contender named(const std::string& name) {
+  Contender contender;
+  contender.name = contender.label = name;
+  return contender;
 }
 
-TEST_CASE("every entrant runs once unmeasured and twice in each block, in ABBA order") {
-  Entrant a = named("a");
-  Entrant b = named("b");
+TEST_CASE("every contender runs once unmeasured and twice in each block, in ABBA order") {
+  Contender a = named("a");
+  Contender b = named("b");
   Case one{.name = "x", .label = "x"};
   Case two{.name = "y", .label = "y"};
   std::string order;
   run_blocks("test", {&a, &b}, 2,
-             [&](const Entrant& entrant) -> Result<RunTimes> {
-               order += entrant.name;
-               const double base = entrant.name == "a" ? 1 : 10;
+             [&](const Contender& contender) -> Result<RunTimes> {
+               order += contender.name;
+               const double base = contender.name == "a" ? 1 : 10;
                return RunTimes{{{base, base + 1}, {base * 100}}, 0.5};
              },
              {&one, &two});
@@ -36,17 +36,18 @@ TEST_CASE("every entrant runs once unmeasured and twice in each block, in ABBA o
   CHECK(two.figures_of("b")->block_medians() == std::vector<double>{1000, 1000});
 }
 
-TEST_CASE("an entrant that fails is marked, has no figures, and the others go on") {
-  Entrant good = named("good");
-  Entrant bad = named("bad");
-  Entrant missing = named("missing");
+TEST_CASE("a contender that fails is marked, has no figures, and the others go on") {
+  Contender good = named("good");
+  Contender bad = named("bad");
+  Contender missing = named("missing");
   missing.absent = "not here";
   Case one{.name = "x", .label = "x"};
   int bad_runs = 0;
   run_blocks("test", {&good, &bad, &missing}, 3,
-             [&](const Entrant& entrant) -> Result<RunTimes> {
-               CHECK(entrant.name != "missing");
-               if (entrant.name == "bad" && ++bad_runs >= 3) return fail(ErrorCode::kSystem, "exited with 3");
+             [&](const Contender& contender) -> Result<RunTimes> {
+               CHECK(contender.name != "missing");
+               if (contender.name == "bad" && ++bad_runs >= 3)
+                 return fail(ErrorCode::kSystem, "exited with 3");
                return RunTimes{{{1.0}}, 0};
              },
              {&one});
@@ -59,10 +60,10 @@ TEST_CASE("an entrant that fails is marked, has no figures, and the others go on
 }
 
 TEST_CASE("a run that fails once is repeated, and counted") {
-  Entrant flaky = named("flaky");
+  Contender flaky = named("flaky");
   Case one{.name = "x", .label = "x"};
   int runs = 0;
-  const RunEntrant run = [&](const Entrant&) -> Result<RunTimes> {
+  const RunContender run = [&](const Contender&) -> Result<RunTimes> {
     if (++runs == 3) return fail(ErrorCode::kSystem, "did not end in time");
     return RunTimes{{{1.0}}, 0};
   };

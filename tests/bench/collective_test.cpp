@@ -21,8 +21,8 @@ TEST_CASE("a size is rounded up to equal parts of whole floats") {
   CHECK(whole_bytes(Collective::kReduceScatter, 1 << 20, 4) == 1 << 20);
 }
 
-// What a collective is to do, done to the values that ranks send; then compared with what they expect.
-float done_by_hand(Collective what, int rank, int ranks, int part, int turn) {
+// Computes a part of a collective's result from the values that the ranks send.
+float computed_value(Collective what, int rank, int ranks, int part, int turn) {
   float sum = 0;
   switch (what) {
     case Collective::kAllgather: return sent_value(what, part, ranks, 0, turn);
@@ -38,7 +38,7 @@ float done_by_hand(Collective what, int rank, int ranks, int part, int turn) {
   return sum;
 }
 
-TEST_CASE("what is expected is what the collective makes of what is sent") {
+TEST_CASE("expected values are the collective's result of the sent values") {
   for (const Collective what : all_collectives()) {
     for (const int ranks : {2, 3, 8}) {
       const Shape shape = shape_of(what, ranks);
@@ -47,7 +47,7 @@ TEST_CASE("what is expected is what the collective makes of what is sent") {
           for (int part = 0; part < shape.result_parts; ++part) {
             INFO(name_of(what) << " rank " << rank << " of " << ranks << " part " << part);
             CHECK(expected_value(what, rank, ranks, part, turn) ==
-                  done_by_hand(what, rank, ranks, part, turn));
+                  computed_value(what, rank, ranks, part, turn));
           }
         }
       }
@@ -55,7 +55,7 @@ TEST_CASE("what is expected is what the collective makes of what is sent") {
   }
 }
 
-TEST_CASE("a result of an earlier turn, or none, is never taken for this one") {
+TEST_CASE("a missing result, or one of an earlier turn, differs from the expected one") {
   for (const Collective what : all_collectives()) {
     const int parts = shape_of(what, 4).result_parts;
     for (int part = 0; part < parts; ++part) {
@@ -65,11 +65,11 @@ TEST_CASE("a result of an earlier turn, or none, is never taken for this one") {
   }
 }
 
-TEST_CASE("what every host must send at least") {
-  CHECK(least_sent(Collective::kAllreduce, 2) == 1);
-  CHECK(least_sent(Collective::kAllreduce, 4) == 1.5);
-  CHECK(least_sent(Collective::kAlltoall, 4) == 0.75);
-  CHECK(least_sent(Collective::kBroadcast, 4) == 1);
+TEST_CASE("the minimum that every host must send") {
+  CHECK(min_sent(Collective::kAllreduce, 2) == 1);
+  CHECK(min_sent(Collective::kAllreduce, 4) == 1.5);
+  CHECK(min_sent(Collective::kAlltoall, 4) == 0.75);
+  CHECK(min_sent(Collective::kBroadcast, 4) == 1);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace ddl::bench {
 namespace {
 
-// Points of a machine that is exactly as the model says, but for some noise.
+// Points that follow the model exactly, except for some noise.
 std::vector<CostPoint> synthetic(const CostModel& model, const std::vector<Collective>& collectives,
                                  double noise) {
   std::mt19937 random(7);
@@ -22,7 +22,7 @@ std::vector<CostPoint> synthetic(const CostModel& model, const std::vector<Colle
   return points;
 }
 
-TEST_CASE("a model is found again from what it predicts, also of more ranks") {
+TEST_CASE("a fit recovers a model from its predictions, and predicts more ranks") {
   const CostModel made{.alpha = 2e-6, .beta = 3e-10, .gamma = 5e-11};
   const CostModel found = fit(synthetic(made, all_collectives(), 0));
   CHECK(found.alpha == Approx(made.alpha));
@@ -33,7 +33,7 @@ TEST_CASE("a model is found again from what it predicts, also of more ranks") {
         Approx(predict(made, Collective::kAllreduce, 1024, 1 << 20)));
 }
 
-TEST_CASE("noise changes a model by less than itself, and is told") {
+TEST_CASE("noise changes a model by less than the noise, and shows in its errors") {
   const CostModel made{.alpha = 2e-6, .beta = 3e-10, .gamma = 2e-10};
   const CostModel found = fit(synthetic(made, all_collectives(), 0.1));
   CHECK(found.alpha == Approx(made.alpha).epsilon(0.1));
@@ -43,7 +43,7 @@ TEST_CASE("noise changes a model by less than itself, and is told") {
   CHECK(found.worst_error < 0.2);
 }
 
-TEST_CASE("what one collective alone cannot tell apart is told by one number") {
+TEST_CASE("costs that one collective alone cannot distinguish become one number") {
   const CostModel made{.alpha = 1e-6, .beta = 4e-10, .gamma = 2e-10};
   const CostModel found = fit(synthetic(made, {Collective::kAllreduce}, 0));
   CHECK(found.gamma == 0);
@@ -68,7 +68,7 @@ constexpr const char* kResults =
   "cases": [{"bytes": 4, "figures": [{"entrant": "ddl", "p50_seconds": 1e-6}, {"entrant": "ddl-again", "p50_seconds": 1},
   {"entrant": "floor", "p50_seconds": 1e-8}]}, {"bytes": 1048576, "figures": [{"entrant": "ddl", "p50_seconds": 1e-4}]}]})";
 
-TEST_CASE("predictions are made for entrants, not for limits, and labelled as a model's") {
+TEST_CASE("predictions are made for contenders, not for limits, and labelled as a model's") {
   const auto text = model_report({{"a.json", kResults}});
   REQUIRE(text);
   INFO(*text);

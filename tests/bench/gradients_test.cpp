@@ -31,14 +31,15 @@ TEST_CASE("models have as many gradients and parameters as their authors say") {
   CHECK(!parse_model("resnet"));
 }
 
-TEST_CASE("most gradients of ResNet-50 are small, and few hold most of it") {
+TEST_CASE("most gradients of ResNet-50 are small, and few hold most of its bytes") {
   const auto tensors = tensors_of(Model::kResnet50);
-  const auto bytes_up_to = [&](std::uint64_t most) {
-    return std::count_if(tensors.begin(), tensors.end(),
-                         [most](std::uint64_t elements) { return elements * sizeof(float) <= most; });
+  const auto count_up_to = [&](std::uint64_t max_bytes) {
+    return std::count_if(tensors.begin(), tensors.end(), [max_bytes](std::uint64_t elements) {
+      return elements * sizeof(float) <= max_bytes;
+    });
   };
-  CHECK(bytes_up_to(4096) == 99);
-  CHECK(static_cast<std::ptrdiff_t>(tensors.size()) - bytes_up_to((1 << 20) - 1) == 29);
+  CHECK(count_up_to(4096) == 99);
+  CHECK(static_cast<std::ptrdiff_t>(tensors.size()) - count_up_to((1 << 20) - 1) == 29);
 }
 
 TEST_CASE("the largest gradient of VGG16 is its first dense layer") {
@@ -53,7 +54,7 @@ TEST_CASE("training computes the last layer's gradients first") {
   CHECK(std::equal(forward.rbegin(), forward.rend(), backward.begin(), backward.end()));
 }
 
-TEST_CASE("buckets are filled in order, and no further than they hold") {
+TEST_CASE("buckets are filled in order and up to their size") {
   const auto buckets = buckets_of({2, 2, 1, 7, 1, 1}, 4 * sizeof(float));
   REQUIRE(buckets.size() == 4);
   CHECK(buckets[0].count == 2);
@@ -70,12 +71,12 @@ TEST_CASE("buckets are filled in order, and no further than they hold") {
 TEST_CASE("buckets hold every gradient once") {
   for (const Model model : all_models()) {
     const auto tensors = tensors_backward(model);
-    for (const std::uint64_t most : {std::uint64_t{4}, std::uint64_t{25} << 20}) {
+    for (const std::uint64_t max_bytes : {std::uint64_t{4}, std::uint64_t{25} << 20}) {
       std::size_t next = 0;
       std::uint64_t elements = 0;
-      for (const Bucket& bucket : buckets_of(tensors, most)) {
+      for (const Bucket& bucket : buckets_of(tensors, max_bytes)) {
         CHECK(bucket.first == next);
-        CHECK((bucket.count == 1 || bucket.elements * sizeof(float) <= most));
+        CHECK((bucket.count == 1 || bucket.elements * sizeof(float) <= max_bytes));
         next += bucket.count;
         elements += bucket.elements;
       }

@@ -20,12 +20,12 @@ TEST_CASE("without options a job has two ranks on one host") {
   CHECK(job_shape({}, false));
 }
 
-TEST_CASE("hosts have one rank each unless told otherwise") {
+TEST_CASE("hosts have one rank each by default") {
   CHECK(job_shape({.hosts = 4}, true)->ranks == 4);
   CHECK(job_shape({.ranks = 8, .hosts = 4}, true)->ranks == 8);
 }
 
-TEST_CASE("sizes are sorted, a rate and a model are taken over") {
+TEST_CASE("sizes are sorted, a rate and a model are kept") {
   const auto shape =
       job_shape({.hosts = 2, .rate = "10gbit", .sizes = {"1M", "4", "64K"}, .model = "bert-base"}, true);
   REQUIRE(shape);
@@ -34,7 +34,7 @@ TEST_CASE("sizes are sorted, a rate and a model are taken over") {
   CHECK(shape->model == Model::kBertBase);
 }
 
-TEST_CASE("a job that cannot be meant is refused with the reason") {
+TEST_CASE("an invalid job is refused with the reason") {
   CHECK(refusal({.ranks = 1}).find("--np 1") != std::string::npos);
   CHECK(refusal({.ranks = 6, .hosts = 4}).find("multiple of --hosts") != std::string::npos);
   CHECK(refusal({.rate = "1gbit"}).find("--hosts 2") != std::string::npos);
@@ -45,7 +45,7 @@ TEST_CASE("a job that cannot be meant is refused with the reason") {
   CHECK(refusal({.ranks = 4}, false).find("--np") != std::string::npos);
 }
 
-TEST_CASE("a size that is no whole number of elements is refused") {
+TEST_CASE("a size that is not a whole number of elements is refused") {
   for (const char* size : {"3", "1", "2B", "4097"}) {
     INFO(size);
     const std::string sentence = refusal({.sizes = {"64K", size}});
@@ -55,16 +55,16 @@ TEST_CASE("a size that is no whole number of elements is refused") {
   CHECK(refusal({.sizes = {"4", "12", "4100", "1K"}}).empty());
 }
 
-TEST_CASE("who does not take part is refused with the names of those who do") {
-  const std::string nobody = refusal({.entrants = {"ddl", "nobody"}});
+TEST_CASE("a contender that does not take part is refused with the names of those that do") {
+  const std::string nobody = refusal({.contenders = {"ddl", "nobody"}});
   CHECK(nobody.find("\"nobody\"") != std::string::npos);
   CHECK(nobody.find("ddl, ddl-again, ddl-heap, ddl-mpi, openmpi") != std::string::npos);
-  CHECK(refusal({.entrants = {""}}).find("\"\"") != std::string::npos);
+  CHECK(refusal({.contenders = {""}}).find("\"\"") != std::string::npos);
   // Some take part on one host only, others on several.
-  CHECK(refusal({.entrants = {"ddl-heap"}}).empty());
-  CHECK(refusal({.hosts = 2, .entrants = {"ddl-heap"}}).find("on 2 hosts") != std::string::npos);
-  CHECK(refusal({.hosts = 2, .entrants = {"ddl-ring", "tcp-limit"}}).empty());
-  CHECK(refusal({.entrants = {"ddl-ring"}}).find("on 1 host;") != std::string::npos);
+  CHECK(refusal({.contenders = {"ddl-heap"}}).empty());
+  CHECK(refusal({.hosts = 2, .contenders = {"ddl-heap"}}).find("on 2 hosts") != std::string::npos);
+  CHECK(refusal({.hosts = 2, .contenders = {"ddl-ring", "tcp-limit"}}).empty());
+  CHECK(refusal({.contenders = {"ddl-ring"}}).find("on 1 host;") != std::string::npos);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST_CASE("a program that succeeds has a cost") {
   CHECK(cost->cpu_seconds > 0);
 }
 
-TEST_CASE("a run that fails says how, with the end of its output") {
+TEST_CASE("a failed run reports the reason and the end of its output") {
   REQUIRE(become_subreaper());
   CHECK(error_of(shell("echo some words; exit 3")) == "exited with 3; its output ends: some words");
   CHECK(error_of(shell("kill -9 $$")).find("SIGKILL") != std::string::npos);
@@ -100,7 +100,7 @@ TEST_CASE("the program gets exactly its arguments, and the command's environment
   CHECK(child->output().find(std::string("\0BYTES=\xff\n'\0", 10)) != std::string::npos);
 }
 
-TEST_CASE("a word is waited for as often as asked, and its absence is noticed") {
+TEST_CASE("a word is waited for as often as asked, and a missing one is an error") {
   REQUIRE(become_subreaper());
   auto child = MeasuredRun::start(shell("echo ready; echo ready; exec sleep 1000"));
   REQUIRE(child);

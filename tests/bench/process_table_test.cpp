@@ -28,11 +28,11 @@ TEST_CASE("grandchildren are found, and their programs") {
   for (const ProcessId& process : found) CHECK(!program_of(process.pid).empty());
 }
 
-TEST_CASE("a process that is gone has no program and no figures") {
-  constexpr pid_t kNobody = 1 << 30;  // above the kernel's largest pid
-  CHECK(program_of(kNobody).empty());
-  CHECK(!memory_use(kNobody));
-  CHECK(!cpu_seconds(kNobody));
+TEST_CASE("a process that does not exist has no program and no figures") {
+  constexpr pid_t kNoProcess = 1 << 30;  // above the kernel's largest pid
+  CHECK(program_of(kNoProcess).empty());
+  CHECK(!memory_use(kNoProcess));
+  CHECK(!cpu_seconds(kNoProcess));
 }
 
 TEST_CASE("unique memory grows by what a process writes") {
@@ -45,7 +45,7 @@ TEST_CASE("unique memory grows by what a process writes") {
   ::munmap(pages, kSize);
   REQUIRE(before);
   REQUIRE(after);
-  // A little less is right, too: meanwhile another process may have mapped a library that only this one had.
+  // A smaller increase is correct, too: meanwhile another process may have mapped a library that only this one had.
   CHECK(after->unique - before->unique >= static_cast<std::int64_t>(kSize / 4 * 3));
   CHECK(after->unique <= after->resident);
 }
@@ -54,12 +54,12 @@ TEST_CASE("CPU seconds grow while a process computes") {
   const auto before = cpu_seconds(::getpid());
   REQUIRE(before);
   auto after = before;
-  // Ends as soon as any progress shows; the test's own TIMEOUT guards against none.
+  // Ends as soon as the CPU time grows; the TIMEOUT of the test covers the other case.
   while (after && *after < *before + 0.02) after = cpu_seconds(::getpid());
   CHECK(after);
 }
 
-TEST_CASE("CPU seconds of a process and of what it has waited for") {
+TEST_CASE("CPU seconds of a process and of the children that it has waited for") {
   // The shell computes in a child of its own, waits for it, and stays.
   REQUIRE(become_subreaper());
   auto child = MeasuredRun::start(

@@ -12,15 +12,15 @@ namespace {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-Entrant named(const std::string& name, const std::string& label) {
-  Entrant entrant;
-  entrant.name = name;
-  entrant.label = label;
-  entrant.command.argv = {"/bin/" + name};
-  return entrant;
+Contender named(const std::string& name, const std::string& label) {
+  Contender contender;
+  contender.name = name;
+  contender.label = label;
+  contender.command.argv = {"/bin/" + name};
+  return contender;
 }
 
-// Ours loses against one peer by 1.8 and wins against another by 2; a third cannot run.
+// Ours is 1.8 times slower than one peer and 2 times faster than another; a third peer cannot run.
 Report sample(bool by_size) {
   Report report;
   report.benchmark = "sample";
@@ -29,22 +29,22 @@ Report sample(bool by_size) {
   report.settings.blocks = 2;
   report.settings.cpus = {0, 1};
   report.machine.build_type = "Release";
-  report.entrants = {named("ours", "Ours"), named("again", "Ours again"), named("fast", "Fast peer"),
-                     named("slow", "Slow peer"), named("gone", "Gone peer")};
-  report.entrants[0].is_ours = true;
-  report.entrants[1].again_of = "ours";
-  report.entrants[3].failed_runs = 1;
-  report.entrants[3].last_failure = "did not end in time";
-  report.entrants[4].absent = "mpirun is not in PATH";
+  report.contenders = {named("ours", "Ours"), named("again", "Ours again"), named("fast", "Fast peer"),
+                       named("slow", "Slow peer"), named("gone", "Gone peer")};
+  report.contenders[0].is_ours = true;
+  report.contenders[1].again_of = "ours";
+  report.contenders[3].failed_runs = 1;
+  report.contenders[3].last_failure = "did not end in time";
+  report.contenders[4].absent = "mpirun is not in PATH";
   for (const std::uint64_t bytes : {4, 4096}) {
     Case one{.name = std::to_string(bytes), .label = by_size ? size_text(bytes) : "a case"};
     if (by_size) one.bytes = bytes;
-    for (const Entrant& entrant : report.entrants) one.entrants.push_back(entrant.name);
+    for (const Contender& contender : report.contenders) one.contenders.push_back(contender.name);
     one.figures = {{"ours", {{1.8e-3}, {3.6e-3}}, 1},
                    {"again", {{1.8e-3}, {3.8e-3}}, 1},
                    {"fast", {{1e-3}, {2e-3}}, 1},
                    {"slow", {{3.6e-3}, {7.2e-3}}, 1}};
-    compare(one, report.entrants, {{"ours", "fast"}, {"ours", "slow"}, {"ours", "gone"}});
+    compare(one, report.contenders, {{"ours", "fast"}, {"ours", "slow"}, {"ours", "gone"}});
     report.cases.push_back(one);
     if (!by_size) break;
   }
@@ -67,24 +67,24 @@ TEST_CASE("a case is compared within its A/A spread, with those that ran") {
   CHECK(one.comparison("ours", "gone") == nullptr);
 }
 
-TEST_CASE("the best peer is the one that is hardest to beat, never a limit") {
+TEST_CASE("the best peer is the fastest one, never a limit") {
   Report report = sample(true);
-  const Comparison* best = best_peer(report.cases[0], report.entrants);
+  const Comparison* best = best_peer(report.cases[0], report.contenders);
   REQUIRE(best != nullptr);
   CHECK(best->peer == "fast");
   CHECK(has(as_table(report), "against the best peer"));
-  report.entrants.push_back(named("shared-limit", "Limit"));
+  report.contenders.push_back(named("shared-limit", "Limit"));
   Case one = report.cases[0];
   one.figures.push_back({"shared-limit", {{1e-4}, {2e-4}}, 1});
   one.comparisons.clear();
-  compare(one, report.entrants, {{"ours", "slow"}, {"ours", "shared-limit"}});
+  compare(one, report.contenders, {{"ours", "slow"}, {"ours", "shared-limit"}});
   REQUIRE(one.comparisons.size() == 2);
-  CHECK(best_peer(one, report.entrants)->peer == "slow");
+  CHECK(best_peer(one, report.contenders)->peer == "slow");
   one.comparisons.clear();
-  CHECK(best_peer(one, report.entrants) == nullptr);
+  CHECK(best_peer(one, report.contenders) == nullptr);
 }
 
-TEST_CASE("the CSV has a row for each case and entrant that ran, and quotes what needs it") {
+TEST_CASE("the CSV has a row for each case and contender that ran, and quotes fields as needed") {
   Report report = sample(true);
   report.benchmark = "a, \"b\"";
   const std::string csv = as_csv(report);
@@ -99,13 +99,13 @@ TEST_CASE("without an A/A run nothing is compared") {
   Case one = report.cases[0];
   one.comparisons.clear();
   one.spread.reset();
-  report.entrants[1].again_of.clear();
-  compare(one, report.entrants, {{"ours", "fast"}});
+  report.contenders[1].again_of.clear();
+  compare(one, report.contenders, {{"ours", "fast"}});
   CHECK(!one.spread);
   CHECK(one.comparisons.empty());
 }
 
-TEST_CASE("the table prints losses as losses, who is absent and why, and whether aims are met") {
+TEST_CASE("the table prints losses as losses, absent contenders with the reason, and whether aims are met") {
   for (const bool by_size : {true, false}) {
     const std::string table = as_table(sample(by_size));
     INFO(table);
@@ -123,13 +123,13 @@ TEST_CASE("the table prints losses as losses, who is absent and why, and whether
   }
 }
 
-TEST_CASE("figures of a debug build say so") {
+TEST_CASE("the table of a debug build has a warning") {
   Report report = sample(false);
   report.machine.build_type = "Debug";
   CHECK(has(as_table(report), "Not a plain release build"));
 }
 
-TEST_CASE("the JSON holds every entrant, figure and comparison") {
+TEST_CASE("the JSON holds every contender, figure and comparison") {
   const auto json = nlohmann::json::parse(as_json(sample(true)));
   CHECK(json["entrants"].size() == 5);
   CHECK(json["entrants"][4]["absent"] == "mpirun is not in PATH");
@@ -151,7 +151,7 @@ TEST_CASE("the JSON holds every entrant, figure and comparison") {
   CHECK(json["aims"][2]["met"].is_null());
 }
 
-TEST_CASE("both kinds of chart are drawn from it, with text escaped, also with nobody to compare") {
+TEST_CASE("both kinds of chart are drawn, with text escaped, also without comparisons") {
   for (const bool by_size : {true, false}) {
     Report report = sample(by_size);
     const std::string svg = as_chart(report);

@@ -37,7 +37,7 @@ TEST_CASE("only calls that every rank has made count") {
   CHECK(board->slowest_rank(0) == std::vector<double>{2, 2});
 }
 
-TEST_CASE("a scoreboard in a file is seen by its name, and makes no second one of it") {
+TEST_CASE("a scoreboard in a file is opened by its path, and is not created twice") {
   char folder[] = "/tmp/ddl-bench-test-XXXXXX";
   REQUIRE(::mkdtemp(folder) != nullptr);
   const std::string path = std::string(folder) + "/scoreboard";
@@ -52,14 +52,14 @@ TEST_CASE("a scoreboard in a file is seen by its name, and makes no second one o
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("who waits long for the others at a meeting is woken") {
+TEST_CASE("a rank that sleeps at a barrier is woken") {
   auto board = Scoreboard::create(2, {{4, 1, 0}});
   REQUIRE(board);
-  std::thread early([&] { board->meet(0, Wait::kYield); });
-  // Long enough for the other to have gone to sleep: the test is the same without that, only easier.
+  std::thread early([&] { board->barrier(0, Wait::kYield); });
+  // Long enough for the other rank to fall asleep; if it has not, the test passes more easily.
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
   while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  board->meet(1, Wait::kYield);
+  board->barrier(1, Wait::kYield);
   early.join();
 }
 
@@ -79,29 +79,29 @@ TEST_CASE("a scoreboard of another plan or another number of ranks is refused") 
   CHECK(!Scoreboard::open("/nonexistent", 2, plan));
 }
 
-TEST_CASE("no rank leaves a meeting before the last has arrived") {
+TEST_CASE("no rank leaves a barrier before the last has arrived") {
   constexpr int kThreads = 3;
-  constexpr int kMeetings = 2000;
+  constexpr int kRounds = 2000;
   auto board = Scoreboard::create(kThreads, {{4, 1, 0}});
   REQUIRE(board);
   std::atomic<int> arrived{0};
   std::atomic<int> early{0};
-  std::atomic<int> misheard{0};
+  std::atomic<int> wrong{0};
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kThreads; ++rank) {
     ranks.emplace_back([&, rank] {
-      for (int meeting = 1; meeting <= kMeetings; ++meeting) {
+      for (int round = 1; round <= kRounds; ++round) {
         arrived.fetch_add(1);
-        // Rank 0 says "enough" at every third meeting; what the others say does not matter.
-        const bool heard = board->meet(rank, Wait::kYield, rank == 0 ? meeting % 3 == 0 : meeting % 2 == 0);
-        if (heard != (meeting % 3 == 0)) misheard.fetch_add(1);
-        if (arrived.load() < meeting * kThreads) early.fetch_add(1);
+        // Rank 0 passes enough at every third barrier; the values of the others have no effect.
+        const bool enough = board->barrier(rank, Wait::kYield, rank == 0 ? round % 3 == 0 : round % 2 == 0);
+        if (enough != (round % 3 == 0)) wrong.fetch_add(1);
+        if (arrived.load() < round * kThreads) early.fetch_add(1);
       }
     });
   }
   for (std::thread& rank : ranks) rank.join();
   CHECK(early.load() == 0);
-  CHECK(misheard.load() == 0);
+  CHECK(wrong.load() == 0);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace ddl::bench {
 namespace {
 
-TEST_CASE("a plan survives the command line") {
+TEST_CASE("a plan survives the conversion to text and back") {
   const std::vector<SizePlan> plan{{4, 2000, 200}, {64 << 20, 8, 0}};
   CHECK(plan_text(plan) == "4:2000:200,67108864:8:0");
   const auto parsed = parse_plan(plan_text(plan));
@@ -16,7 +16,7 @@ TEST_CASE("a plan survives the command line") {
   CHECK((*parsed)[0].warm_ups == 200);
 }
 
-TEST_CASE("a plan that cannot be meant is refused and quoted") {
+TEST_CASE("an invalid plan is refused and quoted") {
   for (const char* text : {"", "4", "4:5", "4:5:6:7", "4:5:x", "0:1:1", "4:0:1", "-4:1:1", "4:1:1,"}) {
     INFO(text);
     CHECK(!parse_plan(text));
@@ -38,7 +38,7 @@ TEST_CASE("sizes are read as people write them") {
   }
 }
 
-TEST_CASE("large messages are called seldom, small ones often, a quick run leaves the large ones out") {
+TEST_CASE("large messages are called seldom, small ones often, a quick run omits the large ones") {
   const auto plan = plan_of_sizes(default_sizes(), false);
   REQUIRE(plan.size() == default_sizes().size());
   CHECK(plan.front().bytes == 4);

@@ -21,7 +21,7 @@ struct TemporaryFolder {
   ~TemporaryFolder() { std::filesystem::remove_all(path); }
 };
 
-// What the script tests/cluster/cluster says before the reason.
+// The script tests/cluster/cluster prints this before the reason.
 constexpr const char* kNoCluster = "SKIPPED: cluster: ";
 
 void check_quick_run(const std::string& benchmark, const std::vector<std::string>& options = {}) {
@@ -36,7 +36,8 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
   REQUIRE(child);
   const auto cost = child->finish(Deadline::after_seconds(200));
   INFO(child->output());
-  // Where there can be no cluster it says so and fails; if one is required it fails otherwise.
+  // If no cluster can be started, the output holds kNoCluster and the program fails. If a cluster is required,
+  // kNoCluster is missing.
   const std::size_t skip = child->output().find(kNoCluster);
   if (!cost && skip != std::string::npos) {
     const std::string reason = child->output().substr(skip + std::string(kNoCluster).size());
@@ -50,11 +51,11 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
   CHECK(json["benchmark"] == benchmark);
   CHECK(json["settings"]["blocks"] == 1);
   CHECK(!json["entrants"].empty());
-  for (const auto& entrant : json["entrants"]) {
-    const std::string name = entrant["name"];
+  for (const auto& contender : json["entrants"]) {
+    const std::string name = contender["name"];
     INFO(name);
-    const bool is_absent = !entrant["absent"].is_null();
-    CHECK(entrant["failed"].is_null());
+    const bool is_absent = !contender["absent"].is_null();
+    CHECK(contender["failed"].is_null());
     if (is_absent)
       CHECK(name.find("ddl") == std::string::npos);  // a peer may not be installed; ours is always there
     bool takes_part = false;
@@ -75,8 +76,7 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
     CHECK(takes_part);
   }
   for (const auto& one : json["cases"]) {
-    if (benchmark != "large-job")
-      CHECK(one["aa_spread"].get<double>() >= 1);  // that one is set against nothing
+    if (benchmark != "large-job") CHECK(one["aa_spread"].get<double>() >= 1);  // large-job has no comparison
   }
   for (const auto& gauge : json["gauges"]) {
     const std::string name = gauge["name"];
@@ -85,25 +85,25 @@ void check_quick_run(const std::string& benchmark, const std::vector<std::string
   }
 }
 
-TEST_CASE("a quick run of launch runs every entrant", "[launch]") { check_quick_run("launch"); }
-TEST_CASE("a quick run of each collective runs every entrant", "[collectives]") {
+TEST_CASE("a quick run of launch runs every contender", "[launch]") { check_quick_run("launch"); }
+TEST_CASE("a quick run of each collective runs every contender", "[collectives]") {
   check_quick_run("allreduce");
   for (const char* benchmark : {"allgather", "alltoall", "broadcast", "reduce-scatter"}) {
     INFO(benchmark);
     check_quick_run(benchmark, {"--np", "4", "--sizes", "4,64K"});
   }
 }
-TEST_CASE("a quick run of a model's gradients runs every entrant", "[gradients]") {
+TEST_CASE("a quick run of a model's gradients runs every contender", "[gradients]") {
   check_quick_run("gradients", {"--model", "resnet50"});
 }
-TEST_CASE("a quick run over hosts with a rate runs every entrant", "[network]") {
+TEST_CASE("a quick run over hosts with a rate runs every contender", "[network]") {
   check_quick_run("allreduce", {"--hosts", "2", "--rate", "10gbit", "--sizes", "4,64K"});
 }
-TEST_CASE("a quick run of hosts runs every entrant", "[hosts]") { check_quick_run("hosts"); }
-TEST_CASE("a quick run of slurm runs every entrant", "[slurm]") { check_quick_run("slurm"); }
-TEST_CASE("a quick run of large-job runs every entrant", "[large-job]") { check_quick_run("large-job"); }
+TEST_CASE("a quick run of hosts runs every contender", "[hosts]") { check_quick_run("hosts"); }
+TEST_CASE("a quick run of slurm runs every contender", "[slurm]") { check_quick_run("slurm"); }
+TEST_CASE("a quick run of large-job runs every contender", "[large-job]") { check_quick_run("large-job"); }
 
-TEST_CASE("whatever is wrong about a call, it is answered with 2", "[usage]") {
+TEST_CASE("each wrong command line exits with 2", "[usage]") {
   REQUIRE(become_subreaper());
   using Words = std::vector<std::string>;
   for (const Words& words :

@@ -27,7 +27,7 @@ TEST_CASE("a percentile is a value that was measured") {
   CHECK(percentile({5}, 0.01) == 5);
 }
 
-TEST_CASE("each block runs every entrant there and back") {
+TEST_CASE("each block runs every contender there and back") {
   CHECK(abba_order(2, 0) == std::vector<std::size_t>{0, 1, 1, 0});
   CHECK(abba_order(2, 1) == std::vector<std::size_t>{1, 0, 0, 1});
   CHECK(abba_order(3, 1) == std::vector<std::size_t>{1, 2, 0, 0, 2, 1});
@@ -35,26 +35,26 @@ TEST_CASE("each block runs every entrant there and back") {
   for (std::size_t count = 1; count <= 6; ++count) {
     for (std::size_t block = 0; block < 2 * count; ++block) {
       const auto order = abba_order(count, block);
-      // A palindrome: the mean position of every entrant in the block is the same, so linear drift cancels.
+      // A palindrome: the mean position of every contender in the block is the same, so linear drift cancels.
       CHECK(std::equal(order.begin(), order.end(), order.rbegin()));
-      for (std::size_t entrant = 0; entrant < count; ++entrant) {
-        CHECK(std::count(order.begin(), order.end(), entrant) == 2);
+      for (std::size_t contender = 0; contender < count; ++contender) {
+        CHECK(std::count(order.begin(), order.end(), contender) == 2);
       }
     }
   }
 }
 
-TEST_CASE("over as many blocks as entrants, each entrant takes each place once") {
+TEST_CASE("over as many blocks as contenders, each contender takes each position once") {
   constexpr std::size_t kCount = 5;
-  for (std::size_t place = 0; place < kCount; ++place) {
+  for (std::size_t position = 0; position < kCount; ++position) {
     std::vector<std::size_t> seen;
-    for (std::size_t block = 0; block < kCount; ++block) seen.push_back(abba_order(kCount, block)[place]);
+    for (std::size_t block = 0; block < kCount; ++block) seen.push_back(abba_order(kCount, block)[position]);
     std::sort(seen.begin(), seen.end());
     CHECK(seen == std::vector<std::size_t>{0, 1, 2, 3, 4});
   }
 }
 
-TEST_CASE("a paired ratio compares within blocks, so what slows a whole block does not count") {
+TEST_CASE("a paired ratio compares within blocks, so a slow block does not count") {
   const std::vector<double> subject{1, 10, 2, 500, 3};
   const std::vector<double> peer{2, 20, 4, 1000, 6};
   const PairedRatio found = paired_ratio(subject, peer);
@@ -95,23 +95,23 @@ TEST_CASE("the A/A spread covers nine of ten blocks, in either direction") {
   CHECK(aa_spread(few_first, few_second) == Approx(1.5));
 }
 
-TEST_CASE("what an entrant shows against itself is equal, and a loss is called a loss") {
+TEST_CASE("a difference within the spread is equal, and a loss is reported as one") {
   const auto tight = [](double ratio) { return PairedRatio{ratio, ratio * 0.999, ratio * 1.001}; };
-  CHECK(judge(tight(1.04), 1.05) == Verdict::kEqual);
-  CHECK(judge(tight(0.96), 1.05) == Verdict::kEqual);
-  CHECK(judge(tight(1.06), 1.05) == Verdict::kSlower);
-  CHECK(judge(tight(0.94), 1.05) == Verdict::kFaster);
-  CHECK(judge({1, 1, 1}, 1.0) == Verdict::kEqual);
-  CHECK(verdict_text(tight(1.8), 1.05) == "1.80x slower");
-  CHECK(verdict_text(tight(0.4), 1.05) == "2.50x faster");
-  CHECK(verdict_text(tight(1.02), 1.034) == "equal (within 4%)");
+  CHECK(conclude(tight(1.04), 1.05) == Conclusion::kEqual);
+  CHECK(conclude(tight(0.96), 1.05) == Conclusion::kEqual);
+  CHECK(conclude(tight(1.06), 1.05) == Conclusion::kSlower);
+  CHECK(conclude(tight(0.94), 1.05) == Conclusion::kFaster);
+  CHECK(conclude({1, 1, 1}, 1.0) == Conclusion::kEqual);
+  CHECK(conclusion_text(tight(1.8), 1.05) == "1.80x slower");
+  CHECK(conclusion_text(tight(0.4), 1.05) == "2.50x faster");
+  CHECK(conclusion_text(tight(1.02), 1.034) == "equal (within 4%)");
 }
 
-TEST_CASE("a difference on which the blocks do not agree is none, and its size is not hidden") {
-  CHECK(judge({1.2, 0.99, 1.5}, 1.05) == Verdict::kEqual);
-  CHECK(judge({0.8, 0.7, 1.01}, 1.05) == Verdict::kEqual);
-  CHECK(verdict_text({1.2, 0.99, 1.5}, 1.05) == "equal (within 20%)");
-  CHECK(verdict_text({0.8, 0.7, 1.01}, 1.05) == "equal (within 25%)");
+TEST_CASE("a difference on which the blocks do not agree is equal, and its size is printed") {
+  CHECK(conclude({1.2, 0.99, 1.5}, 1.05) == Conclusion::kEqual);
+  CHECK(conclude({0.8, 0.7, 1.01}, 1.05) == Conclusion::kEqual);
+  CHECK(conclusion_text({1.2, 0.99, 1.5}, 1.05) == "equal (within 20%)");
+  CHECK(conclusion_text({0.8, 0.7, 1.01}, 1.05) == "equal (within 25%)");
 }
 
 }  // namespace

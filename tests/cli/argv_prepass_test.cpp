@@ -28,14 +28,14 @@ const std::vector<Case> kCases = {
     {{"-H", "a:2,b:2", "./a"}, {"--hosts", "a:2,b:2"}, {"./a"}},
     {{"-p22", "./a"}, {"--ssh-port", "22"}, {"./a"}},
     {{"-prefix-timestamp", "./a"}, {"--prefix-output-with-timestamp"}, {"./a"}},
-    // Never past the command.
+    // Words after the command belong to the command.
     {{"./a", "-np", "4", "-cb", "--", "--help"}, {}, {"./a", "-np", "4", "-cb", "--", "--help"}},
     {{"-np", "2", "./a", "-np", "4"}, {"--num-proc", "2"}, {"./a", "-np", "4"}},
     {{"--", "-np", "4"}, {}, {"-np", "4"}},
     {{"-np", "2", "--", "--", "-x"}, {"--num-proc", "2"}, {"--", "-x"}},
     {{"--verbose", "", "-np", "4"}, {"--verbose"}, {"", "-np", "4"}},
     {{"-", "-np", "4"}, {}, {"-", "-np", "4"}},
-    // A value is a value whatever it looks like, but for "--".
+    // A value may start with a dash, but is never "--".
     {{"--timeout", "-5", "./a"}, {"--timeout", "-5"}, {"./a"}},
     {{"-np", "-cb", "./a"}, {"--num-proc", "-cb"}, {"./a"}},
     {{"--workdir", "", "./a"}, {"--workdir", ""}, {"./a"}},
@@ -43,7 +43,7 @@ const std::vector<Case> kCases = {
     {{"-np", "--", "./a"}, {"--num-proc"}, {"./a"}},
     {{"-np"}, {"--num-proc"}, {}},
     {{"-x", "A=1=2", "-xB=3", "-x=C=4", "./a"}, {"-x", "A=1=2", "-x", "B=3", "-x", "C=4"}, {"./a"}},
-    // What is not known goes on as it is and takes no value.
+    // Unknown options are passed on unchanged and take no value.
     {{"--bogus", "3", "./a"}, {"--bogus"}, {"3", "./a"}},
     {{"--bogus=3", "./a"}, {"--bogus=3"}, {"./a"}},
     {{"-np4", "./a"}, {"-np4"}, {"./a"}},
@@ -55,7 +55,7 @@ const std::vector<Case> kCases = {
 
 }  // namespace
 
-TEST_CASE("argv is cut where the command starts, and options get their canonical spelling") {
+TEST_CASE("argv is split where the command starts, and options get their canonical spelling") {
   for (const Case& one : kCases) {
     INFO("words: " << ddl::join(one.words, "|"));
     const auto split = split_argv(one.words);
@@ -64,7 +64,7 @@ TEST_CASE("argv is cut where the command starts, and options get their canonical
   }
 }
 
-TEST_CASE("every spelling of every option is understood, with its value apart and attached") {
+TEST_CASE("every spelling of every option is accepted, with a separate and an attached value") {
   for (const auto& entry : option_table()) {
     const std::string canonical(canonical_spelling(entry));
     for (const auto spelling_view : ddl::split(entry.spellings, ',')) {
@@ -81,7 +81,7 @@ TEST_CASE("every spelling of every option is understood, with its value apart an
   }
 }
 
-TEST_CASE("what the pre-pass makes is what it makes of it again") {
+TEST_CASE("the pre-pass does not change its own result") {
   for (const Case& one : kCases) {
     INFO("words: " << ddl::join(one.words, "|"));
     Words again = one.options;

@@ -1,4 +1,4 @@
-// Options of binding: what reaches the job, what --show-bind is asked for, and what is refused.
+// Options of binding: those of a job, those of --show-bind, and invalid ones.
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/request.h"
@@ -61,7 +61,7 @@ TEST_CASE("every option of binding reaches the job") {
   CHECK(accepted_binding({"-np", "1", "./a"}).job.binding == BindingPolicy{});
 }
 
-TEST_CASE("what --show-bind and --show-topology are asked for") {
+TEST_CASE("the options of --show-bind and --show-topology reach the request") {
   const Request plain = accepted_binding({"--show-bind", "-np", "8"});
   CHECK(plain.action == Action::kShowBind);
   CHECK(plain.binding_view.local_ranks == 8);
@@ -81,7 +81,7 @@ TEST_CASE("what --show-bind and --show-topology are asked for") {
   CHECK(accepted_binding({"--show-topology"}).binding_view.topology_format == TopologyFormat::kText);
 }
 
-TEST_CASE("what cannot be meant is refused") {
+TEST_CASE("invalid and contradictory options of binding are refused") {
   using Catch::Contains;
   CHECK_THAT(refusal({"--show-bind"}), Contains("-np is missing"));
   CHECK_THAT(refusal({"--show-bind", "-np", "2", "-H", "a:2"}), Contains("is for one node"));
@@ -110,7 +110,7 @@ TEST_CASE("what cannot be meant is refused") {
              Contains("contradict"));
 }
 
-TEST_CASE("pasted text of several files is one node") {
+TEST_CASE("recorded text of several files describes one node") {
   BindingView view;
   view.local_ranks = 2;
   view.text_files = {"rocm.txt", "lscpu.txt"};
@@ -125,7 +125,7 @@ TEST_CASE("pasted text of several files is one node") {
   CHECK_THAT(binding_report(view, {}, read_binding_file, {}).value(), Catch::Contains("2 NUMA nodes"));
 }
 
-TEST_CASE("a site's node, with the order that it advises unless the user has another") {
+TEST_CASE("--site gives the node and the rank order of the profile; --rank-order overrides the order") {
   Request request =
       accepted_binding({"--show-bind", "-np", "8", "--site", "frontier", "--format", "map_cpu"});
   const auto report = [&] {

@@ -1,4 +1,5 @@
-// ddlrun --check-build on this machine, and beside stand-ins of what it looks at: a file that exists and does not work is told.
+// ddlrun --check-build on this machine, and with stand-ins for the programs and libraries that it probes: a file that
+// exists but does not work must be reported.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ ProgramRun run_ddlrun(Words words, Words environment = {}) {
   return run_program(setup);
 }
 
-/// A folder with stand-ins.
+/// A temporary folder for stand-ins.
 class Folder {
  public:
   Folder() {
@@ -48,7 +49,7 @@ class Folder {
   void library(const std::string& name) const {
     fs::create_symlink(DDL_STAND_IN_LIBRARY, path_ + "/" + name);
   }
-  /// A ddlrun of its own, whose helper programs are this script.
+  /// A copy of ddlrun whose helper programs are this script.
   std::string ddlrun_with_helpers(const std::string& script) const {
     fs::create_directories(path_ + "/bin");
     fs::create_directories(path_ + "/libexec/ddlrun");
@@ -64,17 +65,17 @@ class Folder {
   std::string path_;
 };
 
-/// This build has a module for an MPI; one with a sanitizer has none.
+/// Whether this build has a module for an MPI; one with a sanitizer has none.
 constexpr bool kHasMpi = DDL_MPI_MODULES > 0;
 
-struct Box {
+struct ReportedCapability {
   json fields;
   int exit_code = -1;
   bool works() const { return fields["works"]; }
   std::string text(const char* field) const { return fields[field]; }
 };
 
-Box box_of(const ProgramRun& run) {
+ReportedCapability capability_of(const ProgramRun& run) {
   INFO(run.err);
   REQUIRE((run.exit_code == 0 || run.exit_code == 1));
   const json parsed = json::parse(run.out);
@@ -82,24 +83,24 @@ Box box_of(const ProgramRun& run) {
   return {parsed["boxes"][0], run.exit_code};
 }
 
-Box box(const std::string& key, const Folder& folder, const std::string& stand_in = "ok") {
+ReportedCapability probe(const std::string& key, const Folder& folder, const std::string& stand_in = "ok") {
   const char* path = std::getenv("PATH");
-  return box_of(run_ddlrun({"--check-build=" + key, "--json"},
-                           {"PATH=" + folder.path() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
-                            "LD_LIBRARY_PATH=" + folder.path(), "DDL_STAND_IN=" + stand_in}));
+  return capability_of(run_ddlrun({"--check-build=" + key, "--json"},
+                                  {"PATH=" + folder.path() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
+                                   "LD_LIBRARY_PATH=" + folder.path(), "DDL_STAND_IN=" + stand_in}));
 }
 
-/// The box as a command sees it that runs ddlrun in its own way.
-Box box_by(Words command, const std::string& key) {
+/// The capability as reported by a ddlrun that this command runs.
+ReportedCapability capability_by(Words command, const std::string& key) {
   ProgramSetup setup;
   setup.argv = std::move(command);
   setup.argv.insert(setup.argv.end(), {"--check-build=" + key, "--json"});
-  return box_of(run_program(setup));
+  return capability_of(run_program(setup));
 }
 
 }  // namespace
 
-TEST_CASE("what the build itself needs works here, and every empty box has its reason") {
+TEST_CASE("capabilities that every build has work here, and each unavailable one has a reason") {
   const ProgramRun run = run_ddlrun({"--check-build", "--json"});
   REQUIRE(run.exit_code == 0);
   const json parsed = json::parse(run.out);
@@ -122,7 +123,7 @@ TEST_CASE("what the build itself needs works here, and every empty box has its r
           Catch::Contains("Available Tensor Operations:\n    [X] Host\n"));
 }
 
-TEST_CASE("one box is asked by its name, and the exit code tells") {
+TEST_CASE("--check-build=NAME checks one capability, and the exit code is its result") {
   const ProgramRun works = run_ddlrun({"--check-build=pidfd"});
   CHECK(works.exit_code == 0);
   CHECK_THAT(works.out, Catch::StartsWith("pidfd: built yes, works here yes"));
@@ -132,67 +133,68 @@ TEST_CASE("one box is asked by its name, and the exit code tells") {
   const ProgramRun unknown = run_ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.err, Catch::Contains("does not know 'ncll'") && Catch::Contains("did you mean nccl?"));
-  // A forgotten "=": not the question that always has the answer yes.
+  // A missing "=" must not run all probes and exit with 0.
   CHECK(run_ddlrun({"--check-build", "nccl"}).exit_code == 2);
 }
 
-TEST_CASE("a command that is there and fails is told with what it did") {
+TEST_CASE("a command that exists but fails is reported with its failure") {
   const Folder folder;
   folder.command("ssh", "echo 'bad configuration' >&2; exit 255");
   folder.command("srun", "kill -SEGV $$");
   folder.command("mpirun", "exit 0");
   folder.command("sbatch", "echo 'no cluster'; exit 1");
   folder.command("python3", "exit 1");
-  const Box ssh = box("ssh", folder);
+  const ReportedCapability ssh = probe("ssh", folder);
   CHECK(ssh.exit_code == 1);
   CHECK_THAT(ssh.text("detail"), Catch::Contains("/ssh -V exits with 255: bad configuration"));
-  CHECK_THAT(box("slurm", folder).text("detail"), Catch::Contains("/srun --version was killed by SIGSEGV"));
-  CHECK_THAT(box("srun", folder).text("detail"), Catch::Contains("was killed by SIGSEGV"));
-  CHECK_THAT(box("mpirun", folder).text("detail"), Catch::Contains("/mpirun: it is neither Open MPI's"));
-  CHECK_THAT(box("sbatch", folder).text("detail"), Catch::Contains("exits with 1: no cluster"));
-  CHECK_THAT(box("torch", folder).text("detail"), Catch::Contains("/python3 has no torch"));
-  CHECK_FALSE(box("tensorflow-package", folder).works());
+  CHECK_THAT(probe("slurm", folder).text("detail"), Catch::Contains("/srun --version was killed by SIGSEGV"));
+  CHECK_THAT(probe("srun", folder).text("detail"), Catch::Contains("was killed by SIGSEGV"));
+  CHECK_THAT(probe("mpirun", folder).text("detail"), Catch::Contains("/mpirun: it is neither Open MPI's"));
+  CHECK_THAT(probe("sbatch", folder).text("detail"), Catch::Contains("exits with 1: no cluster"));
+  CHECK_THAT(probe("torch", folder).text("detail"), Catch::Contains("/python3 has no torch"));
+  CHECK_FALSE(probe("tensorflow-package", folder).works());
   const Folder garbage;
   garbage.garbage("libgloo.so.0");
-  CHECK_THAT(box("gloo", garbage).text("detail"), Catch::Contains("libgloo.so.0"));
+  CHECK_THAT(probe("gloo", garbage).text("detail"), Catch::Contains("libgloo.so.0"));
 }
 
-TEST_CASE("an srun without a PMI that libddl knows does not start its ranks") {
+TEST_CASE("an srun without a PMI type that libddl supports is not available for ranks") {
   const Folder folder;
   folder.command(
       "srun",
       R"sh(if [ "$1" = --version ]; then echo slurm 22.05; else echo "MPI plugin types are..."; echo "	none"; echo "	openmpi"; fi)sh");
-  CHECK(box("slurm", folder).works());
-  CHECK_THAT(box("slurm", folder).text("detail"), Catch::Contains("ddlrun is not in one here"));
-  const Box in_job = box_of(run_ddlrun({"--launcher", "local", "--check-build=slurm", "--json"},
-                                       {"PATH=" + folder.path() + ":/usr/bin:/bin", "SLURM_JOB_ID=7",
-                                        "SLURM_JOB_NODELIST=n1", "SLURM_JOB_CPUS_PER_NODE=2"}));
+  CHECK(probe("slurm", folder).works());
+  CHECK_THAT(probe("slurm", folder).text("detail"), Catch::Contains("ddlrun is not in one here"));
+  const ReportedCapability in_job =
+      capability_of(run_ddlrun({"--launcher", "local", "--check-build=slurm", "--json"},
+                               {"PATH=" + folder.path() + ":/usr/bin:/bin", "SLURM_JOB_ID=7",
+                                "SLURM_JOB_NODELIST=n1", "SLURM_JOB_CPUS_PER_NODE=2"}));
   CHECK_THAT(in_job.text("detail"), Catch::Contains("inside Slurm job 7"));
-  const Box ranks = box("srun", folder);
+  const ReportedCapability ranks = probe("srun", folder);
   CHECK_FALSE(ranks.works());
   CHECK_THAT(ranks.text("detail"), Catch::Contains("none, openmpi; libddl needs pmix or pmi2"));
 }
 
-TEST_CASE("a vendor's library that answers is told with its version, though this build makes no use of it") {
+TEST_CASE("a vendor's library that works is reported with its version, even if this build cannot use it") {
   const Folder folder;
   for (const char* name :
        {"libnccl.so.2", "librccl.so.1", "libcuda.so.1", "libamdhip64.so.6", "libmpi.so.40", "libmpich.so.12"})
     folder.library(name);
-  const Box nccl = box("nccl", folder);
+  const ReportedCapability nccl = probe("nccl", folder);
   CHECK(nccl.exit_code == 1);
   CHECK(nccl.works());
   CHECK(nccl.text("version") == "NCCL 2.18.5");
   CHECK(nccl.text("file") == folder.path() + "/libnccl.so.2");
-  CHECK(box("rccl", folder).text("version") == "RCCL 2.18.5");
-  CHECK(box("cuda", folder).text("version") == "CUDA 12.4");
-  CHECK(box("hip", folder).works());
-  const Box mpi = box("open-mpi", folder);
+  CHECK(probe("rccl", folder).text("version") == "RCCL 2.18.5");
+  CHECK(probe("cuda", folder).text("version") == "CUDA 12.4");
+  CHECK(probe("hip", folder).works());
+  const ReportedCapability mpi = probe("open-mpi", folder);
   CHECK(mpi.exit_code == 0);
   CHECK(mpi.text("version") == "Stand-in MPI v1.0");
-  CHECK(box("mpich", folder).works());
+  CHECK(probe("mpich", folder).works());
 }
 
-TEST_CASE("a vendor's library that fails, crashes, leaves or is none is a reason") {
+TEST_CASE("a vendor's library that fails, crashes, exits or is not a library is reported as the reason") {
   const Folder folder;
   const Folder garbage;
   for (const char* name : {"libnccl.so.2", "librccl.so.1", "libcuda.so.1", "libamdhip64.so.6", "libmpi.so.40",
@@ -202,18 +204,18 @@ TEST_CASE("a vendor's library that fails, crashes, leaves or is none is a reason
   }
   for (const char* key : {"nccl", "rccl", "cuda", "hip", "open-mpi", "mpich"}) {
     CAPTURE(key);
-    const Box error = box(key, folder, "error");
+    const ReportedCapability error = probe(key, folder, "error");
     CHECK_FALSE(error.works());
     CHECK_THAT(error.text("detail"), Catch::Contains("fails with 3"));
-    CHECK_THAT(box(key, folder, "crash").text("detail"), Catch::Contains("it crashed: SIGKILL"));
-    CHECK_THAT(box(key, folder, "leave").text("detail"), Catch::Contains("it ended without an answer"));
-    CHECK_THAT(box(key, garbage).text("detail"), Catch::Contains(".so"));
-    CHECK_FALSE(box(key, garbage).works());
+    CHECK_THAT(probe(key, folder, "crash").text("detail"), Catch::Contains("it crashed: SIGKILL"));
+    CHECK_THAT(probe(key, folder, "leave").text("detail"), Catch::Contains("it ended without an answer"));
+    CHECK_THAT(probe(key, garbage).text("detail"), Catch::Contains(".so"));
+    CHECK_FALSE(probe(key, garbage).works());
   }
 }
 
-TEST_CASE("libddl's program that is there and fails is told in every box that it is asked for") {
-  for (const auto& [script, said] :
+TEST_CASE("a probe-rank that fails is reported in every capability that it tests") {
+  for (const auto& [script, message] :
        {std::pair{"echo 'cannot' >&2; exit 4", "cannot"},
         std::pair{"echo singleton ddl 1 0 libddl 0.0.1", "libddl"}, std::pair{"kill -SEGV $$", ""}}) {
     const Folder folder;
@@ -222,21 +224,21 @@ TEST_CASE("libddl's program that is there and fails is told in every box that it
                             "pmi-server", "mpi", "local", "slurm-probe"}) {
       CAPTURE(script, key);
       if (!kHasMpi && key == std::string("mpi")) continue;
-      const Box found = box_by({own}, key);
+      const ReportedCapability found = capability_by({own}, key);
       CHECK(found.exit_code == 1);
       CHECK_FALSE(found.works());
       CHECK_FALSE(found.text("detail").empty());
-      if (key != std::string("slurm-probe")) CHECK_THAT(found.text("detail"), Catch::Contains(said));
+      if (key != std::string("slurm-probe")) CHECK_THAT(found.text("detail"), Catch::Contains(message));
     }
   }
 }
 
-TEST_CASE("a libpmix that is there and whose server does not start is told") {
-  // ddlrun is linked with it: one that is no library keeps ddlrun itself from starting.
+TEST_CASE("a libpmix whose server does not start is reported") {
+  // ddlrun is linked to libpmix: with a file that is not a library ddlrun itself would not start.
   for (const char* key : {"pmix-server", "pmix"}) {
     CAPTURE(key);
-    const Box found =
-        box_of(run_ddlrun({"--check-build=" + std::string(key), "--json"}, {"PMIX_MCA_gds=nonsense"}));
+    const ReportedCapability found =
+        capability_of(run_ddlrun({"--check-build=" + std::string(key), "--json"}, {"PMIX_MCA_gds=nonsense"}));
     CHECK(found.exit_code == 1);
     CHECK_FALSE(found.works());
     CHECK_THAT(found.text("detail"), Catch::Contains("probe-rank exits with 122: "));
@@ -244,23 +246,24 @@ TEST_CASE("a libpmix that is there and whose server does not start is told") {
   }
 }
 
-TEST_CASE("an MPI's module that is there and cannot be loaded is told") {
+TEST_CASE("a module for an MPI that cannot be loaded is reported") {
   const Folder folder;
   fs::create_directories(folder.path() + "/openmpi");
   fs::create_directories(folder.path() + "/mpich");
   folder.garbage("openmpi/libddl_mpi.so");
   folder.garbage("mpich/libddl_mpi.so");
-  // The module for PMIx has to be the true one.
+  // The module for PMIx must be the real one.
   fs::create_symlink(fs::path(DDLRUN_PATH).parent_path() / "../lib/ddl/libddl_pmix.so",
                      folder.path() + "/libddl_pmix.so");
-  const Box found = box_of(run_ddlrun({"--check-build=mpi", "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
+  const ReportedCapability found =
+      capability_of(run_ddlrun({"--check-build=mpi", "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
   CHECK(found.exit_code == 1);
   CHECK_THAT(found.text("detail"),
              Catch::Contains(kHasMpi ? "no module for MPI can be loaded (openmpi: "
                                      : "no MPI compiler was found when ddlrun was built"));
 }
 
-TEST_CASE("a vendor's library that numbers GPUs and fails, crashes or is none is a reason") {
+TEST_CASE("a GPU management library that fails, crashes or is not a library is reported as the reason") {
   const Folder folder;
   const Folder garbage;
   for (const char* name : {"libnvidia-ml.so.1", "librocm_smi64.so"}) {
@@ -269,19 +272,19 @@ TEST_CASE("a vendor's library that numbers GPUs and fails, crashes or is none is
   }
   for (const char* key : {"nvml", "rocm-smi"}) {
     CAPTURE(key);
-    CHECK_THAT(box(key, folder, "error").text("detail"), Catch::Contains("fails with 3"));
+    CHECK_THAT(probe(key, folder, "error").text("detail"), Catch::Contains("fails with 3"));
     for (const char* way : {"crash", "leave"}) {
       CAPTURE(way);
-      const Box found = box(key, folder, way);
+      const ReportedCapability found = probe(key, folder, way);
       CHECK(found.exit_code == 1);
       CHECK_FALSE(found.works());
       CHECK_FALSE(found.text("detail").empty());
     }
-    CHECK_THAT(box(key, garbage).text("detail"), Catch::Contains(".so"));
+    CHECK_THAT(probe(key, garbage).text("detail"), Catch::Contains(".so"));
   }
 }
 
-TEST_CASE("a file of the user's that is there and broken, and a topology that cannot be read, are told") {
+TEST_CASE("an invalid file of the user and a topology that cannot be read are reported") {
   const Folder folder;
   fs::create_directories(folder.path() + "/ddlrun/sites");
   fs::create_directories(folder.path() + "/ddlrun/slurm");
@@ -291,16 +294,17 @@ TEST_CASE("a file of the user's that is there and broken, and a topology that ca
       {"sites", "XDG_CONFIG_HOME=" + folder.path(), "ours.yaml:"},
       {"slurm-templates", "XDG_CONFIG_HOME=" + folder.path(), "directives.mustache"},
       {"hwloc", "HWLOC_COMPONENTS=stop", "topology: "}};
-  for (const auto& [key, variable, said] : broken) {
+  for (const auto& [key, variable, message] : broken) {
     CAPTURE(key);
-    const Box found = box_of(run_ddlrun({"--check-build=" + std::string(key), "--json"}, {variable}));
+    const ReportedCapability found =
+        capability_of(run_ddlrun({"--check-build=" + std::string(key), "--json"}, {variable}));
     CHECK(found.exit_code == 1);
     CHECK_FALSE(found.works());
-    CHECK_THAT(found.text("detail"), Catch::Contains(said));
+    CHECK_THAT(found.text("detail"), Catch::Contains(message));
   }
 }
 
-TEST_CASE("what a container's filter forbids is told with what the kernel said") {
+TEST_CASE("a system call that a container's filter forbids is reported with the kernel's error") {
   const std::pair<const char*, const char*> refused[] = {{"memfd", "memfd_create"},
                                                          {"pidfd", "pidfd_open"},
                                                          {"memory-policy", "set_mempolicy"},
@@ -308,24 +312,25 @@ TEST_CASE("what a container's filter forbids is told with what the kernel said")
                                                          {"io-uring", "io_uring_setup"}};
   for (const auto& [key, call] : refused) {
     CAPTURE(key);
-    const Box found = box_by({DDL_WITHOUT_SYSCALLS, call, DDLRUN_PATH}, key);
+    const ReportedCapability found = capability_by({DDL_WITHOUT_SYSCALLS, call, DDLRUN_PATH}, key);
     CHECK(found.exit_code == 1);
     CHECK_FALSE(found.works());
     CHECK_THAT(found.text("detail"), Catch::Contains("Operation not permitted"));
   }
-  // Where cgroups of version 2 are not mounted, that is the reason.
-  const Box cgroup = box_by({DDL_WITHOUT_SYSCALLS, "mkdir", DDLRUN_PATH}, "cgroup");
+  // The reason may also be that cgroup v2 is not mounted.
+  const ReportedCapability cgroup = capability_by({DDL_WITHOUT_SYSCALLS, "mkdir", DDLRUN_PATH}, "cgroup");
   CHECK(cgroup.exit_code == 1);
   CHECK_FALSE(cgroup.text("detail").empty());
-  const Box tcp = box_by({DDL_WITHOUT_SYSCALLS, "socket", DDLRUN_PATH}, "tcp");
+  const ReportedCapability tcp = capability_by({DDL_WITHOUT_SYSCALLS, "socket", DDLRUN_PATH}, "tcp");
   CHECK(tcp.exit_code == 1);
   CHECK_THAT(tcp.text("detail"), Catch::Contains("no network interface"));
-  const Box limits = box_by({"/bin/sh", "-c", "ulimit -n 200; exec \"$@\"", "sh", DDLRUN_PATH}, "limits");
+  const ReportedCapability limits =
+      capability_by({"/bin/sh", "-c", "ulimit -n 200; exec \"$@\"", "sh", DDLRUN_PATH}, "limits");
   CHECK(limits.exit_code == 1);
   CHECK_THAT(limits.text("detail"), Catch::Contains("open files 200"));
 }
 
-TEST_CASE("a plugin of hwloc's that cannot be loaded is told") {
+TEST_CASE("a plugin of hwloc that cannot be loaded is reported") {
   const Folder folder;
   folder.garbage("hwloc_cuda.so");
   const ProgramRun run = run_ddlrun({"--check-build=hwloc-plugins"}, {"HWLOC_PLUGINS_PATH=" + folder.path()});
@@ -333,7 +338,7 @@ TEST_CASE("a plugin of hwloc's that cannot be loaded is told") {
   CHECK_THAT(run.out, Catch::Contains("works here no") && Catch::Contains(folder.path() + "/hwloc_cuda.so"));
 }
 
-TEST_CASE("on hosts each of them is asked, and what they share is one answer") {
+TEST_CASE("with -H every host is checked, and the exit code covers all of them") {
   const ProgramRun run = run_ddlrun({"-H", "localhost", "--check-build", "--json"});
   INFO(run.err);
   REQUIRE(run.exit_code == 0);

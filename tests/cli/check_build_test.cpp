@@ -1,4 +1,4 @@
-// --check-build as values and texts; and that a look that crashes or hangs is a reason.
+// --check-build as values and texts; and that a probe which crashes or hangs is reported.
 #include "cli/check_build/capability.h"
 #include "cli/check_build/probe.h"
 #include "cli/options/this_process.h"
@@ -23,7 +23,7 @@ namespace {
 
 const std::string kVersion = std::string("ddlrun v") + ddl::contract::kVersion;
 
-const std::vector<Capability> kBoxes = {
+const std::vector<Capability> kCapabilities = {
     {"Frameworks", "C and C++", "libddl", true, {true, "libddl 0.1.0", "/opt/lib/libddl.so.0", "", ""}},
     {"Frameworks", "PyTorch", "pytorch-package", false, {false, "", "", "no Python package", ""}},
     {"Launchers", "ssh", "ssh", true, {false, "", "", "there is no ssh in PATH", "install it"}},
@@ -43,8 +43,8 @@ Finding empty() { return {false, "", "", "it is not there", "install it"}; }
 
 }  // namespace
 
-TEST_CASE("boxes have horovodrun's look, and what is known of each stands below") {
-  CHECK(check_build_text(kBoxes) ==
+TEST_CASE("the text has horovodrun's format, and a table with the findings follows") {
+  CHECK(check_build_text(kCapabilities) ==
         kVersion +
             ":\n"
             "\n"
@@ -65,8 +65,8 @@ TEST_CASE("boxes have horovodrun's look, and what is known of each stands below"
             "    mpirun     no     yes  mpirun 4; /usr/bin/mpirun; not handed to\n");
 }
 
-TEST_CASE("boxes for programs say the same, and can be read back") {
-  const std::string text = check_build_json(kBoxes, "node1");
+TEST_CASE("the JSON has the same contents, and can be read back") {
+  const std::string text = check_build_json(kCapabilities, "node1");
   const auto parsed = nlohmann::json::parse(text);
   CHECK(parsed["kind"] == "check_build");
   CHECK(parsed["host"] == "node1");
@@ -77,15 +77,15 @@ TEST_CASE("boxes for programs say the same, and can be read back") {
   const auto read = read_check_build(text);
   REQUIRE(read);
   CHECK(read->host == "node1");
-  CHECK(read->all == kBoxes);
+  CHECK(read->all == kCapabilities);
   CHECK_FALSE(read_check_build("{}"));
   CHECK_FALSE(read_check_build("ddlrun: unknown option"));
 }
 
-TEST_CASE("hosts stand beside each other, and where they differ is said") {
-  auto other = kBoxes;
+TEST_CASE("the text for several hosts marks and lists their differences") {
+  auto other = kCapabilities;
   other[2].here = {true, "OpenSSH_9", "/usr/bin/ssh", "", ""};
-  const std::string text = check_build_hosts_text({{"a", kBoxes}, {"b", other}, {"c", kBoxes}});
+  const std::string text = check_build_hosts_text({{"a", kCapabilities}, {"b", other}, {"c", kCapabilities}});
   CHECK_THAT(text, Catch::StartsWith(kVersion + " on a, b, c:\n"));
   CHECK_THAT(text, Catch::Contains("[X] C and C++\n") && Catch::Contains("[ ] PyTorch\n") &&
                        Catch::Contains("[/] ssh\n"));
@@ -94,11 +94,11 @@ TEST_CASE("hosts stand beside each other, and where they differ is said") {
                                    "        a, c: no, there is no ssh in PATH\n"
                                    "        b: yes, OpenSSH_9\n"));
   CHECK_THAT(text, Catch::Contains("On no host:\n    PyTorch: no Python package\n"));
-  CHECK_THAT(check_build_hosts_text({{"a", kBoxes}, {"b", kBoxes}}),
+  CHECK_THAT(check_build_hosts_text({{"a", kCapabilities}, {"b", kCapabilities}}),
              Catch::Contains("No differences between 2 hosts.\n"));
 }
 
-TEST_CASE("a look that crashes, hangs or leaves is a reason in its box, and no other's") {
+TEST_CASE("a probe that crashes, hangs or exits is reported in its own capability only") {
   const Probe probes[] = {{"A", "crash", "crash", nullptr, crash},
                           {"A", "hang", "hang", nullptr, hang},
                           {"A", "leave", "leave", nullptr, leave},
@@ -121,12 +121,12 @@ TEST_CASE("a look that crashes, hangs or leaves is a reason in its box, and no o
   for (std::size_t i = 0; i < 5; ++i) CHECK_FALSE(all[i].available());
 }
 
-TEST_CASE("what a look that hangs has started is ended with it") {
+TEST_CASE("processes that a hanging probe has started are ended with it") {
   static std::array<int, 2> pipe{};
   REQUIRE(::pipe(pipe.data()) == 0);
   const Probe probe{
       "A", "hang", "hang", nullptr, [] {
-        // In a process group of its own, as commands are, and with the pipe open.
+        // In its own process group, as commands of probes are, and with the pipe open.
         const auto sleep = ddl::Child::start({.argv = {"sleep", "1000"}, .inherited = {{pipe[1], 3}}});
         return hang();
       }};
@@ -135,11 +135,11 @@ TEST_CASE("what a look that hangs has started is ended with it") {
   REQUIRE(::close(pipe[1]) == 0);
   pollfd entry{pipe[0], POLLIN, 0};
   REQUIRE(::poll(&entry, 1, 10'000) == 1);
-  CHECK((entry.revents & POLLHUP) != 0);  // nobody has it any more
+  CHECK((entry.revents & POLLHUP) != 0);  // no process has the writing end any more
   ::close(pipe[0]);
 }
 
-TEST_CASE("every box has a key of its own") {
+TEST_CASE("every capability has a unique key") {
   std::set<std::string> keys;
   for (const Probe& probe : probe_list()) {
     CAPTURE(probe.key);
@@ -147,6 +147,6 @@ TEST_CASE("every box has a key of its own") {
   }
 }
 
-TEST_CASE("the probe is looked for below libexec, beside bin") {
+TEST_CASE("slurm-probe is expected below libexec, beside bin") {
   CHECK_THAT(ddl::cli::libexec_path("slurm-probe"), Catch::Matchers::EndsWith("/libexec/ddlrun/slurm-probe"));
 }

@@ -49,19 +49,19 @@ TEST_CASE("every option of ddlrun can be given in the file, by each of its names
   CHECK(count > 40);
 }
 
-TEST_CASE("underscores are as good as dashes") {
+TEST_CASE("underscores are accepted for dashes") {
   CHECK(one(accepted_file("num_proc: 4"), OptionId::kNumProc) == "4");
   CHECK(one(accepted_file("prefix_output_with_timestamp: true"), OptionId::kPrefixTimestamp).empty());
 }
 
-TEST_CASE("a value is the text that stands there") {
+TEST_CASE("a value is taken as text, without conversion") {
   CHECK(one(accepted_file("num-proc: 0x10"), OptionId::kNumProc) == "0x10");
   CHECK(one(accepted_file("workdir: \"a b\""), OptionId::kWorkdir) == "a b");
   CHECK(one(accepted_file("hosts: a:2,me@b:2"), OptionId::kHosts) == "a:2,me@b:2");
   CHECK(one(accepted_file("hosts: '[2001:db8::1]:2'"), OptionId::kHosts) == "[2001:db8::1]:2");
 }
 
-TEST_CASE("lists") {
+TEST_CASE("options that are lists or may be repeated accept lists") {
   CHECK(one(accepted_file("hosts: [a:2, b:2]"), OptionId::kHosts) == "a:2,b:2");
   CHECK(one(accepted_file("network-interfaces:\n- eth0\n- ib0\n"), OptionId::kNetworkInterfaces) ==
         "eth0,ib0");
@@ -88,7 +88,7 @@ TEST_CASE("flags are true or false") {
   }
 }
 
-TEST_CASE("an unknown key is refused with its line, and a near one suggested") {
+TEST_CASE("an unknown key is refused with its line, and a similar one is suggested") {
   const auto error = refused("num-proc: 2\n\nover-subscribe: true\n");
   CHECK(error.message == "job.yaml:3: unknown key over-subscribe");
   CHECK(error.hint == "did you mean oversubscribe?");
@@ -110,8 +110,8 @@ TEST_CASE("an option that is not in this version is refused with its line") {
   CHECK_THAT(refused("ntasks: 3").message, Catch::Contains("is not an option of ddlrun"));
 }
 
-TEST_CASE("horovodrun's groups hold its options") {
-  // Every key that horovodrun 0.28.1 reads.
+TEST_CASE("the groups of horovodrun's file contain its options") {
+  // All keys that horovodrun 0.28.1 reads.
   for (const char* text : {"params:\n  fusion_threshold_mb: 32",
                            "params:\n  cycle_time_ms: 10",
                            "params:\n  cache_capacity: 2048",
@@ -144,11 +144,11 @@ TEST_CASE("horovodrun's groups hold its options") {
   CHECK(accepted_file("controller: mpi").has(OptionId::kMpi));
   CHECK_THAT(refused("controller: nccl").message,
              Catch::Contains("job.yaml:1: controller is an option of horovodrun"));
-  // Off is how it is.
+  // "false" is the default of these options.
   accepted_file("autotune:\n  enabled: false\nparams:\n  hierarchical-allreduce: false\nlogging:\n");
 }
 
-TEST_CASE("an unknown key in a group, and a group that is none") {
+TEST_CASE("an unknown key in a group, and a group that is not a map, are refused") {
   const auto error = refused("params:\n  cycle_time_ms: 5\n").message;
   const auto unknown = refused("stall_check:\n  enable: true\n");
   CHECK(unknown.message == "job.yaml:2: unknown key enable in stall-check");
@@ -158,7 +158,7 @@ TEST_CASE("an unknown key in a group, and a group that is none") {
   CHECK_THAT(refused("timeline:\n  {a: b}: c\n").message, Catch::Contains("unknown key"));
 }
 
-TEST_CASE("an empty file says nothing") {
+TEST_CASE("an empty file gives no options") {
   const GivenOptions given = accepted_file("# nothing\n");
   for (std::size_t id = 0; id < static_cast<std::size_t>(OptionId::kCount); ++id) {
     CHECK_FALSE(given.has(static_cast<OptionId>(id)));

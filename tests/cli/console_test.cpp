@@ -15,8 +15,8 @@ namespace {
 
 const ddl::Environment kXterm{{"TERM", "xterm"}, {"NO_COLOR", "1"}};
 
-/// What an action writes to standard error while that is a terminal of so many columns. The terminal turns "\n" into
-/// "\r\n".
+/// The output of an action on standard error while that is a terminal with this number of columns. The terminal turns
+/// "\n" into "\r\n".
 template <class Action>
 std::string on_terminal(unsigned short columns, Action action) {
   const UniqueFd terminal(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
@@ -33,7 +33,7 @@ std::string on_terminal(unsigned short columns, Action action) {
     REQUIRE(::dup2(end.get(), STDERR_FILENO) == STDERR_FILENO);
     action();
     REQUIRE(::dup2(before.get(), STDERR_FILENO) == STDERR_FILENO);
-    // Somebody still has it open, so that what was written can be read.
+    // Another descriptor of the terminal is still open, so that the output can be read.
     REQUIRE(::write(end.get(), "$", 1) == 1);
     std::string written;
     char c = 0;
@@ -44,7 +44,7 @@ std::string on_terminal(unsigned short columns, Action action) {
 
 }  // namespace
 
-TEST_CASE("progress stands on one line and is taken away") {
+TEST_CASE("progress is shown on one line and then erased") {
   CHECK(on_terminal(80, [] {
           const Console console(kXterm);
           const auto progress = console.progress();
@@ -56,7 +56,7 @@ TEST_CASE("progress stands on one line and is taken away") {
         }) == "ddlrun: 1 of 2 hosts\r\x1b[Kddlrun: 2 of 2 hosts\r\x1b[K");
 }
 
-TEST_CASE("what is said meanwhile takes its place") {
+TEST_CASE("a note replaces the progress line") {
   CHECK(on_terminal(80, [] {
           const Console console(kXterm);
           console.progress()("waiting");
@@ -69,7 +69,7 @@ TEST_CASE("progress is cut to the terminal's width") {
   CHECK(on_terminal(20, [] { Console(kXterm).progress()(std::string(100, 'x')); }) == "ddlrun: xxxxxxxxxxx");
 }
 
-TEST_CASE("a file and a simple terminal see no progress") {
+TEST_CASE("no progress is written to a file or to a terminal without escape sequences") {
   CHECK(on_terminal(80, [] { CHECK_FALSE(Console(ddl::Environment{{"TERM", "dumb"}}).progress()); }).empty());
   const UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   const UniqueFd before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));

@@ -1,4 +1,4 @@
-// The command itself: what a person types, and what comes back.
+// The real command: command lines, and their output and exit code.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -38,7 +38,7 @@ std::string last_line(const std::string& text) {
 struct BadInput {
   Words words;
   int exit_code;
-  std::string said;
+  std::string message;
 };
 
 // clang-format off
@@ -83,32 +83,33 @@ TEST_CASE("help and version go to standard output") {
   }
 }
 
-TEST_CASE("a bad command line ends with its code and two lines on standard error, and starts nothing") {
+TEST_CASE("an invalid command line gives its exit code and two lines on standard error, and starts nothing") {
   for (const BadInput& bad : kBadInputs) {
     INFO("ddlrun " << ddl::join(bad.words, " "));
     const ProgramRun result = run(bad.words);
     CHECK(result.exit_code == bad.exit_code);
     CHECK(result.out.empty());
-    CHECK_THAT(result.err, Catch::StartsWith("ddlrun: ") && Catch::Contains(bad.said));
+    CHECK_THAT(result.err, Catch::StartsWith("ddlrun: ") && Catch::Contains(bad.message));
     CHECK(ddl::split(ddl::trim(result.err), '\n').size() <= 2);
   }
 }
 
-TEST_CASE("after the command everything is the command's") {
+TEST_CASE("all words after the command belong to the command") {
   const ProgramRun echo = run({"-np", "1", "/bin/echo", "-np", "4", "--help", "--", "-x"});
   CHECK(echo.exit_code == 0);
   CHECK(echo.out == "-np 4 --help -- -x\n");
   CHECK(run({"-np=1", "--", "/bin/echo", "--", "x"}).out == "-- x\n");
 }
 
-TEST_CASE("hosts, files and standard input say where ranks run") {
-  // env starts the agent right here: a host that is none.
+TEST_CASE("hosts can be given by -H, a hostfile, a configuration file and standard input") {
+  // env starts the agent on this machine, in place of a remote host.
   const Words over_env = {"--launch-agent", "env HOST=%h"};
   const auto with = [&over_env](Words words) {
     words.insert(words.begin(), over_env.begin(), over_env.end());
     return ddlrun(std::move(words));
   };
-  const Words who = {"--quiet", "/bin/sh", "-c", "echo $RANK $HOROVOD_CROSS_RANK $HOROVOD_LOCAL_RANK"};
+  const Words print_identity = {"--quiet", "/bin/sh", "-c",
+                                "echo $RANK $HOROVOD_CROSS_RANK $HOROVOD_LOCAL_RANK"};
   const auto sorted_lines = [](const ProgramRun& result) {
     INFO(result.err);
     CHECK(result.exit_code == 0);
@@ -119,16 +120,16 @@ TEST_CASE("hosts, files and standard input say where ranks run") {
   };
 
   ProgramSetup listed = with({"-H", "a:2,b:1", "--no-tag-output"});
-  listed.argv.insert(listed.argv.end(), who.begin(), who.end());
+  listed.argv.insert(listed.argv.end(), print_identity.begin(), print_identity.end());
   CHECK(sorted_lines(run_program(listed)) == "0 0 0, 1 0 1, 2 1 0");
 
   ProgramSetup by_node = with({"-H", "a:2,b:1", "--map-by", "node", "--no-tag-output"});
-  by_node.argv.insert(by_node.argv.end(), who.begin(), who.end());
+  by_node.argv.insert(by_node.argv.end(), print_identity.begin(), print_identity.end());
   CHECK(sorted_lines(run_program(by_node)) == "0 0 0, 1 1 0, 2 0 1");
 
   ProgramSetup piped = with({"--hostfile", "-", "--no-tag-output"});
   piped.stdin_text = "a slots=1\r\n# c\r\nb 1\r\n";
-  piped.argv.insert(piped.argv.end(), who.begin(), who.end());
+  piped.argv.insert(piped.argv.end(), print_identity.begin(), print_identity.end());
   CHECK(sorted_lines(run_program(piped)) == "0 0 0, 1 1 0");
 
   ProgramSetup configured = with({"--config-file", "-", "--no-tag-output"});
@@ -150,14 +151,14 @@ TEST_CASE("--check-hosts has a line for each host, and 122 if one fails") {
   CHECK(parsed["kind"] == "check_hosts");
   CHECK(parsed["failed"] == 2);
   CHECK_THAT(parsed["hosts"][1]["failure"].get<std::string>(), Catch::Contains("false ended with 1"));
-  // This machine itself is asked directly.
+  // This machine is asked without ssh.
   const auto self = json::parse(run({"--check-hosts", "--json"}).out);
   REQUIRE(self["hosts"].size() == 1);
   CHECK(self["hosts"][0]["reachable"] == true);
   CHECK(std::abs(self["hosts"][0]["clock_offset_seconds"].get<double>()) < 5);
 }
 
-TEST_CASE("a dry run prints and starts nothing") {
+TEST_CASE("a dry run prints the plan and starts nothing") {
   const ProgramRun plan = run({"-np", "2", "--oversubscribe", "--dry-run", "/bin/sh", "-c", "echo started"});
   CHECK(plan.exit_code == 0);
   CHECK_THAT(plan.out, Catch::StartsWith("ddlrun would start 2 ranks on 1 node."));
@@ -178,7 +179,7 @@ TEST_CASE("a dry run creates no output directory") {
   CHECK_FALSE(std::filesystem::exists(directory));
 }
 
-TEST_CASE("the report of a failure is the last thing said, in words or as JSON") {
+TEST_CASE("the report of a failure is the last output, as text or as JSON") {
   const Words failing = {"/bin/sh", "-c", "echo why >&2; exit 7"};
   Words words = {"-np", "1"};
   words.insert(words.end(), failing.begin(), failing.end());
@@ -197,7 +198,7 @@ TEST_CASE("the report of a failure is the last thing said, in words or as JSON")
   CHECK(parsed["ranks"][0]["stderr_tail"] == json::array({"why"}));
 }
 
-TEST_CASE("a job that succeeds says nothing of its own, unless it is asked to") {
+TEST_CASE("ddlrun prints nothing about a job that succeeds, except with --verbose or --json") {
   const ProgramRun silent = run({"-np", "1", "/bin/true"});
   CHECK(silent.exit_code == 0);
   CHECK(silent.out.empty());
@@ -209,7 +210,7 @@ TEST_CASE("a job that succeeds says nothing of its own, unless it is asked to") 
   CHECK(parsed["exit_code"] == 0);
 }
 
-TEST_CASE("inside a Slurm job its nodes are meant, unless another launcher is") {
+TEST_CASE("inside a Slurm job the ranks run on its nodes, unless --launcher says otherwise") {
   ProgramSetup setup = ddlrun({"--dry-run", "/bin/true"});
   setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node3", "SLURM_TASKS_PER_NODE=1",
                        "SLURM_JOB_CPUS_PER_NODE=128", "SLURM_GPUS=8"};
@@ -249,7 +250,7 @@ TEST_CASE("standard output that cannot be written to is an error") {
   CHECK(run_program(closed).exit_code == contract::kOutputLost);
 }
 
-TEST_CASE("a job whose output cannot be written is no success, and a failure of it stays what it is") {
+TEST_CASE("a job whose output cannot be written fails with 123, but a rank's own exit code has precedence") {
   ProgramSetup full = ddlrun({"-np", "1", "/bin/echo", "result"});
   full.out_path = "/dev/full";
   ProgramRun result = run_program(full);
@@ -268,7 +269,7 @@ TEST_CASE("a job whose output cannot be written is no success, and a failure of 
   CHECK(run_program(failing).exit_code == 5);
 }
 
-TEST_CASE("a file of --output-filename that cannot be written makes the job no success") {
+TEST_CASE("a job fails if a file of --output-filename cannot be written") {
   const ddl::test::TemporaryDirectory directory;
   const std::string folder = directory.path() + "/out/rank.0";
   std::filesystem::create_directories(folder);
@@ -279,7 +280,7 @@ TEST_CASE("a file of --output-filename that cannot be written makes the job no s
   CHECK_THAT(result.err, Catch::Contains("rank.0/stdout: No space left on device"));
 }
 
-TEST_CASE("control characters that a program or a user gives are not printed as they are") {
+TEST_CASE("control characters of programs and of the command line are not printed unchanged") {
   ProgramSetup setup = ddlrun({"-np", "1", "no\x1b[31mtrain"});
   CHECK_THAT(run_program(setup).err, !Catch::Contains("\x1b[31m"));
   setup = ddlrun({"-np", "1", "/bin/sh", "-c", "printf 'a\\0b\\033[2Jc\\n' >&2; exit 5"});
@@ -291,7 +292,7 @@ TEST_CASE("control characters that a program or a user gives are not printed as 
   CHECK_THAT(run_program(setup).err, !Catch::Contains("\x1b[31m"));
 }
 
-TEST_CASE("closed standard descriptors do no harm") {
+TEST_CASE("ddlrun works with closed standard descriptors") {
   ProgramSetup closed = ddlrun({"-np", "1", "/bin/sh", "-c", "exit 5"});
   closed.close_all_standard_fds = true;
   CHECK(run_program(closed).exit_code == 5);
@@ -300,7 +301,7 @@ TEST_CASE("closed standard descriptors do no harm") {
   CHECK(run_program(no_out).exit_code == contract::kOutputLost);
 }
 
-TEST_CASE("a current directory that was removed is named as the reason") {
+TEST_CASE("a current directory that was removed is reported") {
   std::string pattern = "/tmp/ddl-removed-XXXXXX";
   REQUIRE(::mkdtemp(pattern.data()) != nullptr);
   ProgramSetup setup;
@@ -311,7 +312,7 @@ TEST_CASE("a current directory that was removed is named as the reason") {
   CHECK_THAT(result.err, Catch::StartsWith("ddlrun: the current directory: No such file or directory\n"));
 }
 
-TEST_CASE("an empty argument vector is a command line without words") {
+TEST_CASE("an empty argument vector is treated as a command line without words") {
   ProgramSetup setup;
   setup.argv = {"/bin/sh", "-c", "exec -a '' " DDLRUN_PATH};
   setup.argv[0] = "/bin/bash";

@@ -8,7 +8,7 @@ using ddl::Error;
 using ddl::ErrorCode;
 using ddl::cli::error_report;
 
-TEST_CASE("a job that could not begin gets the exit code of its reason") {
+TEST_CASE("an error before the start gives the exit code of its kind") {
   const auto code = [](ErrorCode error) { return error_report(Error(error, "x")).exit_code; };
   CHECK(code(ErrorCode::kInvalidArgument) == 2);
   CHECK(code(ErrorCode::kNotFound) == 127);
@@ -19,7 +19,7 @@ TEST_CASE("a job that could not begin gets the exit code of its reason") {
   }
 }
 
-TEST_CASE("its sentence is the report") {
+TEST_CASE("the error's sentence is the report") {
   const auto report = error_report(ddl::errno_error("fork", EAGAIN).during("starting the agent"));
   CHECK(report.reason == ddl::launcher::EndReason::kStartFailed);
   CHECK(ddl::cli::failure_report(report, {}, ddl::cli::TerminalStyle(false)) ==

@@ -34,12 +34,12 @@ TEST_CASE("every example of --help is a command line that ddlrun accepts") {
   for (const auto line : ddl::split(examples, '\n')) {
     if (!line.starts_with("  ddlrun ")) continue;
     std::vector<std::string> words;
-    // Two blanks part the command line from its explanation, and the shell takes "> file".
+    // Two blanks separate the command line from its explanation, and "> file" is for the shell.
     const auto command_line = line.substr(9, line.find("  ", 9) - 9);
     for (const auto word : ddl::split(command_line.substr(0, command_line.find(" >")), ' '))
       words.emplace_back(word);
     INFO(line);
-    // What the examples' files would hold.
+    // The contents of the files in the examples.
     const auto read_file = [](const std::string& path) -> ddl::Result<std::string> {
       return path == "hosts.txt" ? "node1 slots=8\nnode2 slots=8\n" : "num-proc: 8\nhosts: [a, b]\n";
     };

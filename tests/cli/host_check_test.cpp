@@ -1,4 +1,4 @@
-// --check-hosts: what is noticed, and how it is printed.
+// --check-hosts: the differences that are noticed, and how they are printed.
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-/// So many hosts that are all the same.
+/// This number of equal hosts.
 std::vector<HostCheck> hosts(std::size_t count) {
   std::vector<HostCheck> result;
   for (std::size_t i = 0; i < count; ++i) {
@@ -49,14 +49,14 @@ std::string noticed(const std::vector<HostCheck>& checks) {
 
 }  // namespace
 
-TEST_CASE("hosts that are alike are nothing to notice") {
+TEST_CASE("equal hosts give no remarks") {
   for (const std::size_t count : {0, 1, 2, 5}) {
     CHECK(noticed(hosts(count)).empty());
     CHECK(compare_hosts(hosts(count)).remarks.empty());
   }
 }
 
-TEST_CASE("what differs from most hosts is noticed, whatever it is") {
+TEST_CASE("every value that differs from most hosts is noticed") {
   struct Change {
     std::string column;
     void (*apply)(NodeFacts&);
@@ -96,7 +96,7 @@ TEST_CASE("what differs from most hosts is noticed, whatever it is") {
   }
 }
 
-TEST_CASE("what no more than half of the hosts share is noticed on all of them") {
+TEST_CASE("if no value is shared by more than half of the hosts, all are noticed") {
   auto checks = hosts(4);
   checks[2].facts->kernel = "5.10.0";
   checks[3].facts->kernel = "5.10.0";
@@ -104,14 +104,14 @@ TEST_CASE("what no more than half of the hosts share is noticed on all of them")
   CHECK(compare_hosts(checks).remarks ==
         std::vector<std::string>{"node1, node2: kernel is 6.1.0; no value is shared by most hosts",
                                  "node3, node4: kernel is 5.10.0; no value is shared by most hosts"});
-  checks.push_back(failed("node5", "it is off"));  // who has not answered has no vote
+  checks.push_back(failed("node5", "it is off"));  // a host that has not answered is not counted
   CHECK(noticed(checks) == "kernel node1, kernel node2, kernel node3, kernel node4");
   checks.pop_back();
   checks.pop_back();
   CHECK(noticed(checks) == "kernel node3");
 }
 
-TEST_CASE("memory may differ a little, and a clock by a second") {
+TEST_CASE("small differences of memory, and of clocks up to a second, are not noticed") {
   auto checks = hosts(3);
   checks[0].facts->memory_bytes += 2'000'000'000;
   checks[1].clock_offset_seconds = 0.9;
@@ -124,7 +124,7 @@ TEST_CASE("memory may differ a little, and a clock by a second") {
                                  "node3: its clock is 2.0 s behind this machine's"});
 }
 
-TEST_CASE("too little is noticed although all hosts have it") {
+TEST_CASE("missing resources are noticed even if all hosts are equal") {
   auto checks = hosts(2);
   for (HostCheck& host : checks) {
     host.facts->tmp_directory = "/scratch";
@@ -143,7 +143,7 @@ TEST_CASE("too little is noticed although all hosts have it") {
             "libddl beside its ddlrun"});
 }
 
-TEST_CASE("only a host that did not answer makes the exit code") {
+TEST_CASE("only a host that does not answer changes the exit code") {
   auto checks = hosts(2);
   checks[0].facts->nofile = 1;
   CHECK(exit_code_of(compare_hosts(checks)) == ddl::contract::kSuccess);
@@ -153,7 +153,7 @@ TEST_CASE("only a host that did not answer makes the exit code") {
   CHECK(exit_code_of(comparison) == ddl::contract::kStartFailure);
 }
 
-TEST_CASE("the table for a person") {
+TEST_CASE("the comparison as text") {
   auto checks = hosts(2);
   checks.push_back(failed("a-long-name", "connection refused (port 22)"));
   checks[1].facts->shm_free_bytes = 60'000'000;
@@ -202,13 +202,13 @@ TEST_CASE("hosts whose GPUs or memory differ are noticed") {
   CHECK_THAT(check_hosts_json(checks, comparison), Catch::Contains(R"("allowed_cpus":"0-7")"));
 }
 
-TEST_CASE("when all is well the table says so") {
+TEST_CASE("the text states that all hosts answered if nothing is noticed") {
   const auto checks = hosts(1);
   CHECK_THAT(check_hosts_text(checks, compare_hosts(checks), TerminalStyle(false)),
              Catch::EndsWith("0.1.0\n\n1 host answered\n"));
 }
 
-TEST_CASE("the same for a program") {
+TEST_CASE("the comparison as JSON") {
   auto checks = hosts(1);
   checks[0].facts->tmp_free_bytes = -1;
   checks[0].clock_offset_seconds = 0.5;

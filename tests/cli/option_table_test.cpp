@@ -8,7 +8,7 @@
 
 using namespace ddl::cli;
 
-TEST_CASE("no spelling stands for two options, and every one has a dash and a help text") {
+TEST_CASE("spellings are unique and start with a dash, and every option has a help text") {
   std::set<std::string_view> seen;
   for (const auto table : {option_table(), foreign_options()}) {
     for (const OptionEntry& entry : table) {
@@ -34,7 +34,7 @@ TEST_CASE("every option identifier is in the table once") {
   CHECK(&entry_of(OptionId::kTimeout) == find_spelling("--timeout"));
 }
 
-TEST_CASE("spellings for people and for the parser") {
+TEST_CASE("canonical spelling, display name and usage line of an option") {
   CHECK(display_name(*find_spelling("-np")) == "-np/--num-proc");
   CHECK(display_name(*find_spelling("-x")) == "-x");
   CHECK(display_name(*find_spelling("-prefix-timestamp")) == "--prefix-output-with-timestamp");
@@ -46,8 +46,8 @@ TEST_CASE("spellings for people and for the parser") {
   CHECK(find_spelling("-np,--num-proc") == nullptr);
 }
 
-TEST_CASE("horovodrun's options are all known") {
-  // horovodrun --help of 0.28.1, and what it accepts without showing.
+TEST_CASE("all options of horovodrun are known") {
+  // The options in horovodrun --help of 0.28.1, and those that it accepts but does not show.
   for (const char* spelling : {"-v",
                                "--version",
                                "-np",
@@ -126,7 +126,7 @@ TEST_CASE("horovodrun's options are all known") {
   }
 }
 
-TEST_CASE("every key in a group of horovodrun's configuration file means an option that is known") {
+TEST_CASE("every key in a group of horovodrun's configuration file belongs to a known option") {
   for (const GroupKey& one : horovodrun_keys()) {
     INFO(one.group << "." << one.key);
     CHECK(find_spelling(one.spelling) != nullptr);

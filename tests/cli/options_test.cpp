@@ -178,7 +178,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--torus-allreduce", "a"}, "--torus-allreduce is not in this version", "omit it"},
     {{"-np", "2", "--gloo", "--mpi", "a"}, "--gloo and --mpi contradict each other", "omit one"},
     {{"-np", "2", "--gloo", "--launcher", "mpirun", "a"}, "--gloo and --launcher mpirun contradict", "omit one"},
-    // Named as they were typed.
+    // Messages quote the spelling that was typed.
     {{"-np", "2", "--chdir", "d", "a"}, "--chdir is not an option of ddlrun", "--workdir"},
     {{"-np", "2", "-genv", "A", "1", "a"}, "-genv is not an option of ddlrun", "-x NAME=VALUE"},
     {{"-np", "2", "--mpi", "--json", "a"}, "--json needs ddlrun's agents", "omit --mpi"},
@@ -187,12 +187,12 @@ const std::vector<Refused> kRefused = {
     {{"--explain-bind", "-np", "2", "-H", "b"}, "--explain-bind is for one node, but -H/--hosts names", ""},
     {{"--explain-bind"}, "-np is missing", "ddlrun --explain-bind -np 8"},
     {{"-np", "2", "--launcher", "ssh", "--mpi-type", "pmix", "a"}, "--mpi-type belongs to --launcher srun", "omit it"},
-    // An action that starts no command drops no word.
+    // An action that starts no command refuses words after the options.
     {{"--check-build", "nccl"}, "--check-build starts no command, but nccl", "--check-build=nccl"},
     {{"-np", "4", "-cb", "--", "./a", "b"}, "--check-build starts no command, but ./a", ""},
     {{"--check-box", "nccl", "mpi"}, "--check-box starts no command, but mpi", ""},
     {{"--check-hosts", "nodes"}, "--check-hosts starts no command, but nodes", "omit it"},
-    {{"--check-hosts", "./a", "-H", "b"}, "but ./a stands after", "options come before"},
+    {{"--check-hosts", "./a", "-H", "b"}, "but ./a follows", "options come before"},
     {{"--list-sites", "lumi-g"}, "--list-sites starts no command, but lumi-g", ""},
     {{"--show-site", "lumi-g", "frontier"}, "--show-site starts no command, but frontier", ""},
     {{"--lint", "a.sh", "b.sh"}, "--lint starts no command, but b.sh", "--lint b.sh"},
@@ -206,7 +206,7 @@ const std::vector<Refused> kRefused = {
     {{"--list-sites", "--site", "lumi-g"}, "--list-sites does not use --site", "omit it"},
     {{"--lint", "a.sh", "-np", "4"}, "--lint does not use -np/--num-proc", "omit it"},
     {{"--show-site", "lumi-g", "--json"}, "--show-site does not use --json", "omit it"},
-    // Several programs, as mpirun has them.
+    // Several programs, as in mpirun.
     {{"-np", "1", "./a", ":", "-np", "1", "./b"}, "': -np' would begin a second program", "$RANK"},
     {{"-np", "1", "./a", "x", ":", "-n", "1", "./b"}, "': -n' would begin a second program", "$RANK"},
     {{"-np", "1", "./a", ":", "--host=b", "./b"}, "': --host=b' would begin a second program", ""},
@@ -218,7 +218,7 @@ const std::vector<Refused> kRefused = {
 
 }  // namespace
 
-TEST_CASE("a command line that cannot be meant is refused with a sentence and a hint") {
+TEST_CASE("an invalid command line is refused with a sentence and a hint") {
   for (const Refused& one : kRefused) {
     INFO("ddlrun " << ddl::join(one.words, " "));
     const auto request = parse(one.words);
@@ -231,7 +231,7 @@ TEST_CASE("a command line that cannot be meant is refused with a sentence and a 
   }
 }
 
-TEST_CASE("who carries out collectives is a variable of the ranks") {
+TEST_CASE("--cpu-operations sets DDL_CPU_OPERATIONS for the ranks") {
   const auto job = accepted({"-np", "2", "--cpu-operations", "mpi", "./train"}).job;
   REQUIRE(job.exports.size() == 1);
   CHECK(job.exports[0].name == "DDL_CPU_OPERATIONS");
@@ -258,7 +258,7 @@ TEST_CASE("every option that is not in this version is refused by name, with and
   }
 }
 
-TEST_CASE("an option of horovodrun that asks for what is so anyway is accepted, with a note") {
+TEST_CASE("an option of horovodrun that requests the default behaviour is accepted, with a note") {
   for (const OptionEntry& entry : foreign_options()) {
     if (entry.id != OptionId::kWithoutEffect) continue;
     for (const auto spelling : ddl::split(entry.spellings, ',')) {
@@ -271,7 +271,7 @@ TEST_CASE("an option of horovodrun that asks for what is so anyway is accepted, 
   const Request request = accepted({"-np", "2", "--gloo", "--disable-cache", "--no-autotune", "a"});
   CHECK(request.notes.size() == 3);
   CHECK(request.job.launcher == LauncherChoice::kAuto);
-  // What horovodrun's file says yields to the command line.
+  // The command line takes precedence over a file for horovodrun.
   const Request other = accepted({"--config-file", "gloo.yaml", "--mpi", "-np", "2", "a"});
   CHECK(other.job.launcher == LauncherChoice::kMpirun);
   CHECK(other.notes ==
@@ -281,14 +281,14 @@ TEST_CASE("an option of horovodrun that asks for what is so anyway is accepted, 
         LauncherChoice::kSsh);
 }
 
-TEST_CASE("interfaces that are named one by one are one list, as horovodrun has it") {
+TEST_CASE("a repeated --network-interface adds to one list, as in horovodrun") {
   CHECK(accepted({"-np", "2", "--network-interface", "eth0", "--network-interface", "ib0", "a"})
             .job.network_interfaces == Words{"eth0", "ib0"});
   CHECK(accepted({"-np", "2", "--network-interfaces=eth0,ib0", "--network-interface", "eth0", "a"})
             .job.network_interfaces == Words{"eth0", "ib0"});
 }
 
-TEST_CASE("a colon that begins no second program is a word of the command") {
+TEST_CASE("a colon that does not begin a second program is a word of the command") {
   CHECK(accepted({"-np", "2", "expr", "a", ":", "b"}).job.command == Words{"expr", "a", ":", "b"});
   CHECK(accepted({"-np", "2", ":"}).job.command == Words{":"});
   CHECK(accepted({"-np", "2", "a", ":", "-weird"}).job.command == Words{"a", ":", "-weird"});
@@ -314,7 +314,7 @@ TEST_CASE("the defaults of a job") {
   CHECK_FALSE(job.quiet);
 }
 
-TEST_CASE("every option of a job reaches it") {
+TEST_CASE("every option of a job reaches the request") {
   const JobSpec job = accepted({"--np=3",
                                 "--oversubscribe",
                                 "-x",
@@ -363,14 +363,14 @@ TEST_CASE("every option of a job reaches it") {
   CHECK(accepted({"-np", "1", "--stdin=none", "a"}).job.stdin_target == StdinTarget::kNone);
 }
 
-TEST_CASE("lines are tagged when there are several ranks, unless told otherwise") {
+TEST_CASE("lines are tagged if there are several ranks, unless an option overrides this") {
   CHECK_FALSE(accepted({"-np", "1", "a"}).job.tag_output);
   CHECK(accepted({"-np", "1", "--tag-output", "a"}).job.tag_output);
   CHECK(accepted({"-np", "2", "a"}).job.tag_output);
   CHECK_FALSE(accepted({"-np", "2", "--no-tag-output", "a"}).job.tag_output);
 }
 
-TEST_CASE("directories are meant from the current one, and links are left to the kernel") {
+TEST_CASE("relative directories start at the current one, and '..' after a link is left to the kernel") {
   const auto workdir = [](const std::string& given) {
     return accepted({"-np", "1", "--workdir", given, "a"}).job.workdir;
   };
@@ -382,7 +382,7 @@ TEST_CASE("directories are meant from the current one, and links are left to the
   CHECK(workdir("--json") == "/home/me/--json");
 }
 
-TEST_CASE("requests other than a job need no command, and help comes before any complaint") {
+TEST_CASE("actions other than a job need no command, and --help has precedence over any error") {
   CHECK(accepted({"-h"}).action == Action::kHelp);
   CHECK(accepted({"--help", "-np", "x", "a"}).action == Action::kHelp);
   CHECK(accepted({"--bogus", "-H", "x", "--help"}).action == Action::kHelp);
@@ -398,13 +398,13 @@ TEST_CASE("requests other than a job need no command, and help comes before any 
   CHECK(accepted({"--dry-run", "-np", "2", "a"}).action == Action::kDryRun);
   CHECK_FALSE(accepted({"--dry-run", "-np", "2", "a"}).probes_hosts);
   CHECK(accepted({"--dry-run", "--probe", "-np", "2", "a"}).probes_hosts);
-  // After the command they are the command's.
+  // After the command they belong to the command.
   const Request run = accepted({"-np", "1", "a", "--help", "-cb", "--dry-run", "--json"});
   CHECK(run.action == Action::kRun);
   CHECK_FALSE(run.json);
 }
 
-TEST_CASE("every option about hosts reaches the job") {
+TEST_CASE("every option about hosts reaches the request") {
   const JobSpec job = accepted({"-np",
                                 "8",
                                 "--hosts",
@@ -451,7 +451,7 @@ TEST_CASE("every option about hosts reaches the job") {
   CHECK(job.network_interfaces == Words{"eth0", "ib0"});
 }
 
-TEST_CASE("without them a job runs on this machine") {
+TEST_CASE("without options about hosts a job runs on this machine") {
   const Request request = accepted({"-np", "2", "a"});
   REQUIRE(request.allocation.nodes.size() == 1);
   CHECK(request.allocation.nodes.front().name == "head");
@@ -466,7 +466,7 @@ TEST_CASE("without them a job runs on this machine") {
   CHECK(job.start_timeout_seconds == 30);
 }
 
-TEST_CASE("hosts come from -H or a file, and the request has them") {
+TEST_CASE("hosts of -H or a hostfile become the allocation") {
   const Request listed = accepted({"-H", "a:2,b", "-np", "3", "x"});
   REQUIRE(listed.allocation.nodes.size() == 2);
   CHECK(listed.allocation.origin == "-H");
@@ -477,7 +477,7 @@ TEST_CASE("hosts come from -H or a file, and the request has them") {
   CHECK(filed.allocation.nodes[1].name == "n2");
 }
 
-TEST_CASE("a hostfile on standard input leaves nothing of it for the ranks") {
+TEST_CASE("with a hostfile on standard input, no rank reads standard input") {
   const Request request = accepted({"--hostfile", "-", "x"});
   CHECK(request.allocation.origin == "standard input");
   CHECK(request.job.num_proc == 4);
@@ -485,7 +485,7 @@ TEST_CASE("a hostfile on standard input leaves nothing of it for the ranks") {
   CHECK(accepted({"--hostfile", "-", "--stdin", "none", "x"}).job.stdin_target == StdinTarget::kNone);
 }
 
-TEST_CASE("-np may be omitted where the number of ranks is no guess") {
+TEST_CASE("-np may be omitted if the hosts determine the number of ranks") {
   CHECK(accepted({"-H", "a:2,b:3", "x"}).job.num_proc == 5);
   CHECK(accepted({"--hostfile", "full", "x"}).job.num_proc == 5);
   CHECK(accepted({"-H", "a,b", "--ranks-per-node", "2", "x"}).job.num_proc == 4);
@@ -495,7 +495,7 @@ TEST_CASE("-np may be omitted where the number of ranks is no guess") {
   CHECK(accepted({"-H", "a:2", "x"}).job.tag_output);
 }
 
-TEST_CASE("--check-hosts needs hosts at most") {
+TEST_CASE("--check-hosts needs no command, and checks this machine without hosts") {
   const Request here = accepted({"--check-hosts"});
   CHECK(here.action == Action::kCheckHosts);
   CHECK(here.allocation.nodes.front().name == "head");
@@ -506,7 +506,7 @@ TEST_CASE("--check-hosts needs hosts at most") {
   CHECK_FALSE(parse({"--check-hosts", "-H", "a:x"}));
 }
 
-TEST_CASE("what the command line says wins over the configuration file") {
+TEST_CASE("the command line takes precedence over the configuration file") {
   const JobSpec job = accepted({"--config-file", "job.yaml", "x"}).job;
   CHECK(job.num_proc == 3);
   CHECK(job.timeout_seconds == 60);
@@ -524,22 +524,22 @@ TEST_CASE("what the command line says wins over the configuration file") {
   CHECK(other.allocation.origin == "full");
   CHECK(other.job.tag_output);
   REQUIRE(other.job.exports.size() == 3);
-  CHECK(other.job.exports[2].value == "2");  // a later one wins
+  CHECK(other.job.exports[2].value == "2");  // a later one takes precedence
 }
 
-TEST_CASE("help and the version read no file") {
+TEST_CASE("--help and --version read no file") {
   CHECK(accepted({"--config-file", "missing", "--help"}).action == Action::kHelp);
   CHECK(accepted({"--hostfile", "missing", "--version"}).action == Action::kVersion);
 }
 
-TEST_CASE("without a way to read files, those that name one are refused") {
+TEST_CASE("without a function that reads files, options that name a file are refused") {
   const std::vector<std::string> words = {"-np", "2", "--hostfile", "hosts", "a"};
   const auto request = parse_command_line(words, {"/home/me", 6});
   REQUIRE_FALSE(request);
   CHECK_THAT(request.error().message, Catch::Contains("cannot be read"));
 }
 
-TEST_CASE("values that CLI11 would take apart arrive whole") {
+TEST_CASE("values that CLI11 would split are kept unchanged") {
   const JobSpec job =
       accepted({"-np", "1", "-x", "A=[1,2]", "--workdir", "[a,b]", "--output-filename={}", "a"}).job;
   CHECK(job.exports.at(0).value == "[1,2]");
@@ -547,7 +547,7 @@ TEST_CASE("values that CLI11 would take apart arrive whole") {
   CHECK(job.output_directory == "/home/me/{}");
 }
 
-TEST_CASE("inside a Slurm job its nodes are the hosts") {
+TEST_CASE("inside a Slurm job the hosts are its nodes") {
   CommandLineContext context = kContext;
   context.hostname = "node3";
   context.environment = {{"SLURM_JOB_ID", "7"},
@@ -564,7 +564,7 @@ TEST_CASE("inside a Slurm job its nodes are the hosts") {
   CHECK(both->job.num_proc == 4);
   CHECK(both->allocation.nodes.size() == 2);
   CHECK_THAT(message({"--fan-out", "2", "./a"}), Catch::Contains("--fan-out is for hosts over ssh"));
-  // The machine that ddlrun runs on is no reason to refuse.
+  // The machine that ddlrun runs on may be excluded.
   const auto other = parsed({"--hosts-exclude", "node3", "-np", "2", "./a"});
   REQUIRE(other);
   CHECK(other->allocation.nodes.at(0).name == "node4");
@@ -585,7 +585,7 @@ TEST_CASE("inside a Slurm job its nodes are the hosts") {
   CHECK_THAT(message({"-np", "1", "./a"}), Catch::Contains("SLURM_TASKS_PER_NODE"));
 }
 
-TEST_CASE("in one of several tasks of a Slurm step, ranks are started beside this task alone or not at all") {
+TEST_CASE("in one of several tasks of a Slurm step, only --launcher local starts ranks") {
   CommandLineContext context = kContext;
   context.environment = {{"SLURM_JOB_ID", "7"},         {"SLURM_JOB_NODELIST", "node1"},
                          {"SLURM_NTASKS", "4"},         {"SLURM_TASKS_PER_NODE", "4"},
@@ -604,8 +604,7 @@ TEST_CASE("in one of several tasks of a Slurm step, ranks are started beside thi
   CHECK(check->allocation.origin == "this machine");
 }
 
-TEST_CASE(
-    "in a Slurm job that is not understood, no rank starts on the login host unless that is asked for") {
+TEST_CASE("in an unsupported Slurm job, no rank starts on the login host without --launcher local") {
   CommandLineContext context = kContext;
   context.environment = {{"SLURM_JOB_ID", "7"}, {"SLURM_HET_SIZE", "2"}};
   const auto refused = parse_command_line(Words{"-np", "2", "./a"}, context);

@@ -13,7 +13,7 @@ using ddl::cli::create_output_directory;
 
 namespace {
 
-/// A directory of its own for one test; removed with everything in it.
+/// A directory for one test, removed with its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -71,14 +71,14 @@ TEST_CASE("a working directory must be a directory that exists") {
   CHECK_THAT(long_name->message, Catch::Contains("cannot be used"));
 }
 
-TEST_CASE("a working directory that an ordinary user may not enter") {
+TEST_CASE("a working directory that the user may not enter is refused") {
   const TemporaryDirectory temporary;
   const fs::path closed = temporary.path() / "closed";
   fs::create_directory(closed);
   fs::permissions(closed, fs::perms::none);
   const auto refusal = check_workdir(job_in(closed));
   if (::geteuid() == 0) {
-    CHECK_FALSE(refusal);  // root enters everywhere
+    CHECK_FALSE(refusal);  // root may enter every directory
   } else {
     REQUIRE(refusal);
     CHECK(refusal->exit_code == 126);
@@ -86,13 +86,13 @@ TEST_CASE("a working directory that an ordinary user may not enter") {
   }
 }
 
-TEST_CASE("the output directory is created with its parents, or refused") {
+TEST_CASE("the output directory is created with its parents, or an error is returned") {
   const TemporaryDirectory temporary;
   CHECK_FALSE(create_output_directory(job_in(temporary.path())));
   const fs::path deep = temporary.path() / "a" / "b";
   CHECK_FALSE(create_output_directory(job_in("/", deep)));
   CHECK(fs::is_directory(deep));
-  CHECK_FALSE(create_output_directory(job_in("/", deep)));  // again: it is there
+  CHECK_FALSE(create_output_directory(job_in("/", deep)));  // again: it exists now
 
   std::ofstream(temporary.path() / "file") << "x";
   for (const fs::path& bad : {temporary.path() / "file", temporary.path() / "file" / "below"}) {
@@ -106,7 +106,7 @@ TEST_CASE("the output directory is created with its parents, or refused") {
   CHECK(in_proc->exit_code == 2);
 }
 
-TEST_CASE("a working directory is looked at only if ranks may run here") {
+TEST_CASE("a working directory is checked only if ranks may run on this machine") {
   const auto job = job_in("/no/such/place");
   ddl::launcher::Allocation hosts = ddl::launcher::local_allocation("node1");
   CHECK_FALSE(ddl::cli::check_workdir(job, hosts, "head"));

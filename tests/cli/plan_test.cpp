@@ -1,4 +1,4 @@
-// --dry-run's output: golden for people, parsed for programs.
+// The output of --dry-run: golden texts, and parsed JSON.
 #include <nlohmann/json.hpp>
 
 #include "cli/reports/plan_report.h"
@@ -24,7 +24,7 @@ JobSpec job() {
   return spec;
 }
 
-/// Two nodes, three ranks; written out by hand, so that the launcher may change without these tests.
+/// Two nodes, three ranks; written by hand, so that these tests do not depend on the launcher's planning.
 DryPlan plan() {
   NodeLaunch node;
   node.size = 3;
@@ -59,7 +59,7 @@ DryPlan plan() {
 
 }  // namespace
 
-TEST_CASE("the plan for a person") {
+TEST_CASE("the plan as text") {
   CHECK(
       ddl::cli::plan_text(plan(), job(), kHead) ==
       "ddlrun would start 3 ranks on 2 nodes. Nothing was started and no host was asked.\n"
@@ -86,7 +86,7 @@ TEST_CASE("the plan for a person") {
       "    rank 2: RANK=2\n");
 }
 
-TEST_CASE("where a node was asked, the plan says why each rank is where it is") {
+TEST_CASE("after a node was asked, the plan gives the reason for the position of each rank") {
   DryPlan asked = plan();
   asked.asked_all = true;
   asked.launch.nodes[0].ranks[1].cpus = ddl::CpuSet::range(8, 15);
@@ -109,7 +109,7 @@ TEST_CASE("where a node was asked, the plan says why each rank is where it is") 
   CHECK(parsed["nodes"][0]["warnings"] == json::parse(R"(["GPUs are numbered by their bus ids"])"));
 }
 
-TEST_CASE("the other ways of input and output") {
+TEST_CASE("the plan describes other options of input and output") {
   JobSpec spec = job();
   spec.stdin_target = StdinTarget::kAll;
   spec.tag_output = false;
@@ -124,7 +124,7 @@ TEST_CASE("the other ways of input and output") {
   CHECK_THAT(ddl::cli::plan_text(plan(), spec, kHead), Catch::Contains("every rank reads /dev/null\n"));
 }
 
-TEST_CASE("the plan for a program") {
+TEST_CASE("the plan as JSON") {
   const std::string text = ddl::cli::plan_json(plan(), job(), kHead);
   CHECK(text.find('\n') == text.size() - 1);
   CHECK(json::parse(text) == json::parse(R"({
@@ -146,7 +146,7 @@ TEST_CASE("the plan for a program") {
          "why": null, "environment": {"RANK": "2"}}]}]})"));
 }
 
-TEST_CASE("what ranks inherit unchanged is not shown") {
+TEST_CASE("variables that ranks inherit unchanged are not shown") {
   CHECK_THAT(ddl::cli::plan_text(plan(), job(), kHead), !Catch::Contains("s3cret"));
   CHECK_THAT(ddl::cli::plan_json(plan(), job(), kHead), !Catch::Contains("s3cret"));
 }

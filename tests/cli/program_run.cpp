@@ -12,9 +12,9 @@ namespace ddl::test {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kTestTimeout(30);
 
-// A file in memory: unlike a pipe it takes whatever the program writes without being read meanwhile.
+// A file in memory: unlike a pipe it does not block a writer whose output is not read.
 UniqueFd make_capture() {
   UniqueFd fd(::memfd_create("captured output", MFD_CLOEXEC));
   REQUIRE(fd);
@@ -55,7 +55,7 @@ ProgramRun run_program(const ProgramSetup& setup) {
   if (setup.close_all_standard_fds) command.streams = {kClosedStream, kClosedStream, kClosedStream};
   auto child = Child::start(command);
   REQUIRE(child);
-  const bool ended = child->wait(Deadline::after(kPatience));
+  const bool ended = child->wait(Deadline::after(kTestTimeout));
   child->end(Deadline::after(std::chrono::seconds(0)));
   ProgramRun run{child->exit_code(), captured(out), captured(err)};
   INFO("standard error: " << run.err);

@@ -1,4 +1,4 @@
-// Runs a program to its end and keeps what it wrote.
+// Runs a program to its end and keeps its output.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 namespace ddl::test {
 
 struct ProgramRun {
-  int exit_code = -1;  ///< 128+N after signal N, as a shell has it
+  int exit_code = -1;  ///< 128+N after signal N, as in a shell
   std::string out;
   std::string err;
 };
 
 struct ProgramSetup {
   std::vector<std::string> argv;         ///< argv[0] is a path
-  std::vector<std::string> environment;  ///< "NAME=VALUE", instead of or beside the test's own
+  std::vector<std::string> environment;  ///< "NAME=VALUE", replaces or adds to the test's own variables
   std::string directory;                 ///< "" = the test's own
   std::string out_path;                  ///< written to instead of ProgramRun::out; "-" = closed
-  std::string stdin_text;                ///< what its standard input holds; "" = /dev/null
+  std::string stdin_text;                ///< contents of its standard input; "" = /dev/null
   bool close_all_standard_fds = false;
 };
 

@@ -15,7 +15,7 @@ TEST_CASE("neighbouring ranks are written as ranges") {
   CHECK(ranks_text({0, 2, 3, 4}) == "ranks 0, 2-4");
 }
 
-TEST_CASE("what would fill the screen is counted") {
+TEST_CASE("ranges beyond the first dozen are summarised as a number of ranks") {
   std::vector<int> even;
   for (int rank = 0; rank < 200; rank += 2) even.push_back(rank);
   CHECK(rank_ranges(even) == "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22 and 88 more");

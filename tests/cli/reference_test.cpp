@@ -1,4 +1,4 @@
-// docs/reference says what the code says.
+// docs/reference agrees with the code.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -36,7 +36,7 @@ std::string source(const std::string& path) {
   return *text;
 }
 
-/// First group to second group, of every match.
+/// Maps the first group of every match to its second group.
 std::map<std::string, std::string> matches(const std::string& text, const std::regex& pattern) {
   std::map<std::string, std::string> found;
   for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator();
@@ -48,7 +48,7 @@ std::map<std::string, std::string> matches(const std::string& text, const std::r
 
 }  // namespace
 
-TEST_CASE("exit-codes.md lists the exit codes of contract/ddlrun.h, all and only") {
+TEST_CASE("exit-codes.md lists exactly the exit codes of contract/ddlrun.h") {
   const auto documented =
       matches(source("docs/reference/exit-codes.md"), std::regex(R"(\n\| (\d+) \| `(k\w+)` \|)"));
   const auto names = matches(source("contract/ddlrun.h"), std::regex(R"(\n  (k\w+) = (\d+),)"));
@@ -67,7 +67,7 @@ TEST_CASE("ddlrun.md describes every option with all its spellings, and no optio
   std::set<std::string> documented;
   for (const auto line : ddl::split(page, '\n')) {
     if (!line.starts_with("| `-")) continue;
-    // The first cell: everything in backquotes starts with a spelling.
+    // The first cell: every text in backquotes starts with a spelling.
     const std::string cell(line.substr(2, line.find(" | ", 2) - 2));
     for (auto it = std::sregex_iterator(cell.begin(), cell.end(), spelling_in_backquotes);
          it != std::sregex_iterator(); ++it) {
@@ -92,7 +92,7 @@ TEST_CASE("ddlrun.md names every option of horovodrun that changes nothing") {
   }
 }
 
-TEST_CASE("affinity.md names the sites whose nodes are known, all and only") {
+TEST_CASE("affinity.md names exactly the sites whose nodes are known") {
   const std::string page = source("docs/guide/affinity.md");
   const std::size_t begin = page.find("these tell what a node is like");
   REQUIRE(begin != std::string::npos);
@@ -105,7 +105,7 @@ TEST_CASE("affinity.md names the sites whose nodes are known, all and only") {
   }
 }
 
-TEST_CASE("the tables of --check-hosts in the documents have its columns") {
+TEST_CASE("the tables of --check-hosts in the documents have the columns of the program") {
   ddl::launcher::HostCheck host;
   host.facts = ddl::launcher::test::facts_of("node1", 4);
   const std::string text = check_hosts_text({host}, compare_hosts({host}), TerminalStyle(false));
@@ -126,7 +126,7 @@ TEST_CASE("the tables of --check-hosts in the documents have its columns") {
   }
 }
 
-TEST_CASE("a document that a message names exists") {
+TEST_CASE("every document that a message names exists") {
   const std::regex call("document\\(\"([^\"]*)\"\\)");
   int named = 0;
   for (const auto& file :
@@ -142,7 +142,7 @@ TEST_CASE("a document that a message names exists") {
   CHECK(named >= 3);
 }
 
-TEST_CASE("check-build.md describes every box") {
+TEST_CASE("check-build.md describes every capability") {
   const std::string page = source("docs/reference/check-build.md");
   for (const Probe& probe : probe_list()) {
     INFO(probe.key);

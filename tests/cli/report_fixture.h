@@ -1,4 +1,4 @@
-// Reports as the supervisor makes them, for the tests of their renderings.
+// Reports as the supervisor makes them, for the tests of their text and JSON.
 #pragma once
 
 #include "launcher/job/job_report.h"

@@ -12,7 +12,7 @@
 using namespace ddl::test;
 using nlohmann::json;
 
-TEST_CASE("the report as JSON is one line with everything in it") {
+TEST_CASE("the report as JSON is one line with all fields") {
   JobReport report = report_of(EndReason::kRankFailed, 3, {exited(0, 3, 1.5), killed(1, SIGTERM, 1.6, true)});
   report.first_failure = 0;
   report.leftovers_ended = 2;
@@ -34,7 +34,7 @@ TEST_CASE("the report as JSON is one line with everything in it") {
        "kill_explanation": null, "stderr_tail": []}]})"));
 }
 
-TEST_CASE("bindings are reported with the ranks that were looked at") {
+TEST_CASE("bindings are reported for the ranks whose binding was read") {
   JobReport report = report_of(EndReason::kSuccess, 0, {exited(0, 0, 1), exited(1, 0, 1)});
   using ddl::CpuSet;
   report.bindings[1] = {CpuSet::range(8, 15),
@@ -66,7 +66,7 @@ TEST_CASE("every reason and outcome has its own name") {
   CHECK(names == std::set<std::string>{"not_started", "start_failed", "running", "exited", "signalled"});
 }
 
-TEST_CASE("bytes that are no UTF-8 do not break the report") {
+TEST_CASE("bytes that are not UTF-8 become U+FFFD in the report") {
   JobReport report = report_of(EndReason::kAborted, 1, {exited(0, 1, 1)});
   report.abort_message = "\xff\xfe \"quoted\"\n";
   const auto parsed = json::parse(ddl::cli::report_json(report));

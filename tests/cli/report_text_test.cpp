@@ -21,7 +21,7 @@ std::string plain(const JobReport& report, const ddl::launcher::JobSpec& job = k
 
 }  // namespace
 
-TEST_CASE("a job that succeeded leaves nothing to report") {
+TEST_CASE("the report of a job that succeeded is empty") {
   const JobReport report = report_of(EndReason::kSuccess, 0, {exited(0, 0, 1), exited(1, 0, 1)});
   CHECK(plain(report).empty());
   CHECK(ddl::cli::success_sentence(report) == "2 ranks exited with 0 after 12.5 s");
@@ -46,7 +46,7 @@ TEST_CASE("a rank that exited with an error") {
         "with 0\n");
 }
 
-TEST_CASE("a cut tail says where the rest is, or how to keep it") {
+TEST_CASE("after a tail that was cut, the report names the file of the output, or the option for it") {
   JobReport report = report_of(EndReason::kRankFailed, 1, {exited(0, 1, 2)});
   report.first_failure = 0;
   report.ranks[0].stderr_tail.assign(20, "line");
@@ -77,7 +77,7 @@ TEST_CASE("a rank that crashed") {
   CHECK_THAT(plain(report), Catch::Contains("  3 processes outlived their ranks and were ended\n"));
 }
 
-TEST_CASE("a SIGKILL of somebody else is explained, or where to look is said") {
+TEST_CASE("a SIGKILL from elsewhere is explained, or the report says where to look") {
   JobReport report = report_of(EndReason::kRankFailed, 137, {killed(0, SIGKILL, 3, false)});
   report.first_failure = 0;
   CHECK_THAT(plain(report),
@@ -102,7 +102,7 @@ TEST_CASE("a rank that aborted the job") {
   CHECK_THAT(plain(report), Catch::Contains("after 1.00 s\n  its message:\n  | line one\n  | line two^G\n"));
 }
 
-TEST_CASE("a command that is not there, and one that cannot be executed") {
+TEST_CASE("a command that does not exist, and one that cannot be executed") {
   auto start_failed = of_kind(Kind::kStartFailed, 0);
   start_failed.start_error = "no such file: /home/me/train";
   JobReport report = report_of(EndReason::kStartFailed, 127,
@@ -129,7 +129,7 @@ TEST_CASE("a command that is not there, and one that cannot be executed") {
   }
 }
 
-TEST_CASE("a job that could not begin, a lost host, a timeout, and a signal") {
+TEST_CASE("a job that could not start, a lost host, a timeout, and a signal") {
   JobReport report = report_of(EndReason::kStartFailed, 122, {});
   report.message = "starting the agent: fork: Resource temporarily unavailable";
   CHECK(plain(report) == "ddlrun: starting the agent: fork: Resource temporarily unavailable\n");
@@ -153,7 +153,7 @@ TEST_CASE("a job that could not begin, a lost host, a timeout, and a signal") {
   CHECK(plain(report) == "ddlrun: ended by SIGINT after 12.5 s\n  ranks 0, 1 were ended with SIGINT\n");
 }
 
-TEST_CASE("a job that was cancelled has lost no host, and lost output is no failure of a rank's") {
+TEST_CASE("a cancelled job reports no lost host, and lost output is not reported as a failure of a rank") {
   JobReport report =
       report_of(EndReason::kSignal, 143, {killed(0, SIGTERM, 2, false), of_kind(Kind::kRunning, 1)});
   report.signal = SIGTERM;
@@ -170,7 +170,7 @@ TEST_CASE("a job that was cancelled has lost no host, and lost output is no fail
         "  standard output: No space left on device\n");
 }
 
-TEST_CASE("a survivor that is named for want of something better says whom it had seen go, safe to print") {
+TEST_CASE("the failure of a surviving rank names the rank whose end libddl had reported to it") {
   JobReport report = report_of(EndReason::kRankFailed, 8, {exited(0, 8, 1), exited(1, 0, 1)});
   report.first_failure = 0;
   report.ranks[0].gone_rank = 1;
@@ -181,13 +181,13 @@ TEST_CASE("a survivor that is named for want of something better says whom it ha
                  Catch::Contains("odd^@ words\n"));
 }
 
-TEST_CASE("a report without its culprit still says something") {
+TEST_CASE("a report without an outcome of the failed rank still has a headline") {
   JobReport report = report_of(EndReason::kRankFailed, 1, {});
   report.first_failure = 5;
   CHECK(plain(report) == "ddlrun: the job failed after 12.5 s\n");
 }
 
-TEST_CASE("colour marks the start of the report, and nothing else changes") {
+TEST_CASE("colour adds only escape sequences to the report") {
   JobReport report = report_of(EndReason::kRankFailed, 1, {exited(0, 1, 2)});
   report.first_failure = 0;
   report.ranks[0].stderr_tail = {"boom"};
@@ -197,7 +197,7 @@ TEST_CASE("colour marks the start of the report, and nothing else changes") {
         "  \x1b[2m|\x1b[0m boom\n");
 }
 
-TEST_CASE("durations are written with as much as matters") {
+TEST_CASE("durations are written with three digits, or with two units") {
   CHECK(duration_text(0) == "0.000 s");
   CHECK(duration_text(0.9994) == "0.999 s");
   CHECK(duration_text(0.9996) == "1.00 s");

@@ -56,7 +56,7 @@ struct Golden {
   Words words;
 };
 
-/// A script for every site, by ddlrun and by srun, and one that uses everything else.
+/// A script for every site, with ddlrun and with srun, and one that uses all other options.
 std::vector<Golden> goldens() {
   const Words usual = {"-np", "8", "--nodes", "2", "--time", "30:00"};
   const std::vector<std::pair<std::string, Words>> sites = {
@@ -104,7 +104,7 @@ std::vector<Golden> goldens() {
       {"lumi-g-whole-node-srun-variable",
        {"--site", "lumi-g", "-np", "16", "--account", "project_465", "--time", "30:00", "--launcher", "srun",
         "--gpu-choice", "visible-devices", "--container", "/appl/pytorch.sif", "--", "python", "train.py"}});
-  // Nodes that are shared, and ranks whose mask is not all that belongs to them.
+  // Shared nodes, and ranks whose mask does not contain all of their CPUs.
   all.push_back({"lumi-g-small-srun",
                  {"--site", "lumi-g", "-np", "4", "--account", "project_465", "--time", "30:00",
                   "--partition", "small-g", "--launcher", "srun", "--", "python", "train.py"}});
@@ -190,7 +190,7 @@ std::string golden_file(const std::string& name) {
   return std::string(DDL_SOURCE_DIR) + "/tests/cli/scripts/" + name + ".sh";
 }
 
-/// The version changes with every release, and no golden script shall.
+/// Golden scripts do not contain the version, which changes with every release.
 std::string without_version(std::string text) {
   const std::string version = "ddlrun " + std::string(ddl::contract::kVersion);
   const std::size_t at = text.find(version);
@@ -205,8 +205,8 @@ bool has_command(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("scripts are as they were when somebody last looked at them") {
-  // To take new ones over: DDL_WRITE_GOLDEN=1, and look at the difference.
+TEST_CASE("scripts equal the golden files") {
+  // DDL_WRITE_GOLDEN=1 writes new golden files; check the difference.
   const bool writes = std::getenv("DDL_WRITE_GOLDEN") != nullptr;
   for (const Golden& golden : goldens()) {
     INFO(golden.name);
@@ -218,7 +218,7 @@ TEST_CASE("scripts are as they were when somebody last looked at them") {
   }
 }
 
-TEST_CASE("no golden script is there that nobody writes") {
+TEST_CASE("every golden file belongs to a case of this test") {
   const auto all = goldens();
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(DDL_SOURCE_DIR) + "/tests/cli/scripts")) {
@@ -228,7 +228,7 @@ TEST_CASE("no golden script is there that nobody writes") {
   }
 }
 
-TEST_CASE("bash and shellcheck find nothing in them") {
+TEST_CASE("bash and shellcheck find no errors in the golden files") {
   Words files;
   for (const Golden& golden : goldens()) files.push_back(golden_file(golden.name));
   for (const std::string& file : files) {
@@ -241,7 +241,7 @@ TEST_CASE("bash and shellcheck find nothing in them") {
     CHECK(std::getenv("CI") == nullptr);
     return;
   }
-  // SC1091: what a script sources is on the cluster.
+  // SC1091: files that a script sources exist only on the cluster.
   Words words = {"/usr/bin/env", "shellcheck", "-e", "SC1091"};
   words.insert(words.end(), files.begin(), files.end());
   const ProgramRun checked = run_here(words);
@@ -249,7 +249,7 @@ TEST_CASE("bash and shellcheck find nothing in them") {
   CHECK(checked.exit_code == 0);
 }
 
-TEST_CASE("LUMI-G's script carries the site's masks, and both ways of giving GPUs") {
+TEST_CASE("the script for LUMI-G contains the site's masks, and both ways of selecting GPUs") {
   const std::string kMasks =
       "mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,"
       "0xfe0000000000";
@@ -269,7 +269,7 @@ TEST_CASE("LUMI-G's script carries the site's masks, and both ways of giving GPU
                          Contains("exec \"$@\"") && !Contains("--gpu-bind"));
 }
 
-TEST_CASE("every word of the command survives the script") {
+TEST_CASE("every word of the command reaches the program unchanged") {
   const TemporaryDirectory folder;
   const std::string echo = folder.path() + "/echo_words";
   std::ofstream(echo) << "#!/bin/sh\nprintf '%s\\0' \"$@\"\n";
@@ -298,7 +298,7 @@ TEST_CASE("every word of the command survives the script") {
   }
 }
 
-TEST_CASE("what ddlrun was told by a configuration file ends up in the script") {
+TEST_CASE("options of a configuration file are written into the script") {
   const TemporaryDirectory folder;
   std::ofstream(folder.path() + "/job.yaml")
       << "num-proc: 4\ntimeout: 90\nbind-to: none\naccount: p1\nx: [A=1]\n";
@@ -308,7 +308,7 @@ TEST_CASE("what ddlrun was told by a configuration file ends up in the script") 
                        Contains("--bind-to none") && Contains("-x A=1"));
 }
 
-TEST_CASE("-o writes an executable file, and never over one that is there unless told to") {
+TEST_CASE("-o writes an executable file, and replaces an existing one only with --force") {
   const TemporaryDirectory folder;
   const std::string file = folder.path() + "/job.sh";
   ProgramRun written = slurm({"-np", "2", "-o", file, "./a"});
@@ -329,7 +329,7 @@ TEST_CASE("-o writes an executable file, and never over one that is there unless
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("a template of one's own, a partial of one's own, and what is wrong in them") {
+TEST_CASE("a template and a partial of the user are used, and errors in them are reported") {
   const TemporaryDirectory folder;
   const std::string frame = folder.path() + "/frame.sh";
   std::ofstream(frame) << "#!/bin/sh\n# {{num-proc}} ranks\n{{> directives}}\n{{> launch}}\n";
@@ -348,14 +348,14 @@ TEST_CASE("a template of one's own, a partial of one's own, and what is wrong in
   CHECK_THAT(run_program(setup).out, Contains("\nmodule purge\n"));
 }
 
-TEST_CASE("what a script cannot have is refused, with what to do") {
+TEST_CASE("options that a script cannot have are refused with a hint") {
   const std::vector<std::pair<Words, std::string>> kRefused = {
       {{"./a"}, "how many ranks is not known"},
       {{"-np", "2"}, "no command was given"},
       {{"-np", "9", "--nodes", "2", "--ranks-per-node", "4", "./a"},
        "-np 9 is more than 2 nodes of 4 ranks hold"},
       {{"-np", "1", "--nodes", "2", "./a"}, "--nodes 2 is more than the 1 rank"},
-      {{"-np", "9", "--nodes", "2", "--launcher", "srun", "./a"}, "do not part evenly"},
+      {{"-np", "9", "--nodes", "2", "--launcher", "srun", "./a"}, "do not divide evenly"},
       {{"-np", "2", "-H", "a:2", "./a"}, "-H/--hosts cannot be used in a job script"},
       {{"-np", "2", "--dry-run", "./a"}, "--dry-run cannot be used in a job script"},
       {{"-np", "2", "--submit", "--sbatch=--wait", "./a"}, "--submit does not wait for the job"},
@@ -376,16 +376,16 @@ TEST_CASE("what a script cannot have is refused, with what to do") {
       {{"-np", "2", "--site", "nris-olivia", "--account", "p", "./a"}, "--time 2:00:00"},
       {{"-np", "2", "--gpu-vendor", "3dfx", "./a"}, "not one of nvidia, amd, intel"},
   };
-  for (const auto& [words, said] : kRefused) {
+  for (const auto& [words, message] : kRefused) {
     const ProgramRun refused = slurm(words);
-    INFO(said);
+    INFO(message);
     CHECK(refused.exit_code == 2);
     CHECK(refused.out.empty());
-    CHECK_THAT(refused.err, Contains(said));
+    CHECK_THAT(refused.err, Contains(message));
   }
 }
 
-TEST_CASE("a job whose ranks are to have GPUs is not written without a word of them") {
+TEST_CASE("a script that needs GPUs is refused if their number is unknown or too small") {
   const std::string unknown = "how many a node has is not known here: --gpus-per-node N";
   const std::vector<std::pair<Words, std::string>> kRefused = {
       {{"--site", "generic-gpu", "-np", "8", "./a"}, "jobs of generic-gpu ask for GPUs, and " + unknown},
@@ -406,12 +406,12 @@ TEST_CASE("a job whose ranks are to have GPUs is not written without a word of t
       {{"--site", "lumi-g", "--account", "p", "--nodes", "1", "-np", "8", "--gpus-per-rank", "2", "./a"},
        "8 ranks of a node need 16 GPUs by --gpus-per-rank, and it has 8 at lumi-g"},
   };
-  for (const auto& [words, said] : kRefused) {
+  for (const auto& [words, message] : kRefused) {
     const ProgramRun refused = slurm(words);
-    INFO(said << "\n" << refused.err);
+    INFO(message << "\n" << refused.err);
     CHECK(refused.exit_code == 2);
     CHECK(refused.out.empty());
-    CHECK_THAT(refused.err, Contains(said));
+    CHECK_THAT(refused.err, Contains(message));
   }
   CHECK_THAT(script({"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "4", "./a"}),
              Contains("--nodes=2\n") && Contains("--gpus-per-node=4\n"));
@@ -424,7 +424,7 @@ TEST_CASE("a job whose ranks are to have GPUs is not written without a word of t
   CHECK_THAT(script({"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "0", "./a"}), !Contains("gpu"));
 }
 
-TEST_CASE("a container is told whose GPUs it is to see, or the user is asked") {
+TEST_CASE("a container gets the option for its GPU vendor, or --gpu-vendor is required") {
   const Words generic = {"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "4", "--container", "a.sif"};
   const auto with = [&](Words more) {
     more.insert(more.begin(), generic.begin(), generic.end());
@@ -442,7 +442,7 @@ TEST_CASE("a container is told whose GPUs it is to see, or the user is asked") {
   CHECK_THAT(script({"-np", "8", "--container", "a.sif", "./a"}), Contains(" exec a.sif)"));
 }
 
-TEST_CASE("srun chooses the GPU of each rank, or the user hears that it does not") {
+TEST_CASE("the script selects the GPU of each rank, or a note says that it does not") {
   const Words words = {"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "4", "--launcher", "srun"};
   const auto with = [&](Words more) {
     more.insert(more.begin(), words.begin(), words.end());
@@ -456,7 +456,7 @@ TEST_CASE("srun chooses the GPU of each rank, or the user hears that it does not
   CHECK_THAT(script(with({"--gpu-choice", "gpu-bind"})), Contains("--gpu-bind=map:0,1,2,3"));
 }
 
-TEST_CASE("on shared nodes ranks choose among the GPUs that Slurm gives the job") {
+TEST_CASE("on shared nodes ranks select from the GPUs that Slurm gives the job") {
   const TemporaryDirectory folder;
   std::ofstream(folder.path() + "/srun")
       << "#!/bin/sh\nwhile [ \"$1\" != bash ]; do shift; done\nexec \"$@\"\n";
@@ -482,7 +482,7 @@ TEST_CASE("on shared nodes ranks choose among the GPUs that Slurm gives the job"
   CHECK(gpus_of("2", "1", "") == "2,3\n");
 }
 
-TEST_CASE("srun binds as it was asked to, or the script is refused") {
+TEST_CASE("options of binding become --cpu-bind of srun, or are refused") {
   const auto with = [&](Words more) {
     more.insert(more.begin(), {"-np", "2", "--launcher", "srun"});
     more.emplace_back("./a");
@@ -502,7 +502,7 @@ TEST_CASE("srun binds as it was asked to, or the script is refused") {
   }
 }
 
-TEST_CASE("a list of CPUs stands beside --cpus-per-task only where all of the node is asked for") {
+TEST_CASE("a list of CPUs is combined with --cpus-per-task only if the ranks use the whole node") {
   const auto by_srun = [&](const std::string& site, const std::string& ranks, Words more = {}) {
     more.insert(more.begin(), {"--site", site, "-np", ranks, "--account", "p_g", "--launcher", "srun"});
     more.emplace_back("./a");
@@ -512,20 +512,21 @@ TEST_CASE("a list of CPUs stands beside --cpus-per-task only where all of the no
                                          Contains("mask_cpu:0xfe000000000000"));
   CHECK_THAT(by_srun("lumi-g", "4"), !Contains("--cpus-per-task") && Contains("OMP_NUM_THREADS=7") &&
                                          Contains("mask_cpu:0xfe000000000000"));
-  // Slurm counts hardware threads there, and OpenMP cores.
+  // At this site Slurm counts hardware threads, and OpenMP counts cores.
   CHECK_THAT(by_srun("perlmutter-gpu", "4"),
              Contains("--cpus-per-task=32") && Contains("OMP_NUM_THREADS=16") && Contains("--qos=regular"));
-  // What Slurm counts there is not known, and six of a rank's twelve cores are near its GPU.
+  // It is not known whether Slurm counts threads or cores at this site; six of a rank's twelve cores are near its
+  // GPU.
   CHECK_THAT(by_srun("juwels-booster", "4"),
              !Contains("--cpus-per-task") && Contains("OMP_NUM_THREADS=6") && Contains("mask_cpu:0xfc0000,"));
-  // On shared nodes there is no list, and a job asks for what it uses.
+  // On shared nodes there is no list, and a job requests only the resources that it uses.
   CHECK_THAT(by_srun("lumi-g", "4", {"--partition", "small-g"}),
              Contains("--gpus-per-node=4\n") && Contains("--cpus-per-task=7") && !Contains("mask_cpu"));
   CHECK_THAT(by_srun("perlmutter-gpu", "2", {"--qos", "shared"}),
              Contains("--gpus-per-node=2\n") && Contains("--cpus-per-task=32") && !Contains("mask_cpu"));
 }
 
-TEST_CASE("what the cluster here objects to stands in no script for a site") {
+TEST_CASE("findings about the local cluster are not written into a script for a site") {
   const TemporaryDirectory folder;
   std::ofstream(folder.path() + "/partition") << ddl::test::kScontrolPartitions;
   std::ofstream(folder.path() + "/node") << ddl::test::kScontrolNodes;
@@ -544,7 +545,7 @@ TEST_CASE("what the cluster here objects to stands in no script for a site") {
   CHECK_THAT(written.out, !Contains("Warning") && !Contains("no-such-partition"));
 }
 
-TEST_CASE("--lint finds nothing in what ddlrun writes") {
+TEST_CASE("--lint finds nothing in the scripts that ddlrun writes") {
   for (const Golden& golden : goldens()) {
     Words words = {DDLRUN_PATH, "--lint", golden_file(golden.name)};
     if (golden.words[0] == "--site")
@@ -556,7 +557,7 @@ TEST_CASE("--lint finds nothing in what ddlrun writes") {
   }
 }
 
-TEST_CASE("an option of job scripts without --slurm is refused, and kept for later in a configuration file") {
+TEST_CASE("an option of job scripts needs --slurm on the command line, but not in a configuration file") {
   const ProgramRun refused = run_here({DDLRUN_PATH, "-np", "1", "--account", "p", "/bin/true"});
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.err, Contains("-A/--account belongs to --slurm"));
@@ -565,7 +566,7 @@ TEST_CASE("an option of job scripts without --slurm is refused, and kept for lat
   CHECK(run_here({DDLRUN_PATH, "--config-file", folder.path() + "/job.yaml", "/bin/true"}).exit_code == 0);
 }
 
-TEST_CASE("sites can be listed and shown, one's own among them") {
+TEST_CASE("sites can be listed and shown, with those of the user") {
   const TemporaryDirectory folder;
   std::filesystem::create_directories(folder.path() + "/ddlrun/sites");
   std::ofstream(folder.path() + "/ddlrun/sites/ours.yaml") << "name: ours\ntitle: Our own\n";
@@ -586,7 +587,7 @@ TEST_CASE("sites can be listed and shown, one's own among them") {
   CHECK(run_program(setup).exit_code == 2);
 }
 
-TEST_CASE("--lint says what is wrong in a script that somebody wrote, line by line") {
+TEST_CASE("--lint reports the errors of a script with their lines") {
   const TemporaryDirectory folder;
   const std::string file = folder.path() + "/job.sh";
   std::ofstream(file)
@@ -598,7 +599,7 @@ TEST_CASE("--lint says what is wrong in a script that somebody wrote, line by li
   const ProgramRun as_json = run_here({DDLRUN_PATH, "--lint", file, "--json"});
   CHECK(as_json.exit_code == 1);
   const auto report = nlohmann::json::parse(as_json.out);
-  // As every object that ddlrun prints.
+  // The same first fields as in every object that ddlrun prints.
   CHECK_THAT(as_json.out, Catch::StartsWith(R"({"ddlrun":")") && Contains(R"(","kind":"lint",)"));
   CHECK(report["findings"].size() == 2);
   CHECK(report["findings"][0]["rule"] == "mem-twice");
@@ -611,7 +612,7 @@ TEST_CASE("--lint says what is wrong in a script that somebody wrote, line by li
   CHECK_THAT(missing.err, Contains("none.sh: No such file or directory"));
 }
 
-TEST_CASE("an error keeps a script from being written, and a warning stands in it") {
+TEST_CASE("a script with an error is not written, and a warning is written into it") {
   const ProgramRun refused = slurm({"--site", "lumi-g", "--account", "p", "-np", "8", "--cores-per-rank", "8",
                                     "--bind-to", "none", "--remote-path", "ddlrun", "./a"});
   CHECK(refused.exit_code == 2);

@@ -5,7 +5,7 @@
 using ddl::Environment;
 using ddl::cli::start_notes;
 
-TEST_CASE("a variable that is to be passed on and is not set is noted") {
+TEST_CASE("-x with a variable that is not set gives a note") {
   ddl::launcher::JobSpec job;
   job.exports = {{"THERE", {}}, {"MISSING", {}}, {"GIVEN", "1"}};
   const auto notes = start_notes(job, {{"THERE", ""}});

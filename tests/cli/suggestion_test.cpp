@@ -4,7 +4,7 @@
 
 using ddl::cli::suggest_option;
 
-TEST_CASE("a near miss is suggested as it is spelt, a far one is not") {
+TEST_CASE("a similar option is suggested in its exact spelling, a dissimilar one is not") {
   CHECK(suggest_option("--verbos") == "--verbose");
   CHECK(suggest_option("-verbose") == "--verbose");
   CHECK(suggest_option("--oversubscirbe") == "--oversubscribe");
@@ -12,7 +12,7 @@ TEST_CASE("a near miss is suggested as it is spelt, a far one is not") {
   CHECK(suggest_option("--checkbuild") == "--check-build");
   CHECK(suggest_option("--out") == "--output-filename");
   CHECK(suggest_option("-np4") == "-np");
-  // Short names with another first letter are other names.
+  // Short names with different first letters are different names.
   CHECK_FALSE(suggest_option("-genv"));
   CHECK_FALSE(suggest_option("--frobnicate"));
   CHECK_FALSE(suggest_option("-q"));

@@ -1,4 +1,4 @@
-// The cluster itself: that its hosts are hosts, and that what is done to them does what it says.
+// The cluster itself: its hosts are separate, and its faults have the documented effect.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -24,12 +24,12 @@ using e2e::Command;
 using e2e::Job;
 using e2e::Scratch;
 
-/// ssh as a login of the head's, to [LOGIN@]HOST.
+/// ssh as a login of the head, to [LOGIN@]HOST.
 Command ssh(const std::string& login, const std::string& to, const std::string& command) {
   return as_login(login, {"ssh", "-T", "-o", "BatchMode=yes", to, command});
 }
 
-std::string said_on_host(const Scratch& scratch, const Command& command) {
+std::string remote_output(const Scratch& scratch, const Command& command) {
   Job job(scratch, command);
   const int status = job.wait();
   INFO(job.err());
@@ -37,7 +37,7 @@ std::string said_on_host(const Scratch& scratch, const Command& command) {
   return job.out();
 }
 
-/// A TCP connection to a host's sshd that has said its first words.
+/// A TCP connection to a host's sshd that has sent its banner.
 class Connection {
  public:
   explicit Connection(int number) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -46,19 +46,19 @@ class Connection {
     address.sin_port = htons(22);
     ::inet_pton(AF_INET, ("10.77.0." + std::to_string(number)).c_str(), &address.sin_addr);
     REQUIRE(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    REQUIRE(hears_within(e2e::kPatience));
+    REQUIRE(is_readable_within(e2e::kTestTimeout));
     std::array<char, 256> words;
     REQUIRE(::read(fd_.get(), words.data(), words.size()) > 0);
   }
-  /// Data, an end or an error.
-  bool hears_within(std::chrono::milliseconds duration) const {
+  /// True if data, the end or an error arrives in this time.
+  bool is_readable_within(std::chrono::milliseconds duration) const {
     pollfd entry{fd_.get(), POLLIN, 0};
     return retry_eintr([&] { return ::poll(&entry, 1, Deadline::after(duration).poll_milliseconds()); }) > 0;
   }
-  /// The same, meanwhile talking.
-  bool hears_while_talking_within(std::chrono::milliseconds duration) const {
+  /// The same, while this side sends data.
+  bool is_readable_after_send(std::chrono::milliseconds duration) const {
     (void)::send(fd_.get(), "SSH-2.0-test\r\n", 14, MSG_NOSIGNAL);
-    return hears_within(duration);
+    return is_readable_within(duration);
   }
   bool is_reset() const {
     std::array<char, 4096> bytes;
@@ -72,30 +72,30 @@ class Connection {
   UniqueFd fd_;
 };
 
-// Long enough for what passes between two hosts of one machine, were it not stopped.
+// Longer than any message between two hosts of one machine takes.
 constexpr auto kSilence = std::chrono::milliseconds(300);
 
-TEST_CASE("ssh reaches every host, as root and as ordinary users, under either of its addresses", "[bed]") {
+TEST_CASE("ssh reaches every host as root and as ordinary users, by IPv4 and by IPv6", "[bed]") {
   const Scratch scratch;
   for (const std::string login : {"root", "plain"}) {
     for (const std::string& host : Cluster::hosts()) {
-      CHECK(said_on_host(scratch, ssh(login, host, "hostname; whoami")) == host + "\n" + login + "\n");
+      CHECK(remote_output(scratch, ssh(login, host, "hostname; whoami")) == host + "\n" + login + "\n");
     }
   }
-  CHECK(said_on_host(scratch, ssh("plain", "other@node2", "hostname; whoami; echo $HOME | tail -c 7")) ==
+  CHECK(remote_output(scratch, ssh("plain", "other@node2", "hostname; whoami; echo $HOME | tail -c 7")) ==
         "node2\nother\n/other\n");
-  CHECK(said_on_host(scratch, ssh("plain", "inner", "hostname")) == "inner\n");  // through node1
-  if (said_on_host(scratch, as_login("root", {"getent", "hosts", "node2"})).find("10.77.0.2") ==
+  CHECK(remote_output(scratch, ssh("plain", "inner", "hostname")) == "inner\n");  // through node1
+  if (remote_output(scratch, as_login("root", {"getent", "hosts", "node2"})).find("10.77.0.2") ==
       std::string::npos)
     FAIL("node2 has another address");
   if (e2e::names_in("/proc/sys/net").size() > 0 && e2e::names_in("/proc/sys/net/ipv6").empty())
     DDL_CLUSTER_SKIP("the kernel has no IPv6");
-  CHECK(said_on_host(scratch, ssh("plain", "node2-ip6", "hostname")) == "node2\n");
+  CHECK(remote_output(scratch, ssh("plain", "node2-ip6", "hostname")) == "node2\n");
 }
 
-TEST_CASE("what the machine's ssh is configured to do does not reach the hosts", "[bed]") {
-  // A cluster in the cluster, on a head that an administrator has configured. In a mount namespace of its own, so that
-  // the head stays as it is; /run is what tells the script that it is on a head.
+TEST_CASE("the ssh configuration of the machine has no effect on the hosts", "[bed]") {
+  // A nested cluster on a head that an administrator has configured. In a mount namespace, so that the head itself is
+  // unchanged; by /run the script detects that it is on a head.
   const Scratch scratch;
   const Before before;
   const std::string nested = std::string(DDL_CLUSTER_SCRIPT) + " --state /tmp/nested ";
@@ -107,49 +107,50 @@ TEST_CASE("what the machine's ssh is configured to do does not reach the hosts",
       "printf 'Host node*\\n  Port 1\\n' | tee -a /etc/ssh/ssh_config >/etc/ssh/ssh_config.d/site.conf; " +
       nested + "up 1; " + nested + "exec head ssh -o BatchMode=yes node1 hostname; " + nested +
       "down; rm -r /tmp/nested";
-  CHECK(said_on_host(scratch, as_login("root", {"unshare", "--mount", "bash", "-c", script})) == "node1\n");
+  CHECK(remote_output(scratch, as_login("root", {"unshare", "--mount", "bash", "-c", script})) == "node1\n");
   before.require_nothing_left();
 }
 
-TEST_CASE("hosts share files, but neither /tmp nor /dev/shm nor processes nor interfaces", "[bed]") {
+TEST_CASE("hosts share files, but not /tmp, /dev/shm, processes and interfaces", "[bed]") {
   const Scratch scratch;
   const Before before;
-  CHECK(said_on_host(scratch, ssh("plain", "node1", "cd /tmp && echo 1 >bed && cd /dev/shm && echo 1 >bed"))
+  CHECK(remote_output(scratch, ssh("plain", "node1", "cd /tmp && echo 1 >bed && cd /dev/shm && echo 1 >bed"))
             .empty());
-  CHECK(said_on_host(scratch, ssh("plain", "node2", "ls /tmp /dev/shm | grep bed || echo none")) == "none\n");
+  CHECK(remote_output(scratch, ssh("plain", "node2", "ls /tmp /dev/shm | grep bed || echo none")) ==
+        "none\n");
   CHECK(e2e::bytes_of(Cluster::path_on("node1", "/tmp/bed")) == "1\n");
-  CHECK(said_on_host(scratch, ssh("plain", "node1",
-                                  "rm /tmp/bed /dev/shm/bed; ls " + std::string(DDL_CLUSTER_SCRIPT))) ==
+  CHECK(remote_output(scratch, ssh("plain", "node1",
+                                   "rm /tmp/bed /dev/shm/bed; ls " + std::string(DDL_CLUSTER_SCRIPT))) ==
         std::string(DDL_CLUSTER_SCRIPT) + "\n");
-  CHECK(said_on_host(scratch, ssh("plain", "node1", "cat /proc/1/comm; ls /sys/class/net")) ==
+  CHECK(remote_output(scratch, ssh("plain", "node1", "cat /proc/1/comm; ls /sys/class/net")) ==
         "sshd\neth0\nib0\ninner0\nlo\n");
-  CHECK(said_on_host(scratch, ssh("plain", "node2", "ls /sys/class/net")) == "ens3\nib0\nlo\n");
+  CHECK(remote_output(scratch, ssh("plain", "node2", "ls /sys/class/net")) == "ens3\nib0\nlo\n");
   before.require_nothing_left();
 }
 
-TEST_CASE("a host that dies silently closes no connection and resets none, and all its processes are gone",
+TEST_CASE("a host that is killed closes and resets no connection, and all of its processes are gone",
           "[bed]") {
   const Scratch scratch;
   Cluster cluster;
   Job sleeper(scratch, ssh("plain", "node2", "echo here; exec sleep 1000"));
   sleeper.wait_for("here");
   const Before before;
-  const Connection idle(2), talking(2);
+  const Connection idle(2), sending(2);
   cluster.kill("node2");
   CHECK(Cluster::first_process("node2") == 0);
   CHECK(before.new_processes().empty());
   for (const HostProcess& process : processes_of_all_hosts()) CHECK(process.host != "node2");
-  CHECK_FALSE(idle.hears_within(kSilence));
-  CHECK_FALSE(talking.hears_while_talking_within(kSilence));
+  CHECK_FALSE(idle.is_readable_within(kSilence));
+  CHECK_FALSE(sending.is_readable_after_send(kSilence));
   CHECK(sleeper.is_silent_for(kSilence));
   cluster.restart("node2");
-  // What was said is sent again and again; the host knows nothing of the old connection, and says so.
-  CHECK(talking.hears_within(e2e::kPatience));
-  CHECK(talking.is_reset());
-  CHECK(said_on_host(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
+  // The data are retransmitted; the host does not know the old connection, and resets it.
+  CHECK(sending.is_readable_within(e2e::kTestTimeout));
+  CHECK(sending.is_reset());
+  CHECK(remote_output(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
 }
 
-TEST_CASE("what is said into a partition arrives when it is healed", "[bed]") {
+TEST_CASE("data that are sent during a partition arrive after it is healed", "[bed]") {
   const Scratch scratch;
   Cluster cluster;
   Command command = ssh("plain", "node3", "cat");
@@ -166,38 +167,38 @@ TEST_CASE("what is said into a partition arrives when it is healed", "[bed]") {
   CHECK(echo.wait() == 0);
 }
 
-TEST_CASE("two hosts can be parted from each other alone", "[bed]") {
+TEST_CASE("two hosts can be partitioned from each other only", "[bed]") {
   const Scratch scratch;
   Cluster cluster;
   const std::string other = "ssh -o BatchMode=yes -o ConnectTimeout=1 ";
   cluster.partition("node1", "node2");
-  CHECK(said_on_host(scratch,
-                     ssh("plain", "node1", other + "node2 hostname 2>&1; " + other + "node3 hostname")) ==
+  CHECK(remote_output(scratch,
+                      ssh("plain", "node1", other + "node2 hostname 2>&1; " + other + "node3 hostname")) ==
         "ssh: connect to host node2 port 22: Connection timed out\r\nnode3\n");
-  CHECK(said_on_host(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
+  CHECK(remote_output(scratch, ssh("plain", "node2", "hostname")) == "node2\n");
   cluster.heal("node1", "node2");
-  CHECK(said_on_host(scratch, ssh("plain", "node1", other + "node2 hostname")) == "node2\n");
+  CHECK(remote_output(scratch, ssh("plain", "node1", other + "node2 hostname")) == "node2\n");
 }
 
-TEST_CASE("a process that is left on a host is found, with the host's name", "[bed]") {
+TEST_CASE("a process that is left on a host is found, with the name of the host", "[bed]") {
   const Scratch scratch;
   const Before before;
-  CHECK(said_on_host(scratch,
-                     ssh("plain", "node3", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & touch /tmp/left"))
+  CHECK(remote_output(scratch,
+                      ssh("plain", "node3", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & touch /tmp/left"))
             .empty());
   const auto left = before.new_processes([](const HostProcess& process) { return !process.is_sshd(); });
   INFO(describe(left));
   REQUIRE(left.size() == 1);
   CHECK(left.front().host == "node3");
-  CHECK_THAT(left.front().command, Contains("sleep 1000 "));  // setsid may not have become it yet
+  CHECK_THAT(left.front().command, Contains("sleep 1000 "));  // setsid may not have called exec yet
   const auto pidfd = open_pidfd(left.front().pid);
   REQUIRE(pidfd);
   REQUIRE(send_signal(pidfd->get(), SIGKILL));
-  CHECK(said_on_host(scratch, ssh("plain", "node3", "rm /tmp/left")).empty());
+  CHECK(remote_output(scratch, ssh("plain", "node3", "rm /tmp/left")).empty());
   before.require_nothing_left();
 }
 
-TEST_CASE("each way in which ssh can fail is there", "[bed]") {
+TEST_CASE("the cluster has a host or login for each way in which ssh can fail", "[bed]") {
   const Scratch scratch;
   const std::vector<std::pair<std::string, std::string>> failures = {
       {"nowhere", "Could not resolve hostname nowhere: Name or service not known"},
@@ -206,7 +207,7 @@ TEST_CASE("each way in which ssh can fail is there", "[bed]") {
       {"mute", "Connection timed out during banner exchange"},
       {"unknown", "Host key verification failed"},
       {"changed", "REMOTE HOST IDENTIFICATION HAS CHANGED"},
-      {"stranger@node1", "Permission denied (publickey)"},
+      {"denied@node1", "Permission denied (publickey)"},
   };
   for (const auto& [to, words] : failures) {
     CAPTURE(to);
@@ -217,10 +218,10 @@ TEST_CASE("each way in which ssh can fail is there", "[bed]") {
   }
 }
 
-TEST_CASE("logins have the shells that they are named after", "[bed]") {
+TEST_CASE("logins have the shells and start-up files that their names describe", "[bed]") {
   const Scratch scratch;
-  CHECK(said_on_host(scratch, ssh("plain", "noisy@node1", "true")).size() == 32 * 64);
-  CHECK(said_on_host(scratch, ssh("plain", "flood@node1", "true")).size() == 1600 * 64);
+  CHECK(remote_output(scratch, ssh("plain", "noisy@node1", "true")).size() == 32 * 64);
+  CHECK(remote_output(scratch, ssh("plain", "flood@node1", "true")).size() == 1600 * 64);
   Job refused(scratch, ssh("plain", "nologin@node1", "true"));
   CHECK(refused.wait() == 1);
   CHECK_THAT(refused.out(), Contains("This account is currently not available."));
@@ -235,7 +236,7 @@ TEST_CASE("logins have the shells that they are named after", "[bed]") {
   CHECK_THAT(csh.out(), Contains("csh"));
 }
 
-TEST_CASE("in a full /tmp nothing can be made, until there is room again", "[bed]") {
+TEST_CASE("nothing can be created in a full /tmp until it has space again", "[bed]") {
   const Scratch scratch;
   {
     Cluster cluster;
@@ -244,11 +245,11 @@ TEST_CASE("in a full /tmp nothing can be made, until there is room again", "[bed
     CHECK(job.wait() == 1);
     CHECK_THAT(job.err(), Contains("No space left on device"));
   }
-  CHECK(said_on_host(scratch, ssh("plain", "node4", "mkdir /tmp/new && rmdir /tmp/new && echo yes")) ==
+  CHECK(remote_output(scratch, ssh("plain", "node4", "mkdir /tmp/new && rmdir /tmp/new && echo yes")) ==
         "yes\n");
 }
 
-TEST_CASE("a file can be another one on a single host", "[bed]") {
+TEST_CASE("a file can be replaced on a single host", "[bed]") {
   const Scratch scratch;
   const std::string path = scratch.write("file", "everywhere\n");
   const std::string script = DDL_CLUSTER_SCRIPT;
@@ -256,19 +257,19 @@ TEST_CASE("a file can be another one on a single host", "[bed]") {
     Cluster cluster;
     const std::string substitute = "/etc/hostname";
     cluster.cover("node2", script, substitute);
-    CHECK(said_on_host(scratch, ssh("root", "node2", "cat " + script)) ==
-          said_on_host(scratch, ssh("root", "node2", "cat " + substitute)));
-    CHECK(said_on_host(scratch, ssh("root", "node1", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
+    CHECK(remote_output(scratch, ssh("root", "node2", "cat " + script)) ==
+          remote_output(scratch, ssh("root", "node2", "cat " + substitute)));
+    CHECK(remote_output(scratch, ssh("root", "node1", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
   }
-  CHECK(said_on_host(scratch, ssh("root", "node2", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
+  CHECK(remote_output(scratch, ssh("root", "node2", "head -n 1 " + script)) == "#!/usr/bin/env bash\n");
 }
 
-TEST_CASE("hosts can have an address that is each one's own", "[bed]") {
+TEST_CASE("several hosts can have the same address on a bridge of their own", "[bed]") {
   const Scratch scratch;
   Cluster cluster;
   for (const std::string host : {"node1", "node2"}) cluster.twin(host);
-  CHECK(said_on_host(scratch, ssh("plain", "node1",
-                                  "ssh -o BatchMode=yes -o HostKeyAlias=node1 172.17.0.1 hostname")) ==
+  CHECK(remote_output(scratch, ssh("plain", "node1",
+                                   "ssh -o BatchMode=yes -o HostKeyAlias=node1 172.17.0.1 hostname")) ==
         "node1\n");
 }
 

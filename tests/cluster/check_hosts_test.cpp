@@ -1,4 +1,4 @@
-// --check-hosts over real hosts: all at once, one line each, and nothing left behind.
+// --check-hosts over real hosts: asks all at once, reports each, and leaves no process.
 #include <nlohmann/json.hpp>
 
 #include "cluster/harness/cluster.h"
@@ -13,7 +13,7 @@ namespace {
 using Catch::Matchers::Contains;
 using nlohmann::json;
 
-/// What --check-hosts --json says of these hosts, and whether it exits as it should.
+/// The report of --check-hosts --json on these hosts; checks the exit code.
 json check(const std::string& hosts, int exit_code, const std::string& start_timeout = "30") {
   HostJob job({"--check-hosts", "--json", "-H", hosts, "--start-timeout", start_timeout});
   const int status = job.wait();
@@ -28,7 +28,7 @@ std::string failure_of(const json& report, std::size_t host) {
   return report["hosts"].at(host)["failure"].get<std::string>();
 }
 
-TEST_CASE("every host says what it has", "[check_hosts]") {
+TEST_CASE("--check-hosts reports the properties of every host", "[check_hosts]") {
   const json report = check("node[1-3],[fd77::4]", contract::kSuccess);
   CHECK(report["failed"] == 0);
   REQUIRE(report["hosts"].size() == 4);
@@ -48,13 +48,13 @@ TEST_CASE("every host says what it has", "[check_hosts]") {
   CHECK(report["hosts"][3]["name"] == "fd77::4");
 }
 
-TEST_CASE("each host that fails is told in its own line, and the others all the same", "[check_hosts]") {
+TEST_CASE("a host that fails has a failure of its own, and the others are still reported", "[check_hosts]") {
   Cluster cluster;
   cluster.fill("node2");
   const json report = check("node1,refused,silent,node2,node3", contract::kStartFailure, "5");
   CHECK(report["failed"] == 3);
   CHECK_THAT(failure_of(report, 1), Contains("Connection refused"));
-  // ssh gives up at the same time as ddlrun: either tells.
+  // The timeouts of ssh and ddlrun are equal: either may report the failure.
   CHECK_THAT(failure_of(report, 2),
              Contains("it does not answer") || Contains("within 5 s (--start-timeout)"));
   CHECK_THAT(failure_of(report, 3), Contains("/tmp") && Contains("No space left on device"));
@@ -62,7 +62,7 @@ TEST_CASE("each host that fails is told in its own line, and the others all the 
   CHECK(report["hosts"][4]["reachable"] == true);
 }
 
-TEST_CASE("what one host has otherwise is marked in the table", "[check_hosts]") {
+TEST_CASE("a value that differs on one host is marked in the table", "[check_hosts]") {
   Cluster cluster;
   cluster.twin("node2");
   HostJob job({"--check-hosts", "-H", "node[1-4]"});

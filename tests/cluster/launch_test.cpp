@@ -1,4 +1,4 @@
-// Jobs over several hosts: where ranks run, how hosts are named and reached, what passes in and out.
+// Jobs over several hosts: placement of ranks, names of hosts, ways to reach them, input and output.
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -17,10 +17,11 @@ using Catch::Matchers::Contains;
 using e2e::Command;
 
 const std::string kFourHosts = "node1:2,node2:2,node3:2,node4:2";
-/// What a rank runs to say where it is.
+/// The command by which a rank prints its host and login.
 const std::vector<std::string> kHello = {"sh", "-c", "echo rank $RANK on $(hostname) as $(whoami)"};
 
-/// "node1 node1 node2": the host of each rank, by rank, from kHello's lines; then the login, if it is not the tested one.
+/// "node1 node1 node2": the host of each rank, by rank, from the output of kHello; with the login if it is not the
+/// one under test.
 std::string hosts_by_rank(const std::string& output) {
   std::map<int, std::string> hosts;
   for (const auto line : split(output, '\n')) {
@@ -49,11 +50,11 @@ std::string hello(std::vector<std::string> options, const Command& settings = {}
   return hosts_by_rank(job.out());
 }
 
-TEST_CASE("eight ranks say hello from four hosts", "[launch]") {
+TEST_CASE("eight ranks run on four hosts", "[launch]") {
   CHECK(hello({"-np", "8", "-H", kFourHosts}) == "node1 node1 node2 node2 node3 node3 node4 node4");
 }
 
-TEST_CASE("ranks are bound on every host, and its kernel says so", "[launch]") {
+TEST_CASE("ranks are bound on every host, and the kernel's binding is reported", "[launch]") {
   HostJob job({"-np", "4", "-H", "node1:2,node2:2", "--report-bindings", "grep", "Cpus_allowed_list",
                "/proc/self/status"});
   CHECK(job.wait() == 0);
@@ -63,15 +64,15 @@ TEST_CASE("ranks are bound on every host, and its kernel says so", "[launch]") {
     const std::size_t at = job.out().find(tag);
     REQUIRE(at != std::string::npos);
     const std::string cpus = job.out().substr(at + tag.size(), job.out().find('\n', at) - at - tag.size());
-    const std::string who =
+    const std::string rank_on_host =
         "rank " + std::to_string(rank) + " on node" + std::to_string(1 + rank / 2) + ": CPU";
     // "CPU 1", "CPUs 0-3".
-    CHECK_THAT(job.err(),
-               Contains(who + " " + cpus + " as planned") || Contains(who + "s " + cpus + " as planned"));
+    CHECK_THAT(job.err(), Contains(rank_on_host + " " + cpus + " as planned") ||
+                              Contains(rank_on_host + "s " + cpus + " as planned"));
   }
 }
 
-TEST_CASE("--dry-run --probe asks the hosts, and plans what a job then does", "[launch]") {
+TEST_CASE("--dry-run --probe asks the hosts, and its plan is that of the job", "[launch]") {
   HostJob plan({"--dry-run", "--probe", "--json", "-np", "4", "-H", "node1:2,node2:2", "true"});
   CHECK(plan.wait() == 0);
   INFO(plan.out() << plan.err());
@@ -93,14 +94,14 @@ TEST_CASE("--dry-run --probe asks the hosts, and plans what a job then does", "[
   CHECK_THAT(missing.err(), Contains("nowhere: "));
 }
 
-TEST_CASE("ranks are placed slot by slot, host by host, or so many on each", "[launch]") {
+TEST_CASE("ranks are placed by slot, by node, or with --ranks-per-node", "[launch]") {
   CHECK(hello({"-np", "5", "-H", kFourHosts}) == "node1 node1 node2 node2 node3");
   CHECK(hello({"-np", "5", "-H", kFourHosts, "--map-by", "node"}) == "node1 node2 node3 node4 node1");
   CHECK(hello({"--ranks-per-node", "1", "-H", kFourHosts}) == "node1 node2 node3 node4");
   CHECK(hello({"-np", "3", "-H", "node2:1,node1:1", "--oversubscribe"}).size() == 17);  // three names
 }
 
-TEST_CASE("hosts are named one by one, in ranges, twice, with addresses, or in a file", "[launch]") {
+TEST_CASE("hosts can be given as names, ranges, repeated names, addresses, or in a file", "[launch]") {
   CHECK(hello({"-np", "3", "-H", "node[1-3]:1"}) == "node1 node2 node3");
   CHECK(hello({"-np", "3", "-H", "node2:1,node3:1,node2:1"}) == "node2 node2 node3");
   CHECK(hello({"-np", "2", "-H", "10.77.0.4:1,[fd77::3]:1"}) == "node4 node3");
@@ -115,7 +116,7 @@ TEST_CASE("hosts are named one by one, in ranges, twice, with addresses, or in a
   CHECK(hello({"-np", "2", "--hostfile", "-"}, from_file) == "node3 node1");
 }
 
-TEST_CASE("a host without a number has as many slots as its agent finds", "[launch]") {
+TEST_CASE("a host without a number of slots has as many as its agent finds", "[launch]") {
   HostJob job({"-np", "1000", "-H", "node1,node2", "true"});
   CHECK(job.wait() == contract::kUsageError);
   CHECK_THAT(job.err(), Contains("1000") && Contains("--oversubscribe"));
@@ -127,14 +128,14 @@ TEST_CASE("the machine that ddlrun runs on can be one of the hosts", "[launch]")
   CHECK(hello({"-np", "2", "-H", "head:1,node2:1", "--launcher", "ssh"}) == "head node2");
 }
 
-TEST_CASE("other logins, noisy start-up files, csh and a host behind another are no obstacles", "[launch]") {
+TEST_CASE("jobs run with other logins, noisy start-up files, csh and a jump host", "[launch]") {
   CHECK(hello({"-np", "3", "-H", "other@node1:1,noisy@node2:1,inner:1"}) ==
         "node1 as other node2 as noisy inner");
   if (e2e::bytes_of("/etc/passwd").find("/csh") == std::string::npos) DDL_CLUSTER_SKIP("there is no csh");
   CHECK(hello({"-np", "2", "-H", "cshell@node1:1,node2:1"}) == "node1 as cshell node2");
 }
 
-TEST_CASE("ssh can be told more, and another command can take its place", "[launch]") {
+TEST_CASE("ssh gets additional options, and another command can replace it", "[launch]") {
   CHECK(hello({"-np", "1", "-H", "10.79.0.2:1", "--ssh-args", "-J node1 -o HostKeyAlias=inner"}) == "inner");
   CHECK(hello({"-np", "2", "-H", "node1:1,node2:1", "--launch-agent", "ssh -o BatchMode=yes %h"}) ==
         "node1 node2");
@@ -143,14 +144,14 @@ TEST_CASE("ssh can be told more, and another command can take its place", "[laun
         "node1");
 }
 
-TEST_CASE("one rank's exit code from another host ends the job and is ddlrun's", "[launch]") {
+TEST_CASE("a failing rank on another host ends the job, and ddlrun returns its exit code", "[launch]") {
   HostJob job({"-np", "4", "-H", "node1:1,node2:1,node3:1,node4:1", "sh", "-c",
                "[ $RANK != 2 ] || exit 3; exec sleep 1000"});
   CHECK(job.wait() == 3);
   CHECK_THAT(job.err(), Contains("rank 2 on node3") && Contains("exited with 3"));
 }
 
-TEST_CASE("a command that only one host lacks is told with that host's name", "[launch]") {
+TEST_CASE("a command that is missing on one host is reported with the name of the host", "[launch]") {
   HostJob job({"-np", "2", "-H", "node1:1,node2:1", "sh", "-c",
                "[ $RANK = 0 ] || exec /nowhere/train; exec sleep 1000"});
   CHECK(job.wait() == contract::kNotFound);
@@ -160,7 +161,7 @@ TEST_CASE("a command that only one host lacks is told with that host's name", "[
   CHECK_THAT(missing.err(), Contains("/nowhere/train"));
 }
 
-TEST_CASE("standard input reaches rank 0, or all, and megabytes come back whole", "[launch]") {
+TEST_CASE("megabytes of standard input reach rank 0, or all ranks, unchanged", "[launch]") {
   std::string sent;
   for (int line = 0; sent.size() < (std::size_t{2} << 20); ++line)
     sent += "line " + std::to_string(line) + "\n";
@@ -183,7 +184,7 @@ TEST_CASE("standard input reaches rank 0, or all, and megabytes come back whole"
   }
 }
 
-TEST_CASE("ranks on every host get the variables and the folder that were asked for", "[launch]") {
+TEST_CASE("ranks on every host get the requested variables and working directory", "[launch]") {
   Command settings;
   settings.environment = {{"PASSED_ON", "a b"}};
   HostJob job({"-np", "2", "-H", "node1:1,node2:1", "-x", "PASSED_ON", "-x", "SET=c d", "--workdir",
@@ -194,13 +195,13 @@ TEST_CASE("ranks on every host get the variables and the folder that were asked 
                             Contains("[1]<stdout>:a b,c d,/usr/share,1,2,0\n"));
 }
 
-TEST_CASE("--check-build looks into every host, and at what is told of one", "[launch]") {
+TEST_CASE("--check-build checks every host, and also one capability of them", "[launch]") {
   HostJob all({"-H", "node1,node2,node3", "--check-build"});
   CHECK(all.wait() == 0);
   INFO(all.out() << all.err());
   CHECK_THAT(all.out(),
              Contains(" on node1, node2, node3:\n") && Contains("[X] PMIx\n") && Contains("[X] ssh\n"));
-  // A host that was too slow for a look on loaded CPUs differs in that.
+  // On a loaded host a probe may run into its timeout, which is a difference.
   CHECK_THAT(all.out(), Contains("No differences between 3 hosts.") || Contains(" in time"));
   HostJob one({"-H", "node1,node2", "--check-build=pmi"});
   CHECK(one.wait() == 0);

@@ -1,7 +1,9 @@
-// Whatever dies or stops, on whichever host: nothing of the job stays on any, and ddlrun says what failed and where.
+// If any process dies or is stopped on any host, no process of the job remains on any, and ddlrun reports what failed
+// and where.
 //
-// ddlrun promises 2 s for that, and 5 s where nothing but silence tells of a loss, on a machine that runs what it is given.
-// How long it took is printed and not judged: silence does not count while a machine is overloaded, and a test's may be.
+// ddlrun guarantees 2 s for this, and 5 s if only missing heartbeats show the loss, on a machine that is not
+// overloaded. The time is printed but not checked: ddlrun ignores silence while a machine is overloaded, and this one
+// may be.
 #include <unistd.h>
 
 #include <chrono>
@@ -22,24 +24,22 @@ using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// A job of two ranks on each of two hosts, each with two daemons in sessions of their own; all of it is at work.
+/// A job of two ranks on each of two hosts, each with two daemons in their own sessions; all of them are running.
 class Family {
  public:
-  explicit Family(const std::string& temper = "") : job_(arguments(temper)) {
-    job_.job().wait_for("ready", 4);
-  }
+  explicit Family(const std::string& mode = "") : job_(arguments(mode)) { job_.job().wait_for("ready", 4); }
 
   HostJob& job() { return job_; }
   const std::string& err() const { return job_.err(); }
 
-  /// The only process of this name on the host.
+  /// The only process with this name on the host.
   pid_t process(const std::string& name, const std::string& host) const {
     const auto found = job_.processes(name, host);
     INFO(name << " on " << host << ": " << describe(found));
     REQUIRE(found.size() == 1);
     return found.front().pid;
   }
-  /// A rank on the host. Its daemons bear the same name, but have left the agent's session.
+  /// A rank on the host. Its daemons have the same name, but have left the agent's session.
   pid_t rank(const std::string& host) const {
     const pid_t session = ::getsid(process("ddl-agent", host));
     for (const HostProcess& process : job_.processes("daemon_family", host)) {
@@ -48,7 +48,7 @@ class Family {
     FAIL("no rank on " << host);
     return 0;
   }
-  /// Of ssh's two ends for the host: the client here, or the server's process of the login there.
+  /// The ssh client here for the host; sshd_on() is the process of the login's server there.
   pid_t ssh_to(const std::string& host) const {
     for (const HostProcess& process : job_.processes("ssh", "head")) {
       if (process.command.find(" " + host + " ") != std::string::npos) return process.pid;
@@ -56,7 +56,7 @@ class Family {
     FAIL("no ssh to " << host);
     return 0;
   }
-  /// The session's process; the younger one where sshd has given up its privileges in another.
+  /// The process of the session: the younger one if sshd has separated privileges.
   pid_t sshd_on(const std::string& host) const {
     const auto found = job_.processes("sshd", host);
     REQUIRE_FALSE(found.empty());
@@ -73,7 +73,7 @@ class Family {
 
   /// Waits until all processes of the job are gone; then the exit code.
   int end(const std::string& what) {
-    const auto left = job_.before().wait_until_nothing_left(Deadline::after(e2e::kPatience));
+    const auto left = job_.before().wait_until_nothing_left(Deadline::after(e2e::kTestTimeout));
     const auto took = Clock::now() - began_;
     INFO(what << ", standard error:\n" << err());
     REQUIRE(describe(left) == "");
@@ -83,10 +83,10 @@ class Family {
   }
 
  private:
-  static std::vector<std::string> arguments(const std::string& temper) {
+  static std::vector<std::string> arguments(const std::string& mode) {
     std::vector<std::string> words = {
         "-np", "4", "-H", "node1:2,node2:2", "--kill-grace", "0.3", e2e::program("daemon_family"), "stay"};
-    if (!temper.empty()) words.push_back(temper);
+    if (!mode.empty()) words.push_back(mode);
     return words;
   }
 
@@ -94,46 +94,48 @@ class Family {
   Clock::time_point began_ = Clock::now();
 };
 
-/// Both tempers of the ranks and their daemons: those that end when asked to, and those that ignore SIGTERM.
-const std::vector<std::string> kTempers = {"", "stubborn"};
+/// The two kinds of ranks and daemons: those that end after SIGTERM, and those that ignore it ("stubborn").
+const std::vector<std::string> kModes = {"", "stubborn"};
 
-TEST_CASE("a rank that is killed takes those of all hosts with it", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+TEST_CASE("after a rank is killed, the ranks of all hosts end", "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.rank("node2"), SIGKILL);
-    CHECK(family.end("kill a rank " + temper) == 128 + SIGKILL);
+    CHECK(family.end("kill a rank " + mode) == 128 + SIGKILL);
     CHECK_THAT(family.err(), Contains(" on node2") && Contains("was killed by SIGKILL"));
   }
 }
 
-TEST_CASE("when a host's spawner is killed, all hosts' ranks end and ddlrun names it", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+TEST_CASE("after the spawner of a host is killed, the ranks of all hosts end and ddlrun reports it",
+          "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.process("ddl-spawner", "node2"), SIGKILL);
-    CHECK(family.end("kill a spawner " + temper) == contract::kLostHost);
+    CHECK(family.end("kill a spawner " + mode) == contract::kLostHost);
     CHECK_THAT(family.err(),
                Contains("node2: ") && Contains("the spawner") && Contains("was killed by SIGKILL"));
   }
 }
 
-TEST_CASE("when a host's agent is killed, all hosts' ranks end and ddlrun names it", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+TEST_CASE("after the agent of a host is killed, the ranks of all hosts end and ddlrun reports it",
+          "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.process("ddl-agent", "node2"), SIGKILL);
-    CHECK(family.end("kill an agent " + temper) == contract::kLostHost);
+    CHECK(family.end("kill an agent " + mode) == contract::kLostHost);
     CHECK_THAT(family.err(), Contains("node2: its agent was killed"));
   }
 }
 
-TEST_CASE("when ddlrun itself is killed, the agents of all hosts end everything", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    Family family(temper);
+TEST_CASE("after ddlrun itself is killed, the agents of all hosts end all processes", "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    Family family(mode);
     family.send(family.job().job().pid(), SIGKILL);
-    CHECK(family.end("kill ddlrun " + temper) == 128 + SIGKILL);
+    CHECK(family.end("kill ddlrun " + mode) == 128 + SIGKILL);
   }
 }
 
-TEST_CASE("when ddlrun is asked to end, everything on all hosts ends", "[lifeline]") {
+TEST_CASE("after SIGINT or SIGTERM to ddlrun, all processes on all hosts end", "[lifeline]") {
   for (const int signal : {SIGINT, SIGTERM}) {
     Family family("stubborn");
     family.send(family.job().job().pid(), signal);
@@ -141,7 +143,7 @@ TEST_CASE("when ddlrun is asked to end, everything on all hosts ends", "[lifelin
   }
 }
 
-TEST_CASE("when the ssh to a host is killed, at either end, all hosts' ranks end and ddlrun names it",
+TEST_CASE("after ssh or sshd of a connection is killed, the ranks of all hosts end and ddlrun reports it",
           "[lifeline]") {
   {
     Family family("stubborn");
@@ -157,13 +159,14 @@ TEST_CASE("when the ssh to a host is killed, at either end, all hosts' ranks end
   }
 }
 
-/// libddl ranks on two hosts. When the second host's are killed, those of the first one exit with an error of their own, and
-/// ddlrun hears of it while what carries the second host's news is stopped.
+/// libddl ranks on two hosts. After those of the second host are killed, those of the first one exit with an error,
+/// and ddlrun is notified of this first, because the process that forwards the second host's messages is stopped.
 class WorkingPair {
  public:
   WorkingPair() { job_.job().wait_for("ready", 4); }
 
-  /// Stops the one, kills the other, waits until the first host's ranks have ended, lets the one go on. The exit code.
+  /// Stops one process, kills the other, waits until the first host's ranks have ended, and continues the stopped
+  /// one. Returns the exit code.
   int kill_behind(const std::string& stopped, const std::string& killed) {
     const auto held = job_.processes(stopped, "node2"), dying = job_.processes(killed, "node2");
     REQUIRE_FALSE(held.empty());
@@ -172,7 +175,7 @@ class WorkingPair {
     signal(dying.front().pid, SIGKILL);
     const auto left = job_.before().wait_until_none_left(
         [](const HostProcess& process) { return process.host == "node1" && process.name == "ddl_program"; },
-        Deadline::after(e2e::kPatience));
+        Deadline::after(e2e::kTestTimeout));
     CHECK(describe(left) == "");
     signal(held.back().pid, SIGCONT);
     return job_.wait();
@@ -188,9 +191,8 @@ class WorkingPair {
   HostJob job_{{"-np", "4", "-H", "node1:2,node2:2", e2e::program("ddl_program"), "work"}};
 };
 
-TEST_CASE(
-    "the first failure of a libddl job is what the survivors' exits follow from, whatever is heard first",
-    "[lifeline]") {
+TEST_CASE("the first failure is the cause of the other exits of a libddl job, even if it is reported last",
+          "[lifeline]") {
   {
     WorkingPair job;
     CHECK(job.kill_behind("ddl-agent", "ddl_program") == 128 + SIGKILL);
@@ -203,14 +205,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a rank that is stopped and stays so ends the job", "[lifeline]") {
+TEST_CASE("a rank that is stopped and not continued ends the job", "[lifeline]") {
   Family family;
   family.send(family.rank("node2"), SIGSTOP);
   CHECK(family.end("stop a rank") == 128 + SIGSTOP);
   CHECK_THAT(family.err(), Contains(" on node2") && Contains("stopped"));
 }
 
-TEST_CASE("a host's agent or spawner that is stopped is found by its silence", "[lifeline]") {
+TEST_CASE("a stopped agent or spawner of a host is detected by missing heartbeats", "[lifeline]") {
   for (const std::string name : {"ddl-agent", "ddl-spawner"}) {
     Family family("stubborn");
     family.send(family.process(name, "node2"), SIGSTOP);
@@ -219,7 +221,7 @@ TEST_CASE("a host's agent or spawner that is stopped is found by its silence", "
   }
 }
 
-TEST_CASE("the ssh to a host that is stopped, at either end, is found by its silence", "[lifeline]") {
+TEST_CASE("a stopped ssh or sshd of a connection is detected by missing heartbeats", "[lifeline]") {
   {
     Family family("stubborn");
     family.send(family.ssh_to("node2"), SIGSTOP);
@@ -229,7 +231,7 @@ TEST_CASE("the ssh to a host that is stopped, at either end, is found by its sil
   {
     Family family("stubborn");
     const pid_t sshd = family.sshd_on("node2");
-    family.job().before().without_sshd_on("node2");  // it is the one that is stopped
+    family.job().before().without_sshd_on("node2");  // sshd is stopped itself
     family.send(sshd, SIGSTOP);
     CHECK(family.end("stop sshd's child") == contract::kLostHost);
     CHECK_THAT(family.err(), Contains("node2: nothing has been heard"));
@@ -239,15 +241,15 @@ TEST_CASE("the ssh to a host that is stopped, at either end, is found by its sil
   }
 }
 
-TEST_CASE("when ddlrun is stopped without a word, the agents end their ranks", "[lifeline]") {
+TEST_CASE("if ddlrun is stopped by SIGSTOP, the agents end their ranks", "[lifeline]") {
   Family family("stubborn");
   const pid_t head = family.job().job().pid();
   family.send(head, SIGSTOP);
   const auto began = Clock::now();
-  // On the hosts nothing is left but sshd, whose peer goes on; then ddlrun is told.
+  // Only sshd is left on the hosts, because its peer still runs; then ddlrun is continued.
   const auto left = family.job().before().wait_until_none_left(
       [](const HostProcess& process) { return process.host != "head" && !process.is_sshd(); },
-      Deadline::after(e2e::kPatience));
+      Deadline::after(e2e::kTestTimeout));
   REQUIRE(describe(left) == "");
   std::printf("stop ddlrun: nothing was left on the hosts after %.2f s\n",
               std::chrono::duration<double>(Clock::now() - began).count());
@@ -255,7 +257,7 @@ TEST_CASE("when ddlrun is stopped without a word, the agents end their ranks", "
   CHECK(family.end("continue ddlrun") == contract::kLostHost);
 }
 
-TEST_CASE("a host that dies without a word is found, and all other hosts' ranks end", "[lifeline]") {
+TEST_CASE("a host that dies silently is detected, and the ranks of all other hosts end", "[lifeline]") {
   Cluster cluster;
   Family family("stubborn");
   family.begin_now();
@@ -265,10 +267,10 @@ TEST_CASE("a host that dies without a word is found, and all other hosts' ranks 
   CHECK_THAT(family.err(), Contains("the host is down or cut off"));
 }
 
-TEST_CASE("a host that is cut off ends its ranks itself, and the others' end too", "[lifeline]") {
+TEST_CASE("a host in a partition ends its ranks, and the ranks of the others end, too", "[lifeline]") {
   Cluster cluster;
   Family family("stubborn");
-  family.job().before().without_sshd_on("node2");  // it cannot know
+  family.job().before().without_sshd_on("node2");  // sshd cannot detect the partition
   family.begin_now();
   cluster.partition("node2");
   CHECK(family.end("a partition") == contract::kLostHost);
@@ -278,7 +280,7 @@ TEST_CASE("a host that is cut off ends its ranks itself, and the others' end too
   family.job().before().require_nothing_left();
 }
 
-TEST_CASE("a short partition is nothing that a job has to know of", "[lifeline]") {
+TEST_CASE("a short partition does not affect a job", "[lifeline]") {
   Cluster cluster;
   HostJob job({"-np", "2", "--stdin", "all", "-H", "node1:1,node2:1", "sh", "-c",
                "echo ready; read line; echo $line"},

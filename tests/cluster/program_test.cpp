@@ -1,4 +1,4 @@
-// What people run: libddl, PMIx and Open MPI programs, on two hosts and on four.
+// Programs that use libddl, PMIx and MPI, on two hosts and on four.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -28,7 +28,7 @@ std::vector<std::string> on(const Hosts& layout, std::vector<std::string> comman
   return command;
 }
 
-TEST_CASE("the training example learns the same on one host as on four", "[program]") {
+TEST_CASE("the training example has the same result on two hosts as on four", "[program]") {
   const auto last_lines = [](const std::string& hosts) {
     HostJob job({"-np", "4", "--oversubscribe", "-H", hosts, "--no-tag-output", DDL_CLUSTER_EXAMPLE,
                  "--epochs", "60"});
@@ -39,7 +39,7 @@ TEST_CASE("the training example learns the same on one host as on four", "[progr
   CHECK(last_lines("node1:1,node2:1,node3:1,node4:1") == last_lines("node1:2,node2:2"));
 }
 
-TEST_CASE("libddl ranks of several hosts find each other and average", "[program]") {
+TEST_CASE("libddl ranks of several hosts connect and average", "[program]") {
   for (const Hosts& layout : kLayouts) {
     CAPTURE(layout.option);
     HostJob job(on(layout, {e2e::program("ddl_program"), "sum"}));
@@ -49,19 +49,19 @@ TEST_CASE("libddl ranks of several hosts find each other and average", "[program
   }
 }
 
-TEST_CASE("when a libddl rank dies on one host, those of the others name rank, host and operation",
+TEST_CASE("after a libddl rank dies on one host, the errors on the others name rank, host and operation",
           "[program]") {
   HostJob job(
       {"-np", "4", "-H", "node1:2,node2:2", "--kill-grace", "1000", e2e::program("ddl_program"), "loop"});
   job.job().wait_for("ready", 4);
-  const std::string found = job.out().substr(job.out().find("pid2=") + 5);  // in its own host's numbers
+  const std::string found = job.out().substr(job.out().find("pid2=") + 5);  // the pid on its own host
   const std::string pid = found.substr(0, found.find('\n'));
   Cluster cluster;
   cluster.on_host("node2", {"kill", "-KILL", pid});
   CHECK(job.wait() == 128 + SIGKILL);
   for (const std::string rank : {"0", "1", "3"}) {
-    const std::string said = "[" + rank + "]<stdout>:allreduce: peer lost: ";
-    const std::size_t begin = job.out().find(said);
+    const std::string message = "[" + rank + "]<stdout>:allreduce: peer lost: ";
+    const std::size_t begin = job.out().find(message);
     INFO(job.out());
     REQUIRE(begin != std::string::npos);
     CHECK_THAT(job.out().substr(begin, job.out().find('\n', begin) - begin),
@@ -70,7 +70,7 @@ TEST_CASE("when a libddl rank dies on one host, those of the others name rank, h
   CHECK_THAT(job.err(), Contains("rank 2 on node2 (pid " + pid + ") was killed by SIGKILL"));
 }
 
-TEST_CASE("a PMIx client knows the whole job and where it runs", "[program]") {
+TEST_CASE("a PMIx client gets the keys of the job and of its node", "[program]") {
   HostJob job(on(kLayouts.back(), {"--tag-output", e2e::program("pmix_client"), "identity"}));
   CHECK(job.wait() == 0);
   for (int rank = 0; rank < 8; ++rank) {
@@ -85,7 +85,7 @@ TEST_CASE("a PMIx client knows the whole job and where it runs", "[program]") {
   }
 }
 
-TEST_CASE("PMIx data crosses hosts: collected by a fence, on demand, published", "[program]") {
+TEST_CASE("PMIx data reach other hosts: collected by a fence, on demand, and published", "[program]") {
   for (const Hosts& layout : kLayouts) {
     CAPTURE(layout.option);
     HostJob modex(on(layout, {e2e::program("pmix_client"), "modex"}));
@@ -98,7 +98,7 @@ TEST_CASE("PMIx data crosses hosts: collected by a fence, on demand, published",
   }
 }
 
-TEST_CASE("groups of ranks fence among themselves across hosts, and events reach all of them", "[program]") {
+TEST_CASE("groups of ranks fence independently across hosts, and events reach all ranks", "[program]") {
   for (const Hosts& layout : kLayouts) {
     CAPTURE(layout.option);
     HostJob subset(on(layout, {e2e::program("pmix_client"), "subset"}));
@@ -110,7 +110,7 @@ TEST_CASE("groups of ranks fence among themselves across hosts, and events reach
   }
 }
 
-TEST_CASE("fences of some ranks, and events, cross hosts", "[program]") {
+TEST_CASE("fences of uneven groups, and events, work across hosts", "[program]") {
   HostJob subset({"-np", "5", "-H", "node1:3,node2:2", e2e::program("pmix_client"), "subset"});
   CHECK(subset.wait() == 0);
   CHECK(occurrences(subset.out(), "subset=6\n") == 3);  // ranks 0, 2, 4
@@ -120,7 +120,7 @@ TEST_CASE("fences of some ranks, and events, cross hosts", "[program]") {
   CHECK(occurrences(event.out(), "event=it is time from rank 0\n") == 7);
 }
 
-TEST_CASE("ddl_abort on one host ends the ranks of all, which say who has called it and why", "[program]") {
+TEST_CASE("ddl_abort on one host ends the ranks of all, whose errors name the caller", "[program]") {
   for (const Hosts& layout : kLayouts) {
     CAPTURE(layout.option);
     HostJob job(on(layout, {e2e::program("ddl_program"), "abort"}));
@@ -152,7 +152,7 @@ TEST_CASE("Open MPI programs run on two hosts and on four", "[program]") {
   }
 }
 
-TEST_CASE("MPI_Abort(3) on one host ends the ranks of all with 3", "[program]") {
+TEST_CASE("MPI_Abort(3) on one host ends the ranks of all with exit code 3", "[program]") {
   HostJob job(on(kLayouts.back(), {e2e::program("mpi_program"), "abort", "3"}));
   CHECK(job.wait() == 3);
   CHECK_THAT(job.err(), Contains("ddlrun: rank 7 on node4") && Contains("aborted the job with code 3"));
@@ -160,8 +160,8 @@ TEST_CASE("MPI_Abort(3) on one host ends the ranks of all with 3", "[program]") 
 #endif
 
 #ifdef DDL_CLUSTER_MPICH
-// Without MPI_Finalize, in which MPICH 4.0 over UCX hangs now and then between hosts, under its own mpirun, too. UCX takes
-// networks for one that are not.
+// Without MPI_Finalize, in which MPICH 4.0 over UCX sometimes hangs between hosts, also under its own mpirun. The
+// devices are named because UCX regards separate networks as one.
 TEST_CASE("MPICH programs run on two hosts and on four", "[program]") {
   for (const Hosts& layout : kLayouts) {
     CAPTURE(layout.option);
@@ -175,8 +175,7 @@ TEST_CASE("MPICH programs run on two hosts and on four", "[program]") {
 #endif
 
 #ifdef DDL_CLUSTER_MPIRUN_MPICH
-TEST_CASE("ranks that mpirun starts on two hosts are named when they fail, and nothing is left of them",
-          "[program]") {
+TEST_CASE("a failing rank under mpirun on two hosts is named, and no process is left", "[program]") {
   const std::vector<std::string> mpiruns = {
 #ifdef DDL_CLUSTER_OPEN_MPI
       "mpirun",
@@ -184,7 +183,7 @@ TEST_CASE("ranks that mpirun starts on two hosts are named when they fail, and n
       DDL_CLUSTER_MPIRUN_MPICH};
   for (const std::string& mpirun : mpiruns) {
     CAPTURE(mpirun);
-    // What Open MPI's daemons leave in their folders when they are killed is theirs, and goes with this one.
+    // Open MPI's daemons leave files when they are killed; these are removed with this folder.
     const SharedScratch folder;
     REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
     const auto by_mpirun = [&](std::vector<std::string> command) {
@@ -216,7 +215,7 @@ TEST_CASE("ranks that mpirun starts on two hosts are named when they fail, and n
 }
 #endif
 
-TEST_CASE("an address that every host has as its own does not lead libddl astray", "[program]") {
+TEST_CASE("an address that every host has does not prevent libddl from connecting", "[program]") {
   Cluster cluster;
   for (const std::string& host : Cluster::hosts()) cluster.twin(host);
   HostJob job(on(kLayouts.back(), {e2e::program("ddl_program"), "sum"}));

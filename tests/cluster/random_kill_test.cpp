@@ -1,4 +1,4 @@
-// Jobs of which one process is killed at random: whichever it is, nothing is left on any host.
+// One random process of a job is killed: no process is left on any host.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,8 +17,8 @@
 namespace ddl::cluster {
 namespace {
 
-// Whose death may mean something to the job. A rank's daemons may end as they like; of sshd's two processes for an
-// ordinary login the privileged one has nothing to do any more.
+// Whether the death of this process should end the job. The daemons of a rank may end at any time; of the two sshd
+// processes for an ordinary login the privileged one is idle.
 bool matters(const HostProcess& process) {
   if (process.name == "daemon_family") return ::getsid(process.pid) != process.pid;
   return process.command.find("[priv]") == std::string::npos;
@@ -31,7 +31,7 @@ void kill_at_random(int rounds) {
   const auto below = [&](std::size_t limit) {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
   };
-  // A way to the hosts that tells when it is taken.
+  // Starts ssh and reports that it was started.
   const SharedScratch files;
   std::map<std::string, int> killed;
   for (int round = 0; round < rounds; ++round) {
@@ -43,7 +43,7 @@ void kill_at_random(int rounds) {
     HostJob job({"-np", "3", "-H", "node1:1,node2:1,head:1", "--launch-agent", starter + " %h",
                  "--kill-grace", "0.2", e2e::program("daemon_family"), "stay",
                  below(2) == 0 ? "meek" : "stubborn"});
-    // From the first connection, which is not yet one, to all ranks at work.
+    // The time of the kill: from the start of the first ssh to all ranks running.
     const int ready = static_cast<int>(below(4));
     if (ready == 0) {
       REQUIRE(started.wait_for("started", 1 + static_cast<int>(below(2))));
@@ -57,18 +57,18 @@ void kill_at_random(int rounds) {
     const auto pidfd = open_pidfd(victim.pid);
     const bool sent = pidfd && send_signal(pidfd->get(), SIGKILL);
     if (sent) ++killed[victim.name];
-    // A connection that breaks while it is made is made again, and then all is well.
+    // A connection that breaks while it is made is retried, and then the job continues.
     if (!sent || !job.job().ends_within(std::chrono::seconds(10))) job.job().send(SIGTERM);
     CHECK(job.wait() != 0);
   }
   for (const auto& [name, times] : killed) std::printf("killed %s %d times\n", name.c_str(), times);
 }
 
-TEST_CASE("whichever process is killed, and whenever, nothing is left", "[random_kills]") {
+TEST_CASE("no process is left after any process is killed at a random time", "[random_kills]") {
   kill_at_random(30);
 }
 
-TEST_CASE("the same, two hundred times", "[many_random_kills]") { kill_at_random(200); }
+TEST_CASE("no process is left after two hundred random kills", "[many_random_kills]") { kill_at_random(200); }
 
 }  // namespace
 }  // namespace ddl::cluster

@@ -1,4 +1,4 @@
-// The way to hosts: bastions that are busy, trees of agents, what --check-hosts and --verbose tell, other launchers.
+// Reaching hosts: busy bastions, trees of agents, reports of --check-hosts and --verbose, other launchers.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -17,15 +17,14 @@ namespace {
 using Catch::Matchers::Contains;
 using nlohmann::json;
 
-// The gate has no name that the known hosts know.
+// The gate's address is not in known_hosts.
 std::vector<std::string> through(const Gate& gate, std::vector<std::string> words) {
   words.insert(words.begin(), {"-p", std::to_string(gate.port()), "--ssh-args",
                                "-o HostKeyAlias=node1 -o CheckHostIP=no", "-H", "10.77.0.254:1"});
   return words;
 }
 
-TEST_CASE("a bastion that drops the first connections is tried again, with longer and longer pauses",
-          "[reach]") {
+TEST_CASE("ssh is retried if a bastion drops the first connections", "[reach]") {
   const Gate gate("node1", 2);
   HostJob job(through(gate, {"--launcher", "ssh", "hostname"}));
   CHECK(job.wait() == 0);
@@ -33,7 +32,8 @@ TEST_CASE("a bastion that drops the first connections is tried again, with longe
   CHECK(gate.connections() == 3);
 }
 
-TEST_CASE("a bastion that drops every connection is given up in time, with ssh's words", "[reach]") {
+TEST_CASE("a bastion that drops every connection is a failure with ssh's message after the start timeout",
+          "[reach]") {
   const Gate gate("node1", 1000);
   HostJob job(through(gate, {"--launcher", "ssh", "--start-timeout", "3", "hostname"}));
   CHECK(job.wait() == contract::kStartFailure);
@@ -42,8 +42,7 @@ TEST_CASE("a bastion that drops every connection is given up in time, with ssh's
   CHECK_THAT(job.err(), Contains("kex_exchange_identification") || Contains("Connection closed"));
 }
 
-TEST_CASE("hosts connect to hosts with --fan-out, and an agent's death in the middle ends everything",
-          "[reach]") {
+TEST_CASE("with --fan-out hosts connect to hosts, and the death of any agent ends the job", "[reach]") {
   const std::string hosts = "node1:1,node2:1,node3:1,node4:1";
   {
     HostJob job({"-H", hosts, "--fan-out", "1", "sh", "-c", "echo rank $RANK on $(hostname)"});
@@ -65,7 +64,7 @@ TEST_CASE("hosts connect to hosts with --fan-out, and an agent's death in the mi
   }
 }
 
-TEST_CASE("--check-hosts tells of every host what it has, and why another cannot be asked", "[reach]") {
+TEST_CASE("--check-hosts reports every host, and the reason if one cannot be asked", "[reach]") {
   HostJob job({"--check-hosts", "--json", "-H", "node1,node2,inner,refused"});
   CHECK(job.wait() == contract::kStartFailure);
   const json report = json::parse(job.out());
@@ -84,7 +83,8 @@ TEST_CASE("--check-hosts tells of every host what it has, and why another cannot
   CHECK_THAT(all.out(), Contains("node2") && Contains("node4"));
 }
 
-TEST_CASE("a clock that is an hour off is marked by --check-hosts, and a job runs all the same", "[reach]") {
+TEST_CASE("a clock that is wrong by an hour is marked by --check-hosts, and does not affect a job",
+          "[reach]") {
   if (std::string(DDL_E2E_SANITIZE).find("address") != std::string::npos)
     DDL_SKIP("AddressSanitizer refuses what is loaded before it");
   const std::string start_up = "/home/late/.bashrc";
@@ -103,19 +103,19 @@ TEST_CASE("a clock that is an hour off is marked by --check-hosts, and a job run
   cluster.on_host("head", {"rm", start_up});
 }
 
-TEST_CASE("--verbose ends with where the start-up's time went, and a pipe sees no progress without it",
+TEST_CASE("--verbose reports the times of the start-up, and without it nothing is printed to a pipe",
           "[reach]") {
-  HostJob told({"--verbose", "-H", "node1:1,node2:1", e2e::program("ddl_program"), "sum"});
-  CHECK(told.wait() == 0);
-  CHECK_THAT(told.err(), Contains("agents ready after ") && Contains("(slowest node") &&
-                             Contains("all ranks started after ") && Contains("all initialised after ") &&
-                             Contains("first collective done after "));
+  HostJob verbose({"--verbose", "-H", "node1:1,node2:1", e2e::program("ddl_program"), "sum"});
+  CHECK(verbose.wait() == 0);
+  CHECK_THAT(verbose.err(), Contains("agents ready after ") && Contains("(slowest node") &&
+                                Contains("all ranks started after ") && Contains("all initialised after ") &&
+                                Contains("first collective done after "));
   HostJob quiet({"-H", "node1:1,node2:1", e2e::program("ddl_program"), "sum"});
   CHECK(quiet.wait() == 0);
   CHECK(quiet.err().empty());
 }
 
-TEST_CASE("while hosts come up a terminal shows which one is waited for", "[reach]") {
+TEST_CASE("while agents start a terminal shows the hosts that have not answered", "[reach]") {
   e2e::Command settings;
   settings.terminal = true;
   HostJob job({"--start-timeout", "4", "-H", "node1:1,hang@node2:1", "true"}, settings);
@@ -125,11 +125,11 @@ TEST_CASE("while hosts come up a terminal shows which one is waited for", "[reac
 }
 
 #ifdef DDL_CLUSTER_OPEN_MPI
-TEST_CASE("the same program gives the same under mpirun over the same hosts", "[reach]") {
+TEST_CASE("a libddl program has the same results under mpirun on the same hosts", "[reach]") {
   const std::string mpirun = DDL_E2E_MPIEXEC;
   std::vector<std::string> words = {"-np", "4", "-H", "node1:2,node2:2", "--wdir", "/home/shared"};
   if (tested_login() == "root") words.emplace_back("--allow-run-as-root");
-  // mpirun takes only what it is told to other hosts: here that libpmix's own leaks are no failure of libddl's.
+  // mpirun passes only variables of -x to other hosts: here the suppression of libpmix's leaks.
   if (std::getenv("LSAN_OPTIONS") != nullptr) words.insert(words.end(), {"-x", "LSAN_OPTIONS"});
   words.insert(words.end(), {e2e::program("ddl_program"), "sum"});
   words.insert(words.begin(), mpirun);

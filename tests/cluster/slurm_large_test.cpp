@@ -1,4 +1,4 @@
-// ddlrun inside a Slurm with more nodes, some of which die.
+// ddlrun inside a Slurm with many nodes, some of which die.
 #include <algorithm>
 #include <csignal>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
 
-TEST_CASE("16 nodes have their ranks each", "[slurm_large]") {
+TEST_CASE("ranks run on each of 16 nodes", "[slurm_large]") {
   HostJob job({"--no-tag-output", "hostname"}, in_salloc({"-N", "16", "--ntasks-per-node", "2"}));
   CHECK(job.wait() == 0);
   INFO(job.err());
@@ -25,7 +25,7 @@ TEST_CASE("16 nodes have their ranks each", "[slurm_large]") {
   CHECK(hosts.size() == 32);
   CHECK(std::set(hosts.begin(), hosts.end()).size() == 16);
 
-  // node3 and node4 have more CPUs, and so a step of their own.
+  // node3 and node4 have more CPUs, and therefore a separate step.
   HostJob whole({"--no-tag-output", "-np", "16", "--map-by", "node", "hostname"},
                 in_salloc({"-N", "16", "--exclusive"}));
   CHECK(whole.wait() == 0);
@@ -37,7 +37,8 @@ TEST_CASE("16 nodes have their ranks each", "[slurm_large]") {
   CHECK_THAT(fit.out(), Contains("16 ranks, "));
 }
 
-TEST_CASE("what goes wrong on one of many nodes is told of that one", "[slurm_large]") {
+TEST_CASE("a failure on one of many nodes is reported with its rank, and scancel is not a lost host",
+          "[slurm_large]") {
   HostJob failing({"sh", "-c", "[ $RANK != 13 ] || exit 5; exec sleep 1000"},
                   in_salloc({"-N", "16", "--ntasks-per-node", "1"}));
   CHECK(failing.wait() == 5);
@@ -47,22 +48,22 @@ TEST_CASE("what goes wrong on one of many nodes is told of that one", "[slurm_la
   const std::string word = "running in ";
   cancelled.job().wait_for(word, 12);
   const std::size_t at = cancelled.job().out().find(word) + word.size();
-  said_by({"scancel", cancelled.job().out().substr(at, cancelled.job().out().find('\n', at) - at)});
+  output_as_login({"scancel", cancelled.job().out().substr(at, cancelled.job().out().find('\n', at) - at)});
   CHECK(cancelled.wait() == 128 + SIGTERM);
   CHECK_THAT(cancelled.err(), Contains("as scancel and a time limit do") && !Contains("host was lost"));
 }
 
-// Last: Slurm takes its time before it uses such a node again.
-TEST_CASE("a node that dies ends the job, which says which it was", "[slurm_lost]") {
+// The last test: Slurm does not use such a node for some time.
+TEST_CASE("a node that dies ends the job, and the report names it", "[slurm_lost]") {
   std::vector<std::string> idle;
-  const std::string said =
-      said_by({"sinfo", "--noheader", "--partition", "main", "--states", "idle", "-N", "-o", "%N"});
-  for (const std::string_view name : split(trim(said), '\n')) idle.emplace_back(name);
+  const std::string listed =
+      output_as_login({"sinfo", "--noheader", "--partition", "main", "--states", "idle", "-N", "-o", "%N"});
+  for (const std::string_view name : split(trim(listed), '\n')) idle.emplace_back(name);
   constexpr std::size_t kNodes = 10;
-  // Slurm holds all of a job's nodes back while one of them does not answer.
+  // Slurm does not release any node of a job while one of them does not answer.
   REQUIRE(idle.size() >= 2 * kNodes);
   Cluster cluster;
-  // One that is reached through the first one, and then a first one.
+  // First a node that is reached through the first node of the job, then a first node.
   for (const std::size_t victim : {kNodes - 1, std::size_t{0}}) {
     const std::vector<std::string> nodes(idle.begin(), idle.begin() + kNodes);
     const std::string& lost = nodes[victim];

@@ -1,4 +1,4 @@
-// slurm-probe and scontrol, asked about the same real Slurm.
+// slurm-probe and scontrol on the same real Slurm.
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
-/// Where this build has it; "" if it was built without libslurm.
+/// The path of slurm-probe in this build; "" if it was built without libslurm.
 std::string probe_path() {
 #ifdef DDL_CLUSTER_SLURM_PROBE
   return DDL_CLUSTER_SLURM_PROBE;
@@ -25,11 +25,11 @@ std::string probe_path() {
 #endif
 }
 
-/// The error that the probe prints with this configuration and so many milliseconds; it must answer soon.
-std::string error_with(const std::string& configuration, const std::string& patience) {
+/// The error that the probe prints with this configuration and this timeout in milliseconds; it must answer soon.
+std::string error_with(const std::string& configuration, const std::string& timeout) {
   const e2e::Scratch scratch;
   e2e::Command command;
-  command.argv = {probe_path(), patience};
+  command.argv = {probe_path(), timeout};
   command.environment["SLURM_CONF"] = configuration;
   const Deadline deadline = Deadline::after(20s);
   e2e::Job job(scratch, command);
@@ -42,22 +42,22 @@ std::string error_with(const std::string& configuration, const std::string& pati
 
 }  // namespace
 
-TEST_CASE("slurm-probe and scontrol tell the same facts", "[slurm]") {
+TEST_CASE("slurm-probe and scontrol give the same facts", "[slurm]") {
   if (probe_path().empty()) DDL_CLUSTER_SKIP("slurm-probe was built without libslurm");
-  const auto told = templates::ask_cluster("", 60s);
-  REQUIRE(told);
-  const auto probed = templates::ask_cluster(probe_path(), 60s);
-  REQUIRE(probed);
-  // Only the probe tells these, by which the answer is known to be its own.
-  CHECK(probed->name == "ddl");
-  CHECK_THAT(probed->version, Contains("."));
-  CHECK(probed->partitions == told->partitions);
-  CHECK(probed->nodes == told->nodes);
-  REQUIRE(probed->nodes.size() == 2);
-  CHECK(probed->nodes[1] == templates::NodeKind{"node3", 2, {"gpu", "main"}, 128, 8, 480000, {"gpu"}});
+  const auto by_scontrol = templates::ask_cluster("", 60s);
+  REQUIRE(by_scontrol);
+  const auto by_probe = templates::ask_cluster(probe_path(), 60s);
+  REQUIRE(by_probe);
+  // Only slurm-probe reports these fields, so the answer is not that of scontrol.
+  CHECK(by_probe->name == "ddl");
+  CHECK_THAT(by_probe->version, Contains("."));
+  CHECK(by_probe->partitions == by_scontrol->partitions);
+  CHECK(by_probe->nodes == by_scontrol->nodes);
+  REQUIRE(by_probe->nodes.size() == 2);
+  CHECK(by_probe->nodes[1] == templates::NodeKind{"node3", 2, {"gpu", "main"}, 128, 8, 480000, {"gpu"}});
 }
 
-TEST_CASE("changes that Slurm is told of are seen by both", "[slurm]") {
+TEST_CASE("both show changes of the configuration", "[slurm]") {
   if (probe_path().empty()) DDL_CLUSTER_SKIP("slurm-probe was built without libslurm");
   Cluster cluster;
   const auto update = [&](const char* state, const char* nodes, const char* time) {
@@ -65,28 +65,28 @@ TEST_CASE("changes that Slurm is told of are seen by both", "[slurm]") {
                              std::string("maxnodes=") + nodes, std::string("maxtime=") + time});
   };
   update("drain", "1", "1-02:03:00");
-  const auto told = templates::ask_cluster("", 60s);
-  const auto probed = templates::ask_cluster(probe_path(), 60s);
+  const auto by_scontrol = templates::ask_cluster("", 60s);
+  const auto by_probe = templates::ask_cluster(probe_path(), 60s);
   update("up", "unlimited", "60");
-  REQUIRE(told);
-  REQUIRE(probed);
-  CHECK(probed->partitions == told->partitions);
+  REQUIRE(by_scontrol);
+  REQUIRE(by_probe);
+  CHECK(by_probe->partitions == by_scontrol->partitions);
   templates::ClusterRequest request;
   request.partition = "gpu";
   request.nodes = 2;
   request.minutes = 2000;
-  const auto objections = templates::check_against(*probed, request);
-  REQUIRE(objections.size() == 3);
-  CHECK(objections[0].rule == "too-many-nodes");
-  CHECK(objections[1].sentence ==
+  const auto findings = templates::check_against(*by_probe, request);
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[0].rule == "too-many-nodes");
+  CHECK(findings[1].sentence ==
         "a time of 1 day 9 hours 20 minutes was asked for, and partition gpu gives a job 1 day 2 hours 3 "
         "minutes at most");
-  CHECK(objections[2].rule == "partition-down");
+  CHECK(findings[2].rule == "partition-down");
 }
 
-TEST_CASE("slurm-probe answers in time, also where libslurm does not", "[slurm]") {
+TEST_CASE("slurm-probe answers in time even if libslurm does not", "[slurm]") {
   if (probe_path().empty()) DDL_CLUSTER_SKIP("slurm-probe was built without libslurm");
-  // libslurm alone would try for a minute to read the first, end the process for the second, and wait for the third.
+  // libslurm would retry for a minute in the first case, end the process in the second, and wait in the third.
   CHECK(error_with("/nonexistent/slurm.conf", "10000") ==
         "SLURM_CONF names /nonexistent/slurm.conf, which cannot be read");
   const e2e::Scratch scratch;

@@ -1,4 +1,4 @@
-// ddlrun --slurm on a real Slurm: its scripts are submitted, and do what they say.
+// ddlrun --slurm on a real Slurm: its scripts are submitted and run.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ int lines_with(const std::string& text, const std::string& part) {
   }));
 }
 
-const Words kSayPlace = {"sh", "-c",
-                         "echo \"rank $SLURM_PROCID of $SLURM_NTASKS on $(hostname) ${SLURM_CPU_BIND:-}\""};
+const Words kPrintPosition = {
+    "sh", "-c", "echo \"rank $SLURM_PROCID of $SLURM_NTASKS on $(hostname) ${SLURM_CPU_BIND:-}\""};
 
-/// A rank that waits for USR2, then saves and asks to be started again; or ends, if it was. It has no children, which the
-/// signal would end.
+/// A rank that waits for USR2, then saves and exits with the code for a requeue; or ends, if it was restarted. It has
+/// no children, which the signal would end.
 std::string write_trainer(const JobFolder& folder) {
-  folder.must_say({"mkfifo", "never"});
+  folder.checked_output({"mkfifo", "never"});
   std::string script = folder.write("train.sh", R"sh(#!/bin/bash
 exec 3<>never
 save() {
@@ -49,7 +49,7 @@ read -rt 100 -u 3
 
 }  // namespace
 
-TEST_CASE("the scripts of sites run where there is what they ask for", "[slurm_script]") {
+TEST_CASE("the scripts for sites run on a cluster with the requested resources", "[slurm_script]") {
   const std::string kLumi = "mask_cpu:fe000000000000,fe00000000000000,fe0000,fe000000";
   struct Site {
     std::string name;
@@ -75,14 +75,14 @@ TEST_CASE("the scripts of sites run where there is what they ask for", "[slurm_s
       Words options = {"--site", site.name, "--account", "p",       "--partition",
                        "gpu",    "-np",     "8",         "--nodes", "2"};
       options.insert(options.end(), site.options.begin(), site.options.end());
-      // Slurm 22.05 knows no --gpu-bind=map:, and the site's kinds of MPI are not this cluster's.
+      // Slurm 22.05 does not have --gpu-bind=map:, and this cluster does not have the site's MPI types.
       Words by_srun = {"--launcher", "srun", "--mpi-type", "none"};
       if (site.name != "generic-cpu") by_srun.insert(by_srun.end(), {"--gpu-choice", "visible-devices"});
-      // Planned for the site's cores, of which the machine under the cluster has fewer.
+      // The machine of this cluster has fewer cores than the site's nodes, for which the script is planned.
       const Words by_ddlrun = {"--oversubscribe"};
       const Words& more = launcher == "srun" ? by_srun : by_ddlrun;
       options.insert(options.end(), more.begin(), more.end());
-      jobs.push_back(folder.submit(site.name + "." + launcher, options, kSayPlace));
+      jobs.push_back(folder.submit(site.name + "." + launcher, options, kPrintPosition));
     }
     folder.await(jobs);
   }
@@ -99,7 +99,7 @@ TEST_CASE("the scripts of sites run where there is what they ask for", "[slurm_s
   }
 }
 
-TEST_CASE("members of an ensemble know which they are", "[slurm_script]") {
+TEST_CASE("members of an ensemble get their task and rank numbers", "[slurm_script]") {
   const JobFolder folder;
   const std::string job = folder.submit("member-%a", {"-np", "2", "--array", "1-2"},
                                         {"sh", "-c", "echo member $SLURM_ARRAY_TASK_ID rank $SLURM_PROCID"});
@@ -112,14 +112,15 @@ TEST_CASE("members of an ensemble know which they are", "[slurm_script]") {
   }
 }
 
-TEST_CASE("the warning reaches every rank, and the job begins again where it was", "[slurm_script]") {
+TEST_CASE("the warning signal reaches every rank, and the requeued job continues from its checkpoint",
+          "[slurm_script]") {
   const JobFolder folder;
   const std::string trainer = write_trainer(folder);
   const std::string job = folder.submit(
       "out", {"-np", "4", "--nodes", "2", "--signal", "USR2@120", "--requeue-on", "85"}, {trainer});
   folder.await_lines("out", "begins", 4);
-  // As Slurm does it when the time is nearly over: every process of the steps, and not the script.
-  folder.must_say({"scancel", "--signal=USR2", job});
+  // As Slurm does before the time limit: the signal goes to every process of the steps, but not to the script.
+  folder.checked_output({"scancel", "--signal=USR2", job});
   folder.await_second_run(job);
   const std::string out = folder.output("out");
   INFO(out);
@@ -128,32 +129,32 @@ TEST_CASE("the warning reaches every rank, and the job begins again where it was
   CHECK(lines_with(out, "begins with restart 1 and checkpoint 7") == 4);
 }
 
-TEST_CASE("a warning to the script is passed on to every rank once", "[slurm_script]") {
+TEST_CASE("a warning signal to the script is forwarded to every rank once", "[slurm_script]") {
   const JobFolder folder;
   const std::string trainer = write_trainer(folder);
   const std::string job = folder.submit("out", {"-np", "4", "--nodes", "2", "--kill-grace", "30"},
                                         {"bash", "-c", "trap '' TERM; . " + trainer});
   folder.await_lines("out", "begins", 4);
-  folder.must_say({"scancel", "--batch", "--signal=USR2", job});
+  folder.checked_output({"scancel", "--batch", "--signal=USR2", job});
   folder.await({job});
   const std::string out = folder.output("out");
   INFO(out);
   CHECK(lines_with(out, "got USR2") == 4);
 }
 
-TEST_CASE("a job that is requeued ends as a whole, and runs again", "[slurm_script]") {
+TEST_CASE("a job that is requeued ends completely, and runs again", "[slurm_script]") {
   const JobFolder folder;
   const std::string trainer = write_trainer(folder);
   const std::string job = folder.submit("out", {"-np", "4", "--nodes", "2", "--requeue"}, {trainer});
   folder.await_lines("out", "begins", 4);
-  folder.must_say({"bash", "-c", "echo 8 >checkpoint; scontrol requeue " + job});
+  folder.checked_output({"bash", "-c", "echo 8 >checkpoint; scontrol requeue " + job});
   folder.await_second_run(job);
   const std::string out = folder.output("out");
   INFO(out);
   CHECK(lines_with(out, "begins with restart 1 and checkpoint 8") == 4);
 }
 
-TEST_CASE("what the cluster does not have is said before anything is submitted", "[slurm_script]") {
+TEST_CASE("missing resources of the cluster are reported before submission", "[slurm_script]") {
   const JobFolder folder;
   const std::vector<std::pair<Words, std::string>> kRefused = {
       {{"--partition", "gpuu"}, "[no-such-partition] cluster ddl has no partition gpuu; did you mean gpu?"},
@@ -161,35 +162,35 @@ TEST_CASE("what the cluster does not have is said before anything is submitted",
       {{"--partition", "gpu", "--nodes", "3"}, "[too-many-nodes]"},
       {{"--partition", "gpu", "--time", "2-0"}, "[above-the-time-limit]"},
   };
-  for (const auto& [options, said] : kRefused) {
+  for (const auto& [options, message] : kRefused) {
     Words words = {e2e::ddlrun({}).argv.front(), "--slurm", "-np", "3", "--submit"};
     words.insert(words.end(), options.begin(), options.end());
     words.emplace_back("hostname");
     const auto refused = folder.run(words);
     INFO(refused.err);
     CHECK(refused.status == contract::kUsageError);
-    CHECK_THAT(refused.err, Contains("error: ") && Contains(said));
+    CHECK_THAT(refused.err, Contains("error: ") && Contains(message));
     CHECK(refused.out.empty());
   }
-  CHECK(folder.must_say({"squeue", "--noheader"}).empty());
-  // The script may be for another cluster.
+  CHECK(folder.checked_output({"squeue", "--noheader"}).empty());
+  // Without --submit it is a warning: the script may be for another cluster.
   const auto printed = folder.slurm({"-np", "2", "--partition", "gpuu"}, {"hostname"});
   CHECK(printed.status == 0);
   CHECK_THAT(printed.err, Contains("warning: [no-such-partition]"));
 }
 
-TEST_CASE("sbatch reads directives as they were meant", "[slurm_script]") {
+TEST_CASE("sbatch reads values with special characters unchanged", "[slurm_script]") {
   const JobFolder folder;
   for (const std::string name : {"a long name", "it's", "say \"x\"", "a#b", "back\\slash", "a,b", "$HOME"}) {
     const std::string job =
         folder.submit("/dev/null", {"-np", "1", "--job-name", name, "--sbatch=--hold"}, {"true"});
-    const std::string shown = folder.must_say({"scontrol", "show", "job", job});
+    const std::string shown = folder.checked_output({"scontrol", "show", "job", job});
     CHECK_THAT(shown, Contains("JobName=" + name + "\n"));
-    folder.must_say({"scancel", job});
+    folder.checked_output({"scancel", job});
   }
 }
 
-TEST_CASE("Slurm is asked when a job would start, and what it refuses comes back", "[slurm_script]") {
+TEST_CASE("--test-only asks Slurm for the start time, and its refusals are reported", "[slurm_script]") {
   const JobFolder folder;
   const auto asked = folder.slurm({"-np", "2", "--test-only"}, {"hostname"});
   CHECK(asked.status == 0);

@@ -36,7 +36,7 @@ const Words kGpuNode = {"-p", "gpu", "-N", "1", "--exclusive", "--gpus", "8"};
 
 }  // namespace
 
-TEST_CASE("one node with 8 GPUs takes 8 ranks, which find what srun would tell them", "[slurm]") {
+TEST_CASE("a node with 8 GPUs gets 8 ranks, with the variables that srun would set", "[slurm]") {
   HostJob job(
       {"-np", "8", "sh", "-c",
        "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_NTASKS $SLURM_STEP_NUM_TASKS $(hostname) "
@@ -52,7 +52,7 @@ TEST_CASE("one node with 8 GPUs takes 8 ranks, which find what srun would tell t
   CHECK(lines_of(job.out()) == wanted);
 }
 
-TEST_CASE("without -np there are as many ranks as tasks, GPUs or nodes", "[slurm]") {
+TEST_CASE("without -np the number of ranks is that of tasks, GPUs or nodes", "[slurm]") {
   const auto ranks = [](const Words& options) {
     HostJob job({"hostname"}, in_salloc(options));
     CHECK(job.wait() == 0);
@@ -64,7 +64,7 @@ TEST_CASE("without -np there are as many ranks as tasks, GPUs or nodes", "[slurm
   CHECK(ranks({"-N", "1"}) == 1);
 }
 
-TEST_CASE("several nodes take their tasks or GPUs each, and ranks know their places", "[slurm]") {
+TEST_CASE("each of several nodes gets its tasks or GPUs, and ranks have their numbers", "[slurm]") {
   const Words place = {"sh", "-c",
                        "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_TASKS_PER_NODE $(hostname)"};
   const auto lines = [&](const Words& options) {
@@ -84,7 +84,7 @@ TEST_CASE("several nodes take their tasks or GPUs each, and ranks know their pla
   CHECK(lines({"-N", "4"}).size() == 4);
 }
 
-TEST_CASE("what the job does not have is refused, with what it has", "[slurm]") {
+TEST_CASE("resources that the job lacks are refused, with those that it has", "[slurm]") {
   HostJob many({"-np", "4", "hostname"}, in_salloc({"-N", "1", "-n", "2"}));
   CHECK(many.wait() == contract::kUsageError);
   CHECK_THAT(many.err(),
@@ -98,7 +98,7 @@ TEST_CASE("what the job does not have is refused, with what it has", "[slurm]") 
   CHECK(lines_of(chosen.out()) == Words{"node2", "node2"});
 }
 
-TEST_CASE("the first failure is told, and its exit code is salloc's", "[slurm]") {
+TEST_CASE("the first failure is reported, and salloc returns its exit code", "[slurm]") {
   HostJob job({"-np", "2", "sh", "-c", "if [ $RANK = 1 ]; then echo no data >&2; exit 5; fi; sleep 100"},
               in_salloc({"-N", "1", "-n", "2"}));
   CHECK(job.wait() == 5);
@@ -122,22 +122,22 @@ TEST_CASE("libddl and Open MPI programs run unchanged", "[slurm]") {
 #endif
 }
 
-TEST_CASE("scancel ends the job, and nothing is left", "[slurm]") {
+TEST_CASE("scancel ends the job, and no process is left", "[slurm]") {
   HostJob job({"-np", "2", "sh", "-c", "echo running in $SLURM_JOB_ID; exec sleep 1000"},
               in_salloc({"-N", "1", "-n", "2"}));
   job.job().wait_for("running in ", 2);
   const std::string word = "running in ";
   const std::size_t at = job.out().find(word) + word.size();
-  said_by({"scancel", job.out().substr(at, job.out().find('\n', at) - at)});
+  output_as_login({"scancel", job.out().substr(at, job.out().find('\n', at) - at)});
   CHECK(job.wait() == 128 + SIGTERM);
   CHECK_THAT(job.err(), Contains("as scancel and a time limit do") && !Contains("host was lost"));
 }
 
-TEST_CASE("ddlrun listens nowhere: nodes of a job need not reach the head", "[slurm]") {
+TEST_CASE("ddlrun listens on no port: nodes of a job need not reach the head", "[slurm]") {
   HostJob job({"sh", "-c", "echo running; exec sleep 1000"},
               in_salloc({"-N", "2", "--ntasks-per-node", "1"}));
   job.job().wait_for("running", 2);
-  // As root, to see whose sockets they are.
+  // As root, to see the owners of the sockets.
   const e2e::Scratch scratch;
   e2e::Command command;
   command.argv = {"ss", "--tcp", "--listening", "--numeric", "--processes", "--no-header"};
@@ -148,7 +148,7 @@ TEST_CASE("ddlrun listens nowhere: nodes of a job need not reach the head", "[sl
   for (const std::string_view line : split(listing.out(), '\n')) {
     const bool is_ours =
         line.find("\"ddlrun\"") != std::string_view::npos || line.find("\"ddl-") != std::string_view::npos;
-    // salloc leaves its own socket open in whatever it starts.
+    // Commands that salloc starts inherit its socket.
     CHECK((!is_ours || line.find("\"salloc\"") != std::string_view::npos));
   }
   job.job().send(SIGTERM);
@@ -165,7 +165,7 @@ TEST_CASE("^C in the terminal of an interactive job ends the ranks", "[slurm]") 
   CHECK_THAT(job.out(), Contains("ended by SIGINT"));
 }
 
-TEST_CASE("a batch script's ranks are a step of their own, on its own node, too", "[slurm]") {
+TEST_CASE("ranks of a batch script are a separate step, even on the node of the script", "[slurm]") {
   const SharedScratch scratch;
   const std::string output = scratch.write("output", "");
   REQUIRE(::chmod(output.c_str(), 0666) == 0);
@@ -174,37 +174,38 @@ TEST_CASE("a batch script's ranks are a step of their own, on its own node, too"
       "#!/bin/sh\n" + e2e::ddlrun({}).argv.front() +
           " sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS in step $SLURM_STEP_ID of $(cat /proc/$PPID/comm)'\n");
   const Before before;
-  // sbatch would take the test's own TMPDIR along, to where it is not.
-  said_by({"env", "-u", "TMPDIR", "sbatch", "--wait", "-N", "1", "-n", "2", "-o", output, script});
+  // sbatch would pass on the test's TMPDIR, which does not exist on the nodes.
+  output_as_login({"env", "-u", "TMPDIR", "sbatch", "--wait", "-N", "1", "-n", "2", "-o", output, script});
   before.require_nothing_left();
   CHECK(lines_of(e2e::bytes_of(output)) ==
         Words{"0 of 2 in step 0 of ddl-spawner", "1 of 2 in step 0 of ddl-spawner"});
 }
 
-TEST_CASE("a second ddlrun in a job says that the first one has the same CPUs", "[slurm]") {
+TEST_CASE("a second ddlrun in a job warns that the first one uses the same CPUs", "[slurm]") {
   const JobFolder folder;
   const std::string ddlrun = e2e::ddlrun({}).argv.front();
-  // The second one begins when the first one's rank runs, and the first one ends when the second one has; the third is alone.
+  // The second ddlrun starts when the rank of the first runs, and the first ends after the second; the third is
+  // alone.
   const std::string script = folder.write(
       "two.sh", "set -e\nmkfifo begun done\n" + ddlrun + " -np 1 sh -c 'echo > begun; read _ < done' &\n" +
                     "read _ < begun\n" + ddlrun + " -np 1 echo second 2>&1\necho > done\nwait\n" + ddlrun +
                     " -np 1 echo third 2>&1\n");
   const std::string out =
-      folder.must_say({"salloc", "-Q", "-N", "1", "-n", "1", "-w", "node1", "sh", script});
+      folder.checked_output({"salloc", "-Q", "-N", "1", "-n", "1", "-w", "node1", "sh", script});
   CHECK_THAT(out, Contains("ddlrun: warning: another ddlrun (process ") &&
                       Contains(", seen on node1) runs in Slurm job ") && Contains("second\n") &&
                       Catch::EndsWith("third\n"));
   CHECK(out.find("warning") == out.rfind("warning"));
 }
 
-TEST_CASE("ranks never start on the login host because a job is not understood", "[slurm]") {
-  // Its variables name no nodes but each group's.
+TEST_CASE("in an unsupported Slurm job no rank starts on the login host", "[slurm]") {
+  // Variables of a heterogeneous job name only the nodes of each group.
   HostJob groups({"-np", "2", "hostname"},
                  in_salloc({"-N", "1", "-w", "node1", ":", "-N", "1", "-w", "node2"}));
   CHECK(groups.wait() == contract::kUsageError);
   CHECK_THAT(groups.err(), Contains(" is a heterogeneous job of 2 groups"));
   CHECK(groups.out().empty());
-  // One of each task's own.
+  // Each of two tasks starts a ddlrun.
   e2e::Command srun;
   srun.argv = {"srun", "-Q", "-N", "1", "-n", "2"};
   HostJob tasks({"-np", "2", "hostname"}, srun);
@@ -213,21 +214,21 @@ TEST_CASE("ranks never start on the login host because a job is not understood",
   CHECK(tasks.out().empty());
 }
 
-TEST_CASE("in a step on one node of a job, the whole job is meant", "[slurm]") {
+TEST_CASE("in a step on one node of a job, ranks are placed on the whole job", "[slurm]") {
   e2e::Command settings = in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"});
   settings.argv.insert(settings.argv.end(), {"srun", "-N", "1", "-n", "1"});
   HostJob job({"-np", "3", "hostname"}, settings);
   CHECK(job.wait() == 0);
   INFO(job.err());
   CHECK(lines_of(job.out()) == Words{"node1", "node1", "node2"});
-  // srun would wait for the end of the step that it is typed in.
+  // Without special handling srun would wait for the end of the step that it is started in.
   HostJob by_srun({"--launcher", "srun", "--no-tag-output", "-np", "2", "hostname"}, settings);
   CHECK(by_srun.wait() == 0);
   INFO(by_srun.err());
   CHECK(lines_of(by_srun.out()) == Words{"node1", "node1"});
 }
 
-TEST_CASE("ranks that ssh starts in a job find nothing of the job's tasks", "[slurm]") {
+TEST_CASE("ranks that ssh starts in a job have no variables of the job's tasks", "[slurm]") {
   HostJob job({"--launcher", "ssh", "-np", "1", "-H", "node1", "sh", "-c",
                "env | sed -n 's/^\\(SLURM_[^=]*\\)=.*/\\1/p'"},
               in_salloc({"-N", "2", "-n", "3", "-w", "node[1-2]"}));
@@ -239,9 +240,10 @@ TEST_CASE("ranks that ssh starts in a job find nothing of the job's tasks", "[sl
     CHECK_THAT(job.out(), !Contains(name));
 }
 
-TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "[slurm]") {
+TEST_CASE("with --launcher srun ranks are bound by ddlrun's plan, and srun's exit code is returned",
+          "[slurm]") {
   const Words two_nodes = {"-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
-  // A core for each rank, also on a machine with one.
+  // --oversubscribe for machines with one core.
   HostJob job(
       {"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "--oversubscribe", "-x", "A=b c", "sh",
        "-c", "echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; [ $SLURM_PROCID != 3 ] || exit 7"},
@@ -263,13 +265,13 @@ TEST_CASE("srun starts the ranks with our plan, and its exit code comes back", "
   CHECK_THAT(uneven.err(), Contains("srun places as many ranks on each node"));
 }
 
-TEST_CASE("a program of libddl computes the same bits whoever starts it", "[slurm]") {
+TEST_CASE("a libddl program computes the same bits with every launcher", "[slurm]") {
   const Words program = {DDL_CLUSTER_EXAMPLE, "--epochs", "40"};
   const auto fitted = [&](const Words& launcher) {
     Words words = {"salloc", "-Q", "-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
     words.insert(words.end(), launcher.begin(), launcher.end());
     words.insert(words.end(), program.begin(), program.end());
-    std::string out = said_by(words);
+    std::string out = output_as_login(words);
     CHECK_THAT(out, Contains("rmse"));
     return out;
   };
@@ -282,15 +284,16 @@ TEST_CASE("a program of libddl computes the same bits whoever starts it", "[slur
 #endif
 }
 
-TEST_CASE("ddl_abort ends a step that srun has started, by PMIx and by PMI-1", "[slurm]") {
+TEST_CASE("ddl_abort ends a step that srun has started, with PMIx and with PMI", "[slurm]") {
   for (const std::string mpi : {"pmix", "pmi2"}) {
     CAPTURE(mpi);
-    const std::string said = said_by({"sh", "-c",
-                                      "exec 2>&1; salloc -Q -N 2 -n 4 -w 'node[1-2]' srun --mpi=" + mpi +
-                                          " " + e2e::program("ddl_program") + " abort; echo ended with $?"});
-    CHECK_THAT(said, Contains("libddl: rank 3 on node2 (pid ") &&
-                         Contains(") aborted the job with code 42: the loss is not a number\n") &&
-                         !Contains("ended with 0"));
+    const std::string output =
+        output_as_login({"sh", "-c",
+                         "exec 2>&1; salloc -Q -N 2 -n 4 -w 'node[1-2]' srun --mpi=" + mpi + " " +
+                             e2e::program("ddl_program") + " abort; echo ended with $?"});
+    CHECK_THAT(output, Contains("libddl: rank 3 on node2 (pid ") &&
+                           Contains(") aborted the job with code 42: the loss is not a number\n") &&
+                           !Contains("ended with 0"));
   }
 }
 
@@ -304,25 +307,26 @@ TEST_CASE("collectives by Open MPI conform under srun and under ddlrun", "[slurm
     Words words = salloc;
     words.insert(words.end(), launcher.begin(), launcher.end());
     words.emplace_back(DDL_CLUSTER_CONFORMANCE);
-    CHECK_THAT(said_by(words), Contains(conforms));
+    CHECK_THAT(output_as_login(words), Contains(conforms));
   }
 }
 #endif
 
 #ifdef DDL_CLUSTER_MPICH_MODULE
 TEST_CASE("collectives by MPICH conform under srun", "[slurm]") {
-  // On one node: between these UCX hangs, in programs without libddl, too.
-  CHECK_THAT(said_by({"salloc", "-Q", "-N", "1", "-n", "2", "env", "DDL_CPU_OPERATIONS=mpi", "DDL_MPI=mpich",
-                      "srun", "--mpi=pmi2", DDL_CLUSTER_CONFORMANCE}),
+  // On one node: between nodes UCX hangs, also in programs without libddl.
+  CHECK_THAT(output_as_login({"salloc", "-Q", "-N", "1", "-n", "2", "env", "DDL_CPU_OPERATIONS=mpi",
+                              "DDL_MPI=mpich", "srun", "--mpi=pmi2", DDL_CLUSTER_CONFORMANCE}),
              Contains("conforms: rank 1 of 2 by mpi, over MPICH"));
 }
 #endif
 
-TEST_CASE("--check-build finds Slurm and what it can do, here and on a job's nodes", "[slurm]") {
+TEST_CASE("--check-build finds Slurm and its features, here and on the nodes of a job", "[slurm]") {
   const std::string ddlrun = e2e::ddlrun({}).argv.front();
-  for (const std::string box : {"slurm", "srun", "sbatch", "slurm-probe"}) {
-    CAPTURE(box);
-    CHECK_THAT(said_by({ddlrun, "--check-build=" + box}), Contains("built yes, works here yes"));
+  for (const std::string capability : {"slurm", "srun", "sbatch", "slurm-probe"}) {
+    CAPTURE(capability);
+    CHECK_THAT(output_as_login({ddlrun, "--check-build=" + capability}),
+               Contains("built yes, works here yes"));
   }
   HostJob job({"--check-build=srun"}, in_salloc({"-N", "2"}));
   CHECK(job.wait() == 0);
@@ -330,7 +334,7 @@ TEST_CASE("--check-build finds Slurm and what it can do, here and on a job's nod
              Contains("node1: Slurm, ranks by srun: built yes") && Contains("pmix") && Contains("node2: "));
 }
 
-TEST_CASE("mpirun as the engine asks Slurm for its nodes", "[slurm]") {
+TEST_CASE("mpirun started by ddlrun gets its nodes from Slurm", "[slurm]") {
   std::vector<std::string> mpiruns;
 #ifdef DDL_CLUSTER_OPEN_MPI
   mpiruns.emplace_back("mpirun");
@@ -340,35 +344,35 @@ TEST_CASE("mpirun as the engine asks Slurm for its nodes", "[slurm]") {
 #endif
   for (const std::string& mpirun : mpiruns) {
     CAPTURE(mpirun);
-    // What Open MPI's daemons leave in /tmp when their step ends is theirs.
+    // Open MPI's daemons leave files in /tmp when their step ends; the test ignores them.
     const std::string out =
-        said_by({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]",
-                 e2e::ddlrun({}).argv.front(), "--mpi", "--mpirun", mpirun, "sh", "-c",
-                 "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR; "
-                 "echo \"task <$SLURM_PROCID$SLURM_LOCALID$SLURM_NTASKS$SLURM_STEP_NUM_TASKS>\""});
+        output_as_login({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "2", "-w",
+                         "node[1-2]", e2e::ddlrun({}).argv.front(), "--mpi", "--mpirun", mpirun, "sh", "-c",
+                         "echo $RANK of $WORLD_SIZE on $(hostname) by $MASTER_ADDR; "
+                         "echo \"task <$SLURM_PROCID$SLURM_LOCALID$SLURM_NTASKS$SLURM_STEP_NUM_TASKS>\""});
     for (const std::string rank : {"0", "1", "2", "3"})
       CHECK_THAT(out, Contains(rank + " of 4 on node" + (rank < "2" ? "1" : "2") + " by node1\n"));
-    // Each daemon of mpirun's is a task of a step, and its ranks would take that task's numbers for their own.
+    // Each daemon of mpirun is a task of a step; its ranks must not inherit the numbers of this task.
     const std::vector<std::string> lines = lines_of(out);
     CHECK(std::count_if(lines.begin(), lines.end(),
                         [](const std::string& line) { return line.ends_with("task <>"); }) == 4);
   }
 }
 
-TEST_CASE("lists of nodes mean what Slurm means by them", "[slurm]") {
+TEST_CASE("lists of nodes are expanded as Slurm expands them", "[slurm]") {
   for (const std::string list : {"node[1-4]", "n[08-11,3]", "a[1-2]b[3-4]", "login,gpu[001-003],x7"}) {
     std::vector<std::string> wanted;
-    const std::string said = said_by({"scontrol", "show", "hostnames", list});
-    for (const std::string_view name : split(trim(said), '\n')) wanted.emplace_back(name);
+    const std::string expanded = output_as_login({"scontrol", "show", "hostnames", list});
+    for (const std::string_view name : split(trim(expanded), '\n')) wanted.emplace_back(name);
     const auto names = launcher::parse_host_names(list);
     REQUIRE(names);
     CHECK(*names == wanted);
   }
 }
 
-// Every srun was once given freed memory as its environment, which works as long as it needs none.
-TEST_CASE("a Slurm whose configuration only SLURM_CONF names takes a job", "[slurm]") {
-  // On this host an empty file lies over the usual one meanwhile; the nodes still see theirs.
+// Every srun once got freed memory as its environment, which worked if srun did not need a variable.
+TEST_CASE("a job runs if only SLURM_CONF names the configuration of Slurm", "[slurm]") {
+  // On this host an empty file is mounted over the usual one; the nodes still have theirs.
   struct Elsewhere {
     Elsewhere() {
       std::filesystem::copy_file(usual, here, std::filesystem::copy_options::overwrite_existing);

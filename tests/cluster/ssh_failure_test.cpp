@@ -1,4 +1,4 @@
-// Hosts that cannot be reached, or on which ddlrun cannot run: one sentence each, and nothing is started anywhere.
+// Hosts that cannot be reached, or on which ddlrun cannot run: one sentence each, and nothing is started on any host.
 #include <array>
 #include <chrono>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// The line about a host in what ddlrun has written; "" if there is none.
+/// The line about a host in the output of ddlrun; "" if there is none.
 std::string line_about(const std::string& text, const std::string& host) {
   for (const auto line : split(text, '\n')) {
     for (const std::string& start : {"ddlrun: " + host + ": ", "  " + host + ": "}) {
@@ -23,7 +23,7 @@ std::string line_about(const std::string& text, const std::string& host) {
   return "";
 }
 
-TEST_CASE("every host that fails is told in one sentence of its own, with ssh's words", "[ssh_failure]") {
+TEST_CASE("every host that fails is reported in one sentence, with ssh's message", "[ssh_failure]") {
   const std::vector<std::array<std::string, 3>> failures = {
       {"nowhere", "its name was not found",
        "(ssh: Could not resolve hostname nowhere: Name or service not known)"},
@@ -38,9 +38,9 @@ TEST_CASE("every host that fails is told in one sentence of its own, with ssh's 
   };
   HostJob job(
       {"-np", "8", "-H",
-       "nowhere:1,refused:1,unknown:1,changed:1,stranger@node1:1,nologin@node2:1,flood@node3:1,node4:1",
+       "nowhere:1,refused:1,unknown:1,changed:1,denied@node1:1,nologin@node2:1,flood@node3:1,node4:1",
        "touch", "/tmp/was-started"});
-  CHECK(job.wait() == contract::kStartFailure);  // and there is no such file
+  CHECK(job.wait() == contract::kStartFailure);  // wait() also requires that there is no new file
   INFO(job.err());
   for (const auto& [host, sentence, quoted] : failures) {
     const std::string line = line_about(job.err(), host);
@@ -50,11 +50,11 @@ TEST_CASE("every host that fails is told in one sentence of its own, with ssh's 
   CHECK_THAT(job.err(), Contains("7 of 8 hosts did not come up"));
 }
 
-TEST_CASE("hosts that say nothing are given up after --start-timeout, all at once", "[ssh_failure]") {
+TEST_CASE("hosts that do not answer fail after --start-timeout, all at the same time", "[ssh_failure]") {
   const auto began = std::chrono::steady_clock::now();
   HostJob job({"-np", "4", "--start-timeout", "5", "-H", "silent:1,mute:1,hang@node1:1,node2:1", "true"});
   CHECK(job.wait() == contract::kStartFailure);
-  // Not one after the other: three times 5 s cannot pass any faster.
+  // The timeouts run at the same time: one after the other would take three times 5 s.
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
   INFO(job.err());
   for (const std::string host : {"silent", "mute", "node1"}) CHECK_FALSE(line_about(job.err(), host).empty());
@@ -62,7 +62,7 @@ TEST_CASE("hosts that say nothing are given up after --start-timeout, all at onc
   CHECK(line_about(job.err(), "node2").empty());
 }
 
-TEST_CASE("a port where nobody listens and a key that does not fit are told", "[ssh_failure]") {
+TEST_CASE("a closed port and a wrong key are reported", "[ssh_failure]") {
   HostJob port({"-np", "1", "-H", "node1:1", "-p", "2222", "true"});
   CHECK(port.wait() == contract::kStartFailure);
   CHECK_THAT(line_about(port.err(), "node1"), Contains("is sshd running there, and on this port?"));
@@ -72,7 +72,7 @@ TEST_CASE("a port where nobody listens and a key that does not fit are told", "[
   CHECK_THAT(line_about(key.err(), "node1"), Contains("ssh was not let in"));
 }
 
-TEST_CASE("what stands on a host in ddlrun's place is told: nothing, no program, one of another machine",
+TEST_CASE("a missing ddlrun, a file that is not executable, and another architecture are reported",
           "[ssh_failure]") {
   const SharedScratch files;
   std::string foreign = e2e::bytes_of("/proc/self/exe").substr(0, 4096);
@@ -94,7 +94,7 @@ TEST_CASE("what stands on a host in ddlrun's place is told: nothing, no program,
   }
 }
 
-TEST_CASE("another version of ddlrun on one host is told with both versions", "[ssh_failure]") {
+TEST_CASE("another version of ddlrun on one host is reported with both versions", "[ssh_failure]") {
   const SharedScratch files;
   const std::string other =
       files.write("other-version", "#!/bin/sh\necho \"ddlrun-agent 9.8.7 $2\"\nexec cat >/dev/null\n", true);
@@ -105,7 +105,7 @@ TEST_CASE("another version of ddlrun on one host is told with both versions", "[
   CHECK_THAT(line_about(job.err(), "node2"), Contains("ddlrun there is version 9.8.7, and this one is "));
 }
 
-TEST_CASE("a host whose /tmp is full is told, with the path and what to change", "[ssh_failure]") {
+TEST_CASE("a host whose /tmp is full is reported with the path and a hint", "[ssh_failure]") {
   Cluster cluster;
   cluster.fill("node2");
   HostJob job({"-np", "2", "-H", "node1:1,node2:1", "true"});

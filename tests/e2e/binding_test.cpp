@@ -1,4 +1,4 @@
-// Ranks on this machine are bound as --show-bind says, and --report-bindings tells what the kernel says of them.
+// Ranks on this machine are bound as --show-bind plans, and --report-bindings prints the kernel's binding of each.
 #include <map>
 #include <regex>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// What is found for each rank by a pattern with two groups: the rank, and what it is that is looked for.
+/// The text that a pattern finds for each rank. Its two groups are the rank and this text.
 std::map<int, std::string> by_rank(const std::string& text, const std::string& pattern) {
   std::map<int, std::string> found;
   const std::regex regex(pattern);
@@ -27,7 +27,7 @@ struct Run {
   int status;
   std::string out;
   std::string err;
-  /// As the kernel told each rank itself, and as ddlrun reported.
+  /// The CPUs of each rank as it reads them itself, and as ddlrun reports them.
   std::map<int, std::string> seen() const {
     return by_rank(out, R"(\[(\d+)\]<stdout>:Cpus_allowed_list:\s*(\S+))");
   }
@@ -46,7 +46,7 @@ Run run(std::vector<std::string> options, const std::map<std::string, std::strin
   return {status, job.out(), job.err()};
 }
 
-/// What --show-bind plans for this machine, by rank.
+/// The CPUs that --show-bind plans for this machine, by rank.
 std::map<int, std::string> planned(int ranks) {
   const Scratch scratch;
   Job job(scratch, ddlrun({"--show-bind", "-np", std::to_string(ranks)}));
@@ -63,10 +63,11 @@ TEST_CASE("a job runs where HWLOC_XMLFILE names a description that crashes hwloc
   command.environment["HWLOC_XMLFILE"] = DDL_E2E_DAMAGED_TOPOLOGY;
   Job job(scratch, command);
   CHECK(job.wait_and_require_nothing_left() == 0);
-  CHECK_THAT(job.out(), Catch::Contains(DDL_E2E_DAMAGED_TOPOLOGY));  // the ranks' own
+  CHECK_THAT(job.out(), Catch::Contains(DDL_E2E_DAMAGED_TOPOLOGY));  // ranks inherit the variable
 }
 
-TEST_CASE("two ranks run where --show-bind says, and the report tells the truth", "[binding]") {
+TEST_CASE("two ranks are bound as --show-bind plans, and --report-bindings agrees with the kernel",
+          "[binding]") {
   if (allowed_cpus() < 2) DDL_SKIP("there is one CPU");
   const Run two = run({"-np", "2", "--report-bindings"});
   INFO(two.out << two.err);
@@ -78,7 +79,7 @@ TEST_CASE("two ranks run where --show-bind says, and the report tells the truth"
   CHECK_THAT(two.err, !Contains("warning"));
 }
 
-TEST_CASE("ranks that cannot have CPUs of their own, or are not to be bound, run anywhere", "[binding]") {
+TEST_CASE("oversubscribed ranks and ranks with --bind-to none are not bound", "[binding]") {
   const std::string many = std::to_string(allowed_cpus() + 1);
   const Run oversubscribed = run({"-np", many, "--oversubscribe", "--report-bindings"});
   const Run unbound = run({"-np", "1", "--bind-to", "none", "--report-bindings"});
@@ -90,7 +91,7 @@ TEST_CASE("ranks that cannot have CPUs of their own, or are not to be bound, run
   CHECK_THAT(unbound.err, Contains("(not bound)"));
 }
 
-TEST_CASE("what was asked for and is not there is refused, and nothing starts", "[binding]") {
+TEST_CASE("more cores or GPUs than the node has are refused, and nothing starts", "[binding]") {
   const std::string many = std::to_string(allowed_cpus() + 1);
   const Run too_many_cores = run({"-np", "1", "--cores-per-rank", many});
   CHECK(too_many_cores.status == contract::kUsageError);

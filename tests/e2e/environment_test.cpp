@@ -1,4 +1,4 @@
-// What ranks find in their environment.
+// The environment of ranks.
 #include <sched.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Environment = std::map<std::string, std::string>;
 
-/// The environment of rank 0..size-1, as env(1) prints it there.
+/// The environments of ranks 0..size-1, as env(1) prints them.
 std::vector<Environment> environments(const Scratch& scratch, const Command& command, int size) {
   Job job(scratch, command);
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -42,7 +42,7 @@ Command ddlrun_env(int size, std::vector<std::string> options = {}) {
   return ddlrun(arguments);
 }
 
-TEST_CASE("ranks get the whole environment, odd values too", "[environment]") {
+TEST_CASE("ranks inherit the complete environment, with unusual values too", "[environment]") {
   const Scratch scratch;
   Command command = ddlrun_env(2);
   const Environment odd = {{"E2E_EMPTY", ""},
@@ -62,7 +62,7 @@ TEST_CASE("ranks get the whole environment, odd values too", "[environment]") {
   }
 }
 
-TEST_CASE("every rank knows who it is, as Horovod and as torch name it", "[environment]") {
+TEST_CASE("every rank has the rank and size variables of Horovod and of torch", "[environment]") {
   const Scratch scratch;
   const auto ranks = environments(scratch, ddlrun_env(3), 3);
   for (int number = 0; number < 3; ++number) {
@@ -87,7 +87,7 @@ TEST_CASE("every rank knows who it is, as Horovod and as torch name it", "[envir
       REQUIRE(rank.contains(name));
       CHECK(rank.at(name) == value);
     }
-    // One address for all, at which rank 0 may listen.
+    // All ranks have the same address, at which rank 0 may listen.
     CHECK(rank.at("MASTER_ADDR") == ranks[0].at("MASTER_ADDR"));
     CHECK(rank.at("MASTER_PORT") == ranks[0].at("MASTER_PORT"));
     const auto port = parse_integer(rank.at("MASTER_PORT"));
@@ -98,7 +98,7 @@ TEST_CASE("every rank knows who it is, as Horovod and as torch name it", "[envir
   }
 }
 
-TEST_CASE("identity inherited from outside does not get through", "[environment]") {
+TEST_CASE("rank variables of an outer environment are replaced", "[environment]") {
   const Scratch scratch;
   Command command = ddlrun_env(2);
   command.environment = {{"RANK", "77"},
@@ -106,7 +106,7 @@ TEST_CASE("identity inherited from outside does not get through", "[environment]
                          {"HOROVOD_RANK", "79"},
                          {"LOCAL_RANK", "80"},
                          {"MASTER_PORT", "81"}};
-  // The files are named after the rank: environments() finds them only if it is right.
+  // The files are named by the variable RANK: environments() finds them only if it is correct.
   for (const Environment& rank : environments(scratch, command, 2)) {
     for (const auto& [name, value] : rank) {
       if (command.environment.contains(name)) CHECK(value != command.environment.at(name));
@@ -136,7 +136,7 @@ TEST_CASE("stale variables of an outer launcher are removed", "[environment]") {
   CHECK_FALSE(ranks[0].contains("OMPI_COMM_WORLD_SIZE"));
 }
 
-TEST_CASE("under a real mpirun, ranks are ddlrun's and not its", "[environment]") {
+TEST_CASE("ranks of a ddlrun that mpirun started have no launcher variables of mpirun", "[environment]") {
   const std::string mpirun = DDL_E2E_MPIEXEC;
   if (mpirun.empty()) DDL_SKIP("CMake found no mpirun");
   const Scratch scratch;
@@ -157,7 +157,7 @@ TEST_CASE("under a real mpirun, ranks are ddlrun's and not its", "[environment]"
   }
 }
 
-TEST_CASE("-x sets a variable, passes one on, and may name one that ddlrun would remove", "[environment]") {
+TEST_CASE("-x sets a variable, passes one on, and keeps one that ddlrun would remove", "[environment]") {
   const Scratch scratch;
   Command command =
       ddlrun_env(2, {"-x", "LR=0.1", "-x", "E2E_PASSED", "-x", "E2E_EMPTY=", "-x", "E2E_EQUALS=a=b", "-x",
@@ -187,8 +187,9 @@ int allowed_cores() {
   return static_cast<int>(cores.size());
 }
 
-// Where ranks are bound it is the number of their own cores, which launcher/node_binding_test.cpp checks on recorded machines.
-TEST_CASE("OMP_NUM_THREADS is the allowed cores by unbound local ranks, and PYTHONUNBUFFERED is 1",
+// For bound ranks it is the number of their own cores, which launcher/node_binding_test.cpp checks on recorded
+// machines.
+TEST_CASE("unbound ranks get allowed cores / local ranks as OMP_NUM_THREADS, and PYTHONUNBUFFERED=1",
           "[environment]") {
   const Scratch scratch;
   ::unsetenv("OMP_NUM_THREADS");
@@ -213,7 +214,7 @@ TEST_CASE("OMP_NUM_THREADS counts only the cores that ddlrun may use", "[environ
   CHECK(environments(scratch, command, 1)[0].at("OMP_NUM_THREADS") == "1");
 }
 
-TEST_CASE("OMP_NUM_THREADS and PYTHONUNBUFFERED that the user has set stay", "[environment]") {
+TEST_CASE("OMP_NUM_THREADS and PYTHONUNBUFFERED of the user are unchanged", "[environment]") {
   const Scratch scratch;
   Command inherited = ddlrun_env(2);
   inherited.environment = {{"OMP_NUM_THREADS", "17"}, {"PYTHONUNBUFFERED", ""}};
@@ -226,7 +227,7 @@ TEST_CASE("OMP_NUM_THREADS and PYTHONUNBUFFERED that the user has set stay", "[e
     CHECK(rank.at("OMP_NUM_THREADS") == "18");
 }
 
-TEST_CASE("a small limit of open files does not keep ranks from starting, and is theirs", "[environment]") {
+TEST_CASE("ranks start under a small soft limit of open files, and inherit it", "[environment]") {
   const Scratch scratch;
   Job job(scratch, {{"sh", "-c", "ulimit -Sn 60; exec \"$@\"", "sh", ddlrun({}).argv.front(), "-np", "40",
                      "--oversubscribe", "--no-tag-output", "sh", "-c", "ulimit -Sn"}});
@@ -236,7 +237,7 @@ TEST_CASE("a small limit of open files does not keep ranks from starting, and is
   CHECK(job.out() == sixties);
 }
 
-TEST_CASE("a hard limit of open files that is too small is named", "[environment]") {
+TEST_CASE("a hard limit of open files that is too small is reported", "[environment]") {
   const Scratch scratch;
   Job job(scratch, {{"sh", "-c", "ulimit -n 60; exec \"$@\"", "sh", ddlrun({}).argv.front(), "-np", "40",
                      "--oversubscribe", "sleep", "1000"}});
@@ -244,7 +245,7 @@ TEST_CASE("a hard limit of open files that is too small is named", "[environment
   CHECK_THAT(job.err(), Contains("Too many open files") && Contains("ulimit -Hn") && !Contains("has gone"));
 }
 
-TEST_CASE("a limit of open files that is too small for anything is named, and nothing else is blamed",
+TEST_CASE("a limit of open files that is too small to start anything is reported as the cause",
           "[environment]") {
   for (const std::string limit : {"-n 10", "-n 16", "-Sn 10"}) {
     CAPTURE(limit);
@@ -256,12 +257,12 @@ TEST_CASE("a limit of open files that is too small for anything is named, and no
   }
 }
 
-TEST_CASE("no descriptor of ddlrun's own reaches a rank but those that it is told of", "[environment]") {
+TEST_CASE("a rank inherits only the descriptors that its environment names", "[environment]") {
   const Scratch scratch;
   Job job(scratch,
-          ddlrun({"-np", "1", "sh", "-c", "echo told $PMI_FD $DDL_EXIT_RECORD; exec ls /proc/self/fd"}));
+          ddlrun({"-np", "1", "sh", "-c", "echo named $PMI_FD $DDL_EXIT_RECORD; exec ls /proc/self/fd"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
-  CHECK(job.out() == "told 4 5:0\n0\n1\n2\n3\n4\n5\n");  // 3 is ls's own
+  CHECK(job.out() == "named 4 5:0\n0\n1\n2\n3\n4\n5\n");  // 3 belongs to ls
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What ddlrun returns: the first failure's own code, 128+signal, and the shell's 126 and 127.
+// The exit codes of ddlrun: that of the first failure, 128+signal, and the shell's 126 and 127.
 #include <csignal>
 #include <filesystem>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// Exit code of a job that reads nothing; everything of it is gone then.
+/// The exit code of a job that reads no input; requires that all of its processes and files are gone.
 int run(const Scratch& scratch, std::vector<std::string> arguments, std::string* err = nullptr) {
   Job job(scratch, ddlrun(std::move(arguments)));
   const int status = job.wait_and_require_nothing_left();
@@ -19,7 +19,7 @@ int run(const Scratch& scratch, std::vector<std::string> arguments, std::string*
   return status;
 }
 
-TEST_CASE("a job whose ranks all exit with 0 returns 0 and says nothing", "[exit_code]") {
+TEST_CASE("a job whose ranks all exit with 0 returns 0 and prints nothing", "[exit_code]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "true"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -27,7 +27,7 @@ TEST_CASE("a job whose ranks all exit with 0 returns 0 and says nothing", "[exit
   CHECK(job.err().empty());
 }
 
-TEST_CASE("the exit code of the rank that fails first is ddlrun's", "[exit_code]") {
+TEST_CASE("ddlrun returns the exit code of the rank that fails first", "[exit_code]") {
   const Scratch scratch;
   CHECK(run(scratch, {"-np", "2", "sh", "-c", "[ $RANK = 1 ] && exit 7; exec sleep 1000"}) == 7);
   CHECK(run(scratch, {"-np", "1", "sh", "-c", "exit 255"}) == 255);
@@ -38,7 +38,7 @@ TEST_CASE("ranks that have already exited with 0 do not hide a later failure", "
   CHECK(run(scratch, {"-np", "2", "sh", "-c", "[ $RANK = 0 ] && exit 0; exit 5"}) == 5);
 }
 
-TEST_CASE("a rank killed by signal N makes the exit code 128+N", "[exit_code]") {
+TEST_CASE("ddlrun returns 128+N after a rank was killed by signal N", "[exit_code]") {
   const Scratch scratch;
   for (const int signal : {SIGTERM, SIGKILL, SIGSEGV, SIGUSR1, SIGHUP}) {
     CAPTURE(signal);
@@ -48,7 +48,7 @@ TEST_CASE("a rank killed by signal N makes the exit code 128+N", "[exit_code]") 
   }
 }
 
-TEST_CASE("a command that does not exist is named, with 127", "[exit_code]") {
+TEST_CASE("a command that does not exist is reported, with exit code 127", "[exit_code]") {
   const Scratch scratch;
   std::string err;
   CHECK(run(scratch, {"-np", "2", "no-such-program"}, &err) == contract::kNotFound);
@@ -70,7 +70,8 @@ TEST_CASE("a directory of PATH that may not be searched does not turn 'not found
         contract::kNotExecutable);
 }
 
-TEST_CASE("a script whose interpreter does not exist is named with that reason, with 127", "[exit_code]") {
+TEST_CASE("a script whose interpreter does not exist is reported with that reason, with exit code 127",
+          "[exit_code]") {
   const Scratch scratch;
   const std::string script = scratch.write("train", "#!/no/such/interpreter\n", true);
   std::string err;
@@ -78,7 +79,7 @@ TEST_CASE("a script whose interpreter does not exist is named with that reason, 
   CHECK_THAT(err, Contains(script) && Contains("interpreter"));
 }
 
-TEST_CASE("what cannot be executed is named, with 126", "[exit_code]") {
+TEST_CASE("a file that cannot be executed is reported, with exit code 126", "[exit_code]") {
   const Scratch scratch;
   std::string err;
   const std::string file = scratch.write("data.txt", "not a program\n");
@@ -92,14 +93,14 @@ TEST_CASE("what cannot be executed is named, with 126", "[exit_code]") {
   CHECK(job.out() == "no shebang line\n");
 }
 
-TEST_CASE("a working directory that does not exist is named, with 127", "[exit_code]") {
+TEST_CASE("a working directory that does not exist is reported, with exit code 127", "[exit_code]") {
   const Scratch scratch;
   std::string err;
   CHECK(run(scratch, {"-np", "2", "--workdir", scratch.path("gone"), "true"}, &err) == contract::kNotFound);
   CHECK_THAT(err, Contains(scratch.path("gone")));
 }
 
-TEST_CASE("ranks start in the working directory, and PWD says so", "[exit_code]") {
+TEST_CASE("ranks start in the working directory, and PWD names it", "[exit_code]") {
   const Scratch scratch;
   const std::string directory = scratch.make_directory("data");
   Job job(scratch, ddlrun({"-np", "1", "--workdir", directory, "sh", "-c", "/bin/pwd; echo $PWD"}));
@@ -107,7 +108,7 @@ TEST_CASE("ranks start in the working directory, and PWD says so", "[exit_code]"
   CHECK(job.out() == directory + "\n" + directory + "\n");
 }
 
-TEST_CASE("more ranks than slots are refused with 2 and the remedy, unless --oversubscribe is given",
+TEST_CASE("more ranks than slots are refused with exit code 2 and a hint, except with --oversubscribe",
           "[exit_code]") {
   const Scratch scratch;
   std::string err;
@@ -116,14 +117,14 @@ TEST_CASE("more ranks than slots are refused with 2 and the remedy, unless --ove
   CHECK(run(scratch, {"-np", "7", "--oversubscribe", "sh", "-c", "[ $HOROVOD_SIZE = 7 ]"}) == 0);
 }
 
-TEST_CASE("--timeout ends the job with 124", "[exit_code]") {
+TEST_CASE("--timeout ends the job with exit code 124", "[exit_code]") {
   const Scratch scratch;
   std::string err;
   CHECK(run(scratch, {"-np", "2", "--timeout", "0.2", "sleep", "1000"}, &err) == contract::kTimeout);
   CHECK_THAT(err, Contains("--timeout"));
 }
 
-TEST_CASE("a job that ends in time is not touched by --timeout", "[exit_code]") {
+TEST_CASE("--timeout has no effect on a job that ends in time", "[exit_code]") {
   const Scratch scratch;
   CHECK(run(scratch, {"-np", "2", "--timeout", "50", "true"}) == 0);
 }
@@ -137,7 +138,8 @@ Command failing_at_will(int exit_code, const std::string& grace, const std::stri
   return command;
 }
 
-TEST_CASE("ranks have the grace to end in their own way, and how they do so does not count", "[exit_code]") {
+TEST_CASE("after a failure the other ranks may handle SIGTERM, and their exit codes are ignored",
+          "[exit_code]") {
   const Scratch scratch;
   Job job(scratch, failing_at_will(4, "1000", program("signal_echo") + " TERM 9"));
   job.wait_for("ready", 2);
@@ -156,7 +158,7 @@ TEST_CASE("ranks that ignore SIGTERM are killed after --kill-grace", "[exit_code
   CHECK_THAT(job.err(), Contains("rank 1 was ended with SIGKILL"));
 }
 
-TEST_CASE("--kill-grace holds for --timeout too", "[exit_code]") {
+TEST_CASE("--kill-grace also applies after --timeout", "[exit_code]") {
   const Scratch scratch;
   std::string err;
   CHECK(run(scratch, {"-np", "2", "--kill-grace", "0.2", "--timeout", "2", program("signal_echo")}, &err) ==

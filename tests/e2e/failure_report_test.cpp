@@ -1,4 +1,4 @@
-// The first-failure report: the last thing that ddlrun prints, for people and as JSON.
+// The report of the first failure, which is the last output of ddlrun, as text and as JSON.
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +22,7 @@ std::string host_name() {
   return name;
 }
 
-/// What stands after a word, up to the next space or the end of the line.
+/// The text after a word, up to the next space or the end of the line.
 std::string word_after(const std::string& text, const std::string& before) {
   const std::size_t at = text.find(before);
   if (at == std::string::npos) return "";
@@ -30,7 +30,7 @@ std::string word_after(const std::string& text, const std::string& before) {
   return text.substr(begin, text.find_first_of(" )\n", begin) - begin);
 }
 
-TEST_CASE("the report names rank, host, pid, exit code, run time, its last lines, and the others",
+TEST_CASE("the report names rank, host, pid, exit code, run time, the last lines, and the other ranks",
           "[failure_report]") {
   const Scratch scratch;
   Job job(
@@ -50,12 +50,12 @@ TEST_CASE("the report names rank, host, pid, exit code, run time, its last lines
   for (int line = 11; line <= 30; ++line)
     CHECK_THAT(report, Contains("| line " + std::to_string(line) + "\n"));
   CHECK_THAT(report, Contains("rank 0 was ended with SIGTERM"));
-  // The last thing printed: no line of a rank comes after it.
+  // No line of a rank follows the report.
   CHECK_THAT(report, !Contains("[0]<") && !Contains("[1]<"));
   CHECK(report.back() == '\n');
 }
 
-TEST_CASE("the report comes after all output, also of ranks that write while they are ended",
+TEST_CASE("the report follows all output, including that of ranks that write while they are ended",
           "[failure_report]") {
   const Scratch scratch;
   Fifo go(scratch, "go");
@@ -87,7 +87,7 @@ TEST_CASE("the report names the signal that killed a rank", "[failure_report]") 
   CHECK_THAT(job.err(), Contains("it wrote nothing on standard error"));
 }
 
-TEST_CASE("a kill -9 from outside is reported as such", "[failure_report]") {
+TEST_CASE("a SIGKILL from another process is reported as a kill from outside", "[failure_report]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "sh", "-c", "echo pid$RANK=$$; exec sleep 1000"}));
   job.wait_for("pid", 2);
@@ -104,7 +104,7 @@ TEST_CASE("a kill -9 from outside is reported as such", "[failure_report]") {
   CHECK_THAT(job.err(), Contains("rank 0 was ended with SIGTERM"));
 }
 
-/// The last line of standard error, which must be JSON, and alone.
+/// The last line of standard error, which must be a complete line of JSON.
 Json json_report(const Job& job) {
   const std::string& err = job.err();
   REQUIRE(!err.empty());
@@ -154,7 +154,7 @@ TEST_CASE("--json reports a success, a start failure and a timeout", "[failure_r
   Job start(scratch, ddlrun({"-np", "2", "--json", "./missing"}));
   CHECK(start.wait_and_require_nothing_left() == 127);
   CHECK(json_report(start).at("reason") == "start_failed");
-  // The other one may have been ended before it came to its own failure.
+  // The other rank may have been ended before its own failure.
   const Json started = json_report(start);
   const Json& culprit = started.at("ranks").at(started.at("first_failure").get<std::size_t>());
   CHECK(culprit.at("outcome") == "start_failed");

@@ -23,7 +23,7 @@ Command ddl_program(int size, const std::string& what) {
       {"-np", std::to_string(size), "--oversubscribe", "--tag-output", program("ddl_program"), what});
 }
 
-TEST_CASE("libddl ranks find each other through PMIx and average, also when there are more of them than CPUs",
+TEST_CASE("libddl ranks connect through PMIx and average, also if there are more ranks than CPUs",
           "[libddl]") {
   for (const int size : {1, 2, 4, 8}) {
     CAPTURE(size);
@@ -41,9 +41,8 @@ TEST_CASE("libddl ranks find each other through PMIx and average, also when ther
   }
 }
 
-TEST_CASE(
-    "a rank that the PMIx server does not let in ends the job, and does not wait for the others by PMI-1",
-    "[libddl]") {
+TEST_CASE("a rank that cannot connect to its PMIx server ends the job, and does not fall back to PMI-1",
+          "[libddl]") {
   const Scratch scratch;
   const std::string nowhere =
       "for n in $(env | grep ^PMIX_SERVER_URI | cut -d= -f1); do export $n='x.0;tcp4://127.0.0.1:1'; done";
@@ -56,9 +55,9 @@ TEST_CASE(
                             !Contains("by pmi"));
 }
 
-TEST_CASE("ddl_init does not wait for ever for a rank that does not come", "[libddl]") {
+TEST_CASE("ddl_init fails after its timeout if a rank does not call it", "[libddl]") {
   const Scratch scratch;
-  // Without its module for PMIx, whose timeouts are whole seconds.
+  // Without the module for PMIx, because PMIx timeouts are whole seconds.
   Job job(scratch,
           ddlrun({"-np", "2", "--oversubscribe", "-x", "DDL_START_TIMEOUT_SECONDS=0.01", "-x",
                   "DDL_MODULE_DIR=" + scratch.path(), "sh", "-c",
@@ -69,8 +68,8 @@ TEST_CASE("ddl_init does not wait for ever for a rank that does not come", "[lib
       Contains("[0]<stdout>:init: bootstrap: not all ranks have arrived within 0.01 s (DDL_START_TIMEOUT_"));
 }
 
-TEST_CASE("ddl_init does not wait for ever for a PMIx server that says nothing", "[libddl]") {
-  // The kernel takes the connection, and nobody reads what comes.
+TEST_CASE("ddl_init fails after its timeout if the PMIx server does not answer", "[libddl]") {
+  // The kernel accepts the connection, but no process reads from it.
   const auto any = net::SocketAddress::parse("127.0.0.1:0");
   REQUIRE(any);
   const auto listener = net::listen_tcp(*any, 8);
@@ -92,7 +91,7 @@ TEST_CASE("ddl_init does not wait for ever for a PMIx server that says nothing",
                           "have been stopped, "));
 }
 
-TEST_CASE("ranks find each other where TMPDIR has little room", "[libddl]") {
+TEST_CASE("ranks connect although TMPDIR has little space", "[libddl]") {
   if (::geteuid() != 0) DDL_SKIP("only root mounts a small file system");
   for (const std::string size : {"300k", "5m", "80m"}) {
     CAPTURE(size);
@@ -107,7 +106,7 @@ TEST_CASE("ranks find each other where TMPDIR has little room", "[libddl]") {
   }
 }
 
-TEST_CASE("when a rank is killed inside a collective, the others' error names rank, host, pid and operation",
+TEST_CASE("after a rank is killed in a collective, the others' errors name rank, host, pid and operation",
           "[libddl]") {
   for (const int size : {2, 4}) {
     CAPTURE(size);
@@ -121,17 +120,17 @@ TEST_CASE("when a rank is killed inside a collective, the others' error names ra
     const auto pidfd = open_pidfd(static_cast<pid_t>(std::stol(pid)));
     REQUIRE(pidfd);
     REQUIRE(send_signal(pidfd->get(), SIGKILL));
-    // How soon they notice, which is promised to be within 1 s, is measured in bench/.
+    // The time until they notice, which must be within 1 s, is measured in bench/.
     CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
     for (int rank = 0; rank < size; ++rank) {
-      const std::string said = "[" + std::to_string(rank) + "]<stdout>:allreduce: peer lost: ";
+      const std::string message = "[" + std::to_string(rank) + "]<stdout>:allreduce: peer lost: ";
       if (rank == 1) {
-        CHECK_THAT(job.out(), !Contains(said));
+        CHECK_THAT(job.out(), !Contains(message));
         continue;
       }
-      const std::size_t begin = job.out().find(said);
+      const std::size_t begin = job.out().find(message);
       REQUIRE(begin != std::string::npos);
       const std::string line = job.out().substr(begin, job.out().find('\n', begin) - begin);
       CHECK_THAT(line, Contains("rank 1") && Contains(host) && Contains(pid) && Contains("allreduce"));
@@ -142,9 +141,9 @@ TEST_CASE("when a rank is killed inside a collective, the others' error names ra
   }
 }
 
-TEST_CASE("ddl_abort ends the job with its code, and its sentence is in every rank's error and in the report",
+TEST_CASE("ddl_abort ends the job with its code, and every rank's error and the report contain its message",
           "[libddl]") {
-  // By PMIx, and by PMI-1, which takes a code and no text.
+  // By PMIx, and by PMI-1, which accepts a code but no text.
   const std::string bootstrap = GENERATE("pmix", "pmi");
   const std::string what = GENERATE("abort", "abort_in_thread");
   const int size = GENERATE(1, 3);
@@ -171,7 +170,7 @@ TEST_CASE("ddl_abort ends the job with its code, and its sentence is in every ra
   CHECK(occurrences(job.out(), ": the loss is not a number\n") == 2 * (size - 1));
 }
 
-TEST_CASE("ddl_abort ends the job also without a launcher, and under another one", "[libddl]") {
+TEST_CASE("ddl_abort also ends the job without a launcher and under mpirun", "[libddl]") {
   const Scratch scratch;
   Command alone;
   alone.argv = {program("ddl_program"), "abort"};
@@ -185,15 +184,14 @@ TEST_CASE("ddl_abort ends the job also without a launcher, and under another one
   under_mpirun.argv.insert(under_mpirun.argv.begin(),
                            {mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "3"});
   Job several(scratch, under_mpirun);
-  // mpirun may hear first of one that ends because of it.
+  // mpirun may first notice a rank that ends as a consequence.
   const int code = several.wait_and_require_nothing_left();
   CHECK((code == 42 || code == 8));
   CHECK_THAT(several.err(), Contains("libddl: rank 2 on "));
   CHECK(occurrences(several.out(), "call: aborted: rank 2 on ") == 2);
 }
 
-TEST_CASE("an initialised job that has nothing to do hardly wakes up, and its PMIx store is small",
-          "[libddl]") {
+TEST_CASE("an idle initialised job rarely wakes up, and its PMIx store is small", "[libddl]") {
   if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("a sanitizer has threads of its own");
   const Scratch scratch;
   Job job(scratch, ddl_program(4, "idle"));
@@ -204,22 +202,22 @@ TEST_CASE("an initialised job that has nothing to do hardly wakes up, and its PM
     for (const Process& process : job.processes()) sum += sleeps_of(process.pid);
     return sum;
   };
-  // The ranks say "ready" a moment before they are: the best of three looks counts.
-  constexpr std::int64_t kMost = 8;
-  std::int64_t least = kMost + 1;
-  for (int look = 0; look < 3 && least > kMost; ++look) {
+  // The ranks print "ready" a moment before they are idle: the minimum of three measurements counts.
+  constexpr std::int64_t kMaxSleeps = 8;
+  std::int64_t min_sleeps = kMaxSleeps + 1;
+  for (int attempt = 0; attempt < 3 && min_sleeps > kMaxSleeps; ++attempt) {
     const auto before = sleeps();
     CHECK(job.is_silent_for(std::chrono::milliseconds(2000)));
-    least = std::min(least, sleeps() - before);
+    min_sleeps = std::min(min_sleeps, sleeps() - before);
   }
-  // Agent and spawner look at the others, libpmix at its own, all of them less than once a second.
-  CHECK(least <= kMost);
+  // Agent and spawner check the other processes, and libpmix its own state, each less than once a second.
+  CHECK(min_sleeps <= kMaxSleeps);
   std::uintmax_t stored = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path("tmp"))) {
     if (entry.is_regular_file()) stored += entry.file_size();
   }
   CHECK(stored > 0);
-  CHECK(stored < std::uintmax_t{3} << 20);  // the library's own choice is 8 MiB
+  CHECK(stored < std::uintmax_t{3} << 20);  // the default of libpmix is 8 MiB
   job.send(SIGUSR1);
   CHECK(job.wait_and_require_nothing_left() == 0);
 }

@@ -1,5 +1,6 @@
-// Whatever dies: nothing of the job stays, and whoever survives says what happened. ddlrun promises 2 s for that; the
-// time itself is measured in bench/, here only the end is waited for, on machines as busy as they may be.
+// If any process of ddlrun dies, no process of the job remains, and a surviving process reports the cause. ddlrun
+// guarantees 2 s for this; the time is measured in bench/. These tests only wait for the end, because the machine may
+// be loaded.
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// All of them as nearly at once as one process can.
+/// Sends the signal to all of them, as close together as one process can.
 void kill_now(const std::vector<pid_t>& pids, int signal) {
   std::vector<UniqueFd> pidfds;
   for (const pid_t pid : pids) {
@@ -37,18 +38,18 @@ std::multiset<std::string> names(const std::vector<Process>& processes) {
   return names;
 }
 
-/// A job of 2 ranks, each with grandchildren in sessions of their own; all of it is at work.
+/// A job of 2 ranks, each with grandchildren in their own sessions; all of them are running.
 class Family {
  public:
-  explicit Family(const std::string& temper = "") : job(scratch, command(temper)) {
+  explicit Family(const std::string& mode = "") : job(scratch, command(mode)) {
     job.wait_for("ready", 2);
     agent = job.agent();
     spawner = job.spawner();
     INFO(describe(job.processes()));
-    REQUIRE(job.processes().size() == 9);  // head, agent, spawner, and of each rank itself and two daemons
+    REQUIRE(job.processes().size() == 9);  // head, agent, spawner, and two ranks with two daemons each
   }
 
-  /// Of one of the ranks. Its daemons bear the same name, but have left the agent's session.
+  /// One of the ranks. Its daemons have the same name, but have left the agent's session.
   pid_t rank_process() const {
     for (const Process& process : job.processes()) {
       if (process.name == "daemon_family" && ::getsid(process.pid) == ::getsid(agent)) return process.pid;
@@ -63,33 +64,34 @@ class Family {
   pid_t spawner = 0;
 
  private:
-  static Command command(const std::string& temper) {
+  static Command command(const std::string& mode) {
     std::vector<std::string> arguments = {"-np", "2", "--kill-grace", "0.3", program("daemon_family"),
                                           "stay"};
-    if (!temper.empty()) arguments.push_back(temper);
+    if (!mode.empty()) arguments.push_back(mode);
     return ddlrun(arguments);
   }
 };
 
-/// Both tempers of the ranks and their daemons: those that end when asked to, and those that ignore SIGTERM.
-const std::vector<std::string> kTempers = {"", "stubborn"};
+/// The two kinds of ranks and daemons: those that end after SIGTERM, and those that ignore it ("stubborn").
+const std::vector<std::string> kModes = {"", "stubborn"};
 
-TEST_CASE("a rank that is killed takes the others and all their descendants with it", "[lifeline]") {
-  for (const auto& [temper, signal] :
+TEST_CASE("after a rank is killed, the other ranks and all descendants are ended", "[lifeline]") {
+  for (const auto& [mode, signal] :
        {std::pair<std::string, int>("", SIGKILL), {"", SIGTERM}, {"stubborn", SIGKILL}}) {
-    CAPTURE(temper, signal);
-    Family family(temper);
+    CAPTURE(mode, signal);
+    Family family(mode);
     kill_now({family.rank_process()}, signal);
     CHECK(family.job.wait_and_require_nothing_left() == 128 + signal);
     CHECK_THAT(family.job.err(), Contains("was killed by " + signal_text(signal)));
   }
 }
 
-TEST_CASE("when the spawner dies, the agent ends everything and says so", "[lifeline]") {
-  for (const auto& [temper, signal] :
+TEST_CASE("after the spawner dies, the agent ends all processes and the report names the spawner",
+          "[lifeline]") {
+  for (const auto& [mode, signal] :
        {std::pair<std::string, int>("", SIGKILL), {"", SIGABRT}, {"stubborn", SIGKILL}}) {
-    CAPTURE(temper, signal);
-    Family family(temper);
+    CAPTURE(mode, signal);
+    Family family(mode);
     kill_now({family.spawner}, signal);
     CHECK(family.job.wait_and_require_nothing_left() == contract::kLostHost);
     CHECK_THAT(family.job.err(), Contains("the spawner (process " + std::to_string(family.spawner) +
@@ -97,11 +99,11 @@ TEST_CASE("when the spawner dies, the agent ends everything and says so", "[life
   }
 }
 
-TEST_CASE("when the agent dies, the spawner ends everything and ddlrun says so", "[lifeline]") {
-  for (const auto& [temper, signal] :
+TEST_CASE("after the agent dies, the spawner ends all processes and ddlrun reports it", "[lifeline]") {
+  for (const auto& [mode, signal] :
        {std::pair<std::string, int>("", SIGKILL), {"", SIGABRT}, {"stubborn", SIGKILL}}) {
-    CAPTURE(temper, signal);
-    Family family(temper);
+    CAPTURE(mode, signal);
+    Family family(mode);
     kill_now({family.agent}, signal);
     CHECK(family.job.wait_and_require_nothing_left() == contract::kLostHost);
     CHECK_THAT(family.job.err(), Contains("the agent (process " + std::to_string(family.agent) +
@@ -109,11 +111,12 @@ TEST_CASE("when the agent dies, the spawner ends everything and ddlrun says so",
   }
 }
 
-TEST_CASE("agent and spawner that are told to end, as a resource manager does, end everything and say so",
-          "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    CAPTURE(temper);
-    Family family(temper);
+TEST_CASE(
+    "after SIGTERM to agent and spawner, as from a resource manager, all processes end and this is reported",
+    "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    CAPTURE(mode);
+    Family family(mode);
     kill_now({family.spawner, family.agent}, SIGTERM);
     CHECK(family.job.wait_and_require_nothing_left() == 128 + SIGTERM);
     CHECK_THAT(family.job.err(), Contains("its agent was told to end (SIGTERM)") && !Contains("lost"));
@@ -121,31 +124,33 @@ TEST_CASE("agent and spawner that are told to end, as a resource manager does, e
   }
 }
 
-TEST_CASE("when ddlrun itself is killed, the agent ends everything and says so", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    CAPTURE(temper);
-    Family family(temper);
+TEST_CASE("after ddlrun itself is killed, the agent ends all processes and reports it", "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    CAPTURE(mode);
+    Family family(mode);
     kill_now({family.job.pid()}, SIGKILL);
-    CHECK(family.job.wait() ==
-          128 + SIGKILL);  // and the end of its output: the agent holds standard error to the last
+    CHECK(
+        family.job.wait() ==
+        128 +
+            SIGKILL);  // waits for the end of its output, too: the agent has standard error open until its end
     family.job.require_all_gone();
     CHECK_THAT(family.job.err(), Contains("ddlrun itself has gone; ending 2 ranks"));
   }
 }
 
-TEST_CASE("when ddlrun is asked to end, all descendants end", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    CAPTURE(temper);
-    Family family(temper);
+TEST_CASE("after SIGTERM to ddlrun, all descendants end", "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    CAPTURE(mode);
+    Family family(mode);
     family.job.send(SIGTERM);
     CHECK(family.job.wait_and_require_nothing_left() == 128 + SIGTERM);
   }
 }
 
-TEST_CASE("when agent and spawner die together, ddlrun ends everything and says so", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    CAPTURE(temper);
-    Family family(temper);
+TEST_CASE("after agent and spawner die together, ddlrun ends all processes and reports it", "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    CAPTURE(mode);
+    Family family(mode);
     kill_now({family.agent, family.spawner}, SIGKILL);
     CHECK(family.job.wait_and_require_nothing_left() == contract::kLostHost);
     CHECK_THAT(family.job.err(),
@@ -153,9 +158,9 @@ TEST_CASE("when agent and spawner die together, ddlrun ends everything and says 
   }
 }
 
-TEST_CASE("whoever of ddlrun, agent and spawner is stopped and stays so: the others end everything",
+TEST_CASE("if ddlrun, the agent or the spawner is stopped and not continued, the others end the job",
           "[lifeline]") {
-  // All at once: each takes some seconds.
+  // All four jobs at once, because each takes some seconds.
   Family agent("stubborn"), spawner("stubborn"), both("stubborn"), head("stubborn");
   kill_now({agent.agent, spawner.spawner, both.agent, both.spawner, head.job.pid()}, SIGSTOP);
   CHECK(agent.job.wait_and_require_nothing_left() == contract::kLostHost);
@@ -166,18 +171,19 @@ TEST_CASE("whoever of ddlrun, agent and spawner is stopped and stays so: the oth
                                          ") was stopped, and was killed"));
   CHECK(both.job.wait_and_require_nothing_left() == contract::kLostHost);
   CHECK_THAT(both.job.err(), Contains("the agent (process " + std::to_string(both.agent) + ") was stopped"));
-  // Its agent tells it when it can hear.
+  // The agent remains, and notifies ddlrun when it is continued.
   for (const Process& process : head.job.processes()) {
     if (process.pid != head.job.pid() && process.pid != head.agent)
-      CHECK(wait_for_end_of(process.pid, Deadline::after(kPatience)));
+      CHECK(wait_for_end_of(process.pid, Deadline::after(kTestTimeout)));
   }
   head.job.send(SIGCONT);
   CHECK(head.job.wait_and_require_nothing_left() == contract::kLostHost);
   CHECK_THAT(head.job.err(), Contains("ddlrun itself was stopped, so the ranks here were ended"));
 }
 
-TEST_CASE("when ddlrun and one of the two others die together, the last one ends everything", "[lifeline]") {
-  // Which of two deaths is noticed first is a matter of chance, and both orders must do.
+TEST_CASE("after ddlrun dies together with agent or spawner, the remaining process ends all others",
+          "[lifeline]") {
+  // It is random which of two deaths is noticed first, and both orders must work.
   for (const bool head_first : {true, false}) {
     CAPTURE(head_first);
     Family without_agent("stubborn");
@@ -185,7 +191,7 @@ TEST_CASE("when ddlrun and one of the two others die together, the last one ends
     kill_now(head_first ? std::vector{head, agent} : std::vector{agent, head}, SIGKILL);
     const int status = without_agent.job.wait();
     without_agent.job.require_all_gone();
-    // The latter if ddlrun was quicker than the second signal.
+    // kLostHost if ddlrun noticed the first death before the second signal.
     CHECK((status == 128 + SIGKILL || (!head_first && status == contract::kLostHost)));
   }
   for (const bool head_first : {true, false}) {
@@ -199,20 +205,20 @@ TEST_CASE("when ddlrun and one of the two others die together, the last one ends
   }
 }
 
-TEST_CASE("daemons that ranks leave behind are ended when the job is over, which succeeds", "[lifeline]") {
-  for (const std::string& temper : kTempers) {
-    CAPTURE(temper);
+TEST_CASE("daemons that ranks leave behind are ended after the job, which succeeds", "[lifeline]") {
+  for (const std::string& mode : kModes) {
+    CAPTURE(mode);
     const Scratch scratch;
     std::vector<std::string> arguments = {
         "-np", "2", "--kill-grace", "0.3", "--json", program("daemon_family"), "exit"};
-    if (!temper.empty()) arguments.push_back(temper);
+    if (!mode.empty()) arguments.push_back(mode);
     Job job(scratch, ddlrun(arguments));
     CHECK(job.wait_and_require_nothing_left() == 0);
     CHECK_THAT(job.err(), Contains("\"reason\":\"success\"") && Contains("\"leftovers_ended\":4"));
   }
 }
 
-TEST_CASE("a daemon lives as long as the job does, not only as long as its rank", "[lifeline]") {
+TEST_CASE("a daemon of a rank is ended with the job, not with its rank", "[lifeline]") {
   const Scratch scratch;
   Fifo go(scratch, "go");
   Job job(scratch, ddlrun({"-np", "2", "sh", "-c",
@@ -221,15 +227,16 @@ TEST_CASE("a daemon lives as long as the job does, not only as long as its rank"
   job.wait_for("pid1=");
   job.wait_for("ready");
   const std::size_t at = job.out().find("pid0=") + 5;
-  REQUIRE(wait_for_end_of(static_cast<pid_t>(std::stol(job.out().substr(at))), Deadline::after(kPatience)));
-  // Of rank 0 the daemons are left, of rank 1 the shell.
+  REQUIRE(
+      wait_for_end_of(static_cast<pid_t>(std::stol(job.out().substr(at))), Deadline::after(kTestTimeout)));
+  // The daemons of rank 0 and the shell of rank 1 are left.
   CHECK(names(job.processes()) == std::multiset<std::string>{"daemon_family", "daemon_family", "ddl-agent",
                                                              "ddl-spawner", "ddlrun", "sh"});
   go.write("now\n");
   CHECK(job.wait_and_require_nothing_left() == 0);
 }
 
-/// Ranks whose workers ignore SIGTERM, have sessions of their own, and start short-lived processes all the time.
+/// Ranks whose workers ignore SIGTERM, have their own sessions, and start short-lived processes continuously.
 class Storm {
  public:
   Storm() : job(scratch, ddlrun({"-np", "2", "--kill-grace", "0.2", program("fork_storm")})) {
@@ -239,9 +246,9 @@ class Storm {
   Job job;
 };
 
-TEST_CASE("ranks that fork all the time and do not want to end are ended all the same", "[lifeline]") {
+TEST_CASE("ranks that ignore SIGTERM and fork continuously are ended", "[lifeline]") {
   {
-    INFO("ddlrun is asked to end");
+    INFO("ddlrun gets SIGTERM");
     Storm storm;
     storm.job.send(SIGTERM);
     CHECK(storm.job.wait_and_require_nothing_left() == 128 + SIGTERM);
@@ -267,10 +274,10 @@ TEST_CASE("ranks that fork all the time and do not want to end are ended all the
   }
 }
 
-TEST_CASE("what the shell before ddlrun had started is no part of the job", "[lifeline]") {
+TEST_CASE("children of the shell that became ddlrun by exec do not belong to the job", "[lifeline]") {
   const Scratch scratch;
   Fifo go(scratch, "go");
-  // exec makes it a child of ddlrun, which must neither wait for it nor end it.
+  // After exec the background shell is a child of ddlrun, which must neither wait for it nor end it.
   Command command;
   command.argv = {"sh", "-c",
                   "sh -c 'echo listening; read go < " + go.path() + "; echo go > " +
@@ -287,20 +294,20 @@ TEST_CASE("what the shell before ddlrun had started is no part of the job", "[li
   CHECK(bytes_of(scratch.path("survived")) == "go\n");
 }
 
-TEST_CASE("ddlrun killed as soon as there is a session directory leaves none", "[lifeline]") {
+TEST_CASE("ddlrun leaves no session directory if it is killed right after making it", "[lifeline]") {
   for (int time = 0; time < 10; ++time) {
     const Scratch scratch;
     const UniqueFd watch(::inotify_init1(IN_CLOEXEC));
     REQUIRE(::inotify_add_watch(watch.get(), scratch.make_directory("tmp").c_str(), IN_CREATE) >= 0);
     Job job(scratch, ddlrun({"-np", "1", "true"}));
     pollfd entry{watch.get(), POLLIN, 0};
-    REQUIRE(::poll(&entry, 1, Deadline::after(kPatience).poll_milliseconds()) == 1);
+    REQUIRE(::poll(&entry, 1, Deadline::after(kTestTimeout).poll_milliseconds()) == 1);
     job.send(SIGKILL);
     job.require_all_gone();
   }
 }
 
-TEST_CASE("ddlrun does not start a job where /proc is missing or another PID namespace's", "[lifeline]") {
+TEST_CASE("ddlrun starts no job if /proc is missing or belongs to another PID namespace", "[lifeline]") {
   if (::geteuid() != 0) DDL_SKIP("only root makes such namespaces");
   if (std::string_view(DDL_E2E_SANITIZE) != "") DDL_SKIP("a sanitizer needs /proc itself");
   const std::vector<std::pair<std::vector<std::string>, std::string>> places = {

@@ -1,4 +1,4 @@
-// Collectives by an MPI (--cpu-operations mpi): what the conformance suite does not see.
+// Collectives by an MPI (--cpu-operations mpi): properties that the conformance suite does not test.
 #include <csignal>
 
 #include "e2e/harness/job.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// The MPIs that libddl was built with, by the names of their modules' folders.
+/// The MPIs that libddl was built with: the names of their modules' folders.
 std::vector<std::string> mpi_modules() {
   std::vector<std::string> names;
 #ifdef DDL_E2E_OPENMPI_MODULE
@@ -21,18 +21,18 @@ std::vector<std::string> mpi_modules() {
   return names;
 }
 
-/// kill_grace: seconds that ranks have to say what they saw, where ddlrun ends them.
+/// kill_grace: seconds that ranks have to print their errors before ddlrun kills them.
 Command by_mpi(const std::string& mpi, int size, std::vector<std::string> words, int kill_grace = 1) {
   words.insert(words.begin(), {"-np", std::to_string(size), "--oversubscribe", "--tag-output",
                                "--cpu-operations", "mpi", "--kill-grace", std::to_string(kill_grace)});
   Command command = ddlrun(words);
   command.environment["DDL_MPI"] = mpi;
-  // What an MPI says of a broken connection is its affair.
+  // Without the messages of the MPI about broken connections.
   command.environment["UCX_LOG_LEVEL"] = "fatal";
   return command;
 }
 
-TEST_CASE("a program without MPI has its collectives carried out by one, in one context after the other",
+TEST_CASE("an MPI carries out the collectives of a program without MPI, in two consecutive contexts",
           "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
@@ -45,7 +45,7 @@ TEST_CASE("a program without MPI has its collectives carried out by one, in one 
   }
 }
 
-TEST_CASE("a rank that dies in MPI is named by the others", "[mpi_operations]") {
+TEST_CASE("a rank that dies in a collective by MPI is named by the others", "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     for (const std::string fault : {"allreduce.in_round:1:20", "allreduce.before_publish:1:20"}) {
       CAPTURE(mpi, fault);
@@ -63,7 +63,8 @@ TEST_CASE("a rank that dies in MPI is named by the others", "[mpi_operations]") 
   }
 }
 
-TEST_CASE("a rank that has left, or does not come, is named by those who wait for it", "[mpi_operations]") {
+TEST_CASE("a rank that has left, or does not call, is named by the ranks that wait for it",
+          "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     for (const std::string way : {"leave", "wait"}) {
       CAPTURE(mpi, way);
@@ -80,7 +81,7 @@ TEST_CASE("a rank that has left, or does not come, is named by those who wait fo
   }
 }
 
-TEST_CASE("a rank that is stopped while bytes move is a timeout", "[mpi_operations]") {
+TEST_CASE("a rank that is stopped during a transfer causes a timeout", "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
     const Scratch scratch;
@@ -88,7 +89,7 @@ TEST_CASE("a rank that is stopped while bytes move is a timeout", "[mpi_operatio
     command.environment["DDL_FAULT"] = "allreduce.in_round:1:20:stop";
     command.environment["DDL_TIMEOUT_SECONDS"] = "3";
     Job job(scratch, command);
-    // The survivors fail, and with them the job.
+    // The surviving ranks fail, and so the job fails.
     CHECK(job.wait_and_require_nothing_left() == 1);
     for (const std::string rank : {"0", "2"})
       CHECK_THAT(job.out(), Contains("[" + rank + "]<stdout>:allreduce: timeout: "));
@@ -96,13 +97,13 @@ TEST_CASE("a rank that is stopped while bytes move is a timeout", "[mpi_operatio
   }
 }
 
-TEST_CASE("a program's own MPI is used as it has initialised it, and goes on afterwards",
+TEST_CASE("the program's own MPI is used at its thread level, and remains usable afterwards",
           "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     for (const std::string level : {"single", "funneled", "serialized", "multiple"}) {
       CAPTURE(mpi, level);
       const Scratch scratch;
-      // Whatever DDL_MPI would say: there is the program's.
+      // DDL_MPI is empty: libddl uses the MPI of the program.
       Command command = by_mpi("", 2, {program("own_" + mpi + "_program"), level});
       Job job(scratch, command);
       CHECK(job.wait_and_require_nothing_left() == 0);
@@ -119,7 +120,7 @@ TEST_CASE("a program's own MPI is used as it has initialised it, and goes on aft
   }
 }
 
-TEST_CASE("an MPI that cannot be had is an error before anything is summed", "[mpi_operations]") {
+TEST_CASE("an unusable choice of MPI is an error at the start", "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
     const Scratch scratch;
@@ -141,7 +142,7 @@ TEST_CASE("an MPI that cannot be had is an error before anything is summed", "[m
              Contains("DDL_CPU_OPERATIONS is mpi here and ddl on rank 0; it must be the same on all ranks"));
 }
 
-TEST_CASE("ranks whose steps of MPI would be of different lengths are told", "[mpi_operations]") {
+TEST_CASE("different DDL_STAGING_BYTES on ranks are an error with MPI operations", "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
     const Scratch scratch;

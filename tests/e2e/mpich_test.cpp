@@ -27,7 +27,7 @@ TEST_CASE("MPICH ranks have the right rank and size, and their sums are right", 
   }
 }
 
-TEST_CASE("MPI_Abort(3) of an MPICH rank ends the job with 3", "[mpich]") {
+TEST_CASE("MPI_Abort(3) of an MPICH rank ends the job with exit code 3", "[mpich]") {
   const Scratch scratch;
   Job job(scratch, mpich_program(3, {"abort", "3"}));
   CHECK(job.wait_and_require_nothing_left() == 3);

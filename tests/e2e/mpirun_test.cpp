@@ -1,4 +1,4 @@
-// --launcher mpirun with the MPIs that are here: their ranks, ddlrun's promises.
+// --launcher mpirun with the installed MPIs: what ddlrun guarantees also holds for their ranks.
 #include <csignal>
 #include <thread>
 
@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 struct Mpi {
   std::string mpirun;
   std::string program;
-  std::string rank0;  ///< how it begins rank 0's lines
+  std::string rank0;  ///< the prefix of rank 0's lines
 };
 
 std::vector<Mpi> mpis() {
@@ -48,7 +48,7 @@ TEST_CASE("programs of an MPI run by its mpirun, and its sums are right", "[mpir
   }
 }
 
-TEST_CASE("mpirun's ranks are bound, and know who they are", "[mpirun]") {
+TEST_CASE("ranks under mpirun are bound, and have their rank variables", "[mpirun]") {
   for (const Mpi& mpi : mpis()) {
     CAPTURE(mpi.mpirun);
     const Scratch scratch;
@@ -61,7 +61,7 @@ TEST_CASE("mpirun's ranks are bound, and know who they are", "[mpirun]") {
     for (const std::string rank : {"0", "1"})
       CHECK_THAT(job.out(), Contains("rank " + rank + " " + rank + " of 2 2 local " + rank +
                                      " cross unknown lr 0.1 at 127.0.0.1 cpus Cpus_allowed_list: "));
-    // One core each, and not the same, where there are two.
+    // One core each; different cores if there are two.
     std::vector<std::string> cpus;
     for (const std::string_view line : split(trim(job.out()), '\n'))
       cpus.emplace_back(line.substr(line.find("list: ") + 6));
@@ -71,39 +71,39 @@ TEST_CASE("mpirun's ranks are bound, and know who they are", "[mpirun]") {
 }
 
 #ifdef DDL_E2E_OPEN_MPI
-TEST_CASE("ddl_init does not wait for ever for a PMIx server that was stopped after the first context",
-          "[mpirun]") {
+TEST_CASE("a second ddl_init fails after its timeout if the PMIx server is stopped", "[mpirun]") {
   const Scratch scratch;
-  // Not ddlrun's server: where that is stopped, its spawner ends the ranks. mpirun is this one's, and the rank's parent.
+  // The PMIx server is mpirun, the parent of the rank: if ddlrun's server is stopped, its spawner ends the ranks.
   Command command;
-  // Into a file: what a rank prints just before it fails, mpirun may drop.
-  const std::string said = scratch.path("said");
+  // Into a file, because mpirun may drop output that a rank prints just before it fails.
+  const std::string output = scratch.path("output");
   command.argv = {DDL_E2E_MPIEXEC,        "-np", "1", "sh", "-c", "exec \"$0\" stopped >\"$1\"",
-                  program("ddl_program"), said};
+                  program("ddl_program"), output};
   command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
   Job job(scratch, command);
   CHECK(job.wait() == 1);
-  CHECK_THAT(bytes_of(said),
+  CHECK_THAT(bytes_of(output),
              Contains("init: bootstrap: PMIx_Fence: the PMIx server of this host has not answered for "));
 }
 #endif
 
-TEST_CASE("a rank that fails under mpirun is named, ends the job, and its code is ddlrun's", "[mpirun]") {
+TEST_CASE("a rank that fails under mpirun is named, ends the job, and gives its exit code", "[mpirun]") {
   struct Failure {
-    std::string how;
+    std::string command;
     int code;
-    std::string said;
+    std::string message;
   };
   const std::vector<Failure> failures = {{"exit 5", 5, "exited with 5"},
                                          {"kill -SEGV $$", 128 + SIGSEGV, "was killed by SIGSEGV"}};
   for (const Mpi& mpi : mpis()) {
-    for (const auto& [how, code, said] : failures) {
-      CAPTURE(mpi.mpirun, how);
+    for (const auto& [command, code, message] : failures) {
+      CAPTURE(mpi.mpirun, command);
       const Scratch scratch;
-      Job job(scratch, by(mpi, {"-np", "3"}, {"sh", "-c", "[ $RANK != 1 ] || " + how + "; exec sleep 1000"}));
+      Job job(scratch,
+              by(mpi, {"-np", "3"}, {"sh", "-c", "[ $RANK != 1 ] || " + command + "; exec sleep 1000"}));
       CHECK(job.wait_and_require_nothing_left() == code);
-      CHECK_THAT(job.err(),
-                 Contains("ddlrun: rank 1 on ") && Contains(said) && Contains("ddlrun: mpirun ended with "));
+      CHECK_THAT(job.err(), Contains("ddlrun: rank 1 on ") && Contains(message) &&
+                                Contains("ddlrun: mpirun ended with "));
     }
     const Scratch scratch;
     Job missing(scratch, by(mpi, {"-np", "2"}, {"./no-such-program"}));
@@ -112,7 +112,7 @@ TEST_CASE("a rank that fails under mpirun is named, ends the job, and its code i
   }
 }
 
-TEST_CASE("MPI_Abort(3) under its own mpirun ends the job with 3", "[mpirun]") {
+TEST_CASE("MPI_Abort(3) under the MPI's own mpirun ends the job with exit code 3", "[mpirun]") {
   for (const Mpi& mpi : mpis()) {
     CAPTURE(mpi.mpirun);
     const Scratch scratch;
@@ -121,7 +121,7 @@ TEST_CASE("MPI_Abort(3) under its own mpirun ends the job with 3", "[mpirun]") {
   }
 }
 
-TEST_CASE("standard input reaches rank 0 alone, and ends", "[mpirun]") {
+TEST_CASE("under mpirun only rank 0 gets standard input, with its end", "[mpirun]") {
   for (const Mpi& mpi : mpis()) {
     CAPTURE(mpi.mpirun);
     const Scratch scratch;
@@ -135,7 +135,7 @@ TEST_CASE("standard input reaches rank 0 alone, and ends", "[mpirun]") {
   }
 }
 
-TEST_CASE("nothing is left when ddlrun, mpirun or time ends the job", "[mpirun]") {
+TEST_CASE("under mpirun nothing is left after --timeout, or after SIGKILL or SIGINT to ddlrun", "[mpirun]") {
   const Words stay = {program("daemon_family"), "stay"};
   for (const Mpi& mpi : mpis()) {
     CAPTURE(mpi.mpirun);
@@ -161,7 +161,7 @@ TEST_CASE("nothing is left when ddlrun, mpirun or time ends the job", "[mpirun]"
   }
 }
 
-TEST_CASE("--dry-run prints the line, and an mpirun that is not there is said", "[mpirun]") {
+TEST_CASE("--dry-run prints mpirun's command line, and a missing or unknown mpirun is reported", "[mpirun]") {
   for (const Mpi& mpi : mpis()) {
     CAPTURE(mpi.mpirun);
     const Scratch scratch;

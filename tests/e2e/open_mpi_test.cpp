@@ -27,7 +27,7 @@ TEST_CASE("Open MPI ranks have the right rank and size, and their sums are right
   }
 }
 
-TEST_CASE("MPI_Abort(3) ends the job with 3", "[open_mpi]") {
+TEST_CASE("MPI_Abort(3) ends the job with exit code 3", "[open_mpi]") {
   for (const int size : {1, 2, 4}) {
     CAPTURE(size);
     const Scratch scratch;
@@ -38,7 +38,7 @@ TEST_CASE("MPI_Abort(3) ends the job with 3", "[open_mpi]") {
   }
 }
 
-TEST_CASE("Open MPI ranks find each other in a Slurm allocation too", "[open_mpi]") {
+TEST_CASE("Open MPI ranks also connect inside a Slurm allocation", "[open_mpi]") {
   const Scratch scratch;
   Command command = mpi_program(2, {"sum"});
   command.argv.insert(command.argv.begin() + 1, {"--launcher", "local"});

@@ -1,4 +1,4 @@
-// A rank that the kernel kills for lack of memory is reported as that.
+// A rank that the kernel kills for lack of memory is reported as out of memory.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,10 +15,10 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// A memory cgroup of the test's own, version 1 or 2, removed at the end.
+/// A memory cgroup for this test, version 1 or 2, removed at the end.
 class MemoryCgroup {
  public:
-  /// Without a cgroup, problem() says why.
+  /// If there is no cgroup, problem() is the reason.
   explicit MemoryCgroup(std::int64_t limit_bytes) {
     const std::string name = "/ddl-e2e-" + std::to_string(::getpid());
     const bool v1 = ::access("/sys/fs/cgroup/memory/memory.limit_in_bytes", F_OK) == 0;
@@ -33,7 +33,7 @@ class MemoryCgroup {
     }
     path_ = path;
     std::ofstream(path_ + (v1 ? "/memory.limit_in_bytes" : "/memory.max")) << limit_bytes << std::flush;
-    // Swap would only make it slow.
+    // With swap the test would be slow.
     std::ofstream(path_ + (v1 ? "/memory.swappiness" : "/memory.swap.max")) << 0 << std::flush;
     if (::access((path_ + (v1 ? "/memory.limit_in_bytes" : "/memory.max")).c_str(), F_OK) != 0) {
       problem_ = "the memory controller is not enabled for children of " + path.substr(0, path.rfind('/'));
@@ -53,12 +53,12 @@ class MemoryCgroup {
   std::string problem_;
 };
 
-TEST_CASE("a rank that takes too much memory is reported as out of memory", "[out_of_memory]") {
+TEST_CASE("a rank that is killed for lack of memory is reported as out of memory", "[out_of_memory]") {
   if (::geteuid() != 0) DDL_SKIP("making a memory cgroup needs root");
   const MemoryCgroup cgroup(std::int64_t{256} << 20);
   if (!cgroup.problem().empty()) DDL_SKIP(cgroup.problem());
   const Scratch scratch;
-  // The shell joins the cgroup and becomes ddlrun there.
+  // The shell joins the cgroup and then becomes ddlrun.
   Command command = ddlrun({"-np", "2", "sh", "-c",
                             "[ $RANK = 1 ] && exec " + program("memory_eater") + " 4096; exec sleep 1000"});
   command.argv.insert(command.argv.begin(),

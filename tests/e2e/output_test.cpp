@@ -1,4 +1,4 @@
-// What ranks write, on its way to ddlrun's standard output and error and into files.
+// The output of ranks: on ddlrun's standard output and error, and in files.
 #include <algorithm>
 #include <csignal>
 #include <ctime>
@@ -36,8 +36,9 @@ std::string pattern_text(int rank, int lines, std::size_t longest) {
   return text;
 }
 
-TEST_CASE("lines of many ranks are never torn, mixed or lost, up to 200 KB each and however they are written",
-          "[output]") {
+TEST_CASE(
+    "lines of many ranks are never split, mixed or lost, up to 200 KB each and with any sizes of writes",
+    "[output]") {
   const Scratch scratch;
   constexpr int kRanks = 6, kLines = 150;
   constexpr std::size_t kLongest = 200'000;
@@ -48,12 +49,12 @@ TEST_CASE("lines of many ranks are never torn, mixed or lost, up to 200 KB each 
   REQUIRE(streams.size() == kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     CAPTURE(rank);
-    // Compared as a whole: a message with megabytes in it helps nobody.
+    // Not compared by CHECK itself, whose message would contain megabytes.
     CHECK((streams.at("[" + std::to_string(rank) + "]<stdout>") == pattern_text(rank, kLines, kLongest)));
   }
 }
 
-TEST_CASE("standard output and error in one pipe do not tear each other's lines either", "[output]") {
+TEST_CASE("lines of standard output and error that share one pipe are not mixed", "[output]") {
   const Scratch scratch;
   Command command =
       ddlrun({"-np", "4", "--oversubscribe", "sh", "-c",
@@ -71,7 +72,7 @@ TEST_CASE("standard output and error in one pipe do not tear each other's lines 
   }
 }
 
-TEST_CASE("standard error stays standard error", "[output]") {
+TEST_CASE("standard error of ranks goes to standard error of ddlrun", "[output]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "sh", "-c", "echo out $RANK; echo err $RANK >&2"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -81,7 +82,7 @@ TEST_CASE("standard error stays standard error", "[output]") {
              Contains("[0]<stderr>:err 0\n") && Contains("[1]<stderr>:err 1\n") && !Contains("out"));
 }
 
-TEST_CASE("a last line without a newline is shown, and does not swallow another rank's", "[output]") {
+TEST_CASE("a last line without a newline is shown, and not joined with another rank's line", "[output]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "sh", "-c", "printf \"first\\nlast of $RANK\""}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -90,7 +91,7 @@ TEST_CASE("a last line without a newline is shown, and does not swallow another 
   CHECK(streams.at("[1]<stdout>") == "first\nlast of 1\n");
 }
 
-TEST_CASE("a character whose bytes are written apart stays whole", "[output]") {
+TEST_CASE("a character whose bytes are written one by one is not split", "[output]") {
   const Scratch scratch;
   Fifo fifo(scratch, "written");
   // U+1F600 in four writes; the other rank writes between them.
@@ -110,7 +111,7 @@ TEST_CASE("a character whose bytes are written apart stays whole", "[output]") {
   CHECK_THAT(job.out(), Contains("[0]<stdout>:\360\237\230\200\n"));
 }
 
-TEST_CASE("--no-tag-output with one rank passes on exact bytes", "[output]") {
+TEST_CASE("--no-tag-output with one rank forwards the exact bytes", "[output]") {
   const Scratch scratch;
   std::string bytes;
   for (unsigned i = 0; i < 300'000; ++i) bytes += static_cast<char>((i * 7919u) >> 3);
@@ -123,7 +124,8 @@ TEST_CASE("--no-tag-output with one rank passes on exact bytes", "[output]") {
   CHECK((job.err() == bytes));
 }
 
-TEST_CASE("one rank has no tag, several have, and the options turn it round", "[output]") {
+TEST_CASE("lines of several ranks are tagged and those of one rank are not, unless options override this",
+          "[output]") {
   const Scratch scratch;
   const auto out = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"echo", "line"});
@@ -145,7 +147,8 @@ double unix_time(const std::string& stamp) {
   return static_cast<double>(::timegm(&time)) + std::stod("0" + stamp.substr(19));
 }
 
-TEST_CASE("time stamps are ISO 8601 with milliseconds, of the moment of writing, and rise", "[output]") {
+TEST_CASE("time stamps are ISO 8601 with milliseconds, of the time of writing, and in ascending order",
+          "[output]") {
   const Scratch scratch;
   Fifo go(scratch, "go");
   Command command = ddlrun({"-np", "1", "--tag-output", "--prefix-output-with-timestamp", "sh", "-c",
@@ -166,13 +169,14 @@ TEST_CASE("time stamps are ISO 8601 with milliseconds, of the moment of writing,
   }
   REQUIRE(stamps.size() == 102);
   CHECK(std::is_sorted(stamps.begin(), stamps.end()));
-  // The first line was written after its date, and had been read before the second date. Stamps are cut to milliseconds.
+  // The first line was written after its date, and had been read before the second date. Time stamps are truncated to
+  // milliseconds.
   CHECK(stamps[0] + 0.001 > dates[0]);
   CHECK(stamps[0] < dates[1]);
   CHECK(stamps[1] + 0.001 > dates[1]);
 }
 
-TEST_CASE("--output-filename keeps every rank's exact bytes, and a second run adds to them", "[output]") {
+TEST_CASE("--output-filename keeps every rank's exact bytes, and a second run appends", "[output]") {
   const Scratch scratch;
   const std::string directory = scratch.path("logs/run");  // both are made
   const std::string bytes = std::string("\0\r\n\377 no newline", 16);
@@ -193,7 +197,7 @@ TEST_CASE("--output-filename keeps every rank's exact bytes, and a second run ad
   run("2");
   CHECK(bytes_of(directory + "/rank.1/stdout") == bytes + bytes);
   CHECK(bytes_of(directory + "/rank.1/stderr") == "rank 1\nrank 1\n");
-  // Names sort by rank.
+  // The order of the names is that of the ranks.
   const std::string wide = scratch.path("wide");
   Job job(scratch, ddlrun({"-np", "11", "--oversubscribe", "--output-filename", wide, "true"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -203,7 +207,7 @@ TEST_CASE("--output-filename keeps every rank's exact bytes, and a second run ad
   CHECK(names.at(10) == "rank.10");
 }
 
-TEST_CASE("a progress bar that returns to the line's start survives in a pipe", "[output]") {
+TEST_CASE("a progress bar with carriage returns is forwarded to a pipe", "[output]") {
   const Scratch scratch;
   const std::string bar = "for i in 1 2 3; do printf \"\\rstep $i/3\"; done; echo";
   Job alone(scratch, ddlrun({"-np", "1", "sh", "-c", bar}));
@@ -215,7 +219,7 @@ TEST_CASE("a progress bar that returns to the line's start survives in a pipe", 
     CHECK_THAT(tagged.out(), Contains("[0]<stdout>:" + step));
 }
 
-TEST_CASE("rank 0's progress bar moves on a terminal while the others write lines", "[output]") {
+TEST_CASE("the progress bar of rank 0 is updated on a terminal while another rank writes lines", "[output]") {
   const Scratch scratch;
   Fifo go(scratch, "go");
   Fifo next(scratch, "next");
@@ -225,18 +229,18 @@ TEST_CASE("rank 0's progress bar moves on a terminal while the others write line
                                 next.path() + "; echo a line; fi"});
   command.terminal = true;
   Job job(scratch, command);
-  job.wait_for("[0]<stdout>:step 1/2\r");  // shown though the line has no end yet
+  job.wait_for("[0]<stdout>:step 1/2\r");  // shown before the line is complete
   next.write("now\n");
   job.wait_for("[1]<stdout>:a line");
   go.write("now\n");
   job.wait_for("[0]<stdout>:step 2/2\r");
   go.write("now\n");
   CHECK(job.wait_and_require_nothing_left() == 0);
-  // The other's line takes the bar's place and the bar goes on below it.
+  // The line of the other rank replaces the bar, and the bar continues below it.
   CHECK_THAT(job.out(), Contains("\r\x1b[K[1]<stdout>:a line\r\n[0]<stdout>:step 2/2\r"));
 }
 
-TEST_CASE("when the reader goes, as head -1 does, the job ends with 141 and nothing is left", "[output]") {
+TEST_CASE("after the reader closes the pipe, as head -1 does, the job ends with exit code 141", "[output]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "sh", "-c", "while :; do echo line; done"}));
   CHECK(job.read_some(4) == 4);
@@ -256,7 +260,7 @@ TEST_CASE("ddlrun | head -1 ends by itself", "[output]") {
   CHECK_THAT(job.out(), Contains("]<stdout>:line\n141\n"));
 }
 
-TEST_CASE("a rank's output that nobody has read is not lost when the job ends", "[output]") {
+TEST_CASE("output that is still unread when the job ends is not lost", "[output]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "sh", "-c", "seq 1 50000; echo end of $RANK"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -264,7 +268,7 @@ TEST_CASE("a rank's output that nobody has read is not lost when the job ends", 
   CHECK(std::count(job.out().begin(), job.out().end(), '\n') == 2 * 50001);
 }
 
-TEST_CASE("closed standard streams do not mix anything up", "[output]") {
+TEST_CASE("ddlrun with closed standard streams does not write to wrong files", "[output]") {
   const Scratch scratch;
   Command command;
   command.argv = {"sh", "-c", ddlrun({}).argv.front() + " -np 2 sh -c 'echo out; echo err >&2' 1>&-"};

@@ -1,4 +1,4 @@
-// Programs that speak PMIx to the agent's server: the real client library.
+// Programs that use the real PMIx client library with the agent's server.
 #include <netinet/in.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
@@ -23,7 +23,7 @@ Command pmix_client(int size, const std::string& what) {
       {"-np", std::to_string(size), "--oversubscribe", "--tag-output", program("pmix_client"), what});
 }
 
-/// The port of the agent's server, of what a rank has printed of its environment.
+/// The port of the agent's server, from the environment that a rank has printed.
 std::uint16_t port_in(const std::string& out) {
   const std::string before = "tcp4://127.0.0.1:";
   const std::size_t at = out.find(before);
@@ -31,13 +31,13 @@ std::uint16_t port_in(const std::string& out) {
   return static_cast<std::uint16_t>(std::stoi(out.substr(at + before.size())));
 }
 
-/// A connection that another user has opened, who has sent these bytes.
+/// A connection that another user has opened and sent these bytes on.
 UniqueFd connect_as_nobody(std::uint16_t port, const std::string& bytes) {
   constexpr uid_t kNobody = 65534;
-  const auto before = static_cast<uid_t>(::setfsuid(kNobody));  // whose sockets this thread makes
+  const auto before = static_cast<uid_t>(::setfsuid(kNobody));  // the owner of sockets that this thread makes
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ::setfsuid(before);
-  const timeval patience{kPatience.count(), 0};
+  const timeval patience{kTestTimeout.count(), 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -48,7 +48,7 @@ UniqueFd connect_as_nobody(std::uint16_t port, const std::string& bytes) {
   return fd;
 }
 
-/// A header that promises 100 bytes, and these: what ends a libpmix that reads it.
+/// A header that announces 100 bytes, and these bytes: a libpmix that reads this message ends.
 std::string noise(std::mt19937& random) {
   struct {
     std::int32_t index = 0;
@@ -60,7 +60,7 @@ std::string noise(std::mt19937& random) {
   return bytes;
 }
 
-/// Ranks of which the second half of the work is done once another user has attacked the server so often.
+/// Runs a job whose ranks use PMIx after another user has attacked the server this number of times.
 void attack_while_ranks_join(int times) {
   const Scratch scratch;
   Fifo go(scratch, "go");
@@ -70,11 +70,11 @@ void attack_while_ranks_join(int times) {
   job.wait_for("tcp4://127.0.0.1:", 2);
   const std::uint16_t port = port_in(job.out());
   std::mt19937 random(1);
-  // Two at the beginning say nothing and stay: neither may be waited for.
+  // Two connections at the beginning send nothing and stay open: the server must not wait for them.
   const UniqueFd silent = connect_as_nobody(port, ""), unfinished = connect_as_nobody(port, "123");
   for (int i = 0; i < times; ++i) {
     UniqueFd fd = connect_as_nobody(port, i % 2 == 0 ? noise(random) : "");
-    if (i % 3 == 0) continue;  // closes at once what it has sent
+    if (i % 3 == 0) continue;  // closed directly after sending
     char byte = 0;
     const ssize_t got = ::recv(fd.get(), &byte, 1, 0);  // until the server closes it
     REQUIRE((got == 0 || (got < 0 && errno == ECONNRESET)));
@@ -84,13 +84,13 @@ void attack_while_ranks_join(int times) {
   CHECK_THAT(job.out(), Contains("[0]<stdout>:modex=2\n") && Contains("[1]<stdout>:modex=2\n"));
 }
 
-TEST_CASE("another user of the node can neither end nor hold up a job through the PMIx server's port",
+TEST_CASE("another user of the node can neither end nor delay a job through the PMIx server's port",
           "[pmix_client]") {
   if (::geteuid() != 0) DDL_SKIP("only root makes connections of another user");
   attack_while_ranks_join(300);
 }
 
-TEST_CASE("ten thousand connections of another user do a job no harm", "[.][pmix_strangers]") {
+TEST_CASE("ten thousand connections of another user do not affect a job", "[.][pmix_strangers]") {
   if (::geteuid() != 0) DDL_SKIP("only root makes connections of another user");
   attack_while_ranks_join(10000);
 }
@@ -119,7 +119,7 @@ TEST_CASE("a PMIx client learns rank, size and the other job-level keys", "[pmix
   }
 }
 
-TEST_CASE("what a rank puts and commits, all ranks get after a fence, collected or on demand",
+TEST_CASE("data that a rank puts and commits reach all ranks after a fence, collected or on demand",
           "[pmix_client]") {
   for (const int size : {1, 2, 4}) {
     CAPTURE(size);
@@ -133,7 +133,7 @@ TEST_CASE("what a rank puts and commits, all ranks get after a fence, collected 
   }
 }
 
-TEST_CASE("what a rank publishes others look up, wait for, and no longer find when it is unpublished",
+TEST_CASE("published data can be looked up and waited for, and are not found after unpublish",
           "[pmix_client]") {
   const Scratch scratch;
   Job job(scratch, pmix_client(4, "publish"));
@@ -144,7 +144,7 @@ TEST_CASE("what a rank publishes others look up, wait for, and no longer find wh
   }
 }
 
-TEST_CASE("PMIx_Abort ends the job with the given code, and the report has rank and message",
+TEST_CASE("PMIx_Abort ends the job with the given code, and the report contains rank and message",
           "[pmix_client]") {
   const Scratch scratch;
   Job job(scratch, pmix_client(4, "abort"));
@@ -154,13 +154,13 @@ TEST_CASE("PMIx_Abort ends the job with the given code, and the report has rank 
   CHECK_THAT(job.err(), Contains("ranks 0, 2, 3 were ended with SIGTERM"));
 }
 
-TEST_CASE("a rank that leaves without PMIx_Finalize but with 0 has succeeded", "[pmix_client]") {
+TEST_CASE("a rank that exits with 0 without PMIx_Finalize has succeeded", "[pmix_client]") {
   const Scratch scratch;
   Job job(scratch, pmix_client(2, "silent"));
   CHECK(job.wait_and_require_nothing_left() == 0);
 }
 
-TEST_CASE("groups of ranks fence among themselves, each as often as it likes", "[pmix_client]") {
+TEST_CASE("groups of ranks fence independently of each other", "[pmix_client]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "5", "--oversubscribe", program("pmix_client"), "subset"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -168,7 +168,7 @@ TEST_CASE("groups of ranks fence among themselves, each as often as it likes", "
   CHECK(occurrences(job.out(), "subset=4\n") == 2);  // ranks 1, 3
 }
 
-TEST_CASE("an event that one rank sends reaches all others that listen", "[pmix_client]") {
+TEST_CASE("an event that one rank sends reaches all other ranks with a handler", "[pmix_client]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "4", "--oversubscribe", program("pmix_client"), "event"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -176,10 +176,9 @@ TEST_CASE("an event that one rank sends reaches all others that listen", "[pmix_
     CHECK_THAT(job.out(), Contains(rank + "<stdout>:event=it is time from rank 0\n"));
 }
 
-TEST_CASE("every program gets the same server: its environment does not depend on what it is",
-          "[pmix_client]") {
+TEST_CASE("every program gets the variables of the PMIx server, also a shell", "[pmix_client]") {
   const Scratch scratch;
-  // What a client needs is there for any program, and the server is: a client started by a shell finds it.
+  // A client that is started by a shell finds the server, because every program gets the variables.
   Job job(scratch, ddlrun({"-np", "2", "sh", "-c",
                            "env | grep -c '^PMIX_SERVER_URI'; exec " + program("pmix_client") + " modex"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -200,7 +199,7 @@ TEST_CASE("the server's files are in a directory that only its owner may enter",
   REQUIRE(::stat(scratch.path("tmp/" + names.front()).c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0700);
   job.close_input();
-  CHECK(job.wait_and_require_nothing_left() == 1);  // read's code at the end of its input
+  CHECK(job.wait_and_require_nothing_left() == 1);  // exit code of read at the end of its input
 }
 
 }  // namespace

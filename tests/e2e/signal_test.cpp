@@ -12,11 +12,11 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("TERM, HUP and QUIT are forwarded as they are and end the job with 128+signal", "[signal]") {
+TEST_CASE("TERM, HUP and QUIT are forwarded unchanged and end the job with 128+signal", "[signal]") {
   const Scratch scratch;
   for (const auto& [signal, name] : {std::pair(SIGTERM, "TERM"), {SIGHUP, "HUP"}, {SIGQUIT, "QUIT"}}) {
     CAPTURE(name);
-    // A grace that never ends: the ranks end because they were asked.
+    // With this kill grace SIGKILL is never sent: the ranks end because of the forwarded signal.
     Job job(scratch, ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo"), name, "0"}));
     job.wait_for("ready", 2);
     job.send(signal);
@@ -28,7 +28,7 @@ TEST_CASE("TERM, HUP and QUIT are forwarded as they are and end the job with 128
   }
 }
 
-TEST_CASE("USR1 and USR2 are forwarded and the job goes on", "[signal]") {
+TEST_CASE("USR1 and USR2 are forwarded and the job continues", "[signal]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", program("signal_echo"), "USR2", "0"}));
   job.wait_for("ready", 2);
@@ -51,7 +51,7 @@ TEST_CASE("a forwarded signal reaches the processes that a rank has started", "[
   CHECK_THAT(job.out(), Contains("got SIGUSR1") && Contains("done"));
 }
 
-TEST_CASE("a second signal that ends the job kills at once", "[signal]") {
+TEST_CASE("a second signal that ends the job kills the ranks at once", "[signal]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo")}));
   job.wait_for("ready", 2);
@@ -62,21 +62,21 @@ TEST_CASE("a second signal that ends the job kills at once", "[signal]") {
   CHECK_THAT(job.err(), Contains("ranks 0, 1 were ended with SIGKILL"));
 }
 
-TEST_CASE("a hangup that is ignored, as under nohup, stays ignored", "[signal]") {
+TEST_CASE("an ignored SIGHUP, as under nohup, stays ignored", "[signal]") {
   const Scratch scratch;
   Command command = ddlrun({"-np", "2", program("signal_echo"), "USR2", "0"});
   command.ignored_signals = {SIGHUP};
   Job job(scratch, command);
   job.wait_for("ready", 2);
   job.send(SIGHUP);
-  job.send(SIGUSR1);  // sent later, heard: the hangup would have been too
+  job.send(SIGUSR1);  // sent later and received: so the hangup would have been received as well
   job.wait_for("got SIGUSR1", 2);
   job.send(SIGUSR2);
   CHECK(job.wait_and_require_nothing_left() == 0);
   CHECK_THAT(job.out(), !Contains("SIGHUP"));
 }
 
-TEST_CASE("an interrupt that is ignored, as in a shell's background list, stays ignored", "[signal]") {
+TEST_CASE("an ignored SIGINT, as in a shell's background list, stays ignored", "[signal]") {
   const Scratch scratch;
   Command command = ddlrun({"-np", "2", program("signal_echo"), "USR2", "0"});
   command.ignored_signals = {SIGINT};
@@ -88,7 +88,7 @@ TEST_CASE("an interrupt that is ignored, as in a shell's background list, stays 
   CHECK_THAT(job.out(), !Contains("SIGTERM"));
 }
 
-TEST_CASE("ranks start with the default for every signal, whatever ddlrun ignores", "[signal]") {
+TEST_CASE("ranks start with the default action of every signal, even if ddlrun ignores some", "[signal]") {
   const Scratch scratch;
   Command command = ddlrun({"-np", "1", "sh", "-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status"});
   command.ignored_signals = {SIGHUP, SIGINT, SIGPIPE, SIGUSR1};
@@ -97,7 +97,7 @@ TEST_CASE("ranks start with the default for every signal, whatever ddlrun ignore
   CHECK(job.out() == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
-TEST_CASE("SIGTSTP stops the ranks and ddlrun, and SIGCONT lets them go on", "[signal]") {
+TEST_CASE("SIGTSTP stops the ranks and ddlrun, and SIGCONT continues them", "[signal]") {
   const Scratch scratch;
   Fifo fifo(scratch, "kernel-says");
   Job job(scratch, ddlrun({"-np", "2", program("stop_watcher"), fifo.path()}));

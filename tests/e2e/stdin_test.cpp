@@ -1,4 +1,4 @@
-// Standard input on its way to the ranks.
+// Standard input of ddlrun and of the ranks.
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
@@ -16,7 +16,7 @@ Command with_pipe(Command command) {
   return command;
 }
 
-/// Runs ddlrun, gives it this input, and returns what the ranks wrote.
+/// Runs ddlrun with this input, and returns the output of the ranks.
 std::string output_for(const Scratch& scratch, const std::vector<std::string>& options,
                        const std::string& input) {
   std::vector<std::string> arguments = {"-np", "2", "--no-tag-output"};
@@ -29,13 +29,13 @@ std::string output_for(const Scratch& scratch, const std::vector<std::string>& o
   return job.out();
 }
 
-TEST_CASE("rank 0 alone reads standard input, unless told otherwise", "[stdin]") {
+TEST_CASE("only rank 0 reads standard input by default", "[stdin]") {
   const Scratch scratch;
   CHECK(output_for(scratch, {}, "one\ntwo\n") == "rank 0 got one\nrank 0 got two\n");
   CHECK(output_for(scratch, {"--stdin", "0"}, "one\n") == "rank 0 got one\n");
 }
 
-TEST_CASE("--stdin all gives every rank all of it", "[stdin]") {
+TEST_CASE("--stdin all gives every rank the complete input", "[stdin]") {
   const Scratch scratch;
   const std::string out = output_for(scratch, {"--stdin", "all"}, "one\ntwo\n");
   for (const std::string line :
@@ -44,10 +44,10 @@ TEST_CASE("--stdin all gives every rank all of it", "[stdin]") {
   }
 }
 
-TEST_CASE("--stdin none gives the ranks an empty input and reads nothing", "[stdin]") {
+TEST_CASE("with --stdin none ranks have an empty input, and ddlrun reads nothing", "[stdin]") {
   const Scratch scratch;
   const std::string file = scratch.write("input", "first\nsecond\n");
-  // What ddlrun leaves unread is the next command's in the same shell.
+  // The next command of the same shell reads the input that ddlrun leaves unread.
   Command command = ddlrun({"-np", "2", "--stdin", "none", "cat"});
   command.argv.insert(command.argv.begin(), {"sh", "-c", "\"$@\"; echo left: $(cat)", "sh"});
   command.input = Command::Input::kFile;
@@ -57,7 +57,7 @@ TEST_CASE("--stdin none gives the ranks an empty input and reads nothing", "[std
   CHECK(job.out() == "left: first second\n");
 }
 
-TEST_CASE("input that ends without a newline arrives as it is", "[stdin]") {
+TEST_CASE("input that ends without a newline is forwarded unchanged", "[stdin]") {
   const Scratch scratch;
   Job job(scratch, with_pipe(ddlrun({"-np", "1", "--no-tag-output", "cat"})));
   job.write("no newline");
@@ -66,7 +66,7 @@ TEST_CASE("input that ends without a newline arrives as it is", "[stdin]") {
   CHECK(job.out() == "no newline");
 }
 
-TEST_CASE("what is written is delivered at once, not when the input ends", "[stdin]") {
+TEST_CASE("input is delivered at once, not only at its end", "[stdin]") {
   const Scratch scratch;
   Job job(scratch, with_pipe(ddlrun({"-np", "1", "cat"})));
   job.write("first\n");
@@ -77,7 +77,7 @@ TEST_CASE("what is written is delivered at once, not when the input ends", "[std
   CHECK(job.wait_and_require_nothing_left() == 0);
 }
 
-/// Bytes of every value, of a length that no buffer divides.
+/// Bytes of every value; the length is not a multiple of any buffer size.
 std::string many_bytes(std::size_t size) {
   std::string bytes(size, '\0');
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>((i * 2654435761u) >> 13);
@@ -94,7 +94,7 @@ std::string checksum(const Scratch& scratch, const std::string& file) {
   return job.out();
 }
 
-TEST_CASE("50 MB of any bytes go through to rank 0 unchanged, from a pipe and from a file", "[stdin]") {
+TEST_CASE("50 MB of arbitrary bytes reach rank 0 unchanged, from a pipe and from a file", "[stdin]") {
   const Scratch scratch;
   const std::string bytes = many_bytes(50'000'001);
   const std::string file = scratch.write("input", bytes);
@@ -116,10 +116,10 @@ TEST_CASE("50 MB of any bytes go through to rank 0 unchanged, from a pipe and fr
   CHECK(from_file.out() == expected + expected);
 }
 
-TEST_CASE("a rank that reads slowly holds the input back, so that memory stays bounded", "[stdin]") {
+TEST_CASE("memory stays bounded if a rank reads its input slowly", "[stdin]") {
   const Scratch scratch;
   Fifo go(scratch, "go");
-  // A million reads of a byte each take longer than it takes ddlrun to read a file that nobody holds back.
+  // A million reads of one byte take longer than ddlrun takes to read a file without back-pressure.
   Command command = ddlrun(
       {"-np", "1", "sh", "-c", "dd bs=1 count=1000000 of=/dev/null; echo enough; read go < " + go.path()});
   command.input = Command::Input::kFile;
@@ -137,7 +137,7 @@ TEST_CASE("a rank that reads slowly holds the input back, so that memory stays b
   CHECK(*agent_peak < std::int64_t{64} << 20);
 }
 
-TEST_CASE("a rank that closes its input early does not disturb the job", "[stdin]") {
+TEST_CASE("a rank may close its input early", "[stdin]") {
   const Scratch scratch;
   for (const std::string target : {"0", "all"}) {
     CAPTURE(target);
@@ -151,7 +151,7 @@ TEST_CASE("a rank that closes its input early does not disturb the job", "[stdin
   }
 }
 
-TEST_CASE("with --stdin all one rank that stops reading does not cut the others short", "[stdin]") {
+TEST_CASE("with --stdin all the others get the complete input if one rank stops reading", "[stdin]") {
   const Scratch scratch;
   const std::string file = scratch.write("input", many_bytes(3'000'000));
   Command command =
@@ -163,13 +163,13 @@ TEST_CASE("with --stdin all one rank that stops reading does not cut the others 
   CHECK(job.out() == checksum(scratch, file));
 }
 
-TEST_CASE("an open input that nobody writes to does not keep a job from ending", "[stdin]") {
+TEST_CASE("a job ends although its standard input is open and idle", "[stdin]") {
   const Scratch scratch;
   Job job(scratch, with_pipe(ddlrun({"-np", "2", "true"})));
   CHECK(job.wait_and_require_nothing_left() == 0);
 }
 
-TEST_CASE("no input at all is an empty input: /dev/null, and closed", "[stdin]") {
+TEST_CASE("a closed standard input and /dev/null are empty inputs", "[stdin]") {
   const Scratch scratch;
   for (const auto input : {Command::Input::kNull, Command::Input::kClosed}) {
     Command command = ddlrun({"-np", "2", "--stdin", "all", "sh", "-c", "cat; echo end"});

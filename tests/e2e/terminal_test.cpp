@@ -1,5 +1,4 @@
-// ddlrun at a terminal: ^C, ^Z, fg, and what it must not do in the background. Where job control matters the shell is
-// a real one.
+// ddlrun at a terminal: ^C, ^Z, fg, and what it must not do in the background. Tests of job control use a real shell.
 #include <csignal>
 
 #include "e2e/harness/fifo.h"
@@ -21,21 +20,21 @@ Command on_terminal(Command command) {
   return command;
 }
 
-TEST_CASE("^C once asks the ranks with SIGTERM and gives them their grace", "[terminal]") {
+TEST_CASE("the first ^C sends SIGTERM to the ranks, and they have --kill-grace to end", "[terminal]") {
   const Scratch scratch;
   Job job(scratch,
           on_terminal(ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo"), "TERM", "0"})));
   job.wait_for("ready", 2);
   job.write(kInterrupt);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGINT);
-  // The terminal's own SIGINT does not get past ddlrun.
+  // The terminal's SIGINT does not reach the ranks.
   CHECK_THAT(job.out(), Contains("[0]<stdout>:got SIGTERM") && Contains("[1]<stdout>:got SIGTERM") &&
                             !Contains("got SIGINT"));
   CHECK_THAT(job.out(), Contains("^C again kills them now"));
   CHECK_THAT(job.out(), Contains("ended by SIGINT"));
 }
 
-TEST_CASE("^C twice kills ranks that do not want to end", "[terminal]") {
+TEST_CASE("a second ^C kills ranks that ignore SIGTERM", "[terminal]") {
   const Scratch scratch;
   Job job(scratch, on_terminal(ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo")})));
   job.wait_for("ready", 2);
@@ -92,7 +91,7 @@ TEST_CASE("closing the terminal ends the job", "[terminal]") {
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGHUP);
 }
 
-/// An interactive shell on a terminal of its own; prompts are "$ ".
+/// An interactive shell on a new terminal; prompts are "$ ".
 class Shell {
  public:
   Shell() : job_(scratch_, command()) {
@@ -101,11 +100,12 @@ class Shell {
   }
   const Scratch& scratch() const { return scratch_; }
   Job& job() { return job_; }
-  /// Types a line: ddlrun with these words, and what follows.
+  /// Types a line: ddlrun with these words, and the rest of the line.
   void type_ddlrun(const std::string& words, const std::string& after = "") {
     job_.write(ddlrun({}).argv.front() + " " + words + after + "\n");
   }
-  /// Waits until the shell has shown this and then a prompt: what is typed earlier may be thrown away with a ^C or ^Z.
+  /// Waits until the shell has shown this and then a prompt: input that is typed earlier may be discarded by a ^C or
+  /// ^Z.
   void wait_for_prompt_after(const std::string& text) {
     job_.wait_until("for a prompt after " + text, [&] {
       const std::size_t at = job_.out().rfind(text);
@@ -130,7 +130,7 @@ class Shell {
   Job job_;
 };
 
-TEST_CASE("^Z stops the ranks and shows the shell a stopped job; fg goes on", "[terminal]") {
+TEST_CASE("^Z stops the ranks and the shell sees a stopped job; fg continues it", "[terminal]") {
   Shell shell;
   Fifo fifo(shell.scratch(), "kernel-says");
   shell.type_ddlrun("-np 2 " + program("stop_watcher") + " " + fifo.path());
@@ -147,7 +147,7 @@ TEST_CASE("^Z stops the ranks and shows the shell a stopped job; fg goes on", "[
   shell.exit();
 }
 
-TEST_CASE("bg lets a stopped job go on in the background", "[terminal]") {
+TEST_CASE("bg continues a stopped job in the background", "[terminal]") {
   Shell shell;
   Fifo fifo(shell.scratch(), "kernel-says");
   shell.type_ddlrun("-np 2 " + program("stop_watcher") + " " + fifo.path());
@@ -161,11 +161,11 @@ TEST_CASE("bg lets a stopped job go on in the background", "[terminal]") {
   shell.exit();
 }
 
-TEST_CASE("a background ddlrun is not stopped and leaves what is typed to others", "[terminal]") {
+TEST_CASE("a background ddlrun is not stopped and does not read the terminal", "[terminal]") {
   Shell shell;
   Fifo fifo(shell.scratch(), "ranks-say");
   Fifo go(shell.scratch(), "go");
-  // Rank 0 copies all input that it gets to the FIFO.
+  // Rank 0 copies all of its input to the FIFO.
   shell.type_ddlrun("-np 2 sh -c '[ $RANK = 0 ] && { exec 3<&0; cat <&3 > " + fifo.path() +
                         " & }; echo ready; read go < " + go.path() + "'",
                     " &");

@@ -11,11 +11,11 @@
 namespace ddl::test {
 namespace {
 
-constexpr std::chrono::minutes kPatience(2);
+constexpr std::chrono::minutes kTestTimeout(2);
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& argv) : deadline_(Deadline::after(kPatience)) {
+Program::Program(const std::vector<std::string>& argv) : deadline_(Deadline::after(kTestTimeout)) {
   auto output = make_pipe();
   if (!output) throw std::runtime_error(output.error().message());
   const int to_us = output->second.get();

@@ -77,7 +77,7 @@ Pair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
 
 }  // namespace
 
-TEST_CASE("the user at the other end of a connection is known, by whatever the kernel offers") {
+TEST_CASE("the user at the other end of a connection is found by each of the kernel's interfaces") {
   for (const Kind& kind : kKinds) {
     const Pair pair = connect_over_loopback(kind);
     if (!pair.near) continue;
@@ -89,7 +89,7 @@ TEST_CASE("the user at the other end of a connection is known, by whatever the k
   }
 }
 
-TEST_CASE("a connection of another user is told from one's own") {
+TEST_CASE("a connection of another user is distinguished from one's own") {
   if (::geteuid() != 0) DDL_SKIP("only root makes sockets of another user");
   for (const Kind& kind : kKinds) {
     const Pair pair = connect_over_loopback(kind, kNobody);
@@ -102,7 +102,7 @@ TEST_CASE("a connection of another user is told from one's own") {
   }
 }
 
-TEST_CASE("who has sent something and closed at once belongs to nobody") {
+TEST_CASE("a peer that has sent something and closed at once has no user") {
   for (const bool sends : {true, false}) {
     for (const Kind& kind : kKinds) {
       Pair pair = connect_over_loopback(kind);
@@ -117,7 +117,7 @@ TEST_CASE("who has sent something and closed at once belongs to nobody") {
   }
 }
 
-TEST_CASE("a socket that is no TCP connection has no user") {
+TEST_CASE("a socket that is not a TCP connection has no user") {
   auto pair = make_socket_pair(SOCK_STREAM);
   REQUIRE(pair);
   const UniqueFd unconnected(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

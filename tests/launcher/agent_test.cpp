@@ -27,8 +27,8 @@ std::vector<std::string> environment_now() {
 
 }  // namespace
 
-// A joining agent has a thread for TLS from there on: a child forked then may find a lock taken for ever, and getenv in that thread
-// may read an environment that is just being moved.
+// A joining agent has a thread for TLS from there on: a child forked then may find a lock taken for ever, and getenv
+// in that thread may read an environment that is just being moved.
 TEST_CASE("an agent forks nothing and leaves its environment alone once it may have threads") {
   auto link = test_socket_pair();
   const std::string directory = new_session_directory_name();

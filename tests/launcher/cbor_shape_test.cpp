@@ -57,7 +57,7 @@ TEST_CASE("whole items of every plain kind are accepted") {
   }
 }
 
-TEST_CASE("an item that is cut anywhere is refused, and so is more behind it") {
+TEST_CASE("an item cut at any position is refused, and so are bytes behind it") {
   const std::string_view whole = bytes(
       "\xa2\x61"
       "a\x19\x03\xe8\x61"
@@ -70,7 +70,7 @@ TEST_CASE("an item that is cut anywhere is refused, and so is more behind it") {
   CHECK(shape_refusal(std::string(whole) + '\0') == "there is more behind its end");
 }
 
-TEST_CASE("claims beyond the bytes that are there are refused without being believed") {
+TEST_CASE("a length beyond the existing bytes is refused before anything is allocated") {
   CHECK(shape_refusal(bytes("\x5b\xff\xff\xff\xff\xff\xff\xff\xff")) == "it is cut short");
   CHECK(shape_refusal(bytes("\x7a\x00\x00\x00\x02y")) == "it is cut short");
   CHECK(shape_refusal(bytes("\x9b\xff\xff\xff\xff\xff\xff\xff\xff\x00")) == "it is cut short");
@@ -84,7 +84,7 @@ TEST_CASE("nesting ends where a recursive reader is still safe") {
   CHECK(shape_refusal(nested(10'000'000)) == "it is nested too deeply");
 }
 
-TEST_CASE("what the encoder never writes is refused") {
+TEST_CASE("forms that the encoder never writes are refused") {
   CHECK(shape_refusal(bytes("\x9f\xff")) == "an item of indefinite length");
   CHECK(shape_refusal(std::string(10'000'000, '\x7f')) == "an item of indefinite length");
   CHECK(shape_refusal(bytes("\x1c")) == "an item of indefinite length");  // a reserved one

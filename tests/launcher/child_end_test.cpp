@@ -5,7 +5,7 @@
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 
-TEST_CASE("how a child ended, in words; it is reaped") {
+TEST_CASE("a child's end is described in words, and it is reaped") {
   const pid_t exited = fork_process([] { ::_exit(3); });
   CHECK(describe_child_end(exited) == "exited with 3");
   CHECK_FALSE(exists(exited));

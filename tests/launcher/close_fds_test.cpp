@@ -13,7 +13,7 @@ bool is_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
 
 }  // namespace
 
-TEST_CASE("a forked process keeps 0, 1, 2 and what it names, and nothing else, however high the number") {
+TEST_CASE("a forked process keeps 0, 1, 2 and the named descriptors, and closes all others, however high") {
   const auto kept = test_pipe();
   const auto closed = test_pipe();
   rlimit limit{};

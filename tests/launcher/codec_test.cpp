@@ -15,7 +15,7 @@ using ddl::net::Frame;
 
 namespace {
 
-// Every byte there is, so also what is no UTF-8; file names and environment values may be that.
+// Every byte, so also text that is not UTF-8, which file names and environment values may be.
 std::string every_byte() {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
@@ -43,7 +43,7 @@ RankOutcome outcome() {
 
 CpuSet cpus(const char* list) { return *CpuSet::parse_list(list); }
 
-/// A node with one of everything.
+/// A node with one item of every kind.
 NodeFacts facts() {
   NodeFacts facts = test::facts_of("node0", 64);
   Topology& node = facts.topology;
@@ -295,8 +295,7 @@ TEST_CASE("messages at their defaults come back too") {
 
 namespace {
 
-/// A type has one number in all directions, and each direction takes its own types and refuses all others as
-/// what they are.
+/// A type has one number in all directions. Each direction takes its own types and refuses all others by name.
 template <class Own>
 void check_direction(const std::string& route, const std::vector<Frame>& every_frame) {
   CAPTURE(route);
@@ -345,7 +344,7 @@ TEST_CASE("the refusal of a message of another direction names its type") {
         "a message of type RankStarted, which does not go from agent to spawner");
 }
 
-TEST_CASE("a message that is cut anywhere is an error, unless the rest is raw bytes") {
+TEST_CASE("a message cut at any position is an error, unless the rest is raw bytes") {
   for_every_message([](const auto& message) {
     Frame frame = encode(message);
     if (frame.type == type_of<StdinData>() || frame.type == type_of<JobKey>()) return;  // nothing but bytes
@@ -360,7 +359,7 @@ TEST_CASE("a message that is cut anywhere is an error, unless the rest is raw by
   });
 }
 
-TEST_CASE("a message that any one byte of is changed in is decoded or refused, and nothing worse") {
+TEST_CASE("a message with any one byte changed is decoded or refused, and nothing worse") {
   for_every_message([](const auto& message) {
     const Frame whole = encode(message);
     for (std::size_t at = 0; at < whole.payload.size(); ++at) {

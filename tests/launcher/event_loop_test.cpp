@@ -50,8 +50,9 @@ TEST_CASE_METHOD(LoopFixture, "end of file makes a descriptor readable") {
   driver.run_until("end of file", [&] { return at_end; });
 }
 
-TEST_CASE_METHOD(LoopFixture,
-                 "reading that is not wanted does not happen, and what came meanwhile is not lost") {
+TEST_CASE_METHOD(
+    LoopFixture,
+    "a handler is not called while reading is not wanted, and bytes that came meanwhile are not lost") {
   const auto pipe = nonblocking_pipe();
   std::string got;
   auto watch = loop.watch(pipe.first.get(), [&] {
@@ -82,7 +83,7 @@ TEST_CASE_METHOD(LoopFixture, "a handler may stop wanting and another may want a
   driver.run_until("the second call", [&] { return calls == 2; });
 }
 
-TEST_CASE_METHOD(LoopFixture, "writing is wanted only on request, and again when there is room again") {
+TEST_CASE_METHOD(LoopFixture, "writing is wanted only on request, and again when there is space again") {
   const auto pair = test_socket_pair();
   REQUIRE(ddl::set_nonblocking(pair.first.get(), true));
   REQUIRE(ddl::set_nonblocking(pair.second.get(), true));
@@ -362,7 +363,7 @@ TEST_CASE_METHOD(LoopFixture, "a post wakes a loop that waits for nothing else")
   thread.join();
 }
 
-TEST_CASE_METHOD(LoopFixture, "what is posted in a handler runs after it, not inside it") {
+TEST_CASE_METHOD(LoopFixture, "a function that is posted in a handler runs after it, not inside it") {
   std::string order;
   loop.post([&] {
     loop.post([&] {

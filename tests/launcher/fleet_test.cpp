@@ -309,7 +309,7 @@ struct Tree : FleetFixture {
     starter.is_forking = false;
     REQUIRE(tree.start(allocation_of(6), std::vector<NodeStarter*>(6, &starter)));
     Fleet::Handlers handlers;
-    handlers.on_settled = [this] {
+    handlers.on_startup_complete = [this] {
       std::string event = "settled";
       for (const auto& failure : tree.failures())
         event += "; " + std::to_string(failure.node) + ": " + failure.sentence;

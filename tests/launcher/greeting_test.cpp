@@ -35,7 +35,7 @@ TEST_CASE("another job's greeting is noise") {
         State::kLooking);
 }
 
-TEST_CASE("after 64 KiB of noise nobody looks further") {
+TEST_CASE("the search for a greeting ends after 64 KiB of noise") {
   GreetingScanner scanner(kNonce);
   const std::string piece(1024, 'n');
   for (int i = 0; i < 64; ++i) REQUIRE(scanner.take(piece) == State::kLooking);

@@ -27,7 +27,7 @@ struct HeartbeatFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(HeartbeatFixture, "silence is told once, after the other side had its time") {
+TEST_CASE_METHOD(HeartbeatFixture, "silence is reported once, after the limit") {
   heartbeat.start();
   driver.run_until("silence", [this] { return silences == 1; });
   CHECK(said == 1);
@@ -35,7 +35,8 @@ TEST_CASE_METHOD(HeartbeatFixture, "silence is told once, after the other side h
   CHECK(silences == 1);
 }
 
-TEST_CASE_METHOD(HeartbeatFixture, "whoever is heard, or has excused itself, is not silent") {
+TEST_CASE_METHOD(HeartbeatFixture,
+                 "a side that is heard, or has announced its silence, does not count as silent") {
   heartbeat.start();
   heartbeat.excuse();
   driver.run_until("two beats", [this] { return said == 2; });

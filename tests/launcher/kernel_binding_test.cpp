@@ -7,7 +7,7 @@
 using namespace ddl::launcher;
 using namespace std::string_literals;
 
-TEST_CASE("the allowed CPUs stand in a process's status") {
+TEST_CASE("the allowed CPUs are read from a process's status") {
   CHECK(parse_allowed_cpus("Name:\tsh\nCpus_allowed:\t3\nCpus_allowed_list:\t0-3,64-67\nMems_allowed:\t1\n")
             .list() == "0-3,64-67");
   CHECK(parse_allowed_cpus("").is_empty());
@@ -22,13 +22,13 @@ TEST_CASE("the memory policy is the second field of numa_maps, which may have a 
   CHECK(parse_memory_policy("55d1c1a2d000").empty());
 }
 
-TEST_CASE("the visible devices stand in the environment") {
+TEST_CASE("the visible devices are read from the environment") {
   CHECK(parse_visible_devices("A=1\0ROCR_VISIBLE_DEVICES=3\0B=2\0"s) == "ROCR_VISIBLE_DEVICES=3");
   CHECK(parse_visible_devices("CUDA_VISIBLE_DEVICES=GPU-1\0"s) == "CUDA_VISIBLE_DEVICES=GPU-1");
   CHECK(parse_visible_devices("MY_CUDA_VISIBLE_DEVICES=1\0"s).empty());
 }
 
-TEST_CASE("this process's binding is read, and of none there is none") {
+TEST_CASE("this process's binding is read, and that of no process is empty") {
   CHECK_FALSE(read_kernel_binding(::getpid()).cpus.is_empty());
   CHECK(read_kernel_binding(0).cpus.is_empty());
 }

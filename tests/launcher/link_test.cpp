@@ -17,7 +17,7 @@ using ddl::net::Frame;
 
 namespace {
 
-/// One side of a connection and what it has heard.
+/// One side of a connection and what it has received.
 struct Side {
   std::unique_ptr<Link> link;
   std::vector<Frame> frames;
@@ -125,7 +125,7 @@ TEST_CASE("a link carries frames both ways, in order and unchanged") {
   CHECK(connection->a.link->queued_bytes() == 0);
 }
 
-TEST_CASE("what is sent before a link is started arrives once it is") {
+TEST_CASE("frames that are sent before a link is started arrive once it is") {
   EventLoop loop;
   const auto connection = connect(loop, GENERATE(LinkKind::kSocketPair, LinkKind::kTwoPipes));
   connection->a.link->send(1, "early");
@@ -315,7 +315,7 @@ TEST_CASE_METHOD(OneSided, "a queue that is never quite empty takes no more memo
 }
 
 TEST_CASE("what came before the link is delivered before its end") {
-  // An agent's last words often come in one piece with its greeting, and then nothing more.
+  // The last messages of an agent often come in one piece with its greeting, and then nothing more.
   EventLoop loop;
   Connection connection(loop);
   FdPair to_us = test_pipe();

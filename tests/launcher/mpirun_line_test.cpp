@@ -1,4 +1,4 @@
-// The lines of each kind of mpirun, and who its ranks are.
+// The command lines of each kind of mpirun, and the numbers of its ranks.
 #include "launcher/mpi/mpirun.h"
 
 #include "base/text.h"
@@ -42,7 +42,7 @@ std::string line(const JobSpec& spec, const Allocation& allocation, const Mpirun
 
 }  // namespace
 
-TEST_CASE("kinds of mpirun are told by what they say of themselves") {
+TEST_CASE("kinds of mpirun are recognised by what they print as their version") {
   CHECK(mpi_launcher_of("mpirun (Open MPI) 4.1.4\n\nReport bugs to ...")->flavor == MpiFlavor::kOpenMpi4);
   CHECK(mpi_launcher_of("mpirun (Open MPI) 4.1.4\n")->name == "Open MPI 4.1.4");
   CHECK(mpi_launcher_of("mpiexec (OpenRTE) 4.1.4\n")->flavor == MpiFlavor::kOpenMpi4);
@@ -113,7 +113,7 @@ TEST_CASE("hosts, mapping, ssh, interfaces and options are in each kind's own wo
   CHECK(mpirun_environment(spec, MpiFlavor::kOpenMpi4, two, {}).empty());
 }
 
-TEST_CASE("mpirun passes on to ranks what -x says and this process has, but nothing about this login") {
+TEST_CASE("mpirun passes on to ranks the variables of -x and of this process, but none of this login") {
   JobSpec spec = mpi_job_of(2);
   spec.exports = {{"LR", "0.2"}, {"HOME", std::nullopt}};
   const Environment own = {{"LR", "0.1"},  {"DATA", "/d"},     {"HOME", "/home/me"},
@@ -152,7 +152,7 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
   CHECK(exports == Environment{{"SLURM_PROCID", "3"}, {"DDL_MPI_TMPDIR", "/scratch"}});
 }
 
-TEST_CASE("in the shell of a Slurm step, mpirun is told what the whole job has") {
+TEST_CASE("in the shell of a Slurm step, mpirun gets the resources of the whole job") {
   Allocation job;
   job.slurm = SlurmJob{"7", {{"node1", 2, 2, 0}, {"node2", 1, 1, 0}}, std::nullopt, ""};
   CHECK(mpirun_environment(JobSpec(), MpiFlavor::kOpenMpi4, job, {{"SLURM_STEP_ID", "0"}}) ==
@@ -160,7 +160,7 @@ TEST_CASE("in the shell of a Slurm step, mpirun is told what the whole job has")
   CHECK(mpirun_environment(JobSpec(), MpiFlavor::kOpenMpi4, job, {}).empty());
 }
 
-TEST_CASE("ranks on each host, and ranks in turn") {
+TEST_CASE("ranks on each host, and ranks round robin") {
   JobSpec spec = mpi_job_of(4);
   spec.hosts = "a,b";
   spec.ranks_per_node = 2;
@@ -182,7 +182,7 @@ TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
   JobSpec spec = mpi_job_of(2);
   spec.hosts = "a,b";
   CHECK_THAT(line(spec, hosts({"a", "b"}, 0), site_of(MpiFlavor::kOpenMpi4)),
-             Catch::Contains("refused: mpirun must be told how many ranks a takes"));
+             Catch::Contains("refused: mpirun needs the number of ranks for a: -H a:N"));
   Allocation logins = hosts({"a", "b"}, 1);
   logins.nodes[1].user = "ada";
   CHECK_THAT(line(spec, logins, site_of(MpiFlavor::kHydra)),
@@ -210,23 +210,23 @@ TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
     CHECK_THAT(line(ssh, two, site_of(flavor)), Catch::Contains("refused: mpirun cannot pass on to ssh"));
 }
 
-TEST_CASE("a rank knows its place by its launcher's variables") {
-  const auto open_mpi = mpi_place_of({{"OMPI_COMM_WORLD_RANK", "5"},
-                                      {"OMPI_COMM_WORLD_SIZE", "8"},
-                                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+TEST_CASE("a rank's numbers are read from its launcher's variables") {
+  const auto open_mpi = mpi_rank_numbers({{"OMPI_COMM_WORLD_RANK", "5"},
+                                          {"OMPI_COMM_WORLD_SIZE", "8"},
+                                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
   REQUIRE(open_mpi);
   CHECK(open_mpi->rank == 5);
   CHECK(open_mpi->size == 8);
   CHECK(open_mpi->local_rank == 1);
   CHECK(open_mpi->local_size == 4);
-  const auto hydra = mpi_place_of(
+  const auto hydra = mpi_rank_numbers(
       {{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}});
   REQUIRE(hydra);
   CHECK(hydra->rank == 2);
-  CHECK_FALSE(mpi_place_of({}));
-  CHECK_FALSE(mpi_place_of(
+  CHECK_FALSE(mpi_rank_numbers({}));
+  CHECK_FALSE(mpi_rank_numbers(
       {{"PMI_RANK", "3"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}}));
-  CHECK_FALSE(mpi_place_of(
+  CHECK_FALSE(mpi_rank_numbers(
       {{"PMI_RANK", "x"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}}));
 }

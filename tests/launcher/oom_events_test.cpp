@@ -23,7 +23,7 @@ TEST_CASE("text without the counter gives no number") {
   }
 }
 
-TEST_CASE("a kill that nothing explains is said to come from outside, in one sentence") {
+TEST_CASE("a kill without a known cause is reported as from outside, in one sentence") {
   const std::string sentence = OomEvents::watch().explain_kill();
   CAPTURE(sentence);
   CHECK(sentence.starts_with("killed from outside"));

@@ -73,7 +73,7 @@ class Node {
 
 }  // namespace
 
-TEST_CASE("ranks of one node learn who they are, and what others have put") {
+TEST_CASE("ranks of one node learn their numbers, and what others have put") {
   EventLoop loop;
   Node node(loop, 0, {{0, 1}});
   CHECK(node.server().client_environment(1) ==
@@ -101,7 +101,8 @@ TEST_CASE("ranks of one node learn who they are, and what others have put") {
   CHECK(node.said.empty());
 }
 
-TEST_CASE("what is not served is answered, so that nobody waits, and nonsense ends the connection") {
+TEST_CASE(
+    "commands that are not served are answered, so that no client waits; nonsense ends the connection") {
   EventLoop loop;
   Node node(loop, 0, {{0, 1, 2}});
   CHECK(node.ask(0, "mcmd=spawn\nnprocs=2\nexecname=a b\nendcmd") ==
@@ -120,7 +121,7 @@ TEST_CASE("what is not served is answered, so that nobody waits, and nonsense en
   CHECK(node.ask(2, "GET / HTTP/1.0").empty());
 }
 
-TEST_CASE("a barrier of several nodes brings everybody what everybody has put") {
+TEST_CASE("a barrier of several nodes gives all ranks what all have put") {
   EventLoop loop;
   const std::vector<std::vector<int>> ranks = {{0, 2}, {1}};
   Node first(loop, 0, ranks);

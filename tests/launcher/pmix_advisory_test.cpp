@@ -30,7 +30,7 @@ TEST_CASE("which PMIx is safe as root") {
   CHECK(pmix_safety(kVersion42, "4.2.2-1") == PmixSafety::kExposed);
 }
 
-TEST_CASE("what is said about PMIx names the advisory where it matters") {
+TEST_CASE("the sentence about PMIx names the advisory where it matters") {
   CHECK(pmix_sentence("OpenPMIx 5.0.3", "", true) == "OpenPMIx 5.0.3");
   CHECK(pmix_sentence(kVersion42, "4.2.2-1+deb12u1", true) ==
         "OpenPMIx 4.2.2rc2, package 4.2.2-1+deb12u1, patched for CVE-2023-41915");
@@ -54,7 +54,7 @@ TEST_CASE("the version of an installed package is found in dpkg's status") {
   CHECK(installed_package_version("", "libpmix2").empty());
 }
 
-TEST_CASE("root does not start a PMIx server that is exposed, and is told what to do") {
+TEST_CASE("root does not start a PMIx server that is exposed, and the message says what to do") {
   CHECK(pmix_refusal("OpenPMIx 5.0.3", "") == std::nullopt);
   CHECK(pmix_refusal(kVersion42, "4.2.2-1+deb12u1") == std::nullopt);
   CHECK(pmix_refusal("of no known version", "") == std::nullopt);

@@ -19,8 +19,8 @@ namespace ddl::launcher::test {
 
 inline Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
 
-/// Forks a process that runs body and then exits with 0. It has every signal at its default, and ends by itself should
-/// the test crash.
+/// Forks a process that runs body and then exits with 0. It has every signal at its default, and ends by itself
+/// should the test crash.
 inline pid_t fork_process(const std::function<void()>& body) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
@@ -52,7 +52,7 @@ class Readiness {
   FdPair pipe_ = test_pipe();
 };
 
-/// True once the process has ended, though nobody may have reaped it.
+/// True once the process has ended, even if it is not reaped.
 inline bool ends_soon(const UniqueFd& pidfd) {
   pollfd entry{pidfd.get(), POLLIN, 0};
   return retry_eintr([&] { return ::poll(&entry, 1, soon().poll_milliseconds()); }) == 1;

@@ -4,7 +4,7 @@
 
 using namespace ddl::launcher;
 
-TEST_CASE("ranks, nodes of the plan and places in the fleet are found from each other") {
+TEST_CASE("ranks, nodes of the plan and fleet_indices in the fleet are found from each other") {
   // Four hosts, of which the second and the third have no rank.
   Placement placement;
   placement.nodes = {{"a", {0, 2}, 0}, {"d", {1}, 3}};
@@ -12,10 +12,10 @@ TEST_CASE("ranks, nodes of the plan and places in the fleet are found from each 
   const RankMap map(placement, 4);
 
   CHECK(map.rank_nodes() == std::vector<int>{0, 1, 0});
-  CHECK(map.places() == std::vector<std::size_t>{0, 3});
-  CHECK(map.place_of_node(1) == 3);
-  CHECK(map.place_of_rank(1) == 3);
-  CHECK(map.place_of_rank(2) == 0);
+  CHECK(map.fleet_indices() == std::vector<std::size_t>{0, 3});
+  CHECK(map.fleet_index_of_node(1) == 3);
+  CHECK(map.fleet_index_of_rank(1) == 3);
+  CHECK(map.fleet_index_of_rank(2) == 0);
   CHECK(map.node_at(3) == 1);
   CHECK(map.node_at(1) == std::nullopt);
   CHECK(map.node_at(4) == std::nullopt);

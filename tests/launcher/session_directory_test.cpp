@@ -68,7 +68,7 @@ TEST_CASE("a session directory that is there already is not taken") {
   remove_session_directory(*path);
 }
 
-TEST_CASE("TMPDIR chooses where, unless it is no absolute path") {
+TEST_CASE("TMPDIR is used unless it is not an absolute path") {
   {
     const TemporaryTmpdir relative("somewhere");
     const auto path = make_new();

@@ -16,8 +16,8 @@
 
 namespace ddl::launcher::test {
 
-/// Starts a spawner; ends it and everything below it when the test is over. The test's process is a subreaper, so that
-/// nothing can hide from the last look.
+/// Starts a spawner; ends it and everything below it when the test is over. The test's process is a subreaper, so
+/// that nothing can hide from the last look.
 class SpawnerHarness {
  public:
   SpawnerHarness() {

@@ -55,7 +55,8 @@ std::vector<ddl::UniqueFd> pidfds_below(pid_t root) {
   return pidfds;
 }
 
-/// Holds the children of spawners that are started while it lives between fork and exec: each opens a FIFO before it does anything.
+/// Holds the children of spawners that are started while it lives between fork and exec: each opens a FIFO before it
+/// does anything.
 class HeldStarts {
  public:
   HeldStarts() {

@@ -1,4 +1,5 @@
-// What a child of the spawner finds: streams, directory, environment, signals, descriptors; and what fails before exec.
+// What a child of the spawner finds: streams, directory, environment, signals, descriptors; and what fails before
+// exec.
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -21,7 +21,7 @@ class RecordingActions : public SupervisorActions {
   }
   void forward_signal(int signal) override { add("forward " + std::to_string(signal)); }
   void finish() override { add("finish"); }
-  void wait_for_explanation() override { add("wait"); }
+  void wait_for_root_cause() override { add("wait"); }
   void stop_self() override { add("stop self"); }
   void done() override { add("done"); }
   void note(const std::string& sentence) override { notes.push_back(sentence); }
@@ -572,7 +572,7 @@ TEST_CASE("a survivor's exit is told before the loss of the host that it is a co
   CHECK(job.report().exit_code == contract::kLostHost);
   CHECK(job.report().message == "node3: its agent was killed");
   CHECK_FALSE(job.report().first_failure);
-  job->on_unexplained();  // too late
+  job->on_root_cause_timeout();  // too late
   CHECK(job.report().reason == EndReason::kHostLost);
 }
 
@@ -604,7 +604,7 @@ TEST_CASE("a survivor's exit that nothing explains is the first failure") {
   alone.all_start();
   alone.exits_without(0, 1);
   CHECK(alone.take() == "wait");
-  alone->on_unexplained();
+  alone->on_root_cause_timeout();
   CHECK(alone.take() == "end 15 5");
   CHECK(alone.report().first_failure == 0);
   CHECK(alone.report().exit_code == 8);
@@ -689,9 +689,9 @@ TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are
   job.all_start();
   job.exits_without(2, 0);  // heard of before the agent of the rank that it has seen go
   CHECK(job.take() == "wait");
-  job->on_agent_told_to_end(0, "node0: its agent was told to end (SIGTERM)", SIGTERM);
+  job->on_agent_termination_requested(0, "node0: its agent was told to end (SIGTERM)", SIGTERM);
   CHECK(job.take() == "end 15 5");
-  job->on_agent_told_to_end(1, "node1: its agent was told to end (SIGTERM)", SIGTERM);
+  job->on_agent_termination_requested(1, "node1: its agent was told to end (SIGTERM)", SIGTERM);
   CHECK(job.take().empty());
   for (const int rank : {0, 1, 3}) job.dies(rank, SIGTERM);
   CHECK(job.take() == "finish");
@@ -707,6 +707,6 @@ TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are
   Job failed(2);
   failed.all_start();
   failed.exits(0, 5);
-  failed->on_agent_told_to_end(0, "node0: too late", SIGTERM);
+  failed->on_agent_termination_requested(0, "node0: too late", SIGTERM);
   CHECK(failed.report().exit_code == 5);
 }

@@ -57,7 +57,7 @@ struct Pipe {
 
 }  // namespace
 
-TEST_CASE("bytes arrive in order and every write is told done on the owner's thread") {
+TEST_CASE("bytes arrive in order, and done is called for every write on the owner's thread") {
   Pipe pipe;
   int done = 0;
   std::string expected;
@@ -141,7 +141,7 @@ TEST_CASE("what was posted before the writer's destruction does nothing after it
   CHECK(pipe.errors.empty());
 }
 
-TEST_CASE("a descriptor that somebody made non-blocking is written all the same") {
+TEST_CASE("a descriptor that another process made non-blocking is written all the same") {
   auto made = ddl::make_pipe();
   REQUIRE(made);
   REQUIRE(ddl::set_nonblocking(made->second.get(), true));
@@ -163,7 +163,7 @@ TEST_CASE("a descriptor that somebody made non-blocking is written all the same"
   CHECK((::fcntl(made->second.get(), F_GETFL) & O_NONBLOCK) != 0);  // not ours to change
 }
 
-TEST_CASE("a blocking descriptor stays blocking for everybody") {
+TEST_CASE("a blocking descriptor stays blocking for all processes") {
   auto made = ddl::make_pipe();
   REQUIRE(made);
   PostQueue queue;

@@ -28,7 +28,7 @@ inline constexpr auto kOpen = launcher::ChunkEnd::kOpen;
 inline constexpr auto kIdle = launcher::ChunkEnd::kIdle;
 inline constexpr auto kEof = launcher::ChunkEnd::kEof;
 
-/// Remembers everything that it is given; a write is done when the test says so.
+/// Stores everything that it is given; a write is done when the test completes it.
 class RecordingSink : public launcher::Sink {
  public:
   void write(std::string bytes, std::function<void()> done) override {

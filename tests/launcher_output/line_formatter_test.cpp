@@ -11,7 +11,7 @@ using namespace ddl::test;
 
 namespace {
 
-/// What ranks 0 and 1 (streams 0 and 1) and ddlrun itself (stream 2) make of one sink.
+/// Formats what ranks 0 and 1 (streams 0 and 1) and ddlrun itself (stream 2) write to one sink.
 class Page {
  public:
   explicit Page(LineStyle style) : formatter_(style, &tags_) {}

@@ -193,7 +193,7 @@ TEST_CASE("binary bytes are passed at once") {
   CHECK(reads.read("\x80") == Pieces{{"\x80", kOpen, 2}});
 }
 
-TEST_CASE("raw, reads pass as they are") {
+TEST_CASE("raw, reads pass unchanged") {
   Reads reads(LineSplitter::Mode::kRaw);
   CHECK(reads.read("a\nb\r\xe2") == Pieces{{"a\nb\r\xe2", kOpen, 1}});
   CHECK(reads.read("\n") == Pieces{{"\n", kOpen, 2}});
@@ -201,7 +201,7 @@ TEST_CASE("raw, reads pass as they are") {
   CHECK(reads.finish() == Pieces{{"", kEof, 3}});
 }
 
-TEST_CASE("whatever the text and its reads, bytes and the promises about chunks hold") {
+TEST_CASE("for any text and reads, bytes are exact and chunks keep their guarantees") {
   std::mt19937 random(20240229);
   const std::vector<std::string> words = {"a",    "word ", "\n",   "\n",           "\r",
                                           "\r\n", "\xff",  "\x80", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};

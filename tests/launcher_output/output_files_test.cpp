@@ -104,7 +104,7 @@ TEST_CASE("more files than may be open at a time") {
   CHECK(errors.empty());
 }
 
-TEST_CASE("what forbids the files is told before the start, with the path") {
+TEST_CASE("files that cannot be created are reported before the start, with the path") {
   const TemporaryDirectory directory;
   PostQueue queue;
   const std::string file = directory.path() + "/file";
@@ -121,7 +121,7 @@ TEST_CASE("what forbids the files is told before the start, with the path") {
         "creating " + directory.path() + "/rank.0/stderr: open: Is a directory");
 }
 
-TEST_CASE("a full disk is told once, and the other files go on") {
+TEST_CASE("a full disk is reported once, and the other files go on") {
   const TemporaryDirectory directory;
   fs::create_directories(directory.path() + "/rank.0");
   for (const char* name : {"/rank.0/stdout", "/rank.0/stderr"}) {

@@ -15,7 +15,7 @@ namespace {
 
 using TimePoint = OutputMux::TimePoint;
 
-/// A mux of three ranks with recording sinks and a clock that the test turns.
+/// A mux of three ranks with recording sinks and a clock that the test sets.
 struct Head {
   enum class Screens { kShared, kSeparate };
 
@@ -131,7 +131,7 @@ TEST_CASE("a silent owner's line is closed after a second, if others wait") {
   using std::chrono::milliseconds;
   head.accept(0, kStdout, kOpen, "a");
   head.out.complete_all();
-  CHECK_FALSE(head.mux->next_deadline());  // nobody waits
+  CHECK_FALSE(head.mux->next_deadline());  // no stream waits
   head.now += milliseconds(400);
   head.accept(1, kStdout, kLine, "b\n");
   const TimePoint deadline = head.now + milliseconds(600);
@@ -151,7 +151,7 @@ TEST_CASE("a silent owner's line is closed after a second, if others wait") {
   CHECK(head.out.text == "[0]<stdout>:a\n[1]<stdout>:b\n[0]<stdout>:c\n");
 }
 
-TEST_CASE("an owner that speaks gets another second") {
+TEST_CASE("an owner that writes gets another second") {
   Head head;
   head.accept(0, kStdout, kOpen, "a").accept(1, kStdout, kLine, "b\n");
   head.out.complete_all();
@@ -177,7 +177,7 @@ TEST_CASE("an owner that waits for a slow reader is not silent") {
   CHECK(head.mux->next_deadline() == head.now + OutputMux::kOwnerPatience);
 }
 
-TEST_CASE("a prompt keeps nobody back") {
+TEST_CASE("a prompt does not delay other streams") {
   Head head;
   head.accept(0, kStdout, kIdle, "name: ").accept(1, kStdout, kLine, "b\n");
   CHECK_FALSE(head.mux->next_deadline());
@@ -212,7 +212,7 @@ TEST_CASE("raw, bytes of both streams pass exactly") {
   CHECK(separate.err.text == "b");
 }
 
-TEST_CASE("when everything has been written is told once") {
+TEST_CASE("the callback for an idle mux is called once") {
   Head head;
   int idle = 0;
   const auto count = [&idle] { ++idle; };
@@ -231,7 +231,7 @@ TEST_CASE("when everything has been written is told once") {
   CHECK(idle == 2);
 }
 
-TEST_CASE("tags make much of little, and still no more than two batches are held") {
+TEST_CASE("tags enlarge short lines, and still no more than two batches are held") {
   Head head;
   const std::string empty_lines(256 * 1024, '\n');
   for (int rank = 0; rank < 3; ++rank) head.accept(rank, kStdout, kLine, empty_lines);

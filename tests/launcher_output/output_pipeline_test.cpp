@@ -74,7 +74,7 @@ class Pipeline {
     }
   }
 
-  /// Moves on until is_done().
+  /// Runs until is_done().
   template <class Condition>
   void run_until(Condition is_done) {
     CHECK(queue_.run_until([&] {

@@ -65,7 +65,7 @@ TEST_CASE("a line that is written over appears as it was last") {
   CHECK(split.lines() == Lines{"20%"});
 }
 
-TEST_CASE("a long line is cut, between characters, and says so") {
+TEST_CASE("a long line is cut, between characters, and marked") {
   CHECK(tail_of(std::string(1024, 'x')) == Lines{std::string(1024, 'x')});
   CHECK(tail_of(std::string(1025, 'x') + "\nnext") == Lines{std::string(1024, 'x') + "...", "next"});
   CHECK(tail_of(std::string(1023, 'x') + "\xe2\x82\xac\n") == Lines{std::string(1023, 'x') + "..."});
@@ -96,7 +96,7 @@ TEST_CASE("nothing in a printed line acts on the terminal") {
   CHECK(printable_line("\xff\xc3(") == "\\xFF\\xC3(");
 }
 
-TEST_CASE("whatever a rank writes, the tail is bounded, printable, and independent of the reads") {
+TEST_CASE("for any output of a rank, the tail is bounded, printable, and independent of the reads") {
   std::mt19937 random(7);
   const std::vector<std::string> words = {
       "a",         "text ",    "\n",   "\r", "\r\n",     "\x1b[2J", "\x1b",

@@ -35,7 +35,7 @@ TEST_CASE("a character that is cut anywhere is an incomplete tail of what is the
   }
 }
 
-TEST_CASE("what can no longer become UTF-8 is no incomplete tail") {
+TEST_CASE("bytes that can no longer become UTF-8 are not an incomplete tail") {
   const std::vector<std::string> binary = {
       "\x80",              // a continuation byte without a lead byte
       "\x80\x80\x80\x80",  // and several
@@ -58,7 +58,7 @@ TEST_CASE("what can no longer become UTF-8 is no incomplete tail") {
   CHECK(incomplete_utf8_tail("") == 0);
 }
 
-TEST_CASE("the length of a character is found, and 0 for what is none") {
+TEST_CASE("the length of a character is found, and 0 for bytes that are not one") {
   for (const std::string& character : kCharacters) {
     CHECK(utf8_character_length(character + "more") == character.size());
     for (std::size_t cut = 0; cut < character.size(); ++cut) {

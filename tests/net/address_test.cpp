@@ -4,7 +4,7 @@
 
 using namespace ddl::net;
 
-TEST_CASE("addresses survive their way as text") {
+TEST_CASE("addresses become text and back") {
   for (const char* text :
        {"192.0.2.1:80", "0.0.0.0:0", "255.255.255.255:65535", "[2001:db8::1]:443", "[::]:0"}) {
     CAPTURE(text);
@@ -20,7 +20,7 @@ TEST_CASE("addresses survive their way as text") {
   CHECK(SocketAddress::parse("192.0.2.1:80")->port() == 80);
 }
 
-TEST_CASE("what is no address is refused") {
+TEST_CASE("text that is not an address is refused") {
   for (const char* text : {"", ":", "192.0.2.1", "192.0.2.1:", "192.0.2.1:65536", "192.0.2.1:-1",
                            "192.0.2.1:+1", "192.0.2.1:80 ", "192.0.2:80", "localhost:80", "2001:db8::1:80",
                            "[2001:db8::1]", "[2001:db8::1]80", "[]:80", "[:80", "[fe80::1%eth0]:80"}) {
@@ -32,7 +32,7 @@ TEST_CASE("what is no address is refused") {
   CHECK_FALSE(SocketAddress::from(&unix_address));
 }
 
-TEST_CASE("kinds of addresses are told apart") {
+TEST_CASE("kinds of addresses are distinguished") {
   const auto parse = [](const char* text) { return *SocketAddress::parse(text); };
   CHECK(parse("127.3.0.1:1").is_loopback());
   CHECK(parse("[::1]:1").is_loopback());

@@ -53,7 +53,7 @@ TEST_CASE("the bytes of a frame are magic, type and length, little-endian, then 
                               17));
 }
 
-TEST_CASE("frames come back whole from every way of cutting the stream in two") {
+TEST_CASE("frames come back complete however the stream is cut in two") {
   const std::string stream = three_frames();
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
     CAPTURE(cut);
@@ -124,7 +124,7 @@ TEST_CASE("the largest claim that the header can hold is refused") {
   CHECK_THAT(refused.error().message(), Catch::Contains("4294967295 bytes"));
 }
 
-TEST_CASE("bytes that are no frame are an error for good, after the good frames before them") {
+TEST_CASE("bytes that are not a frame are a permanent error, after the valid frames before them") {
   std::string stream;
   append_frame(stream, 1, "good");
   stream += "Permission denied";
@@ -149,7 +149,7 @@ TEST_CASE("a wrong second byte of the magic is noticed too") {
   CHECK_FALSE(decoder.next());
 }
 
-TEST_CASE("nothing appended, nothing decoded") {
+TEST_CASE("a decoder without bytes has no frame") {
   FrameDecoder decoder;
   decoder.append({});
   const auto next = decoder.next();

@@ -29,7 +29,7 @@ JobKey key_of(int fill) {
   return *JobKey::from_bytes(bytes);
 }
 
-/// Carries what one side says to the other, in pieces of so many bytes.
+/// Carries the bytes of one side to the other, in pieces of this number of bytes.
 Status carry(std::vector<std::byte> bytes, Handshake& to, std::size_t piece = 1000) {
   for (std::span<const std::byte> left(bytes); !left.empty();) {
     const auto part = left.first(std::min({left.size(), piece, std::max<std::size_t>(to.wanted(), 1)}));
@@ -42,7 +42,7 @@ Status carry(std::vector<std::byte> bytes, Handshake& to, std::size_t piece = 10
 
 }  // namespace
 
-TEST_CASE("two who know the key learn who the other is") {
+TEST_CASE("two sides that know the key learn each other's introduction") {
   const JobKey key = key_of(7);
   auto connector = *Handshake::begin(Role::kConnector, key, introduction("caller"));
   auto acceptor = *Handshake::begin(Role::kAcceptor, key, introduction("listener"));
@@ -111,12 +111,12 @@ TEST_CASE("no answer is good twice, in another direction or with a bit changed")
     REQUIRE(carry(opening, other));
     CHECK_FALSE(carry(proof, other));
   }
-  SECTION("a caller's own challenge is no proof") {
+  SECTION("a caller's own challenge is not a proof") {
     auto mirrored = proof;
     std::memcpy(mirrored.data() + kIntroductionBytes, challenge.data() + kNonceBytes, kMacBytes);
     CHECK_FALSE(carry(mirrored, acceptor));
   }
-  SECTION("a proof is no acceptance") { CHECK_FALSE(carry(proof, connector)); }
+  SECTION("a proof is not an acceptance") { CHECK_FALSE(carry(proof, connector)); }
   SECTION("every bit counts") {
     for (std::size_t bit = 0; bit < proof.size() * 8; bit += 7) {
       Handshake fresh(Role::kAcceptor, key, introduction("listener"), nonce(2));
@@ -126,7 +126,7 @@ TEST_CASE("no answer is good twice, in another direction or with a bit changed")
       CHECK_FALSE(carry(changed, fresh));
     }
   }
-  SECTION("an acceptance for somebody else") {
+  SECTION("an acceptance for another caller") {
     REQUIRE(carry(proof, acceptor));
     acceptor.accept();
     const auto acceptance = acceptor.take_output();
@@ -140,7 +140,7 @@ TEST_CASE("no answer is good twice, in another direction or with a bit changed")
   }
 }
 
-TEST_CASE("who speaks something else is told by the first byte that differs") {
+TEST_CASE("another protocol is recognised by the first byte that differs") {
   const JobKey key = key_of(7);
   for (const std::string text : {"GET / HTTP/1.1", "ddlauth2", "SSH-2.0-x", "\x16\x03\x01"}) {
     CAPTURE(text);

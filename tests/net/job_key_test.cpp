@@ -27,7 +27,7 @@ std::string refusal(int fd) {
 
 }  // namespace
 
-TEST_CASE("a key survives its way as text and as memory, again and again") {
+TEST_CASE("a key becomes text or memory and back, repeatedly") {
   const auto key = JobKey::random();
   REQUIRE(key);
   CHECK_FALSE(same(*key, *JobKey::random()));
@@ -49,7 +49,7 @@ TEST_CASE("a key survives its way as text and as memory, again and again") {
   CHECK(::pwrite(memfd->get(), "x", 1, 0) < 0);
 }
 
-TEST_CASE("what holds no key is refused and left alone") {
+TEST_CASE("a descriptor that holds no key is refused and not changed") {
   CHECK_FALSE(JobKey::from_hex(""));
   CHECK_FALSE(JobKey::from_hex(std::string(63, 'a')));
   CHECK_FALSE(JobKey::from_hex(std::string(64, 'g')));

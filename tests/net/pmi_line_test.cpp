@@ -17,14 +17,14 @@ TEST_CASE("a line of PMI-1 is a command and words, in their order") {
   CHECK((*PmiLine::parse(" cmd=a  b= "))["b"].empty());
 }
 
-TEST_CASE("what is no line of PMI-1 is refused") {
+TEST_CASE("text that is not a line of PMI-1 is refused") {
   for (const char* text : {"", " ", "init", "cmd=", "=put", "key=a cmd=put", "cmd", "cmd=a =b"}) {
     CAPTURE(text);
     CHECK_FALSE(PmiLine::parse(text));
   }
 }
 
-TEST_CASE("lines come whole, however their bytes do") {
+TEST_CASE("lines are complete, however their bytes arrive") {
   PmiLineReader reader;
   reader.append("cmd=in");
   CHECK_FALSE(reader.next().value());

@@ -56,7 +56,7 @@ TEST_CASE("a caller reaches a listener, and both ends are tuned") {
   }
 }
 
-TEST_CASE("nobody listening is an error that is told") {
+TEST_CASE("connecting to a port without a listener is an error") {
   UniqueFd unused;
   std::string address;
   {

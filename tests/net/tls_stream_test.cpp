@@ -27,10 +27,10 @@ Pair sockets() {
   return {std::move(pair->first), std::move(pair->second)};
 }
 
-/// A process that speaks TLS must not die of a peer that has gone.
+/// A closed peer must not kill a process that uses TLS.
 const auto kIgnored = std::signal(SIGPIPE, SIG_IGN);
 
-/// Both take steps in turn until neither wants another; what each came to.
+/// Both sides take steps in turn until neither wants another. Returns the last step of each.
 std::pair<Step, Step> shake(TlsStream& server, TlsStream& client) {
   Step ours = Step::kWantRead;
   Step theirs = Step::kWantRead;
@@ -58,7 +58,7 @@ TlsStream client_with(UniqueFd socket, const JobKey& key, const std::string& nam
 
 }  // namespace
 
-TEST_CASE("who knows the key gets through, under its name, and bytes come as they were sent") {
+TEST_CASE("a peer with the key is accepted under its name, and bytes arrive as they were sent") {
   const JobKey key = JobKey::random().value();
   Pair pair = sockets();
   TlsStream server = server_for(std::move(pair.server), key, "node2");
@@ -79,7 +79,7 @@ TEST_CASE("who knows the key gets through, under its name, and bytes come as the
   CHECK(server.read(buffer, got) == Step::kClosed);
 }
 
-TEST_CASE("who does not know the key, or has another name, does not get through") {
+TEST_CASE("a peer without the key, or with another name, is refused") {
   const JobKey key = JobKey::random().value();
   const JobKey other = JobKey::random().value();
   struct Intruder {
@@ -97,7 +97,7 @@ TEST_CASE("who does not know the key, or has another name, does not get through"
   }
 }
 
-TEST_CASE("what is no TLS, or an end, fails the handshake") {
+TEST_CASE("bytes that are not TLS, or a closed connection, fail the handshake") {
   const JobKey key = JobKey::random().value();
   Pair pair = sockets();
   TlsStream server = server_for(std::move(pair.server), key, "node2");
@@ -110,7 +110,7 @@ TEST_CASE("what is no TLS, or an end, fails the handshake") {
   CHECK(lonely.handshake() == Step::kFailed);
 }
 
-TEST_CASE("more than the socket takes is taken piece by piece") {
+TEST_CASE("more bytes than the socket takes are written in pieces") {
   const JobKey key = JobKey::random().value();
   Pair pair = sockets();
   TlsStream server = server_for(std::move(pair.server), key, "n");

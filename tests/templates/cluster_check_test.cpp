@@ -33,7 +33,7 @@ std::string objections(const ClusterFacts& facts, const ClusterRequest& request)
 
 }  // namespace
 
-TEST_CASE("what the cluster has is not objected to") {
+TEST_CASE("a request that the cluster can meet has no objection") {
   ClusterRequest request = on("gpu", 2);
   request.gpus_per_node = 8;
   request.cpus_per_node = 128;
@@ -44,7 +44,7 @@ TEST_CASE("what the cluster has is not objected to") {
   CHECK(objections(four_nodes(), on("main", 3)).empty());
 }
 
-TEST_CASE("a partition that there is not") {
+TEST_CASE("a partition that does not exist") {
   CHECK(objections(four_nodes(), on("gpus")) ==
         "no-such-partition: cluster ddl has no partition gpus; did you mean gpu?");
   CHECK(objections(four_nodes(), on("GPU")) ==
@@ -70,7 +70,7 @@ TEST_CASE("a partition that is down") {
         "partition-down: partition gpu is not up: Slurm starts no job there at the moment");
 }
 
-TEST_CASE("more nodes than there are, or than a job may have") {
+TEST_CASE("more nodes than exist, or than a job may have") {
   CHECK(objections(four_nodes(), on("gpu", 3)) ==
         "too-many-nodes: 3 nodes were asked for, and partition gpu has 2");
   CHECK(objections(four_nodes(), on("", 4)) ==
@@ -109,7 +109,7 @@ TEST_CASE("more CPUs or memory than a node has") {
         "480000 MB of memory at most");
 }
 
-TEST_CASE("nodes that have each of the things asked for, but none all of them") {
+TEST_CASE("nodes that have each requested resource, but none has all of them") {
   ClusterFacts facts = four_nodes();
   facts.nodes[0].memory_mb = 1'000'000;
   ClusterRequest request = on("main");
@@ -138,7 +138,7 @@ TEST_CASE("more time than a job may have") {
   CHECK(objections(facts, request).empty());
 }
 
-TEST_CASE("of several partitions one will do") {
+TEST_CASE("of several partitions one is enough") {
   ClusterRequest request = on("gpu,main");
   request.minutes = 120;
   CHECK(objections(four_nodes(), request).empty());
@@ -148,7 +148,7 @@ TEST_CASE("of several partitions one will do") {
         "no-such-partition: cluster ddl has no partition mian; did you mean main?");
 }
 
-TEST_CASE("nodes of which nothing is known are not objected to") {
+TEST_CASE("unknown nodes cause no objection") {
   ClusterFacts facts = four_nodes();
   facts.nodes.clear();
   ClusterRequest request = on("gpu", 2);

@@ -40,7 +40,7 @@ std::string scontrol_error(std::string_view partitions, std::string_view nodes) 
 
 }  // namespace
 
-TEST_CASE("facts come back from JSON as they went") {
+TEST_CASE("facts become JSON and back unchanged") {
   ClusterFacts facts = answered_facts();
   facts.name = "ddl";
   facts.version = "22.05.8";
@@ -59,7 +59,7 @@ TEST_CASE("facts come back from JSON as they went") {
   CHECK(*empty == ClusterFacts{});
 }
 
-TEST_CASE("a node without a count is one, and unknown keys are passed over") {
+TEST_CASE("a node without a count is one, and unknown keys are ignored") {
   const auto facts = cluster_facts_from_json(
       R"({"cluster": "c", "version": "1", "new": [{}], "partitions": [],
           "nodes": [{"name": "n", "partitions": [], "cpus": 1, "gpus": 0, "memory_mb": 1, "features": []}]})");
@@ -88,7 +88,7 @@ TEST_CASE("JSON that is not what the probe prints is an error, with its place") 
   CHECK_THAT(json_error(with(good, R"("main")", '"' + std::string(300, 'x') + '"')), Contains("name: "));
 }
 
-TEST_CASE("what scontrol prints becomes facts") {
+TEST_CASE("the output of scontrol becomes facts") {
   const auto facts = cluster_facts_from_scontrol(ddl::test::kScontrolPartitions, ddl::test::kScontrolNodes);
   REQUIRE(facts);
   CHECK(*facts == answered_facts());
@@ -125,7 +125,7 @@ TEST_CASE("text that is not scontrol's is an error") {
   CHECK_THAT(scontrol_error(with(partitions, "=gpu ", "=\x1b[31m "), nodes), Contains("control characters"));
 }
 
-TEST_CASE("nodes that look alike are counted, not listed") {
+TEST_CASE("nodes with the same properties are counted, not listed") {
   std::vector<NodeKind> kinds;
   for (int i = 0; i < 10'000; ++i)
     kinds.push_back({"n" + std::to_string(i), 1, {"p"}, 64 + i % 2, 4, 1000, {}});

@@ -43,7 +43,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-/// A folder with programs of ours, first in PATH, and a configuration that SLURM_CONF names.
+/// A folder with the test's programs, first in PATH, and a configuration that SLURM_CONF names.
 class FakeSlurm {
  public:
   FakeSlurm()
@@ -103,7 +103,7 @@ TEST_CASE("a probe that hangs leaves time for scontrol") {
   CHECK(told->partitions.size() == 2);
 }
 
-TEST_CASE("when nobody answers, everybody's reason is told, in time") {
+TEST_CASE("when no program answers, the reason of each is reported, in time") {
   FakeSlurm slurm;
   const std::string probe = slurm.program("probe", "echo '{\"error\": \"the controller is away\"}'; exit 1");
   slurm.program("scontrol", "echo 'slurm_load_partitions error: refused' >&2; exit 1");
@@ -120,7 +120,7 @@ TEST_CASE("when nobody answers, everybody's reason is told, in time") {
   CHECK_THAT(late.error().message(), Contains("scontrol: it does not end in time"));
 }
 
-TEST_CASE("SLURM_CONF that names nothing is told at once, and nothing is started") {
+TEST_CASE("SLURM_CONF that names no file is reported at once, and nothing is started") {
   FakeSlurm slurm;
   slurm.scontrol_that_answers();
   const Variable configuration("SLURM_CONF", "/nonexistent/slurm.conf");
@@ -130,7 +130,7 @@ TEST_CASE("SLURM_CONF that names nothing is told at once, and nothing is started
   CHECK(told.error().message() == "SLURM_CONF names /nonexistent/slurm.conf, which cannot be read");
 }
 
-TEST_CASE("where there is no Slurm that is what is told") {
+TEST_CASE("a missing Slurm is reported") {
   if (::access("/etc/slurm/slurm.conf", R_OK) == 0) DDL_SKIP("this machine has an /etc/slurm/slurm.conf");
   const Variable configuration("SLURM_CONF", "");
   const Variable path("PATH", "/nonexistent");

@@ -15,7 +15,7 @@ TEST_CASE("GPUs of a node, of all types together") {
   CHECK(gpus_of_gres("craynetwork:4,gpu:gh200:4") == 4);
 }
 
-TEST_CASE("what only looks like GPUs, and counts without measure") {
+TEST_CASE("text that only looks like GPUs, and absurd counts") {
   CHECK(gpus_of_gres("gpumem:40,shard:8,mps:100") == 0);
   CHECK(gpus_of_gres("gpu:-3") == 0);
   CHECK(gpus_of_gres("gpu:9999999999999,gpu:9999999999999") == 65536);

@@ -1,4 +1,4 @@
-// Each rule finds what it is for, on its line and in its words, and not what only looks like it.
+// Each rule finds its error, with the right line and sentence, and not what only looks like it.
 #include "templates/lint/lint.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ SiteProfile shipped(const std::string& name) {
   return *std::move(site);
 }
 
-/// LUMI-G's node, and a Slurm of which something is to be known.
+/// LUMI-G's node, and a Slurm about which the site publishes something.
 SiteProfile strict_site() {
   SiteProfile site = shipped("lumi-g");
   site.slurm.mpi_types = {"cray_shasta", "pmi2", "pmix_v4"};
@@ -66,7 +66,7 @@ std::vector<Case> cases() {
        kHead + "#SBATCH\t--mem=5\n"},
       {"directive-misspelt", 2, "comes from a document", kHead + "#SBATCH \\--job-name=hvd\n",
        kHead + "#SBATCH --job-name=\\\"hvd\n"},
-      {"directive-misspelt", 2, "'\xe2\x80\x93mem=5' is no option", kHead + "#SBATCH \xe2\x80\x93mem=5\n",
+      {"directive-misspelt", 2, "'\xe2\x80\x93mem=5' is not an option", kHead + "#SBATCH \xe2\x80\x93mem=5\n",
        kHead + "#SBATCH -n1 # \xe2\x80\x93mem=5\n#SBATCH hetjob\n"},
       {"directive-not-read", 4, "at the first command, on line 3",
        kHead + "#SBATCH -n 1\nmodule purge\n#SBATCH --time=5\n",
@@ -86,16 +86,16 @@ std::vector<Case> cases() {
        kHead + "#SBATCH --gpu=4\n", kHead + "#SBATCH --gpus=4\nsrun --gpu-b=none app\n"},
       {"unknown-option", 2, "--mpi is an option of srun, and sbatch refuses the script",
        kHead + "#SBATCH --mpi=pmix\n", kHead + "srun --mpi=pmix --cpu_bind=none app\n"},
-      {"bad-time", 2, "'2h' of --time is no time", kHead + "#SBATCH --time=2h\n",
+      {"bad-time", 2, "'2h' of --time is not a time", kHead + "#SBATCH --time=2h\n",
        kHead + "#SBATCH --time=00:90:00\nsrun -t 1-12 app\n"},
       {"bad-time", 3, "'1:00:00:00' of --time", kHead + "\nsrun -t 1:00:00:00 app\n",
        kHead + "#SBATCH -t UNLIMITED\n#SBATCH --time-min=5\nsrun --time=$T app\nsrun -t 2- app\n"},
 
-      {"mem-twice", 3, "--mem-per-cpu stands beside --mem on line 2",
+      {"mem-twice", 3, "--mem-per-cpu is used together with --mem on line 2",
        kHead + "#SBATCH --mem=60G\n#SBATCH --mem-per-cpu=2G\n",
        kHead + "#SBATCH --mem=60G\n#SBATCH --mem=50G\nsrun --mem-per-cpu=2G app\n"},
-      {"mem-twice", 2, "--mem-per-gpu stands beside --mem, and", kHead + "srun --mem=5 --mem-per-gpu 5 app\n",
-       kHead + "srun --mem=5 app --mem-per-gpu 5\n"},
+      {"mem-twice", 2, "--mem-per-gpu is used together with --mem, and",
+       kHead + "srun --mem=5 --mem-per-gpu 5 app\n", kHead + "srun --mem=5 app --mem-per-gpu 5\n"},
       {"signal-usr1", 2, "let the program wait for SIGUSR2", kHead + "#SBATCH --signal=SIGUSR1@90\n",
        kHead + "#SBATCH --signal=USR2@90\n"},
       {"signal-usr1", 2, "write USR2 here", kHead + "#SBATCH --signal=R:10\n",
@@ -112,7 +112,7 @@ std::vector<Case> cases() {
        kHead + "#SBATCH --requeue\n#SBATCH --open-mode=append\n"},
 
       {"ntasks-and-per-node", 4,
-       "--ntasks=4 of this srun wins over --ntasks-per-node=8 on line 3, which is then only the most",
+       "--ntasks=4 of this srun wins over --ntasks-per-node=8 on line 3, which is then only the maximum",
        kHead + "#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\nsrun -n 4 app\n",
        kHead + "#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\nsrun -n 16 app\nsrun -N1 -n1 hostname\nsrun app "
                "-n 4\n"},
@@ -281,7 +281,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("every rule finds what it is for, and not its near miss") {
+TEST_CASE("every rule finds its error, and not a similar correct script") {
   const SiteProfile site = strict_site();
   for (const Case& one : cases()) {
     INFO(one.rule << "\n" << one.script);
@@ -302,7 +302,7 @@ TEST_CASE("every rule finds what it is for, and not its near miss") {
   }
 }
 
-TEST_CASE("every rule has a script that it finds, and a line in the reference") {
+TEST_CASE("every rule has a script in which it finds something, and a line in the reference") {
   std::set<std::string, std::less<>> covered;
   for (const Case& one : cases()) covered.insert(one.rule);
   const auto reference = ddl::read_file(DDL_SOURCE_DIR "/docs/reference/lint.md");
@@ -328,7 +328,7 @@ TEST_CASE("rules of a site need one, and data on it") {
   }
 }
 
-TEST_CASE("masks are fine where jobs have their nodes to themselves") {
+TEST_CASE("masks are accepted where jobs have their nodes to themselves") {
   SiteProfile site = plain_site();
   const std::string script = kHead + "srun --cpu-bind=map_cpu:1,9 app\n";
   CHECK(found(script, &site) == Lines{"2 masks-on-shared-node"});
@@ -431,8 +431,8 @@ wait
         Lines{"5 tasks-by-total", "14 cpus-per-task-on-srun", "15 cpus-per-task-on-srun"});
 }
 
-// As people published them; each is one script, and what the rules find is really there.
-TEST_CASE("binding as a slide has it, with blanks and with masks that nobody sets") {
+// Scripts that people have published. What the rules find is really wrong in them.
+TEST_CASE("binding as on a slide, with blanks and with masks that are never set") {
   CHECK(found("#!/bin/bash\n#SBATCH --gpus=8\n#SBATCH --exclusive\n"
               "srun --cpu-bind=map_cpu: 49,57, 17,25, 1,9, 33,41 \\\n./application\n",
               nullptr) == Lines{"4 blank-in-cpu-list"});
@@ -441,7 +441,7 @@ TEST_CASE("binding as a slide has it, with blanks and with masks that nobody set
               nullptr) == Lines{"5 unset-cpu-list"});
 }
 
-TEST_CASE("a script of four processes on two nodes is as it should be") {
+TEST_CASE("a script of four processes on two nodes has no finding") {
   CHECK(
       found(
           "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks=4\n#SBATCH --ntasks-per-node=2\n"
@@ -452,7 +452,7 @@ TEST_CASE("a script of four processes on two nodes is as it should be") {
           .empty());
 }
 
-TEST_CASE("a script with nothing wrong, and no script at all") {
+TEST_CASE("a correct script, and an empty one") {
   CHECK(
       found(
           "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=8 -c 7 --exclusive\nsrun -c 7 --mpi=cray_shasta app\n",

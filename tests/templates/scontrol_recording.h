@@ -1,4 +1,4 @@
-// What the scontrol of Slurm 22.05.8 printed, of four nodes of which two have GPUs.
+// Output of scontrol of Slurm 22.05.8 for four nodes, two of which have GPUs.
 #pragma once
 
 #include <string_view>

@@ -50,7 +50,7 @@ TEST_CASE("sbatch reads directives up to the first command") {
   CHECK(read_script("#!/bin/bash\n").first_command_line == 0);
 }
 
-TEST_CASE("directives of several components, and words that are no options") {
+TEST_CASE("directives of several components, and words that are not options") {
   const ScriptText script = read_script("#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH mem=5 -n2\n");
   CHECK(script.is_heterogeneous);
   CHECK(texts_of(script.directives) == Lines{"2: --ntasks 1", "4: --ntasks 2"});

@@ -1,4 +1,4 @@
-// A shell script's commands are found, and what is no command is left alone.
+// A shell script's commands are found, and other text is ignored.
 #include "templates/lint/shell_commands.h"
 
 #include "support/catch.h"
@@ -24,7 +24,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("words are parted as a shell does") {
+TEST_CASE("words are split as by a shell") {
   CHECK(commands_of("a 'b c' \"d \\\"e\\\"\" f\\ g") == Lines{"1:|a|b c|d \"e\"|f g"});
   CHECK(commands_of("a x\\\n  b\nc") == Lines{"1:|a|x|b", "3:|c"});
   CHECK(commands_of("a $(b ')' \"c)\" $(d)) ${E:-f g} `h i`") ==
@@ -37,7 +37,7 @@ TEST_CASE("words are parted as a shell does") {
   CHECK_FALSE(words[2].quoted);
 }
 
-TEST_CASE("commands end at operators, and keywords are none") {
+TEST_CASE("commands end at operators, and keywords are not commands") {
   CHECK(commands_of("if a; then b && c; fi; for i in 1 2; do d & done | e") ==
         Lines{"1:|a", "1:|b", "1:|c", "1:|fi", "1:|for|i|in|1|2", "1:|d", "1:|done", "1:|e"});
   CHECK(commands_of("f() {\n  a\n}") == Lines{"1:|f", "2:|a", "3:|}"});
@@ -49,7 +49,7 @@ TEST_CASE("assignments stand in front of commands") {
   CHECK(commands_of("'A'=1 2=3") == Lines{"1:|A=1|2=3"});
 }
 
-TEST_CASE("redirections are no words") {
+TEST_CASE("redirections are not words") {
   CHECK(commands_of("a > b 2>&1 < c >> d 2> e &> f <<< g h") == Lines{"1:|a|h>b>d>e>f"});
   CHECK(commands_of("a <(b c) d") == Lines{"1:|a|<(b c)|d"});
 }
@@ -63,7 +63,7 @@ TEST_CASE("the body of a here-document is kept with its command") {
   CHECK(text.commands[2].line == 5);
   CHECK(read_shell("a <<'E'\n\\$x\nE\n").commands[0].here_document == "\\$x\n");
   CHECK(read_shell("a <<-E\n\tx\n\tE\n").commands[0].here_document == "x\n");
-  // Nothing ends it: it has the rest.
+  // Nothing ends it: it extends over the rest.
   CHECK(read_shell("a <<E\nx\ny").commands[0].here_document == "x\ny\n");
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("comments that have a line to themselves") {
   CHECK(text.commands[1].words[0].text == "d#e");
 }
 
-TEST_CASE("what nothing closes ends with its line") {
+TEST_CASE("a quote or parenthesis that nothing closes ends with its line") {
   CHECK(commands_of("A=$(b\nsrun c") == Lines{"1: A=$(b", "2:|srun|c"});
   CHECK(commands_of("a \"b\nsrun c") == Lines{"1:|a|b", "2:|srun|c"});
   CHECK(commands_of("a ${b\nsrun 'c") == Lines{"1:|a|${b", "2:|srun|c"});

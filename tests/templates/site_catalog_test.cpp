@@ -1,4 +1,4 @@
-// Whose profile a name means.
+// Which profile a name means.
 #include "templates/profile/site_catalog.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST_CASE("a name means the user's own profile first, then the shipped one; a pa
   CHECK(SiteCatalog({}, file_text).find("lumi-g")->title.find("LUMI-G") == 0);
 }
 
-TEST_CASE("a site that nobody has, and a file that cannot be read") {
+TEST_CASE("a site without a profile, and a file that cannot be read") {
   const SiteCatalog catalog({}, file_text);
   const auto unknown = catalog.find("lumig");
   REQUIRE_FALSE(unknown);
@@ -70,7 +70,7 @@ TEST_CASE("a site that nobody has, and a file that cannot be read") {
   CHECK_FALSE(catalog.find("../sites/lumi-g"));
 }
 
-TEST_CASE("what the program carries is what the files say") {
+TEST_CASE("the profiles in the program are equal to the files") {
   for (const ShippedFile& file : shipped_files()) {
     INFO(file.path);
     const auto text = ddl::read_file(std::string(DDL_SOURCE_DIR) + "/templates/" + std::string(file.path));

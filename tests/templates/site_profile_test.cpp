@@ -61,7 +61,7 @@ binding:
   CHECK(*site->node == node);
 }
 
-TEST_CASE("a profile may say nothing of the nodes") {
+TEST_CASE("a profile need not describe the nodes") {
   const auto site = read_site_profile("name: small\n", "own.yaml");
   REQUIRE(site);
   CHECK_FALSE(site->node);
@@ -111,13 +111,14 @@ setup:
   CHECK_FALSE(gives_whole_nodes(slurm, "small", ""));
   CHECK_FALSE(gives_whole_nodes(slurm, "gpu", "shared"));
   CHECK(error_of("name: a\nslurm:\n  cpus-are: 2\n")
-            .find("own.yaml:3: cpus-are: '2' is none of cores, threads") == 0);
+            .find("own.yaml:3: cpus-are: '2' is not one of cores, threads") == 0);
 }
 
-TEST_CASE("what a profile gets wrong is told with its line") {
+TEST_CASE("an error in a profile is reported with its line") {
   CHECK(error_of("").find("own.yaml:") == 0);
   CHECK(error_of("title: x\n") == "own.yaml: has no name");
-  CHECK(error_of("name: a\nnode:\n  numa: 4\n").find("own.yaml:3: unknown key numa; here stand board,") == 0);
+  CHECK(error_of("name: a\nnode:\n  numa: 4\n")
+            .find("own.yaml:3: unknown key numa; the keys here are board,") == 0);
   CHECK(error_of("name: a\nnode:\n  gpus:\n    vendor: nvdia\n") ==
         "own.yaml:4: vendor: 'nvdia' is not nvidia, amd or intel");
   CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: 3\n") ==

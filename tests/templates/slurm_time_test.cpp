@@ -23,7 +23,7 @@ TEST_CASE("seconds are rounded up to a minute") {
   CHECK(slurm_minutes("0:120") == 2);
 }
 
-TEST_CASE("what is no time of Slurm's") {
+TEST_CASE("text that is not a time of Slurm") {
   for (const char* text : {"", "-", "-1", "1-", "-1-2", ":", "1:", ":30", "1:2:3:4", "1-2:3:4:5", "1h", "1.5",
                            " 5", "+5", "UNLIMITED", "1--2", "1-2-3", "99999999999", "9999999999-00"})
     CHECK_FALSE(slurm_minutes(text));

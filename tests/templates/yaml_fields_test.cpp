@@ -1,4 +1,4 @@
-// Keys that are not known, stand twice or hold what they cannot are named with their lines.
+// Unknown keys, keys that occur twice, and invalid values are reported with their lines.
 #include "templates/profile/yaml.h"
 
 #include "support/catch.h"
@@ -36,7 +36,7 @@ std::string fields_error(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("keys go to their fields, and those that are missing leave theirs alone") {
+TEST_CASE("keys go to their fields, and fields without a key are unchanged") {
   Fields fields;
   CHECK(read("name: a b\nflag: true\npart:\n  inner: 3\n", fields).empty());
   CHECK(fields.name == "a b");
@@ -47,15 +47,15 @@ TEST_CASE("keys go to their fields, and those that are missing leave theirs alon
 
 TEST_CASE("errors of fields come with file, line and key") {
   CHECK(fields_error("name: x\ncuont: 3\n") ==
-        "f.yaml:2: unknown key cuont; here stand name, count, flag, part");
+        "f.yaml:2: unknown key cuont; the keys here are name, count, flag, part");
   CHECK(fields_error("[1]: 3\n").find("f.yaml:1: unknown key") == 0);
-  CHECK(fields_error("name: x\nname: y\n") == "f.yaml:2: name stands here twice");
+  CHECK(fields_error("name: x\nname: y\n") == "f.yaml:2: name occurs twice");
   CHECK(fields_error("count: 10\n") == "f.yaml:1: count: it takes a number from 1 to 9");
   CHECK(fields_error("count: [1]\n") == "f.yaml:1: count: it takes a number from 1 to 9");
   CHECK(fields_error("name:\n") == "f.yaml:1: name: it takes one text");
   CHECK(fields_error("flag: yes\n") == "f.yaml:1: flag: it takes true or false");
-  CHECK(fields_error("- a\n") == "f.yaml:1: here stand keys with values: name, count, flag, part");
-  // Within a map, the inner place is told, and once.
+  CHECK(fields_error("- a\n") == "f.yaml:1: keys with values are expected here: name, count, flag, part");
+  // For an error within a map, the inner line is reported, and only once.
   CHECK(fields_error("part:\n  inner: 7\n") == "f.yaml:2: inner: it takes a number from 0 to 5");
-  CHECK(fields_error("name: x\npart: 3\n") == "f.yaml:2: here stand keys with values: inner");
+  CHECK(fields_error("name: x\npart: 3\n") == "f.yaml:2: keys with values are expected here: inner");
 }

@@ -52,13 +52,14 @@ TEST_CASE("an empty text is a null") {
   }
 }
 
-TEST_CASE("what is no YAML is refused with its line") {
-  CHECK_THAT(tree("a: 1\nb: [1, 2\n"), Catch::StartsWith("error: f.yaml:") && Catch::Contains("no YAML"));
-  CHECK_THAT(tree("a: 1\n b: 2\n"), Catch::StartsWith("error: f.yaml:2: no YAML"));
-  CHECK_THAT(tree("\ta: 1\n"), Catch::Contains("no YAML"));
+TEST_CASE("text that is not YAML is refused with its line") {
+  CHECK_THAT(tree("a: 1\nb: [1, 2\n"),
+             Catch::StartsWith("error: f.yaml:") && Catch::Contains("not valid YAML"));
+  CHECK_THAT(tree("a: 1\n b: 2\n"), Catch::StartsWith("error: f.yaml:2: not valid YAML"));
+  CHECK_THAT(tree("\ta: 1\n"), Catch::Contains("not valid YAML"));
 }
 
-TEST_CASE("what could be meant otherwise, or be a trap, is refused") {
+TEST_CASE("ambiguous or dangerous YAML is refused") {
   CHECK(tree("a: 1\n---\nb: 2\n") == "error: f.yaml:2: a second document begins");
   CHECK(tree("a: &x 1\nb: *x\n") == "error: f.yaml:2: aliases (*name) are not understood");
   CHECK(tree("a: \"x\\0y\"\n") == "error: f.yaml:1: the text has a zero byte");

@@ -107,9 +107,8 @@ ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text) {
     std::string sentence = text == nullptr ? "" : text;
     std::replace_if(
         sentence.begin(), sentence.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
-    context->context->abort(exit_code, sentence);
-    // A context that a test has made does not end the test's process.
-    if (context->is_the_process_context) ::_exit(exit_code);
+    // A context that a test has made does not end the process.
+    context->context->abort(exit_code, sentence, context->is_the_process_context);
     return ddl_status{DDL_OK};
   });
 }
@@ -134,13 +133,6 @@ const char* ddl_bootstrap_name(const ddl_context* context) {
 const char* ddl_backend_name(const ddl_context* context) {
   return context == nullptr ? "" : ddl::contract::cpu_operations_name(context->context->operations());
 }
-
-}  // extern "C"
-
-using namespace ddl::
-    runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
-
-extern "C" {
 
 ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory) {
   return guarded([&] {

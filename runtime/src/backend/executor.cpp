@@ -4,13 +4,17 @@
 
 namespace ddl::runtime {
 
+Outcome Executor::busy() {
+  return failed(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
+}
+
 Outcome Executor::check_usable(const CallLock& lock) const {
   if (is_in_forked_child()) {
     return failed(DDL_ERROR_ABORTED, "this context belongs to the parent of process " +
                                          std::to_string(::getpid()) +
                                          "; a child that was forked without exec cannot use it");
   }
-  if (!lock.held()) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
+  if (!lock.held()) return busy();
   if (is_closed_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been freed");
   if (ended_by_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + *ended_by_);
   return {};
@@ -26,13 +30,6 @@ Outcome Executor::note(Outcome outcome) {
   connections_.report_abort();
   ended_by_ = outcome.error().message;
   return outcome;
-}
-
-Outcome Executor::close() {
-  const CallLock lock(busy_);
-  if (!lock.held()) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
-  is_closed_ = true;
-  return {};
 }
 
 }  // namespace ddl::runtime

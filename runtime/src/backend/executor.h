@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/common/fork_guard.h"
@@ -22,12 +23,14 @@ class Executor {
 
   const CollectiveBackend& backend() const { return *backend_; }
 
-  /// Runs calls(deadline), which returns an Outcome, under the call lock.
-  template <class Calls>
-  Outcome run(double timeout_seconds, Calls calls) {
+  /// Runs calls(deadline), which returns an Outcome, under the call lock. finish() receives the outcome, also of a
+  /// call that is refused, and returns it; the lock is held until it has returned, unless another thread holds it
+  /// (DDL_ERROR_BUSY).
+  template <class Calls, class Finish>
+  Outcome run(double timeout_seconds, Calls calls, Finish finish) {
     const CallLock lock(busy_);
-    if (auto allowed = check_usable(lock); !allowed) return allowed;
-    return note(calls(CallDeadline::after(timeout_seconds)));
+    if (auto allowed = check_usable(lock); !allowed) return finish(std::move(allowed));
+    return finish(note(calls(CallDeadline::after(timeout_seconds))));
   }
   /// One collective or transfer, inside run().
   Outcome collective(const Request& request, CallDeadline deadline) {
@@ -36,8 +39,15 @@ class Executor {
   /// No thread is inside a call.
   bool is_idle() const { return !busy_.test(); }
 
-  /// Refuses further calls. Fails only with DDL_ERROR_BUSY.
-  Outcome close();
+  /// Refuses further calls, then runs leave(), once. The call lock is held until that has returned: who closes
+  /// meanwhile gets DDL_ERROR_BUSY. Otherwise fails as leave() does.
+  template <class Leave>
+  Outcome close(Leave leave) {
+    const CallLock lock(busy_);
+    if (!lock.held()) return busy();
+    if (std::exchange(is_closed_, true)) return {};
+    return leave();
+  }
   /// After close(), when this rank has left the set: the backend does not communicate any more.
   void destroy_backend() { backend_.reset(); }
 
@@ -62,6 +72,7 @@ class Executor {
     bool held_;
   };
 
+  static Outcome busy();
   Outcome check_usable(const CallLock& lock) const;
   /// Remembers the first failure that ended the set.
   Outcome note(Outcome outcome);

@@ -63,8 +63,8 @@ Status PmiSession::greet() {
     const auto number = parse_integer((*maxes)[name]);
     return number && *number > 0 ? std::min(static_cast<std::size_t>(*number), limit) : limit;
   };
-  max_key_ = limited("keylen_max", net::kMostPmiKey);
-  max_value_ = limited("vallen_max", net::kMostPmiValue);
+  max_key_ = limited("keylen_max", net::kMaxPmiKey);
+  max_value_ = limited("vallen_max", net::kMaxPmiValue);
   const auto space = ask({"get_my_kvsname", {}}, "my_kvsname", deadline);
   if (!space) return fail(space.error());
   space_ = (*space)["kvsname"];

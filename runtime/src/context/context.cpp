@@ -1,12 +1,14 @@
 #include "runtime/src/context/context.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <numeric>
 
+#include "base/fd.h"
 #include "contract/rank_process.h"
 #include "runtime/src/context/set_creation.h"
 
@@ -25,6 +27,30 @@ Failure failure_in(const ProcessSet& parent, const Error& error) {
     failure.message += "; this rank was joining: " + error.message();
   return failure;
 }
+
+/// A line on stderr. Not by stdio, whose lock another thread may hold, and not if nobody reads the pipe and it is
+/// full.
+void print_unless_full(std::string line) {
+  constexpr int kMilliseconds = 500;
+  pollfd error_output{STDERR_FILENO, POLLOUT, 0};
+  if (retry_eintr([&] { return ::poll(&error_output, 1, kMilliseconds); }) != 1) return;
+  // A pipe that poll() calls writable takes this many bytes at once.
+  line.resize(std::min<std::size_t>(line.size(), PIPE_BUF - 1));
+  line += '\n';
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
+/// Counts a thread that is inside a function.
+class Use {
+ public:
+  explicit Use(std::atomic<int>& users) : users_(users) { ++users_; }
+  ~Use() { --users_; }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  std::atomic<int>& users_;
+};
 
 }  // namespace
 
@@ -70,19 +96,23 @@ void Context::abort_sets(const AbortNotice& notice) const {
 }
 
 Outcome Context::run(ProcessSet& set, const Request& request, double timeout_seconds) {
-  Outcome outcome =
-      set.run(timeout_seconds, [&](CallDeadline deadline) { return set.collective(request, deadline); });
-  if (&set == world_.get()) {
-    if (outcome && reports_first_) {
+  const auto collective = [&](CallDeadline deadline) {
+    Outcome outcome = set.collective(request, deadline);
+    if (&set == world_.get() && outcome && reports_first_) {
       reports_first_ = false;
       set.bootstrap().notify_launcher(contract::kFirstCollectiveEvent);
     }
-  }
-  return finish(set, std::move(outcome));
+    return outcome;
+  };
+  return set.run(timeout_seconds, collective,
+                 [&](Outcome outcome) { return finish(set, std::move(outcome)); });
 }
 
 Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
-  if (outcome || !set.abort().is_raised()) return outcome;
+  if (outcome || is_in_forked_child()) return outcome;
+  await_own_abort();
+  // A thread without the call lock must not use what another thread's ddl_finalize() may destroy.
+  if (outcome.error().status == DDL_ERROR_BUSY || !set.abort().is_raised()) return outcome;
   // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a
   // consequence.
   if (const int gone = set.abort().notice().rank; job_.settings.exit_record && gone != rank())
@@ -99,15 +129,30 @@ void Context::spread(const AbortNotice& notice) const {
   for (const auto& set : sets()) set->wait_forwarded(deadline);
 }
 
-void Context::abort(int code, const std::string& text) {
+void Context::abort(int code, const std::string& text, bool ends_process) {
+  AbortState before = AbortState::kNone;
+  if (!own_abort_.compare_exchange_strong(before, AbortState::kRunning)) return await_own_abort();
+  // A step that fails, for want of memory, does not keep the others from being done.
+  const auto attempt = [](auto step) {
+    try {
+      step();
+    } catch (const std::exception&) {
+    }
+  };
   // First the ranks, then the launcher, whose signal may end them before they can report the cause.
   const Member& self = world_->self();
-  spread(AbortNotice::of(AbortReason::kAborted, self, text, code));
-  // Not by stdio, whose lock another thread may hold.
-  ::dprintf(STDERR_FILENO, "libddl: %s aborted the job with code %d%s%s\n", self.describe().c_str(), code,
-            text.empty() ? "" : ": ", text.c_str());
-  world_->bootstrap().abort_job(code, text);
+  attempt([&] { spread(AbortNotice::of(AbortReason::kAborted, self, text, code)); });
+  attempt([&] {
+    print_unless_full("libddl: " + self.describe() + " aborted the job with code " + std::to_string(code) +
+                      (text.empty() ? "" : ": ") + text);
+  });
+  attempt([&] { world_->bootstrap().abort_job(code, text); });
+  if (ends_process) ::_exit(code);
+  own_abort_ = AbortState::kDone;
+  own_abort_.notify_all();
 }
+
+void Context::await_own_abort() const { own_abort_.wait(AbortState::kRunning); }
 
 Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id) {
   const auto make = [&](CallDeadline deadline) -> Outcome {
@@ -119,7 +164,7 @@ Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list
     if (auto same = parent.collective(compare, deadline); !same) return same;
     return join_set(parent, {list.begin(), list.end()}, deadline, id);
   };
-  return finish(parent, parent.run(0.0, make));
+  return parent.run(0.0, make, [&](Outcome outcome) { return finish(parent, std::move(outcome)); });
 }
 
 Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) {
@@ -136,7 +181,7 @@ Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) 
       std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
     return join_set(parent, members_of_color(all, parent.rank()), deadline, id);
   };
-  return finish(parent, parent.run(0.0, split));
+  return parent.run(0.0, split, [&](Outcome outcome) { return finish(parent, std::move(outcome)); });
 }
 
 Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
@@ -194,6 +239,7 @@ Outcome Context::free_set(std::uint64_t id) {
   if (id == DDL_WORLD) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "DDL_WORLD cannot be freed; ddl_finalize() leaves it");
   }
+  const Use use(users_);
   const std::shared_ptr<ProcessSet> found = set(id);
   if (!found)
     return failed(DDL_ERROR_INVALID_ARGUMENT, "process set " + std::to_string(id) + " does not exist");
@@ -205,17 +251,22 @@ Outcome Context::free_set(std::uint64_t id) {
 
 Outcome Context::allocate(std::uint64_t bytes, void*& memory) {
   memory = nullptr;
+  const Use use(users_);
   if (world_->abort().is_raised()) {
     return failed(DDL_ERROR_ABORTED, "the context was aborted: a rank may still write to the shared heap");
   }
   return job_.heap->allocate(bytes, memory);
 }
 
-Outcome Context::free_memory(void* memory) { return job_.heap->free(memory, world_->abort().is_raised()); }
+Outcome Context::free_memory(void* memory) {
+  const Use use(users_);
+  return job_.heap->free(memory, world_->abort().is_raised());
+}
 
 Outcome Context::leave() {
+  await_own_abort();
   const auto all = sets();
-  const bool is_idle = world_->is_idle() &&
+  const bool is_idle = users_ == 0 && world_->is_idle() &&
                        std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
   if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
   for (const auto& set : all) (void)set->leave();

@@ -12,8 +12,9 @@
 
 namespace ddl::runtime {
 
-/// Owns everything that joining the job made. All functions may be called from any thread, but while leave() runs
-/// only those that return the identity (rank(), size() and the like).
+/// Owns everything that joining the job made. All functions may be called from any thread. leave() refuses to run
+/// beside one that has begun before, but for the identity (rank(), size() and the like); none may begin while leave()
+/// runs.
 class Context {
  public:
   /// Joins: connects to the other ranks and begins to watch them. Collective.
@@ -50,10 +51,10 @@ class Context {
   Outcome allocate(std::uint64_t bytes, void*& memory);
   Outcome free_memory(void* memory);
 
-  /// What ddl_abort() does, except ending this process: every call of every rank fails with an error that says which
-  /// rank has aborted the job and why, and the launcher is asked to end the job. From any thread, concurrently with
-  /// any other function.
-  void abort(int code, const std::string& text);
+  /// What ddl_abort() does: every call of every rank fails with an error that says which rank has aborted the job and
+  /// why, the launcher is asked to end the job, and then this process exits with the code, if ends_process. Calls of
+  /// this rank that fail meanwhile, leave() and a second abort() do not return before that. From any thread.
+  void abort(int code, const std::string& text, bool ends_process);
 
   /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
   /// destructor may follow. The destructor leaves if this was not called.
@@ -75,6 +76,10 @@ class Context {
   void abort_sets(const AbortNotice& notice) const;
   /// Aborts all sets, and waits up to kForwarding until the partners on other hosts have been notified.
   void spread(const AbortNotice& notice) const;
+  enum class AbortState { kNone, kRunning, kDone };
+  /// If a thread of this rank is in abort(), waits until it has done its work, so that the process does not exit
+  /// before.
+  void await_own_abort() const;
   /// Finishes a call of the set. If the set is aborted, the program may end now, and with it the connections of all
   /// sets. So this returns only when the ranks at their other ends have been notified of the true cause.
   Outcome finish(const ProcessSet& set, Outcome outcome) const;
@@ -83,6 +88,9 @@ class Context {
   std::shared_ptr<ProcessSet> world_;
   /// The launcher has asked for an event after the first collective; guarded by the world's lock.
   bool reports_first_ = false;
+  std::atomic<AbortState> own_abort_{AbortState::kNone};
+  /// Threads inside functions that hold no set's call lock to their end.
+  std::atomic<int> users_{0};
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< without the world; guarded by mutex_
   std::uint64_t last_id_ = 0;                                  ///< guarded by mutex_

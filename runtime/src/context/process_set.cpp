@@ -36,14 +36,14 @@ ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
 ProcessSet::~ProcessSet() { (void)leave(); }
 
 Outcome ProcessSet::leave() {
-  if (auto closed = executor_->close(); !closed) return closed;
-  if (has_left_.exchange(true)) return {};
-  connections_->leave();
-  // The backend uses the links.
-  executor_->destroy_backend();
-  connections_->close();
-  if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
-  return {};
+  return executor_->close([this]() -> Outcome {
+    connections_->leave();
+    // The backend uses the links.
+    executor_->destroy_backend();
+    connections_->close();
+    if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
+    return {};
+  });
 }
 
 }  // namespace ddl::runtime

@@ -4,7 +4,6 @@
 // the set that it was made from (context/set_creation.h).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -39,11 +38,12 @@ class ProcessSet {
   /// To raise an abort of the set, which any thread may do, and to read its reason.
   const AbortDomain& abort() const { return connections_->abort(); }
 
-  /// Runs calls(deadline), which returns an Outcome, while no other call of the set runs. timeout_seconds 0 stands
-  /// for the context's default.
-  template <class Calls>
-  Outcome run(double timeout_seconds, Calls calls) {
-    return executor_->run(timeout_seconds > 0 ? timeout_seconds : job_.settings.timeout_seconds, calls);
+  /// Runs calls(deadline), which returns an Outcome, while no other call of the set runs, and passes the outcome
+  /// through finish() (see Executor). timeout_seconds 0 stands for the context's default.
+  template <class Calls, class Finish>
+  Outcome run(double timeout_seconds, Calls calls, Finish finish) {
+    return executor_->run(timeout_seconds > 0 ? timeout_seconds : job_.settings.timeout_seconds, calls,
+                          finish);
   }
   /// One collective or transfer, inside run().
   Outcome collective(const Request& request, CallDeadline deadline) {
@@ -80,7 +80,6 @@ class ProcessSet {
   std::unique_ptr<Connections> connections_;
   std::unique_ptr<Executor> executor_;
   std::uint32_t made_ = 0;  ///< guarded by the executor's lock
-  std::atomic<bool> has_left_{false};
 };
 
 }  // namespace ddl::runtime

@@ -146,7 +146,7 @@ void Connections::add_links(std::vector<PeerLink> links) {
     control_->add(links);
     lane_->add(links);
   } else {
-    control_ = std::make_unique<ControlLinks>(links, abort_);
+    control_ = std::make_shared<ControlLinks>(links, abort_);
     lane_ = std::make_unique<Lane>(links, abort_, *control_, policy_);
   }
   guard_descriptors();
@@ -175,7 +175,7 @@ Status Connections::connect_hosts(const ConnectLimit& limit) {
     return {};
   }
   std::vector<PeerLink> established = established_links();
-  control_ = std::make_unique<ControlLinks>(established, abort_);
+  control_ = std::make_shared<ControlLinks>(established, abort_);
   // The ranks that have joined wait for this one. If the set is not the world, they learn of the failure through its
   // parent.
   if (is_world_) abort_.raise(AbortNotice::of(AbortReason::kLost, self(), links.error().message()));
@@ -267,6 +267,11 @@ Status Connections::watch() {
   return {};
 }
 
+std::shared_ptr<ControlLinks> Connections::shared_control() const {
+  const std::lock_guard lock(mutex_);
+  return control_;
+}
+
 std::map<int, std::shared_ptr<Connections>> Connections::pairs() const {
   const std::lock_guard lock(mutex_);
   return pairs_;
@@ -274,7 +279,7 @@ std::map<int, std::shared_ptr<Connections>> Connections::pairs() const {
 
 void Connections::wait_forwarded(Deadline deadline) {
   if (!abort_.is_raised()) return;
-  if (control_) control_->wait_forwarded(deadline);
+  if (const auto control = shared_control()) control->wait_forwarded(deadline);
   // Not under the lock: the watching thread, which forwards, takes it.
   for (const auto& [rank, pair] : pairs()) {
     pair->abort().raise(abort_.notice());
@@ -298,14 +303,18 @@ void Connections::close() {
   closed_in_child_.reset();
   // Ranks of other hosts that wait for a first call of this one notice.
   link_transport_.reset();
-  if (control_) {
-    control_->send_farewell();
-    // Partners do not wait for the farewell of a rank whose connecting failed.
-    const bool was_connected = lane_ != nullptr;
-    lane_.reset();
-    if (was_connected && !abort_.is_raised()) control_->wait_acknowledged(Deadline::after(kFarewell));
+  std::shared_ptr<ControlLinks> control;
+  {
+    // Another thread may be in wait_forwarded().
+    const std::lock_guard lock(mutex_);
+    control.swap(control_);
   }
-  control_.reset();
+  if (!control) return;
+  control->send_farewell();
+  // Partners do not wait for the farewell of a rank whose connecting failed.
+  const bool was_connected = lane_ != nullptr;
+  lane_.reset();
+  if (was_connected && !abort_.is_raised()) control->wait_acknowledged(Deadline::after(kFarewell));
 }
 
 // Pairs.

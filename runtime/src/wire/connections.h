@@ -133,6 +133,7 @@ class Connections {
   void leave_unbegun_pairs() const;
   /// The failure of a pair that could not be connected. Unless pairs are unsupported, the set is aborted too.
   Failure pair_failure(int rank, const Error& error, const Call& call, CallDeadline deadline) const;
+  std::shared_ptr<ControlLinks> shared_control() const;
   std::map<int, std::shared_ptr<Connections>> pairs() const;
 
   JobResources& job_;
@@ -148,7 +149,9 @@ class Connections {
   WaitPolicy policy_;
   Channel channel_;
   std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host, and of pairs
-  std::unique_ptr<ControlLinks> control_;          ///< null without a lane
+  /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may
+  /// run.
+  std::shared_ptr<ControlLinks> control_;
   std::unique_ptr<Lane> lane_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;
   Watcher::Ticket ticket_ = 0;

@@ -1,5 +1,5 @@
-/* Stands in for libraries of vendors: it has their functions, and they do what DDL_STAND_IN says: "ok", "error", "crash",
- * "hang" or "leave". */
+/* A stand-in for libraries of vendors: it has their functions, and DDL_STAND_IN selects what they do: "ok", "error",
+ * "crash", "hang" or "leave" (exit). */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ EXPORT int MPI_Get_library_version(char* text, int* length) {
   return answer(length, 28);
 }
 
-/* Of NVML and ROCm SMI: the first function does what it does; no other is come to. */
+/* NVML and ROCm SMI: tests let the first function fail or end the process, so the others are never called. */
 EXPORT int nvmlInit_v2(void) { return answer(NULL, 0); }
 EXPORT const char* nvmlErrorString(int status) { return status == 3 ? "fails with 3" : "another"; }
 EXPORT int rsmi_init(unsigned long long flags) {

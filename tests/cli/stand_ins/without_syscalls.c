@@ -1,5 +1,5 @@
-/* without_syscalls NAME[,NAME...] COMMAND...: runs the command where the kernel refuses these system calls with EPERM, as a
- * container's filter does. */
+/* without_syscalls NAME[,NAME...] COMMAND...: runs the command with a filter under which these system calls fail with
+ * EPERM, as in a container. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -24,17 +24,17 @@ static const struct {
               {"mkdir", SYS_mkdirat},
 #endif
               {"socket", SYS_socket}};
-enum { kMost = sizeof kCalls / sizeof kCalls[0] };
+enum { kMaxNames = sizeof kCalls / sizeof kCalls[0] };
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  struct sock_filter code[2 + 2 * kMost];
+  struct sock_filter code[2 + 2 * kMaxNames];
   unsigned short length = 0;
   code[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
   for (char* name = strtok(argv[1], ","); name != NULL; name = strtok(NULL, ",")) {
     size_t known = 0;
-    while (known < kMost && strcmp(kCalls[known].name, name) != 0) ++known;
-    if (known == kMost || length + 3 > 2 + 2 * kMost) {
+    while (known < kMaxNames && strcmp(kCalls[known].name, name) != 0) ++known;
+    if (known == kMaxNames || length + 3 > 2 + 2 * kMaxNames) {
       fprintf(stderr, "without_syscalls: %s is not known here\n", name);
       return 2;
     }

@@ -13,7 +13,7 @@
 namespace ddl::cluster {
 namespace {
 
-// Where the script keeps what it knows, on the head only.
+// The script's state directory, which exists only on the head.
 constexpr const char* kInside = "/run/ddl-cluster";
 
 std::string environment(const char* name) {
@@ -118,7 +118,7 @@ void Cluster::run(const std::vector<std::string>& words) {
   command.argv.insert(command.argv.begin(), DDL_CLUSTER_SCRIPT);
   e2e::Job job(scratch_, command);
   const int status = job.wait();
-  INFO(join(words, " ") << " said: " << job.out() << job.err());
+  INFO(join(words, " ") << " printed: " << job.out() << job.err());
   REQUIRE(status == 0);
 }
 

@@ -1,4 +1,4 @@
-// The cluster on whose head this test runs (tests/cluster/cluster), and what a test does to it.
+// The cluster on whose head this test runs (tests/cluster/cluster), and the faults that a test causes on it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 
 namespace ddl::cluster {
 
-/// For a case that this machine's cluster cannot offer: DDL_SKIP, unless clusters are required, where it is a failure.
+/// For a case that the cluster of this machine does not support: DDL_SKIP, or a failure if clusters are required.
 #define DDL_CLUSTER_SKIP(reason)                                                        \
   do {                                                                                  \
     if (::ddl::cluster::is_required()) FAIL("DDL_REQUIRE_CLUSTER=1, but " << (reason)); \
@@ -20,8 +20,8 @@ namespace ddl::cluster {
   } while (false)
 bool is_required();
 
-/// What was done to the cluster is undone at the end, also of a test that failed. One at a time; one thread. What cannot
-/// be done fails the test case.
+/// The destructor undoes all faults, also after a test that failed. One object at a time; for one thread. A command
+/// that fails fails the test case.
 class Cluster {
  public:
   Cluster() = default;
@@ -31,26 +31,26 @@ class Cluster {
 
   /// "node1" and so on.
   static std::vector<std::string> hosts();
-  /// sshd, the first process of a host: nothing of the host outlives it. 0 if the host is dead.
+  /// sshd, the first process of a host: all others end with it. 0 if the host is dead.
   static pid_t first_process(const std::string& host);
-  /// Where the head sees a path of the host's own: /tmp, /dev/shm.
+  /// The path on the head of a path that each host has for itself: /tmp, /dev/shm.
   static std::string path_on(const std::string& host, const std::string& path);
 
-  /// Links down, then everything ends at once: no peer is told.
+  /// Sets the links down, then kills all processes at once: no peer is notified.
   void kill(const std::string& host);
   void restart(const std::string& host);
-  /// Nothing passes from or to the host; connections stay open.
+  /// Drops all packets from and to the host; connections stay open.
   void partition(const std::string& host);
   void heal(const std::string& host);
   void partition(const std::string& host, const std::string& other);
   void heal(const std::string& host, const std::string& other);
-  /// Not a byte and not an inode is left in the host's /tmp.
+  /// Leaves no free byte and no free inode in the host's /tmp.
   void fill(const std::string& host);
-  /// On this host the file is seen under the path, which must exist.
+  /// On this host the file is mounted over the path, which must exist.
   void cover(const std::string& host, const std::string& path, const std::string& file);
   /// Gives the host an interface docker0 with an address that all hosts with one have.
   void twin(const std::string& host);
-  /// Runs a command there as root, which must succeed.
+  /// Runs a command on the host as root; it must succeed.
   void on_host(const std::string& host, const std::vector<std::string>& command);
 
  private:
@@ -64,12 +64,12 @@ class Cluster {
   std::vector<Undo> undo_;
 };
 
-/// The login as which ddlrun is tested: root, or that of DDL_CLUSTER_LOGIN.
+/// The login that runs ddlrun: root, or that of DDL_CLUSTER_LOGIN.
 std::string tested_login();
-/// A command as some login of the head's.
+/// A command as a login of the head.
 e2e::Command as_login(const std::string& login, std::vector<std::string> argv);
 
-/// A scratch directory that all hosts see, and every login may read.
+/// A scratch directory on all hosts that every login may read.
 class SharedScratch : public e2e::Scratch {
  public:
   SharedScratch();

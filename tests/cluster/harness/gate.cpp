@@ -14,7 +14,7 @@
 namespace ddl::cluster {
 namespace {
 
-/// One caller and the host, and what either says to the other.
+/// The connections to one client and to the host, and the data in each direction.
 struct Passage {
   UniqueFd caller;
   UniqueFd host;
@@ -38,7 +38,7 @@ UniqueFd connect_to(const std::string& host) {
   return fd;
 }
 
-// False at the end of either side. Blocks while the other side does not take it, which ssh's two ends do in time.
+// False at the end of either side. Blocks until the other side reads, which both ends of ssh do in time.
 bool pass_on(int from, int to) {
   std::array<char, 16384> buffer;
   const ssize_t got = retry_eintr([&] { return ::read(from, buffer.data(), buffer.size()); });

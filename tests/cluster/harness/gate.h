@@ -1,4 +1,4 @@
-// A way to a host's sshd that turns the first callers away, as a busy bastion does.
+// A proxy for a host's sshd that closes the first connections, as a busy bastion does.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace ddl::cluster {
 
-/// Listens on a port of the head. Closes the first so many connections before a word is said; passes the others on.
-/// Has a thread of its own.
+/// Listens on a port of the head. Closes the first connections before any data, this number of them; forwards the
+/// others. Has its own thread.
 class Gate {
  public:
-  /// host: by its name, of the cluster.
+  /// host: the name of a host of the cluster.
   Gate(const std::string& host, int closed_at_first);
   ~Gate();
   Gate(const Gate&) = delete;

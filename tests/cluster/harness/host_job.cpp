@@ -11,7 +11,7 @@
 namespace ddl::cluster {
 namespace {
 
-// The scratch directory is given to the login.
+// The login becomes the owner of the scratch directory.
 e2e::Command command_of(const e2e::Scratch& scratch, std::vector<std::string> arguments,
                         e2e::Command settings) {
   const std::string login = tested_login();
@@ -21,7 +21,7 @@ e2e::Command command_of(const e2e::Scratch& scratch, std::vector<std::string> ar
     if (::chown(folder.c_str(), account->pw_uid, account->pw_gid) != 0)
       throw std::runtime_error("chown " + folder);
   }
-  // Ranks start where ddlrun was started, so it must be a folder that all hosts have.
+  // Ranks start in the working directory of ddlrun, so all hosts must have it.
   if (settings.directory.empty()) settings.directory = "/home/shared";
   for (std::string& word : e2e::ddlrun(std::move(arguments)).argv) settings.argv.push_back(std::move(word));
   settings.argv = as_login(login, std::move(settings.argv)).argv;

@@ -1,4 +1,4 @@
-// ddlrun over the cluster's hosts, started from its head.
+// ddlrun over the hosts of the cluster, started on its head.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace ddl::cluster {
 
-/// A job of the login under test. It must leave no process and no file behind, on no host.
+/// A job of the login under test. It must leave no process and no file on any host.
 class HostJob {
  public:
-  /// ddlrun's arguments.
+  /// arguments: of ddlrun.
   explicit HostJob(std::vector<std::string> arguments);
-  /// The same, and its environment, input or terminal; settings.argv is what ddlrun is started by: salloc and its options.
+  /// The same with environment, input or terminal; settings.argv is a command that starts ddlrun: salloc and its
+  /// options.
   HostJob(std::vector<std::string> arguments, e2e::Command settings);
 
   e2e::Job& job() { return job_; }
@@ -24,11 +25,11 @@ class HostJob {
   const std::string& out() const { return job_.out(); }
   const std::string& err() const { return job_.err(); }
 
-  /// The exit code, once nothing is left.
+  /// Waits until no process is left; returns the exit code.
   int wait();
 
-  /// Its processes that are called so: "ddl-agent", "ddl-spawner", "ddlrun", "ssh", "sshd", or a rank's program. On one
-  /// host, or on all if it is "".
+  /// Its processes with this name: "ddl-agent", "ddl-spawner", "ddlrun", "ssh", "sshd", or a rank's program. On one
+  /// host, or on all if host is "".
   std::vector<HostProcess> processes(const std::string& name, const std::string& host = "") const;
 
  private:

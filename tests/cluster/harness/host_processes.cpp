@@ -20,7 +20,7 @@ std::string proc_path(pid_t pid, const std::string& name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
 }
 
-// What tells hosts apart; "" if there is no such process, or only its zombie.
+// The namespace that identifies a host; "" if there is no such process, or only its zombie.
 std::string namespace_of(pid_t pid) {
   std::array<char, 64> target{};
   const ssize_t length = ::readlink(proc_path(pid, "ns/uts").c_str(), target.data(), target.size());
@@ -57,7 +57,7 @@ std::optional<HostProcess> look_at(pid_t pid) {
   return process;
 }
 
-// Names in the folders where programs leave things, of every host; without those of tests themselves.
+// Names in the temporary folders of every host, without those of the tests themselves.
 std::set<std::string> files_of_all_hosts() {
   std::set<std::string> files;
   for (const std::string& host : everywhere()) {
@@ -110,7 +110,7 @@ std::vector<HostProcess> Before::new_processes(const std::function<bool(const Ho
   for (const HostProcess& process : processes_of_all_hosts()) {
     if (processes_.contains(process) || !holds(process)) continue;
     if (process.is_sshd() && without_sshd_.contains(process.host)) continue;
-    if (process.pid == Cluster::first_process(process.host)) continue;  // of a host that was booted again
+    if (process.pid == Cluster::first_process(process.host)) continue;  // of a host that was restarted
     found.push_back(process);
   }
   return found;
@@ -125,7 +125,7 @@ std::vector<HostProcess> Before::wait_until_none_left(const std::function<bool(c
   for (;;) {
     auto left = new_processes(holds);
     if (left.empty() || deadline.has_passed()) return left;
-    // All of them must end, so any one of them tells when to look again.
+    // All of them must end, so it suffices to wait for any one before the next check.
     const auto pidfd = open_pidfd(left.front().pid);
     if (!pidfd) continue;
     pollfd entry{pidfd->get(), POLLIN, 0};
@@ -134,7 +134,7 @@ std::vector<HostProcess> Before::wait_until_none_left(const std::function<bool(c
 }
 
 void Before::require_nothing_left() const {
-  const auto left = wait_until_nothing_left(Deadline::after(e2e::kPatience));
+  const auto left = wait_until_nothing_left(Deadline::after(e2e::kTestTimeout));
   REQUIRE(describe(left) == "");
   std::vector<std::string> new_files;
   for (const std::string& file : files_of_all_hosts()) {

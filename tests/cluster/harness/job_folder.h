@@ -1,4 +1,4 @@
-// Jobs that Slurm runs: submitted by the login under test, in a folder that all hosts see.
+// Jobs that Slurm runs: submitted by the login under test, in a folder that exists on all hosts.
 #pragma once
 
 #include <string>
@@ -8,37 +8,37 @@
 
 namespace ddl::cluster {
 
-/// A folder where the login under test submits jobs, which write there. Slurm tells nobody when a job is where it should be: it
-/// is asked again and again, until a deadline.
+/// A folder where the login under test submits jobs, which write their output there. Slurm does not notify anybody of
+/// a job's progress, so this polls until a deadline.
 class JobFolder : public SharedScratch {
  public:
   JobFolder();
 
-  struct Said {
+  struct CommandResult {
     int status = 0;
     std::string out;
     std::string err;
   };
   /// Runs a command here as the login under test.
-  Said run(const std::vector<std::string>& words) const;
-  /// What it prints; it must succeed.
-  std::string must_say(const std::vector<std::string>& words) const;
+  CommandResult run(const std::vector<std::string>& words) const;
+  /// The output of a command, which must succeed.
+  std::string checked_output(const std::vector<std::string>& words) const;
   /// ddlrun --slurm with these options, for this command.
-  Said slurm(const std::vector<std::string>& options, const std::vector<std::string>& command) const;
+  CommandResult slurm(const std::vector<std::string>& options, const std::vector<std::string>& command) const;
 
   /// The number of a job whose output goes to the file here.
   std::string submit(const std::string& output, std::vector<std::string> options,
                      const std::vector<std::string>& command) const;
-  /// Until all of them have ended, however they did.
+  /// Waits until all of them have ended, with any result.
   void await(const std::vector<std::string>& jobs) const;
-  /// Of a job that is being requeued: until it has run again and ended.
+  /// Waits until a job that is requeued has run again and ended.
   void await_second_run(const std::string& job) const;
-  /// Until the file has so many lines with the word.
+  /// Waits until the file has this number of lines with the word.
   void await_lines(const std::string& name, const std::string& word, int count) const;
   std::string output(const std::string& name) const;
 
  private:
-  void until(const std::string& condition) const;
+  void wait_until(const std::string& condition) const;
 };
 
 }  // namespace ddl::cluster

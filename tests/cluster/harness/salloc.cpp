@@ -13,7 +13,7 @@ e2e::Command in_salloc(const std::vector<std::string>& options) {
   return settings;
 }
 
-std::string said_by(const std::vector<std::string>& words) {
+std::string output_as_login(const std::vector<std::string>& words) {
   const e2e::Scratch scratch;
   e2e::Command command = as_login(tested_login(), words);
   command.directory = "/home/shared";

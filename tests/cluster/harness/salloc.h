@@ -1,4 +1,4 @@
-// Sessions in an allocation of Slurm's.
+// Sessions in an allocation of Slurm.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace ddl::cluster {
 
-/// ddlrun as the command of salloc with these options: HostJob's settings.
+/// The settings of a HostJob whose ddlrun is the command of salloc with these options.
 e2e::Command in_salloc(const std::vector<std::string>& options);
 
-/// What a command of the login under test prints, outside of any allocation; it must succeed.
-std::string said_by(const std::vector<std::string>& words);
+/// The output of a command of the login under test, outside of any allocation; it must succeed.
+std::string output_as_login(const std::vector<std::string>& words);
 
 }  // namespace ddl::cluster

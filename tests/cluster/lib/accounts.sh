@@ -1,7 +1,7 @@
 # Logins, keys and the configuration of ssh. Sourced by tests/cluster/cluster.
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 
-readonly kLogins="plain other noisy flood cshell hang late nologin stranger" kFirstUid=20000 kSshd=/etc/ddl-cluster
+readonly kLogins="plain other noisy flood cshell hang late nologin denied" kFirstUid=20000 kSshd=/etc/ddl-cluster
 
 root_home() { getent passwd root | cut -d: -f6; }
 home_of() { getent passwd "$1" | cut -d: -f6; }
@@ -21,13 +21,13 @@ make_accounts() {
     home=/home/$login
     echo "$login:x:$uid:$uid::$home:$(shell_of "$login")" >>/etc/passwd
     echo "$login:x:$uid:" >>/etc/group
-    # Not "!", which sshd takes for a locked account.
+    # Not "!", which sshd regards as a locked account.
     echo "$login:*:19000::::::" >>/etc/shadow
     mkdir -m 700 "$home"
     chown "$uid:$uid" "$home"
     uid=$((uid + 1))
   done
-  # For whatever all hosts shall see, as a cluster's shared file system.
+  # The shared file system of the cluster.
   mkdir -m 1777 /home/shared
   # A root account without a password is often locked.
   sed -i 's/^root:[!]*:/root:*:/' /etc/shadow
@@ -36,9 +36,9 @@ make_accounts() {
   echo 'cat >/dev/null' >/home/hang/.bashrc # until its connection is closed
 }
 
-# Lines of 64 bytes on standard output, as a careless .bashrc writes them.
+# Lines of 64 bytes on standard output, as some .bashrc files print.
 noise() {
-  # shellcheck disable=SC2016  # $line is for that shell.
+  # shellcheck disable=SC2016  # The other shell expands $line.
   printf 'for ((line = 0; line < %d; ++line)); do printf "%%-63s\\n" "Welcome to the cluster, this is line $line"; done\n' "$1"
 }
 
@@ -57,8 +57,8 @@ make_keys() {
   done
   line=$(cut -d' ' -f1,2 "$kSshd/host_key.pub")
   echo "node*,head*,inner,changed,mute,refused,silent,10.77.0.*,!10.77.0.243,10.78.0.*,fd77::* $line" >/etc/ssh/ssh_known_hosts
-  # What this machine's administrator wants of ssh is not for these hosts: the client's configuration is what Debian
-  # ships, and no script runs and no login is closed but ours.
+  # The ssh configuration of this machine must not apply to these hosts: the client's is that of Debian, and sshrc and
+  # nologin are removed.
   rm -rf /etc/ssh/ssh_config.d /etc/ssh/sshrc /etc/nologin
   mkdir /etc/ssh/ssh_config.d
   cat >/etc/ssh/ssh_config <<-END
@@ -82,14 +82,14 @@ make_keys() {
 	MaxSessions 200
 	PrintMotd no
 	PidFile none
-	Match User stranger
+	Match User denied
 	  AuthorizedKeysFile none
 	END
 }
 
 find_sshd() { command -v sshd || command -v "$repository/build/openssh-server/usr/sbin/sshd"; }
 
-# become LOGIN COMMAND...: with that login's identity and home, and the rest of the environment as it is.
+# become LOGIN COMMAND...: runs it with the identity and home of the login; the rest of the environment is unchanged.
 become() {
   local login=$1
   shift

@@ -1,4 +1,4 @@
-# What can go wrong with a host. Sourced by tests/cluster/cluster.
+# Faults of hosts. Sourced by tests/cluster/cluster.
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 
 kill_host() {
@@ -24,8 +24,8 @@ partition() {
     set_links "$1" down
   else
     require_host "$2"
-    lose_what_is_sent "$1" "$2" replace
-    lose_what_is_sent "$2" "$1" replace
+    drop_packets "$1" "$2" replace
+    drop_packets "$2" "$1" replace
   fi
 }
 
@@ -35,8 +35,8 @@ heal() {
     set_links "$1" up
   else
     require_host "$2"
-    lose_what_is_sent "$1" "$2" delete
-    lose_what_is_sent "$2" "$1" delete
+    drop_packets "$1" "$2" delete
+    drop_packets "$2" "$1" delete
   fi
 }
 
@@ -47,7 +47,7 @@ on_host() {
   nsenter --target "$pid" --mount --pid --root --wd -- "$@"
 }
 
-# A file system can be made as small as what is in it; a size of 0 would mean no limit.
+# Shrinks the file system to the size of its contents; a size of 0 would mean no limit.
 fill() {
   require_host "${1:-}"
   local total free size used inodes_free
@@ -72,8 +72,8 @@ cover_file() {
   fi
 }
 
-# What goes at once, without waiting, is small beside the messages that a rate is set for; less than what is due in the
-# kernel's reaction time would keep the link below its rate.
+# The burst, which is sent without delay, must be small compared with the messages of the tests. But it must be at
+# least the rate times the timer resolution of the kernel, or the link would be slower than its rate.
 limit_rate() {
   [ $# -eq 2 ] || wrong_usage "rate needs a host and a rate"
   require_host "$1"

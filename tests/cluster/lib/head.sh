@@ -1,19 +1,20 @@
-# The head: a host like the others, in whose namespaces the hosts' namespaces lie. Sourced by tests/cluster/cluster.
+# The head: a host like the others, whose namespaces are the parents of those of the hosts. Sourced by
+# tests/cluster/cluster.
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 
 head_process() { living_process "$state/head"; }
 
-# start_head PARENT: PARENT may be ''. What goes wrong is in $state/log.
+# start_head PARENT: PARENT may be ''. Errors go to $state/log.
 start_head() {
   local ready pid
   exec {ready}< <(exec env -i PATH="$PATH" LANG=C.UTF-8 setsid "$self" --state "$state" --keep-head "$1" 2>>"$state/log" </dev/null)
   read -r -u "$ready" pid || return 1
   exec {ready}<&-
-  # The number that it has printed is the one that it has here.
+  # The pid that it has printed is that of this PID namespace.
   identity_of "$pid" >"$state/head"
 }
 
-# The process above the head's first one: ends with it, and ends it when the process PARENT is no more.
+# The parent of the head's first process: ends with it, and ends it after the process PARENT has ended.
 keep_head() {
   local parent=$1
   local namespaces=(unshare --mount --uts --ipc --net --pid --fork --kill-child)
@@ -22,30 +23,30 @@ keep_head() {
   tail --pid="$parent" -f /dev/null >/dev/null &
   exec >&-
   wait -n || true
-  # shellcheck disable=SC2046  # One word for each.
+  # shellcheck disable=SC2046  # One word for each process.
   kill -KILL $(jobs -p) 2>/dev/null
   exit
 }
 
-# The first process of the head: reaps what has lost its parents, and otherwise waits to be killed.
+# The first process of the head: reaps orphans, and waits to be killed.
 head_init() {
-  ask_number_outside
+  read_outer_pid
   mount -t proc proc /proc
   cd /
-  echo "$number_outside"
+  echo "$outer_pid"
   exec >/dev/null
   sleep infinity &
   wait
 }
 
-# enter_head COMMAND...: runs it on the head, in the same folder.
+# enter_head COMMAND...: runs it on the head, in the same working directory.
 enter_head() {
   local pid
   pid=$(head_process) || return 1
   nsenter --target "$pid" --mount --uts --ipc --net --pid --root --wd -- "$self" --at "$PWD" "$@"
 }
 
-# furnish_head SIZE SLURM TREE...: everything that a head has, with Slurm if SLURM is not ''; then starts the hosts.
+# furnish_head SIZE SLURM TREE...: sets up the head, with Slurm if SLURM is not ''; then starts the hosts.
 furnish_head() {
   local size=$1 slurm=$2 folder
   shift 2
@@ -56,7 +57,7 @@ furnish_head() {
   chmod 1777 /run/lock
   cover /tmp mode=1777,size=1g
   cover /dev/shm mode=1777,size=512m
-  # Homes are shared by all hosts, as they are on clusters. The caller's own ssh configuration has no place here.
+  # All hosts share the homes, as on real clusters. The ssh configuration of the caller is hidden.
   cover "$(root_home)" mode=755,size=64m
   cover /home mode=755,size=64m
   local tree
@@ -72,14 +73,14 @@ furnish_head() {
   start_head_daemons
   [ -z "$slurm" ] || make_slurm "$size"
   seq -f 'node%g' "$size" >"$kInside/hosts"
-  # shellcheck disable=SC2046  # One word for each.
+  # shellcheck disable=SC2046  # One word for each host.
   start_hosts $(all_hosts) inner
   release_trees
 }
 
 own_name() { echo "$1" >/proc/sys/kernel/hostname; }
 
-# /etc is a copy: accounts, names and keys are added to it.
+# Replaces /etc by a copy, to which accounts, names and keys are added.
 own_etc() {
   mkdir "$kInside/etc"
   mount -t tmpfs -o mode=755,size=256m ddl-cluster "$kInside/etc"
@@ -88,7 +89,7 @@ own_etc() {
   rmdir "$kInside/etc"
 }
 
-# Beside the head's own sshd, the addresses of it that are not as they should be.
+# The sshd of the head, and those of the addresses "changed", "unknown" and "mute".
 start_head_daemons() {
   local addresses=(-o ListenAddress="$(address_of head)")
   ! has_ipv6 || addresses+=(-o ListenAddress="[$(address6_of head)]")
@@ -98,8 +99,8 @@ start_head_daemons() {
   head_sshd -o ListenAddress="$(address_of mute)"
   local mute=$! name
   for name in head changed unknown mute; do until_listening "$name" "$$"; done
-  # The kernel takes connections for a daemon that is stopped.
+  # The kernel accepts connections for a stopped daemon.
   kill -STOP "$mute"
 }
-# A session of its own: a process group that loses its last relative is continued by the kernel.
+# In a new session: the kernel would continue a stopped process group that becomes orphaned.
 head_sshd() { setsid "$(find_sshd)" -D -E "$kInside/log/head" -f "$kSshd/sshd_config" "$@" </dev/null >/dev/null 2>&1 & }

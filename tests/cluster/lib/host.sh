@@ -1,16 +1,15 @@
-# A host: sshd as the first process of namespaces of their own, whose death is the host's. Sourced by
-# tests/cluster/cluster.
+# A host: sshd as the first process of new namespaces; the host ends with it. Sourced by tests/cluster/cluster.
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 
 all_hosts() { cat "$kInside/hosts"; }
 host_process() { living_process "$kInside/pid/$1"; }
 require_host() { [ "$1" = inner ] || grep -qx "${1:-none}" "$kInside/hosts" || die "there is no host \"${1:-}\""; }
 
-# start_hosts NAME...: all at once; returns when every one takes connections.
+# start_hosts NAME...: starts all at once; returns when every one accepts connections.
 start_hosts() {
   local name fds=() fd pid i=0
   for name in "$@"; do
-    # A plain environment, as a daemon's: what the tests are started with is not for a host.
+    # An empty environment, as that of a daemon: hosts must not inherit that of the tests.
     exec {fd}< <(exec env -i PATH="$PATH" LANG=C.UTF-8 setsid nsenter --net="/run/netns/$name" \
       unshare --mount --uts --ipc --pid --fork --kill-child "$self" --host-init "$name" \
       2>>"$kInside/log/$name" </dev/null)
@@ -27,8 +26,8 @@ start_hosts() {
   ! has_slurm || start_slurmd "$@"
 }
 
-# until_listening NAME PROCESS: until port 22 of NAME is open. Looks into the /proc/net/tcp of the process's network, for
-# state 0A: nothing is sent, so this also works for a host that is cut off.
+# until_listening NAME PROCESS: waits until port 22 of NAME is open: state 0A in /proc/net/tcp of the process's
+# network. It sends nothing, so it also works for a host in a partition.
 until_listening() {
   local tries=0 number
   number=$(printf '%02X' "$(number_of "$1")")
@@ -38,12 +37,12 @@ until_listening() {
   done
 }
 
-# Becomes the host's sshd. Its first line of output is its process number on the head.
+# Becomes the host's sshd. Its first line of output is its pid on the head.
 host_init() {
   local name=$1 paths
   readarray -t paths <"$kInside/trees"
   hold_trees "${paths[@]}"
-  ask_number_outside
+  read_outer_pid
   own_name "$name"
   mount -t proc proc /proc
   own_sys
@@ -54,13 +53,14 @@ host_init() {
   chmod 1777 /run/lock
   release_trees
   cd /
-  echo "$number_outside"
+  echo "$outer_pid"
   exec >&2
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
   exec "$(find_sshd)" -D -e -f "$kSshd/sshd_config"
 }
 
-# /sys/class/net shows the network of whoever mounts it. Where that is forbidden, the machine's stays.
+# /sys/class/net shows the network of the process that mounts it. If that is forbidden, the /sys of the machine
+# remains.
 own_sys() {
   mkdir -p /run/sys
   mount -t sysfs sysfs /run/sys 2>/dev/null || return 0

@@ -1,7 +1,7 @@
-# Mounts that namespaces hide behind, and processes that hold namespaces. Sourced by tests/cluster/cluster.
+# Mounts that hide folders in namespaces, and processes that own namespaces. Sourced by tests/cluster/cluster.
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 
-# hold_trees DIR...: remembers these folders, which cover() keeps in sight.
+# hold_trees DIR...: opens these folders, which cover() keeps visible.
 hold_trees() {
   trees=("$@") tree_fds=()
   local tree fd
@@ -15,7 +15,7 @@ release_trees() {
   for fd in "${tree_fds[@]}"; do exec {fd}<&-; done
 }
 
-# cover FOLDER OPTIONS: an empty tmpfs hides the folder, all but the trees that lie in it.
+# cover FOLDER OPTIONS: hides the folder under an empty tmpfs, except for the trees in it.
 cover() {
   local folder=$1 i
   mkdir -p "$folder"
@@ -24,14 +24,14 @@ cover() {
     case ${trees[i]} in
       "${folder%/}"/*)
         mkdir -p "${trees[i]}"
-        # Not canonicalised: the path that the descriptor once had leads to the new, empty folder.
+        # Not canonicalised: the former path of the descriptor is now the new, empty folder.
         mount --no-canonicalize --rbind "/proc/self/fd/${tree_fds[i]}" "${trees[i]}"
         ;;
     esac
   done
 }
 
-# The first folder above the path that others than its owner may not pass.
+# Prints the first folder above the path that only its owner may search.
 closed_folder_above() {
   local way='' part parts
   IFS=/ read -r -a parts <<<"${1%/*}"
@@ -41,7 +41,8 @@ closed_folder_above() {
   done
 }
 
-# until_gone PID: waits for the end of a process that was killed; if it was a namespace's first, of all of them.
+# until_gone PID: waits for the end of a killed process; for the first process of a namespace, of all of its
+# processes.
 until_gone() {
   local tries=0
   while [ -e "/proc/$1/ns/pid" ] && readlink "/proc/$1/ns/pid" >/dev/null 2>&1; do
@@ -50,9 +51,9 @@ until_gone() {
   done
 }
 
-# A process with its namespace, so that a number that is used again is never taken for it.
+# The pid with the PID namespace, so that a reused pid is never mistaken for the process.
 identity_of() { printf '%s %s\n' "$1" "$(readlink "/proc/$1/ns/pid")"; }
-# living_process FILE: the process whose identity the file holds, if it is alive.
+# living_process FILE: prints the pid of the process whose identity is in the file, if it is alive.
 living_process() {
   local pid namespace
   { read -r pid namespace <"$1"; } 2>/dev/null || return 1
@@ -60,6 +61,6 @@ living_process() {
   echo "$pid"
 }
 
-# Sets number_outside to what this process is called where /proc was mounted: to be asked before a new one is.
-# shellcheck disable=SC2034  # For whoever asks.
-ask_number_outside() { read -r number_outside _ </proc/self/stat; }
+# Sets outer_pid to the pid of this process in the PID namespace of /proc: to be called before a new /proc is mounted.
+# shellcheck disable=SC2034  # Used by the caller.
+read_outer_pid() { read -r outer_pid _ </proc/self/stat; }

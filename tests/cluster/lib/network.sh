@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 #
 #   10.77.0.0/24, fd77::/64   head and hosts; the interface is called eth0 on odd hosts and ens3 on even ones
-#   10.78.0.0/24              hosts only, ib0: what a fabric is to real ones
+#   10.78.0.0/24              hosts only, ib0: as a fabric of a real cluster
 #   10.79.0.0/30              node1 and inner only
 
 readonly kSpecial="silent refused changed unknown mute"
@@ -26,7 +26,7 @@ interface_of() { [ $(($(number_of "$1") % 2)) -eq 1 ] && echo eth0 || echo ens3;
 
 has_ipv6() { [ -e /proc/sys/net/ipv6 ]; }
 
-# Names are answered from the copy of /etc/hosts only: no name server, no waiting for one.
+# Names are resolved only by the copy of /etc/hosts, without a name server and its timeouts.
 write_names() {
   local name
   {
@@ -44,8 +44,9 @@ write_names() {
   echo "hosts: files" >>/etc/nsswitch.conf
 }
 
-# What ip -batch does for all hosts at once: a process for each command would take seconds.
-# The head has an address of its own: a bridge takes one of its ports', which come and go with the hosts.
+# Commands for ip -batch, for all hosts at once: a process for each command would take seconds.
+# The head's bridges have fixed hardware addresses: otherwise a bridge has that of a port, which changes with the
+# hosts.
 head_commands() {
   local name
   cat <<-END
@@ -60,10 +61,10 @@ head_commands() {
   for name in $kSpecial; do
     [ "$name" = silent ] || echo "addr add $(address_of "$name")/24 dev cluster0"
   done
-  # Nobody has this hardware address, and nobody is asked for it.
+  # No host has this hardware address, and a permanent entry needs no ARP.
   echo "neigh add $(address_of silent) lladdr 02:00:00:00:00:f0 dev cluster0 nud permanent"
 }
-# The hardware stays the same when a host is booted again: the others still know its address.
+# The hardware address is the same after a restart of the host, because the others have cached it.
 cable_commands() {
   local name=$1 number
   number=$(printf '%02x' "$(number_of "$name")")
@@ -89,7 +90,7 @@ host_commands() {
   ! has_ipv6 || echo "addr add $(address6_of "$name")/64 dev $interface nodad"
 }
 
-# Nothing if the kernel can make what the networks are made of; otherwise why not. In the head's own network.
+# Prints nothing if the kernel can make bridges and veth pairs, otherwise the error. Runs in the head's network.
 network_obstacle() {
   ip link add probe0 type bridge 2>&1 && ip link add probe1 type veth peer name probe2 2>&1 || return 0
   ip link delete probe0
@@ -105,7 +106,7 @@ make_networks() {
   connect_hosts "${names[@]}"
 }
 
-# Hosts get new networks, which know of no earlier connection.
+# Gives the hosts new networks, without any state of earlier connections.
 connect_hosts() {
   local name
   for name in "$@"; do ip netns add "$name" && use_cubic "$name"; done
@@ -113,13 +114,14 @@ connect_hosts() {
   for name in "$@"; do host_commands "$name" | ip -n "$name" -batch -; done
   [[ " $* " != *" node1 "* ]] || connect_inner
 }
-# What clusters have, whatever this machine does: figures are compared over it. BBR, which paces itself by what it takes for
-# the network's rate, has two speeds between namespaces, for anybody's program.
+# The congestion control that clusters use, independent of this machine, because measurements are compared over it.
+# BBR, which paces by its estimate of the network's rate, has two different speeds between namespaces, with any
+# program.
 use_cubic() {
   nsenter --net="/run/netns/$1" sh -c 'echo cubic >/proc/sys/net/ipv4/tcp_congestion_control' 2>/dev/null || true
 }
 disconnect_host() {
-  # The namespace itself would take the links with it, but later.
+  # The end of the namespace would delete the links as well, but later.
   printf "link delete $1-%s\n" eth ib | ip -batch -
   [ "$1" != node1 ] || ip -n node1 link delete inner0
   ip netns delete "$1"
@@ -139,8 +141,9 @@ connect_inner() {
 set_links() { printf "link set $1-%s $2\n" eth ib | ip -batch -; }
 links_are_up() { [ "$1" = inner ] || [[ $(ip -o link show "$1-eth") = *,UP* ]]; }
 
-# What HOST sends to PEER goes to a hardware address that nobody has; or no longer does.
-lose_what_is_sent() {
+# drop_packets HOST PEER replace|delete: packets from HOST to PEER go to a hardware address that no host has; "delete"
+# undoes this.
+drop_packets() {
   local host=$1 peer=$2 action=$3 end='' interface
   interface=$(interface_of "$host")
   if [ "$action" = replace ]; then end="lladdr 02:00:00:00:00:f0 nud permanent"; fi

@@ -1,17 +1,17 @@
-# A real Slurm over the hosts: slurmctld and munged on the head, slurmd on every host. Sourced by tests/cluster/cluster.
+# A real Slurm on the hosts: slurmctld and munged on the head, slurmd on every host. Sourced by tests/cluster/cluster.
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 #
-#   node1, node2, node5 and so on   8 cores each, as far as Slurm knows
+#   node1, node2, node5 and so on   8 cores each, according to slurm.conf
 #   node3, node4                    64 cores with two threads, 8 GPUs of type mi250, as a node of LUMI-G; partition gpu
 #
-# Slurm believes what it is told of the hardware, so jobs are placed as on such nodes; nothing is bound by it. All of its
-# files lie below /etc/slurm, which hosts and head share.
+# Slurm does not check the hardware, so jobs are placed as on such nodes, but not bound. All of its files are in
+# /etc/slurm, which hosts and head share.
 
 readonly kSlurm=/etc/slurm kSlurmTools="slurmctld slurmd srun salloc sbatch munged"
 
 has_slurm() { [ -e "$kSlurm/slurm.conf" ]; }
 
-# What is missing for it; nothing if nothing is.
+# Prints the tool that is missing; nothing if all are installed.
 slurm_obstacle() {
   local tool
   for tool in $kSlurmTools; do
@@ -19,7 +19,7 @@ slurm_obstacle() {
   done
 }
 
-# slurm_nodes FIRST... LAST: as a list of Slurm's, "node[1-2,5-6]".
+# slurm_nodes NUMBER...: a node list of Slurm, "node[1,2,5,6]".
 slurm_nodes() { printf 'node[%s]' "$(IFS=,; echo "$*")"; }
 
 write_slurm_conf() {
@@ -68,13 +68,13 @@ write_slurm_conf() {
   echo "PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP" >>"$kSlurm/slurm.conf"
 }
 
-# make_slurm SIZE: everything but the daemons of the hosts.
+# make_slurm SIZE: sets up everything except the daemons of the hosts.
 make_slurm() {
   local number
   rm -rf "$kSlurm"
   mkdir -p "$kSlurm/state" "$kSlurm/munge"
   for number in 0 1 2 3 4 5 6 7; do
-    # A device that anybody may open, and that is none: Slurm wants to see one for each GPU.
+    # The null device, in place of a GPU: Slurm needs a device file for each GPU.
     mknod -m 666 "$kSlurm/gpu$number" c 1 3
   done
   for number in $(seq "$1"); do mkdir "$kSlurm/spool-node$number"; done
@@ -90,24 +90,24 @@ make_slurm() {
   until_true "slurmctld does not answer" scontrol ping
 }
 
-# slurm_daemon NAME COMMAND...: in a session of its own, which ends with the head.
+# slurm_daemon NAME COMMAND...: starts it in a new session, which ends with the head.
 slurm_daemon() {
   local name=$1
   shift
   setsid "$@" </dev/null >>"$kInside/log/$name" 2>&1 &
 }
 
-# until_true COMPLAINT COMMAND...: tries for 20 s.
+# until_true MESSAGE COMMAND...: repeats the command for up to 20 s until it succeeds.
 until_true() {
-  local complaint=$1 tries=0
+  local message=$1 tries=0
   shift
   until "$@" >/dev/null 2>&1; do
-    [ $((tries += 1)) -le 400 ] || die "$complaint: $(cat "$kInside"/log/slurm* "$kInside"/log/munged 2>/dev/null | tail -n 3)"
+    [ $((tries += 1)) -le 400 ] || die "$message: $(cat "$kInside"/log/slurm* "$kInside"/log/munged 2>/dev/null | tail -n 3)"
     sleep 0.05
   done
 }
 
-# start_slurmd NAME...: returns when every one takes jobs.
+# start_slurmd NAME...: returns when every one is idle.
 start_slurmd() {
   local name pid
   for name in "$@"; do
@@ -117,7 +117,7 @@ start_slurmd() {
   done
   for name in "$@"; do
     [ "$name" != inner ] || continue
-    until_true "slurmd on $name takes no jobs" is_idle "$name"
+    until_true "slurmd on $name does not accept jobs" is_idle "$name"
   done
 }
 is_idle() { [ "$(sinfo --noheader --nodes "$1" --format %T | sort -u)" = idle ]; }

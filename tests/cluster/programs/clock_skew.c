@@ -1,4 +1,4 @@
-/* Preloaded, it puts the clock of a program an hour ahead: the kernel has only one for all its namespaces. */
+/* If preloaded, it sets the clock of a program an hour ahead: the kernel has only one real-time clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/time.h>

@@ -1,5 +1,6 @@
-// as_ordinary_user TREE PROGRAM ARGS...: as root, runs a program as nobody. TREE is the folder in which the program and
-// all that it needs lie. Otherwise, or where nobody cannot reach it, prints one line that begins with "SKIPPED: ".
+// as_ordinary_user TREE PROGRAM ARGS...: as root, runs a program as the user "nobody". TREE is the folder that
+// contains the program and all files that it needs. If it is not run by root, or if "nobody" cannot reach TREE,
+// prints one line that begins with "SKIPPED: ".
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first folder on the way to tree that others may not pass; "" if there is none.
+// The first folder in the path of tree that other users may not search; "" if there is none.
 fs::path closed_folder(const fs::path& tree) {
   fs::path way;
   for (const fs::path& part : tree) {
@@ -30,14 +31,14 @@ fs::path closed_folder(const fs::path& tree) {
   return {};
 }
 
-// A clone in root's own folder is closed to everybody else. In a mount namespace of our own that folder is covered by
-// an empty one that may be passed, and the tree appears in it under its usual path.
-bool open_the_way(const fs::path& tree) {
+// A clone in root's home folder is not accessible to other users. In a mount namespace of this process, an empty
+// folder that all may search hides that folder, and the tree is mounted in it under its usual path.
+bool make_reachable(const fs::path& tree) {
   const fs::path closed = closed_folder(tree);
   if (closed.empty()) return true;
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return false;
-  // Opened only now: a mount of the namespace that was left cannot be bound in this one.
+  // Opened in the new namespace: a mount of the previous one cannot be bound here.
   const int fd = ::open(tree.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 || ::mount("none", closed.c_str(), "tmpfs", 0, "mode=755,size=1m") != 0) return false;
   std::error_code error;
@@ -63,7 +64,7 @@ int main(int argc, char** argv) {
     std::printf("SKIPPED: there is no user nobody here\n");
     return 0;
   }
-  if (!open_the_way(argv[1])) {
+  if (!make_reachable(argv[1])) {
     std::printf("SKIPPED: the user nobody may not enter %s, and mounting it elsewhere: %s\n", argv[1],
                 std::strerror(errno));
     return 0;

@@ -17,7 +17,7 @@ Fifo::Fifo(const Scratch& scratch, const std::string& name)
 }
 
 bool Fifo::wait_for(std::string_view text, int times) {
-  const auto deadline = Deadline::after(kPatience);
+  const auto deadline = Deadline::after(kTestTimeout);
   while (occurrences(bytes_, text) < times) {
     if (!read_some(deadline)) return false;
   }
@@ -30,7 +30,7 @@ const std::string& Fifo::read_now() {
   return bytes_;
 }
 
-// False if the deadline passed before anything came.
+// False if the deadline passed before any byte came.
 bool Fifo::read_some(Deadline deadline) {
   pollfd entry{fd_.get(), POLLIN, 0};
   if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 0) return false;

@@ -1,4 +1,4 @@
-// A way past ddlrun's streams by which ranks and the test tell each other something.
+// A channel between ranks and the test that does not use ddlrun's streams.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace ddl::e2e {
 
-/// A FIFO, for one direction: ranks open its path to write what the test reads, or the other way round. The test holds it
-/// open for both, so opening it never waits and it has no end. Lines up to PIPE_BUF stay whole.
+/// A FIFO, used in one direction: ranks open its path and write, and the test reads, or the reverse. The test has it
+/// open for both, so that open never waits and there is no end of file. Lines up to PIPE_BUF are not split.
 class Fifo {
  public:
   Fifo(const Scratch& scratch, const std::string& name);
 
   const std::string& path() const { return path_; }
   const std::string& bytes() const { return bytes_; }
-  /// Reads until the text has come so many times. False if kPatience is over first.
+  /// Reads until the text has come this number of times. False if kTestTimeout is over first.
   bool wait_for(std::string_view text, int times = 1);
-  /// Reads what is there, without waiting.
+  /// Reads the available bytes, without waiting.
   const std::string& read_now();
-  /// For as many ranks as there are lines: the shell's read takes one line and no more.
+  /// Releases one rank for each line: the shell's read takes only one line.
   void write(std::string_view lines);
 
  private:
@@ -33,7 +33,7 @@ class Fifo {
   std::string bytes_;
 };
 
-/// How often a word is in a text.
+/// The number of occurrences of a word in a text.
 int occurrences(std::string_view text, std::string_view word);
 
 }  // namespace ddl::e2e

@@ -70,7 +70,7 @@ void Job::start(const Command& command) {
   described.variables["TMPDIR"] = temporary_;
   described.variables[mark_.substr(0, mark_.find('='))] = mark_.substr(mark_.find('=') + 1);
 
-  UniqueFd in, out, err;  // the child's; closed here once it has them
+  UniqueFd in, out, err;  // of the child; closed here after it has started
   if (command.terminal) {
     int master = -1, slave = -1;
     if (::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) throw std::runtime_error("openpty");
@@ -100,7 +100,7 @@ void Job::start(const Command& command) {
     if (!in) described.streams.in = command.input == Command::Input::kClosed ? kClosedStream : kNullStream;
   }
 
-  std::signal(SIGPIPE, SIG_IGN);  // a command that does not read its input is no reason to die
+  std::signal(SIGPIPE, SIG_IGN);  // a command may end without reading its input
   child_.emplace(value_of(Child::start(described)));
   pidfd_ = value_of(open_pidfd(pid()));
 }
@@ -123,7 +123,7 @@ void Job::wait_for(std::string_view text, int times) {
 }
 
 void Job::wait_until(const std::string& what, const std::function<bool()>& condition) {
-  const auto deadline = Deadline::after(kPatience);
+  const auto deadline = Deadline::after(kTestTimeout);
   while (!condition()) {
     if (!out_.fd && !err_.fd) give_up("waiting " + what + ", when its output ended");
     if (!pump(deadline)) give_up("waiting " + what);
@@ -132,14 +132,14 @@ void Job::wait_until(const std::string& what, const std::function<bool()>& condi
 
 bool Job::is_silent_for(std::chrono::milliseconds duration) { return !pump(Deadline::after(duration)); }
 
-std::size_t Job::read_some(std::size_t most) {
-  const auto deadline = Deadline::after(kPatience);
+std::size_t Job::read_some(std::size_t max) {
+  const auto deadline = Deadline::after(kTestTimeout);
   pollfd entry{out_.fd.get(), POLLIN, 0};
   if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 0)
     give_up("waiting for output");
   const std::size_t before = out_.bytes.size();
-  out_.bytes.resize(before + most);
-  const ssize_t got = retry_eintr([&] { return ::read(out_.fd.get(), out_.bytes.data() + before, most); });
+  out_.bytes.resize(before + max);
+  const ssize_t got = retry_eintr([&] { return ::read(out_.fd.get(), out_.bytes.data() + before, max); });
   out_.bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   if (got <= 0) out_.fd.reset();
   return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
@@ -154,7 +154,7 @@ void Job::close_output() { out_.fd.reset(); }
 
 void Job::write(std::string_view bytes) {
   to_write_ = bytes;
-  const auto deadline = Deadline::after(kPatience);
+  const auto deadline = Deadline::after(kTestTimeout);
   while (!to_write_.empty()) {
     if (!pump(deadline)) give_up("writing to its standard input");
   }
@@ -168,12 +168,12 @@ void Job::send(int signal) const {
 }
 
 int Job::wait_until_stopped() {
-  // A pidfd does not tell of a stop, but a pending SIGCHLD does.
+  // A stop is not visible through a pidfd, but through a pending SIGCHLD.
   sigset_t child, before;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &child, &before);
-  const auto deadline = Deadline::after(kPatience);
+  const auto deadline = Deadline::after(kTestTimeout);
   siginfo_t info{};
   for (;;) {
     ::waitid(P_PID, static_cast<id_t>(pid()), &info, WSTOPPED | WNOHANG);
@@ -195,7 +195,7 @@ bool Job::ends_within(std::chrono::milliseconds duration) {
 }
 
 int Job::wait_for_exit() {
-  const auto deadline = Deadline::after(kPatience);
+  const auto deadline = Deadline::after(kTestTimeout);
   while (!ended_) {
     if (!pump(deadline)) give_up("waiting for its end");
   }
@@ -203,7 +203,7 @@ int Job::wait_for_exit() {
 }
 
 int Job::wait() {
-  const auto deadline = Deadline::after(kPatience);
+  const auto deadline = Deadline::after(kTestTimeout);
   while (!ended_ || out_.fd || err_.fd) {
     if (!pump(deadline)) give_up(ended_ ? "waiting for the end of its output" : "waiting for its end");
   }
@@ -220,11 +220,11 @@ int Job::wait_and_require_nothing_left() {
 
 void Job::require_all_gone() {
   INFO("standard error:\n" << last_part(err()));
-  if (!wait_until_gone(mark_, Deadline::after(kPatience))) FAIL("still there: " << describe(processes()));
+  if (!wait_until_gone(mark_, Deadline::after(kTestTimeout))) FAIL("still there: " << describe(processes()));
   REQUIRE(names_in(temporary_) == std::vector<std::string>{});
 }
 
-// Does whatever is possible next: reads, writes, reaps. False if the deadline passed first.
+// Waits for the next event and handles it: reads, writes, reaps. False if the deadline passed first.
 bool Job::pump(Deadline deadline) {
   std::array<pollfd, 4> entries;
   entries.fill({-1, 0, 0});  // poll() passes over negative descriptors
@@ -239,7 +239,7 @@ bool Job::pump(Deadline deadline) {
   if (entries[2].revents != 0) {
     const ssize_t written = ::write(entries[2].fd, to_write_.data(), to_write_.size());
     if (written < 0 && errno != EAGAIN) {
-      to_write_ = {};  // it does not want to read: what the test makes of that is its own business
+      to_write_ = {};  // the command has closed its input: the test decides whether this is an error
     } else if (written > 0) {
       to_write_.remove_prefix(static_cast<std::size_t>(written));
     }
@@ -254,7 +254,7 @@ void Job::read_stream(Stream& stream) {
   if (got > 0) {
     stream.bytes.append(buffer.data(), static_cast<std::size_t>(got));
   } else {
-    stream.fd.reset();  // for a terminal EIO is the end: nobody holds its other side
+    stream.fd.reset();  // EIO of a terminal is the end: no process has its other side open
   }
 }
 

@@ -1,4 +1,4 @@
-// ddlrun (or anything else) under test: started, listened to, and looked for when it should be gone.
+// ddlrun or another command under test: starts it, reads its output, and checks that all of its processes have ended.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,9 @@
 
 namespace ddl::e2e {
 
-/// How long a test waits for what must happen: no promise about time, just the end of hope on a loaded machine.
-inline constexpr auto kPatience = std::chrono::seconds(60);
+/// How long a test waits for an event that must happen. It is no requirement on speed: long enough for a loaded
+/// machine.
+inline constexpr auto kTestTimeout = std::chrono::seconds(60);
 
 /// What to start and how its standard streams are wired.
 struct Command {
@@ -31,11 +32,11 @@ struct Command {
   ddl::Environment environment;  ///< added to the test's own
   std::string directory;         ///< "": the scratch directory
   Input input = Input::kNull;
-  std::string input_file;  ///< of kFile
+  std::string input_file;  ///< for kFile
   Output output = Output::kTwoPipes;
   bool terminal =
-      false;  ///< all three are a new terminal, which controls the new session; input, output: unused
-  std::vector<int> ignored_signals;  ///< as nohup leaves SIGHUP
+      false;  ///< the three streams are a new terminal, which controls a new session; input, output: unused
+  std::vector<int> ignored_signals;  ///< ignored at the start, as SIGHUP under nohup
 };
 
 /// ddlrun of this build with these arguments.
@@ -43,10 +44,10 @@ Command ddlrun(std::vector<std::string> arguments);
 /// A program of this build's tests (tests/e2e/programs).
 std::string program(const std::string& name);
 
-/// A command and everything that it starts. All of it bears an environment entry of its own, by which the destructor
-/// finds and kills what a failed test left behind. The process is a child of the caller; one thread.
+/// A command and all processes that it starts. They have a unique environment entry, by which the destructor finds
+/// and kills those that a failed test has left behind. The command is a child of the caller. For one thread.
 ///
-/// Whatever waits here reads the streams meanwhile, and fails the test case when kPatience is over.
+/// Every function that waits also reads the streams, and fails the test case when kTestTimeout is over.
 class Job {
  public:
   /// TMPDIR and the working directory are inside scratch, which must outlive the job.
@@ -56,33 +57,35 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   pid_t pid() const { return child_->pid(); }
-  /// The processes that ddlrun is made of, and which must exist: only once a rank has been heard.
+  /// The agent and the spawner of ddlrun, which must exist: to be called after the first output of a rank.
   pid_t agent() const;
   pid_t spawner() const;
-  /// Everything alive that the command started, itself too.
+  /// All living processes that the command has started, and the command.
   std::vector<Process> processes() const { return processes_with(mark_); }
 
-  const std::string& out() const { return out_.bytes; }  ///< standard output so far; of a terminal all
+  const std::string& out() const {
+    return out_.bytes;
+  }  ///< standard output so far; with a terminal, all output
   const std::string& err() const { return err_.bytes; }  ///< standard error so far
 
-  /// Waits until the text has been written so many times, to either stream.
+  /// Waits until the text has been written this number of times, to both streams together.
   void wait_for(std::string_view text, int times = 1);
-  /// Waits until the condition holds; looked at whenever something was written. what is for the message.
+  /// Waits until the condition holds; it is checked after each output. what: for the message of a failure.
   void wait_until(const std::string& what, const std::function<bool()>& condition);
 
-  /// True if nothing is written and the command does not end for so long.
+  /// True if the command writes nothing and does not end during this time.
   bool is_silent_for(std::chrono::milliseconds duration);
 
-  /// Waits until there is something on standard output, and reads once, at most so much. 0 at its end.
-  std::size_t read_some(std::size_t most);
-  /// Drops what was read from standard output so far.
+  /// Waits until there are bytes on standard output, and reads once, at most max bytes. 0 at its end.
+  std::size_t read_some(std::size_t max);
+  /// Drops the bytes that were read from standard output so far.
   void forget_output() { out_.bytes.clear(); }
-  /// How many bytes may wait in the pipe that is its standard output.
+  /// Sets the capacity of the pipe that is its standard output.
   void resize_output_pipe(std::size_t bytes);
   /// Closes the reading end of standard output, as `| head -1` does.
   void close_output();
 
-  /// Writes to its standard input or terminal; waits until it is written.
+  /// Writes to its standard input or terminal; waits until all is written.
   void write(std::string_view bytes);
   void close_input();
   void send(int signal) const;
@@ -90,15 +93,15 @@ class Job {
   /// Waits until the process itself has been stopped, as a shell does; returns the signal that did it.
   int wait_until_stopped();
 
-  /// Waits for the end of the command itself, at most so long. False if it goes on.
+  /// Waits for the end of the command itself, at most this time. False if it is still running.
   bool ends_within(std::chrono::milliseconds duration);
   /// Waits until the command itself has ended; returns its exit code, or 128+N for death by signal N.
   int wait_for_exit();
-  /// The same, and until nobody holds its output any more.
+  /// The same, and until no process has its output open.
   int wait();
   /// The same, and requires that no process and no file of the job is left at that moment.
   int wait_and_require_nothing_left();
-  /// Requires that all processes of the job, and its session directory, go away.
+  /// Requires that all processes of the job end, and that its session directory is removed.
   void require_all_gone();
 
  private:

@@ -23,7 +23,7 @@ bool was_started_with(pid_t pid, const std::string& entry) {
   return false;
 }
 
-// Descriptors of the processes, so that a pid that is used again is never taken for them.
+// Descriptors of the processes, so that a reused pid is never mistaken for one of them.
 std::vector<UniqueFd> pidfds_of(const std::vector<Process>& processes) {
   std::vector<UniqueFd> pidfds;
   for (const Process& process : processes) {
@@ -48,7 +48,7 @@ bool wait_until_gone(const std::string& environment_entry, Deadline deadline) {
   for (;;) {
     const auto left = processes_with(environment_entry);
     if (left.empty()) return true;
-    // Each of them must end, so any one of them tells when to look again.
+    // All of them must end, so it suffices to wait for any one before the next check.
     const auto pidfds = pidfds_of(left);
     if (!pidfds.empty()) {
       pollfd entry{pidfds.front().get(), POLLIN, 0};

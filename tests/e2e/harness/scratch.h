@@ -1,4 +1,4 @@
-// A directory of one test's own.
+// A temporary directory for one test.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace ddl::e2e {
 
-/// Made below parent, short because sockets live in it; removed with all that is in it. Throws if it cannot be made.
+/// Made below parent with a short path, because it contains sockets; removed with its contents. Throws if it cannot
+/// be made.
 class Scratch {
  public:
   explicit Scratch(const std::string& parent = "/tmp");
@@ -27,7 +28,7 @@ class Scratch {
   std::string path_;
 };
 
-/// What is in a directory, sorted; empty if there is no such directory.
+/// The names in a directory, sorted; empty if there is no such directory.
 std::vector<std::string> names_in(const std::string& directory);
 /// The bytes of a file. Throws if it cannot be read.
 std::string bytes_of(const std::string& path);

@@ -1,6 +1,6 @@
-/* daemon_family stay|exit [stubborn]: a rank whose grandchildren leave its process group, its session and, by forking
- * twice, its care: one keeps the rank's standard streams, one has closed them. With "stubborn" they and the rank ignore
- * SIGTERM. Says "ready" when they are on their own; then waits for signals, or exits with 0. */
+/* daemon_family stay|exit [stubborn]: a rank with two grandchildren that leave its process group and session and, by
+ * a double fork, have another parent: one keeps the rank's standard streams, one has closed them. With "stubborn"
+ * they and the rank ignore SIGTERM. Prints "ready" when they are daemons; then waits for signals, or exits with 0. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static void wait_for_signals(void) {
   for (;;) pause();
 }
 
-/* Returns in the caller once the daemon runs in a session of its own, as a child of somebody else. */
+/* Returns in the caller once the daemon runs in its own session, as a child of another process. */
 static void start_daemon(int keeps_streams) {
   int settled[2];
   if (pipe(settled) != 0) _exit(99);

@@ -1,12 +1,12 @@
 /* ddl_program sum|loop|work|idle|leave|wait|abort|abort_in_thread|stopped: a rank that uses libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
- *   loop  averages for ever; when a rank is killed each of the others prints the error and exits with 0
- *   work  averages for ever; prints the error and exits with 8 when that fails, as most programs do
- *   idle  says "ready" after init and waits for a signal
- *   leave rank 1 leaves after the first of two calls, and stays; the others print the error and exit with 0
- *   wait  rank 1 does not come to the second call; the others print the error and exit with 0
+ *   loop  averages in an endless loop; after a rank is killed each of the others prints the error and exits with 0
+ *   work  averages in an endless loop; prints the error and exits with 8 when that fails, as most programs do
+ *   idle  prints "ready" after init and waits for a signal
+ *   leave rank 1 finalizes after the first of two calls, and stays; the others print the error and exit with 0
+ *   wait  rank 1 does not make the second call; the others print the error and exit with 0
  *   abort the last rank aborts the job with 42; the others print the errors of two calls and exit with 8
- *   abort_in_thread  the same, by a thread, while that rank is inside a call
+ *   abort_in_thread  the same from another thread, while that rank is inside a call
  *   stopped  makes a second context while its parent is stopped; prints the error and exits with 1 */
 #include <ddl/ddl.h>
 #include <dirent.h>
@@ -48,8 +48,9 @@ static int sum(void) {
 
 static int loop(void) {
   ddl_context* context = NULL;
-  signal(SIGTERM,
-         SIG_IGN); /* ddlrun asks the survivors to end at the same moment: they shall have their say */
+  signal(
+      SIGTERM,
+      SIG_IGN); /* ddlrun sends SIGTERM to the surviving ranks at the same time: they must print their error */
   if (failed("init", ddl_init(NULL, &context))) return 1;
   printf("ready pid%d=%d\n", ddl_rank(context), getpid());
   ddl_status status = DDL_OK;
@@ -85,8 +86,8 @@ static int idle(void) {
   return failed("finalize", ddl_finalize(context));
 }
 
-/* Rank 1 makes one call less than the others, who print what becomes of theirs. */
-static int miss(int leaves) {
+/* Rank 1 makes one call less than the others, which print the error of their call. */
+static int skip_a_call(int leaves) {
   ddl_context* context = NULL;
   signal(SIGTERM, SIG_IGN); /* as in loop */
   if (failed("init", ddl_init(NULL, &context))) return 1;
@@ -114,7 +115,7 @@ static int abort_job(int in_thread) {
   if (aborts && !in_thread) call_abort(context);
   pthread_t thread;
   if (aborts) pthread_create(&thread, NULL, call_abort, context);
-  /* The last rank may have come out of the barrier, and have aborted, before this one. */
+  /* The last rank may have left the barrier, and aborted, before this one returns. */
   while (status == DDL_OK)
     status = ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL);
   while (aborts) pause();
@@ -123,7 +124,7 @@ static int abort_job(int in_thread) {
   return 8;
 }
 
-/* Whether all threads of a process are stopped. Nobody but its parent is told when. */
+/* Whether all threads of a process are stopped. Only its parent is notified of a stop, so this polls. */
 static int is_stopped(pid_t process) {
   char path[300];
   snprintf(path, sizeof path, "/proc/%d/task", (int)process);
@@ -156,7 +157,8 @@ static int stopped(void) {
   const ddl_status status = ddl_init(NULL, &context);
   kill(server, SIGCONT);
   const int has_failed = failed("init", status);
-  /* mpiexec forwards its SIGCONT to the ranks. Where that meets LeakSanitizer's stop at exit, the stop waits for ever. */
+  /* mpiexec forwards its SIGCONT to the ranks. If it arrives while LeakSanitizer stops the process at exit, that
+   * hangs. */
   _exit(has_failed);
 }
 
@@ -171,8 +173,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "loop") == 0) return loop();
   if (strcmp(argv[1], "work") == 0) return work();
   if (strcmp(argv[1], "idle") == 0) return idle();
-  if (strcmp(argv[1], "leave") == 0) return miss(1);
-  if (strcmp(argv[1], "wait") == 0) return miss(0);
+  if (strcmp(argv[1], "leave") == 0) return skip_a_call(1);
+  if (strcmp(argv[1], "wait") == 0) return skip_a_call(0);
   if (strcmp(argv[1], "abort") == 0) return abort_job(0);
   if (strcmp(argv[1], "abort_in_thread") == 0) return abort_job(1);
   if (strcmp(argv[1], "stopped") == 0) return stopped();

@@ -1,4 +1,4 @@
-/* flood MEBIBYTES: a rank that writes so much to standard output as fast as it is taken, in lines of 128 bytes. */
+/* flood MEBIBYTES: a rank that writes this amount to standard output as fast as possible, in lines of 128 bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* fork_storm: a rank that ignores SIGTERM, as do its two dozen workers, each in a session of its own, which start
- * short-lived processes as fast as they can. Says "ready" once all of them are at it. */
+/* fork_storm: a rank that ignores SIGTERM, with two dozen workers that do so, too; each has its own session and
+ * starts short-lived processes as fast as it can. Prints "ready" once all workers are running. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>

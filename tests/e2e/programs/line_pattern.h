@@ -1,4 +1,4 @@
-// The lines that line_writer writes and the tests expect: a function of the seed alone.
+// The lines that line_writer writes and the tests expect: a function of the seed only.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace ddl::e2e {
 
-/// Line `index` of a rank, with its newline: "R.INDEX:" and then up to longest letters that depend on both, so that a
-/// piece of another line in it is noticed.
+/// Line `index` of a rank, with its newline: "R.INDEX:" and then up to longest letters that depend on both numbers,
+/// so that part of another line in it is detected.
 inline std::string pattern_line(int rank, int index, std::size_t longest) {
   std::mt19937 random(static_cast<std::uint32_t>(rank * 1000003 + index));
-  // Short lines are as frequent as long ones: the exponent is what is evenly distributed.
+  // The exponent of the length is uniformly distributed, so that short lines are as frequent as long ones.
   const std::size_t bits = std::uniform_int_distribution<std::size_t>(0, 18)(random);
   const std::size_t most = std::min(longest, std::size_t{1} << bits);
   const std::size_t length = std::uniform_int_distribution<std::size_t>(0, most)(random);

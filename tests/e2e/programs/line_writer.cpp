@@ -1,4 +1,5 @@
-// line_writer LINES LONGEST: a rank that writes pattern lines to standard output, cut into writes at random places.
+// line_writer LINES LONGEST: a rank that writes pattern lines to standard output, split into writes at random
+// positions.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/* memory_eater MEBIBYTES: a rank that takes memory and uses it, up to so much. */
+/* memory_eater MEBIBYTES: a rank that allocates memory and writes to it, up to this amount. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

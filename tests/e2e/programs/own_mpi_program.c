@@ -1,7 +1,7 @@
-/* own_mpi_program single|funneled|serialized|multiple|finalized: a program of MPI's that lets libddl use the MPI it has.
- *   single ... multiple  initialises MPI so, sums with both in turn, and goes on with MPI when libddl has been left;
- *                        a second thread calls libddl, which works or is refused
- *   finalized            ends MPI first */
+/* own_mpi_program single|funneled|serialized|multiple|finalized: an MPI program whose MPI libddl uses.
+ *   single ... multiple  initialises MPI at this thread level, sums with both in turn, and uses MPI after libddl was
+ *                        finalized; a second thread calls libddl, which works or is refused
+ *   finalized            finalizes MPI first */
 #include <ddl/ddl.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct Sum {
   char error[512];
 };
 
-/* Counts the wrong ones of kCount sums. */
+/* The number of wrong sums out of kCount. */
 static void* sum(void* argument) {
   struct Sum* own = argument;
   static int32_t values[kCount];

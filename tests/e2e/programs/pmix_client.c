@@ -1,5 +1,5 @@
-/* pmix_client identity|modex|subset|publish|event|abort|silent: a rank that speaks PMIx itself. Prints what it learned, one
- * "name=value" a line; exits with 1 and names the call if anything fails. */
+/* pmix_client identity|modex|subset|publish|event|abort|silent: a rank that calls PMIx itself. Prints its results,
+ * one "name=value" a line; exits with 1 and names the call if anything fails. */
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void check(const char* call, pmix_status_t status) {
   exit(1);
 }
 
-/* A number of any width that the standard allows for these keys. */
+/* A number of any of the widths that the standard allows for these keys. */
 static unsigned long number(pmix_rank_t rank, const char* key) {
   pmix_proc_t whom = me;
   whom.rank = rank;
@@ -73,7 +73,7 @@ static void identity(void) {
   printf("hostname_is_right=%d\n", strcmp(line, host) == 0);
 }
 
-/* Every rank's data at every rank, carried by the fence and then again fetched on demand. */
+/* Every rank reads every rank's data: first collected by the fence, then fetched on demand. */
 static void modex(void) {
   const unsigned long size = number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
   char value_text[128], expected[128];
@@ -98,8 +98,8 @@ static void modex(void) {
   printf("modex=%lu\n", size);
 }
 
-/* Even and odd ranks meet among themselves, the even ones twice, and then all; data of the own group is there after its
- * own fence. */
+/* Even and odd ranks fence in two groups, the even ones twice, and then all ranks fence; after the fence of its group
+ * a rank has the group's data. */
 static void subset(void) {
   const unsigned long size = number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
   pmix_proc_t* group = calloc(size, sizeof *group);
@@ -138,7 +138,7 @@ static void on_event(size_t id, pmix_status_t status, const pmix_proc_t* source,
   if (done != NULL) done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, context);
 }
 
-/* Rank 0 sends an event; every other rank prints what came. */
+/* Rank 0 sends an event; every other rank prints the event that it receives. */
 static void event(void) {
   pmix_status_t code = PMIX_EXTERNAL_ERR_BASE - 7;
   if (pipe(event_pipe) != 0) exit(1);
@@ -176,7 +176,7 @@ static pmix_status_t look_up(const char* key, int waits, char* out, size_t size)
   return status;
 }
 
-/* All wait for what rank 0 publishes; then it takes it back and nobody finds it. */
+/* All wait for the data that rank 0 publishes; after it has unpublished them, no rank finds them. */
 static void publish(void) {
   char found[128] = "";
   if (me.rank == 0) {
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     if (me.rank == 1) PMIx_Abort(42, "the loss is not a number", NULL, 0);
     for (;;) pause();
   } else if (strcmp(argv[1], "silent") == 0) {
-    _exit(0); /* leaves without a word, as a program does that crashes after its work */
+    _exit(0); /* exits without PMIx_Finalize, as a program that crashes after its work */
   } else {
     return 2;
   }

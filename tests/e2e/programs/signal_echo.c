@@ -1,5 +1,6 @@
-/* signal_echo [EXIT_SIGNAL EXIT_CODE]: a rank that says which signals it gets ("got SIGUSR1"), one line each, and
- * exits with EXIT_CODE after EXIT_SIGNAL. Without arguments only SIGKILL ends it. Says "ready" when it listens. */
+/* signal_echo [EXIT_SIGNAL EXIT_CODE]: a rank that prints the signals that it gets ("got SIGUSR1"), one a line, and
+ * exits with EXIT_CODE after EXIT_SIGNAL. Without arguments only SIGKILL ends it. Prints "ready" when its handlers
+ * are set. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
