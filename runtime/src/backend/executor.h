@@ -39,8 +39,8 @@ class Executor {
   /// No thread is inside a call.
   bool is_idle() const { return !busy_.test(); }
 
-  /// Refuses further calls, then runs leave(), once. The call lock is held until that has returned: who closes
-  /// meanwhile gets DDL_ERROR_BUSY. Otherwise fails as leave() does.
+  /// Refuses further calls, then runs leave(), once. The call lock is held until that has returned: a thread that
+  /// closes meanwhile gets DDL_ERROR_BUSY. Otherwise fails as leave() does.
   template <class Leave>
   Outcome close(Leave leave) {
     const CallLock lock(busy_);

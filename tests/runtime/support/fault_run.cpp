@@ -172,7 +172,7 @@ std::string judge(const FaultRun& run, const Fared& fared, const std::string& vi
       contains(fared.sentence, "not connected in time: rank " + std::to_string(run.victim)) ||
       (!died && scene.ranks > 3 && contains(fared.sentence, "not connected in time: rank "));
   if (died && scene.joins() && could_not_connect) return "";
-  if (died) return contains(fared.sentence, victim + " died ") ? "" : "was not notified who died";
+  if (died) return contains(fared.sentence, victim + " died ") ? "" : "did not report who died";
   // A rank that has joined knows which ranks have not, but not for which rank of another host these wait.
   if (scene.joins() && !scene.hosts.empty() && contains(fared.sentence, "not arrived: rank ")) return "";
   // A rank that waits for one that waits in another set knows no more. complaints_of() checks that some rank does.
@@ -180,7 +180,7 @@ std::string judge(const FaultRun& run, const Fared& fared, const std::string& vi
   // Between hosts, a rank that waits for a waiting rank knows no more.
   const bool names = contains(fared.sentence, victim) || could_not_connect ||
                      (!scene.hosts.empty() && contains(fared.sentence, ", or a rank that it waits for"));
-  return names ? "" : "was not notified who is missing";
+  return names ? "" : "did not report who is missing";
 }
 
 const char* fault_name(Fault fault) {
@@ -279,7 +279,7 @@ std::string complaints_of(const FaultRun& run) {
   }
   // A rank that only waits for others to free a set has no call that fails.
   if (run.fault == Fault::kStop && run.scene->row->kind == CallKind::kTransfer && !names_victim) {
-    complaints << "no rank was notified who is missing:";
+    complaints << "no rank reported who is missing:";
     for (const RankEnd& end : ends) complaints << " [" << end.report << "]";
   }
   const std::string text = complaints.str();
