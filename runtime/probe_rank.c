@@ -1,5 +1,6 @@
-/* probe-rank: one rank of a job that checks that libddl works here. Rank 0 prints the bootstrap, the backend, the number of
- * ranks and the sum of their ranks. The exit code is 0 if the sum is right. Started by ddlrun --check-build. */
+/* probe-rank: one rank of a job that checks that libddl works here. Rank 0 prints the bootstrap, the backend, the
+ * number of ranks and the sum of their ranks. The exit code is 0 if the sum is right. Started by ddlrun
+ * --check-build. */
 #include <stdio.h>
 
 #include "ddl/ddl.h"

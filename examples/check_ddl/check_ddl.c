@@ -1,5 +1,5 @@
-/* What libddl was built with, what this job has of it, and a greeting of every rank: the questions that people put to Horovod
- * before their first job (rocm_built, cuda_built, mpi_enabled, ...).
+/* What libddl was built with, what this job has of it, and a greeting of every rank: the questions that people put to
+ * Horovod before their first job (rocm_built, cuda_built, mpi_enabled, ...).
  *
  *   ddlrun -np 2 check_ddl
  *   ddlrun -np 2 --cpu-operations mpi check_ddl */

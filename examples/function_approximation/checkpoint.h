@@ -1,5 +1,5 @@
-// A training that can be interrupted: weights and optimizer state in one file, and a fingerprint that shows whether two states
-// have the same bits.
+// A training that can be interrupted: weights and optimizer state in one file, and a fingerprint that shows whether
+// two states have the same bits.
 #pragma once
 
 #include <cstddef>

@@ -179,7 +179,7 @@ void train(ddl::Context& context, const Options& options) {
 }
 
 /// Ends the process while it is still a member of the job, so that its own exit is the job's first failure. A return
-/// from main would first leave the job in good order; whoever waits for this rank would notice, and might exit sooner.
+/// from main would first leave the job in order; a rank that waits for this one would notice, and might exit first.
 [[noreturn]] void give_up(const std::exception& error, int exit_code) {
   std::fprintf(stderr, "function_approximation: %s\n", error.what());
   std::exit(exit_code);

@@ -27,7 +27,7 @@ struct Adam {
 
 /// The linear scaling rule with gradual warm-up (Goyal et al., 2017): a batch that is scale times as large is learnt
 /// with scale times the rate, reached in equal steps from the unscaled one. Then half a cosine down to zero
-/// (Loshchilov and Hutter, 2017), so that the last steps settle instead of jumping about.
+/// (Loshchilov and Hutter, 2017), so that the last steps converge instead of oscillating.
 struct LearningRate {
   double base = 0.01;
   double scale = 1.0;  ///< how many times larger the global batch is than the one that base is meant for

@@ -6,7 +6,7 @@
 namespace fit {
 namespace {
 
-// Okabe and Ito's colours, darkened a little for thin lines on white: told apart with any colour vision.
+// Okabe and Ito's colours, darkened a little for thin lines on white: distinguishable with any colour vision.
 const std::vector<std::string> kRankColours = {"#0072b2", "#d55e00", "#009e73", "#b0487f",
                                                "#c98a00", "#2f9fd8", "#6a3d9a", "#6b7280"};
 const std::string kTargetColour = "#c3cad2";

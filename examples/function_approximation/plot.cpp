@@ -10,7 +10,7 @@
 namespace fit {
 namespace {
 
-// Pixels. The canvas is scaled freely by whoever shows it.
+// Pixels. A viewer may scale the canvas freely.
 constexpr double kWidth = 960, kHeight = 560;
 constexpr double kLeftEdge = 72, kRightEdge = 932, kTopEdge = 112, kBottomEdge = 494;
 constexpr double kTextSize = 14;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// The i-th of points grid values: one expression for every caller, so that the bits never differ, and written so that
-/// the grid is exactly symmetric.
+/// The i-th of points grid values: one expression for every caller, so that the bits never differ, and written so
+/// that the grid is exactly symmetric.
 double grid_value(Eigen::Index i, Eigen::Index points) {
   const auto from_left = static_cast<double>(i), from_right = static_cast<double>(points - 1 - i);
   return (kRight * from_left + kLeft * from_right) / static_cast<double>(points - 1);

@@ -17,7 +17,8 @@ using ddl::runtime::test::ThreadJob;
 
 namespace {
 
-/// Elements of a call that takes several chunks of every length of slots here; under a sanitizer each chunk takes long.
+/// Elements of a call that takes several chunks with each slot size used here; under a sanitizer each chunk takes
+/// long.
 #ifdef DDL_TEST_SANITIZED
 constexpr std::uint64_t kMany = 1300;
 #else
@@ -53,7 +54,7 @@ TEST_CASE("the choice of an algorithm changes at the table's crossovers") {
   CHECK(choose({CallKind::kBroadcast, 1, 1, 2}) == Algorithm::kAuto);
 }
 
-TEST_CASE("a user's choice stands for the number of hosts that it is for") {
+TEST_CASE("a user's choice holds for the number of hosts that it is for") {
   const auto chosen = overrides("allreduce=slices, reduce=tree");
   CHECK(chosen.of(CallKind::kAllreduce) == Algorithm::kReduceScatterAllgather);
   CHECK(chosen.of(CallKind::kReduce) == Algorithm::kTree);
@@ -67,7 +68,7 @@ TEST_CASE("a user's choice stands for the number of hosts that it is for") {
   CHECK(algorithm_of(call, {CallKind::kAllreduce, 4, 2, 2}) == Algorithm::kTree);
 }
 
-TEST_CASE("a choice that cannot be meant is refused with what could stand there") {
+TEST_CASE("an invalid choice is refused with a list of the valid ones") {
   for (const char* text : {"slices", "allreduce=", "allreduce=fast", "broadcast=tree",
                            "allreduce=slices=tree", "reduce=ring", ","}) {
     CAPTURE(text);
@@ -78,7 +79,7 @@ TEST_CASE("a choice that cannot be meant is refused with what could stand there"
   }
 }
 
-TEST_CASE("the table is printed a rule a line") {
+TEST_CASE("the table is printed one rule per line") {
   const std::string text = explain_choices();
   CHECK_THAT(text, Catch::Matchers::StartsWith("allreduce, one host: whole\n"));
   CHECK_THAT(text,
@@ -99,7 +100,7 @@ TEST_CASE("every algorithm gives the same bits on one host") {
 }
 
 TEST_CASE("every algorithm that the table knows gives the same bits on several hosts") {
-  // The first three have chunks of few elements, which are cut into parts of which some are empty.
+  // The first three have chunks of few elements, so that some of the parts into which they are cut are empty.
   struct Layout {
     std::vector<int> hosts;
     std::size_t slot_bytes;
@@ -121,7 +122,7 @@ TEST_CASE("every algorithm that the table knows gives the same bits on several h
   });
 }
 
-TEST_CASE("on many hosts a large value goes along the connections that there are, with the same bits") {
+TEST_CASE("on many hosts a large value goes along the existing connections, with the same bits") {
   ThreadJob job = job_on(hosts_of_sizes(std::vector<int>(GENERATE(17, 20), 1)));
   job.slot_bytes = 4096;
   job.algorithms = overrides("allreduce=halving,reduce=halving");
@@ -145,7 +146,7 @@ TEST_CASE("around the ring all ranks get the same bits, in an order of its own")
   job.slot_bytes = 1024;
   job.algorithms = overrides("allreduce=ring");
   const auto area = SlotAreas::of(job.slot_bytes, job.ranks, 1).area_bytes;
-  // Sums in which the order of additions shows.
+  // Sums whose bits depend on the order of additions.
   const auto value = [](int rank, std::uint64_t e) {
     return 1.0F / static_cast<float>(3 + 7 * static_cast<std::uint64_t>(rank) + 11 * e);
   };
@@ -172,7 +173,7 @@ TEST_CASE("around the ring all ranks get the same bits, in an order of its own")
   });
 }
 
-TEST_CASE("around the ring go several lanes, several ranks of a host, and hosts that were not connected") {
+TEST_CASE("the ring works with several lanes, several ranks of a host, and hosts that were not connected") {
   ThreadJob job = job_on(hosts_of_sizes(
       GENERATE(std::vector{2, 2, 2}, std::vector{3, 1, 2}, std::vector{2, 2}, std::vector<int>(17, 1))));
   job.slot_bytes = GENERATE(64, 4096);

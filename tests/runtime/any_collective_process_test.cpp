@@ -1,4 +1,4 @@
-// What holds for every collective alike when a rank's process ends, with ranks as forked processes.
+// Properties of all collectives when a rank's process ends, with ranks as forked processes.
 #include <signal.h>
 
 #include "runtime/support/conformance/mismatch.h"
@@ -22,7 +22,8 @@ ddl_status call_until_it_fails(const Variant& variant, const Place& place) {
 
 }  // namespace
 
-TEST_CASE("a death is told by any collective, of the world and of a process set, on one host and on two") {
+TEST_CASE(
+    "a death is reported by any collective, of the world and of a process set, on one host and on two") {
   ProcessJob job;
   job.ranks = 3;
   job.hosts = GENERATE(Hosts{}, Hosts{{0, 2}, {1}});
@@ -35,13 +36,13 @@ TEST_CASE("a death is told by any collective, of the world and of a process set,
       ddl_context* context = rank_place.join();
       Place place = world_of(context);
       if (in_set) {
-        // Backwards, so that its ranks are others than the job's.
+        // In reverse order, so that ranks in the set differ from those in the job.
         std::uint64_t set = DDL_NO_PROCESS_SET;
         expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, -place.rank, &set), "split");
         place = place_of(place, set);
       }
       const ddl_call_options options = place.options();
-      // Who is still on its way out of the barrier may be told there.
+      // A rank that has not left the barrier yet may be notified there.
       ddl_status status = ddl_barrier(context, &options);
       if (rank_place.rank() == victim) ::raise(SIGKILL);
       if (status == DDL_OK) status = call_until_it_fails(collective.usual, place);
@@ -52,7 +53,7 @@ TEST_CASE("a death is told by any collective, of the world and of a process set,
     });
     for (int rank = 0; rank < job.ranks; ++rank) {
       const RankEnd& end = ends[static_cast<std::size_t>(rank)];
-      CAPTURE(job.hosts.size(), victim, in_set, collective.usual.said[0], end.report);
+      CAPTURE(job.hosts.size(), victim, in_set, collective.usual.message_parts[0], end.report);
       if (rank == victim) {
         CHECK(end.signal == SIGKILL);
         continue;

@@ -1,5 +1,5 @@
-// Jobs on several hosts with ranks as forked processes: real deaths, departures and timeouts, seen from everywhere. The
-// hosts are made up; their ranks speak to each other by TCP over loopback.
+// Jobs on several hosts with ranks as forked processes: real deaths, departures and timeouts, seen from every rank.
+// The hosts are simulated; their ranks communicate by TCP over loopback.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -28,8 +28,8 @@ double now() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// What a rank of any host may take to learn of a death on another.
-constexpr double kToldWithinSeconds = 1.0;
+/// The time limit for a rank of any host to learn of a death on another.
+constexpr double kNotifiedWithinSeconds = 1.0;
 
 ProcessJob job_on(const std::vector<int>& sizes) {
   ProcessJob job;
@@ -69,7 +69,7 @@ TEST_CASE("collectives conform on several hosts with ranks as processes") {
   }));
 }
 
-TEST_CASE("ranks that are dealt out to the hosts in turn conform as well") {
+TEST_CASE("ranks that are assigned to the hosts in turn conform as well") {
   ProcessJob job;
   job.ranks = 5;
   job.hosts = {{0, 2, 4}, {1, 3}};
@@ -104,11 +104,11 @@ TEST_CASE("a job on several hosts joins, leaves and joins again, with one inheri
   }));
 }
 
-TEST_CASE("a rank without the job's key is not let in, and says so") {
+TEST_CASE("a rank without the job's key is not admitted, and reports it") {
   ProcessJob job = job_on({1, 1});
   job.wire_up_seconds = 0.5;
   const auto ends = job.run([](RankPlace& place) {
-    // Each makes its own.
+    // Each makes its own key.
     const auto key = ddl::net::JobKey::random();
     const auto memfd = key->to_memfd();
     place.use_key(memfd->get());
@@ -117,7 +117,7 @@ TEST_CASE("a rank without the job's key is not let in, and says so") {
   });
   CHECK(ends[0].exit_code == 1);
   CHECK(ends[1].exit_code == 1);
-  // The caller notices that the listener does not know its key, and says nothing to it.
+  // The caller notices that the listener does not know its key, and sends nothing more.
   CHECK(contains(ends[1].report,
                  "connecting rank 1 on host1 to other hosts by tcp: not connected in time: rank 0 ("));
   CHECK(contains(ends[1].report, "the listener does not know the job's key"));
@@ -125,7 +125,7 @@ TEST_CASE("a rank without the job's key is not let in, and says so") {
   CHECK(contains(ends[0].report, "turned away, the last because: the connection was closed"));
 }
 
-TEST_CASE("hosts that cut buffers differently are told so") {
+TEST_CASE("hosts that cut buffers differently get an error") {
   ProcessJob job = job_on({1, 1});
   const auto ends = job.run([](RankPlace& place) {
     place.settings().staging_bytes = place.rank() == 0 ? 1024 : 2048;
@@ -139,7 +139,7 @@ TEST_CASE("hosts that cut buffers differently are told so") {
   }
 }
 
-TEST_CASE("hosts that want different numbers of data connections are told so") {
+TEST_CASE("hosts that want different numbers of data connections get an error") {
   ProcessJob job = job_on({1, 1});
   const int of_first = GENERATE(1, 2, 8);
   const auto ends = job.run([of_first](RankPlace& place) {
@@ -159,7 +159,8 @@ TEST_CASE("hosts that want different numbers of data connections are told so") {
 
 namespace {
 
-/// Runs two allreduces of five chunks, in the second of which the planned victim dies, and checks what all others say.
+/// Runs two allreduces of five chunks, in the second of which the planned victim dies, and checks what all others
+/// report.
 void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t bytes = 5 * 4096) {
   if (!job.settings.staging_bytes) job.settings.staging_bytes = 4096;
   const std::uint64_t count = bytes / sizeof(float);
@@ -171,7 +172,7 @@ void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t 
     };
     double begin = now();
     ddl_status status = allreduce();
-    // Where not all have entered the second allreduce, some may be told in the first.
+    // If not all have entered the second allreduce, some may be notified in the first.
     if (status == DDL_OK || all_have_entered) {
       expect_ok(status, "the first allreduce");
       begin = now();
@@ -180,10 +181,10 @@ void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t 
     const double seconds = now() - begin;
     expect_status(status, DDL_ERROR_PEER_LOST, "the allreduce in which a rank died");
     std::string sentence = ddl_last_error();
-    expect(seconds < kToldWithinSeconds, "told after " + std::to_string(seconds) + " s");
+    expect(seconds < kNotifiedWithinSeconds, "notified after " + std::to_string(seconds) + " s");
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_ABORTED, "the next call");
     expect_contains(ddl_last_error(), sentence);
-    // Some leave in order, some just end: the cause stays the victim.
+    // Some leave in order, others just exit: the reported cause is still the victim.
     if (place.rank() % 2 == 0) expect_ok(ddl_finalize(context), "finalize after an abort");
     return sentence;
   });
@@ -210,12 +211,12 @@ void check_death(ProcessJob job, int victim, bool all_have_entered, std::size_t 
 
 }  // namespace
 
-TEST_CASE("every rank of every host is told within a second who died") {
+TEST_CASE("every rank of every host reports within a second which rank died") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 1}, std::vector{2, 2}, std::vector{3, 2},
                               std::vector{1, 1, 1});
   ProcessJob job = job_on(sizes);
   const int victim = GENERATE_COPY(range(0, job.ranks));
-  // With CPUs enough a wait spins first, without it sleeps at once.
+  // With a CPU for every rank a wait spins first, otherwise it sleeps at once.
   job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
   const std::string point = GENERATE("before_publish", "after_publish", "in_round");
   // An allreduce of five chunks along the tree exchanges once, compares, and exchanges in 4 + 3 rounds. In the second
@@ -227,20 +228,20 @@ TEST_CASE("every rank of every host is told within a second who died") {
   check_death(job, victim, true);
 }
 
-TEST_CASE("every rank is told who died where slices go in pieces over several sockets") {
+TEST_CASE("every rank reports which rank died if slices go in pieces over several sockets") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{1, 1, 1});
   ProcessJob job = job_on(sizes);
   job.settings.sockets_per_peer = 3;
   const int victim = GENERATE_COPY(range(0, job.ranks));
-  // Five chunks of four times the staging: eight rounds in each allreduce, and there are chunks that the victim has not
-  // begun.
+  // Five chunks of four times the staging: eight rounds in each allreduce, and there are chunks that the victim has
+  // not begun.
   job.settings.staging_bytes = 64 << 10;
   job.settings.fault = FaultPlan{"allreduce.in_round", victim, GENERATE(8 + 1, 8 + 3)};
   CAPTURE(sizes, victim);
   check_death(job, victim, true, 5 * 4 * (64 << 10));
 }
 
-TEST_CASE("a rank that is stopped in a collective is waited for, and goes on where it was") {
+TEST_CASE("the others wait for a rank that is stopped in a collective, and it goes on when it is continued") {
   ProcessJob job = job_on({2, 1});
   job.settings.staging_bytes = 4096;
   job.stopped_rank = GENERATE(0, 1, 2);
@@ -265,8 +266,8 @@ TEST_CASE("a rank that is stopped in a collective is waited for, and goes on whe
   CHECK(ends[static_cast<std::size_t>(*job.stopped_rank)].was_stopped);
 }
 
-// What a partner does not read stalls its data, and nothing else.
-TEST_CASE("a death is told to who waits for a rank that is stopped") {
+// A partner that does not read delays its own data, and nothing else.
+TEST_CASE("a rank that waits for a stopped rank is notified of a death") {
   ProcessJob job = job_on({1, 1, 1});
   job.stopped_rank = 2;
   job.victim = 1;
@@ -290,7 +291,7 @@ TEST_CASE("a death is told to who waits for a rank that is stopped") {
   CHECK(ends[2].signal == SIGKILL);
 }
 
-TEST_CASE("a death before, in and after the comparison between hosts is told") {
+TEST_CASE("a death before, in and after the comparison between hosts is reported") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 2}, std::vector{1, 2, 1});
   ProcessJob job = job_on(sizes);
   const int victim = GENERATE_COPY(range(0, job.ranks));
@@ -300,7 +301,7 @@ TEST_CASE("a death before, in and after the comparison between hosts is told") {
   check_death(job, victim, false);
 }
 
-TEST_CASE("a death while the hosts connect fails it for everybody in time") {
+TEST_CASE("a death while the hosts connect makes connecting fail on all ranks in time") {
   ProcessJob job = job_on({1, 1, 1});
   job.wire_up_seconds = 1.0;
   const int victim = GENERATE(0, 1, 2);
@@ -309,7 +310,7 @@ TEST_CASE("a death while the hosts connect fails it for everybody in time") {
   CAPTURE(victim, point);
   const auto ends = job.run([&](RankPlace& place) {
     ddl_context* context = place.join();
-    // Not every rank has a link to the victim: who has none learns of it now.
+    // Not every rank has a link to the victim: a rank without one learns of it now.
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
     return std::string(ddl_last_error());
   });
@@ -335,7 +336,7 @@ TEST_CASE("a rank that exits without finalize is lost to the ranks of other host
     if (place.rank() == leaver) ::_exit(0);
     const double begin = now();
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
-    expect(now() - begin < kToldWithinSeconds, "told too late");
+    expect(now() - begin < kNotifiedWithinSeconds, "notified too late");
     return std::string(ddl_last_error());
   });
   for (int rank = 0; rank < 3; ++rank) {
@@ -353,7 +354,7 @@ TEST_CASE("a rank that finalizes while others of its own or another host wait fo
   CAPTURE(leaver);
   const auto ends = job.run([&](RankPlace& place) {
     ddl_context* context = place.join();
-    // Who is still on its way out of the first barrier may be told there.
+    // A rank that has not left the first barrier yet may be notified there.
     ddl_status status = ddl_barrier(context, nullptr);
     if (place.rank() == leaver) {
       expect_ok(ddl_finalize(context), "finalize");
@@ -374,12 +375,12 @@ TEST_CASE("a rank that finalizes while others of its own or another host wait fo
   }
 }
 
-TEST_CASE("ranks of several hosts may leave when they are needed no more") {
+TEST_CASE("ranks of several hosts may leave when no other rank needs them") {
   ProcessJob job = job_on({2, 1, 1});
   job.settings.sockets_per_peer = GENERATE(1, 2, 4);
   job.settings.staging_bytes = std::size_t{1} << 20;
   check_all_succeeded(job.run([](RankPlace& place) {
-    // Those that come out of the last call first are gone before the others have read what they sent.
+    // Ranks that return from the last call first are gone before the others have read what they sent.
     for (int round = 0; round < 5; ++round) {
       ddl_context* context = place.join();
       std::vector<double> values(300'000, 1.0);
@@ -395,7 +396,7 @@ TEST_CASE("ranks of several hosts may leave when they are needed no more") {
   }));
 }
 
-TEST_CASE("a rank that does not come is named on every host by who sees that it is missing") {
+TEST_CASE("a rank that does not arrive is named on every host by the ranks that see that it is missing") {
   const int missing = GENERATE(range(0, 4));
   CAPTURE(missing);
   ProcessJob job = job_on({2, 2});
@@ -423,14 +424,14 @@ TEST_CASE("a rank that does not come is named on every host by who sees that it 
   }
 }
 
-TEST_CASE("a lone rank of another host that does not come is named by who waits for it") {
+TEST_CASE("the only rank of another host is named by the ranks that wait for it if it does not arrive") {
   ProcessJob job = job_on({1, 1});
   const auto ends = job.run([&](RankPlace& place) {
     ddl_context* context = place.join();
     ddl_call_options options = DDL_CALL_OPTIONS_INIT;
     options.timeout_seconds = 0.2;
     if (place.rank() == 1) {
-      // Woken by nothing but the abort that it is told of at its next call.
+      // It is woken by nothing; it learns of the abort at its next call.
       const timespec pause{1, 0};
       ::nanosleep(&pause, nullptr);
     }
@@ -452,7 +453,7 @@ TEST_CASE("a forked child that lives on does not hide its parent's death from ot
     if (place.rank() == 1) place.die_leaving_a_child();
     const double begin = now();
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
-    expect(now() - begin < kToldWithinSeconds, "told too late");
+    expect(now() - begin < kNotifiedWithinSeconds, "notified too late");
     return ddl_last_error();
   });
   CHECK(ends[0].exit_code == 0);
@@ -466,7 +467,7 @@ TEST_CASE("a rank that waits for another host sleeps, and an idle one uses no CP
     expect_ok(ddl_barrier(context, nullptr), "barrier");
     rusage before{}, after{};
     ::getrusage(RUSAGE_SELF, &before);
-    // Rank 2 computes, the others wait for it; the only way to measure idleness is to be idle for a while.
+    // Rank 2 computes and the others wait for it. Idleness can only be measured by idling for a while.
     if (place.rank() == 2) {
       const timespec second{1, 0};
       ::nanosleep(&second, nullptr);
@@ -478,7 +479,8 @@ TEST_CASE("a rank that waits for another host sleeps, and an idle one uses no CP
              usage.ru_stime.tv_usec;
     };
     const long used = microseconds(after) - microseconds(before);
-    // Waking up after a second touches memory that a virtual machine may have to fetch first; who spun would use all of it.
+    // Waking up after a second touches memory that a virtual machine may have to fetch first; a spinning rank would
+    // use a full second of CPU.
     expect(used < 50'000, "used " + std::to_string(used) + " microseconds in a second of waiting");
     expect(after.ru_nvcsw - before.ru_nvcsw <= 20, "woke up too often");
     expect_ok(ddl_finalize(context), "finalize");

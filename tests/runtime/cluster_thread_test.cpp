@@ -1,4 +1,4 @@
-// Jobs on several hosts with ranks as threads: hosts that the test makes up, connected by TCP over loopback.
+// Jobs on several hosts with ranks as threads: simulated hosts, connected by TCP over loopback.
 #include <cstring>
 
 #include "runtime/src/wire/slice_queue.h"
@@ -26,7 +26,7 @@ TEST_CASE("collectives conform on several hosts of equal and unequal size") {
 
 namespace {
 
-/// What every rank gets from collectives whose slices go in pieces, one after the other, as bytes.
+/// Every rank's results of several collectives whose slices go in pieces, concatenated as bytes.
 std::vector<std::vector<float>> results_with(ThreadJob job, int sockets, std::size_t count) {
   job.sockets_per_peer = sockets;
   std::vector<std::vector<float>> results(static_cast<std::size_t>(job.ranks));
@@ -69,7 +69,7 @@ TEST_CASE("with any number of sockets the results have the same bits") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 2}, std::vector{1, 1, 1});
   CAPTURE(sizes);
   ThreadJob job = job_on(hosts_of_sizes(sizes));
-  // Slices of several pieces, also where a chunk is one unit for each host and lane.
+  // Slices of several pieces, also if a chunk is one unit for each host and lane.
   job.slot_bytes = 16 * ddl::runtime::kPieceBytes;
   const std::size_t count = 3 * job.slot_bytes / sizeof(float) + 12345;
   const auto with_one = results_with(job, 1, count);
@@ -105,7 +105,7 @@ TEST_CASE("with many hosts, connections to all are made when a collective needs 
     std::int32_t sum = rank;
     expect_ok(ddl_allreduce(context, &sum, &sum, 1, DDL_INT32, DDL_SUM, nullptr), "allreduce");
     expect(sum == ranks * (ranks - 1) / 2, "wrong sum");
-    // Twice: with the connections being made, and with them there.
+    // Twice: when the connections are made, and when they exist.
     for (int round = 0; round < 2; ++round) {
       std::vector<std::int32_t> send, recv(static_cast<std::size_t>(ranks));
       for (int to = 0; to < ranks; ++to) send.push_back(rank * 100 + to);
@@ -114,7 +114,7 @@ TEST_CASE("with many hosts, connections to all are made when a collective needs 
         expect(recv[static_cast<std::size_t>(from)] == from * 100 + rank, "wrong element");
       }
     }
-    // A process set has connections of its own. A few ranks: all descriptors are this one process's.
+    // A process set has connections of its own. Few ranks, because one process has all descriptors.
     std::uint64_t set = 0;
     expect_ok(ddl_process_set_split(context, DDL_WORLD, rank < 3 ? 0 : -1, -rank, &set), "split");
     if (rank >= 3) {

@@ -1,7 +1,6 @@
-// A program as users write them, over the installed interface: the whole suite
-// under whatever launcher started it. Says "conforms: rank R of N by BOOTSTRAP", and ", over MPI" if that carries out
-// the collectives,
-// and exits with 0, or says what differs and exits with 1.
+// A program over the installed interface, as users write them: the complete suite under the launcher that started it.
+// Prints "conforms: rank R of N by BOOTSTRAP", and ", over MPI" if MPI carries out the collectives, and exits with 0;
+// or prints what differs and exits with 1.
 //
 //   conformance_program [RANKS]     RANKS: how many there must be
 #include <cstdio>
@@ -24,7 +23,7 @@ void run(int wanted_ranks) {
     expect(second == nullptr, "a second context was stored");
     if (wanted_ranks != 0) expect(context.size() == wanted_ranks, "there are other ranks than wanted");
     check_wrapper(context);
-    // Everything once; before, only that a new context works.
+    // Everything in the last context; in the earlier ones only that a new context works.
     if (round < 2) {
       check_all(context.get(), {0, 1, 2, 100});
     } else {

@@ -1,4 +1,4 @@
-// What a context does besides computing, with ranks as threads: barriers, busy, timeouts, departures.
+// Properties of a context other than results, with ranks as threads: barriers, busy, timeouts, departures.
 #include <atomic>
 #include <future>
 #include <latch>
@@ -14,7 +14,7 @@ using ddl::runtime::test::Hosts;
 using ddl::runtime::test::job_on;
 using ddl::runtime::test::ThreadJob;
 
-TEST_CASE("nobody leaves a barrier before everybody has come") {
+TEST_CASE("no rank leaves a barrier before all have entered") {
   using ddl::runtime::ExchangeConfig;
   ThreadJob job;
   job.ranks = GENERATE(2, 5, 9);
@@ -55,7 +55,7 @@ TEST_CASE("the bits of a sum do not depend on slots, buffers or timing") {
   for (const auto& result : results) CHECK(result == results.front());
 }
 
-TEST_CASE("a second thread inside a context is told that it is busy") {
+TEST_CASE("a second thread in a call of a context gets busy") {
   ThreadJob job;
   job.ranks = 2;
   std::promise<void> somebody_was_refused;
@@ -65,7 +65,7 @@ TEST_CASE("a second thread inside a context is told that it is busy") {
       expect_ok(ddl_barrier(context, nullptr), "barrier of rank 1");
       return;
     }
-    // Two threads race for the context. The loser learns it at once, and that the winner is inside until rank 1 comes.
+    // Two threads race for the context. The loser gets busy at once, while the winner waits in its call for rank 1.
     std::atomic<int> ok{0}, busy{0};
     std::string failure;
     const auto call = [&] {
@@ -85,7 +85,7 @@ TEST_CASE("a second thread inside a context is told that it is busy") {
   });
 }
 
-TEST_CASE("a rank that does not come is named by everybody, in the same words") {
+TEST_CASE("a rank that does not arrive is named by all ranks, in the same message") {
   ThreadJob job;
   job.ranks = 3;
   // A spin that is longer than the deadline must not outlast it.
@@ -129,7 +129,7 @@ TEST_CASE("a rank that leaves while others wait for it is an error, not a hang")
   ThreadJob job;
   job.ranks = GENERATE(2, 4);
   job.spin = std::chrono::microseconds(GENERATE(0, 20));
-  // The departure falls before, into and after the wait; the sleep begins after the yields.
+  // The departure comes before, during and after the wait; the sleep begins after the yields.
   const int attempt = GENERATE(range(0, 25));
   CAPTURE(job.ranks, attempt);
   job.run([&](ddl_context*& context) {
@@ -149,11 +149,11 @@ TEST_CASE("a rank that leaves while others wait for it is an error, not a hang")
   });
 }
 
-TEST_CASE("a rank may leave when it is needed no more") {
+TEST_CASE("a rank may leave when no other rank needs it") {
   ThreadJob job;
   job.ranks = 4;
   job.run([&](ddl_context*& context) {
-    // Those that come out of the last call first are gone before the others have read their slots.
+    // Ranks that return from the last call first are gone before the others have read their slots.
     std::vector<double> values(20000, 1.0);
     expect_ok(
         ddl_allreduce(context, values.data(), values.data(), values.size(), DDL_FLOAT64, DDL_SUM, nullptr),
@@ -165,7 +165,7 @@ TEST_CASE("a rank may leave when it is needed no more") {
   });
 }
 
-TEST_CASE("a rank that aborts the job ends the calls of all ranks of all hosts and sets, in its own words") {
+TEST_CASE("a rank that aborts the job ends the calls of all ranks of all hosts and sets, with its own text") {
   const auto hosts = GENERATE(Hosts{{0, 1, 2, 3}}, Hosts{{0, 1}, {2, 3}}, Hosts{{0, 1, 2}, {3}});
   const bool from_another_thread = GENERATE(false, true);
   CAPTURE(hosts.size(), from_another_thread);

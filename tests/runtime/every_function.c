@@ -20,7 +20,7 @@ static void fail(int line, const char* what) {
   } while (0)
 #define CALL(call) EXPECT((call) == DDL_OK)
 
-enum { kMost = 64 }; /* ranks that there can be */
+enum { kMaxRanks = 64 }; /* the maximum number of ranks */
 
 static void transfers(void) {
   int32_t word = rank == 0 ? 42 : -1;
@@ -31,7 +31,7 @@ static void transfers(void) {
 }
 
 static void who(void) {
-  EXPECT(rank >= 0 && rank < size && size <= kMost);
+  EXPECT(rank >= 0 && rank < size && size <= kMaxRanks);
   EXPECT(ddl_local_rank(context) >= 0 && ddl_local_rank(context) < ddl_local_size(context));
   EXPECT(ddl_cross_rank(context) >= 0 && ddl_cross_rank(context) < ddl_cross_size(context));
   EXPECT(strlen(ddl_bootstrap_name(context)) > 0 && strlen(ddl_version()) > 0);
@@ -53,8 +53,8 @@ static void reductions(void) {
   CALL(ddl_reduce(context, &one[1], rank == size - 1 ? &sum : NULL, 1, DDL_INT64, DDL_SUM, size - 1, NULL));
   EXPECT(sum == (rank == size - 1 ? size : 0));
 
-  int64_t parts[kMost];
-  uint64_t counts[kMost];
+  int64_t parts[kMaxRanks];
+  uint64_t counts[kMaxRanks];
   for (int r = 0; r < size; ++r) {
     parts[r] = 10 * r + rank;
     counts[r] = 1;
@@ -74,14 +74,14 @@ static void reductions(void) {
 }
 
 static void gathers(void) {
-  uint16_t letter = (uint16_t)('a' + rank), letters[kMost];
+  uint16_t letter = (uint16_t)('a' + rank), letters[kMaxRanks];
   memset(letters, 0, sizeof letters);
   CALL(ddl_allgather(context, &letter, letters, 1, DDL_UINT16, NULL));
   for (int r = 0; r < size; ++r) EXPECT(letters[r] == 'a' + r);
 
   /* Rank r has r elements. */
-  uint64_t counts[kMost];
-  uint8_t own[kMost], bytes[kMost * kMost];
+  uint64_t counts[kMaxRanks];
+  uint8_t own[kMaxRanks], bytes[kMaxRanks * kMaxRanks];
   for (int r = 0; r < size; ++r) counts[r] = (uint64_t)r;
   memset(own, rank, sizeof own);
   CALL(ddl_allgatherv(context, own, bytes, counts, DDL_UINT8, NULL));
@@ -98,19 +98,19 @@ static void gathers(void) {
 }
 
 static void exchanges(void) {
-  double numbers[kMost];
+  double numbers[kMaxRanks];
   for (int r = 0; r < size; ++r) numbers[r] = 100 * rank + r;
   CALL(ddl_alltoall(context, numbers, numbers, 1, DDL_FLOAT64, NULL));
   for (int r = 0; r < size; ++r) EXPECT(numbers[r] == 100 * r + rank);
 
   /* r elements for rank r. */
-  uint64_t send_counts[kMost], recv_counts[kMost];
-  int32_t send[kMost * kMost], recv[kMost * kMost];
+  uint64_t send_counts[kMaxRanks], recv_counts[kMaxRanks];
+  int32_t send[kMaxRanks * kMaxRanks], recv[kMaxRanks * kMaxRanks];
   for (int r = 0, at = 0; r < size; at += r++) {
     send_counts[r] = (uint64_t)r;
     for (int e = 0; e < r; ++e) send[at + e] = rank;
   }
-  CALL(ddl_alltoallv(context, send, send_counts, recv, kMost * kMost, recv_counts, DDL_INT32, NULL));
+  CALL(ddl_alltoallv(context, send, send_counts, recv, kMaxRanks * kMaxRanks, recv_counts, DDL_INT32, NULL));
   for (int r = 0; r < size; ++r) {
     EXPECT(recv_counts[r] == (uint64_t)rank);
     for (int e = 0; e < rank; ++e) EXPECT(recv[r * rank + e] == r);

@@ -1,4 +1,4 @@
-// In which groups the ranks of a host meet, from where their CPUs lie.
+// The groups in which the ranks of a host synchronize, planned from the locations of their CPUs.
 #include "runtime/src/shm/exchange_groups.h"
 
 #include <unistd.h>
@@ -26,7 +26,7 @@ std::vector<int> plan(const std::vector<CpuPlace>& places) {
   return plan_groups(kGroups, static_cast<int>(places.size()), 1, places);
 }
 
-/// Who leads is the first of its group and leads itself.
+/// A leader is the first of its group and leads itself.
 void check_leaders(const std::vector<int>& leader_of) {
   for (std::size_t i = 0; i < leader_of.size(); ++i) {
     CHECK(leader_of[i] <= static_cast<int>(i));
@@ -46,11 +46,11 @@ TEST_CASE("ranks that share a cache make a group") {
   CHECK(plan(in_caches({0, 0, 0, 8, 8, 8, 16, 16, 16})) == std::vector{0, 0, 0, 3, 3, 3, 6, 6, 6});
 }
 
-TEST_CASE("ranks that are dealt out in turn are grouped by where they are") {
+TEST_CASE("ranks that are assigned in turn are grouped by their location") {
   CHECK(plan(in_caches({0, 8, 16, 0, 8, 16, 0, 8, 16})) == std::vector{0, 1, 2, 0, 1, 2, 0, 1, 2});
 }
 
-TEST_CASE("who is alone with its cache looks for others of its node, then of its package, then anywhere") {
+TEST_CASE("a rank that is alone with its cache is grouped within its node, then its package, then anywhere") {
   const std::vector<CpuPlace> places{{0, 0, 0},  {1, 0, 0},   {2, 2, 0},    {3, 3, 0},
                                      {4, 4, 4},  {5, 5, 5},   {6, 6, 6},    {6, 6, 6},
                                      {-1, 6, 6}, {-1, -1, 4}, {-1, -1, -1}, {-1, -1, -1}};
@@ -58,7 +58,9 @@ TEST_CASE("who is alone with its cache looks for others of its node, then of its
   CHECK(plan(places) == std::vector{0, 0, 2, 2, 4, 5, 6, 6, 5, 4, 5, 5});
 }
 
-TEST_CASE("where all are in one place, or nobody knows where, a group is a row of about the square root") {
+TEST_CASE(
+    "if all ranks share a cache, or locations are unknown, a group is consecutive and of about the square "
+    "root") {
   for (const auto& places : {std::vector<CpuPlace>(9), in_caches(std::vector<int>(9, 3)),
                              in_caches({0, 1, 2, 3, 4, 5, 6, 7, 8})}) {
     CHECK(plan(places) == std::vector{0, 0, 0, 3, 3, 3, 6, 6, 6});
@@ -67,7 +69,7 @@ TEST_CASE("where all are in one place, or nobody knows where, a group is a row o
   CHECK(plan_groups(kGroups, 5, 1, {}) == std::vector{0, 0, 0, 3, 3});
 }
 
-TEST_CASE("a width is taken as it is, and no group is larger") {
+TEST_CASE("a given width is used, and no group is larger") {
   CHECK(plan_groups({ExchangeConfig::Way::kGroups, 2}, 5, 1, {}) == std::vector{0, 0, 2, 2, 4});
   CHECK(plan_groups({ExchangeConfig::Way::kGroups, 8}, 5, 1, {}) == std::vector{0, 0, 0, 0, 0});
   for (const int width : {2, 3, 5, 8, 16}) {
@@ -82,7 +84,7 @@ TEST_CASE("a width is taken as it is, and no group is larger") {
   }
 }
 
-TEST_CASE("few ranks, and those that say so, all wait for all") {
+TEST_CASE("with few ranks, or if the user asks for it, all wait for all") {
   const std::vector<int> flat{0, 1, 2, 3, 4, 5, 6, 7};
   CHECK(plan_groups({ExchangeConfig::Way::kFlat, 0}, 8, 8, in_caches({0, 0, 0, 0, 1, 1, 1, 1})) == flat);
   CHECK(plan_groups({}, 8, 8, in_caches({0, 0, 0, 0, 1, 1, 1, 1})) == flat);
@@ -93,7 +95,7 @@ TEST_CASE("few ranks, and those that say so, all wait for all") {
   CHECK_FALSE(asks_for_places({ExchangeConfig::Way::kGroups, 8}, 64, 64));
 }
 
-TEST_CASE("many ranks meet in groups if there is a CPU for each") {
+TEST_CASE("many ranks synchronize in groups if there is a CPU for each") {
   const auto is_in_groups = [](int ranks, int cpus) {
     return ExchangeRole::of(plan_groups({}, ranks, cpus, {}), 0).in_groups;
   };
@@ -120,7 +122,7 @@ TEST_CASE("every member of any plan has one leader, and leaders know each other 
   CHECK(followers + leaders.size() == static_cast<std::size_t>(members));
 }
 
-TEST_CASE("the user's word is flat, groups or a number") {
+TEST_CASE("the user's choice is flat, groups or a number") {
   CHECK(ExchangeConfig::parse("flat")->way == ExchangeConfig::Way::kFlat);
   CHECK(ExchangeConfig::parse("groups")->width == 0);
   CHECK(ExchangeConfig::parse("1024")->width == 1024);
@@ -130,7 +132,7 @@ TEST_CASE("the user's word is flat, groups or a number") {
   }
 }
 
-TEST_CASE("lists of CPUs are read as the kernel writes them, and nothing else is one") {
+TEST_CASE("lists of CPUs are read as the kernel writes them, and anything else is refused") {
   CHECK(parse_cpu_list("0-3,8,10-11\n") == std::vector{0, 1, 2, 3, 8, 10, 11});
   CHECK(parse_cpu_list("5\n") == std::vector{5});
   for (const char* text :
@@ -140,14 +142,14 @@ TEST_CASE("lists of CPUs are read as the kernel writes them, and nothing else is
   }
 }
 
-TEST_CASE("a rank lies where all of its CPUs lie") {
+TEST_CASE("a rank's location contains all of its CPUs") {
   namespace fs = std::filesystem;
   const fs::path root = fs::temp_directory_path() / ("ddl-cpus-" + std::to_string(::getpid()));
   const auto write = [&](const fs::path& path, const std::string& text) {
     fs::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text << "\n";
   };
-  // Two packages of four CPUs; a node and two caches in the first, CPU 6 does not say what it shares.
+  // Two packages of four CPUs; a node and two caches in the first, and no information for CPU 6.
   for (int cpu = 0; cpu < 8; ++cpu) {
     const std::string folder = "cpu/cpu" + std::to_string(cpu);
     write(folder + "/topology/package_cpus_list", cpu < 4 ? "0-3" : "4-7");

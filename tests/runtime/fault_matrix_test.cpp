@@ -1,8 +1,8 @@
-// A rank dies or is stopped at every named point (runtime/src/common/fault.h) of every algorithm of every collective, on one host
-// and on several, in the world and in a process set.
+// A rank dies or is stopped at every named point (runtime/src/common/fault.h) of every algorithm of every collective,
+// on one host and on several, in the world and in a process set.
 //
-// Which points a call passes, and how often, is found out by running it once: so a new point is tested without anybody
-// thinking of it. What this cannot find out, a collective without a row and a point that no row passes, fails here.
+// A run without a fault finds out which points a call passes, and how often: so a new point is tested automatically.
+// Two things cannot be found so and fail here: a collective without a row, and a point that no row passes.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -29,7 +29,7 @@ struct Moment {
   std::vector<std::pair<int, Passages>> ranks;
 };
 
-/// Before everybody has put what the others need, there is the launcher alone to notice anything.
+/// Before all ranks have put the data that the others need, only the launcher can notice anything.
 bool is_the_launchers(const FaultScene& scene, const std::string& point) {
   return scene.joins() && point == "init.before_fence";
 }
@@ -64,8 +64,8 @@ FaultRun run_of(const Moment& moment, Fault fault, std::size_t which_rank, std::
   return run;
 }
 
-/// Every point of every scene once, with fault after fault, rank after rank, first and later passages by turns; stops that
-/// others wait out take as long as a timeout, so of them there is one for each scene.
+/// Every point of every scene once, cycling through faults, ranks, and first and later passages. A stop that the
+/// others wait for takes as long as a timeout, so there is one of these for each scene.
 std::vector<FaultRun> some_runs(const std::vector<Moment>& moments) {
   std::vector<FaultRun> runs;
   std::set<const FaultScene*> stopped;
@@ -115,7 +115,7 @@ std::set<std::string> files_of_ours() {
 void check_runs(const std::vector<FaultRun>& runs) {
   const auto files = files_of_ours();
   const auto complaints =
-      run_in_crew(kCrew, runs.size(), [&](std::size_t i) { return complaints_of(runs[i]); });
+      run_in_workers(kCrew, runs.size(), [&](std::size_t i) { return complaints_of(runs[i]); });
   for (const std::string& complaint : complaints) FAIL_CHECK(complaint);
   CHECK(files_of_ours() == files);
   WARN(runs.size() << " runs");
@@ -123,7 +123,7 @@ void check_runs(const std::vector<FaultRun>& runs) {
 
 }  // namespace
 
-TEST_CASE("every collective has a row among those that die and stop") {
+TEST_CASE("every collective has a row in the table of faults") {
   for (int number = 1; number <= UINT8_MAX; ++number) {
     const auto kind = static_cast<CallKind>(number);
     if (call_kind_name(kind) == std::string("unknown collective")) break;

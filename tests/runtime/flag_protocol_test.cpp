@@ -1,5 +1,5 @@
-// The handshakes of sleeping, publishing, interrupting, leaving and rendezvous in groups, walked in every order; and that the
-// walk finds broken ones.
+// The handshakes of sleeping, publishing, interrupting, leaving and rendezvous in groups, walked in every order; and
+// that the walk finds broken ones.
 #include "runtime/src/shm/flag_protocol.h"
 
 #include <deque>
@@ -20,7 +20,7 @@ using ddl::runtime::test::World;
 
 namespace {
 
-/// Words whose every access is a step of the model, and a futex that forgets nothing but a missed wake.
+/// Words whose every access is a step of the model, and a futex that loses only a wake without sleepers.
 class ModelPlatform {
  public:
   class Word {
@@ -60,7 +60,7 @@ class ModelPlatform {
 
   explicit ModelPlatform(World& world) : world_(world) {}
 
-  /// As the kernel does it: compares and begins to sleep in one step, then sleeps until the next wake.
+  /// Like the kernel: compares and begins to sleep in one step, then sleeps until the next wake.
   bool wait(Word& word, std::uint32_t seen, Deadline) {
     world_.step();
     const bool sleeps = word.value_ == seen;
@@ -82,7 +82,7 @@ class ModelPlatform {
 using Word = ModelPlatform::Word;
 constexpr std::uint32_t kBefore = 0xFFFFFFFEu, kAwaited = 0;  // the sequence wraps in between
 
-/// Shared state of one execution: member 0 waits for member 1, which may leave instead, and somebody may abort.
+/// Shared state of one execution: member 0 waits for member 1, which may leave instead, and a member may abort.
 struct State {
   explicit State(World& world)
       : platform(world),
@@ -124,7 +124,7 @@ struct State {
 
 using Program = std::function<void(State&)>;
 
-/// Explores programs over one State; ends collects what their waits returned.
+/// Explores programs over one State; ends collects the return values of their waits.
 Exploration explore(std::vector<Program> programs) {
   return Explorer().explore([&programs](World& world) {
     auto state = std::make_shared<State>(world);
@@ -189,7 +189,7 @@ TEST_CASE("two sleepers on one word are both woken if its owner dies before it w
   CHECK(ends == std::set<SleepEnd>{SleepEnd::kStop});
 }
 
-TEST_CASE("who waits for a member that leaves is told, by one of the two") {
+TEST_CASE("a member that waits for a leaving one is interrupted, by one of the two") {
   std::set<SleepEnd> ends;
   const Exploration found = explore({
       [&ends](State& state) { ends.insert(state.show_and_wait()); },
@@ -200,7 +200,7 @@ TEST_CASE("who waits for a member that leaves is told, by one of the two") {
   CHECK(ends == std::set<SleepEnd>{SleepEnd::kStop});
 }
 
-TEST_CASE("the walk finds a member that looks who waits before it says that it leaves") {
+TEST_CASE("the walk finds a member that reads who waits before it marks itself as left") {
   const Exploration found = explore({
       [](State& state) { (void)state.show_and_wait(); },
       [](State& state) {
@@ -212,7 +212,7 @@ TEST_CASE("the walk finds a member that looks who waits before it says that it l
   CHECK_FALSE(found.deadlock.empty());
 }
 
-TEST_CASE("the walk finds a sleeper that looks for a reason before it looks at the word") {
+TEST_CASE("the walk finds a sleeper that checks for a reason before it reads the word") {
   const Exploration found = explore({
       [](State& state) {
         if (state.reason.load() != 0) return;
@@ -235,7 +235,7 @@ TEST_CASE("the walk finds an abort that wakes without changing the word") {
   CHECK_FALSE(found.deadlock.empty());
 }
 
-TEST_CASE("the walk finds a publisher that looks for sleepers before it publishes") {
+TEST_CASE("the walk finds a publisher that checks for sleepers before it publishes") {
   const Exploration found = explore({
       [](State& state) { (void)state.wait(); },
       [](State& state) {
@@ -249,14 +249,14 @@ TEST_CASE("the walk finds a publisher that looks for sleepers before it publishe
 
 namespace {
 
-/// What a wait in a model gives: true if what was awaited came.
+/// The result of a wait in a model: true if the awaited sequence was reached.
 struct Ended {
   bool arrived = true;
   explicit operator bool() const { return arrived; }
   bool operator!() const { return !arrived; }
 };
 
-/// Members that meet in groups, each with its flag and the words of a leader.
+/// Members that synchronize in groups, each with its flag and the words of a leader.
 struct GroupRendezvous {
   GroupRendezvous(World& world, std::vector<int> leaders)
       : platform(world), protocol(platform), leader_of(std::move(leaders)), reason(world, 0) {
@@ -307,7 +307,7 @@ struct GroupRendezvous {
 
 namespace {
 
-/// All of them meet.
+/// All of them synchronize.
 void check_rendezvous(const std::vector<int>& leader_of) {
   int ended = 0, early = 0;
   const Exploration found = Explorer().explore([&](World& world) {
@@ -350,19 +350,20 @@ void check_aborted_rendezvous(const std::vector<int>& leader_of, int absent) {
 
 }  // namespace
 
-TEST_CASE("members that meet in groups all arrive, and none before the last has shown its sequence") {
+TEST_CASE(
+    "members that synchronize in groups all return, and none before the last has published its sequence") {
   check_rendezvous(GENERATE(std::vector{0, 0}, std::vector{0, 1}));
 }
 
-TEST_CASE("three members that meet in groups all arrive, none too early", "[.long]") {
+TEST_CASE("three members that synchronize in groups all return, none too early", "[.long]") {
   check_rendezvous(GENERATE(std::vector{0, 1, 0}, std::vector{0, 0, 2}));
 }
 
-TEST_CASE("an abort ends every wait of a rendezvous in groups to which somebody does not come") {
+TEST_CASE("an abort ends every wait of a rendezvous in groups at which a member does not arrive") {
   check_aborted_rendezvous(GENERATE(std::vector{0, 0}, std::vector{0, 1}), GENERATE(0, 1));
 }
 
-TEST_CASE("an abort ends every wait of three members that meet in groups", "[.long]") {
+TEST_CASE("an abort ends every wait of three members that synchronize in groups", "[.long]") {
   check_aborted_rendezvous({0, 0, 2}, GENERATE(0, 1, 2));
 }
 

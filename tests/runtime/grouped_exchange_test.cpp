@@ -1,4 +1,4 @@
-// The exchange in groups, with ranks as threads: it promises what the flat one does.
+// The exchange in groups, with ranks as threads: it has the properties of the flat one.
 #include <atomic>
 #include <future>
 #include <thread>
@@ -20,7 +20,7 @@ std::string name_of(int rank) { return "rank " + std::to_string(rank) + " on hos
 
 }  // namespace
 
-TEST_CASE("collectives conform where ranks meet in groups") {
+TEST_CASE("collectives conform if ranks synchronize in groups") {
   ThreadJob job;
   job.ranks = GENERATE(5, 9);
   job.exchange = groups();
@@ -31,7 +31,7 @@ TEST_CASE("collectives conform where ranks meet in groups") {
   job.run([&](ddl_context*& context) { check_all(context, {0, 1, 3, 7, 33, 100}); });
 }
 
-TEST_CASE("collectives conform where many ranks meet in groups of any width") {
+TEST_CASE("collectives conform if many ranks synchronize in groups of any width") {
   ThreadJob job;
   job.ranks = 17;
   job.exchange = groups(GENERATE(0, 2, 17));
@@ -46,7 +46,7 @@ TEST_CASE("collectives conform where many ranks meet in groups of any width") {
   });
 }
 
-TEST_CASE("ranks of several hosts meet in groups on each") {
+TEST_CASE("ranks of several hosts synchronize in groups on each") {
   ThreadJob job;
   job.ranks = 9;
   job.hosts = ddl::runtime::test::hosts_of_sizes({5, 4});
@@ -59,7 +59,7 @@ TEST_CASE("ranks of several hosts meet in groups on each") {
   });
 }
 
-TEST_CASE("whoever of a group calls something else is named by all") {
+TEST_CASE("a rank of any group that calls something else is named by all") {
   ThreadJob job;
   job.ranks = 5;
   job.exchange = groups(GENERATE(2, 3));
@@ -89,7 +89,7 @@ TEST_CASE("the bits of a sum are the same in groups") {
   for (const auto& result : results) CHECK(result == results.front());
 }
 
-TEST_CASE("a rank that does not come is named by every group") {
+TEST_CASE("a rank that does not arrive is named by every group") {
   ThreadJob job;
   job.ranks = 5;
   job.exchange = groups(2);
@@ -103,7 +103,7 @@ TEST_CASE("a rank that does not come is named by every group") {
     ddl_call_options options = DDL_CALL_OPTIONS_INIT;
     options.timeout_seconds = 0.2;
     expect_ok(ddl_barrier(context, nullptr), "barrier");
-    // Whoever gives up has seen all others.
+    // A rank that gives up has seen all others.
     if (ddl_rank(context) == late) given_up.wait();
     const ddl_status status = ddl_barrier(context, &options);
     const std::string sentence = ddl_last_error();
@@ -120,7 +120,7 @@ TEST_CASE("a rank that leaves is named by every group that waits for it") {
   job.exchange = groups(GENERATE(2, 3));
   const int leaver = GENERATE(range(0, 5));
   job.spin = std::chrono::microseconds(GENERATE(0, 20));
-  // The departure falls before, into and after the wait.
+  // The departure comes before, during and after the wait.
   const int attempt = GENERATE(range(0, 5));
   CAPTURE(leaver, attempt);
   job.run([&](ddl_context*& context) {
@@ -138,11 +138,11 @@ TEST_CASE("a rank that leaves is named by every group that waits for it") {
   });
 }
 
-TEST_CASE("a departure from another group is noticed although the leader of that group does not come") {
+TEST_CASE("a departure from another group is noticed although the leader of that group does not arrive") {
   ThreadJob job;
   job.ranks = 6;
   job.exchange = groups(GENERATE(2, 3));
-  // The last group's leader is away, its follower leaves; all others are asked to say who.
+  // The last group's leader does not call, its follower leaves; all others must name the follower.
   const int leader = job.exchange.width == 2 ? 4 : 3, leaver = 5;
   std::promise<void> everybody_knows;
   std::shared_future<void> known(everybody_knows.get_future());
@@ -164,7 +164,7 @@ TEST_CASE("a departure from another group is noticed although the leader of that
   });
 }
 
-TEST_CASE("any rank of a group may leave when it is needed no more") {
+TEST_CASE("any rank of a group may leave when no other rank needs it") {
   ThreadJob job;
   job.ranks = 9;
   job.exchange = groups();

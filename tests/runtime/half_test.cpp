@@ -11,7 +11,7 @@ using ddl::float16;
 
 namespace {
 
-/// What the bits mean, by the definition of the format.
+/// The value of the bits, by the definition of the format.
 double meaning(std::uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
@@ -25,7 +25,7 @@ double meaning(std::uint16_t bits, int exponent_bits) {
   return sign * std::ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits);
 }
 
-/// All patterns become the float that they mean and come back.
+/// Every bit pattern converts to the float of its value, and back.
 template <class Half>
 int wrong_patterns(int exponent_bits) {
   int wrong = 0;
@@ -68,7 +68,7 @@ int wrong_roundings(int fraction_bits, int least_exponent, double largest) {
 
 }  // namespace
 
-TEST_CASE("every 16-bit pattern is the float that it means, and comes back from it") {
+TEST_CASE("every 16-bit pattern converts to the float of its value, and back") {
   CHECK(wrong_patterns<float16>(5) == 0);
   CHECK(wrong_patterns<bfloat16>(8) == 0);
 }

@@ -1,5 +1,5 @@
-// The steps between hosts, executed on values: who has what at the end, in which order it was combined, and that both
-// sides of every exchange expect the same.
+// The steps between hosts, executed on values: the value of each host at the end, the order in which it was combined,
+// and that both sides of every exchange expect the same.
 #include "runtime/src/collective/canonical_tree.h"
 
 #include <bit>
@@ -13,7 +13,7 @@ using namespace ddl::runtime;
 
 namespace {
 
-/// A host's buffer: one text per unit, empty where nothing is known.
+/// A host's buffer: one text per unit, empty if its value is not known.
 using Units = std::vector<std::string>;
 
 /// Runs the steps of all hosts over queues between them, each host as far as it gets, until all have ended.
@@ -133,7 +133,7 @@ TEST_CASE("halving and doubling combines every unit along the canonical tree") {
   for (int host = 0; host < hosts; ++host) {
     if (root < 0 || root == host) CHECK(results[static_cast<std::size_t>(host)] == wanted);
   }
-  // What P numbers cannot avoid, and what goes to stand-ins and back from them; to a root, less.
+  // The minimum for P hosts, plus the messages to stand-ins and back; to a root, less.
   const int numbers = static_cast<int>(std::bit_floor(static_cast<unsigned>(hosts)));
   const int stand_ins = hosts - numbers;
   const int there = (numbers - 1) * units;
@@ -184,7 +184,7 @@ TEST_CASE("a broadcast over hosts reaches all of them from every root") {
   }
 }
 
-TEST_CASE("who has every host's value combines them along the same tree") {
+TEST_CASE("a rank that has every host's value combines them along the same tree") {
   const int hosts = GENERATE(range(1, 21));
   CAPTURE(hosts);
   Units values;

@@ -24,7 +24,7 @@ int main() {
     ddl::Context context;
     context.barrier();
     const long before = cpu_microseconds();
-    ::poll(nullptr, 0, 1000);  // to be idle for a while is what is measured
+    ::poll(nullptr, 0, 1000);  // the CPU time of idling for this long is measured
     const long used = cpu_microseconds() - before;
     context.barrier();
     std::printf("%s: rank %d used %ld microseconds of an idle second\n", used < 1000 ? "idle" : "busy",

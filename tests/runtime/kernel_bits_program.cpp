@@ -1,6 +1,7 @@
-// Says what the kernels make of fixed inputs, a line for each type and operation. Fails if two instruction sets of this
-// processor differ; two architectures are compared by their output. Neither Catch2 nor another library of the project:
-// it is also built for aarch64, where only the compiler is at hand (kernels_on_aarch64).
+// Prints the results of the kernels for fixed inputs, a line for each type and operation. Fails if two instruction
+// sets of this processor differ; two architectures are compared by their output. It uses neither Catch2 nor another
+// library of the project, because it is also built for aarch64, where only the compiler is available
+// (kernels_on_aarch64).
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -19,7 +20,7 @@ constexpr std::size_t kElements = 1200;  // of at most 8 bytes, in every input
 
 using Bytes = std::vector<std::byte>;
 
-/// Any bits, of which some are exponents of all ones.
+/// Random bits; some floats have exponents of all ones.
 Bytes input(std::uint64_t seed) {
   Bytes bytes(kElements * 8);
   std::uint64_t state = seed;
@@ -42,7 +43,7 @@ class Digest {
   std::uint64_t value_ = 14695981039346656037u;
 };
 
-/// All that a table offers for one type and operation.
+/// All functions of a table for one type and operation.
 std::uint64_t digest(const Kernels& kernels, int type, int op) {
   static const std::vector<Bytes> kInputs{input(1), input(2), input(3)};
   const std::byte* const of_rank[kRanks] = {kInputs[0].data(), kInputs[1].data(), kInputs[2].data()};

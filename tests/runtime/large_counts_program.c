@@ -1,5 +1,5 @@
-/* More than 2^31 elements and bytes in one call, over the installed interface: says "large counts: rank R of 2 by OPERATIONS" and
- * exits with 0. About 4.5 GiB a rank. */
+/* More than 2^31 elements and bytes in one call, over the installed interface: says "large counts: rank R of 2 by
+ * OPERATIONS" and exits with 0. About 4.5 GiB a rank. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-// Calls of more elements than 32 bits count. Two ranks hold 4.3 GB each, in place, and every byte of the results is
-// looked at.
+// Calls with more than 2^32 elements. Two ranks hold 4.3 GB each, in place, and every byte of the results is checked.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -23,7 +22,7 @@ constexpr std::uint64_t kPartBytes = (std::uint64_t{1} << 31) + 3;  // of an all
 constexpr std::uint64_t kBufferBytes = kBytes + 64;
 constexpr std::uint64_t kNeededMiB = 10'000;
 
-/// What can be had without swapping.
+/// The memory that is available without swapping.
 std::uint64_t available_mib() {
   std::ifstream file("/proc/meminfo");
   for (std::string name, rest; file >> name && std::getline(file, rest);) {
@@ -64,19 +63,19 @@ class Buffer {
   void* data_ = nullptr;
 };
 
-/// Eight bytes of a rank's input. No two places of all buffers look alike.
+/// Eight bytes of a rank's input. They differ at all positions of all buffers.
 std::uint64_t word_of(int rank, std::uint64_t index) {
   return (index + 1) * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(rank) * 0xBF58476D1CE4E5B9u;
 }
 
-/// The same from any byte on, as memory of a machine whose lowest byte comes first has them.
+/// The same from any byte on, in little-endian order.
 std::uint64_t eight_from(int rank, std::uint64_t byte) {
   const std::uint64_t low = word_of(rank, byte / 8), high = word_of(rank, byte / 8 + 1);
   const unsigned shift = byte % 8 * 8;
   return shift == 0 ? low : low >> shift | high << (64 - shift);
 }
 
-/// Byte by byte, each without what it carries over.
+/// Adds byte by byte, without carries.
 std::uint64_t sum_of_bytes(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kHighest = 0x8080808080808080u;
   return ((a & ~kHighest) + (b & ~kHighest)) ^ ((a ^ b) & kHighest);
@@ -89,7 +88,7 @@ void fill(const Buffer& buffer, int rank) {
   }
 }
 
-/// wanted(byte): eight bytes from there on.
+/// wanted(byte): the eight bytes from there on.
 template <class Wanted>
 void check(const unsigned char* data, std::uint64_t bytes, const char* what, Wanted wanted) {
   for (std::uint64_t byte = 0; byte < bytes; byte += 8) {

@@ -9,7 +9,7 @@
 
 using namespace ddl::runtime;
 
-TEST_CASE("hosts stand in the order of their lowest ranks, whatever the launcher says first") {
+TEST_CASE("hosts are in the order of their lowest ranks, whatever the launcher's order") {
   const auto layout = HostLayout::of({{5, 3}, {4, 1, 2}, {}, {0}}, 2, 6);
   REQUIRE(layout);
   CHECK(layout->hosts == std::vector<std::vector<int>>{{0}, {1, 2, 4}, {3, 5}});
@@ -76,7 +76,7 @@ TEST_CASE("a slot holds input, result and agreement apart") {
   }
 }
 
-TEST_CASE("control frames survive their way, and nothing else is one") {
+TEST_CASE("control frames are parsed back, and anything else is refused") {
   ControlFrame frame;
   frame.kind = ControlFrame::Kind::kAbort;
   frame.notice = AbortNotice::of(AbortReason::kLost, {3, "node4", 99}, "No route to host");
@@ -112,7 +112,7 @@ TEST_CASE("control frames survive their way, and nothing else is one") {
   CHECK_FALSE(ControlFrame::parse(bytes));
 }
 
-TEST_CASE("a text that is not ended is read no further than its field") {
+TEST_CASE("a text without a terminator is read no further than its field") {
   ControlFrame frame;
   frame.notice.host.text.fill('h');
   frame.notice.text.text.fill('t');
@@ -121,7 +121,7 @@ TEST_CASE("a text that is not ended is read no further than its field") {
   CHECK(HostField::of(std::string(100, 'x')).str() == std::string(63, 'x'));
 }
 
-TEST_CASE("a rank of another version or another byte order is told apart") {
+TEST_CASE("a rank of another version or another byte order is detected") {
   LinkHello hello;
   hello.rank = 3;
   hello.host = HostField::of("node4");

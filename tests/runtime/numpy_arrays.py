@@ -100,7 +100,7 @@ def check_scan_and_scales(job):
     own = all_ranks[job.rank].copy()
     job.call("allreduce", own, own, count(own), own.dtype, SUM, prescale=0.5, postscale=-4.0)
     np.testing.assert_array_equal(own, -2.0 * all_ranks.sum(0))
-    # Integers are cut off toward zero before they are added.
+    # Integers are truncated toward zero before they are added.
     odd = np.array([3, -3], np.int32)
     job.call("allreduce", odd, odd, count(odd), odd.dtype, SUM, prescale=0.5)
     np.testing.assert_array_equal(odd, [job.size, -job.size])
@@ -123,7 +123,7 @@ def check_movement(job, dtype):
     job.call("broadcast", received, count(received), dtype, job.size - 1)
     np.testing.assert_array_equal(received, parts[-1])
 
-    # Rank s sends everybody what has its own and the receiver's number.
+    # Rank s sends every rank values made of its own and the receiver's number.
     sent = np.stack([array_of(100 * job.rank + to, shape, dtype) for to in range(job.size)])
     wanted = np.stack([array_of(100 * source + job.rank, shape, dtype) for source in range(job.size)])
     came = np.zeros_like(sent)

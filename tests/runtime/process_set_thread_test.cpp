@@ -79,7 +79,7 @@ TEST_CASE("random operations conform, on one host and on several") {
   run({{0, 3}, {1}, {2}}, 3, kOperations / 10);
 }
 
-TEST_CASE("a second thread inside a process set is told that it is busy, and other sets are free meanwhile") {
+TEST_CASE("a second thread in a call of a process set gets busy, and other sets can be used meanwhile") {
   ThreadJob job;
   job.ranks = 2;
   std::promise<void> somebody_was_refused;
@@ -95,7 +95,7 @@ TEST_CASE("a second thread inside a process set is told that it is busy, and oth
       somebody_was_refused.get_future().wait();
       return expect_ok(ddl_barrier(context, &options), "barrier of rank 1");
     }
-    // Two threads race for the set. The loser learns it at once, while the winner is inside until rank 1 comes.
+    // Two threads race for the set. The loser gets busy at once, while the winner waits in its call for rank 1.
     std::atomic<int> ok{0}, busy{0};
     std::string failure;
     const auto call = [&] {
@@ -117,7 +117,7 @@ TEST_CASE("a second thread inside a process set is told that it is busy, and oth
   });
 }
 
-TEST_CASE("who misses a call of a process set is named with its rank of the job") {
+TEST_CASE("a rank that misses a call of a process set is named with its rank in the job") {
   ThreadJob job;
   job.ranks = 3;
   std::promise<void> gave_up;
@@ -157,37 +157,37 @@ TEST_CASE("a rank that has left a process set while others wait for it is an err
 TEST_CASE("what ends one process set ends the calls of all others, with the same cause") {
   ThreadJob job =
       job_of_small_slots(GENERATE(Hosts{{0, 1, 2, 3}}, Hosts{{0, 1}, {2, 3}}, Hosts{{0, 2}, {1, 3}}));
-  std::promise<void> told;
-  std::shared_future<void> all_told(told.get_future());
+  std::promise<void> notified;
+  std::shared_future<void> all_notified(notified.get_future());
   std::atomic<int> waiting{2};
   job.run([&](ddl_context*& context) {
     const int rank = ddl_rank(context);
     std::uint64_t set = DDL_NO_PROCESS_SET;
     expect_ok(ddl_process_set_split(context, DDL_WORLD, rank / 2, 0, &set), "split");
-    // Of each pair one does not come. The first pair has a deadline; the other would wait for a minute.
-    if (rank % 2 == 1) return all_told.wait();
+    // In each pair one rank does not arrive. The first pair has a deadline; the other would wait for a minute.
+    if (rank % 2 == 1) return all_notified.wait();
     ddl_call_options options = DDL_CALL_OPTIONS_INIT;
     options.process_set = set;
     if (rank == 0) options.timeout_seconds = 0.05;
     const ddl_status status = ddl_barrier(context, &options);
     const std::string sentence = ddl_last_error();
-    // Each set says it once, then that it has been aborted.
+    // Each set reports the cause once, then that it has been aborted.
     const ddl_status of_world = ddl_barrier(context, nullptr);
     const bool is_same = sentence.starts_with(ddl_last_error());
     const ddl_status later = ddl_barrier(context, nullptr);
-    if (--waiting == 0) told.set_value();
+    if (--waiting == 0) notified.set_value();
     expect_status(status, DDL_ERROR_TIMEOUT, "a barrier that somebody misses");
     expect_contains(sentence, "rank 0 on ");
     expect_contains(sentence, "not arrived: rank 1 on ");
-    // Rank 2 says for whom it waited itself.
+    // Rank 2 also reports the rank that it waited for itself.
     if (rank == 2) expect_contains(sentence, "; this rank was in barrier #1 and waited for rank 3 on ");
     expect(of_world == DDL_ERROR_TIMEOUT && is_same, "the world's next call gives another cause");
     expect_status(later, DDL_ERROR_ABORTED, "the world's later calls");
   });
 }
 
-// It once returned at once, and its callers then read a cause that was not there yet.
-TEST_CASE("who tells of an abort while another thread has begun to tell comes back to an aborted group") {
+// An earlier version returned at once, and its callers then read a cause that was not stored yet.
+TEST_CASE("raising a notice while another thread has begun to raise one returns when the group is aborted") {
   constexpr int kMembers = 2;
   ddl::runtime::SegmentConfig config;
   config.slot_bytes = 64;
@@ -195,7 +195,7 @@ TEST_CASE("who tells of an abort while another thread has begun to tell comes ba
   const ddl::runtime::Members members = {{0, "host0", 1}, {1, "host0", 2}};
   using ddl::runtime::AbortNotice;
   using ddl::runtime::AbortReason;
-  // The other thread goes on when the first one is about to tell, mostly after that: once would be luck.
+  // The other thread usually continues just after the first one has begun; repeated, because one run could miss this.
   for (int round = 0; round < 50; ++round) {
     std::vector<std::byte> storage(bytes + ddl::runtime::kLineBytes);
     void* base = storage.data();

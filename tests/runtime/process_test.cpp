@@ -31,7 +31,7 @@ double now() {
 
 /// Adds a fence's rounding to what a rank may take to learn of a death: the whole call began before it.
 // Told at once, which a machine that does much else sees later.
-constexpr double kToldWithinSeconds = 5.0;
+constexpr double kNotifiedWithinSeconds = 5.0;
 
 void check_all_succeeded(const std::vector<RankEnd>& ends) {
   for (std::size_t rank = 0; rank < ends.size(); ++rank) {
@@ -89,14 +89,14 @@ TEST_CASE("a job joins, leaves and joins again") {
   }));
 }
 
-TEST_CASE("as many ranks wire up as need several messages for their descriptors") {
+TEST_CASE("a number of ranks wires up that needs several messages for the descriptors") {
   ProcessJob job;
   job.ranks = 260;
   job.deadline_seconds = 240;
   job.wire_up_seconds = 200;
-  // Groups by what /sys says.
+  // Groups by the topology in /sys.
   job.settings.exchange = kInGroups;
-  // An ordinary user may have only so many descriptors under way, which all of them together exceed many times over.
+  // The descriptors in flight of an ordinary user are limited, and all of these together exceed the limit many times.
   const bool as_user = GENERATE(false, true);
   if (as_user && ::geteuid() != 0) return;
   CAPTURE(as_user);
@@ -113,15 +113,15 @@ TEST_CASE("as many ranks wire up as need several messages for their descriptors"
 
 #ifdef DDL_FAULT_INJECTION
 
-TEST_CASE("everybody is told within a second who died inside a collective") {
+TEST_CASE("all ranks report within a second which rank died inside a collective") {
   ProcessJob job;
   job.ranks = GENERATE(2, 3, 5);
   const int victim = GENERATE_COPY(range(0, job.ranks));
   const std::string point = GENERATE("before_publish", "after_publish");
-  // With CPUs enough a wait spins first, without it sleeps at once.
+  // With a CPU for every rank a wait spins first, otherwise it sleeps at once.
   job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
-  // The second exchange of the second allreduce. Two ranks exchange once for each of four chunks; more have half as much
-  // room for their inputs, and once more show what they have combined.
+  // The second exchange of the second allreduce. Two ranks exchange once for each of four chunks; more have half as
+  // much room for their inputs, and once more show what they have combined.
   constexpr std::uint64_t kChunk = 8192, kCount = 4 * kChunk;
   job.settings.staging_bytes = kChunk * sizeof(float);
   job.settings.fault = FaultPlan{"allreduce." + point, victim, job.ranks == 2 ? 6 : 11};
@@ -142,7 +142,7 @@ TEST_CASE("everybody is told within a second who died inside a collective") {
     const double seconds = now() - begin;
     expect_status(status, DDL_ERROR_PEER_LOST, "the allreduce in which a rank died");
     std::string sentence = ddl_last_error();
-    expect(seconds < kToldWithinSeconds, "told after " + std::to_string(seconds) + " s");
+    expect(seconds < kNotifiedWithinSeconds, "notified after " + std::to_string(seconds) + " s");
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_ABORTED, "the next call");
     expect_contains(ddl_last_error(), sentence);
     expect_ok(ddl_finalize(context), "finalize after an abort");
@@ -159,7 +159,7 @@ TEST_CASE("everybody is told within a second who died inside a collective") {
   }
 }
 
-TEST_CASE("a death in a broadcast or a barrier is told as well") {
+TEST_CASE("a death in a broadcast or a barrier is reported as well") {
   const std::string collective = GENERATE("broadcast", "allgather", "barrier");
   ProcessJob job;
   job.ranks = 3;
@@ -179,7 +179,7 @@ TEST_CASE("a death in a broadcast or a barrier is told as well") {
   for (const std::size_t rank : {0u, 2u}) {
     CAPTURE(ends[rank].report);
     CHECK(ends[rank].exit_code == 0);
-    // Before, if this rank came later than the victim died.
+    // "before" if this rank entered the call after the victim died.
     const std::string& report = ends[rank].report;
     CHECK(report.find(name_of(1) + " (pid " + std::to_string(ends[1].pid) + ") died ") == 0);
     CHECK((report.find(" during " + collective + " #1") != std::string::npos ||
@@ -187,13 +187,13 @@ TEST_CASE("a death in a broadcast or a barrier is told as well") {
   }
 }
 
-TEST_CASE("a death during the wire-up fails it for everybody") {
+TEST_CASE("a death during the wire-up makes it fail on all ranks") {
   ProcessJob job;
   job.ranks = 3;
   job.wire_up_seconds = 1.0;
   const int victim = GENERATE(0, 1);
   const std::string point = GENERATE("after_fence", "after_hello");
-  if (victim == 0 && point == "after_hello") return;  // the leader says no hello
+  if (victim == 0 && point == "after_hello") return;  // the leader sends no hello
   job.settings.fault = FaultPlan{"init." + point, victim, 1};
   CAPTURE(victim, point);
   const auto ends = job.run([&](RankPlace& place) {
@@ -218,7 +218,7 @@ TEST_CASE("a rank that exits without finalize is lost to those that wait for it"
   const auto ends = job.run([&](RankPlace& place) {
     ddl_context* context = place.join();
     if (place.rank() == 1) ::_exit(0);
-    // Dead before, at or after the call's beginning: so the sentence says before or during.
+    // It dies before, at or after the beginning of the call: so the message says before or during.
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
     return std::string(ddl_last_error());
   });
@@ -230,7 +230,7 @@ TEST_CASE("a rank that exits without finalize is lost to those that wait for it"
   }
 }
 
-TEST_CASE("a rank that finalizes and exits is no death") {
+TEST_CASE("a rank that finalizes and exits is not reported as dead") {
   ProcessJob job;
   job.ranks = 3;
   check_all_succeeded(job.run([](RankPlace& place) {
@@ -254,7 +254,7 @@ TEST_CASE("a forked child that inherits everything delays no report of its paren
     if (place.rank() == 1) place.die_leaving_a_child();
     const double begin = now();
     expect_status(ddl_barrier(context, nullptr), DDL_ERROR_PEER_LOST, "barrier");
-    expect(now() - begin < kToldWithinSeconds, "told too late");
+    expect(now() - begin < kNotifiedWithinSeconds, "notified too late");
     return "";
   });
   CHECK(ends[0].exit_code == 0);
@@ -282,7 +282,7 @@ TEST_CASE("a child forked without exec cannot use the context, and cannot harm i
   }));
 }
 
-TEST_CASE("another user is turned away, even with the nonce") {
+TEST_CASE("another user is rejected, even with the nonce") {
   if (::geteuid() != 0) DDL_SKIP("only root can become another user");
   Board board(2);
   SegmentConfig config;
@@ -299,7 +299,7 @@ TEST_CASE("another user is turned away, even with the nonce") {
     const bool became_another = ::setuid(65534) == 0;
     const auto refused =
         join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, {deadline, -1}, fault);
-    // It also notices that the leader is not of its own user.
+    // It also notices that the leader belongs to another user.
     ::_exit(became_another && !refused ? 0 : 1);
   }
   const pid_t impostor = ::fork();
@@ -336,7 +336,7 @@ TEST_CASE("an idle rank uses no CPU") {
     expect_ok(ddl_barrier(context, nullptr), "barrier");
     rusage before{}, after{};
     ::getrusage(RUSAGE_SELF, &before);
-    // The only way to measure idleness is to be idle for a while.
+    // Idleness can only be measured by idling for a while.
     const timespec second{1, 0};
     ::nanosleep(&second, nullptr);
     ::getrusage(RUSAGE_SELF, &after);
@@ -345,9 +345,10 @@ TEST_CASE("an idle rank uses no CPU") {
              usage.ru_stime.tv_usec;
     };
     const long used = microseconds(after) - microseconds(before);
-    // A loaded machine's kernel charges some to whoever is there; who spins or polls uses many times as much.
+    // The kernel of a loaded machine charges some CPU time to idle processes; spinning or polling uses many times as
+    // much.
     expect(used < 20000, "used " + std::to_string(used) + " microseconds in an idle second");
-    // One for the nanosleep of this thread; the watching thread does not wake up.
+    // One context switch for the nanosleep of this thread; the watching thread does not wake up.
     const long switches = after.ru_nvcsw - before.ru_nvcsw;
     expect(switches <= 2, "woke up " + std::to_string(switches) + " times in an idle second");
     expect_ok(ddl_barrier(context, nullptr), "barrier");

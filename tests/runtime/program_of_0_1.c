@@ -1,5 +1,5 @@
-/* A program as it was compiled with version 0.1: it finds every function of that version in libddl.so.0, and its numbers of
- * types and its option structs mean what they meant.
+/* A program as it was compiled with version 0.1: it finds every function of that version in libddl.so.0, and its
+ * numbers of types and its option structs mean what they meant.
  * Says "rank R of N: version 0.1 still runs" and exits with 0, or says what does not and exits with 1. */
 #include <stdio.h>
 #include <string.h>

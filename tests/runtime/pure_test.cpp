@@ -1,4 +1,4 @@
-// What is a function of values: the guard, settings, calls, faults, layout, arguments.
+// Functions of values: the guard, settings, calls, faults, layout, arguments.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the guard finds every launcher's way to say that there are several") {
+TEST_CASE("the guard knows every launcher's variables for several processes") {
   const std::pair<const char*, const char*> hints[] = {
       {"HOROVOD_SIZE", "2"},        {"OMPI_COMM_WORLD_SIZE", "2"}, {"PMI_SIZE", "2"},
       {"MV2_COMM_WORLD_SIZE", "2"}, {"PALS_LOCAL_SIZE", "2"},      {"FLUX_JOB_SIZE", "2"},
@@ -55,7 +55,7 @@ TEST_CASE("the guard finds every launcher's way to say that there are several") 
   }
 }
 
-TEST_CASE("the guard lets a world of one pass that is one") {
+TEST_CASE("the guard allows a real world of one") {
   CHECK_FALSE(hinted_world(environment_of({})));
   CHECK_FALSE(hinted_world(environment_of({{"SLURM_NTASKS", "1"}})));
   CHECK_FALSE(hinted_world(environment_of({{"SLURM_NTASKS", ""}})));
@@ -63,7 +63,7 @@ TEST_CASE("the guard lets a world of one pass that is one") {
   CHECK_FALSE(hinted_world(environment_of({{"PALS_RANKID", "0"}, {"PMI_RANK", "0"}})));
 }
 
-TEST_CASE("bootstraps are tried in order and say why they are not available") {
+TEST_CASE("bootstraps are tried in order and report why they are not available") {
   CHECK(std::string(bootstrap_list()[0].name) == "pmix");
   CHECK(std::string(bootstrap_list()[1].name) == "mpi");
   CHECK(std::string(bootstrap_list()[2].name) == "pmi");
@@ -88,7 +88,7 @@ TEST_CASE("bootstraps are tried in order and say why they are not available") {
   CHECK(meant);
 }
 
-TEST_CASE("a module that is not there is a reason, and a promise of PMIx is not forgotten") {
+TEST_CASE("a missing module is reported as the reason, and a promise of PMIx is not forgotten") {
   const auto settings = Settings::read(
       environment_of({{"PMIX_NAMESPACE", "job"}, {"PMIX_RANK", "0"}, {"DDL_MODULE_DIR", "/nonexistent"}}));
   REQUIRE(settings);
@@ -98,7 +98,7 @@ TEST_CASE("a module that is not there is a reason, and a promise of PMIx is not 
   CHECK(contains(refused.error().message(), "PMIX_RANK=0 says"));
 }
 
-TEST_CASE("a launcher's map of ranks to nodes is read block by block, and nothing else is one") {
+TEST_CASE("a launcher's map of ranks to nodes is read block by block, and anything else is refused") {
   using Groups = std::vector<std::vector<int>>;
   CHECK(parse_process_mapping("(vector,(0,1,4))", 4).value() == Groups{{0, 1, 2, 3}});
   CHECK(parse_process_mapping("(vector,(0,3,2))", 6).value() == Groups{{0, 1}, {2, 3}, {4, 5}});
@@ -113,7 +113,7 @@ TEST_CASE("a launcher's map of ranks to nodes is read block by block, and nothin
   }
 }
 
-TEST_CASE("where a launcher says that it speaks PMI-1 and does not, nobody is alone by accident") {
+TEST_CASE("if a launcher promises PMI-1 and does not answer, there is no accidental world of one") {
   const auto settings =
       Settings::read(environment_of({{"PMI_FD", "987"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}));
   REQUIRE(settings);
@@ -131,7 +131,7 @@ TEST_CASE("where a launcher says that it speaks PMI-1 and does not, nobody is al
   }
 }
 
-TEST_CASE("settings come from the environment and refuse what cannot be meant") {
+TEST_CASE("settings come from the environment, and invalid values are refused") {
   const auto defaults = Settings::read(environment_of({}));
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
@@ -219,7 +219,8 @@ TEST_CASE("settings come from the environment and refuse what cannot be meant") 
   }
 }
 
-TEST_CASE("an exit record is left in the launcher's memory only, not in a file that has its number by now") {
+TEST_CASE(
+    "an exit record is written only to the launcher's memory, not to a file with its descriptor number") {
   const ddl::contract::ExitRecord none;
   const auto fill = [&none](int fd) {
     REQUIRE(::pwrite(fd, &none, sizeof none, 0) == sizeof none);
@@ -232,7 +233,7 @@ TEST_CASE("an exit record is left in the launcher's memory only, not in a file t
   };
   const ddl::UniqueFd memory(::memfd_create("record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   fill(memory.get());
-  leave_exit_record({memory.get(), 8}, 3);  // not sealed yet: it may be anybody's
+  leave_exit_record({memory.get(), 8}, 3);  // not sealed yet: it may be the program's
   CHECK(gone_rank(memory.get(), 8) == -1);
   REQUIRE(::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
   leave_exit_record({memory.get(), 8}, 3);
@@ -288,7 +289,7 @@ TEST_CASE("waits spin only while every rank has a CPU") {
   CHECK(WaitPolicy::for_group(3, 2, spin).yields > 0);
 }
 
-TEST_CASE("calls have equal fingerprints if and only if they fit together") {
+TEST_CASE("calls have equal fingerprints if and only if they match") {
   Call call;
   call.kind = CallKind::kAllreduce;
   call.dtype = DDL_FLOAT32;
@@ -371,7 +372,7 @@ TEST_CASE("no two members of a segment share a cache line, and nothing overlaps"
   std::vector<int> leaders(static_cast<std::size_t>(members), 0);
   segment.set_leaders(leaders);
   CHECK(Segment::open({base, bytes})->leaders() == leaders);
-  // A leader that is none of the members, and one that has a leader itself.
+  // A leader that is not a member, and one that has a leader itself.
   std::uint32_t& behind = segment.presence(members - 1).behind_leader;
   behind = static_cast<std::uint32_t>(members);
   CHECK_FALSE(Segment::open({base, bytes}));
@@ -417,7 +418,7 @@ TEST_CASE("every pair of members has a segment of its own in theirs") {
   CHECK(end <= base + bytes);
 }
 
-TEST_CASE("a rendezvous survives its way as text, and nothing else is one") {
+TEST_CASE("a rendezvous is parsed back from its text, and anything else is refused") {
   const auto rendezvous = Rendezvous::random();
   REQUIRE(rendezvous);
   const auto again = Rendezvous::parse(rendezvous->to_text());
@@ -433,7 +434,7 @@ TEST_CASE("a rendezvous survives its way as text, and nothing else is one") {
   }
 }
 
-TEST_CASE("a very long sentence is cut, not lost") {
+TEST_CASE("a very long message is truncated, not lost") {
   CHECK(report(DDL_ERROR_SYSTEM, std::string(100000, 'x')) == DDL_ERROR_SYSTEM);
   CHECK(std::string(last_error()).size() > 1000);
 }

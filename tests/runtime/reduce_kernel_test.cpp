@@ -31,7 +31,7 @@ class KeepInstructionSet {
   InstructionSet before_ = instruction_set();
 };
 
-/// Any bits: of floats some are infinite, some NaN of every kind, some tiny.
+/// Random bits: some floats are infinite, some are NaNs of every kind, some are tiny.
 Bytes random_bytes(std::size_t size, unsigned seed) {
   std::mt19937 random(seed);
   Bytes bytes(size);
@@ -64,7 +64,7 @@ Bytes reduced(const Reduction& reduction, const std::vector<Bytes>& inputs, std:
   return out;
 }
 
-/// The first byte that differs, or -1: a failure that printed both would take minutes.
+/// The first byte that differs, or -1: printing both arrays after a failure would take minutes.
 std::ptrdiff_t difference(const Bytes& got, const Bytes& wanted) {
   if (got == wanted) return -1;
   const auto end = got.begin() + static_cast<std::ptrdiff_t>(std::min(got.size(), wanted.size()));
@@ -97,7 +97,7 @@ struct Scales {
   double before, after;
 };
 constexpr Scales kUnscaled{1.0, 1.0};
-// 1e30 leaves every integer type, 1e-60 is 0 as a float.
+// 1e30 exceeds every integer type, 1e-60 is 0 as a float.
 constexpr Scales kScales[] = {kUnscaled,   {0.5, 1.0},  {1.0, 0.5},   {-3.0, 1.0},   {1.0, -3.0},
                               {0.1, -0.7}, {1e30, 1.0}, {1.0, -1e30}, {1e-60, 1e30}, {1e300, 1e300}};
 
@@ -128,7 +128,7 @@ void for_each_instruction_set(Check check) {
 
 }  // namespace
 
-TEST_CASE("every type, operation and scale gives what was described") {
+TEST_CASE("every type, operation and scale gives the documented result") {
   constexpr std::size_t kCount = 150;
   const std::vector<Bytes> all = random_inputs(4, kCount, 1);
   for_each_reduction([&](const Reduction& reduction) {
@@ -165,7 +165,7 @@ TEST_CASE("every instruction set gives the same bits, wherever elements start an
   });
 }
 
-TEST_CASE("how a chunk is cut does not show in the bits, nor does reducing it in place") {
+TEST_CASE("the bits do not depend on how a chunk is cut, or on reducing it in place") {
   constexpr std::size_t kCount = 2100;
   const std::vector<Bytes> inputs = random_inputs(3, kCount, 4);
   for_each_instruction_set([&] {
@@ -190,7 +190,7 @@ TEST_CASE("how a chunk is cut does not show in the bits, nor does reducing it in
   });
 }
 
-TEST_CASE("the halves of a reduction come to the whole") {
+TEST_CASE("the two halves of a reduction give the result of the complete one") {
   constexpr std::size_t kCount = 1200;
   const std::vector<Bytes> inputs = random_inputs(3, kCount, 7);
   for_each_reduction([&](const Reduction& reduction) {
@@ -207,7 +207,7 @@ TEST_CASE("the halves of a reduction come to the whole") {
   });
 }
 
-TEST_CASE("partial results of some ranks come to the whole's result") {
+TEST_CASE("partial results of some ranks combine to the complete result") {
   // Integers, whose order does not matter.
   constexpr std::size_t kCount = 700;
   const std::vector<Bytes> inputs = random_inputs(3, kCount, 17);
@@ -227,7 +227,7 @@ TEST_CASE("partial results of some ranks come to the whole's result") {
   });
 }
 
-TEST_CASE("scales of integers cut toward zero and stop at the ends of the type") {
+TEST_CASE("scales of integers truncate toward zero and saturate at the ends of the type") {
   CHECK(one<std::int32_t>({DDL_INT32, DDL_SUM, 0.5, 1.0}, {-3, 5}) == 1);  // -1 + 2
   CHECK(one<std::int32_t>({DDL_INT32, DDL_SUM, 1.0, 0.5}, {-3, -4}) == -3);
   CHECK(one<std::uint8_t>({DDL_UINT8, DDL_SUM, -3.0, 1.0}, {1, 2}) == 0);
@@ -237,7 +237,7 @@ TEST_CASE("scales of integers cut toward zero and stop at the ends of the type")
   CHECK(one<std::int64_t>({DDL_INT64, DDL_SUM, 1.0, 1e30}, {-1, 0}) ==
         std::numeric_limits<std::int64_t>::min());
   CHECK(one<std::uint64_t>({DDL_UINT64, DDL_MIN, 1.0, 2.0}, {~0ull, ~0ull}) == ~0ull);
-  // Each element of an average is cut in its own type before it is added, and the average once more.
+  // Each element of an average is truncated in its own type before it is added, and the average once more.
   CHECK(one<std::int8_t>({DDL_INT8, DDL_AVERAGE, 2.0, 1.0}, {100, 1}) == (127 + 2) / 2);
   CHECK(one<std::int8_t>({DDL_INT8, DDL_AVERAGE, 1.0, 1.5}, {2, 3}) == 3);  // 5 / 2 = 2, 2 * 1.5
   // Scaled to 0 an element is false; a truth value is scaled as the number that it is.
@@ -258,7 +258,7 @@ TEST_CASE("scales of 16-bit floats are multiplied as float") {
   CHECK(half({DDL_FLOAT16, DDL_SUM, 1.0, 1e30}, {1.0f, 1.0f}) == std::numeric_limits<float>::infinity());
 }
 
-TEST_CASE("a scale that makes NaN makes the one without a sign") {
+TEST_CASE("a scale that makes a NaN makes the one without a sign") {
   const float infinite = std::numeric_limits<float>::infinity();
   const float with_sign = std::copysign(std::numeric_limits<float>::quiet_NaN(), -1.0f);
   const auto bits = [](const Reduction& reduction, float a, float b) {
@@ -274,7 +274,7 @@ TEST_CASE("a scale that makes NaN makes the one without a sign") {
   CHECK(bits({DDL_FLOAT32, DDL_SUM, -0.5, 1.0}, 1.0f, with_sign) == 0x7FC00000u);
 }
 
-TEST_CASE("16-bit floats convert as ddl/half.hpp does, each of them and what lies between") {
+TEST_CASE("16-bit floats convert as in ddl/half.hpp, each of them and values between them") {
   constexpr std::size_t kAll = 0x10000;
   std::vector<std::uint16_t> patterns(kAll);
   for (std::size_t i = 0; i < kAll; ++i) patterns[i] = static_cast<std::uint16_t>(i);

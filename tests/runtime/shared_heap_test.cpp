@@ -1,5 +1,5 @@
-// Collectives on the shared heap give the bits that they give on private buffers, in whatever memory each rank's buffers
-// lie; and the heap itself.
+// Collectives give the same bits on the shared heap as on private buffers, for any combination of both; and the heap
+// itself.
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -17,7 +17,7 @@ using namespace ddl::runtime::test;
 
 namespace {
 
-constexpr std::uint64_t kCount = 40'003;  // of each rank: no multiple of slices, blocks or lines
+constexpr std::uint64_t kCount = 40'003;  // of each rank: not a multiple of slices, blocks or lines
 
 /// A buffer of floats in the shared heap.
 class HeapBuffer {
@@ -85,7 +85,8 @@ std::vector<Trial> trials(int ranks) {
   };
 }
 
-/// Every trial with private buffers, with buffers in the heap, and with one rank's private among others in the heap.
+/// Every trial with private buffers, with buffers in the heap, and with one rank's buffers private and all others in
+/// the heap.
 void check_heap(ddl_context* context) {
   const int rank = ddl_rank(context), ranks = ddl_size(context);
   for (const Trial& trial : trials(ranks)) {
@@ -99,12 +100,12 @@ void check_heap(ddl_context* context) {
     }
     if (std::string(trial.name) == "broadcast") wanted = input;
     expect_ok(trial.call(context, input.data(), wanted.data()), trial.name);
-    for (int odd = -1; odd < ranks; ++odd) {
-      const std::string what = std::string(trial.name) + ", private on rank " + std::to_string(odd);
+    for (int private_rank = -1; private_rank < ranks; ++private_rank) {
+      const std::string what = std::string(trial.name) + ", private on rank " + std::to_string(private_rank);
       HeapBuffer heap_send(context, sent), heap_recv(context, received);
       std::vector<float> own_send(sent), own_recv(received);
-      float* const send = rank == odd ? own_send.data() : heap_send.data();
-      float* const recv = rank == odd ? own_recv.data() : heap_recv.data();
+      float* const send = rank == private_rank ? own_send.data() : heap_send.data();
+      float* const recv = rank == private_rank ? own_recv.data() : heap_recv.data();
       std::copy(input.begin(), input.end(), send);
       std::fill(recv, recv + received, -1.0f);
       if (std::string(trial.name) == "broadcast") std::copy(input.begin(), input.end(), recv);
@@ -113,9 +114,9 @@ void check_heap(ddl_context* context) {
       expect(std::memcmp(send, input.data(), sent * sizeof(float)) == 0, what + ": changed its input");
       if (!trial.in_place) continue;
       expect_ok(trial.call(context, send, send), what + ", in place");
-      const bool is_told = std::string(trial.name) != "reduce" || rank == ranks - 1;
+      const bool receives_all = std::string(trial.name) != "reduce" || rank == ranks - 1;
       const bool is_broadcast = std::string(trial.name) == "broadcast";
-      if (is_told && !is_broadcast) {
+      if (receives_all && !is_broadcast) {
         expect(std::memcmp(send, wanted.data(), received * sizeof(float)) == 0,
                what + ", in place: other bits");
       }
@@ -132,7 +133,7 @@ TEST_CASE("collectives on the shared heap give the bits of those on private buff
   job.run([](ddl_context*& context) { check_heap(context); });
 }
 
-TEST_CASE("the same between hosts, where the heap is memory like any other") {
+TEST_CASE("the same between hosts, for which the heap is ordinary memory") {
   ThreadJob job;
   job.ranks = 3;
   job.hosts = hosts_of_sizes({2, 1});
@@ -164,7 +165,7 @@ TEST_CASE("ranks that are processes reach each other's heap, and so do those of 
   for (const RankEnd& end : ends) CHECK(end.report.empty());
 }
 
-TEST_CASE("the heap gives zeroed memory, takes it back, and refuses what is not its own") {
+TEST_CASE("the heap allocates zeroed memory, frees it, and refuses to free other memory") {
   ThreadJob job;
   job.ranks = 2;
   job.run([](ddl_context*& context) {
@@ -199,10 +200,11 @@ TEST_CASE("the heap gives zeroed memory, takes it back, and refuses what is not 
 
 #ifdef DDL_FAULT_INJECTION
 
-TEST_CASE("what a rank frees after a death is not given out again, since a survivor may still write there") {
+TEST_CASE(
+    "memory that a rank frees after a death is not allocated again, since a survivor may still write there") {
   ProcessJob job;
   job.ranks = 3;
-  // The addresses have been shown.
+  // The ranks have exchanged the addresses.
   job.settings.fault = ddl::runtime::FaultPlan{"allreduce.after_publish", 1, 3};
   const auto ends = job.run([](RankPlace& place) {
     ddl_context* context = place.join();
@@ -220,10 +222,10 @@ TEST_CASE("what a rank frees after a death is not given out again, since a survi
     void* other = nullptr;
     expect_status(ddl_alloc(context, 1, &other), DDL_ERROR_ABORTED, "alloc after an abort");
     expect_ok(ddl_finalize(context), "finalize");
-    return std::string("told");
+    return std::string("notified");
   });
-  CHECK(ends[0].report == "told");
-  CHECK(ends[2].report == "told");
+  CHECK(ends[0].report == "notified");
+  CHECK(ends[2].report == "notified");
 }
 
 #endif

@@ -1,4 +1,5 @@
-// Several sockets to one partner: pieces of slices over whichever has room, and what comes of frames that do not fit.
+// Several sockets to one partner: pieces of slices over any socket with space, and the handling of frames that do not
+// match.
 #include "runtime/src/wire/socket_bundle.h"
 
 #include <netinet/in.h>
@@ -95,13 +96,13 @@ bool drive(SocketBundle& a, SocketBundle& b, Done done) {
   return true;
 }
 
-/// Reads pieces off sockets as a partner would, and keeps them.
+/// Reads pieces from sockets as a partner would, and stores them.
 class Reader {
  public:
   Reader(std::size_t sockets, std::size_t slice_bytes)
       : buffers_(sockets), slice(slice_bytes), seen(slice_bytes) {}
 
-  /// Whatever is there; true if anything was.
+  /// Reads what has arrived; true if there was anything.
   bool read(std::size_t index, const UniqueFd& socket) {
     Bytes block(std::size_t{1} << 20);
     const ssize_t got = ::recv(socket.get(), block.data(), block.size(), 0);
@@ -113,15 +114,15 @@ class Reader {
       std::memcpy(&frame, buffer.data(), sizeof frame);
       REQUIRE(frame.magic == SliceFrame::kMagic);
       REQUIRE(frame.bytes == slice.size());
-      const std::size_t whole = sizeof frame + frame.piece;
-      if (buffer.size() < whole) break;
+      const std::size_t total = sizeof frame + frame.piece;
+      if (buffer.size() < total) break;
       REQUIRE(frame.first + std::size_t{frame.piece} <= slice.size());
       const auto at = seen.begin() + frame.first;
       REQUIRE(std::find(at, at + frame.piece, true) == at + frame.piece);
       std::fill(at, at + frame.piece, true);
       std::memcpy(slice.data() + frame.first, buffer.data() + sizeof frame, frame.piece);
       complete += frame.piece;
-      buffer.erase(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(whole));
+      buffer.erase(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(total));
     }
     return true;
   }
@@ -132,12 +133,12 @@ class Reader {
  public:
   Bytes slice;
   std::vector<bool> seen;
-  std::size_t complete = 0;  ///< bytes of pieces that are there completely
+  std::size_t complete = 0;  ///< bytes of pieces that have arrived completely
 };
 
 }  // namespace
 
-TEST_CASE("pieces are equal but for the last, and none is longer than it may be") {
+TEST_CASE("pieces are equal except for the last, and none exceeds the limit") {
   for (const std::size_t bytes :
        {std::size_t{1}, kPieceBytes - 1, kPieceBytes, kPieceBytes + 1, 2 * kPieceBytes, 2 * kPieceBytes + 1,
         7 * kPieceBytes + 12345, std::size_t{100} << 20}) {
@@ -237,7 +238,7 @@ TEST_CASE("with one socket a slice is not cut") {
   CHECK(frame == piece_of(slice_of(0), sent.size(), 0, sent.size()));
 }
 
-TEST_CASE("pieces pass a socket that has stalled, which holds up its own alone") {
+TEST_CASE("pieces bypass a stalled socket, which delays only its own") {
   const std::size_t sockets = GENERATE(2, 4);
   const std::size_t stalled = GENERATE_COPY(range(std::size_t{0}, sockets));
   CAPTURE(sockets, stalled);
@@ -268,7 +269,7 @@ TEST_CASE("pieces pass a socket that has stalled, which holds up its own alone")
 }
 
 TEST_CASE(
-    "a TCP connection whose receiver does not read holds up little, although the kernel would buffer more") {
+    "a TCP connection whose receiver does not read delays few bytes, although the kernel would buffer more") {
   TcpPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(256 * kPieceBytes);
@@ -276,16 +277,16 @@ TEST_CASE(
   Pending pending = 0;
   bundle.post_slice_send(slice_of(0), sent, pending);
   const Deadline deadline = Deadline::after_seconds(30);
-  // What the other socket has taken is at most a piece, the receiver's window and what the sender keeps behind that.
-  constexpr std::size_t kMostHeldUp = std::size_t{2} << 20;
-  while (reader.complete + kMostHeldUp < sent.size() && !deadline.has_passed()) {
+  // The other socket has taken at most a piece, the receiver's window and the sender's unsent buffer.
+  constexpr std::size_t kMaxHeldUp = std::size_t{2} << 20;
+  while (reader.complete + kMaxHeldUp < sent.size() && !deadline.has_passed()) {
     const bool moved = bundle.move();
     if (reader.read(1, pairs.far[1]) || moved) continue;
     std::vector<pollfd> entries{{pairs.far[1].get(), POLLIN, 0}};
     bundle.append_entries(entries);
     (void)::poll(entries.data(), entries.size(), deadline.poll_milliseconds());
   }
-  CHECK(reader.complete + kMostHeldUp >= sent.size());
+  CHECK(reader.complete + kMaxHeldUp >= sent.size());
   int held_up = 0;
   CHECK(::ioctl(pairs.far[0].get(), FIONREAD, &held_up) == 0);
   CHECK(held_up > 0);
@@ -347,7 +348,7 @@ TEST_CASE("a frame that arrives byte by byte is the same") {
   CHECK(to == sent);
 }
 
-TEST_CASE("a piece of a slice that nobody has asked for waits in its socket") {
+TEST_CASE("a piece of a slice that is not awaited stays in its socket") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
@@ -359,7 +360,7 @@ TEST_CASE("a piece of a slice that nobody has asked for waits in its socket") {
   CHECK_FALSE(bundle.move());
   std::vector<pollfd> entries;
   bundle.append_entries(entries);
-  CHECK(entries.size() == 1);  // nobody wants what is behind it
+  CHECK(entries.size() == 1);  // the data behind it are not read
   for (const std::size_t first : {std::size_t{0}, kPieceBytes}) {
     write_piece(pairs.far[0], piece_of(slice_of(0), sent.size(), first, kPieceBytes), sent);
     CHECK(bundle.move());
@@ -373,7 +374,7 @@ TEST_CASE("a piece of a slice that nobody has asked for waits in its socket") {
   CHECK(to_later == sent);
 }
 
-TEST_CASE("a slice that comes before its turn makes way for what stands behind it") {
+TEST_CASE("a slice that arrives early does not block the data behind it") {
   const std::size_t size = GENERATE(std::size_t{100}, 2 * kPieceBytes);
   CAPTURE(size);
   SocketPairs pairs(2);
@@ -387,7 +388,7 @@ TEST_CASE("a slice that comes before its turn makes way for what stands behind i
   const std::size_t half = size / 2;
   // Of a chunk that has been begun: it is taken out of the socket.
   write_piece(pairs.far[0], piece_of(slice_of(1, 1), size, 0, half), early);
-  SECTION("and is there when it is asked for") {
+  SECTION("and is complete when it is awaited") {
     write_piece(pairs.far[0], piece_of(slice_of(1, 1), size, half, size - half), early);
     while (bundle.move()) {
     }
@@ -398,7 +399,7 @@ TEST_CASE("a slice that comes before its turn makes way for what stands behind i
     bundle.post_slice(slice_of(1, 1), to_early, pending_early);
     CHECK(pending_early == 0);
   }
-  SECTION("and is asked for while it is on its way") {
+  SECTION("and is awaited while it is under way") {
     const SliceFrame rest = piece_of(slice_of(1, 1), size, half, size - half);
     write_all_to(pairs.far[0], &rest, sizeof rest);
     write_all_to(pairs.far[0], early.data() + half, 10);
@@ -414,7 +415,7 @@ TEST_CASE("a slice that comes before its turn makes way for what stands behind i
     }
     CHECK(pending_early == 0);
   }
-  SECTION("and is asked for when a part of it has come") {
+  SECTION("and is awaited when a part of it has arrived") {
     while (bundle.move()) {
     }
     bundle.post_slice(slice_of(1, 1), to_early, pending_early);
@@ -435,7 +436,8 @@ TEST_CASE("a slice that comes before its turn makes way for what stands behind i
   CHECK_FALSE(bundle.is_out_of_step());
 }
 
-TEST_CASE("what comes before its turn is no longer than a slice may be, and is asked for as it came") {
+TEST_CASE(
+    "a slice that arrives early has at most the allowed length, and is awaited with the length that it has") {
   SocketPairs pairs(1);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes early = pattern(100);
@@ -448,14 +450,14 @@ TEST_CASE("what comes before its turn is no longer than a slice may be, and is a
     write_all_to(pairs.far[0], &frame, sizeof frame);
     CHECK(bundle.move());
   }
-  SECTION("asked for with another length") {
+  SECTION("awaited with another length") {
     write_piece(pairs.far[0], piece_of(slice_of(0, 1), 100, 0, 100), early);
     while (bundle.move()) {
     }
     CHECK_FALSE(bundle.is_out_of_step());
     bundle.post_slice(slice_of(0, 1), std::span(to).first(99), pending);
   }
-  SECTION("never asked for") {
+  SECTION("never awaited") {
     write_piece(pairs.far[0], piece_of(slice_of(0, 1), 100, 0, 100), early);
     write_piece(pairs.far[0], piece_of(slice_of(0), 50, 0, 50), early);
     while (bundle.move()) {
@@ -467,7 +469,7 @@ TEST_CASE("what comes before its turn is no longer than a slice may be, and is a
   CHECK(bundle.is_out_of_step());
 }
 
-TEST_CASE("the ordered stream is read where it stands, also if it overtakes the last piece of a call") {
+TEST_CASE("the ordered stream is read correctly, also if it overtakes the last piece of a call") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
@@ -505,7 +507,7 @@ TEST_CASE("the ordered stream is read where it stands, also if it overtakes the 
   CHECK(front == message);
 }
 
-TEST_CASE("a frame that fits nothing that is awaited is out of step, on whichever socket") {
+TEST_CASE("a frame that matches nothing that is awaited is out of step, on any socket") {
   const std::size_t size = 4 * kPieceBytes;
   const Bytes sent = pattern(size);
   const std::size_t socket = GENERATE(0, 1);
@@ -529,7 +531,7 @@ TEST_CASE("a frame that fits nothing that is awaited is out of step, on whicheve
     bytes_before = kPieceBytes;
     frame.first = 0;
   }
-  SECTION("the whole slice, of which a part is there") {
+  SECTION("the complete slice, of which a part has arrived") {
     bytes_before = kPieceBytes;
     frame.first = 0;
     frame.piece = static_cast<std::uint32_t>(size);
@@ -554,7 +556,7 @@ TEST_CASE("a frame that fits nothing that is awaited is out of step, on whicheve
   CHECK(pending == 2);
 }
 
-TEST_CASE("a slice that arrives whole arrives once") {
+TEST_CASE("a slice that has arrived completely does not arrive again") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);
@@ -574,7 +576,7 @@ TEST_CASE("a slice that arrives whole arrives once") {
   CHECK(bundle.is_out_of_step());
 }
 
-TEST_CASE("a partner that has closed its sockets is missed only where something is needed of them") {
+TEST_CASE("closed sockets of a partner are an error only if more data are needed from them") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
   const Bytes sent = pattern(2 * kPieceBytes);

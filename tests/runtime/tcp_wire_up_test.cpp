@@ -1,4 +1,5 @@
-// The wire-up between hosts against strangers: no key, garbage, silence, floods, half-open connections, wrong addresses.
+// The wire-up between hosts against unauthenticated peers: no key, garbage, silence, floods, half-open connections,
+// wrong addresses.
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -56,7 +57,7 @@ UniqueFd connect_to(const net::SocketAddress& address) {
   return *std::move(socket);
 }
 
-/// Connects to an address again and again, as long as it lives.
+/// Connects to an address repeatedly, as long as it lives.
 class Flood {
  public:
   explicit Flood(const net::SocketAddress& address)
@@ -78,7 +79,7 @@ class Flood {
   std::thread caller_;
 };
 
-/// Waits until the other side has closed the connection, whatever it said before; false after ten seconds.
+/// Waits until the other side has closed the connection, whatever it sent before; false after ten seconds.
 bool hung_up(int socket) {
   for (;;) {
     pollfd entry{socket, POLLIN, 0};
@@ -114,7 +115,7 @@ class WaitingRank {
 
   const net::JobKey& key() const { return key_; }
   const net::SocketAddress& address() const { return address_; }
-  /// Rank 1 calls, and what comes out on both sides.
+  /// Rank 1 connects; returns the results of both sides.
   Result<std::vector<PeerLink>> meet_rank_1(const std::vector<net::SocketAddress>& offered) {
     Acceptor own_acceptor = *Acceptor::open(loopback());
     LinkSetup setup(key_, hello(1), own_acceptor, addresses_);
@@ -139,7 +140,7 @@ class WaitingRank {
   std::future<Result<std::vector<PeerLink>>> links_;
 };
 
-/// Both have the link, and each knows the other.
+/// Checks that both have the link, and that each knows the other.
 void check_met(const Result<std::vector<PeerLink>>& of_0, const Result<std::vector<PeerLink>>& of_1) {
   REQUIRE(of_0);
   REQUIRE(of_1);
@@ -165,7 +166,7 @@ void check_met(const Result<std::vector<PeerLink>>& of_0, const Result<std::vect
 
 }  // namespace
 
-TEST_CASE("two ranks meet, and their connections are what they should be") {
+TEST_CASE("two ranks connect, and their connections are correct") {
   WaitingRank rank_0;
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   check_met(rank_0.links(), of_1);
@@ -182,7 +183,8 @@ TEST_CASE("two ranks that want several data connections have them in the same or
   CHECK(of_0->front().data.size() == static_cast<std::size_t>(sockets));
 }
 
-TEST_CASE("two ranks that want several data connections meet while strangers flood one of them") {
+TEST_CASE(
+    "two ranks that want several data connections connect while unauthenticated peers flood one of them") {
   WaitingRank rank_0(Acceptor::kPatience, loopback(), 4);
   const Flood flood(rank_0.address());
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
@@ -190,7 +192,7 @@ TEST_CASE("two ranks that want several data connections meet while strangers flo
   check_met(of_0, of_1);
 }
 
-TEST_CASE("two ranks meet over IPv6 where there is no IPv4") {
+TEST_CASE("two ranks connect over IPv6 if there is no IPv4") {
   const auto all = net::local_addresses();
   REQUIRE(all);
   const bool has_v6 = std::any_of(all->begin(), all->end(),
@@ -203,7 +205,8 @@ TEST_CASE("two ranks meet over IPv6 where there is no IPv4") {
   CHECK(has_part(of_1->front().how, "[::1]:"));
 }
 
-TEST_CASE("strangers are turned away at their first wrong word, and the ranks meet all the same") {
+TEST_CASE(
+    "unauthenticated peers are rejected at their first invalid byte, and the ranks connect nevertheless") {
   WaitingRank rank_0;
   std::vector<UniqueFd> strangers;
   for (const std::string& words : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\0'),
@@ -212,12 +215,12 @@ TEST_CASE("strangers are turned away at their first wrong word, and the ranks me
     say(strangers.back().get(), raw_bytes(words));
     CHECK(hung_up(strangers.back().get()));
   }
-  // Knows the protocol but not the key: is answered with a challenge, and its proof is refused.
+  // A peer that knows the protocol but not the key is answered with a challenge, and its proof is refused.
   strangers.push_back(connect_to(rank_0.address()));
   say(strangers.back().get(), raw_bytes("ddlauth1" + std::string(net::kNonceBytes, 'n')));
   say(strangers.back().get(), std::vector<std::byte>(net::kIntroductionBytes + net::kMacBytes));
   CHECK(hung_up(strangers.back().get()));
-  // Half open: said half of an opening and nothing more; and one who reset the connection.
+  // Half open: one that sent half of an opening and nothing more, and one that reset the connection.
   strangers.push_back(connect_to(rank_0.address()));
   say(strangers.back().get(), raw_bytes("ddlau"));
   UniqueFd broken = connect_to(rank_0.address());
@@ -229,7 +232,7 @@ TEST_CASE("strangers are turned away at their first wrong word, and the ranks me
   check_met(rank_0.links(), of_1);
 }
 
-TEST_CASE("a caller that stays silent is turned away when its time is over") {
+TEST_CASE("a caller that stays silent is rejected at its deadline") {
   WaitingRank rank_0(50ms);
   UniqueFd silent = connect_to(rank_0.address());
   UniqueFd half = connect_to(rank_0.address());
@@ -240,18 +243,18 @@ TEST_CASE("a caller that stays silent is turned away when its time is over") {
   check_met(rank_0.links(), of_1);
 }
 
-TEST_CASE("a flood of callers costs no more than the limit and keeps nobody out") {
+TEST_CASE("a flood of callers costs no more than the limit and keeps no rank out") {
   WaitingRank rank_0;
   std::vector<UniqueFd> flood;
   for (std::size_t i = 0; i < 3 * Acceptor::kMaxCallers; ++i) flood.push_back(connect_to(rank_0.address()));
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
   check_met(rank_0.links(), of_1);
-  // Those that were there before the limit was reached have been turned away.
+  // The callers from before the limit was reached have been rejected.
   CHECK(hung_up(flood.front().get()));
   CHECK(hung_up(flood[Acceptor::kMaxCallers].get()));
 }
 
-TEST_CASE("callers who take the last descriptor are turned away, and no error of the rank's") {
+TEST_CASE("callers that take the last descriptor are rejected, and the rank gets no error") {
   auto acceptor = Acceptor::open(loopback());
   REQUIRE(acceptor);
   const auto key = net::JobKey::random();
@@ -273,7 +276,7 @@ TEST_CASE("callers who take the last descriptor are turned away, and no error of
   for (int i = 0; i < 4; ++i) CHECK(hung_up(callers[static_cast<std::size_t>(i)].get()));
 }
 
-TEST_CASE("a flood that goes on while the ranks meet delays them, no more") {
+TEST_CASE("a flood that goes on while the ranks connect only delays them") {
   WaitingRank rank_0;
   const Flood flood(rank_0.address());
   const auto of_1 = rank_0.meet_rank_1({rank_0.address()});
@@ -283,7 +286,7 @@ TEST_CASE("a flood that goes on while the ranks meet delays them, no more") {
 
 TEST_CASE("of several addresses the one that answers is taken") {
   WaitingRank rank_0;
-  // One that refuses, one that accepts and never says a word, one where another rank of the job answers, as at the
+  // One that refuses, one that accepts and never sends a byte, one where another rank of the job answers, as at the
   // address of a container bridge, and the right one.
   const auto refusing = [] {
     const auto listener = net::listen_tcp(*net::SocketAddress::parse("127.0.0.1:0"), 1);
@@ -323,8 +326,7 @@ TEST_CASE("of several addresses the one that answers is taken") {
   CHECK(has_part(how, other_address.to_text() + ": rank 7 answers there"));
 }
 
-TEST_CASE(
-    "of several control connections that are welcomed, the one that the caller has taken is the link's") {
+TEST_CASE("of several accepted control connections, the link has the one that the caller has taken") {
   WaitingRank rank_0;
   const auto call = [&](LinkPurpose purpose, std::uint32_t number) {
     LinkHello hello = hello_of(1, 0);
@@ -355,8 +357,7 @@ TEST_CASE(
   CHECK(::recv(entry.fd, heard.data(), heard.size(), 0) == 5);
 }
 
-TEST_CASE(
-    "every data connection names the control connection that it belongs to, and a number that there is") {
+TEST_CASE("every data connection names its control connection, and a valid number") {
   WaitingRank rank_0(Acceptor::kPatience, loopback(), 2);
   const auto call = [&](LinkPurpose purpose, std::uint32_t number, int index = 0) {
     LinkHello hello = rank_0.hello(1);
@@ -380,7 +381,7 @@ TEST_CASE(
   CHECK(hung_up(call(LinkPurpose::kData, 2, 1).get()));
   CHECK(hung_up(call(LinkPurpose::kData, 1, 2).get()));
   CHECK(hung_up(call(LinkPurpose::kData, 1, 0xFFFF).get()));
-  // Again, because the caller has not heard that it was welcomed.
+  // Again, because the caller has not received the acceptance.
   const UniqueFd again = call(LinkPurpose::kData, 1, 0);
   CHECK(hung_up(first.get()));
   const UniqueFd second = call(LinkPurpose::kData, 1, 1);
@@ -432,7 +433,7 @@ TEST_CASE("a rank that calls the wrong rank is not taken for another") {
   CHECK(refused.error().message() == "not connected in time: rank 1");
 }
 
-TEST_CASE("endpoints survive their way as text, and nothing else is one") {
+TEST_CASE("endpoints are parsed back from their text, and anything else is refused") {
   TcpEndpoint endpoint;
   endpoint.host = "node7";
   endpoint.pid = 4711;
@@ -461,7 +462,7 @@ TEST_CASE("endpoints survive their way as text, and nothing else is one") {
   }
 }
 
-TEST_CASE("a rank that cannot listen tells those that would call it") {
+TEST_CASE("a rank that cannot listen publishes the reason to the ranks that would connect") {
   runtime::test::Board board(2);
   const runtime::test::Hosts hosts = runtime::test::hosts_of_sizes({1, 1});
   runtime::test::BoardBootstrap mute(board, 0, 1, hosts), caller(board, 1, 1, hosts);

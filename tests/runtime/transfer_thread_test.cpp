@@ -1,5 +1,5 @@
-// Send and recv with ranks as threads: waiting, leaving, aborts, and several sets at once. What is sent is the conformance
-// suite's.
+// Send and recv with ranks as threads: waiting, leaving, aborts, and several sets at once. The conformance suite
+// checks the data.
 #include <atomic>
 #include <future>
 #include <thread>
@@ -41,10 +41,10 @@ TEST_CASE("transfers conform, on one host and on several") {
   job.run([](ddl_context*& context) { check_transfers(context, {0, 1, 3, 255, 256, 257, 70'000}); });
 }
 
-TEST_CASE("a rank that leaves without having sent is an error for who waits for it") {
+TEST_CASE("a rank that leaves without having sent is an error for the rank that waits for it") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kTransferLayouts)));
   ThreadJob job = small_job_on(kTransferLayouts[layout]);
-  // The first and the last rank; either may leave, before or after the two have met.
+  // The first and the last rank; either may leave, before or after the two have connected.
   const int last = job.ranks - 1;
   const int leaver = GENERATE(0, 1) == 0 ? 0 : last;
   const int waiter = leaver == 0 ? last : 0;
@@ -60,7 +60,7 @@ TEST_CASE("a rank that leaves without having sent is an error for who waits for 
                 "the first transfer");
     }
     if (own == leaver) {
-      // The departure falls before, into and after the beginning of the wait.
+      // The departure comes before, at and after the beginning of the wait.
       for (int i = 0; i < attempt; ++i) std::this_thread::yield();
       const ddl_status left = ddl_finalize(context);
       context = nullptr;
@@ -76,7 +76,7 @@ TEST_CASE("a rank that leaves without having sent is an error for who waits for 
   });
 }
 
-TEST_CASE("a rank that does not come to a transfer is named") {
+TEST_CASE("a rank that does not arrive at a transfer is named") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kTransferLayouts)));
   ThreadJob job = small_job_on(kTransferLayouts[layout]);
   const int last = job.ranks - 1;
@@ -95,8 +95,8 @@ TEST_CASE("a rank that does not come to a transfer is named") {
     }
     if (own != waiter) {
       given_up.wait();
-      // The job has been aborted, so nobody waits for the one who gave up. Who has been missed may find on its connection
-      // all that it needs of the other one for this call, and hear of the abort only then.
+      // The job has been aborted, so no rank waits for the one that gave up. The missed rank may find on its
+      // connection all data that it needs for this call, and learn of the abort only then.
       ddl_status status =
           own == absent ? exchange(context, true, waiter, value) : ddl_barrier(context, nullptr);
       if (own == absent && status == DDL_OK) status = exchange(context, true, waiter, value);
@@ -112,7 +112,7 @@ TEST_CASE("a rank that does not come to a transfer is named") {
   });
 }
 
-TEST_CASE("a rank that waits in a transfer hears of an abort elsewhere") {
+TEST_CASE("a rank that waits in a transfer is notified of an abort elsewhere") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kTransferLayouts)));
   ThreadJob job = small_job_on(kTransferLayouts[layout]);
   const int last = job.ranks - 1;
@@ -136,7 +136,7 @@ TEST_CASE("a rank that waits in a transfer hears of an abort elsewhere") {
       return expect_contains(sentence, "gave up after 0.05 s in barrier");
     }
     if (own == other) {
-      // Its collective misses the waiter.
+      // Its collective misses the waiting rank.
       ddl_call_options options = DDL_CALL_OPTIONS_INIT;
       options.timeout_seconds = 0.05;
       expect_status(ddl_barrier(context, &options), DDL_ERROR_TIMEOUT, "the barrier");
@@ -159,7 +159,7 @@ TEST_CASE("transfers of different process sets go on at the same time") {
       ddl_call_options options = DDL_CALL_OPTIONS_INIT;
       options.process_set = sets[index];
       for (int round = 0; round < kRounds; ++round) {
-        // Every set sends another way round.
+        // Every set sends in another direction.
         const bool sends = (own == 0) == (index != 1);
         std::int64_t value = sends ? round * 10 + static_cast<int>(index) : -1;
         const int other = own == 0 ? size - 1 : 0;
@@ -181,7 +181,7 @@ TEST_CASE("transfers of different process sets go on at the same time") {
 }
 
 TEST_CASE("a rank of another host may be early, with many others, and is not forgotten") {
-  // All send to one, which takes them in the order of their ranks, whoever calls first.
+  // All send to one, which receives from them in the order of their ranks, whichever connects first.
   Hosts hosts;
   const int receiver = GENERATE(0, 5, 11);
   for (int rank = 0; rank < 12; ++rank) hosts.push_back({rank});

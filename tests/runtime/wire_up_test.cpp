@@ -1,4 +1,4 @@
-// The wire-up against callers that do not belong, and against memory that is not what it should be.
+// The wire-up against callers that are not of the job, and against invalid memory.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -81,7 +81,7 @@ TEST_CASE("threads of one process can wire up through sockets") {
   }
 }
 
-TEST_CASE("a caller without the nonce is turned away, and the members are not disturbed") {
+TEST_CASE("a caller without the nonce is rejected, and the members are not affected") {
   SegmentConfig config;
   config.slot_bytes = 64;
   FaultInjector fault = no_fault();
@@ -101,7 +101,7 @@ TEST_CASE("a caller without the nonce is turned away, and the members are not di
   REQUIRE(send_with_fds(stranger->get(), bytes_of(hello), {}));
   CHECK(member_hung_up(stranger->get()));
 
-  // One that hangs up in the middle, and one that never says anything.
+  // One that closes in the middle, and one that never sends anything.
   const auto broken = connect_local(rendezvous->socket_name, deadline);
   REQUIRE(broken);
   REQUIRE(send_with_fds(broken->get(), bytes_of(hello).first(10), {}));
@@ -114,7 +114,7 @@ TEST_CASE("a caller without the nonce is turned away, and the members are not di
   CHECK(gathered.get());
 }
 
-TEST_CASE("the leader names who did not come in time") {
+TEST_CASE("the leader names the ranks that did not arrive in time") {
   SegmentConfig config;
   config.slot_bytes = 64;
   FaultInjector fault = no_fault();
@@ -151,7 +151,7 @@ TEST_CASE("two processes that claim one rank are an error") {
   CHECK(group.error().message() == "two processes say that they are rank 1");
 }
 
-TEST_CASE("a leader that cannot open its rendezvous tells the others why") {
+TEST_CASE("a leader that cannot open its rendezvous passes the reason to the others") {
   runtime::test::Board board(2);
   runtime::test::BoardBootstrap leader(board, 0), member(board, 1);
   REQUIRE(leader.put("ddl.shm.1", "failed: memfd_create: Too many open files"));

@@ -46,17 +46,17 @@ enum {
   DDL_ERROR_MISMATCH = 2,         /**< the ranks called different collectives; the context stays usable */
   DDL_ERROR_BUSY = 3,             /**< another thread is inside a collective of this process set */
   DDL_ERROR_TIMEOUT = 4,          /**< a rank did not arrive in time; the context is aborted */
-  DDL_ERROR_PEER_LOST = 5,        /**< a rank died, or left while another waited for it; the context is aborted */
-  DDL_ERROR_ABORTED = 6,          /**< aborted by ddl_abort() or an earlier error, or inherited by a fork */
-  DDL_ERROR_BOOTSTRAP = 7,        /**< the ranks could not find each other */
-  DDL_ERROR_UNSUPPORTED = 8,      /**< valid, but not offered by this build */
-  DDL_ERROR_SYSTEM = 9,           /**< a call of the operating system failed; the message names it */
-  DDL_ERROR_INTERNAL = 10         /**< a defect of libddl */
+  DDL_ERROR_PEER_LOST = 5,   /**< a rank died, or left while another waited for it; the context is aborted */
+  DDL_ERROR_ABORTED = 6,     /**< aborted by ddl_abort() or an earlier error, or inherited by a fork */
+  DDL_ERROR_BOOTSTRAP = 7,   /**< the ranks could not find each other */
+  DDL_ERROR_UNSUPPORTED = 8, /**< valid, but not offered by this build */
+  DDL_ERROR_SYSTEM = 9,      /**< a call of the operating system failed; the message names it */
+  DDL_ERROR_INTERNAL = 10    /**< a defect of libddl */
 };
 
-/** An element type. The hexadecimal digits of the number are: kind (1 signed integer, 2 unsigned integer, 3 float,
- *  4 bool), binary logarithm of the size in bytes, and format where a kind has several of one size.
- *  0x300 to 0x30F are reserved for 8-bit floats (0x300 E4M3, 0x301 E5M2, 0x302 E4M3FNUZ, 0x303 E5M2FNUZ) and refused with
+/** An element type. The hexadecimal digits of the number are: kind (1 signed integer, 2 unsigned integer, 3 float, 4
+ *  bool), binary logarithm of the size in bytes, and format where a kind has several of one size. 0x300 to 0x30F are
+ *  reserved for 8-bit floats (0x300 E4M3, 0x301 E5M2, 0x302 E4M3FNUZ, 0x303 E5M2FNUZ) and refused with
  *  DDL_ERROR_UNSUPPORTED. The numbers 0 to 12 of version 0.1 stand for the same types as there. */
 typedef int32_t ddl_dtype;
 enum {
@@ -75,8 +75,8 @@ enum {
   DDL_BOOL = 0x400 /**< one byte; 0 is false, results are 0 or 1 */
 };
 
-/** 16-bit floats by their bits. Both are combined as float, over all ranks, and rounded once (to nearest, ties to even).
- *  ddl/half.hpp converts them in C++. */
+/** 16-bit floats by their bits. Both are combined as float, over all ranks, and rounded once (to nearest, ties to
+ *  even). ddl/half.hpp converts them in C++. */
 typedef struct ddl_float16 {
   uint16_t bits;
 } ddl_float16;
@@ -120,10 +120,11 @@ typedef struct ddl_call_options {
   uint32_t reserved;
   uint64_t process_set;   /**< whose ranks make the call: DDL_WORLD or one that this rank is a member of */
   double timeout_seconds; /**< 0 = the context's; the call fails with DDL_ERROR_TIMEOUT after this long */
-  void* stream; /**< device stream that the buffers belong to; NULL = host memory, the only kind in this version */
-  /** For calls with an operation: every input is first multiplied by prescale, and the result by postscale at the end, in
-   *  the type that elements are combined in (float for 16-bit floats; integers are multiplied as double and truncated
-   *  toward zero). Finite and not 0; the same on every rank; 1 = unchanged. Not for bool. */
+  void*
+      stream; /**< device stream that the buffers belong to; NULL = host memory, the only kind in this version */
+  /** For calls with an operation: every input is first multiplied by prescale, and the result by postscale at the
+   *  end, in the type that elements are combined in (float for 16-bit floats; integers are multiplied as double and
+   *  truncated toward zero). Finite and not 0; the same on every rank; 1 = unchanged. Not for bool. */
   double prescale;
   double postscale;
 } ddl_call_options;
@@ -136,29 +137,30 @@ typedef struct ddl_call_options {
  *  then singleton (a world of one).
  *  If no launcher answers although the environment says that several processes were started, this fails with
  *  DDL_ERROR_BOOTSTRAP instead of silently making worlds of one.
- *  Collective: returns when all ranks have called it, or when DDL_START_TIMEOUT_SECONDS have passed. A rank on which it
- *  fails must exit with a code other than 0: the other ranks are not notified and wait for it until the launcher ends
- *  them. At most one context is alive per process; a new one may be created after ddl_finalize(). options may be null.
- *  Starts one sleeping thread that watches for dead peers. */
+ *  Collective: returns when all ranks have called it, or when DDL_START_TIMEOUT_SECONDS have passed. A rank on which
+ *  it fails must exit with a code other than 0: the other ranks are not notified and wait for it until the launcher
+ *  ends them. At most one context is alive per process; a new one may be created after ddl_finalize(). options may be
+ *  null. Starts one sleeping thread that watches for dead peers. */
 DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** context);
 
-/** Leaves the job and frees the context, also when it was aborted; unless it returns DDL_ERROR_BUSY, the context is gone.
- *  Not collective: a rank may leave while others still work, but not while they wait for it. Null is allowed and does
- *  nothing. In a child forked without exec it does nothing either. */
+/** Leaves the job and frees the context, also when it was aborted; unless it returns DDL_ERROR_BUSY, the context is
+ *  gone. Not collective: a rank may leave while others still work, but not while they wait for it. Null is allowed
+ *  and does nothing. In a child forked without exec it does nothing either. */
 DDL_API ddl_status ddl_finalize(ddl_context* context);
 
 /** Ends the whole job because this rank has found a reason, such as a loss that is not a number. code becomes the
- *  job's exit code: its low 8 bits, or 1 where these are 0. text is one sentence for people, or null; control characters
- *  in it become blanks.
- *  Every call of any rank that is waiting, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error() names
- *  this rank, its host and pid, the code, and the first 431 bytes of text. This rank writes the same to standard error.
- *  Then it asks the launcher to end the job. Depending on the bootstrap it calls PMIx_Abort(), which takes code and text,
- *  or MPI_Abort() or the abort of PMI-1, which take the code. ddlrun reports rank, host, code and text, and exits with
- *  code; another launcher may exit with the code of a rank that ended because of this one. Finally this process ends
- *  with code, as by _exit(): no destructor and no atexit() handler runs, and unwritten output of stdio is lost (call
- *  fflush() first).
- *  Not collective. From any thread, also while others are inside calls; not from a signal handler. Returns only if it has
- *  done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in a child forked without exec. */
+ *  job's exit code: its low 8 bits, or 1 where these are 0. text is one sentence for people, or null; control
+ *  characters in it become blanks.
+ *  Every call of any rank that is waiting, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error()
+ *  names this rank, its host and pid, the code, and the first 431 bytes of text. This rank writes the same to
+ *  standard error. Then it asks the launcher to end the job. Depending on the bootstrap it calls PMIx_Abort(), which
+ *  takes code and text, or MPI_Abort() or the abort of PMI-1, which take the code. ddlrun reports rank, host, code
+ *  and text, and exits with code; another launcher may exit with the code of a rank that ended because of this one.
+ *  Finally this process ends with code, as by _exit(): no destructor and no atexit() handler runs, and unwritten
+ *  output of stdio is lost (call fflush() first).
+ *  Not collective. From any thread, also while others are inside calls; not from a signal handler. Returns only if it
+ *  has done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in a child forked without
+ *  exec. */
 DDL_API ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text);
 
 DDL_API int32_t ddl_rank(const ddl_context* context);       /**< 0..size-1 */
@@ -170,12 +172,12 @@ DDL_API int32_t ddl_cross_rank(const ddl_context* context);
 DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts that have this local rank */
 /** Which bootstrap made the context: "pmix", "mpi", "pmi" or "singleton". Static storage. */
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
-/** Which backend carries out the context's collectives: "ddl", libddl's own algorithms, or "mpi", the site's MPI, whose name
- *  ddl_mpi_library() gives (DDL_CPU_OPERATIONS chooses). "" if context is null. Static storage. */
+/** Which backend carries out the context's collectives: "ddl", libddl's own algorithms, or "mpi", the site's MPI,
+ *  whose name ddl_mpi_library() gives (DDL_CPU_OPERATIONS chooses). "" if context is null. Static storage. */
 DDL_API const char* ddl_backend_name(const ddl_context* context);
 
-/** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing.
- *  Elements are combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
+/** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing. Elements are
+ *  combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
  *  (docs/reference/libddl.md). In place: recv == send. */
 DDL_API ddl_status ddl_allreduce(ddl_context* context, const void* send, void* recv, uint64_t count,
                                  ddl_dtype dtype, ddl_op op, const ddl_call_options* options);
@@ -186,8 +188,9 @@ DDL_API ddl_status ddl_reduce(ddl_context* context, const void* send, void* recv
                               ddl_dtype dtype, ddl_op op, int32_t root, const ddl_call_options* options);
 
 /** Combines like ddl_allreduce(), with the same bits, and gives each rank a part of the result: rank r receives
- *  counts[r] elements, those that follow the parts of the ranks before it. send holds the sum of counts; counts has an
- *  entry per rank, the same everywhere, and entries may be 0. In place: recv == send + the counts before this rank. */
+ *  counts[r] elements, those that follow the parts of the ranks before it. send holds the sum of counts; counts has
+ *  an entry per rank, the same everywhere, and entries may be 0. In place: recv == send + the counts before this
+ *  rank. */
 DDL_API ddl_status ddl_reduce_scatter(ddl_context* context, const void* send, void* recv,
                                       const uint64_t* counts, ddl_dtype dtype, ddl_op op,
                                       const ddl_call_options* options);
@@ -206,18 +209,18 @@ DDL_API ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t co
 DDL_API ddl_status ddl_allgather(ddl_context* context, const void* send, void* recv, uint64_t count,
                                  ddl_dtype dtype, const ddl_call_options* options);
 
-/** Like ddl_allgather() with counts[r] elements of rank r; counts has an entry per rank, the same everywhere, and entries
- *  may be 0. In place: send == recv + the counts before this rank. */
+/** Like ddl_allgather() with counts[r] elements of rank r; counts has an entry per rank, the same everywhere, and
+ *  entries may be 0. In place: send == recv + the counts before this rank. */
 DDL_API ddl_status ddl_allgatherv(ddl_context* context, const void* send, void* recv, const uint64_t* counts,
                                   ddl_dtype dtype, const ddl_call_options* options);
 
-/** Gathers count elements of every rank into root's recv, in rank order. recv holds size*count elements, is used on root
- *  alone and may be null elsewhere. In place on root: send == recv + root*count elements. */
+/** Gathers count elements of every rank into root's recv, in rank order. recv holds size*count elements, is used on
+ *  root alone and may be null elsewhere. In place on root: send == recv + root*count elements. */
 DDL_API ddl_status ddl_gather(ddl_context* context, const void* send, void* recv, uint64_t count,
                               ddl_dtype dtype, int32_t root, const ddl_call_options* options);
 
-/** Rank r receives the r-th count elements of root's send. send holds size*count elements, is used on root alone and may
- *  be null elsewhere. In place on root: recv == send + root*count elements. */
+/** Rank r receives the r-th count elements of root's send. send holds size*count elements, is used on root alone and
+ *  may be null elsewhere. In place on root: recv == send + root*count elements. */
 DDL_API ddl_status ddl_scatter(ddl_context* context, const void* send, void* recv, uint64_t count,
                                ddl_dtype dtype, int32_t root, const ddl_call_options* options);
 
@@ -226,20 +229,20 @@ DDL_API ddl_status ddl_scatter(ddl_context* context, const void* send, void* rec
 DDL_API ddl_status ddl_alltoall(ddl_context* context, const void* send, void* recv, uint64_t count,
                                 ddl_dtype dtype, const ddl_call_options* options);
 
-/** Sends send_counts[r] elements to rank r, one part after the other in send, and receives every rank's part, one after
- *  the other in rank order, in recv, which has room for recv_capacity elements. recv_counts[r] becomes the number of
- *  elements that came from rank r. Both arrays have an entry per rank and belong to this rank alone.
- *  If some rank has too little room, every rank gets DDL_ERROR_MISMATCH and nothing but recv_counts is written. Not in
+/** Sends send_counts[r] elements to rank r, one part after the other in send, and receives every rank's part, one
+ *  after the other in rank order, in recv, which has room for recv_capacity elements. recv_counts[r] becomes the
+ *  number of elements that came from rank r. Both arrays have an entry per rank and belong to this rank alone. If
+ *  some rank has too little room, every rank gets DDL_ERROR_MISMATCH and nothing but recv_counts is written. Not in
  *  place. */
 DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const uint64_t* send_counts,
                                  void* recv, uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
                                  const ddl_call_options* options);
 
-/** Sends count elements to another rank of the process set, which calls ddl_recv() from this one with the same count and
- *  dtype. The two calls are a collective of these two ranks, matched in the order in which the ranks make such calls.
- *  ddl_send() returns when the elements have been taken from buffer, ddl_recv() when they have been stored in it. If both
- *  ranks send to each other first, they do not deadlock but get DDL_ERROR_MISMATCH; in a ring, let every second rank
- *  receive first.
+/** Sends count elements to another rank of the process set, which calls ddl_recv() from this one with the same count
+ *  and dtype. The two calls are a collective of these two ranks, matched in the order in which the ranks make such
+ *  calls. ddl_send() returns when the elements have been taken from buffer, ddl_recv() when they have been stored in
+ *  it. If both ranks send to each other first, they do not deadlock but get DDL_ERROR_MISMATCH; in a ring, let every
+ *  second rank receive first.
  *  The first call of two ranks connects them: between hosts this takes a few round trips, and the connection stays.
  *  Counts as a call of the process set: one at a time on each rank. */
 DDL_API ddl_status ddl_send(ddl_context* context, const void* buffer, uint64_t count, ddl_dtype dtype,
@@ -249,10 +252,11 @@ DDL_API ddl_status ddl_send(ddl_context* context, const void* buffer, uint64_t c
 DDL_API ddl_status ddl_recv(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype, int32_t from,
                             const ddl_call_options* options);
 
-/** Allocates zeroed memory of this size, aligned to a page, that all ranks of this host can reach. It is used like any
- *  other memory; if the buffers of all ranks of a large call lie in such memory, the call copies less and is faster.
- *  Not collective. Pages are charged when they are first written. Together the ranks of a host can allocate twice the
- *  machine's memory. ddl_free() or ddl_finalize() frees it, whichever comes first. May be called from any thread. */
+/** Allocates zeroed memory of this size, aligned to a page, that all ranks of this host can reach. It is used like
+ *  any other memory; if the buffers of all ranks of a large call lie in such memory, the call copies less and is
+ *  faster. Not collective. Pages are charged when they are first written. Together the ranks of a host can allocate
+ *  twice the machine's memory. ddl_free() or ddl_finalize() frees it, whichever comes first. May be called from any
+ *  thread. */
 DDL_API ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory);
 
 /** Frees memory that ddl_alloc() gave to this rank; null is allowed. Not while a call uses it. */
@@ -263,20 +267,20 @@ DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* opt
 
 /** Makes a process set of some ranks of the job: ranks[0..count-1] become its ranks 0..count-1, in that order.
  *  Collective over the whole job, with the same list everywhere. *process_set becomes the set's number, by which this
- *  process knows it (another may have another number for it), or DDL_NO_PROCESS_SET on ranks that are not in the list.
- *  A set has shared memory, connections and an order of calls of its own; it ends with ddl_process_set_free() or
- *  ddl_finalize(). */
+ *  process knows it (another may have another number for it), or DDL_NO_PROCESS_SET on ranks that are not in the
+ *  list. A set has shared memory, connections and an order of calls of its own; it ends with ddl_process_set_free()
+ *  or ddl_finalize(). */
 DDL_API ddl_status ddl_process_set_create(ddl_context* context, const int32_t* ranks, int32_t count,
                                           uint64_t* process_set);
 
-/** Splits a process set: the ranks that give the same color, 0 or above, form one new set, ordered by key and, where keys
- *  are equal, by their rank in parent. A rank that gives a negative color is in none and gets DDL_NO_PROCESS_SET.
- *  Collective over parent. */
+/** Splits a process set: the ranks that give the same color, 0 or above, form one new set, ordered by key and, where
+ *  keys are equal, by their rank in parent. A rank that gives a negative color is in none and gets
+ *  DDL_NO_PROCESS_SET. Collective over parent. */
 DDL_API ddl_status ddl_process_set_split(ddl_context* context, uint64_t parent, int32_t color, int32_t key,
                                          uint64_t* process_set);
 
-/** Leaves a process set; its number is not used again. Not collective: the others may go on using the set, but not wait
- *  for this rank. DDL_NO_PROCESS_SET is allowed and does nothing; DDL_WORLD is refused. */
+/** Leaves a process set; its number is not used again. Not collective: the others may go on using the set, but not
+ *  wait for this rank. DDL_NO_PROCESS_SET is allowed and does nothing; DDL_WORLD is refused. */
 DDL_API ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set);
 
 /** This rank's rank in a process set, and the number of its ranks; -1 if this rank is in no such set. */
@@ -285,19 +289,19 @@ DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t proces
 /** Fills ranks, which has room for ddl_process_set_size() entries: the rank in the job of each rank of the set. */
 DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
 
-/** Whether this libddl, or this process, has the named feature: 1 or 0. It is 0 for null and for a name that this version
- *  does not know, so a program may ask an older library about a feature that only a newer one has.
+/** Whether this libddl, or this process, has the named feature: 1 or 0. It is 0 for null and for a name that this
+ *  version does not know, so a program may ask an older library about a feature that only a newer one has.
  *    "mpi"          there is a module for at least one MPI
  *    "nccl"         collectives of GPU memory by NCCL: not in this version
  *    "cuda"         buffers in memory of CUDA devices: not in this version
  *    "rocm"         buffers in memory of ROCm devices: not in this version
  *    "mpi-enabled"  this process has a context whose collectives MPI carries out
- *    "mpi-threads"  the same, and several threads may call that MPI at once (MPI_THREAD_MULTIPLE): the program may go on
- *                   using it beside libddl
+ *    "mpi-threads"  the same, and several threads may call that MPI at once (MPI_THREAD_MULTIPLE): the program may
+ *                   go on using it beside libddl
  *  May be called at any time, from any thread. */
 DDL_API int32_t ddl_has_feature(const char* name);
-/** Which MPI carries out the collectives of this process's context, such as "Open MPI v4.1.4"; "" if none does. Static
- *  storage. */
+/** Which MPI carries out the collectives of this process's context, such as "Open MPI v4.1.4"; "" if none does.
+ *  Static storage. */
 DDL_API const char* ddl_mpi_library(void);
 
 /** Bytes of one element; 0 if dtype is not a type of this version. May be called at any time, from any thread. */
@@ -307,13 +311,13 @@ DDL_API uint64_t ddl_dtype_size(ddl_dtype dtype);
 DDL_API const char* ddl_last_error(void);
 /** A short constant name of a status, such as "timeout". */
 DDL_API const char* ddl_status_name(ddl_status status);
-/** The table by which algorithms are chosen, as text for people: one rule per line, and the last rule that applies holds.
- *  DDL_ALGORITHM overrides it. Static storage. */
+/** The table by which algorithms are chosen, as text for people: one rule per line, and the last rule that applies
+ *  holds. DDL_ALGORITHM overrides it. Static storage. */
 DDL_API const char* ddl_algorithm_table(void);
 /** The library's version, such as "0.2.0". Static storage. */
 DDL_API const char* ddl_version(void);
 
-/* Names of version 0.1, for programs that were written for it. They are not declared if DDL_NO_DEPRECATED is defined. */
+/* Names of version 0.1, for programs that were written for it. Not declared if DDL_NO_DEPRECATED is defined. */
 #ifndef DDL_NO_DEPRECATED
 DDL_DEPRECATED("call ddl_has_feature(\"mpi\")")
 static inline int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }

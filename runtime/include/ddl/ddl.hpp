@@ -49,14 +49,14 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
 
 }  // namespace detail
 
-/// One membership in the job. Movable, not copyable; leaves the job when it is destroyed.
-/// Methods are named as in ddl.h and described there; ranks, roots and sizes are those of the call's process set.
-/// A container is anything contiguous with data() and size(): std::vector, std::array, std::span, SharedBuffer, Eigen's dense
-/// types. A container that a call only reads may be const; one that it writes is a named object or a view.
-/// Threads: as in ddl.h, one collective at a time in each process set.
-/// A rank that gives up calls abort(), or exits (std::exit, std::abort) before its Context is destroyed: the other ranks
-/// are then notified of its death, and its exit code is the job's. A Context that is destroyed by an exception leaves in
-/// order, and a rank that waits for it may then fail and exit first.
+/// One membership in the job. Movable, not copyable; leaves the job when it is destroyed. Methods are named as in
+/// ddl.h and described there; ranks, roots and sizes are those of the call's process set. A container is anything
+/// contiguous with data() and size(): std::vector, std::array, std::span, SharedBuffer, Eigen's dense types. A
+/// container that a call only reads may be const; one that it writes is a named object or a view. Threads: as in
+/// ddl.h, one collective at a time in each process set. A rank that gives up calls abort(), or exits (std::exit,
+/// std::abort) before its Context is destroyed: the other ranks are then notified of its death, and its exit code is
+/// the job's. A Context that is destroyed by an exception leaves in order, and a rank that waits for it may then fail
+/// and exit first.
 class Context {
  public:
   /// Joins the job; collective. timeout_seconds: deadline of every collective that names none, 0 = none.
@@ -74,8 +74,8 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// Ends the job with this exit code, and this process; text gives the reason to people. From any thread. Throws if it
-  /// cannot.
+  /// Ends the job with this exit code, and this process; text gives the reason to people. From any thread. Throws if
+  /// it cannot.
   [[noreturn]] void abort(int code, const std::string& text) {
     const ddl_status status = ddl_abort(context_, code, text.c_str());
     throw Error(status, ddl_last_error());
@@ -323,8 +323,8 @@ class Context {
         ddl_process_set_create(context_, ranks.data(), static_cast<std::int32_t>(ranks.size()), &id));
     return {context_, id};
   }
-  /// Sets of the ranks of parent (default: of the job) that give the same color, ordered by key; a negative color: none.
-  /// Collective over parent.
+  /// Sets of the ranks of parent (default: of the job) that give the same color, ordered by key; a negative color:
+  /// none. Collective over parent.
   ProcessSet split(int color, int key = 0) { return split(color, key, DDL_WORLD); }
   ProcessSet split(int color, int key, const ProcessSet& parent) { return split(color, key, parent.id()); }
   ProcessSet split(int color, int key, std::uint64_t parent) {

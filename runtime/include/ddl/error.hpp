@@ -25,7 +25,8 @@ inline void check(ddl_status status) {
   if (status != DDL_OK) throw Error(status, ddl_last_error());
 }
 
-/// For containers whose size is part of a call: refused like an invalid argument, before any function of ddl.h is called.
+/// For containers whose size is part of a call: refused like an invalid argument, before any function of ddl.h is
+/// called.
 inline void require(bool condition, const char* sentence) {
   if (!condition) throw Error(DDL_ERROR_INVALID_ARGUMENT, sentence);
 }

@@ -1,5 +1,5 @@
-// The two 16-bit floating-point types of libddl: IEEE 754 binary16 and bfloat16, for storage and for sending. Arithmetic is
-// float's: both convert to float exactly, and from float rounding to the nearest, ties to even.
+// The two 16-bit floating-point types of libddl: IEEE 754 binary16 and bfloat16, for storage and for sending.
+// Arithmetic is float's: both convert to float exactly, and from float rounding to the nearest, ties to even.
 #ifndef DDL_HALF_HPP
 #define DDL_HALF_HPP
 

@@ -13,9 +13,9 @@
 
 namespace ddl {
 
-/// A process set of the job, made by Context::process_set() or Context::split(). Movable, not copyable; its destructor
-/// leaves the set, and must run before the Context's does. A rank that is not a member gets an object too; its is_member()
-/// is false.
+/// A process set of the job, made by Context::process_set() or Context::split(). Movable, not copyable; its
+/// destructor leaves the set, and must run before the Context's does. A rank that is not a member gets an object too;
+/// its is_member() is false.
 ///
 /// It converts to the CallOptions that name it: context.allreduce(values, ddl::Op::sum, set).
 class ProcessSet {

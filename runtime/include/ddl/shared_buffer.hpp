@@ -12,9 +12,9 @@
 
 namespace ddl {
 
-/// count elements in memory that all ranks of the host can reach, made by Context::alloc(); zero at first. Movable, not
-/// copyable; a moved-from buffer is empty and may be assigned to. Must be destroyed before the Context. It is passed to
-/// collectives like any container, and large ones are faster with it.
+/// count elements in memory that all ranks of the host can reach, made by Context::alloc(); zero at first. Movable,
+/// not copyable; a moved-from buffer is empty and may be assigned to. Must be destroyed before the Context. It is
+/// passed to collectives like any container, and large ones are faster with it.
 template <class T>
 class SharedBuffer {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,

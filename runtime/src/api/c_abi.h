@@ -1,5 +1,5 @@
-// What every C function of libddl needs: the handle, option structs of any version, the last error, and a guard against
-// exceptions.
+// What every C function of libddl needs: the handle, option structs of any version, the last error, and a guard
+// against exceptions.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ ddl_status guarded(Body body) noexcept {
 
 // Reads option structs of ddl.h, whose size tells which version of the header the program was compiled against.
 
-/// Copies the program's options over the defaults. Fields that an older program does not have keep their defaults; fields
-/// of a newer program that this library does not know must be zero, since it would silently ignore them.
+/// Copies the program's options over the defaults. Fields that an older program does not have keep their defaults;
+/// fields of a newer program that this library does not know must be zero, since it would silently ignore them.
 template <class Options>
 Outcome read_options(const Options* given, Options& options, const char* initializer) {
   const std::size_t own_size = sizeof(Options);
@@ -91,7 +91,8 @@ namespace ddl::runtime {
 /// The process set that a caller names. An error if there is no context or no such set.
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
 
-/// For ddl_has_feature() and ddl_mpi_library(): which MPI carries out the collectives of this process's context; null: none.
+/// For ddl_has_feature() and ddl_mpi_library(): which MPI carries out the collectives of this process's context;
+/// null: none.
 void note_process_mpi(const MpiWorld* mpi);
 
 }  // namespace ddl::runtime

@@ -28,8 +28,8 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   auto settings = Settings::read(process_environment());
   if (!settings) return tl::unexpected(to_failure(settings.error()));
   if (options.timeout_seconds > 0) settings->timeout_seconds = options.timeout_seconds;
-  // Marks the descriptor close-on-exec on every rank, also on those that do not need the key. The transport reads the key
-  // again and reports an error if that fails.
+  // Marks the descriptor close-on-exec on every rank, also on those that do not need the key. The transport reads the
+  // key again and reports an error if that fails.
   if (settings->job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings->job_key_fd);
 
   auto bootstrap = join_job(bootstrap_list(), *settings, ++generations);

@@ -1,5 +1,5 @@
-// The features of this libddl and of this process, and the functions of version 0.1 that reported them one by one: ddl.h has
-// inline functions instead, and programs that were linked with version 0.1 find the functions here.
+// The features of this libddl and of this process, and the functions of version 0.1 that reported them one by one:
+// ddl.h has inline functions instead, and programs that were linked with version 0.1 find the functions here.
 #include <atomic>
 #include <cstring>
 #include <string>

@@ -1,5 +1,5 @@
-// The interface of the backends that carry out a process set's collectives, and the check that all ranks of a job have
-// chosen the same backend.
+// The interface of the backends that carry out a process set's collectives, and the check that all ranks of a job
+// have chosen the same backend.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ namespace ddl::runtime {
 
 // The interface of the backends that carry out a process set's collectives. A backend gets complete calls.
 //
-// The code above it orders calls, checks arguments, watches ranks and raises aborts. A backend checks the group's abort
-// (shm/abort.h) whenever it waits, and raises one for failures that it finds.
+// The code above it orders calls, checks arguments, watches ranks and raises aborts. A backend checks the group's
+// abort (shm/abort.h) whenever it waits, and raises one for failures that it finds.
 
 /// For one process set, one call at a time. When the destructor returns, it does not communicate any more.
 class CollectiveBackend {
@@ -28,8 +28,8 @@ class CollectiveBackend {
   CollectiveBackend& operator=(const CollectiveBackend&) = delete;
 
   virtual contract::CpuOperations operations() const = 0;
-  /// One collective or transfer, whose arguments have been checked. Before any receive buffer is written, all ranks have
-  /// called the same; otherwise DDL_ERROR_MISMATCH on all.
+  /// One collective or transfer, whose arguments have been checked. Before any receive buffer is written, all ranks
+  /// have called the same; otherwise DDL_ERROR_MISMATCH on all.
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;
 };
 
@@ -40,8 +40,8 @@ Status put_operations(Bootstrap& bootstrap, const Settings& settings);
 /// Compares all ranks' choices, after the fence. kInvalidArgument names a rank that has put another one.
 Status check_same_operations(Bootstrap& bootstrap, const Settings& settings);
 
-/// Makes the backend that the settings name. The first MPI backend of a job joins MPI's world. All arguments outlive the
-/// backend.
+/// Makes the backend that the settings name. The first MPI backend of a job joins MPI's world. All arguments outlive
+/// the backend.
 Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Bootstrap& bootstrap,
                                                         Connections& connections);
 

@@ -23,8 +23,9 @@ class Executor {
 
   const CollectiveBackend& backend() const { return *backend_; }
 
-  /// Runs calls(deadline), which returns an Outcome, under the call lock. finish() receives the outcome, also of a call that
-  /// is refused, and returns it; the lock is held until it has returned, unless another thread holds it (DDL_ERROR_BUSY).
+  /// Runs calls(deadline), which returns an Outcome, under the call lock. finish() receives the outcome, also of a
+  /// call that is refused, and returns it; the lock is held until it has returned, unless another thread holds it
+  /// (DDL_ERROR_BUSY).
   template <class Calls, class Finish>
   Outcome run(double timeout_seconds, Calls calls, Finish finish) {
     const CallLock lock(busy_);
@@ -38,8 +39,8 @@ class Executor {
   /// No thread is inside a call.
   bool is_idle() const { return !busy_.test(); }
 
-  /// Refuses further calls, then runs leave(), once. The call lock is held until that has returned: who closes meanwhile
-  /// gets DDL_ERROR_BUSY. Otherwise fails as leave() does.
+  /// Refuses further calls, then runs leave(), once. The call lock is held until that has returned: a thread that
+  /// closes meanwhile gets DDL_ERROR_BUSY. Otherwise fails as leave() does.
   template <class Leave>
   Outcome close(Leave leave) {
     const CallLock lock(busy_);

@@ -17,7 +17,8 @@ Outcome reduce_by_mpi(MpiSteps& steps, const Request& request);
 
 namespace {
 
-/// If the inputs of all ranks together have at most this number of bytes, they are sent to all ranks: one step, not two.
+/// If the inputs of all ranks together have at most this number of bytes, they are sent to all ranks: one step, not
+/// two.
 constexpr std::size_t kMaxGathered = std::size_t{32} << 10;
 /// Slices of at least this number of bytes are not copied by MPI from a rank to itself.
 constexpr std::size_t kMinKept = std::size_t{32} << 10;
@@ -105,8 +106,8 @@ class MpiReduction {
     return {};
   }
 
-  /// Sends every rank its range of this rank's input, and receives all ranks' ranges for this one into buffers().recv.
-  /// may_keep, the same on all ranks: this rank's own part need not be copied there.
+  /// Sends every rank its range of this rank's input, and receives all ranks' ranges for this one into
+  /// buffers().recv. may_keep, the same on all ranks: this rank's own part need not be copied there.
   template <class RangeFor>
   Outcome spread(RangeFor range_for, bool may_keep = false) {
     MpiMove step;

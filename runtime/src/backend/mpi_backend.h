@@ -1,9 +1,9 @@
-// The collectives over the site's MPI, and so over any network that it supports: MPI moves the bytes, libddl combines them
-// along the canonical tree. So results have the same bits as those of libddl's own backend.
+// The collectives over the site's MPI, and so over any network that it supports: MPI moves the bytes, libddl combines
+// them along the canonical tree. So results have the same bits as those of libddl's own backend.
 //
-// A call. The ranks of each host synchronize in their channel, as in libddl's own backend, so a missing rank of the host is
-// known. Then all ranks compare their calls by the minimum and the maximum of the fingerprints, in one small step of MPI;
-// only if these differ do they exchange the calls themselves. Then bytes move.
+// A call. The ranks of each host synchronize in their channel, as in libddl's own backend, so a missing rank of the
+// host is known. Then all ranks compare their calls by the minimum and the maximum of the fingerprints, in one small
+// step of MPI; only if these differ do they exchange the calls themselves. Then bytes move.
 //
 //   moves               MPI's function for it
 //   allreduce, reduce   small: an allgather, and every rank combines everything; large: an alltoall of slices, which

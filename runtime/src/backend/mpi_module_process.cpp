@@ -64,7 +64,8 @@ Status MpiProcess::enter() {
   DDL_TRY(check(MPI_Initialized(&is_initialized), "MPI_Initialized"));
   if (is_initialized == 0) {
     DDL_TRY(check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level_), "MPI_Init_thread"));
-    // Calls return their errors, and libddl reports them. If the program has initialised MPI, it chooses the handlers.
+    // Calls return their errors, and libddl reports them. If the program has initialised MPI, it chooses the
+    // handlers.
     DDL_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     DDL_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     if (::on_exit(on_exit, nullptr) != 0) return fail(ErrorCode::kSystem, "on_exit: no memory");

@@ -29,10 +29,12 @@ class MpiProcess {
   bool takes_threads() const;
   /// kUnavailable if the program has initialised MPI so that this thread must not call it.
   Status allows_call() const;
-  /// Held around every call that starts or progresses an operation, none of which waits. MPIs that allow several threads at
-  /// once spin on their own locks: with four threads on two cores, both MPIs that were tried made no progress for seconds.
+  /// Held around every call that starts or progresses an operation, none of which waits. MPIs that allow several
+  /// threads at once spin on their own locks: with four threads on two cores, both MPIs that were tried made no
+  /// progress for seconds.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(one_at_a_time_); }
-  /// For a caller that probes again soon: not held if another thread is in MPI, which progresses all operations meanwhile.
+  /// For a caller that probes again soon: not held if another thread is in MPI, which progresses all operations
+  /// meanwhile.
   std::unique_lock<std::mutex> lock_if_free() { return {one_at_a_time_, std::try_to_lock}; }
   /// The lock around a call that waits for other ranks; none if MPI allows other threads meanwhile.
   std::unique_lock<std::mutex> lock_to_wait() {

@@ -18,9 +18,9 @@ using std::chrono::nanoseconds;
 
 /// Probes of the awaited operation between two checks of everything else.
 constexpr int kProbes = 16;
-/// A waiting rank sleeps for this share of the time that it has waited, so its delay is at most that share, but never for
-/// less than kMinBackoff: with many threads that slept for microseconds only, Linux 6.18 kept all other threads from running
-/// for seconds. (The kernel adds 50 us to each sleep.)
+/// A waiting rank sleeps for this share of the time that it has waited, so its delay is at most that share, but never
+/// for less than kMinBackoff: with many threads that slept for microseconds only, Linux 6.18 kept all other threads
+/// from running for seconds. (The kernel adds 50 us to each sleep.)
 constexpr int kShareOfWaited = 16;
 constexpr nanoseconds kMinBackoff = std::chrono::microseconds(50);
 constexpr nanoseconds kMaxBackoff = std::chrono::milliseconds(1);
@@ -31,8 +31,8 @@ constexpr std::chrono::seconds kUnderWay{2};
 /// A broken connection of MPI may mean the death of a rank, which is noticed within this time.
 constexpr std::chrono::seconds kDeathReport{2};
 
-/// What a wait does between two rounds of probes: it spins first if there is a CPU for every rank, then yields a few times,
-/// then sleeps. On some kernels two threads that keep yielding to each other prevent all others from running.
+/// What a wait does between two rounds of probes: it spins first if there is a CPU for every rank, then yields a few
+/// times, then sleeps. On some kernels two threads that keep yielding to each other prevent all others from running.
 class Backoff {
  public:
   /// on_the_way: bytes are under way; otherwise other ranks may not have begun the call.

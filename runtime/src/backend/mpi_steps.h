@@ -34,9 +34,9 @@ struct MpiBuffers {
 
 // Steps of MPI, one at a time, and the waits for them.
 //
-// Nothing blocks in MPI: a waiting rank checks the group's abort, departures and its deadline. An operation that is given
-// up goes on inside MPI, which may still write to its buffers. The job cannot be used after that, the operation's buffers
-// are never freed, and MPI is not finalised.
+// Nothing blocks in MPI: a waiting rank checks the group's abort, departures and its deadline. An operation that is
+// given up goes on inside MPI, which may still write to its buffers. The job cannot be used after that, the
+// operation's buffers are never freed, and MPI is not finalised.
 
 /// The maximum of bytes in one step; the same on all ranks.
 struct MpiLimits {
@@ -99,7 +99,8 @@ class MpiSteps {
   Outcome finish(Status started, MpiAwaited awaited);
   /// The reason to end the wait early, if there is one.
   std::optional<Failure> reason_to_stop(const MpiAwaited& awaited);
-  /// An awaited rank that has left the job, if this was noticed long enough ago for its last messages to have arrived.
+  /// An awaited rank that has left the job, if this was noticed long enough ago for its last messages to have
+  /// arrived.
   std::optional<Member> departed(const MpiAwaited& awaited);
   Failure give_up(const MpiAwaited& awaited);
   Failure broken(const Error& error);
@@ -117,8 +118,8 @@ class MpiSteps {
 
 // Collectives that only move elements, by MPI's functions for them.
 
-/// Moves the blocks: in one step between the callers' buffers, or, if that exceeds MpiLimits::step_bytes, in pieces through
-/// MpiBuffers.
+/// Moves the blocks: in one step between the callers' buffers, or, if that exceeds MpiLimits::step_bytes, in pieces
+/// through MpiBuffers.
 Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here);
 
 }  // namespace ddl::runtime

@@ -1,6 +1,6 @@
-// The interface through which ranks find each other: the members of the job, and a key-value store of a few bytes per rank.
-// Also here: the ABI between libddl and its PMIx module, the values that a rank has put, and the grouping of ranks by their
-// hosts' names.
+// The interface through which ranks find each other: the members of the job, and a key-value store of a few bytes per
+// rank. Also here: the ABI between libddl and its PMIx module, the values that a rank has put, and the grouping of
+// ranks by their hosts' names.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@
 
 namespace ddl::runtime {
 
-// The interface through which ranks find each other: the members of the job, and a key-value store of a few bytes per rank.
+// The interface through which ranks find each other: the members of the job, and a key-value store of a few bytes per
+// rank.
 
 /// The members of the job, from the view of one rank.
 struct Membership {
@@ -35,8 +36,8 @@ struct Membership {
   int local_rank() const { return layout.local_rank(rank); }
 };
 
-/// One rank's connection to the launcher of the job. Not thread-safe, except abort_job(). The destructor leaves the job if
-/// leave() was not called.
+/// One rank's connection to the launcher of the job. Not thread-safe, except abort_job(). The destructor leaves the
+/// job if leave() was not called.
 class Bootstrap {
  public:
   Bootstrap() = default;
@@ -56,9 +57,9 @@ class Bootstrap {
   virtual Result<std::string> get(int rank, std::string_view key, Deadline deadline) = 0;
   /// Sends the launcher an event that it has asked for (contract/rank_process.h). No effect under other launchers.
   virtual void notify_launcher(int event) = 0;
-  /// Asks the launcher to end the job with this exit code, 1 to 255. text is for its report, if it takes one. From any
-  /// thread, concurrently with any other function. Returns within a few seconds, successful or not; the job may end before
-  /// that. No effect without a launcher.
+  /// Asks the launcher to end the job with this exit code, 1 to 255. text is for its report, if it takes one. From
+  /// any thread, concurrently with any other function. Returns within a few seconds, successful or not; the job may
+  /// end before that. No effect without a launcher.
   virtual void abort_job(int /*code*/, const std::string& /*text*/) {}
   /// Says goodbye to the launcher; not collective. Only the destructor may follow.
   virtual Status leave() = 0;
@@ -70,8 +71,8 @@ struct BootstrapAttempt {
   std::string not_available;  ///< set if and only if bootstrap is null
 };
 
-// The ABI between libddl and its on-demand module libddl_pmix.so. Only the module links libpmix, so that libddl.so runs
-// on hosts without libpmix.
+// The ABI between libddl and its on-demand module libddl_pmix.so. Only the module links libpmix, so that libddl.so
+// runs on hosts without libpmix.
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
 inline constexpr std::uint32_t kBootstrapInterface = 4;

@@ -12,15 +12,15 @@ namespace ddl::runtime {
 
 // The PMIx bootstrap, loaded when a launcher promises a PMIx server.
 
-/// Not available without a promise in the environment (then nothing is loaded), or without the module or libpmix. If the
-/// server does not answer, that is an error, because it may have answered other ranks.
+/// Not available without a promise in the environment (then nothing is loaded), or without the module or libpmix. If
+/// the server does not answer, that is an error, because it may have answered other ranks.
 Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation);
 
-// The bootstrap over the MPI that is to carry out the collectives: for launchers that only this MPI understands, such as
-// the srun of a site with Cray MPICH, and because a launcher's PMI connection takes one client, which is then MPI.
+// The bootstrap over the MPI that is to carry out the collectives: for launchers that only this MPI understands, such
+// as the srun of a site with Cray MPICH, and because a launcher's PMI connection takes one client, which is then MPI.
 
-/// Not available unless DDL_CPU_OPERATIONS is mpi, or if no MPI can be loaded, or if MPI has one rank although several
-/// processes were started. Initialises MPI unless the program has. Collective over the job.
+/// Not available unless DDL_CPU_OPERATIONS is mpi, or if no MPI can be loaded, or if MPI has one rank although
+/// several processes were started. Initialises MPI unless the program has. Collective over the job.
 Result<BootstrapAttempt> attempt_mpi(const Settings& settings, std::uint32_t generation);
 
 // The PMI-1 bootstrap: under MPICH's hydra, and under Slurm's srun --mpi=pmi2, which also speaks PMI-1.

@@ -1,5 +1,5 @@
-// Which ranks run on which host, a value that is the same on all ranks, and the name of this host. Compiled into libddl
-// and into the PMIx module.
+// Which ranks run on which host, a value that is the same on all ranks, and the name of this host. Compiled into
+// libddl and into the PMIx module.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ struct HostLayout {
   int local_rank(int rank) const;  ///< of a rank of the own host
   int host_of(int rank) const;     ///< the host, as an index of hosts, that a rank is on
   int max_local_size() const;      ///< the number of ranks on the largest host
-  /// The number of ranks of each host that communicate with other hosts: that of the smallest host, so that each of them
-  /// has a partner of the same local rank on every host.
+  /// The number of ranks of each host that communicate with other hosts: that of the smallest host, so that each of
+  /// them has a partner of the same local rank on every host.
   int lane_count() const;
   /// The own host's index among the hosts that have this local rank, and the number of these hosts.
   int cross_rank(int local_rank) const;

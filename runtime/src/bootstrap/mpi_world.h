@@ -1,5 +1,5 @@
-// The interfaces to the MPI of the site: the world of this process, its communicators and their operations. The on-demand
-// modules libddl_mpi.so implement them; they are the only code that includes mpi.h.
+// The interfaces to the MPI of the site: the world of this process, its communicators and their operations. The
+// on-demand modules libddl_mpi.so implement them; they are the only code that includes mpi.h.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ struct MpiMove {
   int root = 0;
   /// All blocks are as long as the first and contiguous.
   bool is_even = false;
-  /// This rank's own part is not moved: it is in its position of recv, or for a scatter's root of send (MPI_IN_PLACE).
+  /// This rank's own part is not moved: it is in its position of recv, or for a scatter's root of send
+  /// (MPI_IN_PLACE).
   bool is_in_place = false;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
@@ -39,11 +40,11 @@ struct MpiMove {
   Blocks receives;
 };
 
-// A communicator of the site's MPI, as libddl uses one: nothing blocks, so that a waiting rank can check for aborts and
-// deadlines. Implemented by the on-demand module libddl_mpi.so, the only code that includes mpi.h.
+// A communicator of the site's MPI, as libddl uses one: nothing blocks, so that a waiting rank can check for aborts
+// and deadlines. Implemented by the on-demand module libddl_mpi.so, the only code that includes mpi.h.
 
-/// One operation at a time; its buffers must stay valid until is_done() returns true. One thread at a time may call the
-/// functions; different threads may use different communicators if allows_call().
+/// One operation at a time; its buffers must stay valid until is_done() returns true. One thread at a time may call
+/// the functions; different threads may use different communicators if allows_call().
 class Communicator {
  public:
   Communicator() = default;
@@ -52,7 +53,8 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Whether MPI may be called by this thread; kUnavailable with the reason if the program has initialised it otherwise.
+  /// Whether MPI may be called by this thread; kUnavailable with the reason if the program has initialised it
+  /// otherwise.
   virtual Status allows_call() const = 0;
 
   virtual Status start(MpiMove move) = 0;
@@ -62,7 +64,8 @@ class Communicator {
   virtual Status start_exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv) = 0;
   /// Progresses the operation; true when it has completed.
   virtual Result<bool> is_done() = 0;
-  /// Progresses operations that have completed for this rank but not for others: some MPIs do so only while they are called.
+  /// Progresses operations that have completed for this rank but not for others: some MPIs do so only while they are
+  /// called.
   virtual Status progress() = 0;
 };
 
@@ -78,8 +81,8 @@ class MpiWorld {
   /// This process's rank in the job, and the number of ranks.
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// A communicator of these ranks of the job, in this order. Collective over them; generation distinguishes sets that are
-  /// made at the same time. Blocks until all of them have called it.
+  /// A communicator of these ranks of the job, in this order. Collective over them; generation distinguishes sets
+  /// that are made at the same time. Blocks until all of them have called it.
   virtual Result<std::unique_ptr<Communicator>> communicator(const std::vector<int>& job_ranks,
                                                              std::uint32_t generation) = 0;
   /// Whether several threads may call MPI at once.
@@ -92,8 +95,8 @@ class MpiWorld {
   virtual void abandon() = 0;
 };
 
-// The ABI between libddl and its on-demand modules libddl_mpi.so. There is one module for each MPI that was found when
-// libddl was built, in a folder of that MPI's name; only the modules link an MPI.
+// The ABI between libddl and its on-demand modules libddl_mpi.so. There is one module for each MPI that was found
+// when libddl was built, in a folder of that MPI's name; only the modules link an MPI.
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
 inline constexpr std::uint32_t kMpiInterface = 3;
@@ -106,9 +109,9 @@ struct MpiIdentity {
   int size = 1;
 };
 
-/// Initialises MPI unless the program has, and stores its world, or the error, in *result. identity: as the job's bootstrap
-/// says, and MPI's size must equal its size; null: as MPI says. Returns 1; 0 without storing anything if the module was
-/// built for another interface or version of libddl. Collective over the job.
+/// Initialises MPI unless the program has, and stores its world, or the error, in *result. identity: as the job's
+/// bootstrap says, and MPI's size must equal its size; null: as MPI says. Returns 1; 0 without storing anything if
+/// the module was built for another interface or version of libddl. Collective over the job.
 using MpiFactory = int (*)(std::uint32_t interface, const char* version, const MpiIdentity* identity,
                            Result<std::unique_ptr<MpiWorld>>* result);
 

@@ -16,11 +16,12 @@ namespace ddl::runtime {
 
 // This process's connection to a launcher that speaks PMI-1.
 
-/// Opened by the first context and closed when the process exits, because for the launcher a process that has finalised once
-/// is gone. Not closed at all if a context is still alive at exit, so that the launcher can tell such an end from a proper
-/// one. Not thread-safe; neither is the creation of contexts.
+/// Opened by the first context and closed when the process exits, because for the launcher a process that has
+/// finalised once is gone. Not closed at all if a context is still alive at exit, so that the launcher can tell such
+/// an end from a proper one. Not thread-safe; neither is the creation of contexts.
 ///
-/// An MPI of the same program may use the descriptor too: each sends a request and reads its answer, never at the same time.
+/// An MPI of the same program may use the descriptor too: each sends a request and reads its answer, never at the
+/// same time.
 class PmiSession {
  public:
   /// For requests for which the launcher need not wait for other ranks: it answers these at once.
@@ -34,8 +35,9 @@ class PmiSession {
   /// Performs the initial handshake with the launcher, unless that has been done. Error: it does not speak PMI-1.
   Status open(int fd);
 
-  /// Sends a line and returns the reply, whose command must be answer and whose rc must be 0 if it has one. Error: it is
-  /// not, with the launcher's own message; or the deadline has passed, after which the session cannot be used any more.
+  /// Sends a line and returns the reply, whose command must be answer and whose rc must be 0 if it has one. Error: it
+  /// is not, with the launcher's own message; or the deadline has passed, after which the session cannot be used any
+  /// more.
   Result<net::PmiLine> ask(const net::PmiLine& line, std::string_view answer, Deadline deadline);
 
   /// Asks the launcher to end the job; there is no reply. A single write, so another thread may be in ask().
@@ -67,8 +69,9 @@ class PmiSession {
 
 // PMI's map of ranks to nodes, "(vector,(0,2,4))".
 
-/// The ranks of each node, for a job of size ranks. The text is "(vector" and blocks (first node, number of nodes, ranks on
-/// each of them); if ranks are left after the last block, the first block follows again. Error: an invalid text. Pure.
+/// The ranks of each node, for a job of size ranks. The text is "(vector" and blocks (first node, number of nodes,
+/// ranks on each of them); if ranks are left after the last block, the first block follows again. Error: an invalid
+/// text. Pure.
 Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view text, int size);
 
 }  // namespace ddl::runtime

@@ -90,24 +90,25 @@ class TimeoutInfo {
   pmix_info_t info_{};
 };
 
-/// The server ends a call of PMIx whose timeout has passed. A server that does not answer, because it was stopped or hangs,
-/// does not; that is detected here, this much later, because the server's own error is more exact.
+/// The server ends a call of PMIx whose timeout has passed. A server that does not answer, because it was stopped or
+/// hangs, does not; that is detected here, this much later, because the server's own error is more exact.
 constexpr std::chrono::seconds kServerGrace{2};
 
 Deadline with_grace(Deadline deadline) {
   return deadline.is_never() ? deadline : Deadline::after(deadline.remaining() + kServerGrace);
 }
 
-/// A call of libpmix that waits for the server, on a thread of its own, because libpmix waits without limit. If the deadline
-/// passes first, the thread stays inside the call, possibly for ever, because nothing can end it. So the thread uses only
-/// this object, which it co-owns; this module is never unloaded; and the process may exit meanwhile, because libpmix
-/// registers no exit handler.
+/// A call of libpmix that waits for the server, on a thread of its own, because libpmix waits without limit. If the
+/// deadline passes first, the thread stays inside the call, possibly for ever, because nothing can end it. So the
+/// thread uses only this object, which it co-owns; this module is never unloaded; and the process may exit meanwhile,
+/// because libpmix registers no exit handler.
 template <typename Answer>
 class ServerCall {
  public:
   using Function = std::function<void(Answer&)>;
 
-  /// Starts the call. The function uses only what it owns, and the answer. Error: the user may not start more threads.
+  /// Starts the call. The function uses only what it owns, and the answer. Error: the user may not start more
+  /// threads.
   static Result<std::shared_ptr<ServerCall>> start(Function function) {
     auto call = std::make_shared<ServerCall>();
     try {
@@ -165,8 +166,8 @@ struct Answered {
   std::optional<std::string> text;  ///< of PMIx_Get(), if it is a string
 };
 
-/// Waits for function until kServerGrace after the deadline, which is the server's. kClosed: the server does not answer.
-/// kSystem: no thread could be started.
+/// Waits for function until kServerGrace after the deadline, which is the server's. kClosed: the server does not
+/// answer. kSystem: no thread could be started.
 Result<Answered> ask_server(const std::string& what, ServerCall<Answered>::Function function,
                             Deadline deadline) {
   const auto since = Deadline::Clock::now();
@@ -207,8 +208,9 @@ void join_server(JobFacts& facts) {
 /// This process's connection to its PMIx server: opened by the first context, closed when the process exits.
 ///
 /// It is not closed with a context, because leaving is not collective, and for a server a process that has called
-/// PMIx_Finalize() is gone: the fence of the next context would then end early, with PMIX_ERR_PARTIAL_SUCCESS. It is not
-/// closed at all if a context is still alive at exit, so that the launcher can tell such an end from a proper one.
+/// PMIx_Finalize() is gone: the fence of the next context would then end early, with PMIX_ERR_PARTIAL_SUCCESS. It is
+/// not closed at all if a context is still alive at exit, so that the launcher can tell such an end from a proper
+/// one.
 class PmixSession {
  public:
   /// The only instance: PMIx itself is one per process.
@@ -219,9 +221,10 @@ class PmixSession {
 
   /// True in a forked child, whose copy of the connection belongs to the parent.
   bool is_inherited() const { return owner_ != 0 && owner_ != ::getpid(); }
-  /// Connects unless that has been done. The facts live as long as the process. If the deadline passes, PMIx_Init() goes on,
-  /// and the next open() waits for the same call: one thread at a time may call it. Not thread-safe; neither is the creation
-  /// of contexts. kClosed: the server does not answer. Any other error: it does not admit this process.
+  /// Connects unless that has been done. The facts live as long as the process. If the deadline passes, PMIx_Init()
+  /// goes on, and the next open() waits for the same call: one thread at a time may call it. Not thread-safe; neither
+  /// is the creation of contexts. kClosed: the server does not answer. Any other error: it does not admit this
+  /// process.
   Result<const JobFacts*> open(Deadline deadline) {
     const auto since = Deadline::Clock::now();
     if (!joining_) {
@@ -258,8 +261,8 @@ class PmixSession {
   int users_ = 0;
 };
 
-/// Every requested value has been put before a fence that has ended. Yet Slurm's server sometimes does not find it at once,
-/// if an MPI of the same process has put other values.
+/// Every requested value has been put before a fence that has ended. Yet Slurm's server sometimes does not find it at
+/// once, if an MPI of the same process has put other values.
 constexpr std::chrono::seconds kPublished{5};
 
 /// A server that works answers an abort at once.
@@ -327,7 +330,8 @@ class PmixBootstrap final : public Bootstrap {
   }
 
   void notify_launcher(int event) override {
-    // Without a callback the call returns when the server has it. PMIX_RANGE_RM does not reach the server of OpenPMIx 4.2.
+    // Without a callback the call returns when the server has it. PMIX_RANGE_RM does not reach the server of OpenPMIx
+    // 4.2.
     (void)PMIx_Notify_event(event, &self_, PMIX_RANGE_SESSION, nullptr, 0, nullptr, nullptr);
   }
 
@@ -379,8 +383,8 @@ Result<std::vector<int>> ranks_of_list(const std::string& list) {
 }
 
 Status PmixBootstrap::map_hosts(std::vector<std::vector<int>>& groups) const {
-  // The launcher gave every server these values at the start: with PMIX_OPTIONAL no request goes over the network. Not
-  // PMIx_Resolve_peers(): under Open MPI 4.1 it does not return for another host.
+  // The launcher gave every server these values at the start: with PMIX_OPTIONAL no request goes over the network.
+  // Not PMIx_Resolve_peers(): under Open MPI 4.1 it does not return for another host.
   bool yes = true;
   pmix_info_t only_what_is_here;
   PMIX_INFO_CONSTRUCT(&only_what_is_here);

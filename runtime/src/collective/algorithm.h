@@ -1,7 +1,8 @@
 // Which algorithm a call takes: a table of measured crossovers, and the user's overrides.
 //
-// Every algorithm that the table chooses gives the same bits. All ranks must choose the same, so the choice depends only on
-// values that are the same on all ranks, and an algorithm that a user names is compared like the rest of a call.
+// Every algorithm that the table chooses gives the same bits. All ranks must choose the same, so the choice depends
+// only on values that are the same on all ranks, and an algorithm that a user names is compared like the rest of a
+// call.
 #pragma once
 
 #include <cstdint>

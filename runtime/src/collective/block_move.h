@@ -1,5 +1,5 @@
-// Collectives that only move elements: how the elements are cut into chunks and slices, and how many elements each rank sends
-// to each other. An alltoallv is such a move after a first one that exchanges the counts.
+// Collectives that only move elements: how the elements are cut into chunks and slices, and how many elements each
+// rank sends to each other. An alltoallv is such a move after a first one that exchanges the counts.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ struct ElementRange {
   bool operator==(const ElementRange&) const = default;
 };
 
-/// Part number part of count elements that are cut evenly into parts; some are empty if there are fewer elements than parts.
+/// Part number part of count elements that are cut evenly into parts; some are empty if there are fewer elements than
+/// parts.
 inline ElementRange even_part(std::uint64_t count, int part, int parts) {
   const auto cut = [&](int at) {
     return count * static_cast<std::uint64_t>(at) / static_cast<std::uint64_t>(parts);
@@ -61,8 +62,9 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) 
 
 // Collectives that only move elements, as one table: how many elements each rank sends to each other.
 //
-// A *block* is the data that one rank sends to another. It is contiguous in the buffers of both, and the blocks of a sender
-// (receiver) lie one after the other in rank order. If all receivers get the same block of a sender, it lies there once.
+// A *block* is the data that one rank sends to another. It is contiguous in the buffers of both, and the blocks of a
+// sender (receiver) lie one after the other in rank order. If all receivers get the same block of a sender, it lies
+// there once.
 //
 //   broadcast   root -> all, the same block      scatter     root -> all
 //   gather      all -> root, the same block      alltoall    all -> all
@@ -112,8 +114,8 @@ class BlockMove {
 
   /// Elements of the block of from for to; 0 if from does not send or to does not receive.
   std::uint64_t count(int from, int to) const { return sends(from) && receives(to) ? count_of(from, to) : 0; }
-  /// The offset of the block in the buffer of the sender, and of the receiver, in elements. For rank size(): the end of the
-  /// last block.
+  /// The offset of the block in the buffer of the sender, and of the receiver, in elements. For rank size(): the end
+  /// of the last block.
   std::uint64_t send_offset(int from, int to) const;
   std::uint64_t recv_offset(int from, int to) const;
   /// Elements of the longest block.
@@ -147,8 +149,8 @@ struct MoveInBuffers {
 
 // An alltoallv: first every rank gets the counts of all others, then the blocks move.
 
-/// own_host: this host's name. move(request, blocks) moves blocks between the request's buffers as a call; number() is that
-/// of the call that was begun last, so all steps have the number of one call.
+/// own_host: this host's name. move(request, blocks) moves blocks between the request's buffers as a call; number()
+/// is that of the call that was begun last, so all steps have the number of one call.
 template <class Move, class Number>
 Outcome alltoallv(const Request& request, int ranks, int own, const std::string& own_host, Move move,
                   Number number) {

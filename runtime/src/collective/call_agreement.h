@@ -12,8 +12,8 @@
 
 namespace ddl::runtime {
 
-// Whether all ranks of all hosts have made the same call: compared along the canonical tree, so that every rank finds the
-// same pair and reports the same message.
+// Whether all ranks of all hosts have made the same call: compared along the canonical tree, so that every rank finds
+// the same pair and reports the same message.
 
 /// A rank and its call. Plain data between hosts.
 struct CallStamp {
@@ -49,8 +49,8 @@ struct SlotAreas {
 
   std::size_t area_bytes = 0;  ///< of input, and of result; a multiple of kLineBytes
 
-  /// staging_bytes is a multiple of kLineBytes. An area has space for a cache line per rank, and for an element of every
-  /// rank for each rank of the largest host.
+  /// staging_bytes is a multiple of kLineBytes. An area has space for a cache line per rank, and for an element of
+  /// every rank for each rank of the largest host.
   static SlotAreas of(std::size_t staging_bytes, int ranks, int max_local_size) {
     const std::size_t line =
         std::max(kLineBytes, static_cast<std::size_t>(max_local_size) * sizeof(std::uint64_t));

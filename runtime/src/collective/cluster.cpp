@@ -19,7 +19,8 @@ struct AgreementFrame {
   std::uint64_t payload_bytes = 0;
   CallAgreement agreement;
 };
-static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame), "a rank that expects a slice's frame reads no more than this");
+static_assert(sizeof(AgreementFrame) > sizeof(SliceFrame),
+              "a rank that expects a slice's frame reads no more");
 
 }  // namespace
 
@@ -133,8 +134,8 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   }
   channel_.pass(FaultPoint::kAfterHosts);
 
-  // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is at least one round,
-  // because it passes the agreement to the ranks without a lane.
+  // Round r fills chunk first + r and publishes the one that was filled depth rounds before. There is at least one
+  // round, because it passes the agreement to the ranks without a lane.
   const std::uint64_t count = chunks - first;
   const std::uint64_t depth = std::min<std::uint64_t>(kDepth, count);
   const std::uint64_t rounds = std::max<std::uint64_t>(count + depth, 1);

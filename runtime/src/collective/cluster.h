@@ -1,26 +1,28 @@
 // The collectives of a job on several hosts, from the view of one rank.
 //
-// The first ranks of every host, as many as the smallest host has, each have a *lane*: connections to the ranks of the
-// same local rank on other hosts. A call is cut into chunks, and each chunk into one slice per lane. For each chunk
+// The first ranks of every host, as many as the smallest host has, each have a *lane*: connections to the ranks of
+// the same local rank on other hosts. A call is cut into chunks, and each chunk into one slice per lane. For each
+// chunk
 //   1. every rank puts its input into its slot, and the ranks of the host exchange;
-//   2. a rank with a lane makes its slice's value of this host (an allreduce reduces the local ranks in order), sends it
-//      along its route between hosts (collective/slice_route.h), and puts the result into its slot;
+//   2. a rank with a lane makes its slice's value of this host (an allreduce reduces the local ranks in order), sends
+//      it along its route between hosts (collective/slice_route.h), and puts the result into its slot;
 //   3. the ranks of the host exchange again, and every rank takes all slices.
 // The exchange of step 3 is also that of step 1 of a later chunk, so several chunks are under way at once.
 //
-// Before that, the ranks compare their calls: on each host by the first exchange, between hosts by frames that go through
-// the steps of an allreduce. The first chunk of a small allreduce is piggybacked on these frames, and so are all data of a
-// small move, so such a call costs one trip along the tree. Nothing is written to a user's buffer before the comparison has
-// ended.
+// Before that, the ranks compare their calls: on each host by the first exchange, between hosts by frames that go
+// through the steps of an allreduce. The first chunk of a small allreduce is piggybacked on these frames, and so are
+// all data of a small move, so such a call costs one trip along the tree. Nothing is written to a user's buffer
+// before the comparison has ended.
 //
 // A rank that is alone on its host needs no slot: it works on the caller's buffers as far as possible.
 //
-// No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been received and sent
-// completely. Of all awaited slices, consider one of the lowest chunk. Its sender either drives its lane, or waits on its
-// own host for a rank that would have to wait for a lower chunk. Nor can the slice stay behind others in a socket, however
-// many sockets there are and in whatever order their slices come: the sender posts no slice of chunk c + kDepth before all
-// of chunk c is in the sockets. So all data in front of the slice belong to chunks that the receiver, which waits for
-// chunk c, has begun, and it takes these out of the sockets even before it awaits them (wire/slice_queue.h).
+// No deadlock: a rank enters the exchange of round r only when its slice of chunk r - kDepth has been received and
+// sent completely. Of all awaited slices, consider one of the lowest chunk. Its sender either drives its lane, or
+// waits on its own host for a rank that would have to wait for a lower chunk. Nor can the slice stay behind others in
+// a socket, however many sockets there are and in whatever order their slices come: the sender posts no slice of
+// chunk c + kDepth before all of chunk c is in the sockets. So all data in front of the slice belong to chunks that
+// the receiver, which waits for chunk c, has begun, and it takes these out of the sockets even before it awaits them
+// (wire/slice_queue.h).
 #pragma once
 
 #include <array>

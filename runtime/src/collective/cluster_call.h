@@ -19,9 +19,9 @@ struct ClusterContext {
   Channel& channel;
 };
 
-/// The maximum of bytes that are piggybacked on the comparison of the calls instead of being sent after it: sending this
-/// number of bytes to hosts that do not need them takes about as long as one more step. Two hosts send them to each other
-/// once. More hosts merge them on the way, and each forwards all of them.
+/// The maximum of bytes that are piggybacked on the comparison of the calls instead of being sent after it: sending
+/// this number of bytes to hosts that do not need them takes about as long as one more step. Two hosts send them to
+/// each other once. More hosts merge them on the way, and each forwards all of them.
 inline std::size_t max_piggyback_bytes(const ClusterContext& context) {
   const std::size_t measured = context.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
   return std::min(measured, context.areas.area_bytes);
@@ -54,8 +54,8 @@ class ClusterCall {
   /// Every rank, after the next exchange: takes the chunk's result from the result areas of the lanes.
   virtual void take(std::uint64_t chunk) = 0;
 
-  /// The chunk in the caller's buffers, if it has the layout there that fill() and publish() would make; otherwise null. A
-  /// rank that is alone on its host uses these instead of its areas, so nothing is copied.
+  /// The chunk in the caller's buffers, if it has the layout there that fill() and publish() would make; otherwise
+  /// null. A rank that is alone on its host uses these instead of its areas, so nothing is copied.
   virtual const std::byte* caller_input(std::uint64_t) const { return nullptr; }
   virtual std::byte* caller_result(std::uint64_t) const { return nullptr; }
 
@@ -88,8 +88,8 @@ class ClusterCall {
     return context_.areas.result(context_.channel.slot(lane));
   }
   std::size_t area_bytes() const { return context_.areas.area_bytes; }
-  /// The best length of a slice if every rank is alone on its host, so that no slice lies in an area, and no host has to
-  /// receive a complete slice before it forwards it.
+  /// The best length of a slice if every rank is alone on its host, so that no slice lies in an area, and no host has
+  /// to receive a complete slice before it forwards it.
   std::size_t unstaged_bytes() const { return 4 * area_bytes(); }
 
  private:

@@ -8,8 +8,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// The number of elements of every block that fit into a chunk on every host: into the senders' input areas, and, slice by
-/// slice, into the lanes' result areas.
+/// The number of elements of every block that fit into a chunk on every host: into the senders' input areas, and,
+/// slice by slice, into the lanes' result areas.
 std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout, std::size_t area_elements) {
   std::uint64_t max_parts = 0;
   const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.size());

@@ -1,5 +1,5 @@
-// Three ways to move blocks between hosts: in slices over all lanes; from buffer to buffer if every host has one rank; and,
-// for few bytes, piggybacked on the comparison of the calls.
+// Three ways to move blocks between hosts: in slices over all lanes; from buffer to buffer if every host has one
+// rank; and, for few bytes, piggybacked on the comparison of the calls.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,10 @@ namespace ddl::runtime {
 
 // Collectives that move blocks (collective/block_move.h), between hosts.
 //
-// The data from one host to another go in one message per lane: a slice of every block that ranks of the one send to ranks
-// of the other. A block that several ranks of a host receive is sent once. All pairs of hosts exchange directly and at the
-// same time; only a broadcast goes along the canonical tree. Blocks between ranks of one host never leave it.
+// The data from one host to another go in one message per lane: a slice of every block that ranks of the one send to
+// ranks of the other. A block that several ranks of a host receive is sent once. All pairs of hosts exchange directly
+// and at the same time; only a broadcast goes along the canonical tree. Blocks between ranks of one host never leave
+// it.
 
 class ClusterMove final : public ClusterCall {
  public:
@@ -37,8 +38,8 @@ class ClusterMove final : public ClusterCall {
     std::size_t bytes = 0;
   };
 
-  /// Calls each(part) for all parts that go from one host to another by one lane, in the order of their offsets. at: the
-  /// offset of the first. Returns the end of the last.
+  /// Calls each(part) for all parts that go from one host to another by one lane, in the order of their offsets. at:
+  /// the offset of the first. Returns the end of the last.
   template <class Each>
   std::size_t for_parts(int from_host, int to_host, std::uint64_t chunk, int lane, std::size_t at,
                         Each each) const;
@@ -63,8 +64,9 @@ class ClusterMove final : public ClusterCall {
 
 // Collectives that move blocks between hosts with one rank each: from buffer to buffer.
 //
-// Nothing is staged: a block is sent from the sender's buffer and received into the receiver's buffer. Only if both are the
-// same buffer, so that received data would overwrite data that have not been sent, is the block received beside it.
+// Nothing is staged: a block is sent from the sender's buffer and received into the receiver's buffer. Only if both
+// are the same buffer, so that received data would overwrite data that have not been sent, is the block received
+// beside it.
 
 class ClusterDirectMove final : public ClusterCall {
  public:
@@ -82,7 +84,8 @@ class ClusterDirectMove final : public ClusterCall {
  private:
   /// The only rank of a host.
   int rank_on(int host) const { return ranks_on(host).front(); }
-  /// The bytes of a chunk's piece of the block from one rank for another, in the sender's and in the receiver's buffer.
+  /// The bytes of a chunk's piece of the block from one rank for another, in the sender's and in the receiver's
+  /// buffer.
   ByteRange in_send(int from, int to, std::uint64_t chunk) const;
   ByteRange in_recv(int from, int to, std::uint64_t chunk) const;
 
@@ -97,9 +100,9 @@ class ClusterDirectMove final : public ClusterCall {
 
 // Collectives that move so few bytes that all of them are piggybacked on the comparison of the calls.
 //
-// All blocks of all senders, one sender after the other, form one value of bytes. A host knows the blocks of its own ranks
-// and has zeros for the others, so an allreduce with a bitwise or gives the complete value to every host: it needs no
-// further steps, and only the connections along the tree. The first lane carries it.
+// All blocks of all senders, one sender after the other, form one value of bytes. A host knows the blocks of its own
+// ranks and has zeros for the others, so an allreduce with a bitwise or gives the complete value to every host: it
+// needs no further steps, and only the connections along the tree. The first lane carries it.
 
 class ClusterSmallMove final : public ClusterCall {
  public:

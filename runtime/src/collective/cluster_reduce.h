@@ -1,11 +1,11 @@
 // Allreduce, reduce and reduce_scatter between hosts.
 //
-// The ranks of a host are reduced in rank order, slice by slice, each slice by its lane. Small values are sent complete along
-// the canonical tree (recursive doubling): few steps. For large ones each byte crosses the network as rarely as possible:
-// reduce-scatter and allgather with one unit per host, where every host gets all hosts' values of its unit, combines them
-// along the same tree, and sends the result to the hosts that need it; or, among many hosts, recursive halving and doubling
-// along the tree, so that a host needs only connections to its partners in the tree. All of these give the same bits. The
-// ring, which is taken only if the user names it, gives others.
+// The ranks of a host are reduced in rank order, slice by slice, each slice by its lane. Small values are sent
+// complete along the canonical tree (recursive doubling): few steps. For large ones each byte crosses the network as
+// rarely as possible: reduce-scatter and allgather with one unit per host, where every host gets all hosts' values of
+// its unit, combines them along the same tree, and sends the result to the hosts that need it; or, among many hosts,
+// recursive halving and doubling along the tree, so that a host needs only connections to its partners in the tree.
+// All of these give the same bits. The ring, which is taken only if the user names it, gives others.
 #pragma once
 
 #include <vector>
@@ -44,9 +44,9 @@ class ClusterReduce final : public ClusterCall {
  private:
   /// The bytes of each host's unit.
   std::vector<std::size_t> units_of(const ElementRange& slice) const;
-  /// The destination of the chunk's result, if this rank's input alone may serve as the host's value there: then the value is
-  /// sent from there, and received values are merged there. This is possible because an operation gives the same result
-  /// whether or not its inputs have been normalised before (NaNs, truth values). Otherwise null.
+  /// The destination of the chunk's result, if this rank's input alone may serve as the host's value there: then the
+  /// value is sent from there, and received values are merged there. This is possible because an operation gives the
+  /// same result whether or not its inputs have been normalised before (NaNs, truth values). Otherwise null.
   std::byte* partials_in_result(std::uint64_t chunk) const;
   bool takes_here() const { return root_host_ < 0 || root_host_ == own_host(); }
 

@@ -10,13 +10,14 @@
 namespace ddl::runtime {
 namespace {
 
-/// The address space for all pairs of a host's ranks together, as far as no slot is smaller or larger than useful. It costs
-/// memory only when it is used.
+/// The address space for all pairs of a host's ranks together, as far as no slot is smaller or larger than useful. It
+/// costs memory only when it is used.
 constexpr std::size_t kPairsAddressSpace = std::size_t{4} << 30;
 constexpr std::size_t kMinPairSlot = std::size_t{4} << 10;
 constexpr std::size_t kMaxPairSlot = std::size_t{256} << 10;
 
-/// The bytes of a slot of each pair of this number of ranks of a host; 0 if there are no pairs, or limits leave no space.
+/// The bytes of a slot of each pair of this number of ranks of a host; 0 if there are no pairs, or limits leave no
+/// space.
 std::size_t pair_slot_bytes(int ranks, std::size_t slot_bytes) {
   if (ranks < 2) return 0;
   const auto count = static_cast<std::size_t>(ranks);

@@ -73,9 +73,9 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Heap
     if (request.call.kind != CallKind::kReduce || static_cast<int>(rank) == request.call.root)
       targets.push_back(rank);
   }
-  // The result is combined into one target and copied from there to the others: preferably the own one, which is nearest.
-  // The result may overwrite the first two inputs while they are read; in place, a later input must not change before it
-  // has been read.
+  // The result is combined into one target and copied from there to the others: preferably the own one, which is
+  // nearest. The result may overwrite the first two inputs while they are read; in place, a later input must not
+  // change before it has been read.
   const auto can_take = [&](std::size_t rank) {
     return rank < 2 || offsets[rank].send != offsets[rank].recv;
   };

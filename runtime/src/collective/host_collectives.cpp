@@ -32,7 +32,8 @@ std::uint64_t chunks_of(std::uint64_t total, std::uint64_t per_chunk) {
   return std::max<std::uint64_t>((total + per_chunk - 1) / per_chunk, 1);
 }
 
-/// Runs a call whose chunks are independent of each other. fill(chunk) writes own_slot(), take(chunk) reads the slots.
+/// Runs a call whose chunks are independent of each other. fill(chunk) writes own_slot(), take(chunk) reads the
+/// slots.
 template <class Fill, class Take>
 Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take take) {
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {

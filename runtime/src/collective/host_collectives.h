@@ -12,16 +12,16 @@ namespace ddl::runtime {
 
 // The collectives on host memory, over one channel.
 //
-// All have one structure. The buffers are cut into chunks that fit into a staging slot. For each chunk a rank copies its
-// part into its slot, all ranks exchange, and each takes what it needs from the others' slots. The first exchange also
-// compares the ranks' calls, so nothing has been written to a user's buffer when a mismatch is found; a call without
-// elements makes that one exchange too. A rank reads a chunk of its input before it writes that chunk of its output, so
-// in-place calls need no special care. Since two slots are used in turn, copying the next chunk in overlaps with the others'
-// work on this one.
+// All have one structure. The buffers are cut into chunks that fit into a staging slot. For each chunk a rank copies
+// its part into its slot, all ranks exchange, and each takes what it needs from the others' slots. The first exchange
+// also compares the ranks' calls, so nothing has been written to a user's buffer when a mismatch is found; a call
+// without elements makes that one exchange too. A rank reads a chunk of its input before it writes that chunk of its
+// output, so in-place calls need no special care. Since two slots are used in turn, copying the next chunk in
+// overlaps with the others' work on this one.
 //
 //   direct                       every rank reduces all slots itself: one exchange per chunk (small, or two ranks)
-//   reduce-scatter + allgather   every rank reduces one slice of the chunk and publishes it at the next exchange, which is
-//                                also that of the next chunk: each byte is read once instead of once per rank
+//   reduce-scatter + allgather   every rank reduces one slice of the chunk and publishes it at the next exchange,
+//                                which is also that of the next chunk: each byte is read once, not once per rank
 //   move blocks                  with the counts of collective/block_move.h
 //   shared heap                  without staging, see try_direct()
 //
@@ -33,13 +33,13 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
 
 // Collectives of one host on buffers that lie in the shared heap: nothing is staged.
 //
-// The ranks exchange the offsets of their buffers, which also signals that their inputs are ready. Then each accesses the
-// others' buffers: in an allreduce a rank reduces its own slice of all inputs, block by block, and writes each block to all
-// outputs while it is still in the cache; in a move a rank copies from the senders' buffers. A last exchange ends the call.
-// Elements are combined in rank order, as everywhere: the same bits.
+// The ranks exchange the offsets of their buffers, which also signals that their inputs are ready. Then each accesses
+// the others' buffers: in an allreduce a rank reduces its own slice of all inputs, block by block, and writes each
+// block to all outputs while it is still in the cache; in a move a rank copies from the senders' buffers. A last
+// exchange ends the call. Elements are combined in rank order, as everywhere: the same bits.
 
-/// Runs the call if it is large enough and all buffers concerned lie in the shared heap; otherwise nullopt. Then the ranks
-/// may have exchanged once, and request.call has got the number with which it continues. The same on all ranks.
+/// Runs the call if it is large enough and all buffers concerned lie in the shared heap; otherwise nullopt. Then the
+/// ranks may have exchanged once, and request.call has got the number with which it continues. The same on all ranks.
 /// blocks: null for allreduce and reduce.
 std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,
                                   CallDeadline deadline);

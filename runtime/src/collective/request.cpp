@@ -21,7 +21,8 @@ struct Extent {
   std::uint64_t count = 0;  ///< 0: not used
 };
 
-/// The buffers that a rank reads and writes, and the offset of its own part in both, which in place is the same memory.
+/// The buffers that a rank reads and writes, and the offset of its own part in both, which in place is the same
+/// memory.
 struct Extents {
   Extent send{"send"};
   Extent recv{"recv"};

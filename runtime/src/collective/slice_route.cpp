@@ -177,8 +177,8 @@ void HostRun::post_receives() {
   for (std::size_t stage = 0; stage < route_.size(); ++stage) {
     for (const Transfer& transfer : route_[stage].transfers) {
       if (transfer.recv.count == 0) continue;
-      // A value that replaces the old one is received directly there. The old value has been sent by then, because the new
-      // value was computed from it.
+      // A value that replaces the old one is received directly there. The old value has been sent by then, because
+      // the new value was computed from it.
       const std::span<std::byte> into =
           transfer.merge == Merge::kReplace ? buffers_.value : buffers_.received;
       const std::size_t first = merges(transfer) ? *aside++ : transfer.recv.first;

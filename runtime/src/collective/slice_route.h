@@ -15,11 +15,12 @@
 
 namespace ddl::runtime {
 
-// The route of one chunk's slice between hosts: what this rank sends to its partners and receives from them, in bytes.
+// The route of one chunk's slice between hosts: what this rank sends to its partners and receives from them, in
+// bytes.
 //
-// A route is a sequence of stages. All transfers of a stage are under way at once; a stage begins when the one before has
-// ended and its received data have been merged. Data are sent from the slice's *value*; received data overwrite the value,
-// or are stored beside it if they have to be merged or rearranged.
+// A route is a sequence of stages. All transfers of a stage are under way at once; a stage begins when the one before
+// has ended and its received data have been merged. Data are sent from the slice's *value*; received data overwrite
+// the value, or are stored beside it if they have to be merged or rearranged.
 
 struct ByteRange {
   std::size_t first = 0;
@@ -38,8 +39,9 @@ struct Transfer {
 
 struct Stage {
   std::vector<Transfer> transfers;
-  /// After the transfers: combines the values of all hosts along the canonical tree. Host h's value is in the memory for
-  /// received data, unit_bytes bytes at offset h * unit_bytes; the own one is the value's range own, and so is the result.
+  /// After the transfers: combines the values of all hosts along the canonical tree. Host h's value is in the memory
+  /// for received data, unit_bytes bytes at offset h * unit_bytes; the own one is the value's range own, and so is
+  /// the result.
   bool combines_all = false;
   std::size_t unit_bytes = 0;
   int own_host = 0;
@@ -62,12 +64,12 @@ Stage reduce_scatter_stage(const std::vector<std::size_t>& units, int own);
 
 // The execution of one slice's route.
 //
-// All receives of a slice are posted at the beginning, each to memory of its own. Two hosts may be partners in several
-// stages, and of two chunks under way either may be ahead: data that arrive early must not block the data behind them on the
-// same connection, for which an earlier stage may be waiting.
+// All receives of a slice are posted at the beginning, each to memory of its own. Two hosts may be partners in
+// several stages, and of two chunks under way either may be ahead: data that arrive early must not block the data
+// behind them on the same connection, for which an earlier stage may be waiting.
 
-/// The bytes of one slice, and space for received data beside it: in memory that is kept for the next slice, or in the
-/// caller's.
+/// The bytes of one slice, and space for received data beside it: in memory that is kept for the next slice, or in
+/// the caller's.
 class SliceBuffers {
  public:
   std::span<std::byte> value;
@@ -121,9 +123,10 @@ class HostRun {
   int hosts_ = 1;
   Reduction combine_;
   std::size_t stage_ = 0;
-  std::size_t merged_ = 0;           ///< the number of asides_ that have been merged
-  std::vector<Pending> pending_;     ///< of each stage
-  std::vector<std::size_t> asides_;  ///< offsets of the received data that are merged, in the order of the route
+  std::size_t merged_ = 0;        ///< the number of asides_ that have been merged
+  std::vector<Pending> pending_;  ///< of each stage
+  std::vector<std::size_t>
+      asides_;  ///< offsets of the received data that are merged, in the order of the route
   std::uint64_t call_ = 0;
   std::uint64_t chunk_ = 0;
 };

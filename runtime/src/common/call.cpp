@@ -9,7 +9,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection in which every input bit moves every output bit.
+/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection in which every input bit moves every output
+/// bit.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -21,8 +21,8 @@ constexpr ddl_dtype kDtypes[] = {DDL_INT32,   DDL_INT64,    DDL_FLOAT32, DDL_FLO
                                  DDL_INT8,    DDL_UINT16,   DDL_INT16,   DDL_UINT32,  DDL_UINT64,
                                  DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
 
-/// The number that this version has for a type. Programs that were compiled with version 0.1 use its numbers; only the C
-/// functions know these and map them. A number that version 0.1 did not have is returned unchanged.
+/// The number that this version has for a type. Programs that were compiled with version 0.1 use its numbers; only
+/// the C functions know these and map them. A number that version 0.1 did not have is returned unchanged.
 constexpr ddl_dtype current_dtype(ddl_dtype dtype) {
   return dtype >= 0 && dtype < static_cast<ddl_dtype>(std::size(kDtypes)) ? kDtypes[dtype] : dtype;
 }
@@ -115,8 +115,8 @@ constexpr bool op_applies(ddl_op op, ddl_dtype dtype) {
   }
 }
 
-/// The type of partial results, which combine the elements of some ranks: wide enough that only the last step rounds, or
-/// truncates an average of integers.
+/// The type of partial results, which combine the elements of some ranks: wide enough that only the last step rounds,
+/// or truncates an average of integers.
 constexpr ddl_dtype partial_dtype(ddl_dtype dtype, ddl_op op) {
   switch (dtype) {
     case DDL_FLOAT16:
@@ -171,7 +171,8 @@ enum class Algorithm : std::uint8_t {
   kTree = 3,  ///< "tree". Several hosts: complete values are sent along the canonical tree
   kHostReduceScatterAllgather =
       4,  ///< "units". Several hosts: every host combines one unit of all values, then all gather the units
-  kHalvingDoubling = 5,  ///< "halving". Several hosts: along the canonical tree, half as much in each step, and back
+  kHalvingDoubling =
+      5,  ///< "halving". Several hosts: along the canonical tree, half as much in each step, and back
   /// "ring". Several hosts: units go around from neighbour to neighbour. Only if the user names it; its order of
   /// combination is not the tree's.
   kRing = 6,
@@ -180,8 +181,8 @@ enum class Algorithm : std::uint8_t {
 /// "slices".
 const char* algorithm_name(Algorithm algorithm);
 
-/// The user's choices instead of the table's: "allreduce=halving,reduce=tree". An algorithm that is not for the number of
-/// hosts is ignored, and the table's choice holds.
+/// The user's choices instead of the table's: "allreduce=halving,reduce=tree". An algorithm that is not for the
+/// number of hosts is ignored, and the table's choice holds.
 class AlgorithmOverrides {
  public:
   /// An error names the invalid part and the valid choices.
@@ -192,8 +193,8 @@ class AlgorithmOverrides {
   std::array<Algorithm, 16> chosen_{};
 };
 
-/// Plain data: it lies in shared memory, beside the flag line of the rank that makes the call. Fields that a kind of call
-/// does not have keep these defaults.
+/// Plain data: it lies in shared memory, beside the flag line of the rank that makes the call. Fields that a kind of
+/// call does not have keep these defaults.
 struct Call {
   CallKind kind = CallKind::kNone;
   std::uint8_t op = 0;

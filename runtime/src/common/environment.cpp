@@ -69,8 +69,8 @@ std::optional<WorldHint> hinted_world(const Environment& environment) {
     const auto value = environment(name);
     if (value && !value->empty() && parse_integer(*value) != 0) return WorldHint{name, *value, remedy};
   }
-  // PMIx gives a process its rank in the environment and the size only through the server, so a rank alone must be taken
-  // for one of several.
+  // PMIx gives a process its rank in the environment and the size only through the server, so a rank alone must be
+  // taken for one of several.
   if (const auto rank = environment(contract::env::kPmixRank); rank && !rank->empty() && !is_size_one) {
     return WorldHint{contract::env::kPmixRank, *rank, kUnderDdlrun};
   }

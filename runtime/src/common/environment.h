@@ -1,5 +1,5 @@
-// The environment as a value, and the number of processes that it indicates. The second is the guard against an accidental
-// world of one.
+// The environment as a value, and the number of processes that it indicates. The second is the guard against an
+// accidental world of one.
 #pragma once
 
 #include <functional>

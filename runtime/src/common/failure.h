@@ -1,4 +1,5 @@
-// What a call of libddl reports when it fails, and the notice by which the ranks of all hosts learn why a job cannot go on.
+// What a call of libddl reports when it fails, and the notice by which the ranks of all hosts learn why a job cannot
+// go on.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct Failure {
   std::string message;
 };
 
-/// The outcome of a collective. Unlike Result, it can express states that only collectives have: mismatch, busy, aborted.
+/// The outcome of a collective. Unlike Result, it can express states that only collectives have: mismatch, busy,
+/// aborted.
 using Outcome = tl::expected<void, Failure>;
 
 inline tl::unexpected<Failure> failed(ddl_status status, std::string message) {
@@ -49,7 +51,7 @@ inline Failure to_failure(const Error& error) {
 
 enum class AbortReason : std::uint32_t {
   kDied = 1,      ///< the culprit's process ended without leaving
-  kLeft = 2,      ///< the culprit left while somebody waited for it
+  kLeft = 2,      ///< the culprit left while another rank waited for it
   kTimedOut = 3,  ///< the culprit gave up waiting
   kLost = 4,      ///< the culprit cannot be reached any more; text is the system's error
   kBroken = 5,    ///< the culprit violated the protocol; text describes how
@@ -77,9 +79,9 @@ struct AbortNotice {
 };
 static_assert(sizeof(AbortNotice) == 512);
 
-/// The failure of a rank that itself waited for the awaited ranks in the call when others gave up waiting. One of these may
-/// be the rank that everybody waits for in the end, because it may wait in another set's call. So the message is extended
-/// by those that it does not name. Failures other than timeouts are unchanged.
+/// The failure of a rank that itself waited for the awaited ranks in the call when others gave up waiting. One of
+/// these may be the rank that everybody waits for in the end, because it may wait in another set's call. So the
+/// message is extended by those that it does not name. Failures other than timeouts are unchanged.
 Failure with_awaited(Failure failure, const Call& call, const Members& awaited);
 
 }  // namespace ddl::runtime

@@ -1,9 +1,9 @@
 // Faults at named points, for tests: DDL_FAULT=point:rank:n kills rank at the n-th passage of point, and
 // DDL_FAULT=point:rank:n:stop stops it there.
 //
-// Points are "<collective>.<place>", such as allreduce.before_publish, and "init.<place>" while ranks are connected, also
-// those of a new process set. Calls of a process set other than the world pass "set.<collective>.<place>", and are counted
-// set by set. Without DDL_FAULT_INJECTION a point compiles to nothing.
+// Points are "<collective>.<place>", such as allreduce.before_publish, and "init.<place>" while ranks are connected,
+// also those of a new process set. Calls of a process set other than the world pass "set.<collective>.<place>", and
+// are counted set by set. Without DDL_FAULT_INJECTION a point compiles to nothing.
 #pragma once
 
 #include <atomic>

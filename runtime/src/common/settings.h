@@ -47,17 +47,17 @@ struct PmiParameters {
 struct Settings {
   /// DDL_TIMEOUT_SECONDS: deadline of a collective that names none; 0 = no deadline.
   double timeout_seconds = 0.0;
-  /// DDL_START_TIMEOUT_SECONDS: until all ranks have called init; 0 = no deadline. A rank may not be notified that another
-  /// one failed before.
+  /// DDL_START_TIMEOUT_SECONDS: until all ranks have called init; 0 = no deadline. A rank may not be notified that
+  /// another one failed before.
   double start_timeout_seconds = 600.0;
   Deadline start_deadline() const { return Deadline::after_seconds(start_timeout_seconds); }
   /// DDL_SPIN_MICROSECONDS: how long a wait polls memory before it sleeps, if there is a CPU for every rank.
   std::chrono::microseconds spin{200};
-  /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its host, and
-  /// must be the same on all hosts.
+  /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its
+  /// host, and must be the same on all hosts.
   std::optional<std::size_t> staging_bytes;
-  /// So large that staged data have moved to a cache that the ranks share before they are overwritten: taking a line out
-  /// of another core's private cache, and back, costs two to three times as much.
+  /// So large that staged data have moved to a cache that the ranks share before they are overwritten: taking a line
+  /// out of another core's private cache, and back, costs two to three times as much.
   static constexpr std::size_t kHostStagingBytes = std::size_t{512} << 10;
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
   /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
@@ -74,7 +74,8 @@ struct Settings {
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.
   bool allow_singleton = false;
-  /// DDL_NETWORK_INTERFACES: the interfaces by which ranks of other hosts may reach this one; empty = all but loopback.
+  /// DDL_NETWORK_INTERFACES: the interfaces by which ranks of other hosts may reach this one; empty = all but
+  /// loopback.
   std::vector<std::string> network_interfaces;
   /// DDL_SOCKETS_PER_PEER: data connections between two ranks of different hosts; the same on all ranks.
   int sockets_per_peer = 1;

@@ -18,8 +18,8 @@ namespace {
 /// How long a failing call waits until its rank's partners on other hosts have been notified.
 constexpr std::chrono::seconds kForwarding{1};
 
-/// The failure of a collective of the parent while a set is made: the cause, if that is an abort, and the ranks that this
-/// rank waited for, if others gave up waiting.
+/// The failure of a collective of the parent while a set is made: the cause, if that is an abort, and the ranks that
+/// this rank waited for, if others gave up waiting.
 Failure failure_in(const ProcessSet& parent, const Error& error) {
   if (!parent.abort().is_raised()) return to_failure(error);
   Failure failure = parent.abort().describe(parent.call(), true);
@@ -28,7 +28,8 @@ Failure failure_in(const ProcessSet& parent, const Error& error) {
   return failure;
 }
 
-/// A line on stderr. Not by stdio, whose lock another thread may hold, and not if nobody reads the pipe and it is full.
+/// A line on stderr. Not by stdio, whose lock another thread may hold, and not if nobody reads the pipe and it is
+/// full.
 void print_unless_full(std::string line) {
   constexpr int kMilliseconds = 500;
   pollfd error_output{STDERR_FILENO, POLLOUT, 0};
@@ -112,7 +113,8 @@ Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
   await_own_abort();
   // A thread without the call lock must not use what another thread's ddl_finalize() may destroy.
   if (outcome.error().status == DDL_ERROR_BUSY || !set.abort().is_raised()) return outcome;
-  // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a consequence.
+  // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a
+  // consequence.
   if (const int gone = set.abort().notice().rank; job_.settings.exit_record && gone != rank())
     leave_exit_record(*job_.settings.exit_record, gone);
   spread(set.abort().notice());
@@ -208,9 +210,8 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     failure = fenced.error().message();
   }
   parent.pass(CallKind::kMakeSets, FaultPoint::kAfterJoining);
-  // A set that some of its ranks could not join cannot be used by the others either.
-  // A rank that could not join in time still reports that, and the others wait for it, so that only ranks that are really
-  // missing are named.
+  // A set that some of its ranks could not join cannot be used by the others either. A rank that could not join in
+  // time still reports that, and the others wait for it, so that only ranks that are really missing are named.
   auto failures = gather_texts(parent, failure, {deadline.later(1), deadline.seconds});
   // An aborted set is left without waiting for farewells.
   if (set && parent.abort().is_raised()) set->abort().raise(parent.abort().notice());

@@ -12,8 +12,9 @@
 
 namespace ddl::runtime {
 
-/// Owns everything that joining the job made. All functions may be called from any thread. leave() refuses to run beside one
-/// that has begun before, but for the identity (rank(), size() and the like); none may begin while leave() runs.
+/// Owns everything that joining the job made. All functions may be called from any thread. leave() refuses to run
+/// beside one that has begun before, but for the identity (rank(), size() and the like); none may begin while leave()
+/// runs.
 class Context {
  public:
   /// Joins: connects to the other ranks and begins to watch them. Collective.
@@ -40,8 +41,8 @@ class Context {
   /// One collective of a process set.
   Outcome run(ProcessSet& set, const Request& request, double timeout_seconds);
 
-  /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the number
-  /// of the set that this rank is in, or DDL_NO_PROCESS_SET.
+  /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the
+  /// number of the set that this rank is in, or DDL_NO_PROCESS_SET.
   Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);
   Outcome split_set(ProcessSet& parent, Coloring own, std::uint64_t& id);
   /// Leaves a set and forgets it.
@@ -50,13 +51,13 @@ class Context {
   Outcome allocate(std::uint64_t bytes, void*& memory);
   Outcome free_memory(void* memory);
 
-  /// What ddl_abort() does: every call of every rank fails with an error that says which rank has aborted the job and why,
-  /// the launcher is asked to end the job, and then this process exits with the code, if ends_process. Calls of this rank
-  /// that fail meanwhile, leave() and a second abort() do not return before that. From any thread.
+  /// What ddl_abort() does: every call of every rank fails with an error that says which rank has aborted the job and
+  /// why, the launcher is asked to end the job, and then this process exits with the code, if ends_process. Calls of
+  /// this rank that fail meanwhile, leave() and a second abort() do not return before that. From any thread.
   void abort(int code, const std::string& text, bool ends_process);
 
-  /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
-  /// may follow. The destructor leaves if this was not called.
+  /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
+  /// destructor may follow. The destructor leaves if this was not called.
   Outcome leave();
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.
@@ -66,7 +67,8 @@ class Context {
   Context(const Settings& settings, TransportMaker transports, FaultInjector fault);
 
   const HostLayout& layout() const { return world_->membership().layout; }
-  /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its calls.
+  /// Joins the set of these ranks of the parent; together with all other ranks of the parent, inside one of its
+  /// calls.
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
                    std::uint64_t& id);
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
@@ -75,10 +77,11 @@ class Context {
   /// Aborts all sets, and waits up to kForwarding until the partners on other hosts have been notified.
   void spread(const AbortNotice& notice) const;
   enum class AbortState { kNone, kRunning, kDone };
-  /// If a thread of this rank is in abort(), waits until it has done its work, so that the process does not exit before.
+  /// If a thread of this rank is in abort(), waits until it has done its work, so that the process does not exit
+  /// before.
   void await_own_abort() const;
-  /// Finishes a call of the set. If the set is aborted, the program may end now, and with it the connections of all sets. So
-  /// this returns only when the ranks at their other ends have been notified of the true cause.
+  /// Finishes a call of the set. If the set is aborted, the program may end now, and with it the connections of all
+  /// sets. So this returns only when the ranks at their other ends have been notified of the true cause.
   Outcome finish(const ProcessSet& set, Outcome outcome) const;
 
   JobResources job_;

@@ -9,7 +9,8 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::uni
                                                      Connections::OnAbort on_abort, const ConnectLimit& limit,
                                                      std::uint32_t first_sequence) {
   const bool is_world = job.heap == nullptr;
-  // Other sets have the world's backend. An error is reported after the fence in connect(), which every rank must reach.
+  // Other sets have the world's backend. An error is reported after the fence in connect(), which every rank must
+  // reach.
   const Status put = is_world ? put_operations(*bootstrap, job.settings) : Status();
   auto connections =
       Connections::connect(job, *bootstrap, std::move(job_ranks),

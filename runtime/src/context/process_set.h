@@ -1,7 +1,7 @@
 // A process set from the view of one of its ranks: its members, their connections, and the executor of their calls.
 //
-// The world is a process set, joined through the launcher's bootstrap. Every other set is joined the same way through the
-// set that it was made from (context/set_creation.h).
+// The world is a process set, joined through the launcher's bootstrap. Every other set is joined the same way through
+// the set that it was made from (context/set_creation.h).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace ddl::runtime {
 
-/// Owns everything that joining the set made. The identity may be read from any thread; run() and leave() may be called
-/// from any thread, but refuse to run at the same time.
+/// Owns everything that joining the set made. The identity may be read from any thread; run() and leave() may be
+/// called from any thread, but refuse to run at the same time.
 class ProcessSet {
  public:
-  /// Joins: connects to the other ranks and begins to watch them. Collective. job outlives the set, and its first set is the
-  /// world. job_ranks: the ranks in the job of the set's ranks. fault: for their calls. on_abort, limit: see Connections.
+  /// Joins: connects to the other ranks and begins to watch them. Collective. job outlives the set, and its first set
+  /// is the world. job_ranks: the ranks in the job of the set's ranks. fault: for their calls. on_abort, limit: see
+  /// Connections.
   static Result<std::unique_ptr<ProcessSet>> join(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
                                                   std::vector<int> job_ranks, FaultInjector fault,
                                                   Connections::OnAbort on_abort, const ConnectLimit& limit,
@@ -37,8 +38,8 @@ class ProcessSet {
   /// To raise an abort of the set, which any thread may do, and to read its reason.
   const AbortDomain& abort() const { return connections_->abort(); }
 
-  /// Runs calls(deadline), which returns an Outcome, while no other call of the set runs, and passes the outcome through
-  /// finish() (see Executor). timeout_seconds 0 stands for the context's default.
+  /// Runs calls(deadline), which returns an Outcome, while no other call of the set runs, and passes the outcome
+  /// through finish() (see Executor). timeout_seconds 0 stands for the context's default.
   template <class Calls, class Finish>
   Outcome run(double timeout_seconds, Calls calls, Finish finish) {
     return executor_->run(timeout_seconds > 0 ? timeout_seconds : job_.settings.timeout_seconds, calls,
@@ -61,8 +62,8 @@ class ProcessSet {
   const Call& call() const { return connections_->channel().call(); }
   void wait_forwarded(Deadline deadline) { connections_->wait_forwarded(deadline); }
 
-  /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the destructor
-  /// may follow. The destructor leaves if this was not called.
+  /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
+  /// destructor may follow. The destructor leaves if this was not called.
   Outcome leave();
   /// No thread is inside a call.
   bool is_idle() const { return executor_->is_idle(); }

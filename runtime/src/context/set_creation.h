@@ -1,5 +1,5 @@
-// How a process set is made from the ranks of another, its parent: the members, and the bootstrap by which they find each
-// other, which gathers texts over the parent.
+// How a process set is made from the ranks of another, its parent: the members, and the bootstrap by which they find
+// each other, which gathers texts over the parent.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct Coloring {
 std::vector<int> members_of_color(std::span<const Coloring> all, int own);
 
 /// The membership of rank members[i] of the parent, which becomes rank i; members are ranks of the parent, each once.
-/// made: the number of sets that the parent has made, so that no two memberships of a parent have the same generation.
+/// made: the number of sets that the parent has made, so that no two memberships of a parent have the same
+/// generation.
 Membership membership_of(const Membership& parent, const std::vector<int>& members, std::uint32_t made);
 
 // How the ranks of a new process set find each other: through collectives of the parent.

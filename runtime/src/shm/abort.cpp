@@ -69,8 +69,8 @@ void AbortDomain::raise_timeout(double seconds, const Call& call, const Member& 
 
 void AbortDomain::raise(const AbortNotice& notice) const {
   NoticeRecord& record = segment_.notice_record(index_);
-  // Several threads of the process may learn of different causes at once. The first one raises, once the record is complete.
-  // The second one waits for that, because its caller then reads the cause.
+  // Several threads of the process may learn of different causes at once. The first one raises, once the record is
+  // complete. The second one waits for that, because its caller then reads the cause.
   if (record.is_taken.exchange(1) != 0) {
     (void)wait_raised(Deadline::never());
     return;

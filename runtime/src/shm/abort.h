@@ -32,30 +32,31 @@ struct AbortCause {
   static std::optional<AbortCause> decode(std::uint64_t word);
 };
 
-/// Marks a member of a segment as having left; next would be its next sequence. Aborts the group if another member has
-/// published next, because that member would wait for ever. doorbell: the group's, or -1.
+/// Marks a member of a segment as having left; next would be its next sequence. Aborts the group if another member
+/// has published next, because that member would wait for ever. doorbell: the group's, or -1.
 void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell);
 
-/// The ranks of a segment that are aborted together, from the view of one of them. All functions may be called from any
-/// thread.
+/// The ranks of a segment that are aborted together, from the view of one of them. All functions may be called from
+/// any thread.
 class AbortDomain {
  public:
-  /// index: of this member. doorbell: an eventfd of the group that stays readable once the group has been aborted, so that
-  /// it also wakes members that sleep in poll(). members and doorbell outlive this.
+  /// index: of this member. doorbell: an eventfd of the group that stays readable once the group has been aborted, so
+  /// that it also wakes members that sleep in poll(). members and doorbell outlive this.
   AbortDomain(Segment segment, const Members& members, int index, int doorbell)
       : segment_(segment), members_(members), index_(index), doorbell_(doorbell) {}
 
-  /// Makes cause the group's cause unless there is one already, and wakes all sleepers on any flag or on the doorbell. Every
-  /// rank that sees a cause calls it, because the first one may be killed before it has woken the others.
+  /// Makes cause the group's cause unless there is one already, and wakes all sleepers on any flag or on the
+  /// doorbell. Every rank that sees a cause calls it, because the first one may be killed before it has woken the
+  /// others.
   void raise(AbortCause cause) const;
   /// Gives up waiting for the members whose bits are set in missing: fills this member's timeout record, then raises.
   void raise_timeout(double seconds, const Call& call,
                      const std::array<std::uint64_t, kMaxMembers / 64>& missing) const;
   /// The same after waiting for a rank of another host, which may itself be waiting for others.
   void raise_timeout(double seconds, const Call& call, const Member& awaited) const;
-  /// For a cause that lies outside this segment: fills this member's notice record and raises. If another thread of this
-  /// member has begun to fill it, waits for that thread instead. As with the functions above, the group is aborted when this
-  /// returns.
+  /// For a cause that lies outside this segment: fills this member's notice record and raises. If another thread of
+  /// this member has begun to fill it, waits for that thread instead. As with the functions above, the group is
+  /// aborted when this returns.
   void raise(const AbortNotice& notice) const;
 
   bool is_raised() const { return segment_.abort_line().cause.load() != 0; }
@@ -72,7 +73,8 @@ class AbortDomain {
   /// The first member that has left without having published the sequence.
   std::optional<int> first_departed(std::uint32_t sequence) const;
 
-  /// A member that sleeps until another host sends data knows better than the other ranks of its host which rank is missing.
+  /// A member that sleeps until another host sends data knows better than the other ranks of its host which rank is
+  /// missing.
   void set_waits_for_other_host(bool waits) const {
     segment_.presence(index_).waits_for_other_host.store(waits ? 1 : 0, std::memory_order_relaxed);
   }

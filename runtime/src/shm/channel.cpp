@@ -40,8 +40,8 @@ struct GroupWords {
   SharedWord& released(int index) const { return segment.released(index).word; }
 };
 
-/// Spins until the word has reached the sequence, the policy's time or the deadline has passed, or there is a reason to
-/// stop. Returns whether the word has reached the sequence.
+/// Spins until the word has reached the sequence, the policy's time or the deadline has passed, or there is a reason
+/// to stop. Returns whether the word has reached the sequence.
 template <class ShouldStop>
 bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy, Deadline deadline,
                 ShouldStop should_stop) {

@@ -1,13 +1,15 @@
 // A channel: the flags, the staging and the sequence of one stream of collectives.
 //
-// The only step is the exchange. A rank that has filled its staging slot publishes its sequence and its call, waits until
-// all others have published the same sequence, and may then read all slots. A few ranks read each other's flags directly;
-// many synchronize in groups (shm/exchange_groups.h), which only changes who waits for whom. There are two slots and two
-// flag lines per rank, used in turn: the data of sequence s are overwritten for s+2, which no rank begins before all have
-// published s+1, and a rank publishes s+1 only when it has finished s. So neither needs a lock or an acknowledgement.
+// The only step is the exchange. A rank that has filled its staging slot publishes its sequence and its call, waits
+// until all others have published the same sequence, and may then read all slots. A few ranks read each other's flags
+// directly; many synchronize in groups (shm/exchange_groups.h), which only changes who waits for whom. There are two
+// slots and two flag lines per rank, used in turn: the data of sequence s are overwritten for s+2, which no rank
+// begins before all have published s+1, and a rank publishes s+1 only when it has finished s. So neither needs a lock
+// or an acknowledgement.
 //
-// When a rank has a reason to give up, it reads the flags of all: if all have published the sequence, the exchange has
-// succeeded, whether or not a leader has released this rank; otherwise the ranks that have not are the missing ones.
+// When a rank has a reason to give up, it reads the flags of all: if all have published the sequence, the exchange
+// has succeeded, whether or not a leader has released this rank; otherwise the ranks that have not are the missing
+// ones.
 //
 // After a mismatch all ranks have published the same sequence, so the channel stays usable.
 #pragma once
@@ -37,7 +39,8 @@ struct CallDeadline {
   double seconds = 0.0;
 
   static CallDeadline after(double seconds) { return {Deadline::after_seconds(seconds), seconds}; }
-  /// For a rank that lets others find out first which rank is missing: the deadline plus this number of grace periods.
+  /// For a rank that lets others find out first which rank is missing: the deadline plus this number of grace
+  /// periods.
   Deadline later(int times) const {
     if (deadline.is_never()) return deadline;
     return Deadline::after(deadline.remaining() + grace(times));
@@ -67,8 +70,8 @@ class Channel {
   int size() const { return segment_.size(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
 
-  /// Begins a call: gives it its number, unless it has one because it continues a call, and fails if the group has been
-  /// aborted. chunk_bytes: the maximum of a slot that it uses, the same on all ranks that make this call.
+  /// Begins a call: gives it its number, unless it has one because it continues a call, and fails if the group has
+  /// been aborted. chunk_bytes: the maximum of a slot that it uses, the same on all ranks that make this call.
   Outcome begin(Call call, CallDeadline deadline, std::size_t chunk_bytes);
   /// This rank's staging slot for the next exchange, of chunk_bytes of the call; aligned for every type.
   std::byte* own_slot() const { return slot_at(index_, sequence_ + 1); }
@@ -89,8 +92,8 @@ class Channel {
   /// An exchange without a comparison, for callers that have compared already or do so with mismatched_member().
   Outcome synchronize();
   /// The two halves of synchronize(), for a backend whose ranks all use these, because a waiting rank has to progress
-  /// something else: arrive() publishes this rank's sequence, and poll_arrival() checks whether all have. nullopt: some have
-  /// not, and there is no reason to give up.
+  /// something else: arrive() publishes this rank's sequence, and poll_arrival() checks whether all have. nullopt:
+  /// some have not, and there is no reason to give up.
   void arrive();
   std::optional<Outcome> poll_arrival();
   /// At the last exchange: the first member whose call differed from that of member 0; nullopt if there is none.
@@ -131,8 +134,8 @@ class Channel {
   Call call_;
   std::uint64_t fingerprint_ = 0;
   bool is_small_ = false;  ///< the call's chunks fit into flag lines
-  // Chunks that are smaller than a slot use its subslots in turn, so that staged data have moved to a cache that the ranks
-  // share before they are overwritten.
+  // Chunks that are smaller than a slot use its subslots in turn, so that staged data have moved to a cache that the
+  // ranks share before they are overwritten.
   std::uint32_t subslots_ = 1;
   std::size_t subslot_bytes_ = 0;
   CallDeadline deadline_;

@@ -1,5 +1,5 @@
-// The groups in which the ranks of one host synchronize, so that with many ranks no rank waits for all others. Groups are
-// planned by which ranks' CPUs share a last-level cache, a NUMA node or a package.
+// The groups in which the ranks of one host synchronize, so that with many ranks no rank waits for all others. Groups
+// are planned by which ranks' CPUs share a last-level cache, a NUMA node or a package.
 #pragma once
 
 #include <array>
@@ -14,30 +14,31 @@
 
 namespace ddl::runtime {
 
-// The groups in which the ranks of one host synchronize: a plan made once by the rank that makes their segment, and each
-// rank's part in it.
+// The groups in which the ranks of one host synchronize: a plan made once by the rank that makes their segment, and
+// each rank's part in it.
 
-/// The last-level cache, NUMA node and package, by number, that contain all CPUs that a rank may run on. -1: these CPUs do
-/// not share one, or it is not known.
+/// The last-level cache, NUMA node and package, by number, that contain all CPUs that a rank may run on. -1: these
+/// CPUs do not share one, or it is not known.
 struct CpuPlace {
   int cache = -1;
   int node = -1;
   int package = -1;
 };
 
-/// From this number of ranks on a host, with a CPU for each, they synchronize in groups unless the user chooses otherwise.
-/// It is larger than all that has been measured: on two cores groups are not faster
+/// From this number of ranks on a host, with a CPU for each, they synchronize in groups unless the user chooses
+/// otherwise. It is larger than all that has been measured: on two cores groups are not faster
 /// (docs/decisions/0016-ranks-of-a-host-may-meet-in-groups.md).
 inline constexpr int kGroupsFrom = 128;
 
-/// Whether the plan depends on the ranks' CPUs, so that these must be found out. cpus: the number of CPUs that the members
-/// may run on, all together.
+/// Whether the plan depends on the ranks' CPUs, so that these must be found out. cpus: the number of CPUs that the
+/// members may run on, all together.
 bool asks_for_places(const ExchangeConfig& config, int members, int cpus);
 
-/// For each member the index of the leader of its group, its own index if it leads. If all wait for all, each member leads
-/// only itself. Ranks that share a cache form a group. A rank that is alone with its cache is grouped with others of its
-/// NUMA node, then of its package, then with all that are left. A group has at most config.width members, or without a width
-/// the square root of their number, rounded up; larger ones are cut in the order of ranks. place_of: empty, or one for each member.
+/// For each member the index of the leader of its group, its own index if it leads. If all wait for all, each member
+/// leads only itself. Ranks that share a cache form a group. A rank that is alone with its cache is grouped with
+/// others of its NUMA node, then of its package, then with all that are left. A group has at most config.width
+/// members, or without a width the square root of their number, rounded up; larger ones are cut in the order of
+/// ranks. place_of: empty, or one for each member.
 std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus,
                              std::span<const CpuPlace> place_of);
 
@@ -56,18 +57,18 @@ struct ExchangeRole {
 //
 // Every member publishes its sequence in its flag, as it does if all wait for all. Then
 //
-//   1. the leader of each group waits for the flags of its followers, and publishes the sequence in its word "gathered";
-//   2. it waits for "gathered" of the other leaders, and publishes the sequence in its word "released";
+//   1. the leader of each group waits for the flags of its followers, and publishes it in its word "gathered";
+//   2. it waits for "gathered" of the other leaders, and publishes it in its word "released";
 //   3. its followers wait only for "released".
 //
-// Each of these words means that all members behind it have published the sequence, so a released member may read what all
-// have published and staged: one publication happens before the next, along the words. A leader publishes a sequence in its
-// words only inside that exchange, before it publishes the next one in its flag, so the words never lag behind a completed
-// exchange.
+// Each of these words means that all members behind it have published the sequence, so a released member may read
+// what all have published and staged: one publication happens before the next, along the words. A leader publishes a
+// sequence in its words only inside that exchange, before it publishes the next one in its flag, so the words never
+// lag behind a completed exchange.
 
-/// words.flag(i), .gathered(i) and .released(i) are the words of member i. publish(word) publishes the sequence in a word of
-/// this member; wait_for(word) waits for it in another member's word and returns an Outcome. The first failure ends the
-/// rendezvous.
+/// words.flag(i), .gathered(i) and .released(i) are the words of member i. publish(word) publishes the sequence in a
+/// word of this member; wait_for(word) waits for it in another member's word and returns an Outcome. The first
+/// failure ends the rendezvous.
 template <class Words, class Publish, class WaitFor>
 auto rendezvous_in_groups(const ExchangeRole& role, Words words, Publish publish, WaitFor wait_for) {
   if (role.leader != role.index) return wait_for(words.released(role.leader));
@@ -108,7 +109,8 @@ struct CpuSet {
 
 class CpuPlaces {
  public:
-  /// Reads what /sys reports about these CPUs; missing or invalid entries count as not known. root: the directory to read.
+  /// Reads what /sys reports about these CPUs; missing or invalid entries count as not known. root: the directory to
+  /// read.
   static CpuPlaces read(const CpuSet& cpus, const std::string& root = "/sys/devices/system");
 
   /// The cache, node and package that contain all of these CPUs; not known for an empty set.

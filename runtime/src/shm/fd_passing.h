@@ -41,7 +41,8 @@ Status receive_exactly(int socket, std::span<std::byte> buffer, std::vector<Uniq
 
 // Shared memory without a name: a memfd whose size is sealed, so that no holder can shrink it and make another fault.
 
-/// Zeroed memory of size bytes, sealed against shrinking, growing and unsealing. Pages are charged when first written.
+/// Zeroed memory of size bytes, sealed against shrinking, growing and unsealing. Pages are charged when first
+/// written.
 Result<UniqueFd> make_sealed_memory(std::size_t size);
 
 /// The size of sealed memory that another process made; an error if the size could change.

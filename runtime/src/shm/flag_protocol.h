@@ -10,9 +10,10 @@ namespace ddl::runtime {
 
 // How a sequence number is encoded in a flag word, which is also a futex.
 //
-// Bit 0 means "interrupted": the rank that aborts the group sets it, so that the word differs from what a sleeper saw. Bit 1
-// means "a rank may sleep on this word": a sleeper sets it, and the word's owner clears it with its next sequence. The
-// other 30 bits are the low bits of the sequence. Sequences wrap, so they are compared by signed difference.
+// Bit 0 means "interrupted": the rank that aborts the group sets it, so that the word differs from what a sleeper
+// saw. Bit 1 means "a rank may sleep on this word": a sleeper sets it, and the word's owner clears it with its next
+// sequence. The other 30 bits are the low bits of the sequence. Sequences wrap, so they are compared by signed
+// difference.
 
 inline constexpr std::uint32_t kInterruptedBit = 1;
 inline constexpr std::uint32_t kSleeperBit = 2;
@@ -25,26 +26,27 @@ constexpr bool has_reached(std::uint32_t word, std::uint32_t sequence) {
          0;
 }
 
-// The flag protocol: how a member publishes a sequence, how another sleeps until it has, how a sleeper is interrupted,
-// and how a member leaves. It uses only words and a futex and is templated on both, so a test can run every interleaving.
+// The flag protocol: how a member publishes a sequence, how another sleeps until it has, how a sleeper is
+// interrupted, and how a member leaves. It uses only words and a futex and is templated on both, so a test can run
+// every interleaving.
 //
-// Publishing and sleeping. A word has one owner, who publishes by exchanging its value. A rank that is about to sleep on it
-// first sets a bit in it, and sleeps only if the word still has the value that it then saw. The bit is set either before the
-// owner's exchange, which finds it and wakes, or after it, and then the sleeper has seen the sequence. So the cost of
-// publishing does not depend on the number of waiting ranks, it is a system call only if a rank may sleep, and only sleepers
-// write a line of another rank.
+// Publishing and sleeping. A word has one owner, who publishes by exchanging its value. A rank that is about to sleep
+// on it first sets a bit in it, and sleeps only if the word still has the value that it then saw. The bit is set
+// either before the owner's exchange, which finds it and wakes, or after it, and then the sleeper has seen the
+// sequence. So the cost of publishing does not depend on the number of waiting ranks, it is a system call only if a
+// rank may sleep, and only sleepers write a line of another rank.
 //
-// Interrupting. A futex wait ends only if the word changes or is woken, and a reason to stop (an abort) is stored elsewhere.
-// So the interrupting rank first stores the reason, then sets another bit in the word, then wakes. A sleeper reads the
-// word, then the reason, then sleeps only if the word still has the value that it saw: if it missed the reason, the bit is
-// set later, and the sleep either does not begin or is woken. The owner may overwrite the bit with its next sequence, but
-// that changes the word as well and wakes as well. The wake does not depend on the sleepers' bit: an owner may have been
-// killed after it cleared the bit and before it woke the sleepers.
+// Interrupting. A futex wait ends only if the word changes or is woken, and a reason to stop (an abort) is stored
+// elsewhere. So the interrupting rank first stores the reason, then sets another bit in the word, then wakes. A
+// sleeper reads the word, then the reason, then sleeps only if the word still has the value that it saw: if it missed
+// the reason, the bit is set later, and the sleep either does not begin or is woken. The owner may overwrite the bit
+// with its next sequence, but that changes the word as well and wakes as well. The wake does not depend on the
+// sleepers' bit: an owner may have been killed after it cleared the bit and before it woke the sleepers.
 //
-// Leaving. A member that leaves publishes no further sequence, so a member that has published the next one would wait for
-// ever. The leaving member marks itself as left, then reads the words of the others; a waiting member has published its
-// sequence, then checks whether a member has left, before it sleeps. At least one of the two sees the other (Dekker's
-// handshake), and interrupts all.
+// Leaving. A member that leaves publishes no further sequence, so a member that has published the next one would wait
+// for ever. The leaving member marks itself as left, then reads the words of the others; a waiting member has
+// published its sequence, then checks whether a member has left, before it sleeps. At least one of the two sees the
+// other (Dekker's handshake), and interrupts all.
 //
 // All of these accesses are sequentially consistent. No fences: ThreadSanitizer does not support them.
 
@@ -55,9 +57,9 @@ enum class SleepEnd {
   kTimeout,  ///< the deadline passed
 };
 
-/// Platform has the type Word (load(), exchange(), fetch_or(), sequentially consistent unless told), the type Deadline,
-/// wait(word, seen, deadline), which sleeps while the word equals seen and returns false when the deadline passed, and
-/// wake_all(word).
+/// Platform has the type Word (load(), exchange(), fetch_or(), sequentially consistent by default), the type
+/// Deadline, wait(word, seen, deadline), which sleeps while the word equals seen and returns false when the deadline
+/// passed, and wake_all(word).
 template <class Platform>
 class FlagProtocol {
  public:
@@ -90,8 +92,8 @@ class FlagProtocol {
     platform_.wake_all(word);
   }
 
-  /// After the caller has marked itself as left; next would be its next sequence. Whether one of the members, whose word for
-  /// that sequence is word_of(i), has published it and would wait for ever.
+  /// After the caller has marked itself as left; next would be its next sequence. Whether one of the members, whose
+  /// word for that sequence is word_of(i), has published it and would wait for ever.
   template <class WordOf>
   static bool is_missed(std::uint32_t next, int members, WordOf word_of) {
     for (int i = 0; i < members; ++i) {

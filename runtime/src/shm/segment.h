@@ -1,5 +1,5 @@
-// The shared segment of a group of ranks: flags, records and staging of every member, at fixed offsets, and the sizes that
-// the first rank chooses before the segment exists.
+// The shared segment of a group of ranks: flags, records and staging of every member, at fixed offsets, and the sizes
+// that the first rank chooses before the segment exists.
 #pragma once
 
 #include <array>
@@ -39,10 +39,11 @@ struct SegmentConfig {
 //   per member        two lines with the words that a leader publishes if the members synchronize in groups
 //   per member        two staging slots, for even and odd sequences, written by that member alone
 //   per member        a part of the shared heap, allocated by that member alone, written by all ranks in collectives
-//   per pair          a segment of two members for what they send to each other; nothing is written there before they do
+//   per pair          a segment of two members for what they send to each other; nothing is written there before
+//                     that
 //
-// No two members write the same cache line, except when the group is aborted, when a member leaves, and before one sleeps:
-// see shm/flag_protocol.h. Pages of staging and heap cost no memory until they are used.
+// No two members write the same cache line, except when the group is aborted, when a member leaves, and before one
+// sleeps: see shm/flag_protocol.h. Pages of staging and heap cost no memory until they are used.
 
 /// x86 prefetches adjacent lines in pairs, but a flag line has 64 bytes, the size of a cache line.
 inline constexpr std::size_t kLineBytes = 64;
@@ -52,8 +53,8 @@ static_assert(SharedWord::is_always_lock_free && std::atomic<std::uint64_t>::is_
               "words in shared memory must not hide a lock");
 static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
 
-/// What a member publishes in one exchange. The word is stored last and read first; the rest does not change until the
-/// exchange after the next.
+/// What a member publishes in one exchange. The word is stored last and read first; the rest does not change until
+/// the exchange after the next.
 struct alignas(kLineBytes) FlagLine {
   static constexpr std::size_t kPayloadBytes = 48;
   SharedWord word;
@@ -70,8 +71,8 @@ struct alignas(kLineBytes) CallLine {
 };
 static_assert(sizeof(CallLine) == kLineBytes);
 
-/// A word that a leader publishes for its group: see shm/exchange_groups.h. The words of one leader are in separate lines,
-/// because different members read them.
+/// A word that a leader publishes for its group: see shm/exchange_groups.h. The words of one leader are in separate
+/// lines, because different members read them.
 struct alignas(kLineBytes) GroupLine {
   SharedWord word;
 };
@@ -81,10 +82,9 @@ enum class Presence : std::uint32_t { kJoined = 1, kLeft = 2 };
 
 struct alignas(kLineBytes) PresenceLine {
   std::atomic<Presence> presence;
-  std::atomic<std::uint32_t>
-      waits_for_other_host;  ///< 1: this member sleeps until another host sends data
-  /// This member's index minus that of its group's leader, which is the group's first; 0: it leads. Written before the
-  /// others see the segment.
+  std::atomic<std::uint32_t> waits_for_other_host;  ///< 1: this member sleeps until another host sends data
+  /// This member's index minus that of its group's leader, which is the group's first; 0: it leads. Written before
+  /// the others see the segment.
   std::uint32_t behind_leader;
 };
 
@@ -104,8 +104,8 @@ struct alignas(kLineBytes) TimeoutRecord {
   HostField awaited_host;
 };
 
-/// A cause that this member reports, usually an event on another host. Written before the abort word names the member, and
-/// only once.
+/// A cause that this member reports, usually an event on another host. Written before the abort word names the
+/// member, and only once.
 struct alignas(kLineBytes) NoticeRecord {
   AbortNotice notice;
   std::atomic<std::uint32_t> is_taken;  ///< 1: one of the member's threads has begun to write
@@ -143,8 +143,8 @@ class Segment {
   std::uint32_t first_sequence() const { return header().first_sequence; }
 
   AbortLine& abort_line() const { return at<AbortLine>(sizeof(SegmentHeader)); }
-  /// The groups in which the members synchronize: for each member its leader. Each member leads itself until this is called,
-  /// which is before another member sees the segment.
+  /// The groups in which the members synchronize: for each member its leader. Each member leads itself until this is
+  /// called, which is before another member sees the segment.
   void set_leaders(std::span<const int> leader_of) const;
   std::vector<int> leaders() const;
 

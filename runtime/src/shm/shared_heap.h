@@ -1,7 +1,9 @@
-// The shared heap: memory that all ranks of a host can reach, so that collectives on it need not copy through staging.
+// The shared heap: memory that all ranks of a host can reach, so that collectives on it need not copy through
+// staging.
 //
-// Every rank allocates from its own part of the segment only; the others read and write only buffers that a collective has
-// announced. Pages are charged to the job when they are first written, and returned to the system when they are freed.
+// Every rank allocates from its own part of the segment only; the others read and write only buffers that a
+// collective has announced. Pages are charged to the job when they are first written, and returned to the system when
+// they are freed.
 #pragma once
 
 #include <atomic>
@@ -48,8 +50,8 @@ class SharedHeap {
 /// The process's limits (RLIMIT_AS, RLIMIT_FSIZE) let it reserve far more than it will use.
 bool has_plenty_of_address_space();
 
-/// The bytes that each of this number of ranks of this host may allocate: together twice the machine's memory, a multiple of
-/// the page size; 0 unless there is plenty of address space.
+/// The bytes that each of this number of ranks of this host may allocate: together twice the machine's memory, a
+/// multiple of the page size; 0 unless there is plenty of address space.
 std::size_t heap_share(int ranks);
 
 }  // namespace ddl::runtime

@@ -1,5 +1,5 @@
-// The transport of the ranks of one host: the first rank makes the memory and passes it to the others by descriptor. The
-// wire-up of the other ranks is here; the first rank's is in wire_up.h.
+// The transport of the ranks of one host: the first rank makes the memory and passes it to the others by descriptor.
+// The wire-up of the other ranks is here; the first rank's is in wire_up.h.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous&
 
 /// The leader is the first local rank. It puts the address of a socket into the bootstrap; after the fence the others
 /// connect, prove the job's nonce and the leader's user id, and receive a sealed memfd and a pidfd of every member.
-/// Only a descriptor that was really passed proves that two ranks are on one host: in containers host names and boot ids may
-/// be wrong.
+/// Only a descriptor that was really passed proves that two ranks are on one host: in containers host names and boot
+/// ids may be wrong.
 class SharedMemoryTransport final : public Transport {
  public:
-  /// fault outlives the transport. seconds: the time limit once all ranks have begun; connecting takes milliseconds unless
-  /// the host swaps or a rank dies meanwhile.
+  /// fault outlives the transport. seconds: the time limit once all ranks have begun; connecting takes milliseconds
+  /// unless the host swaps or a rank dies meanwhile.
   explicit SharedMemoryTransport(FaultInjector& fault, double seconds = 60.0)
       : fault_(fault), seconds_(seconds) {}
 

@@ -56,8 +56,9 @@ constexpr std::size_t kSpareCallers = 16;
 /// Between two attempts to send descriptors.
 constexpr std::chrono::milliseconds kPause{1};
 
-/// The kernel limits the descriptors that a user has in flight between processes to the number that one process may have
-/// open; root has no such limit. Earlier ones must be received first, and only another attempt shows that they were.
+/// The kernel limits the descriptors that a user has in flight between processes to the number that one process may
+/// have open; root has no such limit. Earlier ones must be received first, and only another attempt shows that they
+/// were.
 Status send_when_there_is_room(int socket, std::span<const std::byte> data, std::span<const int> fds,
                                Deadline deadline) {
   for (;;) {

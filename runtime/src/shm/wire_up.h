@@ -1,5 +1,6 @@
-// The wire-up of the ranks of one host: the address of their leader, which is published through the bootstrap, the messages
-// between the leader and the other ranks, and the leader's side. The others' side is in shared_memory_transport.cpp.
+// The wire-up of the ranks of one host: the address of their leader, which is published through the bootstrap, the
+// messages between the leader and the other ranks, and the leader's side. The others' side is in
+// shared_memory_transport.cpp.
 #pragma once
 
 #include <array>
@@ -18,15 +19,15 @@
 
 namespace ddl::runtime {
 
-// The messages between the ranks of one host and their leader. Plain data between processes of one machine and one version
-// of libddl, so they are sent as they lie in memory.
+// The messages between the ranks of one host and their leader. Plain data between processes of one machine and one
+// version of libddl, so they are sent as they lie in memory.
 //
 //   member -> leader   Hello
-//   leader -> member   Welcome, one MemberEntry per member; the descriptors of the shared memory and of the doorbell and
-//                      one pidfd per member travel with it, in batches of kMaxPassedFds, each further batch with one
-//                      more byte
+//   leader -> member   Welcome, one MemberEntry per member; the descriptors of the shared memory and of the doorbell
+//                      and one pidfd per member are sent with it, in batches of kMaxPassedFds, each further batch
+//                      with one more byte
 //   member -> leader   one byte: mapped
-//   leader -> member   one byte: everybody has mapped
+//   leader -> member   one byte: all members have mapped
 
 inline constexpr std::uint32_t kWireUpMagic = 0x44444C57;  // "DDLW"
 inline constexpr std::uint32_t kWireUpVersion = 2;
@@ -66,10 +67,11 @@ std::span<std::byte> writable_bytes_of(T& message) {
   return std::as_writable_bytes(std::span(&message, 1));
 }
 
-// The rendezvous of the ranks of one host: the leader's socket, and the nonce by which a caller proves to be of the job.
+// The rendezvous of the ranks of one host: the leader's socket, and the nonce by which a caller proves to be of the
+// job.
 
-/// Published through the bootstrap as text. Other users may read it there, so the leader also checks the caller's user id;
-/// the nonce distinguishes jobs and contexts of one user.
+/// Published through the bootstrap as text. Other users may read it there, so the leader also checks the caller's
+/// user id; the nonce distinguishes jobs and contexts of one user.
 struct Rendezvous {
   std::string socket_name;  ///< abstract, random
   Nonce nonce{};
@@ -88,8 +90,8 @@ class WireUpLeader {
   static Result<WireUpLeader> open(const Membership& membership, const SegmentConfig& config);
 
   std::string address() const { return rendezvous_.to_text(); }
-  /// Waits until all members have connected, and gives the group to them and to the calling function. A connection from
-  /// another process is closed and has no effect.
+  /// Waits until all members have connected, and gives the group to them and to the calling function. A connection
+  /// from another process is closed and has no effect.
   Result<SharedGroup> gather(const ConnectLimit& limit, FaultInjector& fault);
 
  private:

@@ -1,10 +1,10 @@
 // Accepts connections from ranks of other hosts: the listeners, and the callers that have not authenticated yet.
 //
-// An unauthenticated peer occupies a descriptor for a limited time: callers have kPatience to prove that they know the
-// job's key, and when there are more than the limit, the one that has waited longest is rejected. A rank needs two round
-// trips, and calls again if it is rejected, so a flood delays it but cannot keep it out.
-// When the process has no descriptor left, half of the callers are rejected and the limit is lowered accordingly, because the
-// program needs the descriptors.
+// An unauthenticated peer occupies a descriptor for a limited time: callers have kPatience to prove that they know
+// the job's key, and when there are more than the limit, the one that has waited longest is rejected. A rank needs
+// two round trips, and calls again if it is rejected, so a flood delays it but cannot keep it out. When the process
+// has no descriptor left, half of the callers are rejected and the limit is lowered accordingly, because the program
+// needs the descriptors.
 #pragma once
 
 #include <poll.h>
@@ -35,8 +35,8 @@ class Acceptor {
   /// The descriptors and events that poll() is to wait for, and until when.
   void append_entries(std::vector<pollfd>& entries) const;
   Deadline next_deadline() const;
-  /// Answers callers as far as possible without waiting. Returns the callers that have authenticated and ask to be accepted,
-  /// and those that were kept.
+  /// Answers callers as far as possible without waiting. Returns the callers that have authenticated and ask to be
+  /// accepted, and those that were kept.
   Result<std::vector<net::HandshakeSocket>> advance(const net::JobKey& key, const net::Introduction& own);
 
   /// Keeps a caller that is not expected yet, until its deadline.

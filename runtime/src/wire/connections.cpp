@@ -15,8 +15,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// How long a leaving rank waits until its partners have read its farewell: they may not get a CPU for long, and a connection
-/// that is closed before that looks like a death.
+/// How long a leaving rank waits until its partners have read its farewell: they may not get a CPU for long, and a
+/// connection that is closed before that looks like a death.
 constexpr std::chrono::seconds kFarewell{10};
 /// A rank that has died does not listen any more either. A rank that notices its death reports it within this time.
 constexpr std::chrono::seconds kDeathReport{1};
@@ -176,7 +176,8 @@ Status Connections::connect_hosts(const ConnectLimit& limit) {
   }
   std::vector<PeerLink> established = established_links();
   control_ = std::make_shared<ControlLinks>(established, abort_);
-  // The ranks that have joined wait for this one. If the set is not the world, they learn of the failure through its parent.
+  // The ranks that have joined wait for this one. If the set is not the world, they learn of the failure through its
+  // parent.
   if (is_world_) abort_.raise(AbortNotice::of(AbortReason::kLost, self(), links.error().message()));
   return fail(std::move(links.error()));
 }
@@ -342,8 +343,9 @@ Result<SharedGroup> Connections::pair_memory(int other) const {
     DDL_TRY(make_own_segment(group, config));
   } else {
     if (!group_.segment.has_pairs()) {
-      return fail(ErrorCode::kUnavailable,
-                  "a limit (ulimit -v, ulimit -f) leaves no space for the memory of this number of pairs of ranks");
+      return fail(
+          ErrorCode::kUnavailable,
+          "a limit (ulimit -v, ulimit -f) leaves no space for the memory of this number of pairs of ranks");
     }
     group.memory = group_.memory;
     group.segment = group_.segment.pair(own, other);
@@ -352,7 +354,8 @@ Result<SharedGroup> Connections::pair_memory(int other) const {
                      group_.members[static_cast<std::size_t>(std::max(own, other))]};
   }
   group.cpus = group_.cpus;
-  // Each process has its own doorbell. An abort of the pair aborts the set, and this rings the other process's doorbell.
+  // Each process has its own doorbell. An abort of the pair aborts the set, and this rings the other process's
+  // doorbell.
   group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!group.doorbell) return fail_errno("eventfd");
   return group;
@@ -391,8 +394,8 @@ Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadli
 void Connections::record_begun(int other) const {
   const int own = group_.index;
   const auto word = static_cast<std::size_t>(other) / 64;
-  // A leaving rank first marks itself as left and then reads this record; here the order is reversed, so at least one of the
-  // two sees the other.
+  // A leaving rank first marks itself as left and then reads this record; here the order is reversed, so at least one
+  // of the two sees the other.
   group_.segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
   // After an abort, pairs are notified of its cause, and a later departure is not the cause.
   if (abort_.has_left(other) && !abort_.is_raised())
@@ -430,7 +433,8 @@ Failure Connections::pair_failure(int rank, const Error& error, const Call& call
     }
   }
   Failure failure = abort_.describe(call, true);
-  // Host and pid of the partner come from the bootstrap, which takes long if a host is dead: only if the message needs them.
+  // Host and pid of the partner come from the bootstrap, which takes long if a host is dead: only if the message
+  // needs them.
   const bool names = failure.status == DDL_ERROR_TIMEOUT && link_transport_ != nullptr;
   return names ? with_awaited(std::move(failure), call, {who_is(rank)}) : failure;
 }

@@ -1,11 +1,11 @@
-// The connections between ranks that make calls together, from the view of one of them: the segment that it shares with the
-// ranks of its host, links to ranks of other hosts, and watches on both. Each process set has Connections, and so has each
-// pair of its ranks that send to each other.
+// The connections between ranks that make calls together, from the view of one of them: the segment that it shares
+// with the ranks of its host, links to ranks of other hosts, and watches on both. Each process set has Connections,
+// and so has each pair of its ranks that send to each other.
 //
-// A pair of ranks of one host uses a segment within that of their set, at an offset that every rank can compute. A pair of
-// ranks of different hosts is linked at its first transfer. A rank that waits for the first call of the other one notices if
-// the other one leaves before that: on one host the waiting rank records that it has begun, and the leaving rank reads this
-// record; between hosts the other rank stops listening.
+// A pair of ranks of one host uses a segment within that of their set, at an offset that every rank can compute. A
+// pair of ranks of different hosts is linked at its first transfer. A rank that waits for the first call of the other
+// one notices if the other one leaves before that: on one host the waiting rank records that it has begun, and the
+// leaving rank reads this record; between hosts the other rank stops listening.
 #pragma once
 
 #include <cstddef>
@@ -58,9 +58,9 @@ class Connections {
   /// Called on any thread when the ranks have been aborted. Returns at once.
   using OnAbort = std::function<void(const AbortNotice&)>;
 
-  /// Connects the ranks of the bootstrap; collective. The first connections of a context are those of the world, which
-  /// watches processes of this host and holds the heap. job and bootstrap outlive this. job_ranks: the ranks in the job of
-  /// these ranks. fault: for their calls. limit: how long this rank waits for the others.
+  /// Connects the ranks of the bootstrap; collective. The first connections of a context are those of the world,
+  /// which watches processes of this host and holds the heap. job and bootstrap outlive this. job_ranks: the ranks in
+  /// the job of these ranks. fault: for their calls. limit: how long this rank waits for the others.
   static Result<std::unique_ptr<Connections>> connect(JobResources& job, Bootstrap& bootstrap,
                                                       std::vector<int> job_ranks, ConnectionPlan plan,
                                                       FaultInjector fault, OnAbort on_abort,
@@ -84,24 +84,25 @@ class Connections {
   /// Null on one host, and on a rank whose local rank does not exist on every host.
   Lane* lane() { return lane_.get(); }
 
-  /// Connects the lane with the further hosts, inside a call that needs them. Does nothing if there is no lane, or if no
-  /// hosts are left.
+  /// Connects the lane with the further hosts, inside a call that needs them. Does nothing if there is no lane, or if
+  /// no hosts are left.
   Outcome connect_mesh();
   /// The host and pid of one of these ranks, for messages; may ask the bootstrap.
   Member who_is(int rank) const;
   /// A rank of another host that has left in order, if that is known.
   std::optional<Member> first_left() const { return control_ ? control_->first_left() : std::nullopt; }
 
-  /// The connections of this rank and another one, for the first call between the two. Between hosts this waits for the
-  /// other rank. Inside a call, and once for each rank. Fails as the call would. The result lives as long as this.
+  /// The connections of this rank and another one, for the first call between the two. Between hosts this waits for
+  /// the other rank. Inside a call, and once for each rank. Fails as the call would. The result lives as long as
+  /// this.
   tl::expected<Connections*, Failure> connect_pair(int rank, const Call& call, CallDeadline deadline);
 
   /// Calls on_abort if the ranks have been aborted. From any thread.
   void report_abort() const {
     if (abort_.is_raised()) on_abort_(abort_.notice());
   }
-  /// If the ranks have been aborted, waits until those of other hosts, also those of pairs, have been notified, or the
-  /// deadline has passed. Not on the watching thread.
+  /// If the ranks have been aborted, waits until those of other hosts, also those of pairs, have been notified, or
+  /// the deadline has passed. Not on the watching thread.
   void wait_forwarded(Deadline deadline);
 
   /// Leaves on this host, after the last call: the others see a clean departure. Nothing but close() may follow.
@@ -148,7 +149,8 @@ class Connections {
   WaitPolicy policy_;
   Channel channel_;
   std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host, and of pairs
-  /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may run.
+  /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may
+  /// run.
   std::shared_ptr<ControlLinks> control_;
   std::unique_ptr<Lane> lane_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;

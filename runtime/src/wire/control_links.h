@@ -21,8 +21,8 @@ namespace ddl::runtime {
 
 // The messages between ranks of different hosts outside of collectives.
 
-/// All frames have the same size, so no received value is used as a length. Plain data between machines of one byte order,
-/// which the handshake has checked.
+/// All frames have the same size, so no received value is used as a length. Plain data between machines of one byte
+/// order, which the handshake has checked.
 struct ControlFrame {
   enum class Kind : std::uint32_t {
     kAbort = 1,     ///< the job cannot go on; notice gives the cause
@@ -41,11 +41,13 @@ static_assert(sizeof(ControlFrame) == 520);
 
 // The control connections to the partners on other hosts.
 //
-// An abort spreads through the whole job: a rank that learns of one raises it in its own host's group, whose doorbell wakes
-// the watching threads of all local ranks, and each notifies its partners. No call returns with the abort before its own
-// rank has done so; otherwise its process might end first, and its partners would take that end for the cause.
+// An abort spreads through the whole job: a rank that learns of one raises it in its own host's group, whose doorbell
+// wakes the watching threads of all local ranks, and each notifies its partners. No call returns with the abort
+// before its own rank has done so; otherwise its process might end first, and its partners would take that end for
+// the cause.
 //
-// A process that ends closes its connections. A rank that left in order has sent a farewell before; any other has died.
+// A process that ends closes its connections. A rank that left in order has sent a farewell before; any other has
+// died.
 
 enum class PeerState {
   kConnected,
@@ -78,8 +80,8 @@ class ControlLinks {
   /// A peer that has sent a farewell; nullopt if none has.
   std::optional<Member> first_left() const;
 
-  /// When the watching thread does not use the links any more: sends farewells, and before them an abort that has not been
-  /// forwarded yet. Nothing can be sent afterwards.
+  /// When the watching thread does not use the links any more: sends farewells, and before them an abort that has not
+  /// been forwarded yet. Nothing can be sent afterwards.
   void send_farewell();
   /// Waits until the partners have acknowledged the farewell by closing, so that our close cannot overtake it.
   void wait_acknowledged(Deadline deadline);
@@ -100,7 +102,8 @@ class ControlLinks {
   static void send(const Link& link, const ControlFrame& frame);
 
   const AbortDomain& abort_;
-  std::deque<Link> links_;  ///< elements never move; guarded by mutex_, the fields of a link by the rules above
+  std::deque<Link>
+      links_;  ///< elements never move; guarded by mutex_, the fields of a link by the rules above
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool forwarded_ = false;  ///< guarded by mutex_

@@ -73,8 +73,8 @@ Status Dialer::advance() {
 }
 
 bool Dialer::nobody_listens() const {
-  // If another rank answers, the address belongs to another process; if the network refuses, the rank may have another
-  // address.
+  // If another rank answers, the address belongs to another process; if the network refuses, the rank may have
+  // another address.
   const auto says_nothing = [](const Candidate& candidate) {
     return candidate.error == ENETUNREACH || candidate.error == EHOSTUNREACH ||
            candidate.error == kAnotherRank;

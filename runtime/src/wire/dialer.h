@@ -1,9 +1,10 @@
 // Connects to one rank of another host until it answers on one of its addresses.
 //
-// The addresses are tried in order: first those in a network of this host, then as the rank offers them. Each gets a head
-// start before the next is tried concurrently (as in RFC 8305), so an address that drops packets costs little. The first
-// address on which the rank authenticates is taken, for control and then for data, one connection after the other. If all
-// have failed, the round begins again after a pause: the rank may have rejected us during a flood of other connections.
+// The addresses are tried in order: first those in a network of this host, then as the rank offers them. Each gets a
+// head start before the next is tried concurrently (as in RFC 8305), so an address that drops packets costs little.
+// The first address on which the rank authenticates is taken, for control and then for data, one connection after the
+// other. If all have failed, the round begins again after a pause: the rank may have rejected us during a flood of
+// other connections.
 #pragma once
 
 #include <poll.h>
@@ -32,8 +33,8 @@ class Dialer {
   static constexpr std::chrono::milliseconds kHeadStart{250};
   static constexpr std::chrono::seconds kAttempt{10};
 
-  /// offered: the addresses on which the rank listens. own_hello names the rank in to_rank. key and own_addresses outlive
-  /// this.
+  /// offered: the addresses on which the rank listens. own_hello names the rank in to_rank. key and own_addresses
+  /// outlive this.
   Dialer(const net::JobKey& key, const LinkHello& own_hello, const std::vector<net::SocketAddress>& offered,
          const std::vector<net::InterfaceAddress>& own_addresses);
 

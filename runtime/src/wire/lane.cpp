@@ -8,9 +8,9 @@
 namespace ddl::runtime {
 namespace {
 
-/// A wait for the network spins no longer than this, whatever the policy: a trip on a fast network takes this long, and a
-/// wake-up costs about 10 us. If ranks of several hosts or jobs share a CPU without knowing it, each would otherwise keep the
-/// one that it waits for from running.
+/// A wait for the network spins no longer than this, whatever the policy: a trip on a fast network takes this long,
+/// and a wake-up costs about 10 us. If ranks of several hosts or jobs share a CPU without knowing it, each would
+/// otherwise keep the one that it waits for from running.
 constexpr std::chrono::microseconds kMaxSpin{30};
 /// Probes of the sockets before a spinning wait yields its CPU; from then on it yields after each probe.
 constexpr int kProbesAlone = 4;
@@ -18,8 +18,8 @@ constexpr int kProbesAlone = 4;
 /// How long a rank whose data connection ended waits for the cause on the control connection. A death closes both.
 constexpr std::chrono::seconds kPeerReport{10};
 
-/// A rank that waits for another host knows less than one that sees which rank is missing on its own host. So it gives up a
-/// little later, and all ranks report the more exact cause.
+/// A rank that waits for another host knows less than one that sees which rank is missing on its own host. So it
+/// gives up a little later, and all ranks report the more exact cause.
 Deadline later_than(const CallDeadline& deadline) {
   if (deadline.deadline.is_never()) return Deadline::never();
   const auto grace =

@@ -1,8 +1,8 @@
 // The data connections of one rank to its partners on other hosts.
 //
-// Sends and receives are posted; posting does not wait. A partner that stops reading delays only the data that go to it, and
-// with several sockets to a partner (wire/socket_bundle.h) a slow socket delays only the piece that it carries. A waiting
-// rank progresses all connections.
+// Sends and receives are posted; posting does not wait. A partner that stops reading delays only the data that go to
+// it, and with several sockets to a partner (wire/socket_bundle.h) a slow socket delays only the piece that it
+// carries. A waiting rank progresses all connections.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class Lane {
   /// Takes further ones, which control has taken as well.
   void add(std::vector<PeerLink>& links);
 
-  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. The bytes must not
-  /// change until pending is 0: then the kernel has them.
+  /// The next bytes of the ordered stream, which begins with kOrderedMagic after each call's slices. The bytes must
+  /// not change until pending is 0: then the kernel has them.
   void post_send(int host, std::span<const std::byte> bytes, Pending& pending);
   /// The next bytes that the partner sends on the ordered stream. They are written until pending is 0.
   void post_receive(int host, std::span<std::byte> bytes, Pending& pending);
@@ -38,7 +38,8 @@ class Lane {
   void post_slice_send(int host, const SliceFrame& frame, std::span<const std::byte> bytes, Pending& pending);
   /// From now on slices of this chunk, of at most longest bytes, may arrive in any order. Chunks are begun in order.
   void begin_chunk(std::uint64_t call, std::uint64_t chunk, std::size_t longest);
-  /// Receives the slice of this call, chunk and turn, whenever the partner sends it. Not while a post_receive() is pending.
+  /// Receives the slice of this call, chunk and turn, whenever the partner sends it. Not while a post_receive() is
+  /// pending.
   void post_slice(int host, const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
 
   /// Sends and receives as much as possible without waiting; true if any bytes moved.

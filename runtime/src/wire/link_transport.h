@@ -1,4 +1,5 @@
-// The interface through which ranks of different hosts are connected, and the factory of both transports of a process set.
+// The interface through which ranks of different hosts are connected, and the factory of both transports of a process
+// set.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct PeerLink {
   Member peer;
   /// For abort and farewell: read by a sleeping thread, so that neither is delayed by data.
   UniqueFd control;
-  /// For the data of collectives: read and written by the rank that is inside a call. At least one, in the same order on
-  /// both sides.
+  /// For the data of collectives: read and written by the rank that is inside a call. At least one, in the same order
+  /// on both sides.
   std::vector<UniqueFd> data;
   /// The address taken and the reason, for people: "192.0.2.7:4711 from eth0, in the same network".
   std::string how;
@@ -62,14 +63,14 @@ class LinkTransport {
   virtual const char* name() const = 0;  ///< static storage
   /// Puts into the bootstrap what partners need to find this rank. A fence of all ranks follows, also after an error.
   virtual Status offer(Bootstrap& bootstrap) = 0;
-  /// After that fence, and again for further partners: connects this rank with partners, which call this too. kTimeout when
-  /// the deadline has passed; kNotFound when a partner has left, which is detected for pairs only, because all lanes of a
-  /// set connect at the same time.
+  /// After that fence, and again for further partners: connects this rank with partners, which call this too.
+  /// kTimeout when the deadline has passed; kNotFound when a partner has left, which is detected for pairs only,
+  /// because all lanes of a set connect at the same time.
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap,
                                                 const std::vector<LinkPartner>& partners,
                                                 const LinkTerms& terms) = 0;
-  /// After a connect() that has failed: the links that it had established. The partners take the end of a connection for a
-  /// death, unless they get an abort over it first.
+  /// After a connect() that has failed: the links that it had established. The partners take the end of a connection
+  /// for a death, unless they get an abort over it first.
   virtual std::vector<PeerLink> take_established() = 0;
   /// The host and pid of a rank, for messages about one that is not connected.
   virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;

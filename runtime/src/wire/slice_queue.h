@@ -1,5 +1,5 @@
-// The slices between this rank and one partner: the frame in front of each on the wire, the queue of slices to be sent, and
-// the table of awaited slices.
+// The slices between this rank and one partner: the frame in front of each on the wire, the queue of slices to be
+// sent, and the table of awaited slices.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,15 @@ using Pending = int;
 
 /// The header of a slice, or of a piece of one, on the wire.
 ///
-/// It identifies the slice, and the position in it of the bytes that follow. Several slices are under way between two ranks
-/// at once, each rank may have another of two chunks ready first, and the pieces of one slice come over several sockets. So
-/// the receiver finds the destination by the frame, and ranks that make different calls notice it. Plain data between
-/// machines of one byte order.
+/// It identifies the slice, and the position in it of the bytes that follow. Several slices are under way between two
+/// ranks at once, each rank may have another of two chunks ready first, and the pieces of one slice come over several
+/// sockets. So the receiver finds the destination by the frame, and ranks that make different calls notice it. Plain
+/// data between machines of one byte order.
 struct SliceFrame {
   static constexpr std::uint32_t kMagic = 0x44444C53;  // "DDLS"
   std::uint32_t magic = kMagic;
-  std::uint32_t turn = 0;   ///< the number of the chunk's earlier slices in this direction between the two ranks
+  std::uint32_t turn =
+      0;  ///< the number of the chunk's earlier slices in this direction between the two ranks
   std::uint64_t call = 0;   ///< its number
   std::uint32_t chunk = 0;  ///< the lower half of its index: only a few are under way at once
   std::uint32_t bytes = 0;  ///< of the complete slice
@@ -36,8 +37,8 @@ static_assert(sizeof(SliceFrame) == 32);
 /// The magic with which the ordered stream begins wherever a slice's frame could be expected.
 inline constexpr std::uint32_t kOrderedMagic = 0x44444C41;  // "DDLA"
 
-/// A longer slice goes in pieces over all sockets; any other goes over the first, in one system call if the socket's buffer
-/// has space.
+/// A longer slice goes in pieces over all sockets; any other goes over the first, in one system call if the socket's
+/// buffer has space.
 inline constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
 /// The length of the pieces of a slice: at most kPieceBytes, equal except for the last, a multiple of cache lines.
@@ -70,8 +71,8 @@ class SendQueue {
   /// Nothing is left that has not been sent completely.
   bool is_empty() const { return first_ == posted_.size(); }
 
-  /// The next pieces that no socket has taken: at most pieces.size(), and at most max_bytes bytes unless the first piece
-  /// alone has more. Returns their number.
+  /// The next pieces that no socket has taken: at most pieces.size(), and at most max_bytes bytes unless the first
+  /// piece alone has more. Returns their number.
   std::size_t peek(bool by_first_socket, std::span<Piece> pieces, std::size_t max_bytes) const;
   bool has_for(bool by_first_socket) const;
   /// Assigns the first piece that peek() returned to the calling socket.
@@ -100,19 +101,21 @@ class SendQueue {
   std::uint64_t first_number_ = 0;  ///< of posted_[0]
 };
 
-// The slices that come from one partner: the destination of each, and which of its bytes have been announced by frames.
+// The slices that come from one partner: the destination of each, and which of its bytes have been announced by
+// frames.
 //
-// A slice may arrive before this rank's own steps await it. If its chunk has been begun, it is received into a buffer of its
-// own, because those steps may wait for data behind it in its socket. A slice of a chunk that has not been begun stays in
-// its socket: so the size of these buffers is bounded by the chunks that are under way at once.
+// A slice may arrive before this rank's own steps await it. If its chunk has been begun, it is received into a buffer
+// of its own, because those steps may wait for data behind it in its socket. A slice of a chunk that has not been
+// begun stays in its socket: so the size of these buffers is bounded by the chunks that are under way at once.
 
 class AwaitedSlices {
  public:
   enum class Fit {
     kHere,   ///< the piece goes where the claim says
     kLater,  ///< of a chunk that has not been begun
-    /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has arrived
-    /// completely is forgotten: if it is announced again, it is buffered, and begin_chunk() of the next call finds it.
+    /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has
+    /// arrived completely is forgotten: if it is announced again, it is buffered, and begin_chunk() of the next call
+    /// finds it.
     kWrong,
   };
   struct Claim {
@@ -121,10 +124,11 @@ class AwaitedSlices {
     std::span<std::byte> to;
   };
 
-  /// From now on slices of this chunk, of at most longest bytes, are buffered if they arrive before they are awaited. Chunks
-  /// are begun in order. False if a slice was buffered in the last call and never awaited.
+  /// From now on slices of this chunk, of at most longest bytes, are buffered if they arrive before they are awaited.
+  /// Chunks are begun in order. False if a slice was buffered in the last call and never awaited.
   bool begin_chunk(std::uint64_t call, std::uint32_t chunk, std::size_t longest);
-  /// The slice of frame's call, chunk and turn goes to bytes, however it is cut. False if it has arrived with another length.
+  /// The slice of frame's call, chunk and turn goes to bytes, however it is cut. False if it has arrived with another
+  /// length.
   bool await(const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
 
   /// Where the piece after this frame goes. A piece that fits is claimed: no other piece may overlap it.
@@ -134,7 +138,8 @@ class AwaitedSlices {
 
   /// No slice is awaited.
   bool is_empty() const { return awaited_ == 0; }
-  /// Bytes are awaited that no frame has announced; cut: of slices that are longer than a piece; uncut: of the others.
+  /// Bytes are awaited that no frame has announced; cut: of slices that are longer than a piece; uncut: of the
+  /// others.
   bool has_unclaimed() const { return unclaimed_ > 0; }
   bool has_unclaimed_cut() const { return unclaimed_cut_ > 0; }
   bool has_unclaimed_uncut() const { return unclaimed_ > unclaimed_cut_; }

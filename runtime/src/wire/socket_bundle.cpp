@@ -21,8 +21,8 @@ constexpr std::size_t kMaxPieces = 4;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-/// Limits the bytes in a socket's buffer that have not been sent yet: otherwise the first socket would take all pieces into
-/// its buffer, however slow it is. Sockets of other kinds, in tests, have small buffers anyway.
+/// Limits the bytes in a socket's buffer that have not been sent yet: otherwise the first socket would take all
+/// pieces into its buffer, however slow it is. Sockets of other kinds, in tests, have small buffers anyway.
 void keep_buffer_short(int socket) {
   const int bytes = static_cast<int>(kPieceBytes);
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
@@ -81,7 +81,8 @@ void SocketBundle::append_entries(std::vector<pollfd>& entries) const {
 
 void SocketBundle::post_receive(std::span<std::byte> bytes, Pending& pending) {
   if (bytes.empty()) return;
-  // Bytes that were read while the last slices were awaited, and are not a frame of theirs, belong to the ordered stream.
+  // Bytes that were read while the last slices were awaited, and are not a frame of theirs, belong to the ordered
+  // stream.
   Socket& first = sockets_.front();
   const std::size_t had = std::min(first.head_bytes, bytes.size());
   auto* head = reinterpret_cast<std::byte*>(&first.head);
@@ -250,7 +251,8 @@ bool SocketBundle::receive_frame(Socket& socket) {
 
 void SocketBundle::match_frame(Socket& socket) {
   if (is_out_of_step_) return;
-  // A partner that has sent all of its pieces, the last ones over other sockets, may have begun its next call on the first.
+  // A partner that has sent all of its pieces, the last ones over other sockets, may have begun its next call on the
+  // first.
   if (sockets_.size() > 1 && is_first(socket) && socket.head.magic == kOrderedMagic) return;
   const AwaitedSlices::Claim claim = awaited_.claim(socket.head);
   switch (claim.fit) {

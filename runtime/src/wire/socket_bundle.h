@@ -1,9 +1,9 @@
 // The data sockets of one rank to one partner on another host.
 //
-// A slice that is longer than a piece goes in pieces, each over the next socket with space in its buffer: a slow socket
-// delays only the piece that it has taken. Shorter slices go over the first socket alone, where the receiver expects them.
-// The first socket is also an ordered stream: bytes without a frame arrive on it in the order in which they were posted, for
-// a receiver that knows what comes next.
+// A slice that is longer than a piece goes in pieces, each over the next socket with space in its buffer: a slow
+// socket delays only the piece that it has taken. Shorter slices go over the first socket alone, where the receiver
+// expects them. The first socket is also an ordered stream: bytes without a frame arrive on it in the order in which
+// they were posted, for a receiver that knows what comes next.
 //
 // On each socket, pieces are in the order in which their slices were posted.
 #pragma once

@@ -31,8 +31,8 @@ Result<TcpEndpoint> TcpEndpoint::parse(std::string_view text) {
     return endpoint;
   }
   if (!text.starts_with(kTcp)) {
-    return fail(ErrorCode::kProtocol, "a rank's addresses are invalid: \"" +
-                                          std::string(text.substr(0, 100)) + "\"");
+    return fail(ErrorCode::kProtocol,
+                "a rank's addresses are invalid: \"" + std::string(text.substr(0, 100)) + "\"");
   }
   const auto parts = split(text.substr(kTcp.size()), ' ');
   const auto pid = parts.size() < 3 ? std::nullopt : parse_integer(parts[1]);

@@ -47,8 +47,8 @@ struct LinkHello {
   std::int32_t to_rank = 0;  ///< the receiver; -1 from an acceptor that does not know its caller yet
   std::int32_t size = 0;     ///< ranks of the job
   std::int32_t pid = 0;
-  /// A rank that connects to several addresses at once may be accepted on more than one. So the caller numbers its control
-  /// connections, and its data connections name the one that it has taken.
+  /// A rank that connects to several addresses at once may be accepted on more than one. So the caller numbers its
+  /// control connections, and its data connections name the one that it has taken.
   std::uint32_t call = 0;
   LinkUse use = LinkUse::kLane;
   /// A data connection's number, and the number of data connections that the sender wants with each partner.

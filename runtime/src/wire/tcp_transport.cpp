@@ -117,7 +117,8 @@ Status LinkSetup::advance_callers() {
     } else if (belongs(*peer)) {
       acceptor_.keep(std::move(caller));
     }
-    // Any other rank of this job has connected to an address that belongs to another process on its own host: dropped.
+    // Any other rank of this job has connected to an address that belongs to another process on its own host:
+    // dropped.
   }
   std::vector<HandshakeSocket> waiting;
   for (HandshakeSocket& caller : welcomed_) {
@@ -143,7 +144,8 @@ void LinkSetup::take_connection(Pending& link, const LinkHello& peer, UniqueFd s
   }
   if (!link.control) {
     const auto taken = link.controls.find(peer.call);
-    if (taken == link.controls.end()) return;  // names a connection that it never had: no rank of the job does that
+    if (taken == link.controls.end())
+      return;  // names a connection that it never had: no rank of the job does that
     const auto from = net::peer_address(taken->second.get());
     link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
     link.peer = peer;

@@ -1,5 +1,5 @@
-// The TCP transport: every rank offers an endpoint, then dials some ranks of other hosts and accepts the others until it
-// has a link to each.
+// The TCP transport: every rank offers an endpoint, then dials some ranks of other hosts and accepts the others until
+// it has a link to each.
 #pragma once
 
 #include <chrono>
@@ -38,8 +38,8 @@ class LinkSetup {
   /// Connects to this rank on one of these addresses.
   void dial(int host, int rank, const std::vector<net::SocketAddress>& addresses);
 
-  /// Returns when all links are established. A caller that is not a rank of the job is rejected and has no effect; a rank of
-  /// the job that is not expected yet is kept. doorbell: as in ConnectLimit.
+  /// Returns when all links are established. A caller that is not a rank of the job is rejected and has no effect; a
+  /// rank of the job that is not expected yet is kept. doorbell: as in ConnectLimit.
   Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
   /// The links that are established, also if others are not.
   std::vector<PeerLink> take_established();
@@ -85,8 +85,8 @@ class LinkSetup {
 struct TcpSettings {
   /// Names of the interfaces whose addresses are offered; empty: all but loopback.
   std::vector<std::string> interfaces;
-  /// Inherited descriptor of the job's key. Without it rank 0 makes a key and publishes it through the bootstrap, where other
-  /// users of a host may be able to read it: that still keeps out unauthenticated peers on the network.
+  /// Inherited descriptor of the job's key. Without it rank 0 makes a key and publishes it through the bootstrap,
+  /// where other users of a host may be able to read it: that still keeps out unauthenticated peers on the network.
   std::optional<int> job_key_fd;
   /// Data connections to each partner, from 1 to kMaxSocketsPerPeer; the same on all ranks.
   int sockets = 1;
@@ -96,11 +96,12 @@ struct TcpSettings {
   std::chrono::milliseconds patience = Acceptor::kPatience;
 };
 
-/// Every rank listens on its usable addresses as long as the transport lives, for further connections. Both sides prove that
-/// they know the job's key before any other message. The data that follow are not encrypted.
+/// Every rank listens on its usable addresses as long as the transport lives, for further connections. Both sides
+/// prove that they know the job's key before any other message. The data that follow are not encrypted.
 ///
-/// A pair connects at its first transfer, so one rank may wait long for the other, and would not notice if that one leaves.
-/// So it opens a probe to the other's listener: a connection that is not answered until then, but ends with the listener.
+/// A pair connects at its first transfer, so one rank may wait long for the other, and would not notice if that one
+/// leaves. So it opens a probe to the other's listener: a connection that is not answered until then, but ends with
+/// the listener.
 class TcpTransport final : public LinkTransport {
  public:
   /// fault outlives the transport.

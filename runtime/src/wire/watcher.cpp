@@ -12,8 +12,8 @@
 namespace ddl::runtime {
 namespace {
 
-/// Blocks all signals of the calling thread while it lives, so that a thread started meanwhile handles no signal of the
-/// program.
+/// Blocks all signals of the calling thread while it lives, so that a thread started meanwhile handles no signal of
+/// the program.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -13,15 +13,16 @@
 
 namespace ddl::runtime {
 
-/// One descriptor to watch. on_ready() is called on the watching thread when it is readable or broken, until it returns
-/// false. It must not call the watcher. The caller owns the descriptor and keeps it open until it is no longer watched.
+/// One descriptor to watch. on_ready() is called on the watching thread when it is readable or broken, until it
+/// returns false. It must not call the watcher. The caller owns the descriptor and keeps it open until it is no
+/// longer watched.
 struct Watch {
   int fd = -1;
   std::function<bool()> on_ready;
 };
 
-/// One thread that sleeps in poll() until a descriptor is ready. add(), remove() and stop() may be called from any thread
-/// except the watching one.
+/// One thread that sleeps in poll() until a descriptor is ready. add(), remove() and stop() may be called from any
+/// thread except the watching one.
 class Watcher {
  public:
   /// Names watches that were added together.
@@ -32,7 +33,8 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  /// Watches these too, under the ticket, or under a new one if it is 0. The first call with watches starts the thread.
+  /// Watches these too, under the ticket, or under a new one if it is 0. The first call with watches starts the
+  /// thread.
   Result<Ticket> add(std::vector<Watch> watches, Ticket ticket = 0);
   /// After this no on_ready() of the ticket is running or will run. 0 is allowed and does nothing.
   void remove(Ticket ticket);

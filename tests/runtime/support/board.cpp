@@ -35,7 +35,7 @@ Board::Board(int ranks) : ranks_(ranks) {
   ::pthread_condattr_destroy(&condition);
 }
 
-// The condition is not destroyed: a rank that was killed while it waited would make that wait forever.
+// The condition variable is not destroyed: if a rank was killed while it waited, that would block for ever.
 Board::~Board() { ::munmap(shared_, sizeof(Shared)); }
 
 Status Board::put(int rank, std::string_view key, std::string_view value) {

@@ -1,5 +1,4 @@
-// A notice board in memory that threads and forked processes share: what a launcher's key-value store is, without a
-// launcher.
+// A key-value store in memory that threads and forked processes share, instead of a launcher's.
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// A bootstrap over a Board: ranks as threads or as forked processes, on hosts that the test makes up.
+// A bootstrap over a Board: ranks as threads or as forked processes, on simulated hosts.
 #pragma once
 
 #include <vector>
@@ -11,12 +11,12 @@ namespace ddl::runtime::test {
 /// The ranks of each host; empty: all on one.
 using Hosts = std::vector<std::vector<int>>;
 
-/// Hosts of so many ranks each, filled in order: {2, 1} is {{0, 1}, {2}}.
+/// Hosts with these numbers of ranks, filled in order: {2, 1} is {{0, 1}, {2}}.
 Hosts hosts_of_sizes(const std::vector<int>& sizes);
 
 class BoardBootstrap final : public Bootstrap {
  public:
-  /// board outlives the bootstrap. generation: as many contexts as this rank has made on the board.
+  /// board outlives the bootstrap. generation: the number of contexts that this rank has made on the board.
   BoardBootstrap(Board& board, int rank, std::uint32_t generation = 1, const Hosts& hosts = {});
 
   const char* name() const override { return "board"; }

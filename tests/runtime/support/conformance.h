@@ -8,7 +8,8 @@
 
 namespace ddl::conformance {
 
-/// Element counts that matter for slots of so many bytes: none, one, fewer than ranks, a slot's edges, several slots.
+/// Element counts that matter for slots of this size: none, one, fewer than ranks, around the size of a slot, several
+/// slots.
 std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int ranks);
 
 /// How much is tried: everything with everything, or every value of every choice with some of the others.
@@ -25,16 +26,17 @@ void check_other_reductions(ddl_context* context, const std::vector<std::uint64_
 /// allgatherv, gather, scatter, alltoall and alltoallv.
 void check_other_movement(ddl_context* context, const std::vector<std::uint64_t>& counts,
                           Extent extent = Extent::kSome);
-/// send and recv between all ranks, in both directions, in rings and in process sets, and what two ranks do not mean alike.
+/// send and recv between all ranks, in both directions, in rings and in process sets, and mismatches between two
+/// ranks.
 void check_transfers(ddl_context* context, const std::vector<std::uint64_t>& counts);
 /// NaN, signed zeros, infinities, overflow, rounding of averages.
 void check_special_values(ddl_context* context);
 /// What inputs and results are multiplied by, with every type and operation.
 void check_scales(ddl_context* context);
-/// Every way in which one rank's call can differ; every rank is the odd one, but for kSome on large jobs, where each way
-/// has one odd rank.
+/// Every way in which one rank's call can differ. Every rank is the mismatched one in turn; with kSome on large jobs,
+/// one rank for each way.
 void check_mismatches(ddl_context* context, Extent extent = Extent::kSome);
-/// Every argument that is refused without the others hearing of it.
+/// Every argument that is refused without communication with the other ranks.
 void check_bad_arguments(ddl_context* context);
 
 /// All of the above.
@@ -44,7 +46,7 @@ void check_all(ddl_context* context, const std::vector<std::uint64_t>& counts, E
 void check_process_sets(ddl_context* context);
 /// The cases of Horovod's tests of its collectives.
 void check_horovod_cases(ddl_context* context);
-/// So many calls, each drawn with everything about it from a seed that all ranks share, on several process sets.
+/// This number of calls, each drawn with all its arguments from a seed that all ranks share, on several process sets.
 void check_random_operations(ddl_context* context, std::uint64_t seed, int operations);
 
 }  // namespace ddl::conformance

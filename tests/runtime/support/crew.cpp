@@ -17,13 +17,13 @@
 namespace ddl::runtime::test {
 namespace {
 
-/// Separates what several pieces of work say.
+/// Separates the results of several work items.
 constexpr char kEnd = '\f';
 
-/// Kills the processes that are still there, which were orphaned; says how many there were.
+/// Kills orphaned processes that still exist; reports their number.
 std::string sweep() {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    // One that has ended by itself.
+    // Reaps a process that has ended by itself.
   }
   const std::string own = std::to_string(::getpid());
   std::ifstream children("/proc/" + own + "/task/" + own + "/children");
@@ -41,20 +41,20 @@ std::string sweep() {
   for (;;) {
     const std::size_t item = next.fetch_add(1);
     if (item >= items) ::_exit(0);
-    std::string said = work(item);
-    said += sweep();
-    if (said.empty()) continue;
-    said += kEnd;
-    // At most so much is written as a whole whoever else writes.
-    if (said.size() > PIPE_BUF) said = said.substr(0, PIPE_BUF - 1) + kEnd;
-    (void)write_all(report, said.data(), said.size());
+    std::string output = work(item);
+    output += sweep();
+    if (output.empty()) continue;
+    output += kEnd;
+    // A write of at most PIPE_BUF bytes is atomic.
+    if (output.size() > PIPE_BUF) output = output.substr(0, PIPE_BUF - 1) + kEnd;
+    (void)write_all(report, output.data(), output.size());
   }
 }
 
 }  // namespace
 
-std::vector<std::string> run_in_crew(int children, std::size_t items,
-                                     const std::function<std::string(std::size_t)>& work) {
+std::vector<std::string> run_in_workers(int children, std::size_t items,
+                                        const std::function<std::string(std::size_t)>& work) {
   void* memory = ::mmap(nullptr, sizeof(std::atomic<std::size_t>), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   DDL_CHECK(memory != MAP_FAILED, "mmap");
@@ -78,17 +78,17 @@ std::vector<std::string> run_in_crew(int children, std::size_t items,
        (got = retry_eintr([&] { return ::read(pipe->first.get(), buffer.data(), buffer.size()); })) > 0;) {
     all.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  std::vector<std::string> said;
+  std::vector<std::string> output;
   for (std::size_t begin = 0, end; (end = all.find(kEnd, begin)) != std::string::npos; begin = end + 1) {
-    said.push_back(all.substr(begin, end - begin));
+    output.push_back(all.substr(begin, end - begin));
   }
   for (const pid_t pid : pids) {
     int status = 0;
     ::waitpid(pid, &status, 0);
-    if (status != 0) said.push_back("a child of the crew ended with status " + std::to_string(status));
+    if (status != 0) output.push_back("a worker process ended with status " + std::to_string(status));
   }
   ::munmap(memory, sizeof(std::atomic<std::size_t>));
-  return said;
+  return output;
 }
 
 }  // namespace ddl::runtime::test

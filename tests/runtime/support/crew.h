@@ -1,4 +1,4 @@
-// Work that mostly waits, done by several processes at once.
+// Distributes work items that mostly wait over several processes.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace ddl::runtime::test {
 
-/// Calls work(i) for all i below items, in so many forked children, each of which takes the next one when it is done. Returns
-/// what work returned where that is not empty. To be called while the process has one thread.
-/// Whatever processes a piece of work leaves behind become children of the child; it kills them and says so.
-std::vector<std::string> run_in_crew(int children, std::size_t items,
-                                     const std::function<std::string(std::size_t)>& work);
+/// Calls work(i) for all i below items, in this number of forked children, each of which takes the next item when it
+/// is done. Returns the results of work that are not empty. To be called while the process has one thread. Processes
+/// that a work item leaves behind become children of the child, which kills them and reports it.
+std::vector<std::string> run_in_workers(int children, std::size_t items,
+                                        const std::function<std::string(std::size_t)>& work);
 
 }  // namespace ddl::runtime::test

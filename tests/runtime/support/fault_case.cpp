@@ -11,17 +11,17 @@ namespace {
 using conformance::expect_ok;
 
 /// Not the first, so that the root's part differs from the others'.
-int root_of(const FaultDesk& desk) { return 1 % desk.size; }
+int root_of(const FaultArguments& desk) { return 1 % desk.size; }
 
-ddl_status make_and_free(FaultDesk& desk, ddl_status status, std::uint64_t made) {
+ddl_status make_and_free(FaultArguments& desk, ddl_status status, std::uint64_t made) {
   if (status != DDL_OK) return status;
   desk.made_size = ddl_process_set_size(desk.context, made);
   return ddl_process_set_free(desk.context, made);
 }
 
-/// To the next rank and from the one before; every second rank receives first. Then all meet, so that nobody is done before
-/// it has heard of what happened to a rank that it has nothing to do with.
-ddl_status send_round(FaultDesk& d) {
+/// To the next rank and from the previous one; every second rank receives first. A barrier follows, so that no rank
+/// finishes before it has learnt of a failure of a rank with which it does not communicate.
+ddl_status send_round(FaultArguments& d) {
   const int next = (d.rank + 1) % d.size, before = (d.rank + d.size - 1) % d.size;
   const auto receive = [&] { return ddl_recv(d.context, d.recv, d.count, DDL_FLOAT32, before, &d.options); };
   ddl_status status = d.rank % 2 == 1 ? receive() : DDL_OK;
@@ -33,109 +33,115 @@ ddl_status send_round(FaultDesk& d) {
 std::vector<FaultRow> reductions() {
   return {
       {"allreduce", CallKind::kAllreduce, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_allreduce(d.context, d.send, d.recv, d.count, DDL_FLOAT32, DDL_SUM, &d.options);
        },
-       [](const FaultDesk& d) {
-         return d.received(0, d.count, [&](std::uint64_t i) { return FaultDesk::sum(d.size, i); });
+       [](const FaultArguments& d) {
+         return d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::sum(d.size, i); });
        }},
       {"reduce", CallKind::kReduce, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_reduce(d.context, d.send, d.recv, d.count, DDL_FLOAT32, DDL_SUM, root_of(d), &d.options);
        },
-       [](const FaultDesk& d) {
+       [](const FaultArguments& d) {
          return d.rank != root_of(d) ||
-                d.received(0, d.count, [&](std::uint64_t i) { return FaultDesk::sum(d.size, i); });
+                d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::sum(d.size, i); });
        }},
       {"reduce_scatter", CallKind::kReduceScatter, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_reduce_scatter(d.context, d.send, d.recv, d.counts.data(), DDL_FLOAT32, DDL_SUM,
                                    &d.options);
        },
-       [](const FaultDesk& d) {
+       [](const FaultArguments& d) {
          const std::uint64_t before = d.count * static_cast<std::uint64_t>(d.rank);
-         return d.received(0, d.count, [&](std::uint64_t i) { return FaultDesk::sum(d.size, before + i); });
+         return d.received(0, d.count,
+                           [&](std::uint64_t i) { return FaultArguments::sum(d.size, before + i); });
        }},
       {"scan", CallKind::kScan, false,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_scan(d.context, d.send, d.recv, d.count, DDL_FLOAT32, DDL_SUM, &d.options);
        },
-       [](const FaultDesk& d) {
-         return d.received(0, d.count, [&](std::uint64_t i) { return FaultDesk::sum(d.rank + 1, i); });
+       [](const FaultArguments& d) {
+         return d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::sum(d.rank + 1, i); });
        }},
   };
 }
 
 std::vector<FaultRow> shared_moves() {
-  const auto all_firsts = [](const FaultDesk& d) { return d.received_from_all(FaultDesk::value); };
+  const auto all_firsts = [](const FaultArguments& d) { return d.received_from_all(FaultArguments::value); };
   return {
       {"broadcast", CallKind::kBroadcast, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          if (d.rank == root_of(d)) std::copy_n(d.send, d.count, d.recv);
          return ddl_broadcast(d.context, d.recv, d.count, DDL_FLOAT32, root_of(d), &d.options);
        },
-       [](const FaultDesk& d) {
-         return d.received(0, d.count, [&](std::uint64_t i) { return FaultDesk::value(root_of(d), i); });
+       [](const FaultArguments& d) {
+         return d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::value(root_of(d), i); });
        }},
       {"allgather", CallKind::kAllgather, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_allgather(d.context, d.send, d.recv, d.count, DDL_FLOAT32, &d.options);
        },
        all_firsts},
       {"allgatherv", CallKind::kAllgatherv, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_allgatherv(d.context, d.send, d.recv, d.counts.data(), DDL_FLOAT32, &d.options);
        },
        all_firsts},
       {"gather", CallKind::kGather, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_gather(d.context, d.send, d.recv, d.count, DDL_FLOAT32, root_of(d), &d.options);
        },
-       [=](const FaultDesk& d) { return d.rank != root_of(d) || all_firsts(d); }},
+       [=](const FaultArguments& d) { return d.rank != root_of(d) || all_firsts(d); }},
   };
 }
 
 std::vector<FaultRow> other_moves() {
-  const auto all_own = [](const FaultDesk& d) {
+  const auto all_own = [](const FaultArguments& d) {
     const std::uint64_t before = d.count * static_cast<std::uint64_t>(d.rank);
-    return d.received_from_all([&](int from, std::uint64_t i) { return FaultDesk::value(from, before + i); });
+    return d.received_from_all(
+        [&](int from, std::uint64_t i) { return FaultArguments::value(from, before + i); });
   };
   return {
       {"scatter", CallKind::kScatter, true,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_scatter(d.context, d.send, d.recv, d.count, DDL_FLOAT32, root_of(d), &d.options);
        },
-       [](const FaultDesk& d) {
+       [](const FaultArguments& d) {
          const std::uint64_t before = d.count * static_cast<std::uint64_t>(d.rank);
          return d.received(0, d.count,
-                           [&](std::uint64_t i) { return FaultDesk::value(root_of(d), before + i); });
+                           [&](std::uint64_t i) { return FaultArguments::value(root_of(d), before + i); });
        }},
       {"alltoall", CallKind::kAlltoall, true,
-       [](FaultDesk& d) { return ddl_alltoall(d.context, d.send, d.recv, d.count, DDL_FLOAT32, &d.options); },
+       [](FaultArguments& d) {
+         return ddl_alltoall(d.context, d.send, d.recv, d.count, DDL_FLOAT32, &d.options);
+       },
        all_own},
       {"alltoallv", CallKind::kAlltoallv, false,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          return ddl_alltoallv(d.context, d.send, d.counts.data(), d.recv,
-                              d.count * static_cast<std::uint64_t>(d.size), d.came.data(), DDL_FLOAT32,
-                              &d.options);
+                              d.count * static_cast<std::uint64_t>(d.size), d.received_counts.data(),
+                              DDL_FLOAT32, &d.options);
        },
-       [=](const FaultDesk& d) { return d.came == d.counts && all_own(d); }},
+       [=](const FaultArguments& d) { return d.received_counts == d.counts && all_own(d); }},
       {"transfer", CallKind::kTransfer, true, send_round,
-       [](const FaultDesk& d) {
+       [](const FaultArguments& d) {
          const int before = (d.rank + d.size - 1) % d.size;
-         return d.received(0, d.count, [&](std::uint64_t i) { return FaultDesk::value(before, i); });
+         return d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::value(before, i); });
        }},
   };
 }
 
 std::vector<FaultRow> without_data() {
   return {
-      {"joining", CallKind::kNone, false, [](FaultDesk& d) { return ddl_barrier(d.context, &d.options); },
-       [](const FaultDesk&) { return true; }},
-      {"barrier", CallKind::kBarrier, false, [](FaultDesk& d) { return ddl_barrier(d.context, &d.options); },
-       [](const FaultDesk&) { return true; }},
+      {"joining", CallKind::kNone, false,
+       [](FaultArguments& d) { return ddl_barrier(d.context, &d.options); },
+       [](const FaultArguments&) { return true; }},
+      {"barrier", CallKind::kBarrier, false,
+       [](FaultArguments& d) { return ddl_barrier(d.context, &d.options); },
+       [](const FaultArguments&) { return true; }},
       {"making a process set", CallKind::kMakeSets, false,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          // A list names ranks of the world; one rank stays outside.
          std::vector<std::int32_t> ranks(static_cast<std::size_t>(d.size - 1));
          std::iota(ranks.begin(), ranks.end(), 1);
@@ -145,18 +151,18 @@ std::vector<FaultRow> without_data() {
              ddl_process_set_create(d.context, ranks.data(), static_cast<std::int32_t>(ranks.size()), &made);
          return make_and_free(d, status, made);
        },
-       [](const FaultDesk& d) { return d.made_size == (d.rank == 0 ? -1 : d.size - 1); }},
+       [](const FaultArguments& d) { return d.made_size == (d.rank == 0 ? -1 : d.size - 1); }},
       {"splitting a process set", CallKind::kMakeSets, false,
-       [](FaultDesk& d) {
+       [](FaultArguments& d) {
          std::uint64_t made = DDL_NO_PROCESS_SET;
          const ddl_status status = ddl_process_set_split(d.context, d.set, 0, -d.rank, &made);
          return make_and_free(d, status, made);
        },
-       [](const FaultDesk& d) { return d.made_size == d.size; }},
+       [](const FaultArguments& d) { return d.made_size == d.size; }},
   };
 }
 
-/// Ways that an allreduce, say, can be told to go on so many hosts; kAuto alone where there is nothing to tell.
+/// The algorithms that can be named for a collective on this number of hosts; kAuto alone if there is no choice.
 std::vector<Algorithm> algorithms_of(CallKind kind, int hosts) {
   const Situation situation{kind, 1, hosts, 1};
   if (choose(situation) == Algorithm::kAuto) return {Algorithm::kAuto};
@@ -167,7 +173,7 @@ std::vector<Algorithm> algorithms_of(CallKind kind, int hosts) {
     Call call;
     call.kind = kind;
     call.algorithm = static_cast<std::uint8_t>(algorithm);
-    // One that is for another number of hosts, or another collective, is passed over.
+    // Skips an algorithm for another number of hosts, or for another collective.
     const auto named = std::string(call_kind_name(kind)) + "=" + algorithm_name(algorithm);
     if (algorithm_of(call, situation) == algorithm && AlgorithmOverrides::parse(named))
       ways.push_back(algorithm);
@@ -183,7 +189,7 @@ void add_scenes(std::vector<FaultScene>& scenes, const Hosts& hosts, int ranks, 
     scene.hosts = hosts;
     scene.ranks = ranks;
     scene.in_set = in_set;
-    // A job is joined once, and a list of ranks is one of the world's.
+    // A job is joined once, and a list of ranks refers to the world.
     if (in_set && (scene.joins() || row.name == "making a process set")) continue;
     for (const Algorithm algorithm : algorithms_of(row.kind, host_count)) {
       scene.algorithm = algorithm;
@@ -198,15 +204,15 @@ void add_scenes(std::vector<FaultScene>& scenes, const Hosts& hosts, int ranks, 
 
 }  // namespace
 
-FaultDesk::FaultDesk(ddl_context* desk_context, std::uint64_t desk_set, std::uint64_t desk_count,
-                     bool in_heap)
+FaultArguments::FaultArguments(ddl_context* desk_context, std::uint64_t desk_set, std::uint64_t desk_count,
+                               bool in_heap)
     : context(desk_context),
       set(desk_set),
       rank(ddl_process_set_rank(desk_context, desk_set)),
       size(ddl_process_set_size(desk_context, desk_set)),
       count(desk_count),
       counts(static_cast<std::size_t>(size), desk_count),
-      came(counts.size()) {
+      received_counts(counts.size()) {
   options.process_set = set;
   const std::uint64_t length = count * static_cast<std::uint64_t>(size);
   if (in_heap) {
@@ -224,15 +230,15 @@ FaultDesk::FaultDesk(ddl_context* desk_context, std::uint64_t desk_set, std::uin
   for (std::uint64_t i = 0; i < length; ++i) send[i] = value(rank, i);
 }
 
-bool FaultDesk::received(std::uint64_t first, std::uint64_t length,
-                         const std::function<float(std::uint64_t)>& expected) const {
+bool FaultArguments::received(std::uint64_t first, std::uint64_t length,
+                              const std::function<float(std::uint64_t)>& expected) const {
   for (std::uint64_t i = 0; i < length; ++i) {
     if (recv[first + i] != expected(i)) return false;
   }
   return true;
 }
 
-bool FaultDesk::received_from_all(const std::function<float(int, std::uint64_t)>& expected) const {
+bool FaultArguments::received_from_all(const std::function<float(int, std::uint64_t)>& expected) const {
   for (int from = 0; from < size; ++from) {
     if (!received(static_cast<std::uint64_t>(from) * count, count,
                   [&](std::uint64_t i) { return expected(from, i); }))
@@ -264,11 +270,11 @@ std::vector<FaultScene> fault_scenes() {
   std::vector<FaultScene> scenes;
   for (const bool in_set : {false, true}) {
     add_scenes(scenes, {}, 3, in_set);
-    // The third rank has nobody of its local rank on the other host.
+    // The third rank has no partner of its local rank on the other host.
     add_scenes(scenes, {{0, 2}, {1}}, 3, in_set);
   }
   add_scenes(scenes, {{0}, {1}, {2}}, 3, false);
-  // More hosts than are all connected from the start.
+  // More hosts than kMeshHosts, so not all are connected from the start.
   std::vector<FaultScene> many;
   constexpr int kHosts = 17;
   add_scenes(many, hosts_of_sizes(std::vector<int>(kHosts, 1)), kHosts, false);

@@ -1,6 +1,6 @@
-// The table of all calls in all the ways in which libddl makes them, for tests that let ranks die or stop in their midst.
+// The table of all calls with all algorithms, for tests in which ranks die or stop during them.
 //
-// A new collective needs a row (fault_rows()), which a test looks after; a new algorithm comes in by itself.
+// A new collective needs a row (fault_rows()), which a test checks; a new algorithm is included automatically.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,37 @@
 
 namespace ddl::runtime::test {
 
-/// What one rank of a process set calls with.
-class FaultDesk {
+/// The arguments and buffers of one rank of a process set.
+class FaultArguments {
  public:
   /// in_heap: the buffers lie in the shared heap, which is given back by ddl_finalize().
-  FaultDesk(ddl_context* context, std::uint64_t set, std::uint64_t count, bool in_heap);
+  FaultArguments(ddl_context* context, std::uint64_t set, std::uint64_t count, bool in_heap);
 
   ddl_context* context;
   std::uint64_t set;
   int rank, size;  ///< in the set
   std::uint64_t count;
   std::vector<std::uint64_t> counts;  ///< count for every rank
-  std::vector<std::uint64_t> came;
+  std::vector<std::uint64_t> received_counts;
   ddl_call_options options = DDL_CALL_OPTIONS_INIT;
   float* send = nullptr;  ///< count elements for every rank, as value() says
-  float* recv = nullptr;  ///< as many
+  float* recv = nullptr;  ///< the same number
   int made_size = 0;      ///< of the process set that was made last; it has been freed
 
-  /// Small and whole, so that every sum is exact.
+  /// A small integer, so that every sum is exact.
   static float value(int rank, std::uint64_t i) {
     return static_cast<float>(rank * 8 + static_cast<int>(i % 7));
   }
-  /// Of the ranks below this one.
+  /// The sum over ranks 0 to ranks - 1.
   static float sum(int ranks, std::uint64_t i) {
     float total = 0;
     for (int rank = 0; rank < ranks; ++rank) total += value(rank, i);
     return total;
   }
-  /// recv, from first on, is expected(i) for i from 0 on.
+  /// Whether /// Whether /// Whether recv, from first on, is expected(i) for i from 0 on.
   bool received(std::uint64_t first, std::uint64_t length,
                 const std::function<float(std::uint64_t)>& expected) const;
-  /// recv holds a part from every rank, the part of rank being expected(rank, i).
+  /// Whether /// Whether /// Whether recv holds a part from every rank, the part of rank being expected(rank, i).
   bool received_from_all(const std::function<float(int, std::uint64_t)>& expected) const;
 
  private:
@@ -57,21 +57,21 @@ struct FaultRow {
   std::string name;
   CallKind kind = CallKind::kNone;  ///< kNone: joining the job
   bool can_be_direct = false;       ///< on the shared heap
-  std::function<ddl_status(FaultDesk&)> call;
-  std::function<bool(const FaultDesk&)> is_right;  ///< after it has succeeded
+  std::function<ddl_status(FaultArguments&)> call;
+  std::function<bool(const FaultArguments&)> is_right;  ///< after it has succeeded
 };
 
 const std::vector<FaultRow>& fault_rows();
 
-/// One collective in one way, on one set of hosts.
+/// One collective with one algorithm, on one set of hosts.
 struct FaultScene {
   const FaultRow* row = nullptr;
-  Algorithm algorithm = Algorithm::kAuto;  ///< kAuto: there is one way only
+  Algorithm algorithm = Algorithm::kAuto;  ///< kAuto: there is only one algorithm
   Hosts hosts;                             ///< empty: one
   int ranks = 3;
   bool in_set = false;    ///< of a process set of all ranks, in another order
   bool in_heap = false;   ///< direct
-  bool is_first = false;  ///< before the call under test there was none that needed what it needs
+  bool is_first = false;  ///< no earlier call has made the connections that the call under test needs
 
   bool joins() const { return row->kind == CallKind::kNone; }
   /// "allreduce by slices on one host, in a process set".

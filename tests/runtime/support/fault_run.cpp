@@ -17,10 +17,11 @@ using conformance::expect_contains;
 using conformance::expect_ok;
 using conformance::expect_status;
 
-/// What a rank may take to learn of a death, and beyond its deadline to give up. Tests of one job at a time ask for a second;
-/// here twenty processes and more share the CPUs with other tests. What waits for something wrong waits for 10 s or 60.
-constexpr double kToldWithinSeconds = 8.0;
-/// How long connecting may take where ranks die or stop in its midst.
+/// The time limit for a rank to learn of a death, and beyond its deadline to give up. Tests of one job at a time
+/// require one second; here twenty processes and more share the CPUs with other tests. Waits for the wrong event last
+/// 10 s or 60.
+constexpr double kNotifiedWithinSeconds = 8.0;
+/// The time limit for connecting if ranks die or stop during it.
 constexpr double kWireUpSeconds = 1.0;
 
 bool makes_sets(const FaultScene& scene) { return scene.row->kind == CallKind::kMakeSets; }
@@ -66,15 +67,15 @@ ProcessJob job_of(const FaultScene& scene) {
   return job;
 }
 
-FaultDesk desk_of(ddl_context* context, const FaultScene& scene) {
+FaultArguments desk_of(ddl_context* context, const FaultScene& scene) {
   std::uint64_t set = DDL_WORLD;
   if (scene.in_set) {
     expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, -ddl_rank(context), &set), "split");
   }
-  return FaultDesk(context, set, scene.ranks > 3 ? 300 : 5000, scene.in_heap);
+  return FaultArguments(context, set, scene.ranks > 3 ? 300 : 5000, scene.in_heap);
 }
 
-ddl_status call_once(const FaultScene& scene, FaultDesk& desk) {
+ddl_status call_once(const FaultScene& scene, FaultArguments& desk) {
   std::fill_n(desk.recv, desk.count * static_cast<std::uint64_t>(desk.size), -1.0f);
   const ddl_status status = scene.row->call(desk);
   if (status == DDL_OK) expect(scene.row->is_right(desk), "wrong values");
@@ -82,9 +83,9 @@ ddl_status call_once(const FaultScene& scene, FaultDesk& desk) {
 }
 
 /// What comes before the call under test.
-ddl_status call_before(const FaultScene& scene, FaultDesk& desk) {
+ddl_status call_before(const FaultScene& scene, FaultArguments& desk) {
   if (scene.joins()) return DDL_OK;
-  // Who is there waits until all have joined, however long that takes.
+  // A rank waits until all have joined, however long that takes.
   ddl_call_options patiently = desk.options;
   patiently.timeout_seconds = 20;
   const ddl_status status = ddl_barrier(desk.context, &patiently);
@@ -97,7 +98,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// How a rank fared: "told", its status, after how many seconds, and the sentence, each on a line of its own.
+/// A rank's report: "notified", its status, the seconds until then, and the message, each on a line of its own.
 std::string fare(RankPlace& place, const FaultScene& scene, int successes, double timeout) {
   ddl_context* context = nullptr;
   const double began_joining = now();
@@ -106,7 +107,7 @@ std::string fare(RankPlace& place, const FaultScene& scene, int successes, doubl
   } catch (const std::exception& error) {
     return "not joined\n0\n" + std::to_string(now() - began_joining) + "\n" + error.what();
   }
-  FaultDesk desk = desk_of(context, scene);
+  FaultArguments desk = desk_of(context, scene);
   double begin = now();
   ddl_status status = call_before(scene, desk);
   desk.options.timeout_seconds = timeout;
@@ -121,11 +122,11 @@ std::string fare(RankPlace& place, const FaultScene& scene, int successes, doubl
   }
   std::string sentence = ddl_last_error();
   expect_status(ddl_barrier(context, &desk.options), DDL_ERROR_ABORTED, "the next call");
-  // But for whom this rank waited meanwhile, that is the same for all calls.
+  // Except for the ranks that this rank waited for meanwhile, this is the same for all calls.
   expect_contains(ddl_last_error(), sentence.substr(0, sentence.find("; this rank was ")));
-  // Some leave in order, some just end: the cause stays what it was.
+  // Some leave in order, others just exit: the reported cause must not change.
   if (place.rank() % 2 == 0) expect_ok(ddl_finalize(context), "finalize after an abort");
-  return "told\n" + std::to_string(status) + "\n" + std::to_string(seconds) + "\n" + sentence;
+  return "notified\n" + std::to_string(status) + "\n" + std::to_string(seconds) + "\n" + sentence;
 }
 
 struct Fared {
@@ -149,35 +150,37 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// What is wrong with how a rank fared that has not been stopped; "" if nothing is.
+/// What is wrong with the report of a rank that was not stopped; "" if nothing is.
 std::string judge(const FaultRun& run, const Fared& fared, const std::string& victim) {
   const FaultScene& scene = *run.scene;
   if (run.fault == Fault::kGoingOn) return fared.how == "succeeded" ? "" : "did not succeed";
   if (fared.how == "not joined" && scene.joins()) {
-    if (fared.seconds > kWireUpSeconds + kToldWithinSeconds) return "gave up joining too late";
+    if (fared.seconds > kWireUpSeconds + kNotifiedWithinSeconds) return "gave up joining too late";
     return "";
   }
-  if (fared.how != "told") return "was not told";
+  if (fared.how != "notified") return "was not notified";
   const bool died = run.fault == Fault::kDeath;
   if (scene.joins() && fared.status == DDL_ERROR_PEER_LOST &&
       contains(fared.sentence, "not connected in time: rank " + std::to_string(run.victim)))
     return "";  // of a rank that could not join
-  if (fared.status != (died ? DDL_ERROR_PEER_LOST : DDL_ERROR_TIMEOUT)) return "was told another status";
-  if (fared.seconds > (died ? 0 : timeout_of(scene) * 1.5) + kToldWithinSeconds) return "was told too late";
-  // Everybody tells whom the first one missed that gave up. Where all connect with all, that is also who waits for others.
+  if (fared.status != (died ? DDL_ERROR_PEER_LOST : DDL_ERROR_TIMEOUT)) return "was given another status";
+  if (fared.seconds > (died ? 0 : timeout_of(scene) * 1.5) + kNotifiedWithinSeconds)
+    return "was notified too late";
+  // All ranks report the rank that the first one to give up missed. If all connect with all, that may be one that
+  // waits for others.
   const bool could_not_connect =
       contains(fared.sentence, "not connected in time: rank " + std::to_string(run.victim)) ||
       (!died && scene.ranks > 3 && contains(fared.sentence, "not connected in time: rank "));
   if (died && scene.joins() && could_not_connect) return "";
-  if (died) return contains(fared.sentence, victim + " died ") ? "" : "was not told who died";
-  // Who has joined knows of those that have not, and not for whom of another host they wait.
+  if (died) return contains(fared.sentence, victim + " died ") ? "" : "did not report who died";
+  // A rank that has joined knows which ranks have not, but not for which rank of another host these wait.
   if (scene.joins() && !scene.hosts.empty() && contains(fared.sentence, "not arrived: rank ")) return "";
-  // Who waits for one that waits in another set knows no more. complaints_of() sees that somebody does.
+  // A rank that waits for one that waits in another set knows no more. complaints_of() checks that some rank does.
   if (waits_in_several_sets(scene) && contains(fared.sentence, ": not arrived: rank ")) return "";
-  // Between hosts, who waits for one that waits knows no more.
+  // Between hosts, a rank that waits for a waiting rank knows no more.
   const bool names = contains(fared.sentence, victim) || could_not_connect ||
                      (!scene.hosts.empty() && contains(fared.sentence, ", or a rank that it waits for"));
-  return names ? "" : "was not told who is missing";
+  return names ? "" : "did not report who is missing";
 }
 
 const char* fault_name(Fault fault) {
@@ -197,7 +200,7 @@ FaultTrace trace_of(const FaultScene& scene) {
     place.watch_faults(&watch);
     if (scene.joins()) watch.begin();
     ddl_context* context = place.join();
-    FaultDesk desk = desk_of(context, scene);
+    FaultArguments desk = desk_of(context, scene);
     expect_ok(call_before(scene, desk), "the call before");
     if (!scene.joins()) {
       watch.begin();
@@ -235,7 +238,7 @@ std::string complaints_of(const FaultRun& run) {
   if (run.fault != Fault::kDeath) job.stopped_rank = run.victim;
   const double timeout = run.fault == Fault::kStop ? timeout_of(*run.scene) : 0.0;
   if (run.fault == Fault::kStop) {
-    // Of calls that name none.
+    // The timeout of calls that name none.
     if (makes_sets(*run.scene)) job.settings.timeout_seconds = timeout;
     job.goes_on_last = true;
   }
@@ -260,12 +263,12 @@ std::string complaints_of(const FaultRun& run) {
     } else if (end.exit_code != 0) {
       complaint = end.signal != 0 ? "hung" : "failed";
     } else if (rank == run.victim && run.fault == Fault::kStop) {
-      const bool is_told =
+      const bool is_notified =
           fared.how == "not joined" ||
-          (fared.how == "told" && (fared.status == DDL_ERROR_TIMEOUT ||
-                                   // By those that had given up joining, and ended.
-                                   (run.scene->joins() && fared.status == DDL_ERROR_PEER_LOST)));
-      if (!is_told) complaint = "was not told when it went on";
+          (fared.how == "notified" && (fared.status == DDL_ERROR_TIMEOUT ||
+                                       // Connections of ranks that had given up joining, and ended.
+                                       (run.scene->joins() && fared.status == DDL_ERROR_PEER_LOST)));
+      if (!is_notified) complaint = "was not notified when it went on";
     } else {
       complaint = judge(run, fared, victim);
     }
@@ -274,9 +277,9 @@ std::string complaints_of(const FaultRun& run) {
     if (complaint.empty()) continue;
     complaints << "rank " << rank << " " << complaint << ": [" << end.report << "]; ";
   }
-  // Who waits for others to free a set as well has nothing that fails.
+  // A rank that only waits for others to free a set has no call that fails.
   if (run.fault == Fault::kStop && run.scene->row->kind == CallKind::kTransfer && !names_victim) {
-    complaints << "nobody was told who is missing:";
+    complaints << "no rank reported who is missing:";
     for (const RankEnd& end : ends) complaints << " [" << end.report << "]";
   }
   const std::string text = complaints.str();

@@ -1,4 +1,4 @@
-// One rank dies or is stopped at one moment of one call, and what all ranks must say of it.
+// One rank dies or is stopped at one point of one call, and the errors that all ranks must report.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ using FaultTrace = std::vector<std::map<std::string, Passages>>;
 FaultTrace trace_of(const FaultScene& scene);
 
 enum class Fault {
-  kDeath,  ///< SIGKILL: everybody else is told who died
-  kStop,  ///< SIGSTOP, and the calls have a timeout: everybody else is told who is missing, and the stopped rank afterwards
-  kGoingOn,  ///< SIGSTOP, and SIGCONT when all others wait: nothing has happened
+  kDeath,  ///< SIGKILL: all other ranks report which rank died
+  kStop,   ///< SIGSTOP, with a timeout: all others, and later the stopped rank, report which rank is missing
+  kGoingOn,  ///< SIGSTOP, and SIGCONT when all others wait: no rank notices
 };
 
 struct FaultRun {
@@ -34,13 +34,13 @@ struct FaultRun {
   std::string point;
   int victim = 0;
   std::int64_t passage = 1;
-  bool spins = false;  ///< waits look at memory before they sleep
+  bool spins = false;  ///< waits poll memory before they sleep
 
   /// "death at allreduce.before_publish:1:7, allreduce by slices on one host".
   std::string name() const;
 };
 
-/// What was not as it must be; "" if nothing was.
+/// A description of what was wrong; "" if nothing was.
 std::string complaints_of(const FaultRun& run);
 
 }  // namespace ddl::runtime::test

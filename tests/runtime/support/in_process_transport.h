@@ -1,5 +1,5 @@
-// The transport of ranks that are threads: one mapping for all, because ThreadSanitizer cannot see that two mappings are
-// the same memory.
+// The transport of ranks that are threads: one mapping for all, because ThreadSanitizer cannot see that two mappings
+// are the same memory.
 #pragma once
 
 #include <map>

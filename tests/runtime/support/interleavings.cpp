@@ -49,7 +49,8 @@ Exploration Explorer::explore(const MakePrograms& make) {
   }
 }
 
-/// Runs one execution along the path, extending it with first choices until the state is known. False after a deadlock.
+/// Runs one execution along the path, extending it with first choices until the state is known. False after a
+/// deadlock.
 bool Explorer::run(const MakePrograms& make) {
   World world;
   const auto programs = make(world);

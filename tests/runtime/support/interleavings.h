@@ -1,10 +1,10 @@
-// A model checker in miniature: runs small programs of several threads in every order of their steps.
+// A small model checker: runs small programs of several threads in every order of their steps.
 //
 // Each program is ordinary code that calls World::step() before each access to shared state. All threads but one are
 // parked at a step; the explorer chooses who goes on, runs the programs to their end, and then starts over with the
-// next choice, depth first, until no choice is left. Steps are taken one after the other, so this explores exactly the
-// sequentially consistent executions. Where all threads have read the same values so far and shared memory is the same
-// as at an earlier point, what follows is known, and the execution is cut short.
+// next choice, depth first, until no choice is left. Steps are taken one after the other, so this explores exactly
+// the sequentially consistent executions. Where all threads have read the same values so far and shared memory is the
+// same as at an earlier point, what follows is known, and the execution is cut short.
 #pragma once
 
 #include <condition_variable>
@@ -25,11 +25,11 @@ class World {
   void step() {
     wait_until([] { return true; });
   }
-  /// The same, but the program is not chosen while ready() is false: how a sleep in the kernel looks from outside.
+  /// The same, but the program is not chosen while ready() is false: the model of a sleep in the kernel.
   void wait_until(std::function<bool()> ready);
-  /// Tells what the calling program just learnt from shared state; with it the program's future is determined.
+  /// Records what the calling program just read from shared state, which determines its further execution.
   void observe(std::uint64_t value);
-  /// Adds to what counts as shared memory: value() is called between steps. To be called before the programs start.
+  /// Adds value() to the state of shared memory; it is called between steps. To be called before the programs start.
   void watch(std::function<std::uint64_t()> value) { memory_.push_back(std::move(value)); }
 
  private:
@@ -53,17 +53,17 @@ class World {
   static thread_local std::size_t self_;
 };
 
-/// What an exploration found.
+/// The result of an exploration.
 struct Exploration {
   std::size_t executions = 0;
-  std::size_t states = 0;  ///< different states of threads and memory in which somebody was to be chosen
+  std::size_t states = 0;  ///< different states of threads and memory in which a thread was to be chosen
   std::string deadlock;    ///< the choices that led to one; empty if there is none
 };
 
 class Explorer {
  public:
   /// Makes the programs of one execution, with fresh shared state; called once per execution. A program that is stuck
-  /// when nobody else can go on is a deadlock: it is released with World::wait_until() returning all the same.
+  /// when no other can go on is a deadlock: it is released, and World::wait_until() returns nevertheless.
   using MakePrograms = std::function<std::vector<std::function<void()>>(World& world)>;
 
   Exploration explore(const MakePrograms& make);

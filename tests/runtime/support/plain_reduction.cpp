@@ -31,28 +31,28 @@ T plain_integer(const Reduction& reduction, std::vector<T> elements) {
   using Sum = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
   std::uint64_t sum = 0, product = 1;
   int truths = 0;
-  T least = elements[0], most = elements[0], all = elements[0], any = 0, odd = 0;
+  T minimum = elements[0], maximum = elements[0], all = elements[0], any = 0, parity = 0;
   for (const T element : elements) {
     sum += static_cast<std::uint64_t>(element);
     product *= static_cast<std::uint64_t>(element);
     truths += element != 0 ? 1 : 0;
-    least = std::min(least, element);
-    most = std::max(most, element);
+    minimum = std::min(minimum, element);
+    maximum = std::max(maximum, element);
     all = static_cast<T>(all & element);
     any = static_cast<T>(any | element);
-    odd = static_cast<T>(odd ^ element);
+    parity = static_cast<T>(parity ^ element);
   }
   const int ranks = static_cast<int>(elements.size());
   const auto result = [&]() -> T {
     switch (reduction.op) {
       case DDL_SUM: return static_cast<T>(sum);
       case DDL_AVERAGE: return static_cast<T>(static_cast<Sum>(sum) / static_cast<Sum>(ranks));
-      case DDL_MIN: return least;
-      case DDL_MAX: return most;
+      case DDL_MIN: return minimum;
+      case DDL_MAX: return maximum;
       case DDL_PRODUCT: return static_cast<T>(product);
       case DDL_BIT_AND: return all;
       case DDL_BIT_OR: return any;
-      case DDL_BIT_XOR: return odd;
+      case DDL_BIT_XOR: return parity;
       case DDL_LOGICAL_AND: return truths == ranks ? 1 : 0;
       case DDL_LOGICAL_OR: return truths > 0 ? 1 : 0;
       case DDL_LOGICAL_XOR: return truths % 2 == 1 ? 1 : 0;
@@ -62,7 +62,7 @@ T plain_integer(const Reduction& reduction, std::vector<T> elements) {
   return cut(result(), reduction.postscale);
 }
 
-/// Value is what T is combined in. The NaN is made last: which of them came in between does not matter.
+/// Value is the type in which T is combined. NaNs are normalised last: intermediate NaNs do not matter.
 template <class T, class Value>
 T plain_float(const Reduction& reduction, const std::vector<T>& elements) {
   const auto scaled = [](Value value, double factor) {

@@ -1,5 +1,4 @@
-// Reductions element by element, as reduce_kernel.h describes them and as slowly as it takes: what kernels are compared
-// with.
+// Simple reductions element by element, as reduce_kernel.h describes them, as the reference for the kernels.
 #pragma once
 
 #include <cstddef>

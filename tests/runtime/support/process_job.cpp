@@ -36,11 +36,11 @@ struct Child {
     code = 1;
   }
   (void)write_all(report, text.data(), text.size());
-  // Not exit(): the parent's atexit handlers and buffers are not this process's to run.
+  // Not exit(): this process must not run the parent's atexit handlers or flush its buffers.
   ::_exit(code);
 }
 
-/// False if it has ended instead; it is still there to be waited for then.
+/// False if it has ended instead; it has not been reaped then.
 bool wait_for_stop(pid_t pid) {
   siginfo_t info{};
   retry_eintr([&] { return ::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT); });
@@ -61,7 +61,7 @@ bool is_asleep(pid_t pid) {
   return true;
 }
 
-/// Returns when all but one rank sleep, or the deadline has passed: then they have had their time.
+/// Returns when all but one rank sleep, or the deadline has passed.
 void wait_for_sleep(const std::vector<RankEnd>& ranks, std::size_t but, Deadline deadline) {
   const auto all_asleep = [&] {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

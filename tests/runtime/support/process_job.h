@@ -30,18 +30,19 @@ struct ProcessJob;
 /// One rank's place in the job, from which it joins.
 class RankPlace {
  public:
-  /// living: a pipe whose writing end every rank holds, and nobody else.
+  /// living: a pipe whose writing end only the ranks hold, each of them.
   RankPlace(Board& board, int rank, const ProcessJob& job, FdPair living);
 
   int rank() const { return rank_; }
   /// This rank's own copy, for the next join().
   Settings& settings() { return settings_; }
   void use_key(int fd) { settings_.job_key_fd = fd; }
-  /// Sees the passages of what is joined from now on; outlives it.
+  /// Is called at every passage in contexts that are joined from now on; outlives them.
   void watch_faults(FaultWatch* watch) { watch_ = watch; }
   /// A new context, owned by the caller until ddl_finalize(); throws std::runtime_error.
   ddl_context* join();
-  /// Kills the caller. A child of its lives on with all of the caller's descriptors until every other rank has exited.
+  /// Kills the caller. A child of its lives on with all of the caller's descriptors until every other rank has
+  /// exited.
   [[noreturn]] void die_leaving_a_child();
 
  private:
@@ -61,9 +62,9 @@ struct ProcessJob {
   Hosts hosts;
   Settings settings;
   double wire_up_seconds = 60.0;
-  double deadline_seconds = 60.0;  ///< ranks that are still there are killed, and show that as their end
-  /// A rank that will be stopped. When it is: continued if it is to go on, as soon as all others sleep, or last of all,
-  /// when they have ended; otherwise killed then.
+  double deadline_seconds = 60.0;  ///< ranks that still run then are killed, as their RankEnd shows
+  /// A rank that will be stopped. When it is: continued if it is to go on, as soon as all others sleep, or last of
+  /// all, when they have ended; otherwise killed then.
   std::optional<int> stopped_rank;
   bool goes_on = false;
   bool goes_on_last = false;

@@ -1,4 +1,5 @@
-// What the collectives should compute, written a second time: one element, plainly, along the canonical tree.
+// A simple second implementation of what the collectives should compute: element by element, along the canonical
+// tree.
 #pragma once
 
 #include <algorithm>
@@ -50,13 +51,13 @@ struct TypeOf<Flag> : IsType<DDL_BOOL> {};
 template <class T>
 constexpr bool kIsInteger = std::is_integral_v<T> || std::is_same_v<T, Flag>;
 
-/// What elements of T are combined in: the widest integers, double for double, otherwise float.
+/// The type in which elements of T are combined: the widest integers, double for double, otherwise float.
 template <class T>
 using Wide =
     std::conditional_t<kIsInteger<T>, std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>,
                        std::conditional_t<std::is_same_v<T, double>, double, float>>;
 
-/// Rounds a float to so many fraction bits, ties to even, by nothing but exact arithmetic.
+/// Rounds a float to this number of fraction bits, ties to even, using only exact arithmetic.
 inline float rounded_to(float value, int fraction_bits, int least_exponent) {
   if (value == 0 || !std::isfinite(value)) return value;
   const int exponent = std::max(std::ilogb(value), least_exponent);
@@ -79,8 +80,8 @@ T narrowed(Wide<T> value) {
   }
 }
 
-/// Element e of rank's input in a test of the given seed: any value of the type for integers, several magnitudes up to
-/// 500 for floats, so that the order of additions shows in the bits.
+/// Element e of rank's input in a test of the given seed: any value of the type for integers, several magnitudes up
+/// to 500 for floats, so that the order of additions shows in the bits.
 template <class T>
 T input_element(int rank, std::uint64_t e, std::uint64_t seed) {
   std::uint64_t x =
@@ -105,7 +106,7 @@ std::vector<T> input_of(int rank, std::uint64_t count, std::uint64_t seed) {
   return values;
 }
 
-/// Two values of T as they are on the way: sums of narrow integers need not have wrapped yet.
+/// Combines two intermediate values: sums of narrow integers need not have wrapped yet.
 template <class T>
 Wide<T> combine(ddl_op op, Wide<T> a, Wide<T> b) {
   if constexpr (kIsInteger<T>) {
@@ -138,8 +139,8 @@ struct Scales {
   double after = 1.0;
 };
 
-/// A value on the way, multiplied: floats in the type that they are combined in; integers as double, cut off toward zero,
-/// and where that does not fit the nearest value of T.
+/// An intermediate value times a scale: floats in the type that they are combined in; integers as double, truncated
+/// toward zero and saturated to the range of T.
 template <class T>
 Wide<T> scaled(Wide<T> value, double scale) {
   if (scale == 1.0) return value;
@@ -164,7 +165,7 @@ constexpr bool is_logical(ddl_op op) {
   return op == DDL_LOGICAL_AND || op == DDL_LOGICAL_OR || op == DDL_LOGICAL_XOR;
 }
 
-/// What a rank brings in: its input, multiplied, and where only truth counts, 0 or 1.
+/// A rank's input as it is combined: multiplied by prescale, and for logical operations 0 or 1.
 template <class T>
 Wide<T> brought_in(ddl_op op, int rank, std::uint64_t e, std::uint64_t seed, const Scales& scales) {
   // NOLINTNEXTLINE(bugprone-signed-char-misuse): of int8 the number is meant
@@ -172,7 +173,7 @@ Wide<T> brought_in(ddl_op op, int rank, std::uint64_t e, std::uint64_t seed, con
   return std::is_same_v<T, Flag> || is_logical(op) ? static_cast<Wide<T>>(value != 0) : value;
 }
 
-/// What goes out; integers have wrapped around before they are multiplied.
+/// The result; integers have wrapped around before they are multiplied.
 template <class T>
 T taken_out(Wide<T> value, const Scales& scales) {
   if constexpr (kIsInteger<T>) {
@@ -191,8 +192,8 @@ T scanned_element(ddl_op op, int last, std::uint64_t e, std::uint64_t seed, cons
   return taken_out<T>(value, scales);
 }
 
-/// The ranks of a host in order; then hosts: as many pairs from the front as there are hosts above a power of two, then
-/// neighbours, then neighbours of those, until one value is left.
+/// The ranks of a host in order; then hosts: as many pairs from the front as there are hosts above a power of two,
+/// then neighbours, then neighbours of those, until one value is left.
 template <class T>
 T reduced_element(ddl_op op, const Groups& groups, std::uint64_t e, std::uint64_t seed,
                   const Scales& scales = {}) {

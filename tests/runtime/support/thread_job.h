@@ -29,8 +29,8 @@ struct ThreadJob {
   /// Ends a call that would hang, so that the test fails instead.
   double timeout_seconds = 60.0;
 
-  /// Runs body(context) on one thread per rank and finalizes each context (unless body did and set it to null). Throws
-  /// the first exception of any rank, with its rank.
+  /// Runs body(context) on one thread per rank and finalizes each context (unless body did and set it to null).
+  /// Throws the first exception of any rank, with its rank.
   void run(const std::function<void(ddl_context*& context)>& body) const;
 };
 

@@ -75,7 +75,7 @@ void check_movement(Context& context) {
   std::iota(wanted.begin(), wanted.end(), 0);
   expect(all == wanted && context.allgather(std::vector<int>{rank}) == wanted, "allgather");
 
-  // Rank r brings r elements.
+  // Rank r contributes r elements.
   Counts counts(ranks);
   std::iota(counts.begin(), counts.end(), std::uint64_t{0});
   const auto various =
@@ -88,7 +88,7 @@ void check_movement(Context& context) {
   context.alltoall(exchanged);
   expect(exchanged == wanted, "alltoall");
 
-  // Everybody sends r elements to rank r.
+  // All ranks send r elements to rank r.
   const auto received = context.alltoallv(std::vector<int>(ranks * (ranks - 1) / 2, rank), counts);
   expect(received.counts == Counts(ranks, static_cast<std::uint64_t>(rank)), "the counts of alltoallv");
   expect(received.values.size() == ranks * static_cast<std::size_t>(rank), "how much alltoallv brings");
@@ -150,7 +150,7 @@ void check_shared_buffers(Context& context) {
   expect(values[kCount - 1] == static_cast<float>(context.size()), "allreduce of a shared buffer");
 }
 
-/// Elements of somebody else, as std::span has them: a const view lets them be written.
+/// A view of elements that it does not own, like std::span: a const view allows writing them.
 struct View {
   int* first;
   std::size_t count;

@@ -6,9 +6,9 @@
 namespace ddl::runtime {
 namespace {
 
-// bfloat16 has instructions of its own (AVX512-BF16), which flush tiny values to zero and are not used. The masked forms are
-// for g++ 12, which warns about undefined values in the others (https://gcc.gnu.org/PR105593); no masks are left in the
-// generated code.
+// bfloat16 has instructions of its own (AVX512-BF16), which flush tiny values to zero and are not used. The masked
+// forms are for g++ 12, which warns about undefined values in the others (https://gcc.gnu.org/PR105593); no masks are
+// left in the generated code.
 struct SixteenLanes {
   static constexpr std::size_t kLanes = 16;
   using Floats [[gnu::vector_size(64)]] = float;

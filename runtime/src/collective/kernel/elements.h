@@ -1,4 +1,5 @@
-// Elements one by one: how they are read, combined, scaled and written. Kept free of the standard library (kernels.h).
+// Elements one by one: how they are read, combined, scaled and written. Kept free of the standard library
+// (kernels.h).
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 namespace ddl::runtime {
 namespace {
 
-// The conversions are those of ddl/half.hpp, which the tests compare with these. Its classes cannot be used here: their
-// member functions are inline and not in an anonymous namespace.
+// The conversions are those of ddl/half.hpp, which the tests compare with these. Its classes cannot be used here:
+// their member functions are inline and not in an anonymous namespace.
 struct Float16 {
   std::uint16_t bits;
 };
@@ -100,7 +101,8 @@ struct Store<Float16> {
   }
 };
 
-/// Replaces any NaN by one NaN: which NaN a processor makes of two, and its sign, differs. For floats and vectors of them.
+/// Replaces any NaN by one NaN: which NaN a processor makes of two, and its sign, differs. For floats and vectors of
+/// them.
 template <class Value>
 inline Value one_nan(Value value) {
   if constexpr (kIsInteger<Value>) {

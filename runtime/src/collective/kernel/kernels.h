@@ -1,9 +1,10 @@
 // The table of functions that the files of this folder each fill for one instruction set.
 //
-// Those files are compiled for processors newer than the one that may load the library. An inline function of a header
-// that two files share is emitted by both, and the linker keeps either: a function of the standard library compiled here
-// could end up in code that every processor runs. So this folder includes the headers of the C language, those of the
-// compiler and its own, and its definitions are in anonymous namespaces (a structure test checks the includes).
+// Those files are compiled for processors newer than the one that may load the library. An inline function of a
+// header that two files share is emitted by both, and the linker keeps either: a function of the standard library
+// compiled here could end up in code that every processor runs. So this folder includes the headers of the C
+// language, those of the compiler and its own, and its definitions are in anonymous namespaces (a structure test
+// checks the includes).
 #pragma once
 
 #include <cstddef>
@@ -20,10 +21,11 @@ struct Inputs {
   std::size_t first;
 };
 
-/// The functions of an instruction set, by index_of() a ddl_dtype and by ddl_op; null if an operation does not apply. Three
-/// types are involved: an element's own; its partial type (partial_dtype() of common/call.h), in which operations are done;
-/// and its scaled type, which is float for 16-bit floats and otherwise its own. Pointers are aligned to their type. An output
-/// may be the same array as one of the first two inputs if its elements are of the same size, and overlaps nothing else.
+/// The functions of an instruction set, by index_of() a ddl_dtype and by ddl_op; null if an operation does not apply.
+/// Three types are involved: an element's own; its partial type (partial_dtype() of common/call.h), in which
+/// operations are done; and its scaled type, which is float for 16-bit floats and otherwise its own. Pointers are
+/// aligned to their type. An output may be the same array as one of the first two inputs if its elements are of the
+/// same size, and overlaps nothing else.
 struct Kernels {
   static constexpr int kTypes = 13;
   static constexpr int kOps = 11;

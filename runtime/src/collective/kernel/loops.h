@@ -1,9 +1,9 @@
-// The loops over elements. Included by one file for each instruction set, for which the compiler vectorises them. The result
-// of an element is the same for all sets, because elements are independent and nothing is contracted. There are few loops on
-// purpose, because each is compiled for every set:
-//  - sums and products of signed integers are those of unsigned ones; bitwise operations are those of bytes; bool is a
-//    byte whose operations are the logical ones;
-//  - combining two inputs into a third array, and one input into an accumulator, are one loop if the types are the same.
+// The loops over elements. Included by one file for each instruction set, for which the compiler vectorises them. The
+// result of an element is the same for all sets, because elements are independent and nothing is contracted. There
+// are few loops on purpose, because each is compiled for every set:
+//  - sums and products of signed integers are those of unsigned ones; bitwise operations are those of bytes; bool is
+//    a byte whose operations are the logical ones;
+//  - combining two inputs into a third array, and one input into an accumulator, are one loop if the types are equal.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ namespace {
 /// Bytes of output that go through all inputs at a time, so that they stay in the L1 cache.
 inline constexpr std::size_t kBlockBytes = 4096;
 
-/// How 16-bit floats are read and written: here one at a time, which compilers vectorise badly or not at all. An instruction
-/// set that converts several at once has a class with their number, and with load() and store() of a vector of floats from
-/// and to both types and float.
+/// How 16-bit floats are read and written: here one at a time, which compilers vectorise badly or not at all. An
+/// instruction set that converts several at once has a class with their number, and with load() and store() of a
+/// vector of floats from and to both types and float.
 struct OneLane {
   static constexpr std::size_t kLanes = 1;
 };

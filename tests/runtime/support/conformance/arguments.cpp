@@ -26,14 +26,14 @@ struct Material {
         doubles(size * 16 + 32),
         twos(size, 2),
         huge(size, UINT64_MAX / 8),
-        came(size) {}
+        received_counts(size) {}
 
   ddl_context* context;
   std::size_t size, own;
   std::vector<double> doubles;
-  std::vector<std::uint64_t> twos, huge, came;
+  std::vector<std::uint64_t> twos, huge, received_counts;
   double* data = doubles.data();
-  double* far = data + size * 8 + 16;  ///< where what begins at data does not reach
+  double* far = data + size * 8 + 16;  ///< beyond any buffer that begins at data
   unsigned char* odd_bytes = reinterpret_cast<unsigned char*>(data) + 4;
 };
 
@@ -61,8 +61,8 @@ void check_allreduce_arguments(const Material& with) {
           "recv is not aligned");
 }
 
-/// The numbers of types: version 0.1's mean what they meant, also where other ranks use today's, and those of 8-bit floats
-/// are refused.
+/// The numbers of types: version 0.1's mean what they meant, also where other ranks use today's, and those of 8-bit
+/// floats are refused.
 void check_dtypes(const Material& with) {
   ddl_context* context = with.context;
   for (ddl_dtype old = 0; old < static_cast<ddl_dtype>(std::size(kTypesOfVersion01)); ++old) {
@@ -190,24 +190,25 @@ void check_alltoall_arguments(Material& with) {
   refused(ddl_alltoall(context, data, far, UINT64_MAX / 8, DDL_FLOAT64, nullptr), "memory");
 
   const std::uint64_t* counts = with.twos.data();
-  std::uint64_t* came = with.came.data();
+  std::uint64_t* received_counts = with.received_counts.data();
   const std::uint64_t room = 2 * with.size;
   const auto alltoallv = [&](const void* send, const std::uint64_t* send_counts, void* recv,
                              std::uint64_t capacity, std::uint64_t* recv_counts,
                              ddl_dtype dtype = DDL_FLOAT64) {
     return ddl_alltoallv(context, send, send_counts, recv, capacity, recv_counts, dtype, nullptr);
   };
-  refused(ddl_alltoallv(nullptr, data, counts, far, room, came, DDL_FLOAT64, nullptr), "context is null");
-  refused(alltoallv(data, nullptr, far, room, came), "send_counts is null");
+  refused(ddl_alltoallv(nullptr, data, counts, far, room, received_counts, DDL_FLOAT64, nullptr),
+          "context is null");
+  refused(alltoallv(data, nullptr, far, room, received_counts), "send_counts is null");
   refused(alltoallv(data, counts, far, room, nullptr), "recv_counts is null");
-  refused(alltoallv(nullptr, counts, far, room, came), "send is null");
-  refused(alltoallv(data, counts, nullptr, room, came), "recv is null");
-  refused(alltoallv(data, with.huge.data(), far, room, came), "memory");
-  refused(alltoallv(data, counts, far, UINT64_MAX / 8, came), "memory");
-  refused(alltoallv(data, counts, far, room, came, 13), "dtype 13");
+  refused(alltoallv(nullptr, counts, far, room, received_counts), "send is null");
+  refused(alltoallv(data, counts, nullptr, room, received_counts), "recv is null");
+  refused(alltoallv(data, with.huge.data(), far, room, received_counts), "memory");
+  refused(alltoallv(data, counts, far, UINT64_MAX / 8, received_counts), "memory");
+  refused(alltoallv(data, counts, far, room, received_counts, 13), "dtype 13");
   // Not even exactly in place.
-  refused(alltoallv(data, counts, data, room, came), "overlap");
-  refused(alltoallv(data, counts, data + 1, room, came), "overlap");
+  refused(alltoallv(data, counts, data, room, received_counts), "overlap");
+  refused(alltoallv(data, counts, data + 1, room, received_counts), "overlap");
 }
 
 void check_options(const Material& with) {
@@ -250,7 +251,7 @@ void check_scale_arguments(const Material& with) {
   refused(scaled_sum(1.0, 0.5, DDL_BOOL, DDL_LOGICAL_AND), "bool");
 }
 
-/// Refused calls were not calls: nobody waits, and the next one fits. Empty calls may have null buffers.
+/// Refused calls do not count: no rank waits, and the next call matches. Empty calls may have null buffers.
 void check_empty_calls(Material& with) {
   ddl_context* context = with.context;
   const std::vector<std::uint64_t> none(with.size, 0);
@@ -266,8 +267,9 @@ void check_empty_calls(Material& with) {
   expect_ok(ddl_gather(context, nullptr, nullptr, 0, dtype, 0, nullptr), "empty gather");
   expect_ok(ddl_scatter(context, nullptr, nullptr, 0, dtype, 0, nullptr), "empty scatter");
   expect_ok(ddl_alltoall(context, nullptr, nullptr, 0, dtype, nullptr), "empty alltoall");
-  expect_ok(ddl_alltoallv(context, nullptr, none.data(), nullptr, 0, with.came.data(), dtype, nullptr),
-            "empty alltoallv");
+  expect_ok(
+      ddl_alltoallv(context, nullptr, none.data(), nullptr, 0, with.received_counts.data(), dtype, nullptr),
+      "empty alltoallv");
   const ddl_call_options options = DDL_CALL_OPTIONS_INIT;
   expect_ok(ddl_barrier(context, &options), "barrier with default options");
 }

@@ -21,10 +21,10 @@ std::vector<std::uint64_t> counts_of(const Place& place, bool rest_to_first) {
   return counts;
 }
 
-Variant allreduce(std::string differs, std::vector<std::string> said, std::uint64_t count,
+Variant allreduce(std::string differs, std::vector<std::string> parts, std::uint64_t count,
                   ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, double prescale = 1,
                   double postscale = 1) {
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = with_scales(place, prescale, postscale);
             // More than the buffers of the others hold.
             std::vector<float> large(count > kCount ? count : 0);
@@ -33,29 +33,29 @@ Variant allreduce(std::string differs, std::vector<std::string> said, std::uint6
           }};
 }
 
-Variant reduce(std::string differs, std::vector<std::string> said, std::uint64_t count = kCount,
+Variant reduce(std::string differs, std::vector<std::string> parts, std::uint64_t count = kCount,
                ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, int root = 0, double postscale = 1) {
-  said.insert(said.begin(), "reduce(");
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+  parts.insert(parts.begin(), "reduce(");
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = with_scales(place, 1, postscale);
             return ddl_reduce(place.context, send, recv, count, dtype, op, root, &options);
           }};
 }
 
-Variant reduce_scatter(std::string differs, std::vector<std::string> said, bool rest_to_first = true,
+Variant reduce_scatter(std::string differs, std::vector<std::string> parts, bool rest_to_first = true,
                        ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, double prescale = 1) {
-  said.insert(said.begin(), "reduce_scatter(");
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+  parts.insert(parts.begin(), "reduce_scatter(");
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = with_scales(place, prescale, 1);
             return ddl_reduce_scatter(place.context, send, recv, counts_of(place, rest_to_first).data(),
                                       dtype, op, &options);
           }};
 }
 
-Variant scan(std::string differs, std::vector<std::string> said, std::uint64_t count = kCount,
+Variant scan(std::string differs, std::vector<std::string> parts, std::uint64_t count = kCount,
              ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, double prescale = 1) {
-  said.insert(said.begin(), "scan(");
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+  parts.insert(parts.begin(), "scan(");
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = with_scales(place, prescale, 1);
             return ddl_scan(place.context, send, recv, count, dtype, op, &options);
           }};
@@ -64,10 +64,10 @@ Variant scan(std::string differs, std::vector<std::string> said, std::uint64_t c
 /// broadcast, gather and scatter, whose arguments are the same.
 using Rooted = ddl_status (*)(const Place&, float* send, float* recv, std::uint64_t, ddl_dtype, int root,
                               const ddl_call_options*);
-Variant rooted(Rooted function, const char* name, std::string differs, std::vector<std::string> said,
+Variant rooted(Rooted function, const char* name, std::string differs, std::vector<std::string> parts,
                std::uint64_t count = kCount, ddl_dtype dtype = DDL_FLOAT32, int root = 0) {
-  said.insert(said.begin(), name);
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+  parts.insert(parts.begin(), name);
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = place.options();
             return function(place, send, recv, count, dtype, root, &options);
           }};
@@ -76,28 +76,28 @@ Variant rooted(Rooted function, const char* name, std::string differs, std::vect
 /// allgather and alltoall likewise.
 using Unrooted = ddl_status (*)(ddl_context*, const void* send, void* recv, std::uint64_t, ddl_dtype,
                                 const ddl_call_options*);
-Variant unrooted(Unrooted function, const char* name, std::string differs, std::vector<std::string> said,
+Variant unrooted(Unrooted function, const char* name, std::string differs, std::vector<std::string> parts,
                  std::uint64_t count = kCount, ddl_dtype dtype = DDL_FLOAT32) {
-  said.insert(said.begin(), name);
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+  parts.insert(parts.begin(), name);
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = place.options();
             return function(place.context, send, recv, count, dtype, &options);
           }};
 }
 
-Variant allgatherv(std::string differs, std::vector<std::string> said, bool rest_to_first = true,
+Variant allgatherv(std::string differs, std::vector<std::string> parts, bool rest_to_first = true,
                    ddl_dtype dtype = DDL_FLOAT32) {
-  said.insert(said.begin(), "allgatherv(");
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+  parts.insert(parts.begin(), "allgatherv(");
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = place.options();
             return ddl_allgatherv(place.context, send, recv, counts_of(place, rest_to_first).data(), dtype,
                                   &options);
           }};
 }
 
-Variant alltoallv(std::string differs, std::vector<std::string> said, ddl_dtype dtype = DDL_FLOAT32) {
-  said.insert(said.begin(), "alltoallv(");
-  return {std::move(differs), std::move(said), [=](const Place& place, float* send, float* recv) {
+Variant alltoallv(std::string differs, std::vector<std::string> parts, ddl_dtype dtype = DDL_FLOAT32) {
+  parts.insert(parts.begin(), "alltoallv(");
+  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
             const ddl_call_options options = place.options();
             const std::vector<std::uint64_t> counts(static_cast<std::size_t>(place.size), 2);
             std::vector<std::uint64_t> came(counts.size());

@@ -1,4 +1,4 @@
-// Buffers of the suite, which notice what is written beside them.
+// Buffers of the suite, which detect writes outside of their bounds.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace ddl::conformance {
 template <class T>
 class Fenced {
  public:
-  /// shift: elements by which it lies off its usual alignment. heap: whose shared heap it lies in, null for none.
+  /// shift: elements by which it is shifted from its usual alignment. heap: allocates it in the shared heap; null:
+  /// does not.
   explicit Fenced(std::uint64_t count, std::size_t shift = 0, ddl_context* heap = nullptr)
       : count_(count),
         before_(kFenceBytes + shift * sizeof(T)),

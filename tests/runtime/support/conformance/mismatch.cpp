@@ -7,7 +7,7 @@
 namespace ddl::conformance {
 namespace {
 
-/// What a collective with a root, and one without, do after calls that did not fit.
+/// Checks that collectives with a root, and one without, work after calls that did not match.
 void check_usable(const Place& place, int root) {
   Trial trial;
   trial.count = 5;
@@ -22,45 +22,47 @@ void check_usable(const Place& place, int root) {
 
 }  // namespace
 
-void check_mismatch(const Place& place, const Variant& usual, const Variant& odd, int odd_rank) {
-  const std::string what = "mismatch of " + usual.said[0] + "...) and " + odd.differs + " on rank " +
-                           std::to_string(odd_rank) + ", rank " + std::to_string(place.rank);
+void check_mismatch(const Place& place, const Variant& usual, const Variant& mismatched,
+                    int mismatched_rank) {
+  const std::string what = "mismatch of " + usual.message_parts[0] + "...) and " + mismatched.differs +
+                           " on rank " + std::to_string(mismatched_rank) + ", rank " +
+                           std::to_string(place.rank);
   const auto count = kMismatchCount * static_cast<std::uint64_t>(place.size);
   const std::vector<float> input = input_of<float>(place.rank, count, 1);
   Fenced<float> send(input), recv(count);
-  const Variant& own = place.rank == odd_rank ? odd : usual;
+  const Variant& own = place.rank == mismatched_rank ? mismatched : usual;
   expect_status(own.call(place, send.data(), recv.data()), DDL_ERROR_MISMATCH, what);
   const std::string sentence = ddl_last_error();
   expect(recv.is_untouched(), what + ": a receive buffer was written");
   expect_bits(send, input, what + ": changed its input");
-  // All are compared with rank 0; if that is the odd one, the next of the tree is named.
+  // All are compared with rank 0; if that is the mismatched one, the next in the order of the tree is named.
   const auto name = [&](int rank) {
     return "rank " + std::to_string(place.ranks[static_cast<std::size_t>(rank)]) + " on ";
   };
   const int next = place.groups[0].size() > 1 ? place.groups[0][1] : place.groups[1][0];
   expect_contains(sentence, name(0));
-  expect_contains(sentence, name(odd_rank == 0 ? next : odd_rank));
-  for (const Variant* variant : {&usual, &odd}) {
-    expect_contains(sentence, " called " + variant->said[0]);
-    for (const std::string& part : variant->said) expect_contains(sentence, part);
+  expect_contains(sentence, name(mismatched_rank == 0 ? next : mismatched_rank));
+  for (const Variant* variant : {&usual, &mismatched}) {
+    expect_contains(sentence, " called " + variant->message_parts[0]);
+    for (const std::string& part : variant->message_parts) expect_contains(sentence, part);
   }
 }
 
-void check_too_little_room(const Place& place, int odd_rank) {
+void check_too_little_room(const Place& place, int mismatched_rank) {
   const auto size = static_cast<std::size_t>(place.size);
-  const std::string what = "too little room on rank " + std::to_string(odd_rank);
+  const std::string what = "too little room on rank " + std::to_string(mismatched_rank);
   const ddl_call_options options = place.options();
   const std::vector<std::uint64_t> counts(size, 3);
-  std::vector<std::uint64_t> came(size, 99);
+  std::vector<std::uint64_t> received_counts(size, 99);
   Fenced<float> send(input_of<float>(place.rank, 3 * size, 1)), recv(3 * size);
-  const std::uint64_t room = 3 * size - (place.rank == odd_rank ? 1 : 0);
-  expect_status(ddl_alltoallv(place.context, send.data(), counts.data(), recv.data(), room, came.data(),
-                              DDL_FLOAT32, &options),
+  const std::uint64_t room = 3 * size - (place.rank == mismatched_rank ? 1 : 0);
+  expect_status(ddl_alltoallv(place.context, send.data(), counts.data(), recv.data(), room,
+                              received_counts.data(), DDL_FLOAT32, &options),
                 DDL_ERROR_MISMATCH, what);
   expect_contains(ddl_last_error(),
-                  "rank " + std::to_string(place.ranks[static_cast<std::size_t>(odd_rank)]) + " on ");
+                  "rank " + std::to_string(place.ranks[static_cast<std::size_t>(mismatched_rank)]) + " on ");
   expect(recv.is_untouched(), what + ": a receive buffer was written");
-  expect(came == counts, what + ": the numbers of elements are not told");
+  expect(received_counts == counts, what + ": the numbers of elements are not stored");
 }
 
 void check_mismatches(ddl_context* context, Extent extent) {
@@ -69,10 +71,11 @@ void check_mismatches(ddl_context* context, Extent extent) {
   const bool every_rank = extent == Extent::kFull || world.size <= 3;
   int turn = 0;
   for (const Disagreement& disagreement : disagreements()) {
-    for (const Variant& odd : disagreement.odd) {
+    for (const Variant& mismatched : disagreement.mismatched) {
       ++turn;
       for (int rank = 0; rank < world.size; ++rank) {
-        if (every_rank || turn % world.size == rank) check_mismatch(world, disagreement.usual, odd, rank);
+        if (every_rank || turn % world.size == rank)
+          check_mismatch(world, disagreement.usual, mismatched, rank);
       }
     }
     check_usable(world, turn % world.size);

@@ -1,4 +1,4 @@
-// Calls that do not fit together.
+// Calls that do not match.
 #pragma once
 
 #include <functional>
@@ -13,25 +13,25 @@ constexpr std::uint64_t kMismatchCount = 10;
 
 /// One rank's call. Buffers hold kMismatchCount elements of 4 bytes per rank.
 struct Variant {
-  std::string differs;  ///< what is different about it, for the messages of the suite
-  /// Parts of what the sentence has to say of the call: its name first.
-  std::vector<std::string> said;
+  std::string differs;  ///< how it differs, for the messages of the suite
+  /// Parts of the error message that describe the call: its name first.
+  std::vector<std::string> message_parts;
   std::function<ddl_status(const Place&, float* send, float* recv)> call;
 };
 
-/// What most ranks call, and in which ways one of them calls something else.
+/// The call of most ranks, and the variants that one of them calls instead.
 struct Disagreement {
   Variant usual;
-  std::vector<Variant> odd;
+  std::vector<Variant> mismatched;
 };
 
 /// For every collective.
 std::vector<Disagreement> disagreements();
 
-/// Makes the calls and checks what all ranks are told, that nothing was written, and that the process set is usable.
-void check_mismatch(const Place& place, const Variant& usual, const Variant& odd, int odd_rank);
+/// Makes the calls and checks the errors of all ranks, and that nothing was written.
+void check_mismatch(const Place& place, const Variant& usual, const Variant& mismatched, int mismatched_rank);
 
-/// An alltoallv for whose parts one rank has no room: that shows only when all have said what they send.
-void check_too_little_room(const Place& place, int odd_rank);
+/// An alltoallv in which one rank has too little space: this is detected only after all have exchanged their counts.
+void check_too_little_room(const Place& place, int mismatched_rank);
 
 }  // namespace ddl::conformance

@@ -7,7 +7,7 @@
 namespace ddl::conformance {
 namespace {
 
-/// Who gives how much of what to whom.
+/// The elements that each rank sends to each other.
 template <class T>
 class Parts {
  public:
@@ -21,7 +21,7 @@ class Parts {
     }
   }
   std::vector<T> values(int from, int to) const {
-    int author = from;  // Gatherers hand the same part to everybody.
+    int author = from;  // In an allgather every rank sends the same part to all.
     if (trial_.collective == Collective::kScatter) author = to;
     if (trial_.collective == Collective::kAlltoall || trial_.collective == Collective::kAlltoallv) {
       author = from * place_.size + to;
@@ -151,7 +151,7 @@ void check_movement_of(const Place& place, const Trial& trial) {
   }
   if (trial.buffers == Buffers::kApart || apart_only) return;
   if (has_both) return check_in_place(place, trial, parts, sent, wanted);
-  // The part of a rank that is not root, beside the root's in place; what it need not have may be anything.
+  // The part of a rank that is not root, while root works in place; the buffer that it does not need may be anything.
   Fenced<T> send(sent, trial.shift, heap_of(place, trial)),
       recv(wanted.size(), trial.shift, heap_of(place, trial));
   expect_ok(call(place, trial, parts, send.data(), recv.data(), 0), what + ", in place on root");

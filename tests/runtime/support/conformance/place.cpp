@@ -9,7 +9,7 @@
 namespace ddl::conformance {
 namespace {
 
-/// Which ranks are on which host, put together from what every rank says of itself.
+/// Which ranks are on which host, from the local and cross ranks that every rank reports.
 Groups groups_of(ddl_context* context) {
   const int size = ddl_size(context);
   const std::int32_t own[] = {ddl_local_rank(context), ddl_local_size(context), ddl_cross_rank(context),

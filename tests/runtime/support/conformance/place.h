@@ -1,4 +1,4 @@
-// Where a check is made: a process set and who its ranks are.
+// The process set on which a check is made, and its ranks.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Place {
   ddl_call_options options() const;
 };
 
-/// Put together from what every rank says of itself, which is compared. Collective.
+/// The world, from the local and cross ranks that every rank reports, which are checked. Collective.
 Place world_of(ddl_context* context);
 /// A process set of it that this rank is a member of. Not collective.
 Place place_of(const Place& world, std::uint64_t set);

@@ -55,7 +55,7 @@ void check_collectives(const Place& place) {
   expect_ok(ddl_barrier(place.context, &options), "barrier of a process set");
 }
 
-/// The set has these ranks in this order, for its members and for the others.
+/// Checks that the set has these ranks in this order, on its members and on the others.
 void check_set(const Place& world, std::uint64_t set, const Ranks& wanted) {
   if (std::find(wanted.begin(), wanted.end(), world.rank) == wanted.end()) {
     expect(set == DDL_NO_PROCESS_SET, "a rank that is not in the list got a process set");
@@ -73,7 +73,7 @@ void check_lists(const Place& world) {
   Ranks reversed(all.rbegin(), all.rend()), evens, ends = {world.size - 1};
   for (int rank = 0; rank < world.size; rank += 2) evens.push_back(rank);
   if (world.size > 1) ends.push_back(0);
-  // All are there at once: they do not disturb each other.
+  // All sets exist at the same time: they do not affect each other.
   const std::vector<Ranks> lists = {all, reversed, evens, ends, {world.size / 2}};
   std::vector<std::uint64_t> sets;
   for (const Ranks& list : lists) sets.push_back(create(world, list));
@@ -93,7 +93,7 @@ void check_lists(const Place& world) {
   check_collectives(world);
 }
 
-/// What all ranks know of a split: the ranks with this rank's color, by key and then by rank in parent.
+/// The expected result of a split: the ranks with this rank's color, by key and then by rank in parent.
 Ranks split_by(const Ranks& parent, int own, int (*color)(int), int (*key)(int)) {
   Ranks ranks;
   for (const int rank : parent) {
@@ -123,14 +123,14 @@ void check_splits(const Place& world) {
   expect(same == third, "the test's own reference");
   const std::uint64_t same_set = split(world, third_set, 1'000'000, 7);
   check_set(world, same_set, same);
-  // A parent may go before its children.
+  // A parent may be freed before its children.
   free_set(world, half_set);
   check_set(world, third_set, third);
   check_set(world, same_set, same);
   free_set(world, third_set);
   free_set(world, same_set);
 
-  // Each rank in turn wants to be in none.
+  // Each rank in turn gives a negative color.
   for (int left_out = 0; left_out < world.size; ++left_out) {
     const std::uint64_t set = split(world, DDL_WORLD, world.rank == left_out ? -1 : 0, 0);
     Ranks others = all;
@@ -188,33 +188,35 @@ void check_mismatches_inside(const Place& world) {
   if (set != DDL_NO_PROCESS_SET) {
     const Place place = place_of(world, set);
     for (const Disagreement& disagreement : disagreements()) {
-      for (int odd = 0; odd < 2; ++odd) check_mismatch(place, disagreement.usual, disagreement.odd[0], odd);
+      for (int mismatched_rank = 0; mismatched_rank < 2; ++mismatched_rank)
+        check_mismatch(place, disagreement.usual, disagreement.mismatched[0], mismatched_rank);
     }
-    for (int odd = 0; odd < 2; ++odd) check_too_little_room(place, odd);
+    for (int mismatched_rank = 0; mismatched_rank < 2; ++mismatched_rank)
+      check_too_little_room(place, mismatched_rank);
     check_collectives(place);
   }
   free_set(world, set);
   check_collectives(world);
 }
 
-/// Making sets is a call like others: who calls something else, or has another list, is named.
+/// Making sets is a call like others: a rank that calls something else, or has another list, is named.
 void check_mismatches_of_making(const Place& world) {
   if (world.size < 2) return;
   const std::int32_t all[] = {0, 1};
-  for (int odd = 0; odd < world.size; ++odd) {
-    const bool is_odd = world.rank == odd;
+  for (int mismatched_rank = 0; mismatched_rank < world.size; ++mismatched_rank) {
+    const bool is_mismatched = world.rank == mismatched_rank;
     std::uint64_t set = kUntouched;
-    expect_status(ddl_process_set_create(world.context, all, is_odd ? 1 : 2, &set), DDL_ERROR_MISMATCH,
+    expect_status(ddl_process_set_create(world.context, all, is_mismatched ? 1 : 2, &set), DDL_ERROR_MISMATCH,
                   "lists of different lengths");
-    expect_contains(ddl_last_error(), "rank " + std::to_string(odd) + " on ");
+    expect_contains(ddl_last_error(), "rank " + std::to_string(mismatched_rank) + " on ");
     const std::int32_t turned[] = {1, 0};
-    expect_status(ddl_process_set_create(world.context, is_odd ? turned : all, 2, &set), DDL_ERROR_MISMATCH,
-                  "lists in different orders");
-    expect_status(
-        is_odd ? ddl_barrier(world.context, nullptr) : ddl_process_set_create(world.context, all, 2, &set),
-        DDL_ERROR_MISMATCH, "a barrier while others make a set");
-    expect_status(is_odd ? ddl_process_set_create(world.context, all, 2, &set)
-                         : ddl_process_set_split(world.context, DDL_WORLD, 0, 0, &set),
+    expect_status(ddl_process_set_create(world.context, is_mismatched ? turned : all, 2, &set),
+                  DDL_ERROR_MISMATCH, "lists in different orders");
+    expect_status(is_mismatched ? ddl_barrier(world.context, nullptr)
+                                : ddl_process_set_create(world.context, all, 2, &set),
+                  DDL_ERROR_MISMATCH, "a barrier while others make a set");
+    expect_status(is_mismatched ? ddl_process_set_create(world.context, all, 2, &set)
+                                : ddl_process_set_split(world.context, DDL_WORLD, 0, 0, &set),
                   DDL_ERROR_MISMATCH, "a list while others split");
   }
   check_collectives(world);

@@ -40,7 +40,7 @@ std::vector<std::int32_t> drawn_ranks(Dice& dice, int size) {
   return ranks;
 }
 
-/// A set that all ranks know the members of, and its members the number.
+/// A set whose members all ranks know, and whose number the members know.
 struct KnownSet {
   std::vector<std::int32_t> ranks;
   std::uint64_t set = DDL_NO_PROCESS_SET;
@@ -64,7 +64,7 @@ Trial drawn_trial(Dice& dice, int size) {
   if (trial.dtype != DDL_BOOL) ops.insert(ops.end(), std::begin(kArithmetic), std::end(kArithmetic));
   trial.op = dice.pick(ops);
   if (trial.collective == Collective::kScan && trial.op == DDL_AVERAGE) trial.op = DDL_SUM;
-  // Enough now and then for what goes other ways with much.
+  // Sometimes large enough for the algorithms for large counts.
   trial.count = dice.below(dice.one_of(50) ? 20'000 : dice.pick(kEnds));
   trial.root = static_cast<int>(dice.below(static_cast<std::uint64_t>(size)));
   const int way = static_cast<int>(dice.below(kSplits));

@@ -48,7 +48,7 @@ void check_of(const Place& place, const Trial& trial) {
   if (trial.buffers != Buffers::kInPlace) {
     Fenced<T> send(input, trial.shift, heap_of(place, trial)),
         recv(wanted.size(), trial.shift, heap_of(place, trial));
-    // Who receives nothing need not have a buffer.
+    // A rank that receives nothing needs no buffer.
     T* target = receives ? recv.data() : nullptr;
     expect_ok(call(place, trial, count, send.data(), target), what);
     expect_bits(recv, wanted, what);

@@ -22,12 +22,12 @@ template <class T>
 void check_special_floats(ddl_context* context, const Groups& groups) {
   const int ranks = ddl_size(context);
   const T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
-  for (int odd = 0; odd < ranks; ++odd) {
+  for (int special_rank = 0; special_rank < ranks; ++special_rank) {
     std::vector<T> values(static_cast<std::size_t>(ranks), T{1});
-    values[static_cast<std::size_t>(odd)] = nan;
+    values[static_cast<std::size_t>(special_rank)] = nan;
     for (const ddl_op op : kArithmetic)
       expect(std::isnan(allreduce_one(context, values, op)), "NaN does not win");
-    values[static_cast<std::size_t>(odd)] = -infinity;
+    values[static_cast<std::size_t>(special_rank)] = -infinity;
     expect(allreduce_one(context, values, DDL_MIN) == -infinity, "min misses -infinity");
     expect(allreduce_one(context, values, DDL_MAX) == (ranks == 1 ? -infinity : T{1}), "max takes -infinity");
     expect(allreduce_one(context, values, DDL_SUM) == -infinity, "sum misses -infinity");
@@ -75,26 +75,26 @@ void check_wide_sums(ddl_context* context) {
 
 /// NaNs that differ in their bits, in buffers that are aligned differently on each rank: all become the same.
 void check_equal_nan_bits(ddl_context* context) {
-  constexpr std::uint64_t kCount = 1021;
+  constexpr std::uint64_t kElements = 1021;
   const int ranks = ddl_size(context), rank = ddl_rank(context);
   const auto offset = static_cast<std::size_t>(rank % 16);
-  std::vector<float> send(kCount), recv(kCount + offset);
-  for (std::uint64_t e = 0; e < kCount; ++e) {
+  std::vector<float> send(kElements), recv(kElements + offset);
+  for (std::uint64_t e = 0; e < kElements; ++e) {
     const std::uint32_t bits =
         0x7FC00000u | static_cast<std::uint32_t>(rank + 1) << 8 | static_cast<std::uint32_t>(e & 255);
     std::memcpy(&send[e], &bits, sizeof bits);
   }
   for (const ddl_op op : kArithmetic) {
-    expect_ok(ddl_allreduce(context, send.data(), recv.data() + offset, kCount, DDL_FLOAT32, op, nullptr),
+    expect_ok(ddl_allreduce(context, send.data(), recv.data() + offset, kElements, DDL_FLOAT32, op, nullptr),
               "NaNs");
-    std::vector<std::int32_t> all(kCount * static_cast<std::size_t>(ranks)), own(kCount);
-    std::memcpy(own.data(), recv.data() + offset, kCount * sizeof(float));
-    expect_ok(ddl_allgather(context, own.data(), all.data(), kCount, DDL_INT32, nullptr),
+    std::vector<std::int32_t> all(kElements * static_cast<std::size_t>(ranks)), own(kElements);
+    std::memcpy(own.data(), recv.data() + offset, kElements * sizeof(float));
+    expect_ok(ddl_allgather(context, own.data(), all.data(), kElements, DDL_INT32, nullptr),
               "gathering the bits");
-    expect(std::count(own.begin(), own.end(), 0x7FC00000) == static_cast<std::ptrdiff_t>(kCount),
+    expect(std::count(own.begin(), own.end(), 0x7FC00000) == static_cast<std::ptrdiff_t>(kElements),
            "a NaN is not the canonical one, op " + std::to_string(op));
     for (int other = 0; other < ranks; ++other) {
-      expect(std::equal(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(kCount) * other),
+      expect(std::equal(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(kElements) * other),
              "the bits of NaNs differ between ranks, op " + std::to_string(op));
     }
   }

@@ -24,7 +24,7 @@ std::vector<int> numbers_below(int end) {
   return numbers;
 }
 
-/// One that nobody looks at for what combines nothing.
+/// For collectives without an operation, one that is not used.
 std::vector<ddl_op> arithmetic_of(Collective collective, ddl_dtype dtype) {
   if (!has_op(collective)) return {DDL_SUM};
   std::vector<ddl_op> ops;

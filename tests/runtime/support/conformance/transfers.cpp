@@ -58,7 +58,7 @@ void check_ring(ddl_context* context, std::uint64_t count) {
   if (!receives_first) receive(context, before, count);
 }
 
-/// Two ranks that do not mean the same are told so, and go on.
+/// Two ranks whose calls do not match both get an error, and can go on.
 void check_mismatches(ddl_context* context, int a, int b) {
   const int own = ddl_rank(context);
   if (own != a && own != b) return;
@@ -107,7 +107,7 @@ void check_arguments(ddl_context* context) {
                  "buffer is not aligned for int16");
 }
 
-/// Ranks are those of the set, and sets do not hear of each other's transfers.
+/// Ranks are those of the set, and transfers of different sets are independent.
 void check_in_process_sets(ddl_context* context) {
   const int own = ddl_rank(context), size = ddl_size(context);
   std::uint64_t reversed = DDL_NO_PROCESS_SET;
@@ -138,7 +138,7 @@ void check_transfers(ddl_context* context, const std::vector<std::uint64_t>& cou
   for (int a = 0; a < size; ++a) {
     for (int b = a + 1; b < size; ++b) check_mismatches(context, a, b);
   }
-  // The set itself has heard nothing of all that.
+  // The set itself is not affected by all that.
   expect_ok(ddl_barrier(context, nullptr), "barrier");
 }
 

@@ -1,4 +1,4 @@
-// One collective call with everything that can be chosen about it, checked against the reference bit by bit.
+// One collective call with all its parameters, checked against the reference bit by bit.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ struct Trial {
   int root = 0;
   Scales scales;
   Buffers buffers = Buffers::kBoth;
-  std::size_t shift = 0;   ///< elements by which this rank's buffers lie off their alignment
+  std::size_t shift = 0;   ///< elements by which this rank's buffers are shifted from their usual alignment
   bool in_heap = false;    ///< this rank's buffers lie in the shared heap
   std::uint64_t seed = 1;  ///< of the inputs; the same on all ranks, as everything but the two above
 };

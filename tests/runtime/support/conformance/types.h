@@ -9,7 +9,7 @@
 
 namespace ddl::conformance {
 
-/// These are tried with everything; the others, which go the same ways, with less.
+/// These are tried with everything; the others, which use the same code, with less.
 constexpr ddl_dtype kUsualTypes[] = {DDL_INT32, DDL_INT64, DDL_FLOAT32, DDL_FLOAT64};
 constexpr ddl_dtype kOtherTypes[] = {DDL_UINT8,  DDL_INT8,    DDL_UINT16,   DDL_INT16, DDL_UINT32,
                                      DDL_UINT64, DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
