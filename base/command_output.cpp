@@ -87,7 +87,8 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
   Stream err_stream{std::move(err->first), output.err};
   DDL_TRY(read_until_end(child->pid(), out_stream, err_stream, deadline));
   child->kill();
-  if (!child->knows_status()) return fail(ErrorCode::kSystem, "its exit status is lost: another part of this process has reaped it");
+  if (!child->knows_status())
+    return fail(ErrorCode::kSystem, "its exit status is lost: another part of this process has reaped it");
   output.wait_status = child->wait_status();
   return output;
 }

@@ -12,11 +12,11 @@ namespace {
 
 using launcher::SrunLine;
 
-[[nodiscard]] int become_srun(const SrunLine& line, const Environment& environment,
-                              const Console& console) {
+[[nodiscard]] int become_srun(const SrunLine& line, const Environment& environment, const Console& console) {
   // In ddlrun's own PATH: the one in line.environment is for the ranks.
   std::vector<std::string> words = line.words;
-  if (const auto srun = find_in_path(words.front(), search_path(environment_entries(environment)))) words.front() = *srun;
+  if (const auto srun = find_in_path(words.front(), search_path(environment_entries(environment))))
+    words.front() = *srun;
   const Error error = become(words, environment_entries(line.environment));
   return console.refuse({error.message(), "Slurm's own commands must be in PATH", contract::kStartFailure});
 }

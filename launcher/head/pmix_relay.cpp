@@ -6,11 +6,11 @@
 
 namespace ddl::launcher {
 
-NameService::Status NameService::publish(Pairs pairs, bool first_read_only) {
+NameService::Status NameService::publish(const Pairs& pairs, bool first_read_only) {
   for (const auto& pair : pairs) {
     if (items_.contains(pair.key)) return Status::kDuplicate;
   }
-  for (auto& pair : pairs) items_.try_emplace(pair.key, Item{pair, first_read_only});
+  for (const auto& pair : pairs) items_.try_emplace(pair.key, Item{pair, first_read_only});
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
     if (!has_all(waiting->keys)) {
       ++waiting;

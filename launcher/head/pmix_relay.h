@@ -29,7 +29,7 @@ class NameService {
   /// Stores the pairs and answers lookups that waited for them. kDuplicate, and nothing is stored, if one of the
   /// keys exists already. If a key is named twice in pairs, its first value is stored. first_read_only: a key is
   /// removed by its first lookup (PMIX_PERSIST_FIRST_READ).
-  Status publish(Pairs pairs, bool first_read_only);
+  Status publish(const Pairs& pairs, bool first_read_only);
   /// Calls answer now, or, if wait is true, once all keys are there. Returns an id while it waits.
   std::optional<LookupId> lookup(std::vector<std::string> keys, bool wait, Answer answer);
   /// Ends a waiting lookup with kTimedOut; nothing if it has been answered.

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <optional>
 
+#include "base/command.h"
 #include "base/error.h"
 #include "base/process_tree.h"
 #include "base/text.h"
@@ -280,7 +281,8 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
     state = read_start_state(*started, failure);
     if (state != StartState::kFailed) continue;
     outcome.kind = RankOutcome::Kind::kStartFailed;
-    describe_start_failure(failure, {child->argv.front(), child->workdir, search_path(child->environment)}, outcome);
+    describe_start_failure(failure, {child->argv.front(), child->workdir, search_path(child->environment)},
+                           outcome);
     retry_eintr([&] { return ::waitpid(started->pid, nullptr, 0); });
     on_failure(report_of(outcome, EndReason::kStartFailed, outcome.exit_code));
     return outcome.exit_code;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/command.h"
 #include "base/deadline.h"
 #include "base/process_tree.h"
 #include "base/text.h"

@@ -26,7 +26,6 @@ struct RankStreams {
 /// Creates pipes; without reads_stdin the input is /dev/null. Error: no descriptors are left.
 Result<RankStreams> make_rank_streams(bool reads_stdin);
 
-
 /// The exit records of a node's ranks (contract/rank_process.h): one for each local rank, all in one memfd that the
 /// ranks inherit.
 class ExitRecords {

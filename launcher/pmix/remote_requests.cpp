@@ -54,7 +54,7 @@ void ModexClient::serve(const message::PmixModex& question, const pmix_proc_t& p
       },
       asked.get());
   if (status == PMIX_SUCCESS) {
-    asked.release();
+    (void)asked.release();
   } else {
     asked->answer.status = status;
     report_(std::move(asked->answer));

@@ -22,6 +22,7 @@
 #include "cli/reports/job_report.h"
 #include "cli/reports/plan_report.h"
 #include "launcher/facts.h"
+#include "launcher/head/host_comparison.h"
 #include "support/catch.h"
 #include "templates/profile/site_catalog.h"
 
@@ -108,7 +109,8 @@ TEST_CASE("affinity.md names exactly the sites whose nodes are known") {
 TEST_CASE("the tables of --check-hosts in the documents have the columns of the program") {
   ddl::launcher::HostCheck host;
   host.facts = ddl::launcher::test::facts_of("node1", 4);
-  const std::string text = check_hosts_text({host}, compare_hosts({host}), TerminalStyle(false));
+  const std::string text =
+      check_hosts_text({host}, ddl::launcher::compare_hosts({host}), TerminalStyle(false));
   const auto words = [](std::string_view line) {
     std::istringstream stream{std::string(line)};
     return std::vector<std::string>(std::istream_iterator<std::string>(stream), {});
@@ -169,7 +171,7 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
   };
   for (const std::string& text :
        {report_json(report), plan_json({{{node}}, {{}}, {std::nullopt}}, job, {}),
-        check_build_json({{}}, "node1"), check_hosts_json({host}, compare_hosts({host}))}) {
+        check_build_json({{}}, "node1"), check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {
     collect(collect, nlohmann::json::parse(text));
   }
   CHECK(fields.size() > 30);

@@ -52,7 +52,7 @@ void kill_at_random(int rounds) {
     }
     const auto victims = job.before().new_processes(matters);
     REQUIRE_FALSE(victims.empty());
-    const HostProcess victim = victims[below(victims.size())];
+    const HostProcess& victim = victims[below(victims.size())];
     INFO("seed " << seed << ", round " << round << ", " << ready << " ready, killed " << describe({victim}));
     const auto pidfd = open_pidfd(victim.pid);
     const bool sent = pidfd && send_signal(pidfd->get(), SIGKILL);

@@ -179,7 +179,7 @@ TEST_CASE("time stamps are ISO 8601 with milliseconds, of the time of writing, a
 TEST_CASE("--output-filename keeps every rank's exact bytes, and a second run appends", "[output]") {
   const Scratch scratch;
   const std::string directory = scratch.path("logs/run");  // both are made
-  const std::string bytes = std::string("\0\r\n\377 no newline", 16);
+  const std::string bytes = std::string("\0\r\n\377 no newline", 15);
   const std::string file = scratch.write("data", bytes);
   const auto run = [&](const std::string& ranks) {
     Job job(scratch, ddlrun({"-np", ranks, "--oversubscribe", "--output-filename", directory, "sh", "-c",

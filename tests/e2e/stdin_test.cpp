@@ -123,7 +123,9 @@ TEST_CASE("memory stays bounded if a rank reads its input slowly", "[stdin]") {
   Command command = ddlrun(
       {"-np", "1", "sh", "-c", "dd bs=1 count=1000000 of=/dev/null; echo enough; read go < " + go.path()});
   command.input = Command::Input::kFile;
-  command.input_file = scratch.write("input", std::string(200'000'000, 'x'));
+  constexpr std::size_t kBytes = 200'000'000;
+  command.input_file =
+      scratch.write("input", std::string(kBytes, 'x'));  // NOLINT(bugprone-string-constructor)
   Job job(scratch, command);
   job.wait_for("enough\n");
   const auto head_peak = peak_memory_of(job.pid());

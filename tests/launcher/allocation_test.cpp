@@ -3,6 +3,7 @@
 #include "launcher/job_text.h"
 #include "support/catch.h"
 
+using ddl::Environment;
 using namespace ddl::launcher;
 using ddl::launcher::test::text_of;
 

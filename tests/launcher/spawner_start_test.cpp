@@ -18,12 +18,12 @@ using message::ChildStarted;
 namespace {
 
 /// Runs a child to its end and returns its standard output. It must exit with 0.
-std::string output_of(SpawnerHarness& spawner, ChildSpec child, int in = -1) {
+std::string output_of(SpawnerHarness& spawner, const ChildSpec& child, int in = -1) {
   auto pipe = test_pipe();
   spawner.spawn(child, pipe.second.get(), in);
   pipe.second.reset();
   spawner.expect<ChildStarted>();
-  const std::string output = read_to_end(pipe.first.get());
+  std::string output = read_to_end(pipe.first.get());
   CHECK(spawner.expect<ChildEnded>().wait_status == 0);
   return output;
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "launcher/output/printable_text.h"
+#include "launcher_output/fakes.h"
 #include "support/catch.h"
 
 using ddl::launcher::ChunkEnd;

@@ -13,7 +13,6 @@
 namespace fs = std::filesystem;
 using ddl::Deadline;
 using ddl::launcher::OutputFiles;
-using ddl::launcher::OutputStream;
 using ddl::launcher::rank_directory_name;
 using namespace ddl::test;
 

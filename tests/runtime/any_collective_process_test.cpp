@@ -47,7 +47,7 @@ TEST_CASE(
       if (rank_place.rank() == victim) ::raise(SIGKILL);
       if (status == DDL_OK) status = call_until_it_fails(collective.usual, place);
       expect_status(status, DDL_ERROR_PEER_LOST, "a call after a death");
-      const std::string sentence = ddl_last_error();
+      std::string sentence = ddl_last_error();
       expect_ok(ddl_finalize(context), "finalize");
       return sentence;
     });

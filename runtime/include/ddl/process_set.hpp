@@ -56,9 +56,8 @@ class ProcessSet {
     options.process_set = id_;
     return options;
   }
-  operator CallOptions() const {
-    return options();
-  }  // NOLINT(google-explicit-constructor): that is what it is for
+  // NOLINTNEXTLINE(google-explicit-constructor): so that a set is given in place of the options
+  operator CallOptions() const { return options(); }
 
  private:
   friend class Context;

@@ -9,7 +9,9 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  const int rank = std::atoi(std::getenv("RANK"));
+  const char* const own = std::getenv("RANK");
+  if (own == nullptr) return 2;
+  const int rank = std::atoi(own);
   const int lines = std::atoi(argv[1]);
   const auto longest = static_cast<std::size_t>(std::atol(argv[2]));
   std::string text;
