@@ -122,7 +122,8 @@ class PmiServer::Client {
       if (!std::exchange(is_waiting_, true)) server_.on_barrier();
     } else if (line->command == "abort") {
       const auto code = parse_integer((*line)["exitcode"]);
-      server_.report_(message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff), "MPI_Abort"});
+      server_.report_(message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff),
+                                              "by PMI-1, without a text"});
     } else if (const auto response = answer_to(*line)) {
       answer(*response);
     } else {

@@ -300,9 +300,10 @@ TEST_CASE("ddl_abort ends a step that srun has started, with PMIx and with PMI",
 #ifdef DDL_CLUSTER_OPENMPI_MODULE
 TEST_CASE("collectives by Open MPI conform under srun and under ddlrun", "[slurm]") {
   const std::string conforms = "conforms: rank 3 of 4 by pmix, over Open MPI";
-  const Words salloc = {
-      "salloc",         "-Q", "-N", "2", "-n", "4", "-w", "node[1-2]", "env", "DDL_CPU_OPERATIONS=mpi",
-      "DDL_MPI=openmpi"};
+  const Words salloc = {"salloc", "-Q", "-N", "2", "-n", "4", "-w", "node[1-2]", "env",
+                        "DDL_CPU_OPERATIONS=mpi", "DDL_MPI=openmpi",
+                        // Where ranks share a CPU, one that waits must give it away.
+                        "OMPI_MCA_mpi_yield_when_idle=1"};
   for (const Words& launcher : {Words{"srun", "--mpi=pmix"}, Words{e2e::ddlrun({}).argv.front()}}) {
     Words words = salloc;
     words.insert(words.end(), launcher.begin(), launcher.end());

@@ -76,6 +76,14 @@ TEST_CASE("an ignored SIGHUP, as under nohup, stays ignored", "[signal]") {
   CHECK_THAT(job.out(), !Contains("SIGHUP"));
 }
 
+TEST_CASE("a caller that ignores SIGCHLD, as daemons do, gets the job's exit code", "[signal]") {
+  const Scratch scratch;
+  Command command = ddlrun({"-np", "2", "sh", "-c", "[ $RANK = 1 ] && exit 3; exec sleep 1000"});
+  command.ignored_signals = {SIGCHLD};
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 3);
+}
+
 TEST_CASE("an ignored SIGINT, as in a shell's background list, stays ignored", "[signal]") {
   const Scratch scratch;
   Command command = ddlrun({"-np", "2", program("signal_echo"), "USR2", "0"});

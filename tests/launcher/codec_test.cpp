@@ -414,7 +414,7 @@ TEST_CASE("a value outside its enumeration is refused") {
   CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 3)}),
              Catch::Contains("enumeration"));
   const std::string failed = cbor(ChildFailed{0, ChildFailed::Stage::kFork, 1});
-  CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, 6)}), Catch::Contains("enumeration"));
+  CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, 7)}), Catch::Contains("enumeration"));
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, '\x20')}),
              Catch::Contains("enumeration"));  // -1
   const std::string ended = cbor(RankEnded{});

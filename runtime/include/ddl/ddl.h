@@ -27,8 +27,10 @@
 #endif
 
 #if defined(__GNUC__)
+#define DDL_INLINE static __inline__
 #define DDL_DEPRECATED(instead) __attribute__((deprecated(instead)))
 #else
+#define DDL_INLINE static inline
 #define DDL_DEPRECATED(instead)
 #endif
 
@@ -152,13 +154,16 @@ DDL_API ddl_status ddl_finalize(ddl_context* context);
  *  job's exit code: its low 8 bits, or 1 where these are 0. text is one sentence for people, or null; control
  *  characters in it become blanks.
  *  Every call of any rank that is waiting, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error()
- *  names this rank, its host and pid, the code, and the first 431 bytes of text. This rank writes the same to
- *  standard error. Then it asks the launcher to end the job. Depending on the bootstrap it calls PMIx_Abort(), which
+ *  names this rank, its host and pid, the code, and the first 431 bytes of text, unless the context had been aborted
+ *  for another cause before. If several ranks abort the job, each tells of itself, and the launcher takes one. This rank
+ *  writes the same to standard error, unless that is a full pipe. Then it asks the launcher to end the job. Depending on the bootstrap it calls PMIx_Abort(), which
  *  takes code and text, or MPI_Abort() or the abort of PMI-1, which take the code. ddlrun reports rank, host, code
- *  and text, and exits with code; another launcher may exit with the code of a rank that ended because of this one.
+ *  and, by PMIx, text, and exits with code; another launcher may exit with the code of a rank that ended because of this one.
  *  Finally this process ends with code, as by _exit(): no destructor and no atexit() handler runs, and unwritten
  *  output of stdio is lost (call fflush() first).
- *  Not collective. From any thread, also while others are inside calls; not from a signal handler. Returns only if it
+ *  Not collective. From any thread, also while others are inside calls: a call of this rank that fails, ddl_finalize()
+ *  and a second ddl_abort() wait for the end of the process. Not while ddl_finalize() runs, and not from a signal
+ *  handler. Returns only if it
  *  has done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in a child forked without
  *  exec. */
 DDL_API ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text);
@@ -320,19 +325,19 @@ DDL_API const char* ddl_version(void);
 /* Names of version 0.1, for programs that were written for it. Not declared if DDL_NO_DEPRECATED is defined. */
 #ifndef DDL_NO_DEPRECATED
 DDL_DEPRECATED("call ddl_has_feature(\"mpi\")")
-static inline int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }
+DDL_INLINE int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }
 DDL_DEPRECATED("call ddl_has_feature(\"nccl\")")
-static inline int32_t ddl_nccl_built(void) { return ddl_has_feature("nccl"); }
+DDL_INLINE int32_t ddl_nccl_built(void) { return ddl_has_feature("nccl"); }
 DDL_DEPRECATED("call ddl_has_feature(\"cuda\")")
-static inline int32_t ddl_cuda_built(void) { return ddl_has_feature("cuda"); }
+DDL_INLINE int32_t ddl_cuda_built(void) { return ddl_has_feature("cuda"); }
 DDL_DEPRECATED("call ddl_has_feature(\"rocm\")")
-static inline int32_t ddl_rocm_built(void) { return ddl_has_feature("rocm"); }
+DDL_INLINE int32_t ddl_rocm_built(void) { return ddl_has_feature("rocm"); }
 DDL_DEPRECATED("call ddl_has_feature(\"mpi-enabled\")")
-static inline int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-enabled"); }
+DDL_INLINE int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-enabled"); }
 DDL_DEPRECATED("call ddl_has_feature(\"mpi-threads\")")
-static inline int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
+DDL_INLINE int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
 DDL_DEPRECATED("call ddl_backend_name()")
-static inline const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
+DDL_INLINE const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
 #endif
 
 #ifdef __cplusplus

@@ -169,7 +169,8 @@ class Context {
         ddl_reduce_scatter(context_, send, recv, counts, detail::dtype_of<T>(), static_cast<ddl_op>(op), &c));
   }
   /// Returns this rank's part.
-  template <class Container, class T = detail::ElementOf<const Container>>
+  template <class Container, class T = detail::ElementOf<const Container>,
+            class = detail::SizeOf<const Container>>
   std::vector<T> reduce_scatter(const Container& send, const std::vector<std::uint64_t>& counts,
                                 Op op = Op::sum, const CallOptions& options = {}) {
     detail::require(detail::count_of(send) == detail::sum_of(counts),
@@ -203,7 +204,8 @@ class Context {
     detail::check(ddl_allgather(context_, send, recv, count, detail::dtype_of<T>(), &c));
   }
   /// Returns all ranks' parts, which are equally long.
-  template <class Container, class T = detail::ElementOf<const Container>>
+  template <class Container, class T = detail::ElementOf<const Container>,
+            class = detail::SizeOf<const Container>>
   std::vector<T> allgather(const Container& part, const CallOptions& options = {}) {
     std::vector<T> all = detail::Returned<T>::of(detail::count_of(part) * ranks_of(options));
     allgather(detail::data_to_read(part), all.data(), detail::count_of(part), options);
@@ -217,7 +219,8 @@ class Context {
     detail::check(ddl_allgatherv(context_, send, recv, counts, detail::dtype_of<T>(), &c));
   }
   /// Returns all ranks' parts. A rank that does not know the others' counts gathers them first.
-  template <class Container, class T = detail::ElementOf<const Container>>
+  template <class Container, class T = detail::ElementOf<const Container>,
+            class = detail::SizeOf<const Container>>
   std::vector<T> allgatherv(const Container& part, const std::vector<std::uint64_t>& counts,
                             const CallOptions& options = {}) {
     detail::require(detail::count_of(part) ==
@@ -235,7 +238,8 @@ class Context {
     detail::check(ddl_gather(context_, send, recv, count, detail::dtype_of<T>(), root, &c));
   }
   /// Returns all ranks' parts, which are equally long, on root and nothing elsewhere.
-  template <class Container, class T = detail::ElementOf<const Container>>
+  template <class Container, class T = detail::ElementOf<const Container>,
+            class = detail::SizeOf<const Container>>
   std::vector<T> gather(const Container& part, int root, const CallOptions& options = {}) {
     std::vector<T> all =
         detail::Returned<T>::of(rank_of(options) == root ? detail::count_of(part) * ranks_of(options) : 0);
@@ -250,7 +254,8 @@ class Context {
     detail::check(ddl_scatter(context_, send, recv, count, detail::dtype_of<T>(), root, &c));
   }
   /// Returns this rank's count elements of all, which is used on root alone.
-  template <class Container, class T = detail::ElementOf<const Container>>
+  template <class Container, class T = detail::ElementOf<const Container>,
+            class = detail::SizeOf<const Container>>
   std::vector<T> scatter(const Container& all, std::size_t count, int root, const CallOptions& options = {}) {
     detail::require(rank_of(options) != root || detail::count_of(all) == count * ranks_of(options),
                     "scatter: what root holds is not count elements for each rank");
@@ -289,7 +294,8 @@ class Context {
                                 detail::dtype_of<T>(), &c));
   }
   /// Allocates the result. To know its size it first exchanges the counts, by an alltoall that is a call of its own.
-  template <class Container, class T = detail::ElementOf<const Container>>
+  template <class Container, class T = detail::ElementOf<const Container>,
+            class = detail::SizeOf<const Container>>
   Received<T> alltoallv(const Container& send, const std::vector<std::uint64_t>& send_counts,
                         const CallOptions& options = {}) {
     detail::require(send_counts.size() == ranks_of(options),
@@ -303,6 +309,37 @@ class Context {
     alltoallv(detail::data_to_read(send), send_counts.data(), received.values.data(), received.values.size(),
               received.counts.data(), options);
     return received;
+  }
+
+  // The calls above that return a vector, for an argument that only converts to one, such as {} on a rank that gives nothing
+  // (scatter<float>({}, count, root)).
+  template <class T>
+  std::vector<T> reduce_scatter(const std::vector<T>& values, const std::vector<std::uint64_t>& counts,
+                                Op op = Op::sum, const CallOptions& options = {}) {
+    return reduce_scatter<std::vector<T>, T>(values, counts, op, options);
+  }
+  template <class T>
+  std::vector<T> allgather(const std::vector<T>& values, const CallOptions& options = {}) {
+    return allgather<std::vector<T>, T>(values, options);
+  }
+  template <class T>
+  std::vector<T> allgatherv(const std::vector<T>& values, const std::vector<std::uint64_t>& counts,
+                            const CallOptions& options = {}) {
+    return allgatherv<std::vector<T>, T>(values, counts, options);
+  }
+  template <class T>
+  std::vector<T> gather(const std::vector<T>& values, int root, const CallOptions& options = {}) {
+    return gather<std::vector<T>, T>(values, root, options);
+  }
+  template <class T>
+  std::vector<T> scatter(const std::vector<T>& values, std::size_t count, int root,
+                         const CallOptions& options = {}) {
+    return scatter<std::vector<T>, T>(values, count, root, options);
+  }
+  template <class T>
+  Received<T> alltoallv(const std::vector<T>& values, const std::vector<std::uint64_t>& send_counts,
+                        const CallOptions& options = {}) {
+    return alltoallv<std::vector<T>, T>(values, send_counts, options);
   }
 
   void barrier(const CallOptions& options = {}) {

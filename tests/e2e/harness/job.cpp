@@ -11,6 +11,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "base/cpu_set.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "e2e/harness/fifo.h"
@@ -42,10 +43,27 @@ std::string last_part(const std::string& text) {
   return text.size() <= kShown ? text : "[...]" + text.substr(text.size() - kShown);
 }
 
+/// Whether a job of a few ranks names no hosts, and this machine has fewer CPUs, which are its slots. Tests that are about
+/// the default slots ask for more ranks than this, or for none.
+bool needs_more_slots(const std::vector<std::string>& arguments) {
+  constexpr int kMaxRanks = 16;
+  int ranks = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    for (const std::string_view other :
+         {"-H", "--hosts", "--hostfile", "-hostfile", "--config-file", "--slurm"}) {
+      if (arguments[i] == other) return false;
+    }
+    if (arguments[i] == "-np" && i + 1 < arguments.size())
+      ranks = static_cast<int>(parse_integer(arguments[i + 1]).value_or(0));
+  }
+  return ranks <= kMaxRanks && ranks > CpuSet::allowed().count();
+}
+
 }  // namespace
 
 Command ddlrun(std::vector<std::string> arguments) {
   Command command;
+  if (needs_more_slots(arguments)) arguments.insert(arguments.begin(), {"-H", "localhost:16"});
   command.argv = std::move(arguments);
   command.argv.insert(command.argv.begin(), DDL_E2E_DDLRUN);
   return command;

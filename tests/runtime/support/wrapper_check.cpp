@@ -84,6 +84,8 @@ void check_movement(Context& context) {
   expect(context.gather(std::vector<int>{rank}, last) == (rank == last ? wanted : std::vector<int>{}),
          "gather");
   expect(context.scatter(rank == 0 ? wanted : std::vector<int>{}, 1, 0) == std::vector<int>{rank}, "scatter");
+  const auto part = rank == 0 ? context.scatter<int>(wanted, 1, 0) : context.scatter<int>({}, 1, 0);
+  expect(part == std::vector<int>{rank}, "scatter without a vector elsewhere than on root");
   std::vector<int> exchanged(ranks, rank);
   context.alltoall(exchanged);
   expect(exchanged == wanted, "alltoall");
