@@ -27,10 +27,10 @@
 #endif
 
 #if defined(__GNUC__)
-#define DDL_INLINE static __inline__
+#define DDL_INLINE __inline__
 #define DDL_DEPRECATED(instead) __attribute__((deprecated(instead)))
 #else
-#define DDL_INLINE static inline
+#define DDL_INLINE inline
 #define DDL_DEPRECATED(instead)
 #endif
 
@@ -325,19 +325,19 @@ DDL_API const char* ddl_version(void);
 /* Names of version 0.1, for programs that were written for it. Not declared if DDL_NO_DEPRECATED is defined. */
 #ifndef DDL_NO_DEPRECATED
 DDL_DEPRECATED("call ddl_has_feature(\"mpi\")")
-DDL_INLINE int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }
+static DDL_INLINE int32_t ddl_mpi_built(void) { return ddl_has_feature("mpi"); }
 DDL_DEPRECATED("call ddl_has_feature(\"nccl\")")
-DDL_INLINE int32_t ddl_nccl_built(void) { return ddl_has_feature("nccl"); }
+static DDL_INLINE int32_t ddl_nccl_built(void) { return ddl_has_feature("nccl"); }
 DDL_DEPRECATED("call ddl_has_feature(\"cuda\")")
-DDL_INLINE int32_t ddl_cuda_built(void) { return ddl_has_feature("cuda"); }
+static DDL_INLINE int32_t ddl_cuda_built(void) { return ddl_has_feature("cuda"); }
 DDL_DEPRECATED("call ddl_has_feature(\"rocm\")")
-DDL_INLINE int32_t ddl_rocm_built(void) { return ddl_has_feature("rocm"); }
+static DDL_INLINE int32_t ddl_rocm_built(void) { return ddl_has_feature("rocm"); }
 DDL_DEPRECATED("call ddl_has_feature(\"mpi-enabled\")")
-DDL_INLINE int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-enabled"); }
+static DDL_INLINE int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-enabled"); }
 DDL_DEPRECATED("call ddl_has_feature(\"mpi-threads\")")
-DDL_INLINE int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
+static DDL_INLINE int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
 DDL_DEPRECATED("call ddl_backend_name()")
-DDL_INLINE const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
+static DDL_INLINE const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
 #endif
 
 #ifdef __cplusplus

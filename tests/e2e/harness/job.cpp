@@ -63,7 +63,6 @@ bool needs_more_slots(const std::vector<std::string>& arguments) {
 
 Command ddlrun(std::vector<std::string> arguments) {
   Command command;
-  if (needs_more_slots(arguments)) arguments.insert(arguments.begin(), {"-H", "localhost:16"});
   command.argv = std::move(arguments);
   command.argv.insert(command.argv.begin(), DDL_E2E_DDLRUN);
   return command;
@@ -85,6 +84,8 @@ void Job::start(const Command& command) {
                          .ignored_signals = command.ignored_signals,
                          .group = ddl::Command::Group::kOwnSession,
                          .has_terminal = command.terminal};
+  if (command.argv.front() == DDL_E2E_DDLRUN && needs_more_slots(command.argv))
+    described.argv.insert(described.argv.begin() + 1, {"-H", "localhost:16"});
   described.variables["TMPDIR"] = temporary_;
   described.variables[mark_.substr(0, mark_.find('='))] = mark_.substr(mark_.find('=') + 1);
 
