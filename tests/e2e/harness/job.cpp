@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <random>
@@ -43,20 +44,18 @@ std::string last_part(const std::string& text) {
   return text.size() <= kShown ? text : "[...]" + text.substr(text.size() - kShown);
 }
 
-/// Whether a job of a few ranks names no hosts, and this machine has fewer CPUs, which are its slots. Tests that are about
-/// the default slots ask for more ranks than this, or for none.
-bool needs_more_slots(const std::vector<std::string>& arguments) {
-  constexpr int kMaxRanks = 16;
-  int ranks = 0;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    for (const std::string_view other :
-         {"-H", "--hosts", "--hostfile", "-hostfile", "--config-file", "--slurm"}) {
-      if (arguments[i] == other) return false;
-    }
-    if (arguments[i] == "-np" && i + 1 < arguments.size())
-      ranks = static_cast<int>(parse_integer(arguments[i + 1]).value_or(0));
+/// On a machine with one CPU, which is one slot, a job of several ranks that names no hosts is allowed to share it.
+void allow_sharing_one_cpu(std::vector<std::string>& argv) {
+  const auto ddlrun = std::find(argv.begin(), argv.end(), DDL_E2E_DDLRUN);
+  if (CpuSet::allowed().count() != 1 || ddlrun == argv.end() || argv.front() == "salloc") return;
+  for (const char* const other :
+       {"-H", "--hosts", "--hostfile", "-hostfile", "--config-file", "--slurm", "--oversubscribe"}) {
+    if (std::find(ddlrun, argv.end(), other) != argv.end()) return;
   }
-  return ranks <= kMaxRanks && ranks > CpuSet::allowed().count();
+  const auto np = std::find(ddlrun, argv.end(), "-np");
+  constexpr int kMaxRanks = 16;  // tests about the default slots ask for more
+  if (np == argv.end() || np + 1 == argv.end() || parse_integer(np[1]).value_or(1) > kMaxRanks) return;
+  argv.insert(ddlrun + 1, "--oversubscribe");
 }
 
 }  // namespace
@@ -84,8 +83,7 @@ void Job::start(const Command& command) {
                          .ignored_signals = command.ignored_signals,
                          .group = ddl::Command::Group::kOwnSession,
                          .has_terminal = command.terminal};
-  if (command.argv.front() == DDL_E2E_DDLRUN && needs_more_slots(command.argv))
-    described.argv.insert(described.argv.begin() + 1, {"-H", "localhost:16"});
+  allow_sharing_one_cpu(described.argv);
   described.variables["TMPDIR"] = temporary_;
   described.variables[mark_.substr(0, mark_.find('='))] = mark_.substr(mark_.find('=') + 1);
 
