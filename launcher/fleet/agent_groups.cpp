@@ -88,6 +88,7 @@ void AgentGroups::describe_rendezvous(message::StartAgents& branch) const {
 }
 
 void AgentGroups::join(const message::RendezvousReady& rendezvous, const NodeFacts& host) {
+  if (std::exchange(has_sent_join_, true)) return;
   message::Join join{{}, rendezvous.port, key_.to_hex()};
   // The first address is the loopback, for an agent on the same host; on other hosts nothing listens there.
   if (!host.master_address.empty()) join.addresses.push_back(host.master_address);

@@ -51,7 +51,7 @@ class AgentGroups {
   void start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed);
   /// Adds the key and the nonce by which the agent that holds the rendezvous authenticates the others.
   void describe_rendezvous(message::StartAgents& branch) const;
-  /// The rendezvous listens on this host: sends all groups its addresses.
+  /// The rendezvous listens on this host: sends all groups its addresses, the first time.
   void join(const message::RendezvousReady& rendezvous, const NodeFacts& host);
   /// Why the agent of this node gave up, if it has written that; else "".
   std::string error_of(const std::string& node) const;
@@ -68,6 +68,7 @@ class AgentGroups {
   const net::JobKey key_;
   const std::string nonce_;
   std::vector<std::unique_ptr<AgentGroup>> groups_;
+  bool has_sent_join_ = false;
 };
 
 }  // namespace ddl::launcher

@@ -87,7 +87,6 @@ class PmiServer::Client {
     watch_ = server_.loop_.watch(fd_.get(), [this] { on_bytes(); });
   }
 
-  bool is_waiting() const { return is_waiting_; }
   void end_barrier() {
     if (std::exchange(is_waiting_, false)) answer({"barrier_out", {}});
   }
