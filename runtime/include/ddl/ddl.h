@@ -337,7 +337,9 @@ static DDL_INLINE int32_t ddl_mpi_enabled(void) { return ddl_has_feature("mpi-en
 DDL_DEPRECATED("call ddl_has_feature(\"mpi-threads\")")
 static DDL_INLINE int32_t ddl_mpi_threads_supported(void) { return ddl_has_feature("mpi-threads"); }
 DDL_DEPRECATED("call ddl_backend_name()")
-static DDL_INLINE const char* ddl_cpu_operations(const ddl_context* context) { return ddl_backend_name(context); }
+static DDL_INLINE const char* ddl_cpu_operations(const ddl_context* context) {
+  return ddl_backend_name(context);
+}
 #endif
 
 #ifdef __cplusplus
