@@ -252,9 +252,10 @@ TEST_CASE("after the reader closes the pipe, as head -1 does, the job ends with 
 TEST_CASE("ddlrun | head -1 ends by itself", "[output]") {
   const Scratch scratch;
   Command command;
-  command.argv = {"bash", "-c",
-                  ddlrun({}).argv.front() +
-                      " -np 2 sh -c 'while :; do echo line; done' | head -n 1; echo ${PIPESTATUS[0]}"};
+  command.argv = {
+      "bash", "-c",
+      ddlrun({}).argv.front() +
+          " --oversubscribe -np 2 sh -c 'while :; do echo line; done' | head -n 1; echo ${PIPESTATUS[0]}"};
   Job job(scratch, command);
   CHECK(job.wait_and_require_nothing_left() == 0);
   CHECK_THAT(job.out(), Contains("]<stdout>:line\n141\n"));
@@ -271,7 +272,8 @@ TEST_CASE("output that is still unread when the job ends is not lost", "[output]
 TEST_CASE("ddlrun with closed standard streams does not write to wrong files", "[output]") {
   const Scratch scratch;
   Command command;
-  command.argv = {"sh", "-c", ddlrun({}).argv.front() + " -np 2 sh -c 'echo out; echo err >&2' 1>&-"};
+  command.argv = {"sh", "-c",
+                  ddlrun({}).argv.front() + " --oversubscribe -np 2 sh -c 'echo out; echo err >&2' 1>&-"};
   Job job(scratch, command);
   CHECK(job.wait_and_require_nothing_left() == contract::kOutputLost);
   CHECK(job.out().empty());
