@@ -27,21 +27,21 @@ std::string color_of(const Contender& contender, std::size_t order) {
   return contender.is_ours ? kOursToo[order % std::size(kOursToo)] : kPeers[order % std::size(kPeers)];
 }
 
-double headline(Svg& svg, const Report& report, double left) {
+double headline(SvgCanvas& canvas, const Report& report, double left) {
   // A long title in smaller letters, so that it stays inside.
   const double fitting = kTitleWidth / (kTitleLetter * static_cast<double>(report.title.size()));
-  svg.text({left, 38}, report.title, {.size = std::min(20.0, fitting), .color = kInk, .is_bold = true});
-  svg.text({left, 60}, report.method, {.size = 12.5, .color = kMuted});
+  canvas.text({left, 38}, report.title, {.size = std::min(20.0, fitting), .fill = kInk, .is_bold = true});
+  canvas.text({left, 60}, report.method, {.size = 12.5, .fill = kMuted});
   const Machine& machine = report.machine;
   const std::string busy =
       report.other_load < kNoticeableLoad
           ? std::string()
           : fmt::format("; other programs used {:.0f}% of the machine", report.other_load * 100);
-  svg.text({left, 78},
-           fmt::format("{}, {}, Linux {}{}; {}; {}{}", machine.cpu_model, counted(machine.cpus, "CPU"),
-                       machine.kernel, machine.open_mpi.empty() ? "" : ", Open MPI " + machine.open_mpi,
-                       counted(report.settings.blocks, "ABBA block"), machine.date, busy),
-           {.size = 12.5, .color = kMuted});
+  canvas.text({left, 78},
+              fmt::format("{}, {}, Linux {}{}; {}; {}{}", machine.cpu_model, counted(machine.cpus, "CPU"),
+                          machine.kernel, machine.open_mpi.empty() ? "" : ", Open MPI " + machine.open_mpi,
+                          counted(report.settings.blocks, "ABBA block"), machine.date, busy),
+              {.size = 12.5, .fill = kMuted});
   return 78;
 }
 
@@ -75,7 +75,7 @@ struct Bar {
   std::string missing;               // instead of the bar
 };
 
-double draw_group(Svg& svg, double y, const std::string& title, const std::string& note,
+double draw_group(SvgCanvas& canvas, double y, const std::string& title, const std::string& note,
                   const std::vector<Bar>& bars) {
   // One run that took very long must not make the bars unreadable: its whisker is cut, and a text gives the p99.
   double shown_max = 0;
@@ -87,38 +87,42 @@ double draw_group(Svg& svg, double y, const std::string& title, const std::strin
   shown_max = std::min(1.6 * shown_max, value_max);
   if (shown_max <= 0) shown_max = 1;
   const double scale = (kBarsRight - kBarsLeft) / shown_max;
-  svg.text({kMargin, y}, title, {.size = 15, .color = kInk, .is_bold = true});
-  svg.text({std::max(kBarsLeft, kMargin + kTitleCharacter * static_cast<double>(title.size())), y}, note,
-           {.size = 12, .color = kMuted});
+  canvas.text({kMargin, y}, title, {.size = 15, .fill = kInk, .is_bold = true});
+  canvas.text({std::max(kBarsLeft, kMargin + kTitleCharacter * static_cast<double>(title.size())), y}, note,
+              {.size = 12, .fill = kMuted});
   y += 12;
-  svg.line({kBarsLeft, y}, {kBarsLeft, y + kRow * static_cast<double>(bars.size())}, "#ced4da", 1);
+  canvas.line({kBarsLeft, y}, {kBarsLeft, y + kRow * static_cast<double>(bars.size())},
+              {.stroke = "#ced4da"});
   double remarks_end = y;
   for (const Bar& bar : bars) {
     const double middle = y + kRow / 2;
-    svg.text({kBarsLeft - 12, middle + 4.5}, bar.label,
-             {.size = 13, .color = kInk, .anchor = Anchor::kEnd, .is_bold = bar.is_bold});
+    canvas.text({kBarsLeft - 12, middle + 4.5}, bar.label,
+                {.size = 13, .fill = kInk, .anchor = "end", .is_bold = bar.is_bold});
     y += kRow;
     if (!bar.missing.empty()) {
-      svg.text({kBarsLeft + 10, middle + 4.5}, bar.missing, {.size = 12, .color = kMuted});
+      canvas.text({kBarsLeft + 10, middle + 4.5}, bar.missing, {.size = 12, .fill = kMuted});
       continue;
     }
     const double end = kBarsLeft + std::max(1.5, bar.value * scale);
-    svg.rect({kBarsLeft, middle - kBar / 2}, end - kBarsLeft, kBar, bar.color, 1, 2);
+    canvas.rectangle({kBarsLeft, middle - kBar / 2}, end - kBarsLeft, kBar, {.fill = bar.color, .radius = 2});
     double text_from = end;
     const bool is_cut = bar.whisker > shown_max;
     if (bar.whisker > bar.value) {
       text_from = kBarsLeft + std::min(bar.whisker, shown_max) * scale;
-      svg.line({end, middle}, {text_from, middle}, bar.color, 1.5, is_cut ? "4 3" : "");
-      if (!is_cut) svg.line({text_from, middle - 5}, {text_from, middle + 5}, bar.color, 1.5);
+      canvas.line({end, middle}, {text_from, middle},
+                  {.stroke = bar.color, .stroke_width = 1.5, .dashes = is_cut ? "4 3" : ""});
+      if (!is_cut)
+        canvas.line({text_from, middle - 5}, {text_from, middle + 5},
+                    {.stroke = bar.color, .stroke_width = 1.5});
     }
     const std::string beyond = is_cut ? " (p99 " + time_text(bar.whisker) + ")" : "";
-    svg.text({text_from + 9, middle + 4.5}, bar.value_text + beyond,
-             {.size = 13, .color = kInk, .is_bold = bar.is_bold});
+    canvas.text({text_from + 9, middle + 4.5}, bar.value_text + beyond,
+                {.size = 13, .fill = kInk, .is_bold = bar.is_bold});
     // Beside the bar, but below the remarks of the bars above.
     double remark_y = std::max(middle + 4.5 - kRemarkLine / 2 * (static_cast<double>(bar.remarks.size()) - 1),
                                remarks_end + kRemarkLine);
     for (const std::string& remark : bar.remarks) {
-      svg.text({kRemarksLeft, remark_y}, remark, {.size = 12, .color = kOurs});
+      canvas.text({kRemarksLeft, remark_y}, remark, {.size = 12, .fill = kOurs});
       remarks_end = remark_y;
       remark_y += kRemarkLine;
     }
@@ -197,11 +201,11 @@ std::string bar_chart(const Report& report) {
   }
   double height = 78 + 24;
   for (const Group& group : groups) height += kGroupGap + kRow * static_cast<double>(group.bars.size());
-  Svg svg(kWidth, height);
-  double y = headline(svg, report, kMargin);
+  SvgCanvas canvas;
+  double y = headline(canvas, report, kMargin);
   for (const Group& group : groups)
-    y = draw_group(svg, y + kGroupGap - 12, group.title, group.note, group.bars);
-  return svg.document();
+    y = draw_group(canvas, y + kGroupGap - 12, group.title, group.note, group.bars);
+  return canvas.document(kWidth, height, report.title);
 }
 
 }  // namespace ddl::bench

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/svg.h"
 #include "bench/report.h"
-#include "bench/svg.h"
 
 namespace ddl::bench {
 
@@ -29,7 +29,7 @@ inline constexpr char kOurs[] = "#0b7fab";
 /// among the peers.
 std::string color_of(const Contender& contender, std::size_t order);
 /// Title, method and machine at the top left; returns the y below them.
-double headline(Svg& svg, const Report& report, double left);
+double headline(SvgCanvas& canvas, const Report& report, double left);
 
 }  // namespace chart
 }  // namespace ddl::bench

@@ -37,7 +37,7 @@ struct EndLabel {
 };
 
 // Pushes labels apart until none overlap, keeping their order.
-void draw_labels(Svg& svg, std::vector<EndLabel> labels, double x, double lowest) {
+void draw_labels(SvgCanvas& canvas, std::vector<EndLabel> labels, double x, double lowest) {
   constexpr double kLineHeight = 17;
   std::sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
   for (std::size_t i = 1; i < labels.size(); ++i)
@@ -46,7 +46,7 @@ void draw_labels(Svg& svg, std::vector<EndLabel> labels, double x, double lowest
   for (std::size_t i = labels.size(); i-- > 0; limit = labels[i].y - kLineHeight)
     labels[i].y = std::min(labels[i].y, limit);
   for (const EndLabel& label : labels) {
-    svg.text({x, label.y + 4.5}, label.text, {.size = 13, .color = label.color, .is_bold = label.is_bold});
+    canvas.text({x, label.y + 4.5}, label.text, {.size = 13, .fill = label.color, .is_bold = label.is_bold});
   }
 }
 
@@ -73,17 +73,17 @@ LogAxis size_axis(const Report& report) {
           kLeft + 14, kRight - 14};
 }
 
-void draw_size_ticks(Svg& svg, const Report& report, double top, double bottom, bool with_labels) {
+void draw_size_ticks(SvgCanvas& canvas, const Report& report, double top, double bottom, bool with_labels) {
   const LogAxis x = size_axis(report);
   for (const Case& one : report.cases) {
     const double at = x(static_cast<double>(*one.bytes));
-    svg.line({at, top}, {at, bottom}, kGrid, 1);
+    canvas.line({at, top}, {at, bottom}, {.stroke = kGrid});
     if (with_labels)
-      svg.text({at, bottom + 19}, one.label, {.size = 12, .color = kMuted, .anchor = Anchor::kMiddle});
+      canvas.text({at, bottom + 19}, one.label, {.size = 12, .fill = kMuted, .anchor = "middle"});
   }
 }
 
-void draw_times(Svg& svg, const Report& report, double top) {
+void draw_times(SvgCanvas& canvas, const Report& report, double top) {
   const double bottom = top + kTimesHeight;
   const std::vector<Series> series = series_of(report);
   double min_time = 1;
@@ -96,19 +96,19 @@ void draw_times(Svg& svg, const Report& report, double top) {
   }
   const LogAxis x = size_axis(report);
   const LogAxis y{min_time / 1.5, max_time * 1.3, bottom, top};
-  draw_size_ticks(svg, report, top, bottom, true);
+  draw_size_ticks(canvas, report, top, bottom, true);
   for (int decade = -9; decade <= 3; ++decade) {
     const double value = std::pow(10.0, decade);
     if (value < y.low || value > y.high) continue;
-    svg.line({kLeft, y(value)}, {kRight, y(value)}, kGrid, 1);
+    canvas.line({kLeft, y(value)}, {kRight, y(value)}, {.stroke = kGrid});
     const std::string label = decade < -6   ? fmt::format("{:.0f} ns", value * 1e9)
                               : decade < -3 ? fmt::format("{:.0f} µs", value * 1e6)
                               : decade < 0  ? fmt::format("{:.0f} ms", value * 1e3)
                                             : fmt::format("{:.0f} s", value);
-    svg.text({kLeft - 10, y(value) + 4}, label, {.size = 12, .color = kMuted, .anchor = Anchor::kEnd});
+    canvas.text({kLeft - 10, y(value) + 4}, label, {.size = 12, .fill = kMuted, .anchor = "end"});
   }
-  svg.text({kLeft, top - 12}, "Time of one call: median, and shaded up to p99",
-           {.size = 14, .color = kInk, .is_bold = true});
+  canvas.text({kLeft, top - 12}, "Time of one call: median, and shaded up to p99",
+              {.size = 14, .fill = kInk, .is_bold = true});
 
   std::vector<EndLabel> labels;
   // Ours is drawn last, so that it lies on top.
@@ -116,8 +116,8 @@ void draw_times(Svg& svg, const Report& report, double top) {
   std::stable_partition(drawn.begin(), drawn.end(),
                         [](const Series& one) { return !one.contender->is_ours; });
   for (const Series& one : drawn) {
-    std::vector<Point> medians;
-    std::vector<Point> band;
+    std::vector<SvgPoint> medians;
+    std::vector<SvgPoint> band;
     for (const Case& of : report.cases) {
       const Figures* figures = of.figures_of(one.contender->name);
       const double at = x(static_cast<double>(*of.bytes));
@@ -125,15 +125,18 @@ void draw_times(Svg& svg, const Report& report, double top) {
       band.push_back({at, y(figures->p99())});
     }
     band.insert(band.end(), medians.rbegin(), medians.rend());
-    if (!one.contender->is_limit()) svg.polygon(band, one.color, 0.10);
-    svg.polyline(medians, one.color, one.contender->is_ours ? 3 : 2, one.contender->is_limit() ? "3 5" : "");
-    for (const Point& point : medians) {
-      if (!one.contender->is_limit()) svg.circle(point, one.contender->is_ours ? 4 : 3, one.color);
+    if (!one.contender->is_limit()) canvas.polygon(band, {.fill = one.color, .opacity = 0.10});
+    canvas.polyline(medians, {.stroke = one.color,
+                              .stroke_width = one.contender->is_ours ? 3.0 : 2.0,
+                              .dashes = one.contender->is_limit() ? "3 5" : ""});
+    for (const SvgPoint& point : medians) {
+      if (!one.contender->is_limit())
+        canvas.circle(point, one.contender->is_ours ? 4 : 3, {.fill = one.color});
     }
     labels.push_back({medians.back().y, one.contender->label, one.contender->is_limit() ? kMuted : one.color,
                       one.contender->is_ours});
   }
-  draw_labels(svg, std::move(labels), kRight + 8, bottom);
+  draw_labels(canvas, std::move(labels), kRight + 8, bottom);
 }
 
 std::string times_label(double value) {
@@ -141,17 +144,17 @@ std::string times_label(double value) {
 }
 
 // The bold line: how many times faster ours is than the fastest peer of each case.
-void draw_best_peer(Svg& svg, const Report& report, const LogAxis& x, const LogAxis& y) {
-  std::vector<Point> points;
+void draw_best_peer(SvgCanvas& canvas, const Report& report, const LogAxis& x, const LogAxis& y) {
+  std::vector<SvgPoint> points;
   for (const Case& one : report.cases) {
     if (const Comparison* best = best_peer(one, report.contenders))
       points.push_back(
           {x(static_cast<double>(*one.bytes)), std::max(y.high_pixel, y(1 / best->ratio.ratio))});
   }
-  if (points.size() > 1) svg.polyline(points, kOurs, 4);
+  if (points.size() > 1) canvas.polyline(points, {.stroke = kOurs, .stroke_width = 4});
 }
 
-void draw_ratios(Svg& svg, const Report& report, double top) {
+void draw_ratios(SvgCanvas& canvas, const Report& report, double top) {
   const double bottom = top + kRatiosHeight;
   double max_ratio = 2;
   double min_ratio = 1 / 1.5;
@@ -166,9 +169,9 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
   const LogAxis x = size_axis(report);
   const LogAxis y{min_ratio, std::min(max_ratio, kMaxRatio) * 1.1, bottom, top};
 
-  draw_size_ticks(svg, report, top, bottom, true);
-  std::vector<Point> upper;
-  std::vector<Point> lower;
+  draw_size_ticks(canvas, report, top, bottom, true);
+  std::vector<SvgPoint> upper;
+  std::vector<SvgPoint> lower;
   for (const Case& one : report.cases) {
     if (!one.spread) continue;
     const double at = x(static_cast<double>(*one.bytes));
@@ -176,13 +179,14 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
     lower.push_back({at, std::clamp(y(1 / *one.spread), top, bottom)});
   }
   upper.insert(upper.end(), lower.rbegin(), lower.rend());
-  svg.polygon(upper, "#adb5bd", 0.35);
+  canvas.polygon(upper, {.fill = "#adb5bd", .opacity = 0.35});
   for (int power = -6; power <= 10; ++power) {
     const double value = std::pow(2.0, power);
     if (value < y.low || value > y.high) continue;
-    svg.line({kLeft, y(value)}, {kRight, y(value)}, power == 0 ? "#868e96" : kGrid, power == 0 ? 1.5 : 1);
-    svg.text({kLeft - 10, y(value) + 4}, times_label(value),
-             {.size = 12, .color = kMuted, .anchor = Anchor::kEnd});
+    canvas.line({kLeft, y(value)}, {kRight, y(value)},
+                power == 0 ? SvgStyle{.stroke = "#868e96", .stroke_width = 1.5} : SvgStyle{.stroke = kGrid});
+    canvas.text({kLeft - 10, y(value) + 4}, times_label(value),
+                {.size = 12, .fill = kMuted, .anchor = "end"});
   }
 
   const std::vector<Series> series = series_of(report);
@@ -190,53 +194,54 @@ void draw_ratios(Svg& svg, const Report& report, double top) {
   std::string subject_label;
   for (const Series& peer : series) {
     if (peer.contender->is_limit()) continue;  // limits are drawn among the times only
-    std::vector<Point> points;
+    std::vector<SvgPoint> points;
     for (const Case& one : report.cases) {
       for (const Comparison& found : one.comparisons) {
         if (found.peer != peer.contender->name) continue;
         subject_label = report.contender(found.subject).label;
         const double at = x(static_cast<double>(*one.bytes));
         // Quartiles may lie outside the scale, which is made for the medians.
-        svg.line({at, std::clamp(y(1 / found.ratio.low), top, bottom)},
-                 {at, std::clamp(y(1 / found.ratio.high), top, bottom)}, peer.color, 1.5);
+        canvas.line({at, std::clamp(y(1 / found.ratio.low), top, bottom)},
+                    {at, std::clamp(y(1 / found.ratio.high), top, bottom)},
+                    {.stroke = peer.color, .stroke_width = 1.5});
         points.push_back({at, std::max(top, y(1 / found.ratio.ratio))});
       }
     }
     if (points.empty()) continue;
-    svg.polyline(points, peer.color, 2);
-    for (const Point& point : points) svg.circle(point, 3.5, peer.color);
+    canvas.polyline(points, {.stroke = peer.color, .stroke_width = 2});
+    for (const SvgPoint& point : points) canvas.circle(point, 3.5, {.fill = peer.color});
     labels.push_back({points.back().y, "than " + peer.contender->label, peer.color, false});
   }
-  draw_best_peer(svg, report, x, y);
+  draw_best_peer(canvas, report, x, y);
   if (labels.empty()) {
-    svg.text({kLeft + 20, (top + bottom) / 2}, "no comparison: a contender is absent",
-             {.size = 13, .color = kMuted});
+    canvas.text({kLeft + 20, (top + bottom) / 2}, "no comparison: a contender is absent",
+                {.size = 13, .fill = kMuted});
   }
-  svg.text({kLeft, top - 12},
-           subject_label.empty() ? "Ratios" : "How many times faster " + subject_label + " is",
-           {.size = 14, .color = kInk, .is_bold = true});
-  draw_labels(svg, std::move(labels), kRight + 8, bottom);
-  svg.text(
+  canvas.text({kLeft, top - 12},
+              subject_label.empty() ? "Ratios" : "How many times faster " + subject_label + " is",
+              {.size = 14, .fill = kInk, .is_bold = true});
+  draw_labels(canvas, std::move(labels), kRight + 8, bottom);
+  canvas.text(
       {kLeft, bottom + 44},
       fmt::format(
           "Median over blocks of paired ratios, with quartiles; below the line: slower; at the top: {:.0f}x "
           "or more. Bold: against the best peer.",
           std::floor(y.high)),
-      {.size = 12, .color = kMuted});
-  svg.text({kLeft, bottom + 61},
-           "Grey band: how far a contender differs from itself (A/A); inside of it, equal.",
-           {.size = 12, .color = kMuted});
+      {.size = 12, .fill = kMuted});
+  canvas.text({kLeft, bottom + 61},
+              "Grey band: how far a contender differs from itself (A/A); inside of it, equal.",
+              {.size = 12, .fill = kMuted});
 }
 
 }  // namespace
 
 std::string line_chart(const Report& report) {
-  Svg svg(kLinesWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 81);
-  const double below = headline(svg, report, 28);
+  SvgCanvas canvas;
+  const double below = headline(canvas, report, 28);
   const double times_top = below + 54;
-  draw_times(svg, report, times_top);
-  draw_ratios(svg, report, times_top + kTimesHeight + 72);
-  return svg.document();
+  draw_times(canvas, report, times_top);
+  draw_ratios(canvas, report, times_top + kTimesHeight + 72);
+  return canvas.document(kLinesWidth, 86 + 46 + kTimesHeight + 76 + kRatiosHeight + 81, report.title);
 }
 
 }  // namespace ddl::bench

@@ -9,69 +9,10 @@
 
 #include "affinity/output/node_map.h"
 #include "affinity/output/topology_format.h"
+#include "base/svg.h"
 #include "base/text.h"
 
 namespace ddl::affinity {
-
-// The few shapes that a picture of a node is made of.
-
-struct SvgText {
-  double size = 11;
-  const char* fill = "#24292f";
-  const char* anchor = "start";  ///< start, middle or end
-  bool is_bold = false;
-};
-
-/// Lengths are pixels; what is drawn later lies on top.
-class SvgCanvas {
- public:
-  struct Style {
-    std::string fill = "none";
-    std::string stroke = "none";
-    double stroke_width = 1;
-    double radius = 3;
-    const char* dashes = "";
-  };
-  void rectangle(double x, double y, double width, double height, const Style& style);
-  void text(double x, double baseline, std::string_view text, const SvgText& style);
-  /// A tooltip for the shape that follows.
-  void begin_titled(std::string_view title);
-  void end_titled();
-  /// The whole picture; title is what a screen reader says.
-  std::string finish(double width, double height, std::string_view title) const;
-
- private:
-  std::string body_;
-};
-
-void SvgCanvas::rectangle(double x, double y, double width, double height, const Style& style) {
-  body_ += fmt::format(
-      R"(<rect x="{:g}" y="{:g}" width="{:g}" height="{:g}" rx="{:g}" fill="{}" stroke="{}" stroke-width="{:g}")",
-      x, y, width, height, style.radius, style.fill, style.stroke, style.stroke_width);
-  if (*style.dashes != '\0') body_ += fmt::format(R"( stroke-dasharray="{}")", style.dashes);
-  body_ += "/>\n";
-}
-
-void SvgCanvas::text(double x, double baseline, std::string_view text, const SvgText& style) {
-  body_ += fmt::format(R"(<text x="{:g}" y="{:g}" font-size="{:g}" fill="{}" text-anchor="{}"{}>{}</text>)",
-                       x, baseline, style.size, style.fill, style.anchor,
-                       style.is_bold ? R"( font-weight="bold")" : "", xml_escape(text));
-  body_ += "\n";
-}
-
-void SvgCanvas::begin_titled(std::string_view title) {
-  body_ += "<g><title>" + xml_escape(title) + "</title>\n";
-}
-void SvgCanvas::end_titled() { body_ += "</g>\n"; }
-
-std::string SvgCanvas::finish(double width, double height, std::string_view title) const {
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"0 0 {0:g} "
-      "{1:g}\" "
-      "font-family=\"Helvetica, Arial, sans-serif\" role=\"img\">\n<title>{2}</title>\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{3}</svg>\n",
-      width, height, xml_escape(title), body_);
-}
 
 namespace {
 
@@ -103,14 +44,9 @@ struct Size {
   double width = 0;
   double height = 0;
 };
-struct Point {
-  double x = 0;
-  double y = 0;
-};
-
 /// Boxes one after the other in rows of at most this width.
 struct Flow {
-  std::vector<Point> places;
+  std::vector<SvgPoint> places;
   Size size;
 
   Flow(const std::vector<Size>& boxes, double widest, double gap) {
@@ -148,21 +84,21 @@ class Picture {
     const std::string summary(trim(summary_line(topology_)));
     // The summary may be wider than the boxes: the text behind ": " goes on a line of its own.
     const std::size_t colon = summary.rfind(": ");
-    canvas_.text(kMargin, 26, summary.substr(0, colon), {.size = 15, .is_bold = true});
-    canvas_.text(kMargin, 45, summary.substr(colon + 2), {.size = 12, .fill = "#57606a"});
+    canvas_.text({kMargin, 26}, summary.substr(0, colon), {.size = 15, .is_bold = true});
+    canvas_.text({kMargin, 45}, summary.substr(colon + 2), {.size = 12, .fill = "#57606a"});
     double y = 60;
     for (std::size_t i = 0; i < map_.packages.size(); ++i)
       draw(map_.packages[i], kMargin + packages.places[i].x, y + packages.places[i].y);
     y += packages.size.height + 2 * kGap;
     if (!map_.elsewhere.empty()) {
-      canvas_.text(kMargin, y + 11, "near no single NUMA node", {.fill = "#57606a"});
+      canvas_.text({kMargin, y + 11}, "near no single NUMA node", {.fill = "#57606a"});
       for (std::size_t i = 0; i < map_.elsewhere.size(); ++i)
         draw(map_.elsewhere[i], kMargin + elsewhere.places[i].x, y + 18 + elsewhere.places[i].y);
       y += elsewhere.size.height + 18 + 2 * kGap;
     }
     const double width = std::max({packages.size.width, elsewhere.size.width, 560.0});
     draw_legend(y);
-    return canvas_.finish(width + 2 * kMargin, y + 40, summary);
+    return canvas_.document(width + 2 * kMargin, y + 40, summary);
   }
 
  private:
@@ -183,8 +119,8 @@ class Picture {
   }
   void draw(const L3Map& l3, double x, double y) {
     const Size size = size_of(l3);
-    canvas_.rectangle(x, y, size.width, size.height, {.fill = "#ffffff", .stroke = "#d0d7de"});
-    canvas_.text(x + 5, y + 13, l3.name, {.size = 9, .fill = "#57606a"});
+    canvas_.rectangle({x, y}, size.width, size.height, {.fill = "#ffffff", .stroke = "#d0d7de", .radius = 3});
+    canvas_.text({x + 5, y + 13}, l3.name, {.size = 9, .fill = "#57606a"});
     const std::size_t columns = columns_of(l3);
     for (std::size_t i = 0; i < l3.cores.size(); ++i) {
       const std::size_t column = i % columns, row = i / columns;
@@ -200,14 +136,14 @@ class Picture {
     const Colour& colour = colour_of(mark.ranks);
     const std::string ranks = CpuSet::of(mark.ranks).list();
     canvas_.begin_titled(fmt::format("CPUs {}{}", cpus.list(), mark.ranks.empty() ? "" : ", rank " + ranks));
-    canvas_.rectangle(x, y, kCellWidth, kCellHeight,
+    canvas_.rectangle({x, y}, kCellWidth, kCellHeight,
                       {.fill = colour.fill, .stroke = mark.ranks.empty() ? "#d0d7de" : "none", .radius = 2});
     if (!mark.ranks.empty()) {
       canvas_.text(
-          x + kCellWidth / 2, y + 13, ranks,
+          {x + kCellWidth / 2, y + 13}, ranks,
           {.size = ranks.size() > 3 ? 8.0 : 12.0, .fill = colour.text, .anchor = "middle", .is_bold = true});
     }
-    canvas_.text(x + kCellWidth / 2, y + 22, std::to_string(cpus.first()),
+    canvas_.text({x + kCellWidth / 2, y + 22}, std::to_string(cpus.first()),
                  {.size = 8, .fill = colour.text, .anchor = "middle"});
     canvas_.end_titled();
   }
@@ -226,11 +162,11 @@ class Picture {
     const Colour& colour = device.is_gpu ? colour_of(device.ranks) : kUnused;
     const Size size = chip_size(device);
     // GPUs have the colour of their rank, NICs a border alone: several ranks may share one.
-    canvas_.rectangle(x, y, size.width, size.height,
+    canvas_.rectangle({x, y}, size.width, size.height,
                       {.fill = device.is_gpu ? colour.fill : "#ffffff",
                        .stroke = "#57606a",
                        .radius = device.is_gpu ? 3.0 : 9.0});
-    canvas_.text(x + size.width / 2, y + 13.5, text_of(device),
+    canvas_.text({x + size.width / 2, y + 13.5}, text_of(device),
                  {.size = 10, .fill = device.is_gpu ? colour.text : "#24292f", .anchor = "middle"});
   }
 
@@ -258,8 +194,9 @@ class Picture {
   static Size size_of(const NumaMap& numa) { return layout_of(numa).size; }
   void draw(const NumaMap& numa, double x, double y) {
     const NumaLayout layout = layout_of(numa);
-    canvas_.rectangle(x, y, layout.size.width, layout.size.height, {.fill = "#eef4fb", .stroke = "#a9bfd8"});
-    canvas_.text(x + kPadding, y + 16, numa.name, {.is_bold = true});
+    canvas_.rectangle({x, y}, layout.size.width, layout.size.height,
+                      {.fill = "#eef4fb", .stroke = "#a9bfd8", .radius = 3});
+    canvas_.text({x + kPadding, y + 16}, numa.name, {.is_bold = true});
     for (std::size_t i = 0; i < numa.l3s.size(); ++i)
       draw(numa.l3s[i], x + kPadding + layout.l3s.places[i].x, y + 24 + layout.l3s.places[i].y);
     for (std::size_t i = 0; i < numa.devices.size(); ++i) {
@@ -282,8 +219,8 @@ class Picture {
   void draw(const PackageMap& package, double x, double y) {
     const Flow flow = flow_of(package);
     const Size size = size_of(package);
-    canvas_.rectangle(x, y, size.width, size.height, {.fill = "#f6f8fa", .stroke = "#d0d7de", .radius = 5});
-    canvas_.text(x + kPadding, y + 20, package.name, {.size = 12, .is_bold = true});
+    canvas_.rectangle({x, y}, size.width, size.height, {.fill = "#f6f8fa", .stroke = "#d0d7de", .radius = 5});
+    canvas_.text({x + kPadding, y + 20}, package.name, {.size = 12, .is_bold = true});
     for (std::size_t i = 0; i < package.numa_nodes.size(); ++i) {
       draw(package.numa_nodes[i], x + kPadding + flow.places[i].x,
            y + kPadding + title_height(package) + flow.places[i].y);
@@ -291,16 +228,16 @@ class Picture {
   }
 
   void draw_legend(double y) {
-    canvas_.rectangle(kMargin, y, kCellWidth, kCellHeight, {.fill = kColours[0].fill, .radius = 2});
-    canvas_.text(kMargin + kCellWidth / 2, y + 13, "r", {.size = 12, .anchor = "middle", .is_bold = true});
-    canvas_.text(kMargin + kCellWidth / 2, y + 22, "n", {.size = 8, .anchor = "middle"});
-    canvas_.text(kMargin + 34, y + 16, "core of local rank r; its first CPU is n", {});
-    canvas_.rectangle(kMargin + 270, y, kCellWidth, kCellHeight,
+    canvas_.rectangle({kMargin, y}, kCellWidth, kCellHeight, {.fill = kColours[0].fill, .radius = 2});
+    canvas_.text({kMargin + kCellWidth / 2, y + 13}, "r", {.size = 12, .anchor = "middle", .is_bold = true});
+    canvas_.text({kMargin + kCellWidth / 2, y + 22}, "n", {.size = 8, .anchor = "middle"});
+    canvas_.text({kMargin + 34, y + 16}, "core of local rank r; its first CPU is n", {});
+    canvas_.rectangle({kMargin + 270, y}, kCellWidth, kCellHeight,
                       {.fill = kUnused.fill, .stroke = "#d0d7de", .radius = 2});
-    canvas_.text(kMargin + 304, y + 16, "core that no rank has", {});
-    canvas_.rectangle(kMargin + 440, y + 3, 46, kChipHeight,
+    canvas_.text({kMargin + 304, y + 16}, "core that no rank has", {});
+    canvas_.rectangle({kMargin + 440, y + 3}, 46, kChipHeight,
                       {.fill = "#ffffff", .stroke = "#57606a", .radius = 9});
-    canvas_.text(kMargin + 463, y + 16.5, "NIC", {.size = 10, .anchor = "middle"});
+    canvas_.text({kMargin + 463, y + 16.5}, "NIC", {.size = 10, .anchor = "middle"});
   }
 
   const Topology& topology_;
