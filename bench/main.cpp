@@ -98,9 +98,18 @@ int run_on_head(const Benchmark& benchmark, const Settings& settings, const Outp
   for (const auto& [option, file] : {std::pair{"--json", outputs.json}, std::pair{"--csv", outputs.csv},
                                      std::pair{"--svg", outputs.svg}}) {
     if (file.empty()) continue;
-    // The head has a /tmp of its own, but the file's folder is made visible there.
+    // The head has a /tmp and a /dev/shm of its own, but other folders are made visible there.
+    const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
+    if (folder == "/tmp" || folder == "/dev/shm") {
+      fmt::print(
+          stderr,
+          "ddl-bench: {} {}: the hosts of this benchmark have a {} of their own. Name a file in another "
+          "folder.\n",
+          option, file, folder.native());
+      return 2;
+    }
     command.insert(command.end(), {option, fs::absolute(file)});
-    trees.push_back(fs::absolute(file).parent_path());
+    trees.push_back(folder);
   }
   const auto exit_status =
       run_on_new_cluster(benchmark.hosts_needed(settings), benchmark.needs_slurm, trees, command);

@@ -1,6 +1,4 @@
 // Real short runs of ddl-bench, as a user starts it.
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -11,24 +9,19 @@
 #include "bench/measured_run.h"
 #include "support/catch.h"
 #include "support/skip.h"
+#include "support/temporary_directory.h"
 
 namespace ddl::bench {
 namespace {
-
-struct TemporaryFolder {
-  std::string path = (std::filesystem::temp_directory_path() / "ddl-bench-XXXXXX").native();
-  TemporaryFolder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-};
 
 // The script tests/cluster/cluster prints this before the reason.
 constexpr const char* kNoCluster = "SKIPPED: cluster: ";
 
 void check_quick_run(const std::string& benchmark, const std::vector<std::string>& options = {}) {
   REQUIRE(become_subreaper());
-  const TemporaryFolder folder;
-  const std::string json_path = folder.path + "/report.json";
-  const std::string svg_path = folder.path + "/report.svg";
+  const test::TemporaryDirectory folder;
+  const std::string json_path = folder / "report.json";
+  const std::string svg_path = folder / "report.svg";
   std::vector<std::string> words{DDL_BENCH_PROGRAM, benchmark, "--quick", "--json",
                                  json_path,         "--svg",   svg_path};
   words.insert(words.end(), options.begin(), options.end());
@@ -108,7 +101,8 @@ TEST_CASE("each wrong command line exits with 2", "[usage]") {
   using Words = std::vector<std::string>;
   for (const Words& words :
        {Words{}, Words{"fast"}, Words{"allreduce", "--np", "0"}, Words{"allreduce", "--sizes", "3"},
-        Words{"allreduce", "--entrants", "nobody"}, Words{"launch", "--fast"}, Words{"model"}}) {
+        Words{"allreduce", "--entrants", "nobody"}, Words{"launch", "--fast"}, Words{"model"},
+        Words{"allreduce", "--hosts", "2", "--json", "/tmp/report.json"}}) {
     Command command{.argv = {DDL_BENCH_PROGRAM}};
     command.argv.insert(command.argv.end(), words.begin(), words.end());
     auto child = MeasuredRun::start(command);
