@@ -279,8 +279,8 @@ TEST_CASE("children of the shell that became ddlrun by exec do not belong to the
   Command command;
   command.argv = {"sh", "-c",
                   "sh -c 'echo listening; read go < " + go.path() + "; echo go > " +
-                      scratch.path("survived") + "' & exec " + ddlrun({}).argv.front() + " -np 2 " +
-                      program("daemon_family") + " exit"};
+                      scratch.path("survived") + "' & exec " + ddlrun({}).argv.front() +
+                      " --oversubscribe -np 2 " + program("daemon_family") + " exit"};
   Job job(scratch, command);
   job.wait_for("listening");
   job.wait_for("ready", 2);

@@ -133,7 +133,7 @@ class Shell {
 TEST_CASE("^Z stops the ranks and the shell sees a stopped job; fg continues it", "[terminal]") {
   Shell shell;
   Fifo fifo(shell.scratch(), "stops");
-  shell.type_ddlrun("-np 2 " + program("stop_watcher") + " " + fifo.path());
+  shell.type_ddlrun("--oversubscribe -np 2 " + program("stop_watcher") + " " + fifo.path());
   shell.job().wait_for("ready", 2);
   shell.job().write(kSuspend);
   CHECK(fifo.wait_for("stopped\n", 2));
@@ -150,7 +150,7 @@ TEST_CASE("^Z stops the ranks and the shell sees a stopped job; fg continues it"
 TEST_CASE("bg continues a stopped job in the background", "[terminal]") {
   Shell shell;
   Fifo fifo(shell.scratch(), "stops");
-  shell.type_ddlrun("-np 2 " + program("stop_watcher") + " " + fifo.path());
+  shell.type_ddlrun("--oversubscribe -np 2 " + program("stop_watcher") + " " + fifo.path());
   shell.job().wait_for("ready", 2);
   shell.job().write(kSuspend);
   CHECK(fifo.wait_for("stopped\n", 2));
@@ -166,7 +166,7 @@ TEST_CASE("a background ddlrun is not stopped and does not read the terminal", "
   Fifo fifo(shell.scratch(), "from-ranks");
   Fifo go(shell.scratch(), "go");
   // Rank 0 copies all of its input to the FIFO.
-  shell.type_ddlrun("-np 2 sh -c '[ $RANK = 0 ] && { exec 3<&0; cat <&3 > " + fifo.path() +
+  shell.type_ddlrun("--oversubscribe -np 2 sh -c '[ $RANK = 0 ] && { exec 3<&0; cat <&3 > " + fifo.path() +
                         " & }; echo ready; read go < " + go.path() + "'",
                     " &");
   shell.job().wait_for("ready", 2);
