@@ -20,6 +20,7 @@
 #include "support/catch.h"
 #include "support/skip.h"
 #include "support/started_program.h"
+#include "support/temporary_directory.h"
 
 using Catch::Matchers::Contains;
 using ddl::Child;
@@ -142,28 +143,24 @@ TEST_CASE("several threads start programs at once") {
 }
 
 TEST_CASE("a program is looked for in the PATH of its environment, from its directory") {
-  char folder[] = "/tmp/ddl-command-test-XXXXXX";
-  REQUIRE(::mkdtemp(folder) != nullptr);
-  const std::string file = std::string(folder) + "/program";
+  const ddl::test::TemporaryDirectory directory;
+  const std::string& folder = directory.path();
+  const std::string file = directory / "program";
   {
     const UniqueFd fd(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0755));
     REQUIRE(
         ddl::write_all(fd.get(), "echo $0 $1\n", 11));  // without "#!": a shell runs it, as with execvp(3)
   }
-  CHECK(output_of({.argv = {"program", "x"}, .environment = Words{std::string("PATH=") + folder}}) ==
-        file + " x\n");
+  CHECK(output_of({.argv = {"program", "x"}, .environment = Words{"PATH=" + folder}}) == file + " x\n");
   CHECK(output_of({.argv = {"program"}, .environment = Words{"PATH=/nonexistent:."}, .directory = folder}) ==
         "./program\n");
-  CHECK(ddl::find_in_path("program", std::string("/nonexistent:") + folder) == file);
+  CHECK(ddl::find_in_path("program", "/nonexistent:" + folder) == file);
   ::chmod(file.c_str(), 0644);
-  const auto refused =
-      Child::start({.argv = {"program"}, .environment = Words{std::string("PATH=") + folder}});
+  const auto refused = Child::start({.argv = {"program"}, .environment = Words{"PATH=" + folder}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code() == ErrorCode::kPermissionDenied);
   CHECK(refused.error().message() == "starting program: Permission denied");
   CHECK_FALSE(ddl::find_in_path("program", folder));
-  ::unlink(file.c_str());
-  ::rmdir(folder);
   const auto missing = Child::start({.argv = {"no-such-program"}});
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code() == ErrorCode::kNotFound);

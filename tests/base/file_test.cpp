@@ -2,33 +2,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "base/fd.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 using ddl::UniqueFd;
 
 namespace {
 
 bool has_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
-
-/// A folder of this test's own, removed with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ddl-base-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace
 
@@ -111,7 +97,7 @@ TEST_CASE("write_all waits for a descriptor that does not block") {
 }
 
 TEST_CASE("read_file gives all bytes up to the limit, and names the file otherwise") {
-  const TemporaryFolder folder;
+  const ddl::test::TemporaryDirectory folder;
   const std::string path = folder / "hosts";
   const std::string text = std::string(40'000, 'a') + '\0' + "end";
   std::ofstream(path, std::ios::binary) << text;

@@ -1,14 +1,12 @@
 #include "bench/scoreboard.h"
 
-#include <stdlib.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <thread>
 
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 namespace ddl::bench {
 namespace {
@@ -38,9 +36,8 @@ TEST_CASE("only calls that every rank has made count") {
 }
 
 TEST_CASE("a scoreboard in a file is opened by its path, and is not created twice") {
-  char folder[] = "/tmp/ddl-bench-test-XXXXXX";
-  REQUIRE(::mkdtemp(folder) != nullptr);
-  const std::string path = std::string(folder) + "/scoreboard";
+  const ddl::test::TemporaryDirectory directory;
+  const std::string path = directory / "scoreboard";
   const std::vector<SizePlan> plan{{4, 2, 0}};
   auto board = Scoreboard::create_file(path, 2, plan);
   REQUIRE(board);
@@ -49,7 +46,6 @@ TEST_CASE("a scoreboard in a file is opened by its path, and is not created twic
   REQUIRE(other);
   for (int rank = 0; rank < 2; ++rank) other->seconds(rank, 0)[0] = rank + 1;
   CHECK(board->slowest_rank(0) == std::vector<double>{2});
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a rank that sleeps at a barrier is woken") {

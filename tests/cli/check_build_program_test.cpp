@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/program_run.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 using ddl::test::ProgramRun;
 using ddl::test::ProgramSetup;
@@ -31,38 +32,22 @@ ProgramRun run_ddlrun(Words words, Words environment = {}) {
 }
 
 /// A temporary folder for stand-ins.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "ddl-check-build-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
+struct Folder : ddl::test::TemporaryDirectory {
   void command(const std::string& name, const std::string& script) const {
-    std::ofstream(path_ + "/" + name) << "#!/bin/sh\n" << script << "\n";
-    REQUIRE(::chmod((path_ + "/" + name).c_str(), 0755) == 0);
+    std::ofstream(*this / name) << "#!/bin/sh\n" << script << "\n";
+    REQUIRE(::chmod((*this / name).c_str(), 0755) == 0);
   }
-  void library(const std::string& name) const {
-    fs::create_symlink(DDL_STAND_IN_LIBRARY, path_ + "/" + name);
-  }
+  void library(const std::string& name) const { fs::create_symlink(DDL_STAND_IN_LIBRARY, *this / name); }
   /// A copy of ddlrun whose helper programs are this script.
   std::string ddlrun_with_helpers(const std::string& script) const {
-    fs::create_directories(path_ + "/bin");
-    fs::create_directories(path_ + "/libexec/ddlrun");
-    fs::copy_file(DDLRUN_PATH, path_ + "/bin/ddlrun");
+    fs::create_directories(*this / "bin");
+    fs::create_directories(*this / "libexec/ddlrun");
+    fs::copy_file(DDLRUN_PATH, *this / "bin/ddlrun");
     for (const char* helper : {"probe-rank", "slurm-probe"})
       command("libexec/ddlrun/" + std::string(helper), script);
-    return path_ + "/bin/ddlrun";
+    return *this / "bin/ddlrun";
   }
-  void garbage(const std::string& name) const { std::ofstream(path_ + "/" + name) << "no library"; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
+  void garbage(const std::string& name) const { std::ofstream(*this / name) << "no library"; }
 };
 
 /// Whether this build has a module for an MPI; one with a sanitizer has none.

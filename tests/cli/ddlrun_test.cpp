@@ -302,11 +302,10 @@ TEST_CASE("ddlrun works with closed standard descriptors") {
 }
 
 TEST_CASE("a current directory that was removed is reported") {
-  std::string pattern = "/tmp/ddl-removed-XXXXXX";
-  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+  const ddl::test::TemporaryDirectory directory;
   ProgramSetup setup;
-  setup.argv = {"/bin/sh", "-c", "rmdir '" + pattern + "' && exec " DDLRUN_PATH " -np 1 /bin/true"};
-  setup.directory = pattern;
+  setup.argv = {"/bin/sh", "-c", "rmdir '" + directory.path() + "' && exec " DDLRUN_PATH " -np 1 /bin/true"};
+  setup.directory = directory.path();
   const ProgramRun result = run_program(setup);
   CHECK(result.exit_code == 127);
   CHECK_THAT(result.err, Catch::StartsWith("ddlrun: the current directory: No such file or directory\n"));

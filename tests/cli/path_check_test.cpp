@@ -6,33 +6,13 @@
 #include <unistd.h>
 
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 namespace fs = std::filesystem;
 using ddl::cli::check_identity_file;
 using ddl::cli::create_output_directory;
 
 namespace {
-
-/// A directory for one test, removed with its contents.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "ddl-path-check-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::owner_all, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::optional<ddl::cli::CommandLineError> check_workdir(const ddl::launcher::JobSpec& job) {
   return ddl::cli::check_workdir(job, ddl::launcher::local_allocation("head"), "head");
@@ -48,32 +28,32 @@ ddl::launcher::JobSpec job_in(const fs::path& workdir, const fs::path& output = 
 }  // namespace
 
 TEST_CASE("a working directory must be a directory that exists") {
-  const TemporaryDirectory temporary;
+  const ddl::test::TemporaryDirectory temporary;
   CHECK_FALSE(check_workdir(job_in(temporary.path())));
 
-  const auto missing = check_workdir(job_in(temporary.path() / "no such"));
+  const auto missing = check_workdir(job_in(temporary / "no such"));
   REQUIRE(missing);
   CHECK(missing->exit_code == 127);
   CHECK_THAT(missing->message, Catch::EndsWith("/no such' does not exist"));
 
-  std::ofstream(temporary.path() / "file") << "x";
-  const auto file = check_workdir(job_in(temporary.path() / "file"));
+  std::ofstream(temporary / "file") << "x";
+  const auto file = check_workdir(job_in(temporary / "file"));
   REQUIRE(file);
   CHECK(file->exit_code == 126);
   CHECK_THAT(file->message, Catch::EndsWith("/file is not a directory"));
 
-  const auto below_file = check_workdir(job_in(temporary.path() / "file" / "below"));
+  const auto below_file = check_workdir(job_in(temporary / "file/below"));
   REQUIRE(below_file);
   CHECK(below_file->exit_code == 127);
 
-  const auto long_name = check_workdir(job_in(temporary.path() / std::string(5000, 'x')));
+  const auto long_name = check_workdir(job_in(temporary / std::string(5000, 'x')));
   REQUIRE(long_name);
   CHECK_THAT(long_name->message, Catch::Contains("cannot be used"));
 }
 
 TEST_CASE("a working directory that the user may not enter is refused") {
-  const TemporaryDirectory temporary;
-  const fs::path closed = temporary.path() / "closed";
+  const ddl::test::TemporaryDirectory temporary;
+  const fs::path closed = temporary / "closed";
   fs::create_directory(closed);
   fs::permissions(closed, fs::perms::none);
   const auto refusal = check_workdir(job_in(closed));
@@ -87,19 +67,19 @@ TEST_CASE("a working directory that the user may not enter is refused") {
 }
 
 TEST_CASE("the output directory is created with its parents, or an error is returned") {
-  const TemporaryDirectory temporary;
+  const ddl::test::TemporaryDirectory temporary;
   CHECK_FALSE(create_output_directory(job_in(temporary.path())));
-  const fs::path deep = temporary.path() / "a" / "b";
+  const fs::path deep = temporary / "a/b";
   CHECK_FALSE(create_output_directory(job_in("/", deep)));
   CHECK(fs::is_directory(deep));
   CHECK_FALSE(create_output_directory(job_in("/", deep)));  // again: it exists now
 
-  std::ofstream(temporary.path() / "file") << "x";
-  for (const fs::path& bad : {temporary.path() / "file", temporary.path() / "file" / "below"}) {
+  std::ofstream(temporary / "file") << "x";
+  for (const std::string& bad : {temporary / "file", temporary / "file/below"}) {
     const auto refusal = create_output_directory(job_in("/", bad));
     REQUIRE(refusal);
     CHECK(refusal->exit_code == 2);
-    CHECK_THAT(refusal->message, Catch::Contains(bad.string()) && Catch::Contains("cannot be created"));
+    CHECK_THAT(refusal->message, Catch::Contains(bad) && Catch::Contains("cannot be created"));
   }
   const auto in_proc = create_output_directory(job_in("/", "/proc/self/ddlrun"));
   REQUIRE(in_proc);
@@ -115,10 +95,10 @@ TEST_CASE("a working directory is checked only if ranks may run on this machine"
 }
 
 TEST_CASE("the key for ssh must be readable") {
-  const TemporaryDirectory temporary;
+  const ddl::test::TemporaryDirectory temporary;
   ddl::launcher::JobSpec job;
   CHECK_FALSE(check_identity_file(job));
-  job.ssh_identity_file = (temporary.path() / "id").string();
+  job.ssh_identity_file = temporary / "id";
   const auto missing = check_identity_file(job);
   REQUIRE(missing);
   CHECK(missing->exit_code == 2);

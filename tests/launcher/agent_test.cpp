@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "launcher/process/session_directory.h"
-#include "launcher/process_tree.h"
 #include "launcher/protocol/codec.h"
+#include "support/processes.h"
 
 using namespace ddl::launcher;
-using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 

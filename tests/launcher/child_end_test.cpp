@@ -1,9 +1,9 @@
 #include "launcher/process/child.h"
 
-#include "launcher/process_tree.h"
+#include "support/processes.h"
 
 using namespace ddl::launcher;
-using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 TEST_CASE("a child's end is described in words, and it is reaped") {
   const pid_t exited = fork_process([] { ::_exit(3); });
@@ -19,7 +19,7 @@ TEST_CASE("a child that is only about to end is waited for") {
   Readiness ready;
   const auto go = test_pipe();
   const pid_t pid = fork_process([&] {
-    ready.say();
+    ready.report();
     char byte;
     (void)!::read(go.first.get(), &byte, 1);
     ::_exit(0);

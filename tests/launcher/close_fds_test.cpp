@@ -2,10 +2,10 @@
 
 #include <sys/resource.h>
 
-#include "launcher/process_tree.h"
+#include "support/processes.h"
 
 using namespace ddl::launcher;
-using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 

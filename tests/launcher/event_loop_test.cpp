@@ -7,10 +7,11 @@
 #include <thread>
 
 #include "launcher/loop_driver.h"
-#include "launcher/pipes.h"
+#include "support/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
+using namespace ddl::test;
 using namespace std::chrono_literals;
 
 namespace {

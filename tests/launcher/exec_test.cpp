@@ -3,11 +3,11 @@
 #include "launcher/mpi/mpirun.h"
 #include "launcher/node/start_child.h"
 #include "launcher/process/child.h"
-#include "launcher/process_tree.h"
+#include "support/processes.h"
 #include "support/started_program.h"
 
 using namespace ddl::launcher;
-using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 TEST_CASE("a rank gets exactly the arguments and the environment of its description", "[exec]") {
   const StartedProgram program;

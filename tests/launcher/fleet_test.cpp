@@ -3,12 +3,13 @@
 #include "contract/version.h"
 #include "launcher/facts.h"
 #include "launcher/loop_driver.h"
-#include "launcher/pipes.h"
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/link.h"
+#include "support/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 

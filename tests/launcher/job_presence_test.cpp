@@ -3,11 +3,11 @@
 
 #include <sched.h>
 
-#include "launcher/process_tree.h"
 #include "support/catch.h"
+#include "support/processes.h"
 
 using namespace ddl::launcher;
-using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 
@@ -56,7 +56,7 @@ TEST_CASE("an agent on other CPUs is not reported, nor one that was killed") {
     EventLoop loop;
     const bool is_bound = bind_to(cpus.back());
     const auto presence = JobPresence::announce(loop, job, {"other", 1});
-    if (is_bound && presence) ready.say();
+    if (is_bound && presence) ready.report();
     sleep_for_ever();
   });
   ready.wait_for(1);

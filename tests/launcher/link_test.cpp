@@ -6,11 +6,12 @@
 
 #include "base/text.h"
 #include "launcher/loop_driver.h"
-#include "launcher/pipes.h"
 #include "launcher/protocol/link.h"
+#include "support/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
+using namespace ddl::test;
 using ddl::FdPair;
 using ddl::UniqueFd;
 using ddl::net::Frame;

@@ -10,11 +10,13 @@
 #include "launcher/node/spawner.h"
 #include "launcher/process/child.h"
 #include "launcher/process/session_directory.h"
-#include "launcher/process_tree.h"
 #include "launcher/protocol/codec.h"
 #include "net/frame.h"
+#include "support/processes.h"
 
 namespace ddl::launcher::test {
+
+using namespace ddl::test;
 
 /// Starts a spawner; ends it and its descendants at the end of the test. The test's process is a subreaper, so that
 /// the final check finds all of them.

@@ -1,10 +1,11 @@
 #include "launcher/node/io_forwarding.h"
 
 #include "launcher/loop_driver.h"
-#include "launcher/pipes.h"
+#include "support/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 

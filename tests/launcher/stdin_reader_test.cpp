@@ -3,10 +3,11 @@
 #include <optional>
 
 #include "launcher/loop_driver.h"
-#include "launcher/pipes.h"
+#include "support/pipes.h"
 
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 

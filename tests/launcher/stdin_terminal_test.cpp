@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "launcher/head/io_forwarding.h"
-#include "launcher/process_tree.h"
+#include "support/processes.h"
 
 using namespace ddl::launcher;
-using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 

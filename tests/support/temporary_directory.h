@@ -12,7 +12,7 @@
 
 namespace ddl::test {
 
-/// A directory that the destructor removes.
+/// A directory that the destructor removes, with its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -21,12 +21,15 @@ class TemporaryDirectory {
     path_ = pattern;
   }
   ~TemporaryDirectory() {
-    std::error_code ignored;
+    std::error_code ignored;  // a test may have removed it, or its permissions
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all, ignored);
     std::filesystem::remove_all(path_, ignored);
   }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
   const std::string& path() const { return path_; }
+  /// The path of a file in it.
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
   std::string path_;

@@ -8,33 +8,18 @@
 
 #include "base/fd.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 #include "templates/shipped_files.h"
 
 using namespace ddl::templates;
 
 namespace {
 
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / "ddl-sites-XXXXXX") {
-    std::string name = path_.string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+struct Folder : ddl::test::TemporaryDirectory {
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return (path_ / name).string();
+    std::ofstream(*this / name) << text;
+    return *this / name;
   }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
 };
 
 ddl::Result<std::string> file_text(const std::string& path) { return ddl::read_file(path); }

@@ -1,5 +1,5 @@
-/* Stands in for libnvidia-ml.so.1: two GPUs, counted against their bus order. DDL_FAKE_GPUS says what goes wrong, or "mig":
-   the first is divided into two, in slots 0 and 2. */
+/* Stands in for libnvidia-ml.so.1: two GPUs, counted against their bus order. DDL_FAKE_GPUS says what goes wrong, or
+   "mig": the first is divided into two, in slots 0 and 2. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,9 +13,9 @@
 #include "base/deadline.h"
 #include "base/process.h"
 #include "base/process_tree.h"
-#include "launcher/pipes.h"
+#include "support/pipes.h"
 
-namespace ddl::launcher::test {
+namespace ddl::test {
 
 inline Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
 
@@ -35,10 +35,10 @@ inline pid_t fork_process(const std::function<void()>& body) {
   for (;;) ::pause();
 }
 
-/// One byte for every process that is ready: say() in each of them, wait_for() in the test.
+/// One byte for every process that is ready: report() in each of them, wait_for() in the test.
 class Readiness {
  public:
-  void say() const { (void)!::write(pipe_.second.get(), "x", 1); }
+  void report() const { (void)!::write(pipe_.second.get(), "x", 1); }
   void wait_for(int count) {
     for (const Deadline deadline = soon(); count > 0; --count) {
       pollfd entry{pipe_.first.get(), POLLIN, 0};
@@ -68,4 +68,4 @@ inline int reap(pid_t pid) {
   return status;
 }
 
-}  // namespace ddl::launcher::test
+}  // namespace ddl::test

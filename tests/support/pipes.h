@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "support/catch.h"
 
-namespace ddl::launcher::test {
+namespace ddl::test {
 
 inline FdPair test_pipe() {
   auto pipe = make_pipe();
@@ -54,4 +54,4 @@ inline bool is_nonblocking(int fd) { return (::fcntl(fd, F_GETFL) & O_NONBLOCK) 
 /// A write to a closed pipe is an error, not the end of the test, as in agent and head.
 inline void ignore_sigpipe() { std::signal(SIGPIPE, SIG_IGN); }
 
-}  // namespace ddl::launcher::test
+}  // namespace ddl::test

@@ -11,8 +11,7 @@
 #include <cstdio>
 #include <set>
 
-#include "launcher/process/child.h"
-#include "launcher/process_tree.h"
+#include "support/processes.h"
 #include "support/skip.h"
 
 using ddl::become_subreaper;
@@ -21,8 +20,7 @@ using ddl::kill_descendants;
 using ddl::ProcessId;
 using ddl::signal_process;
 using ddl::wait_for_descendants;
-using namespace ddl::launcher;
-using namespace ddl::launcher::test;
+using namespace ddl::test;
 
 namespace {
 
@@ -50,23 +48,23 @@ struct DescendantsFixture {
 TEST_CASE_METHOD(DescendantsFixture,
                  "descendants are found over generations, also what called setsid or lost its parent") {
   const auto pids = test_pipe();
-  const auto tell_pid = [&] {
+  const auto report_pid = [&] {
     const pid_t self = ::getpid();
     (void)!::write(pids.second.get(), &self, sizeof self);
-    ready.say();
+    ready.report();
   };
   fork_process([&] {
-    tell_pid();
+    report_pid();
     fork_process([&] {
       ::setsid();
-      tell_pid();
+      report_pid();
       sleep_for_ever();
     });
     fork_process([&] {  // ends, and leaves an orphan that is a session of its own
       fork_process([&] {
         ::setsid();
-        ::prctl(PR_SET_NAME, "odd) R 1 (name");  // what a naive reader of /proc/PID/stat stumbles over
-        tell_pid();
+        ::prctl(PR_SET_NAME, "odd) R 1 (name");  // which a naive reader of /proc/PID/stat misreads
+        report_pid();
         sleep_for_ever();
       });
     });
@@ -105,7 +103,7 @@ TEST_CASE_METHOD(DescendantsFixture, "a process that has ended and is not reaped
 TEST_CASE_METHOD(DescendantsFixture,
                  "a signal reaches the process that was found, and not one that has taken its number") {
   const pid_t pid = fork_process([&] {
-    ready.say();
+    ready.report();
     sleep_for_ever();
   });
   ready.wait_for(1);
@@ -137,7 +135,7 @@ TEST_CASE_METHOD(DescendantsFixture,
   fork_process([&] {
     fork_process([&] {
       ::setsid();
-      ready.say();
+      ready.report();
       char byte;
       (void)!::read(stop.first.get(), &byte, 1);
     });
@@ -153,7 +151,7 @@ TEST_CASE_METHOD(DescendantsFixture,
                  "killing ends what forks as fast as it can, and what ignores every signal") {
   for (int i = 0; i < 2; ++i) {
     fork_process([&] {
-      ready.say();
+      ready.report();
       for (;;) {  // each generation leaves at once: only its child goes on
         const pid_t child = ::fork();
         if (child > 0) ::_exit(0);
@@ -166,7 +164,7 @@ TEST_CASE_METHOD(DescendantsFixture,
   }
   fork_process([&] {
     for (int signal = 1; signal < 32; ++signal) std::signal(signal, SIG_IGN);
-    ready.say();
+    ready.report();
     sleep_for_ever();
   });
   ready.wait_for(3);
@@ -176,29 +174,29 @@ TEST_CASE_METHOD(DescendantsFixture,
 }
 
 // "something & exec ddlrun ...": something becomes a child of ddlrun's process and is no part of the job.
-TEST_CASE_METHOD(DescendantsFixture, "bystanders and what they started are neither waited for nor killed") {
+TEST_CASE_METHOD(DescendantsFixture, "preexisting children and their descendants are neither waited for nor killed") {
   const auto tree = [&] {
     const pid_t pid = fork_process([&] {
       fork_process([&] {
-        ready.say();
+        ready.report();
         sleep_for_ever();
       });
-      ready.say();
+      ready.report();
       sleep_for_ever();
     });
     ready.wait_for(2);
     return pid;
   };
-  const pid_t bystander = tree();
-  const auto bystanders = descendants_of(::getpid());
-  REQUIRE(bystanders.size() == 2);
-  CHECK(wait_for_descendants(soon(), bystanders));
-  CHECK(kill_descendants(soon(), bystanders) == 0);
+  const pid_t preexisting_child = tree();
+  const auto preexisting = descendants_of(::getpid());
+  REQUIRE(preexisting.size() == 2);
+  CHECK(wait_for_descendants(soon(), preexisting));
+  CHECK(kill_descendants(soon(), preexisting) == 0);
 
   tree();
-  CHECK_FALSE(wait_for_descendants(ddl::Deadline::after(std::chrono::milliseconds(20)), bystanders));
-  CHECK(kill_descendants(soon(), bystanders) == 2);
-  CHECK(exists(bystander));
+  CHECK_FALSE(wait_for_descendants(ddl::Deadline::after(std::chrono::milliseconds(20)), preexisting));
+  CHECK(kill_descendants(soon(), preexisting) == 2);
+  CHECK(exists(preexisting_child));
   CHECK(descendants_of(::getpid()).size() == 2);
 }
 
@@ -225,7 +223,7 @@ TEST_CASE_METHOD(DescendantsFixture,
       fork_process([&] {
         fork_process([&] {
           ::setsid();
-          ready.say();
+          ready.report();
           sleep_for_ever();
         });
         sleep_for_ever();
@@ -243,7 +241,8 @@ TEST_CASE_METHOD(DescendantsFixture,
 
     const pid_t exits = fork_process([] { ::_exit(3); });
     require(ddl::wait_for_end(exits, soon()), __LINE__);
-    require(describe_child_end(exits) == "exited with 3", __LINE__);
+    int end = 0;
+    require(::waitpid(exits, &end, 0) == exits && WIFEXITED(end) && WEXITSTATUS(end) == 3, __LINE__);
     const pid_t stays = fork_process(sleep_for_ever);
     require(!ddl::wait_for_end(stays, ddl::Deadline::after(std::chrono::milliseconds(1))), __LINE__);
     ::kill(stays, SIGKILL);
