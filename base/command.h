@@ -163,7 +163,8 @@ struct PipedChild {
 /// Starts a program with three pipes, in place of command.streams.
 Result<PipedChild> start_piped(Command command);
 
-/// The folders in which a program with this environment (NAME=VALUE) is looked for: its PATH, or as in execvp(3) without.
+/// The folders in which a program with this environment (NAME=VALUE) is looked for: its PATH, or those of execvp(3)
+/// without one.
 std::string search_path(const std::vector<std::string>& environment);
 
 /// Becomes argv[0], looked for in the PATH of the environment; signals, descriptors and all else stay. Returns only
@@ -171,8 +172,8 @@ std::string search_path(const std::vector<std::string>& environment);
 Error become(const std::vector<std::string>& argv,
              const std::optional<std::vector<std::string>>& environment = std::nullopt);
 
-/// What a shell would start for a bare name: the first executable regular file in the folders of a PATH, separated by ':'.
-/// Reads the file system.
+/// What a shell would start for a bare name: the first executable regular file in the folders of a PATH, separated by
+/// ':'. Reads the file system.
 std::optional<std::string> find_in_path(std::string_view name, std::string_view path);
 
 }  // namespace ddl

@@ -30,8 +30,8 @@ Status check_proc();
 /// process whose parent has died belongs to the nearest subreaper above it.
 std::vector<ProcessId> descendants_of(pid_t root);
 
-/// Whether the calling process has children, also zombies. A subreaper without children has no descendants, since a process
-/// that lost its parent became its child.
+/// Whether the calling process has children, also zombies. A subreaper without children has no descendants, since a
+/// process that lost its parent became its child.
 bool has_children();
 
 /// Sends a signal to one process found before, if it is still that process.

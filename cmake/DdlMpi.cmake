@@ -10,7 +10,16 @@ set(DDL_MPI_COMPILERS "mpicc;mpicc.openmpi;mpicc.mpich" CACHE STRING
 function(ddl_find_mpis result)
   set(found "")
   set(probe "${PROJECT_BINARY_DIR}/generated/which_mpi.c")
-  file(WRITE "${probe}" "#include <mpi.h>\n#if defined(OPEN_MPI)\nMPI openmpi\n#elif defined(MPICH_VERSION) || defined(I_MPI_VERSION)\nMPI mpich\n#else\nMPI other\n#endif\n")
+  file(WRITE "${probe}" [[
+#include <mpi.h>
+#if defined(OPEN_MPI)
+MPI openmpi
+#elif defined(MPICH_VERSION) || defined(I_MPI_VERSION)
+MPI mpich
+#else
+MPI other
+#endif
+]])
   foreach(compiler IN LISTS DDL_MPI_COMPILERS)
     string(MAKE_C_IDENTIFIER "DDL_MPICC_${compiler}" variable)
     find_program(${variable} "${compiler}")
@@ -18,7 +27,8 @@ function(ddl_find_mpis result)
     if(NOT ${variable})
       continue()
     endif()
-    execute_process(COMMAND "${${variable}}" -E "${probe}" OUTPUT_VARIABLE preprocessed RESULT_VARIABLE status ERROR_QUIET)
+    execute_process(COMMAND "${${variable}}" -E "${probe}"
+      OUTPUT_VARIABLE preprocessed RESULT_VARIABLE status ERROR_QUIET)
     execute_process(COMMAND "${${variable}}" -show OUTPUT_VARIABLE shown RESULT_VARIABLE show_status
       ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(NOT status EQUAL 0 OR NOT show_status EQUAL 0 OR NOT preprocessed MATCHES "MPI (openmpi|mpich|other)")

@@ -19,8 +19,9 @@ std::optional<int> parse_runnable(std::string_view loadavg);
 /// wrong with it. False if /proc cannot be read.
 bool is_machine_overloaded();
 
-/// How often a heartbeat is sent, and after how many periods without one the other side is taken for dead. limit is at least
-/// 2: both sides count by timers of their own, so that now and then a whole period has no heartbeat, and the next has two.
+/// How often a heartbeat is sent, and after how many periods without one the other side is taken for dead. limit is at
+/// least 2: both sides count by timers of their own, so that now and then a whole period has no heartbeat, and the next
+/// has two.
 struct HeartbeatPace {
   std::chrono::milliseconds period;
   int limit;

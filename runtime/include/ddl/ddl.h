@@ -155,10 +155,11 @@ DDL_API ddl_status ddl_finalize(ddl_context* context);
  *  characters in it become blanks.
  *  Every call of any rank that is waiting, or begins later, fails with DDL_ERROR_ABORTED, and its ddl_last_error()
  *  names this rank, its host and pid, the code, and the first 431 bytes of text, unless the context had been aborted
- *  for another cause before. If several ranks abort the job, each tells of itself, and the launcher takes one. This rank
- *  writes the same to standard error, unless that is a full pipe. Then it asks the launcher to end the job. Depending on the bootstrap it calls PMIx_Abort(), which
- *  takes code and text, or MPI_Abort() or the abort of PMI-1, which take the code. ddlrun reports rank, host, code
- *  and, by PMIx, text, and exits with code; another launcher may exit with the code of a rank that ended because of this one.
+ *  for another cause before. If several ranks abort the job, each reports itself, and the launcher takes one. This
+ *  rank writes the same to standard error, unless that is a full pipe. Then it asks the launcher to end the job.
+ *  Depending on the bootstrap it calls PMIx_Abort(), which takes code and text, or MPI_Abort() or the abort of PMI-1,
+ *  which take the code. ddlrun reports rank, host, code and, by PMIx, text, and exits with code; another launcher may
+ *  exit with the code of a rank that ended because of this one.
  *  Finally this process ends with code, as by _exit(): no destructor and no atexit() handler runs, and unwritten
  *  output of stdio is lost (call fflush() first).
  *  Not collective. From any thread, also while others are inside calls: a call of this rank that fails, ddl_finalize()

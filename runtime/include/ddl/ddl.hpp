@@ -311,8 +311,8 @@ class Context {
     return received;
   }
 
-  // The calls above that return a vector, for an argument that only converts to one, such as {} on a rank that gives nothing
-  // (scatter<float>({}, count, root)).
+  // The calls above that return a vector, for an argument that only converts to one, such as {} on a rank that gives
+  // nothing (scatter<float>({}, count, root)).
   template <class T>
   std::vector<T> reduce_scatter(const std::vector<T>& values, const std::vector<std::uint64_t>& counts,
                                 Op op = Op::sum, const CallOptions& options = {}) {
