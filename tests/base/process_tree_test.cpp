@@ -174,7 +174,8 @@ TEST_CASE_METHOD(DescendantsFixture,
 }
 
 // "something & exec ddlrun ...": something becomes a child of ddlrun's process and is no part of the job.
-TEST_CASE_METHOD(DescendantsFixture, "preexisting children and their descendants are neither waited for nor killed") {
+TEST_CASE_METHOD(DescendantsFixture,
+                 "preexisting children and their descendants are neither waited for nor killed") {
   const auto tree = [&] {
     const pid_t pid = fork_process([&] {
       fork_process([&] {
