@@ -157,7 +157,8 @@ bool PreparedCommand::place_descriptors() {
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     int fd = placed_[i].first;
     if (fd == kClosedStream) continue;
-    if (fd == kNullStream && (fd = ::open("/dev/null", O_RDWR | O_CLOEXEC)) < 0) return false;
+    if (fd == kNullStream) fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd < 0) return false;
     copies_[i] = ::fcntl(fd, F_DUPFD_CLOEXEC, first_free_fd_);
     if (copies_[i] < 0) return false;
   }

@@ -110,7 +110,7 @@ void PmixRelay::on(std::size_t, message::PmixModexData&& answer) {
 }
 
 void PmixRelay::on(std::size_t node, message::PmixPublish&& request) {
-  const auto status = names_.publish(std::move(request.pairs), request.first_read_only);
+  const auto status = names_.publish(request.pairs, request.first_read_only);
   send_(node, message::PmixNames{request.id, status, {}});
 }
 

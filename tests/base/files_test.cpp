@@ -30,8 +30,8 @@ TEST_CASE("a temporary folder is private to this user, and removed with its cont
     REQUIRE(made);
     const ddl::TemporaryFolder folder = *std::move(made);
     path = folder.path();
-    CHECK(made->path()
-              .empty());  // NOLINT(bugprone-use-after-move): a folder that was moved from removes nothing
+    // A folder that was moved from removes nothing. NOLINTNEXTLINE(bugprone-use-after-move)
+    CHECK(made->path().empty());
     CHECK_THAT(path, Catch::StartsWith(ddl::tmp_directory() + "/ddl-files-test-"));
     struct stat status {};
     REQUIRE(::stat(path.c_str(), &status) == 0);
