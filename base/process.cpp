@@ -74,6 +74,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.parent = static_cast<pid_t>(number(1));
   stat.cpu_seconds = tick * static_cast<double>(number(11) + number(12));
   stat.reaped_cpu_seconds = tick * static_cast<double>(number(13) + number(14));
+  stat.num_threads = static_cast<int>(number(17));
   stat.start_time = static_cast<std::uint64_t>(number(19));
   return stat;
 }

@@ -40,8 +40,9 @@ int poll_period_milliseconds(Deadline deadline);
 /// proc(5), /proc/PID/stat.
 struct ProcessStat {
   pid_t pid = 0;
-  std::string name;  ///< comm, at most 15 characters
-  char state = '?';  ///< R, S, D, T (stopped by a signal), Z, ...
+  std::string name;     ///< comm, at most 15 characters
+  char state = '?';     ///< of its first thread: R, S, D, T (stopped by a signal), Z, ...
+  int num_threads = 0;  ///< a zombie with more than one runs on in the others
   pid_t parent = 0;
   std::uint64_t start_time =
       0;                   ///< clock ticks after boot; distinguishes it from a later process of the same pid
@@ -49,8 +50,8 @@ struct ProcessStat {
   double reaped_cpu_seconds = 0;  ///< of the children that it has waited for, and theirs
 
   bool is_stopped() const { return state == 'T'; }
-  /// False for zombies.
-  bool is_alive() const { return state != 'Z' && state != 'X'; }
+  /// False for a zombie all of whose threads have ended.
+  bool is_alive() const { return (state != 'Z' && state != 'X') || num_threads > 1; }
 };
 
 /// nullopt for a text of another form. Pure.

@@ -152,9 +152,13 @@ bool until_none_left(Deadline deadline, const std::vector<ProcessId>& preexistin
     reap_finished_children();
     if (!has_children()) return true;
     auto found = descendants_without(::getpid(), preexisting);
-    // The lists below us may miss one while another ends; a child that is not among them must be found.
-    if (found.empty()) found = living_below(::getpid(), child_lists_of_all(), preexisting);
-    if (found.empty() && !preexisting.empty()) return true;
+    if (found.empty()) {
+      // The last child may have ended since then. If not, the lists have missed one while another ended.
+      reap_finished_children();
+      if (!has_children()) return true;
+      found = living_below(::getpid(), child_lists_of_all(), preexisting);
+      if (found.empty() && !preexisting.empty()) return true;
+    }
     for (const ProcessId& process : found) on_found(process);
     if (deadline.has_passed()) return false;
     wait_until_one_ends(found, deadline);

@@ -83,6 +83,7 @@ TEST_CASE("/proc/PID/stat is read whatever the name of the process") {
   CHECK(stat->name == "odd) R 1 (name");
   CHECK(stat->state == 'S');
   CHECK(stat->parent == 7);
+  CHECK(stat->num_threads == 1);
   CHECK(stat->start_time == 4711);
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   CHECK(stat->cpu_seconds == Approx(200 / ticks));

@@ -2,6 +2,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -10,7 +11,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <set>
+#include <thread>
 
+#include "base/process.h"
 #include "support/processes.h"
 #include "support/skip.h"
 
@@ -122,6 +125,36 @@ TEST_CASE_METHOD(DescendantsFixture,
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGTERM);
   signal_process(process, SIGTERM);  // gone: nothing
+}
+
+TEST_CASE_METHOD(
+    DescendantsFixture,
+    "a process whose first thread has ended is a descendant until its other threads have ended") {
+  const auto stop = test_pipe();
+  const auto start = [&] {
+    const pid_t pid = fork_process([&] {
+      std::thread([&] {
+        // Only the first thread's end makes the process a zombie with a thread that runs.
+        while (ddl::read_process_stat(::getpid())->state != 'Z') ::sched_yield();
+        ready.report();
+        char byte;
+        (void)!::read(stop.first.get(), &byte, 1);
+        ::_exit(0);
+      }).detach();
+      ::syscall(SYS_exit, 0);  // of this thread only
+    });
+    ready.wait_for(1);
+    return pid;
+  };
+  const pid_t pid = start();
+  CHECK(only_descendant().pid == pid);
+  CHECK_FALSE(wait_for_descendants(ddl::Deadline::after(std::chrono::milliseconds(20))));
+  REQUIRE(::write(stop.second.get(), "x", 1) == 1);
+  CHECK(wait_for_descendants(soon()));
+
+  start();
+  CHECK(kill_descendants(soon()) == 1);
+  CHECK(descendants_of(::getpid()).empty());
 }
 
 TEST_CASE_METHOD(DescendantsFixture, "without descendants there is nothing to wait for or kill") {
