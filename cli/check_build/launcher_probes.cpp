@@ -191,7 +191,7 @@ Finding probe_mpirun() {
 
 Finding probe_script_templates() {
   templates::ScriptRequest request;
-  request.num_proc = 2;
+  request.num_ranks = 2;
   request.command = {"./train"};
   request.ddlrun = "ddlrun";
   const auto job = templates::make_batch_job(request, nullptr);

@@ -28,7 +28,7 @@ launcher::JobSpec one_rank_on_each(const Request& request, const std::string& fo
   launcher::JobSpec spec = request.job;
   spec.command = {spec.remote_path.empty() ? own_path() : spec.remote_path, "--check-build", "--json",
                   "--launcher", "local"};
-  spec.num_proc = static_cast<int>(request.allocation.nodes.size());
+  spec.num_ranks = static_cast<int>(request.allocation.nodes.size());
   spec.ranks_per_node = 1;
   spec.oversubscribe = true;
   spec.binding.bind_to = affinity::BindTo::kNone;
@@ -86,9 +86,9 @@ int check_on_hosts(const Request& request, const Environment& environment, const
     return contract::kStartFailure;
   }
   std::vector<HostCapabilities> hosts;
-  for (int rank = 0; rank < spec.num_proc; ++rank) {
+  for (int rank = 0; rank < spec.num_ranks; ++rank) {
     const auto text =
-        read_file(folder->path() + "/" + launcher::rank_directory_name(rank, spec.num_proc) + "/stdout",
+        read_file(folder->path() + "/" + launcher::rank_directory_name(rank, spec.num_ranks) + "/stdout",
                   kMaxReportBytes);
     auto host = text ? read_check_build(*text) : Result<HostCapabilities>(fail(text.error()));
     const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;

@@ -98,11 +98,11 @@ class JobReader {
     if (has_job) check_command(command);
     if (!is_script) {
       find_hosts();
-      if (has_job) find_num_proc(command);
+      if (has_job) find_num_ranks(command);
     }
     if (values_.refusal()) return Refusal(*values_.refusal());
     job().command = has_job ? std::move(command) : std::vector<std::string>();
-    job().tag_output = has(OptionId::kTagOutput) || (job().num_proc > 1 && !has(OptionId::kNoTagOutput));
+    job().tag_output = has(OptionId::kTagOutput) || (job().num_ranks > 1 && !has(OptionId::kNoTagOutput));
     return std::move(request_);
   }
 
@@ -116,7 +116,7 @@ class JobReader {
   // ---- options ----
 
   void read_ranks() {
-    take(OptionId::kNumProc, parse_rank_count, job().num_proc);
+    take(OptionId::kNumProc, parse_rank_count, job().num_ranks);
     take(OptionId::kRanksPerNode, parse_rank_count, job().ranks_per_node);
     take(OptionId::kMapBy, parse_map_by, job().map_by);
     take(
@@ -292,7 +292,7 @@ class JobReader {
     }
   }
 
-  void find_num_proc(const std::vector<std::string>& command) {
+  void find_num_ranks(const std::vector<std::string>& command) {
     if (values_.refusal() || has(OptionId::kNumProc)) return;
     const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
       const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
@@ -311,13 +311,13 @@ class JobReader {
                          "ddlrun may use " + counted(context_.allowed_cpus, "CPU") + " here: ddlrun -np " +
                              cpus + " " + command_excerpt(command));
     }
-    const auto implied = launcher::implied_num_proc(job(), request_.allocation);
+    const auto implied = launcher::implied_num_ranks(job(), request_.allocation);
     if (!implied) {
       return refuse_once(
           "-np is missing, and " + implied.error().message(),
           "give the number of ranks with -np, or slots for every host, as in -H node1:4,node2:4");
     }
-    job().num_proc = *implied;
+    job().num_ranks = *implied;
   }
 
   void refuse_once(std::string message, std::string hint) {

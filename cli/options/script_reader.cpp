@@ -87,7 +87,7 @@ class ScriptReader {
   }
 
   void read_size() {
-    script().num_proc = job().num_proc;
+    script().num_ranks = job().num_ranks;
     script().ranks_per_node = job().ranks_per_node;
     values_.take(
         OptionId::kNodes, [](const std::string& text) { return parse_count(text, 1, kMaxNodes); },

@@ -140,11 +140,11 @@ Json environment_json(const Environment& environment) {
 }  // namespace
 
 std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment& head_environment) {
-  const auto rank_count =
+  const auto num_ranks =
       std::accumulate(plan.launch.nodes.begin(), plan.launch.nodes.end(), std::size_t{0},
                       [](std::size_t sum, const NodeLaunch& node) { return sum + node.ranks.size(); });
   std::string text = fmt::format(
-      "ddlrun would start {} on {}. {}\n\n", counted(static_cast<std::int64_t>(rank_count), "rank"),
+      "ddlrun would start {} on {}. {}\n\n", counted(static_cast<std::int64_t>(num_ranks), "rank"),
       counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"), asked_text(plan));
   text += field("hosts", hosts_text(plan));
   text += field("command", command_line(job.command));

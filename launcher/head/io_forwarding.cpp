@@ -122,7 +122,7 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
   }
   if (!spec.output_directory.empty()) {
     auto files = OutputFiles::create(
-        spec.output_directory, spec.num_proc,
+        spec.output_directory, spec.num_ranks,
         [this](std::function<void()> call) { loop_.post(std::move(call)); },
         [this](const std::string& sentence) {
           if (lost_.empty()) lost_ = sentence.substr(0, sentence.find("; from here on"));
@@ -133,7 +133,7 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
   }
 
   OutputMuxOptions options;
-  options.num_ranks = spec.num_proc;
+  options.num_ranks = spec.num_ranks;
   options.tag = spec.tag_output;
   options.timestamp = spec.timestamp_output;
   options.raw = raw;

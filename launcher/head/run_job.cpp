@@ -160,7 +160,7 @@ class JobRun : private SupervisorActions {
     }
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
       fleet_.send(ranks_.fleet_index_of_node(node), message::Launch{plan.nodes[node]});
-    times_.on_launched(spec_.num_proc);
+    times_.on_launched(spec_.num_ranks);
     finish_idle_agents();
     open_stdin(plan);
     if (spec_.timeout_seconds > 0) {

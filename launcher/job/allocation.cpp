@@ -60,9 +60,9 @@ Result<Allocation> without_hosts(Allocation allocation, const std::string& exclu
   return allocation;
 }
 
-Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation) {
+Result<int> implied_num_ranks(const JobSpec& spec, const Allocation& allocation) {
   const bool chooses = !spec.hosts.empty() || !spec.hostfile.empty() || spec.ranks_per_node > 0;
-  if (!chooses && allocation.slurm) return implied_num_proc(*allocation.slurm);
+  if (!chooses && allocation.slurm) return implied_num_ranks(*allocation.slurm);
   std::int64_t sum = 0;
   for (const AllocatedNode& node : allocation.nodes) {
     if (spec.ranks_per_node == 0 && !node.slots) {
@@ -136,7 +136,7 @@ Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen, 
   return allocation;
 }
 
-int implied_num_proc(const SlurmJob& job) {
+int implied_num_ranks(const SlurmJob& job) {
   if (job.num_tasks) return *job.num_tasks;
   int gpus = 0;
   for (const SlurmNode& node : job.nodes) gpus += node.gpus;

@@ -47,10 +47,10 @@ Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostf
 Result<Allocation> without_hosts(Allocation allocation, const std::string& excluded);
 
 /// The number of ranks if -np is missing: --ranks-per-node on every node, or the sum of the slots that were given;
-/// in a Slurm job without -H, hostfile and --ranks-per-node, implied_num_proc() of the job. Error
+/// in a Slurm job without -H, hostfile and --ranks-per-node, implied_num_ranks() of the job. Error
 /// (kInvalidArgument): the number of slots of a node, which is named, is unknown; or there are more than kMaxRanks.
 /// Pure.
-Result<int> implied_num_proc(const JobSpec& spec, const Allocation& allocation);
+Result<int> implied_num_ranks(const JobSpec& spec, const Allocation& allocation);
 
 /// Whether this node is the machine called hostname, so that its agent can be forked: "localhost", a loopback
 /// address, the name itself or its first label. A node with a user or a port of its own is not: it must be reached
@@ -67,7 +67,7 @@ Allocation allocation_of(const SlurmJob& job);
 Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen, const std::string& hostname);
 
 /// The number of ranks if -np is missing: the tasks that were asked for, else the GPUs, else one for each node.
-int implied_num_proc(const SlurmJob& job);
+int implied_num_ranks(const SlurmJob& job);
 
 /// Why a job has no hosts to run on.
 struct AllocationError {

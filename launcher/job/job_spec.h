@@ -30,7 +30,7 @@ enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };
 /// One job, as the user asked for it. Made by cli/ from argv and the YAML file; constant afterwards.
 struct JobSpec {
   std::vector<std::string> command;        ///< argv of every rank; command[0] is searched in the ranks' PATH
-  int num_proc = 0;                        ///< number of ranks, at least 1; 0 for --check-hosts
+  int num_ranks = 0;                       ///< at least 1; 0 for --check-hosts
   std::vector<EnvironmentExport> exports;  ///< in the order given; a later one wins
   std::string workdir;                     ///< absolute; where every rank starts
   double timeout_seconds = 0;              ///< 0: none; then the job is ended and ddlrun exits with 124

@@ -60,10 +60,10 @@ std::optional<int> number_of(const Environment& environment, const char* name) {
 
 Result<MpiRankNumbers> mpi_rank_numbers(const Environment& environment) {
   for (const Names& names : kLaunchers) {
-    const auto rank = number_of(environment, names[0]), size = number_of(environment, names[1]);
+    const auto rank = number_of(environment, names[0]), num_ranks = number_of(environment, names[1]);
     const auto local_rank = number_of(environment, names[2]), local_size = number_of(environment, names[3]);
-    if (rank && size && local_rank && local_size && *rank < *size && *local_rank < *local_size)
-      return MpiRankNumbers{*rank, *size, *local_rank, *local_size};
+    if (rank && num_ranks && local_rank && local_size && *rank < *num_ranks && *local_rank < *local_size)
+      return MpiRankNumbers{*rank, *num_ranks, *local_rank, *local_size};
   }
   return fail(
       ErrorCode::kUnavailable,
@@ -107,12 +107,12 @@ constexpr const char* kOwnMpiVariables[] = {"OMPI_MCA_schizo", "OMPI_MCA_ess",
                                             "OMPI_MCA_hwloc_base_binding_policy",
                                             "OMPI_MCA_orte_externally_bound"};
 
-/// The child of a local job, with the variables that mpirun gave this process, and with the rank and size in the
-/// whole job.
+/// The child of a local job, with the variables that mpirun gave this process, and with the rank and the number of
+/// ranks in the whole job.
 Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const MpiRankNumbers& in_job) {
   const NodeFacts facts = probe_node();
   const Allocation here = local_allocation(hostname());
-  spec.num_proc = in_job.local_size;
+  spec.num_ranks = in_job.local_size;
   spec.oversubscribe = true;
   const auto placement = place(spec, here, {in_job.local_size});
   if (!placement) return fail(placement.error());
@@ -125,9 +125,9 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   for (const auto& [name, value] : environment) {
     if (is_denied(name)) variables[name] = value;
   }
-  const std::string rank = std::to_string(in_job.rank), size = std::to_string(in_job.size);
+  const std::string rank = std::to_string(in_job.rank), num_ranks = std::to_string(in_job.num_ranks);
   for (const char* name : {env::kRank, env::kTorchRank}) variables[name] = rank;
-  for (const char* name : {env::kSize, env::kTorchWorldSize}) variables[name] = size;
+  for (const char* name : {env::kSize, env::kTorchWorldSize}) variables[name] = num_ranks;
   for (const char* name : {env::kMasterAddr, env::kMasterPort}) {
     if (const auto given = environment.find(name); given != environment.end())
       variables[name] = given->second;

@@ -15,7 +15,7 @@ namespace ddl::launcher {
 
 struct MpiRankNumbers {
   int rank = 0;
-  int size = 1;
+  int num_ranks = 1;
   int local_rank = 0;
   int local_size = 1;
 };

@@ -171,7 +171,7 @@ class Line {
 
   Status open_mpi_4() {
     if (site_.is_root) add({"--allow-run-as-root"});
-    add({"-np", std::to_string(spec_.num_proc)});
+    add({"-np", std::to_string(spec_.num_ranks)});
     DDL_TRY(add_hosts("--host"));
     if (spec_.ranks_per_node > 0) {
       add({"--map-by", "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"});
@@ -197,7 +197,7 @@ class Line {
 
   Status prrte() {
     if (site_.is_root) add({"--allow-run-as-root"});
-    add({"-n", std::to_string(spec_.num_proc)});
+    add({"-n", std::to_string(spec_.num_ranks)});
     DDL_TRY(add_hosts("--host"));
     std::string mapping = spec_.ranks_per_node > 0 ? "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"
                           : spec_.map_by == MapBy::kNode ? "node"
@@ -223,7 +223,7 @@ class Line {
   }
 
   Status hydra() {
-    add({"-n", std::to_string(spec_.num_proc)});
+    add({"-n", std::to_string(spec_.num_ranks)});
     // Round robin: one rank on each host, and from the first host again.
     const bool takes_turns = spec_.map_by == MapBy::kNode && spec_.ranks_per_node == 0;
     if (!knows_hosts()) {
@@ -310,7 +310,7 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
   const std::string master = allocation.nodes.size() > 1 ? allocation.nodes.front().name : std::string();
   job.command = {ddlrun, contract::kMpiEngineOption, master, join(to_forget, ",")};
   job.command.insert(job.command.end(), mpirun_words.begin(), mpirun_words.end());
-  job.num_proc = 1;
+  job.num_ranks = 1;
   job.ranks_per_node = 0;
   job.hosts = job.hostfile = job.hosts_exclude = "";
   job.launcher = LauncherChoice::kLocal;

@@ -64,7 +64,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
             std::to_string(facts.size()) + " facts");
   NodeLaunch common;
   common.job_id = job_id;
-  common.size = static_cast<int>(placement.ranks.size());
+  common.num_ranks = static_cast<int>(placement.ranks.size());
   for (const PlacedNode& node : placement.nodes) {
     common.node_names.push_back(node.name);
     common.node_ranks.push_back(node.ranks);
@@ -85,8 +85,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   if (in_slurm) add_slurm_environment(common, placement);
   common.common_environment["PWD"] = spec.workdir;  // ddlrun's own PWD may be another one
   // The output of a single rank without a tag need not be split into lines: its bytes are forwarded as they arrive.
-  common.split_lines = common.size > 1 || spec.tag_output || spec.timestamp_output;
-  common.output_window = static_cast<int>(output_window(common.size));
+  common.split_lines = common.num_ranks > 1 || spec.tag_output || spec.timestamp_output;
+  common.output_window = static_cast<int>(output_window(common.num_ranks));
 
   const std::string address = master_address(spec, placement, facts[0]);
   LaunchPlan plan;
@@ -102,7 +102,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
       launch.local_rank = placed.local_rank;
       launch.reads_stdin =
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
-      launch.environment = rank_environment(placed, common.size, facts[i], address, facts[0].free_port,
+      launch.environment = rank_environment(placed, common.num_ranks, facts[i], address, facts[0].free_port,
                                             node.common_environment);
       if (i < bindings.size() && !bindings[i].plan.ranks.empty())
         bind_rank(launch, bindings[i].plan, node.common_environment);

@@ -34,7 +34,7 @@ struct RankLaunch {
 /// The part of the plan that one agent receives.
 struct NodeLaunch {
   std::string job_id;  ///< unique among jobs of this host: "ddlrun-<head pid>-<random>"
-  int size = 0;        ///< ranks of the whole job
+  int num_ranks = 0;   ///< of the whole job
   int node_index = 0;
   std::vector<std::string> node_names;       ///< of the whole job
   std::vector<std::vector<int>> node_ranks;  ///< ranks of each node

@@ -22,7 +22,7 @@ struct Capacity {
 Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
   Capacity capacity;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    int most = spec.num_proc;
+    int most = spec.num_ranks;
     if (spec.ranks_per_node > 0) most = std::min(most, spec.ranks_per_node);
     if (const auto max_slots = allocation.nodes[i].max_slots) most = std::min(most, *max_slots);
     capacity.max.push_back(most);
@@ -57,15 +57,15 @@ int distribute(const std::vector<int>& limits, std::vector<int>& counts, int lef
 std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Capacity& capacity) {
   std::vector<int> counts(capacity.slots.size(), 0);
   std::vector<std::size_t> nodes;
-  nodes.reserve(static_cast<std::size_t>(spec.num_proc));
+  nodes.reserve(static_cast<std::size_t>(spec.num_ranks));
   if (spec.map_by == MapBy::kNode) {
     const auto assign = [&nodes](std::size_t node) { nodes.push_back(node); };
-    int left = distribute(capacity.slots, counts, spec.num_proc, assign);
+    int left = distribute(capacity.slots, counts, spec.num_ranks, assign);
     left = distribute(capacity.spare, counts, left, assign);
     distribute(capacity.max, counts, left, assign);
     return nodes;
   }
-  int left = spec.num_proc;
+  int left = spec.num_ranks;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     counts[i] = std::min(capacity.slots[i], left);
     left -= counts[i];
@@ -90,11 +90,11 @@ std::string slots_by_host(const Allocation& allocation, const std::vector<int>& 
 
 Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
                      const Capacity& capacity) {
-  const std::string asked = counted(spec.num_proc, "rank") + " asked for, and ";
+  const std::string asked = counted(spec.num_ranks, "rank") + " asked for, and ";
   const std::int64_t most = sum_of(capacity.max);
   const bool many_hosts = allocation.nodes.size() > 1;
   std::string text;
-  if (most < spec.num_proc) {
+  if (most < spec.num_ranks) {
     // Not even with --oversubscribe.
     text = asked + allocation.origin + " takes " + std::to_string(most) + " at most";
     text += spec.ranks_per_node > 0 ? " (--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
@@ -141,7 +141,7 @@ void number_across_nodes(Placement& placement) {
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
   const Capacity capacity = capacity_of(spec, allocation, slots);
-  if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < spec.num_proc) {
+  if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < spec.num_ranks) {
     return fail(too_many_ranks(spec, allocation, slots, capacity));
   }
 

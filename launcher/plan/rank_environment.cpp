@@ -79,19 +79,19 @@ std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& e
   return names;
 }
 
-Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
+Environment rank_environment(const RankPlacement& rank, int num_ranks, const NodeFacts& node,
                              const std::string& master_address, int master_port, const Environment& common) {
   const auto text = [](int value) { return std::to_string(value); };
   Environment environment{
       {env::kRank, text(rank.rank)},
-      {env::kSize, text(size)},
+      {env::kSize, text(num_ranks)},
       {env::kLocalRank, text(rank.local_rank)},
       {env::kLocalSize, text(rank.local_size)},
       {env::kCrossRank, text(rank.cross_rank)},
       {env::kCrossSize, text(rank.cross_size)},
       {env::kHostname, node.hostname},
       {env::kTorchRank, text(rank.rank)},
-      {env::kTorchWorldSize, text(size)},
+      {env::kTorchWorldSize, text(num_ranks)},
       {env::kTorchLocalRank, text(rank.local_rank)},
       {env::kTorchLocalWorldSize, text(rank.local_size)},
       {env::kMasterAddr, master_address},
@@ -120,15 +120,15 @@ Environment slurm_job_environment(const Placement& placement) {
     names.push_back(node.name);
     tasks.push_back(static_cast<int>(node.ranks.size()));
   }
-  const std::string size = std::to_string(placement.ranks.size());
+  const std::string num_ranks = std::to_string(placement.ranks.size());
   const std::string nodes = std::to_string(names.size());
   const std::string list = join(names, ","), per_node = list_of(tasks);
-  Environment environment = {{"SLURM_NTASKS", size},
-                             {"SLURM_NPROCS", size},
+  Environment environment = {{"SLURM_NTASKS", num_ranks},
+                             {"SLURM_NPROCS", num_ranks},
                              {"SLURM_NNODES", nodes},
                              {"SLURM_NODELIST", list},
                              {"SLURM_TASKS_PER_NODE", per_node},
-                             {"SLURM_STEP_NUM_TASKS", size},
+                             {"SLURM_STEP_NUM_TASKS", num_ranks},
                              {"SLURM_STEP_NUM_NODES", nodes},
                              {"SLURM_STEP_NODELIST", list},
                              {"SLURM_STEP_TASKS_PER_NODE", per_node}};

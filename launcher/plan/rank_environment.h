@@ -32,7 +32,7 @@ std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& e
 
 /// The variables that differ by rank: its identity under the names of Horovod and torch, and OMP_NUM_THREADS unless
 /// common has it. node: the facts of the rank's own node; master_address and master_port: of rank 0.
-Environment rank_environment(const RankPlacement& rank, int size, const NodeFacts& node,
+Environment rank_environment(const RankPlacement& rank, int num_ranks, const NodeFacts& node,
                              const std::string& master_address, int master_port, const Environment& common);
 
 // In a Slurm job, ranks get the variables that srun would set, because programs read them.

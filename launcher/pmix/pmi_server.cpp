@@ -145,7 +145,7 @@ class PmiServer::Client {
     }
     if (command == "get_appnum") return PmiLine{"appnum", {{"appnum", "0"}}};
     if (command == "get_universe_size")
-      return PmiLine{"universe_size", {{"size", std::to_string(server_.size_)}}};
+      return PmiLine{"universe_size", {{"size", std::to_string(server_.num_ranks_)}}};
     if (command == "get_my_kvsname") return PmiLine{"my_kvsname", {{"kvsname", server_.job_id_}}};
     if (command == "put") {
       if (server_.space_.put(line["key"], line["value"]))
@@ -193,9 +193,9 @@ PmiServer::~PmiServer() = default;
 
 void PmiServer::register_job(const NodeLaunch& node) {
   job_id_ = node.job_id;
-  size_ = node.size;
+  num_ranks_ = node.num_ranks;
   local_size_ = node.ranks.size();
-  is_alone_ = local_size_ == static_cast<std::size_t>(size_);
+  is_alone_ = local_size_ == static_cast<std::size_t>(num_ranks_);
   // If it is too long, it is omitted, and MPICH's processes exchange their hosts themselves.
   if (std::string mapping = process_mapping(node.node_ranks); mapping.size() < net::kMaxPmiValue)
     space_.keep("PMI_process_mapping", std::move(mapping));
@@ -212,7 +212,7 @@ Environment PmiServer::client_environment(int rank) const {
   namespace env = contract::env;
   return {{env::kPmiFd, std::to_string(contract::kPmiFd)},
           {env::kPmiRank, std::to_string(rank)},
-          {env::kPmiSize, std::to_string(size_)}};
+          {env::kPmiSize, std::to_string(num_ranks_)}};
 }
 
 void PmiServer::on_barrier() {

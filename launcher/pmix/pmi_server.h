@@ -75,7 +75,7 @@ class PmiServer {
   EventLoop& loop_;
   Report report_;
   std::string job_id_;
-  int size_ = 0;
+  int num_ranks_ = 0;
   std::size_t local_size_ = 0;
   bool is_alone_ = true;  // no other node has ranks
   PmiSpace space_;

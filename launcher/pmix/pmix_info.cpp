@@ -107,7 +107,7 @@ std::string rank_list(const std::vector<int>& ranks) {
 }  // namespace
 
 Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory) {
-  const auto size = static_cast<std::uint32_t>(node.size);
+  const auto num_ranks = static_cast<std::uint32_t>(node.num_ranks);
   const auto& local_ranks = node.node_ranks.at(static_cast<std::size_t>(node.node_index));
   const auto local_size = static_cast<std::uint32_t>(local_ranks.size());
 
@@ -125,9 +125,9 @@ Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory) 
   infos.add_regex(PMIX_NODE_MAP, node_map.get());
   infos.add_regex(PMIX_PROC_MAP, proc_map.get());
   infos.add(PMIX_JOBID, node.job_id);
-  infos.add(PMIX_UNIV_SIZE, size);
-  infos.add(PMIX_JOB_SIZE, size);
-  infos.add(PMIX_MAX_PROCS, size);
+  infos.add(PMIX_UNIV_SIZE, num_ranks);
+  infos.add(PMIX_JOB_SIZE, num_ranks);
+  infos.add(PMIX_MAX_PROCS, num_ranks);
   infos.add(PMIX_JOB_NUM_APPS, std::uint32_t{1});
   infos.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(node.node_names.size()));
   infos.add(PMIX_LOCAL_SIZE, local_size);

@@ -105,7 +105,7 @@ class LibraryServer : public PmixServer {
   }
 
   Status register_job(const NodeLaunch& node) override {
-    size_ = node.size;
+    num_ranks_ = node.num_ranks;
     is_alone_ = node.node_names.size() == 1;
     auto infos = job_info(node, directory_);
     if (!infos) return fail(infos.error());
@@ -246,7 +246,7 @@ class LibraryServer : public PmixServer {
       ranks.push_back(static_cast<int>(processes[i].rank));
     }
     std::sort(ranks.begin(), ranks.end());
-    if (ranks.size() == static_cast<std::size_t>(size_)) ranks.clear();
+    if (ranks.size() == static_cast<std::size_t>(num_ranks_)) ranks.clear();
     return ranks;
   }
 
@@ -289,7 +289,7 @@ class LibraryServer : public PmixServer {
   std::string directory_;
   Report report_;
   pmix_nspace_t nspace_{};
-  int size_ = 0;
+  int num_ranks_ = 0;
   bool is_alone_ = true;  // no other node has ranks of the job
   std::map<std::vector<int>, std::deque<std::function<void(const std::string&)>>> fences_;
   ModexClient modex_{loop_, report_};

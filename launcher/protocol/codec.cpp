@@ -123,7 +123,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, topology,
                                    topology_failure, visible_devices, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, size, node_index, node_names, node_ranks, command,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,
                                    strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
                                    head_host, head_pid, output_window)

@@ -103,28 +103,29 @@ class JobMaker {
   }
 
   Status size() {
-    job_.num_proc = request_.num_proc;
+    job_.num_ranks = request_.num_ranks;
     job_.nodes = request_.nodes;
     int& per_node = job_.tasks_per_node;
     const int node_gpus = request_.gpus_per_node.value_or(known_gpus());
     if (request_.ranks_per_node > 0) {
       per_node = request_.ranks_per_node;
-    } else if (job_.num_proc > 0 && job_.nodes > 0) {
-      per_node = divide_up(job_.num_proc, job_.nodes);
+    } else if (job_.num_ranks > 0 && job_.nodes > 0) {
+      per_node = divide_up(job_.num_ranks, job_.nodes);
     } else if (node_gpus > 0) {
       per_node = std::max(node_gpus * ranks_per_gpu() / gpus_per_rank(), 1);
-      if (job_.num_proc > 0) per_node = std::min(per_node, job_.num_proc);
+      if (job_.num_ranks > 0) per_node = std::min(per_node, job_.num_ranks);
     }
-    if (job_.nodes == 0 && job_.num_proc > 0 && per_node > 0) job_.nodes = divide_up(job_.num_proc, per_node);
-    if (job_.num_proc == 0 && job_.nodes > 0 && per_node > 0) job_.num_proc = job_.nodes * per_node;
-    if (job_.num_proc == 0)
+    if (job_.nodes == 0 && job_.num_ranks > 0 && per_node > 0)
+      job_.nodes = divide_up(job_.num_ranks, per_node);
+    if (job_.num_ranks == 0 && job_.nodes > 0 && per_node > 0) job_.num_ranks = job_.nodes * per_node;
+    if (job_.num_ranks == 0)
       return refuse("how many ranks is not known: -np N, or --nodes N with --ranks-per-node N");
-    if (per_node > 0 && job_.num_proc > job_.nodes * per_node)
-      return refuse("-np " + std::to_string(job_.num_proc) + " is more than " + counted(job_.nodes, "node") +
+    if (per_node > 0 && job_.num_ranks > job_.nodes * per_node)
+      return refuse("-np " + std::to_string(job_.num_ranks) + " is more than " + counted(job_.nodes, "node") +
                     " of " + counted(per_node, "rank") + " hold");
-    if (job_.nodes > job_.num_proc)
+    if (job_.nodes > job_.num_ranks)
       return refuse("--nodes " + std::to_string(job_.nodes) + " is more than the " +
-                    counted(job_.num_proc, "rank") + " that are to run there");
+                    counted(job_.num_ranks, "rank") + " that are to run there");
     return {};
   }
 
@@ -386,10 +387,10 @@ class JobMaker {
   }
 
   Status check_srun() {
-    if (!by_srun() || job_.tasks_per_node == 0 || job_.num_proc == job_.nodes * job_.tasks_per_node)
+    if (!by_srun() || job_.tasks_per_node == 0 || job_.num_ranks == job_.nodes * job_.tasks_per_node)
       return {};
-    return refuse("srun places the same number of ranks on each node, and " + counted(job_.num_proc, "rank") +
-                  " on " + counted(job_.nodes, "node") +
+    return refuse("srun places the same number of ranks on each node, and " +
+                  counted(job_.num_ranks, "rank") + " on " + counted(job_.nodes, "node") +
                   " do not divide evenly: choose another -np, or let ddlrun start them");
   }
 

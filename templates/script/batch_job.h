@@ -22,7 +22,7 @@ enum class ScriptLauncher {
 /// Numbers are 0 and texts "" if the user gave none.
 struct ScriptRequest {
   // How large.
-  int num_proc = 0;
+  int num_ranks = 0;
   int nodes = 0;
   int ranks_per_node = 0;
   std::optional<int> gpus_per_node;  ///< 0: none, although the site has some
@@ -83,7 +83,7 @@ struct BatchBinding {
 };
 
 struct BatchJob {
-  int num_proc = 0;
+  int num_ranks = 0;
   int nodes = 0;           ///< 0: as many as Slurm needs
   int tasks_per_node = 0;  ///< 0: as Slurm places them
   int gpus_per_node = 0;   ///< to request; 0: none, or another option requests them, or they need no request

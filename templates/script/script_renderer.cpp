@@ -114,7 +114,7 @@ void add_size(DirectiveList& list, const ScriptRequest& request, const BatchJob&
   const bool by_total =
       job.tasks_per_node == 0 || (site != nullptr && site->slurm.task_request == TaskRequest::kTotal);
   if (by_total) {
-    list.add("--ntasks", job.num_proc);
+    list.add("--ntasks", job.num_ranks);
     if (job.tasks_per_node > 0) list.add("--mincpus", job.tasks_per_node * std::max(job.cpus_per_task, 1));
   } else {
     list.add("--ntasks-per-node", job.tasks_per_node);
@@ -211,7 +211,7 @@ class ScriptData {
     if (site_ != nullptr) set("site-name", site_->name);
     set("warning", items("sentence", warnings));
     set("directive", items("option", *directives));
-    set("num-proc", std::to_string(job_.num_proc));
+    set("num-proc", std::to_string(job_.num_ranks));
     if (job_.nodes > 0) set("nodes", std::to_string(job_.nodes));
     if (job_.tasks_per_node > 0) set("tasks-per-node", std::to_string(job_.tasks_per_node));
     if (job_.gpus_per_node > 0) set("gpus-per-node", std::to_string(job_.gpus_per_node));

@@ -300,7 +300,7 @@ TEST_CASE("the defaults of a job") {
   CHECK_FALSE(request.json);
   const JobSpec& job = request.job;
   CHECK(job.command == Words{"./train", "--lr", "0.1"});
-  CHECK(job.num_proc == 2);
+  CHECK(job.num_ranks == 2);
   CHECK(job.exports.empty());
   CHECK(job.workdir == "/home/me");
   CHECK(job.timeout_seconds == 0);
@@ -342,7 +342,7 @@ TEST_CASE("every option of a job reaches the request") {
                                 "-np"})
                           .job;
   CHECK(job.command == Words{"-weird", "-np"});
-  CHECK(job.num_proc == 3);
+  CHECK(job.num_ranks == 3);
   CHECK(job.oversubscribe);
   REQUIRE(job.exports.size() == 4);
   CHECK(job.exports[0].name == "A");
@@ -434,7 +434,7 @@ TEST_CASE("every option about hosts reaches the request") {
                                 "eth0, ib0,eth0",
                                 "a"})
                           .job;
-  CHECK(job.num_proc == 8);
+  CHECK(job.num_ranks == 8);
   CHECK(job.hosts == "a:4,me@n[1-2]:4");
   CHECK(job.hosts_exclude == "n2");
   CHECK(job.map_by == MapBy::kNode);
@@ -480,17 +480,17 @@ TEST_CASE("hosts of -H or a hostfile become the allocation") {
 TEST_CASE("with a hostfile on standard input, no rank reads standard input") {
   const Request request = accepted({"--hostfile", "-", "x"});
   CHECK(request.allocation.origin == "standard input");
-  CHECK(request.job.num_proc == 4);
+  CHECK(request.job.num_ranks == 4);
   CHECK(request.job.stdin_target == StdinTarget::kNone);
   CHECK(accepted({"--hostfile", "-", "--stdin", "none", "x"}).job.stdin_target == StdinTarget::kNone);
 }
 
 TEST_CASE("-np may be omitted if the hosts determine the number of ranks") {
-  CHECK(accepted({"-H", "a:2,b:3", "x"}).job.num_proc == 5);
-  CHECK(accepted({"--hostfile", "full", "x"}).job.num_proc == 5);
-  CHECK(accepted({"-H", "a,b", "--ranks-per-node", "2", "x"}).job.num_proc == 4);
-  CHECK(accepted({"--ranks-per-node", "2", "x"}).job.num_proc == 2);
-  CHECK(accepted({"-H", "a:2,b:3", "-np", "1", "x"}).job.num_proc == 1);
+  CHECK(accepted({"-H", "a:2,b:3", "x"}).job.num_ranks == 5);
+  CHECK(accepted({"--hostfile", "full", "x"}).job.num_ranks == 5);
+  CHECK(accepted({"-H", "a,b", "--ranks-per-node", "2", "x"}).job.num_ranks == 4);
+  CHECK(accepted({"--ranks-per-node", "2", "x"}).job.num_ranks == 2);
+  CHECK(accepted({"-H", "a:2,b:3", "-np", "1", "x"}).job.num_ranks == 1);
   CHECK_FALSE(accepted({"-H", "a:1", "x"}).job.tag_output);
   CHECK(accepted({"-H", "a:2", "x"}).job.tag_output);
 }
@@ -508,7 +508,7 @@ TEST_CASE("--check-hosts needs no command, and checks this machine without hosts
 
 TEST_CASE("the command line takes precedence over the configuration file") {
   const JobSpec job = accepted({"--config-file", "job.yaml", "x"}).job;
-  CHECK(job.num_proc == 3);
+  CHECK(job.num_ranks == 3);
   CHECK(job.timeout_seconds == 60);
   CHECK(job.hosts == "a:3");
   CHECK(job.verbose);
@@ -517,7 +517,7 @@ TEST_CASE("the command line takes precedence over the configuration file") {
 
   const Request other = accepted({"--config-file", "job.yaml", "-np", "2", "--quiet", "--hostfile", "full",
                                   "-x", "A=2", "--tag-output", "x"});
-  CHECK(other.job.num_proc == 2);
+  CHECK(other.job.num_ranks == 2);
   CHECK(other.job.timeout_seconds == 60);
   CHECK(other.job.quiet);
   CHECK_FALSE(other.job.verbose);
@@ -561,7 +561,7 @@ TEST_CASE("inside a Slurm job the hosts are its nodes") {
   };
   const auto both = parsed({"./a"});
   REQUIRE(both);
-  CHECK(both->job.num_proc == 4);
+  CHECK(both->job.num_ranks == 4);
   CHECK(both->allocation.nodes.size() == 2);
   CHECK_THAT(message({"--fan-out", "2", "./a"}), Catch::Contains("--fan-out is for hosts over ssh"));
   // The machine that ddlrun runs on may be excluded.
@@ -572,7 +572,7 @@ TEST_CASE("inside a Slurm job the hosts are its nodes") {
   const auto here = parsed({"-H", "localhost", "./a"});
   REQUIRE(here);
   CHECK(here->allocation.nodes.at(0).name == "node3");
-  CHECK(here->job.num_proc == 2);
+  CHECK(here->job.num_ranks == 2);
   CHECK_THAT(message({"-H", "node5", "-np", "1", "./a"}),
              Catch::Contains("node5 is not a node of Slurm job 7"));
   const auto ssh = parsed({"--launcher", "ssh", "-H", "node5", "-np", "1", "./a"});

@@ -17,7 +17,7 @@ const Environment kHead{
 JobSpec job() {
   JobSpec spec;
   spec.command = {"python", "train.py", "--name", "my run"};
-  spec.num_proc = 3;
+  spec.num_ranks = 3;
   spec.workdir = "/home/me";
   spec.output_directory = "/home/me/logs";
   spec.timeout_seconds = 90;
@@ -27,7 +27,7 @@ JobSpec job() {
 /// Two nodes, three ranks; written by hand, so that these tests do not depend on the launcher's planning.
 DryPlan plan() {
   NodeLaunch node;
-  node.size = 3;
+  node.num_ranks = 3;
   node.node_names = {"node1", "node2"};
   node.node_ranks = {{0, 1}, {2}};
   node.command = job().command;

@@ -49,7 +49,7 @@ inline JobReport report_of(EndReason reason, int exit_code, std::vector<RankOutc
 inline launcher::JobSpec job_of(std::vector<std::string> command) {
   launcher::JobSpec job;
   job.command = std::move(command);
-  job.num_proc = 8;
+  job.num_ranks = 8;
   job.workdir = "/home/me";
   return job;
 }

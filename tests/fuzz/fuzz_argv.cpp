@@ -49,14 +49,14 @@ void check_parser(const Words& words) {
   if (!has_job) return;
   const auto& job = request->job;
   require(!job.command.empty() && !job.command.front().empty());
-  require(job.num_proc >= 1 && job.workdir.starts_with('/'));
+  require(job.num_ranks >= 1 && job.workdir.starts_with('/'));
   require(job.timeout_seconds >= 0 && job.kill_grace_seconds >= 0);
   // "--" before the command changes nothing.
   Words marked(words.begin(), words.end() - static_cast<std::ptrdiff_t>(job.command.size()));
   if (marked.empty() || marked.back() != "--") marked.emplace_back("--");
   marked.insert(marked.end(), job.command.begin(), job.command.end());
   const auto same = ddl::cli::parse_command_line(marked, {"/home/me", 4});
-  require(same && same->job.command == job.command && same->job.num_proc == job.num_proc);
+  require(same && same->job.command == job.command && same->job.num_ranks == job.num_ranks);
 }
 
 }  // namespace

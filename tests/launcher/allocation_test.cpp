@@ -78,7 +78,7 @@ TEST_CASE("excluded hosts are removed, whatever their case; unknown ones are ign
 
 TEST_CASE("without -np, the slots that were given are the number of ranks") {
   const auto implied = [](const JobSpec& spec) {
-    const auto count = implied_num_proc(spec, *make_allocation(spec, "", "h"));
+    const auto count = implied_num_ranks(spec, *make_allocation(spec, "", "h"));
     return count ? std::to_string(*count) : count.error().message();
   };
   CHECK(implied(with_hosts("a:2,b:3")) == "5");
@@ -166,7 +166,7 @@ TEST_CASE("the hosts of a job are Slurm's, or those among them that the user nam
   CHECK(found({}) == "node3:2 node4:2");
   CHECK(found(with_hosts("", "node3")) == "node4:2");
   CHECK(found(with_hosts("localhost:1")) == "node3:1");
-  CHECK(implied_num_proc({}, find_allocation({}, "", slurm, "node3").value()) == 4);
+  CHECK(implied_num_ranks({}, find_allocation({}, "", slurm, "node3").value()) == 4);
   CHECK_THAT(found(with_hosts("node5")), Catch::Contains("refused: node5 is not a node of Slurm job 7"));
   JobSpec tree;
   tree.fan_out = 2;

@@ -73,7 +73,7 @@ NodeFacts facts() {
 NodeLaunch node_launch() {
   NodeLaunch node;
   node.job_id = "ddlrun-1-2";
-  node.size = 3;
+  node.num_ranks = 3;
   node.node_index = 1;
   node.node_names = {"a", "b"};
   node.node_ranks = {{0, 1}, {2}};

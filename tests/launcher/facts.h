@@ -22,10 +22,10 @@ inline Allocation allocation_of(std::size_t num_nodes) {
   return allocation;
 }
 
-inline JobSpec job_of(int num_proc) {
+inline JobSpec job_of(int num_ranks) {
   JobSpec spec;
   spec.command = {"./train", "--fast"};
-  spec.num_proc = num_proc;
+  spec.num_ranks = num_ranks;
   spec.workdir = "/data/run 1";
   return spec;
 }

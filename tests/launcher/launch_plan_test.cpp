@@ -32,7 +32,7 @@ std::string text_of(const NodeLaunch& node) {
     for (const int rank : node.node_ranks[i]) names[i] += " " + std::to_string(rank);
   }
   std::string text = "node " + std::to_string(node.node_index) + " of job " + node.job_id + ", " +
-                     std::to_string(node.size) + " ranks: " + ddl::join(names, ", ") + "\n";
+                     std::to_string(node.num_ranks) + " ranks: " + ddl::join(names, ", ") + "\n";
   text += "  " + ddl::join(node.command, " ") + " in " + node.workdir + "\n";
   text += text_of(node.common_environment, "  ");
   for (const RankLaunch& rank : node.ranks) {
@@ -140,8 +140,8 @@ TEST_CASE("standard input goes to rank 0, to all, or to none") {
 }
 
 TEST_CASE("only the output of a single rank without tag and time stamp is forwarded raw") {
-  const auto splits = [](int num_proc, bool tag, bool timestamp) {
-    JobSpec spec = job_of(num_proc);
+  const auto splits = [](int num_ranks, bool tag, bool timestamp) {
+    JobSpec spec = job_of(num_ranks);
     spec.tag_output = tag;
     spec.timestamp_output = timestamp;
     return plan_of(spec, {4}).nodes[0].split_lines;
@@ -167,15 +167,15 @@ TEST_CASE("with any distribution, the agents together start every rank once and 
   for (const auto& slots : shapes) {
     int total = 0;
     for (const int count : slots) total += count;
-    for (int num_proc = 1; num_proc <= total + 3; ++num_proc) {
-      CAPTURE(slots, num_proc);
-      JobSpec spec = job_of(num_proc);
+    for (int num_ranks = 1; num_ranks <= total + 3; ++num_ranks) {
+      CAPTURE(slots, num_ranks);
+      JobSpec spec = job_of(num_ranks);
       spec.oversubscribe = true;
       const LaunchPlan plan = plan_of(spec, slots);
-      std::vector<int> started(static_cast<std::size_t>(num_proc), 0);
+      std::vector<int> started(static_cast<std::size_t>(num_ranks), 0);
       for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
         const NodeLaunch& node = plan.nodes[i];
-        REQUIRE(node.size == num_proc);
+        REQUIRE(node.num_ranks == num_ranks);
         REQUIRE(node.node_index == static_cast<int>(i));
         REQUIRE(node.node_names == plan.nodes[0].node_names);
         REQUIRE(node.node_ranks == plan.nodes[0].node_ranks);
@@ -190,7 +190,7 @@ TEST_CASE("with any distribution, the agents together start every rank once and 
         }
         REQUIRE(here == node.node_ranks[i]);
       }
-      REQUIRE(started == std::vector<int>(static_cast<std::size_t>(num_proc), 1));
+      REQUIRE(started == std::vector<int>(static_cast<std::size_t>(num_ranks), 1));
     }
   }
 }

@@ -14,7 +14,7 @@ namespace {
 JobSpec mpi_job_of(int ranks) {
   JobSpec spec;
   spec.command = {"./train"};
-  spec.num_proc = ranks;
+  spec.num_ranks = ranks;
   return spec;
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
                                  {"mpirun", "-np", "8"}, own);
   CHECK(ddl::join(job.command, " ") ==
         "/bin/ddlrun --mpi-engine a OMP_NUM_THREADS,OMP_PROC_BIND mpirun -np 8");
-  CHECK(job.num_proc == 1);
+  CHECK(job.num_ranks == 1);
   CHECK(job.hosts.empty());
   CHECK(job.launcher == LauncherChoice::kLocal);
   CHECK(job.binding.bind_to == ddl::affinity::BindTo::kNone);
@@ -217,7 +217,7 @@ TEST_CASE("a rank's numbers are read from its launcher's variables") {
                                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
   REQUIRE(open_mpi);
   CHECK(open_mpi->rank == 5);
-  CHECK(open_mpi->size == 8);
+  CHECK(open_mpi->num_ranks == 8);
   CHECK(open_mpi->local_rank == 1);
   CHECK(open_mpi->local_size == 4);
   const auto hydra = mpi_rank_numbers(

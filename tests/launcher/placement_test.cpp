@@ -12,8 +12,8 @@ using ddl::launcher::test::job_of;
 
 namespace {
 
-ddl::Result<Placement> place_on(const std::vector<int>& slots, int num_proc, bool oversubscribe = false) {
-  JobSpec spec = job_of(num_proc);
+ddl::Result<Placement> place_on(const std::vector<int>& slots, int num_ranks, bool oversubscribe = false) {
+  JobSpec spec = job_of(num_ranks);
   spec.oversubscribe = oversubscribe;
   return place(spec, allocation_of(slots.size()), slots);
 }
@@ -30,8 +30,8 @@ std::string text_of(const Placement& placement) {
 
 /// Mapped by node: each rank is on one node, ranks of a node are ascending, and no node has more than one rank more
 /// than another unless the other is full.
-void check_by_node(const std::vector<int>& slots, int num_proc) {
-  JobSpec spec = job_of(num_proc);
+void check_by_node(const std::vector<int>& slots, int num_ranks) {
+  JobSpec spec = job_of(num_ranks);
   spec.map_by = MapBy::kNode;
   spec.oversubscribe = true;
   const auto placement = place(spec, allocation_of(slots.size()), slots);
@@ -47,11 +47,11 @@ void check_by_node(const std::vector<int>& slots, int num_proc) {
               static_cast<int>(local));
     }
   }
-  REQUIRE(seen.size() == static_cast<std::size_t>(num_proc));
-  REQUIRE(*seen.rbegin() == num_proc - 1);
+  REQUIRE(seen.size() == static_cast<std::size_t>(num_ranks));
+  REQUIRE(*seen.rbegin() == num_ranks - 1);
   int total = 0;
   for (const int count : slots) total += count;
-  for (std::size_t a = 0; a < counts.size() && num_proc <= total; ++a) {
+  for (std::size_t a = 0; a < counts.size() && num_ranks <= total; ++a) {
     for (std::size_t b = 0; b < counts.size(); ++b) {
       REQUIRE((counts[a] <= counts[b] + 1 || counts[b] == slots[b]));
     }
@@ -98,9 +98,9 @@ TEST_CASE("mapped by node, each node in turn gets one rank while it has slots") 
   JobSpec spec = job_of(7);
   spec.map_by = MapBy::kNode;
   CHECK(text_of(*place(spec, allocation_of(3), {2, 4, 1})) == "node0: 0 3 | node1: 1 4 5 6 | node2: 2");
-  spec.num_proc = 2;
+  spec.num_ranks = 2;
   CHECK(text_of(*place(spec, allocation_of(3), {2, 0, 1})) == "node0: 0 | node2: 1");
-  spec.num_proc = 8;
+  spec.num_ranks = 8;
   CHECK_FALSE(place(spec, allocation_of(3), {2, 4, 1}));
   // Beyond the slots it continues with the first node.
   spec.oversubscribe = true;
@@ -144,7 +144,7 @@ TEST_CASE("with ranks per node, every node gets this number and the last one the
         "CPU");
   spec.oversubscribe = true;
   CHECK(text_of(*place(spec, allocation_of(3), {4, 1, 1})) == "node0: 0 1 | node1: 2 3 | node2: 4");
-  spec.num_proc = 7;
+  spec.num_ranks = 7;
   CHECK(place(spec, allocation_of(3), {4, 4, 4}).error().message() ==
         "7 ranks asked for, and the test takes 6 at most (--ranks-per-node 2 on 3 hosts); ask for -np 6, or "
         "give "
@@ -160,10 +160,10 @@ TEST_CASE("max_slots are respected with oversubscribe, too, and if the agents fo
   spec.oversubscribe = true;
   CHECK(text_of(*place(spec, allocation, {1, 1, 1})) == "node0: 0 1 | node1: 2 3 4 5 6 | node2: 7");
   spec.oversubscribe = false;
-  spec.num_proc = 6;
+  spec.num_ranks = 6;
   CHECK(text_of(*place(spec, allocation, {8, 3, 8})) == "node0: 0 1 | node1: 2 3 4 | node2: 5");
   allocation.nodes[1].max_slots = 3;
-  spec.num_proc = 7;
+  spec.num_ranks = 7;
   for (const bool oversubscribe : {false, true}) {
     spec.oversubscribe = oversubscribe;
     CHECK(
@@ -239,12 +239,12 @@ TEST_CASE("every placement holds each rank once, densely numbered on its node an
   for (const auto& slots : shapes) {
     int total = 0;
     for (const int count : slots) total += count;
-    for (int num_proc = 1; num_proc <= total + 5; ++num_proc) {
-      CAPTURE(slots, num_proc);
-      const auto placement = place_on(slots, num_proc, true);
+    for (int num_ranks = 1; num_ranks <= total + 5; ++num_ranks) {
+      CAPTURE(slots, num_ranks);
+      const auto placement = place_on(slots, num_ranks, true);
       REQUIRE(placement);
-      check_by_node(slots, num_proc);
-      REQUIRE(placement->ranks.size() == static_cast<std::size_t>(num_proc));
+      check_by_node(slots, num_ranks);
+      REQUIRE(placement->ranks.size() == static_cast<std::size_t>(num_ranks));
       int next = 0;
       for (std::size_t node = 0; node < placement->nodes.size(); ++node) {
         const auto& ranks = placement->nodes[node].ranks;
@@ -260,11 +260,11 @@ TEST_CASE("every placement holds each rank once, densely numbered on its node an
         // No node is oversubscribed while another has a free slot, and the surplus is spread evenly.
         const auto name = placement->nodes[node].name;
         const int slot_count = slots[static_cast<std::size_t>(std::stoi(name.substr(4)))];
-        const int surplus = std::max(0, num_proc - total);
+        const int surplus = std::max(0, num_ranks - total);
         const int most = surplus / static_cast<int>(slots.size()) + 1;
         REQUIRE(static_cast<int>(ranks.size()) <= slot_count + (surplus == 0 ? 0 : most));
       }
-      REQUIRE(next == num_proc);
+      REQUIRE(next == num_ranks);
       // (local rank, cross rank) names a rank, and cross ranks are 0 .. cross size - 1.
       std::set<std::pair<int, int>> places;
       for (const RankPlacement& placed : placement->ranks) {

@@ -22,7 +22,7 @@ class Node {
     launch.job_id = "ddlrun-1-a";
     launch.node_index = index;
     launch.node_ranks = node_ranks;
-    for (const auto& ranks : node_ranks) launch.size += static_cast<int>(ranks.size());
+    for (const auto& ranks : node_ranks) launch.num_ranks += static_cast<int>(ranks.size());
     for (const int rank : node_ranks[static_cast<std::size_t>(index)]) {
       RankLaunch one;
       one.rank = rank;

@@ -43,7 +43,7 @@ std::string placed(const SlurmJob& job, int ranks) {
   std::vector<int> slots;
   for (const AllocatedNode& node : allocation.nodes) slots.push_back(node.slots.value_or(0));
   JobSpec spec;
-  spec.num_proc = ranks;
+  spec.num_ranks = ranks;
   const auto placement = place(spec, allocation, slots);
   if (!placement) return placement.error().message();
   std::vector<std::string> counts;
@@ -66,7 +66,7 @@ TEST_CASE("a number for each node") {
 TEST_CASE("salloc -N 1 --gpus 8 on a node that the job has exclusively") {
   const SlurmJob job = slurm_job_of(with(job_on("node3", "128", "128"), {{"SLURM_GPUS", "8"}}));
   CHECK(job.nodes == std::vector<SlurmNode>{{"node3", 128, 128, 8}});
-  CHECK(implied_num_proc(job) == 8);
+  CHECK(implied_num_ranks(job) == 8);
   CHECK(placed(job, 8) == "8");
   CHECK(placed(job, 128) == "128");
   CHECK(placed(job, 129) ==
@@ -77,7 +77,7 @@ TEST_CASE("salloc -N 1 --gpus 8 on a node that the job has exclusively") {
 
 TEST_CASE("salloc -N 2 --gpus 16: one rank for each GPU, and with -np more, up to the CPUs") {
   const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "128(x2)", "128(x2)"), {{"SLURM_GPUS", "16"}}));
-  CHECK(implied_num_proc(job) == 16);
+  CHECK(implied_num_ranks(job) == 16);
   CHECK(placed(job, 16) == "8 8");
   CHECK(placed(job, 20) == "10 10");
 }
@@ -86,7 +86,7 @@ TEST_CASE("salloc -N 2 -n 5 -c 2: the tasks that were asked for are the ranks") 
   const SlurmJob job =
       slurm_job_of(with(job_on("node[1-2]", "8,2", "4,1"),
                         {{"SLURM_NTASKS", "5"}, {"SLURM_NPROCS", "5"}, {"SLURM_CPUS_PER_TASK", "2"}}));
-  CHECK(implied_num_proc(job) == 5);
+  CHECK(implied_num_ranks(job) == 5);
   CHECK(placed(job, 5) == "4 1");
   CHECK(placed(job, 10) == "8 2");
   CHECK_THAT(placed(job, 11), Catch::Contains("Slurm job 7 (2 nodes, 5 tasks, 10 CPUs) has 10 slots"));
@@ -95,7 +95,7 @@ TEST_CASE("salloc -N 2 -n 5 -c 2: the tasks that were asked for are the ranks") 
 TEST_CASE("-N 2 --ntasks-per-node=2 --gpus-per-node=4: one rank for each task, up to the GPUs with -np") {
   const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "2(x2)", "2(x2)"),
                                          {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_NODE", "mi250:4"}}));
-  CHECK(implied_num_proc(job) == 4);
+  CHECK(implied_num_ranks(job) == 4);
   CHECK(placed(job, 4) == "2 2");
   CHECK(placed(job, 8) == "4 4");
 }
@@ -109,7 +109,7 @@ TEST_CASE("GPUs by task, of several types, and of unknown number") {
       3);
   CHECK(slurm_job_of(with(job_on("n[1-2]", "4(x2)", "1(x2)"), {{"SLURM_GPUS", "5"}})).nodes[0].gpus == 0);
   CHECK(slurm_job_of(with(job_on("n1", "4", "1"), {{"SLURM_GPUS", "many"}})).nodes[0].gpus == 0);
-  CHECK(implied_num_proc(slurm_job_of(job_on("n[1-3]", "4(x3)", "4(x3)"))) == 3);
+  CHECK(implied_num_ranks(slurm_job_of(job_on("n[1-3]", "4(x3)", "4(x3)"))) == 3);
 }
 
 TEST_CASE("outside of Slurm there is no job to use") {
@@ -177,11 +177,11 @@ TEST_CASE("in the shell of srun --pty the job is the whole job") {
   // srun --gpus 8 --pty bash: its one task is the shell.
   const SlurmJob gpus = slurm_job_of(
       in_step(with(job_on("node3", "128", "1"), {{"SLURM_NTASKS", "1"}, {"SLURM_GPUS", "8"}}), "1", "1"));
-  CHECK(implied_num_proc(gpus) == 8);
+  CHECK(implied_num_ranks(gpus) == 8);
   // srun -N1 -n3 --pty bash
   const SlurmJob three =
       slurm_job_of(in_step(with(job_on("n1", "3", "3"), {{"SLURM_NTASKS", "3"}}), "3", "1"));
-  CHECK(implied_num_proc(three) == 3);
+  CHECK(implied_num_ranks(three) == 3);
 }
 
 TEST_CASE("variables that contradict each other are named") {

@@ -114,7 +114,7 @@ TEST_CASE("in the shell of a step, srun does not wait for that step's end") {
 
 TEST_CASE("a plan that is not possible with one srun is refused") {
   SrunCase uneven;
-  uneven.spec.num_proc = 3;
+  uneven.spec.num_ranks = 3;
   CHECK_THAT(uneven.text(), Contains("node1 would have 1 rank and node0 2"));
   SrunCase different;
   different.known[1] = gpu_node("node1", 6);
