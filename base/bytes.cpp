@@ -2,6 +2,8 @@
 
 #include <sys/random.h>
 
+#include <vector>
+
 namespace ddl {
 namespace {
 
@@ -35,6 +37,12 @@ bool from_hex(std::string_view text, std::span<std::byte> bytes) {
     bytes[i] = static_cast<std::byte>(high << 4 | low);
   }
   return true;
+}
+
+Result<std::string> random_hex(std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  DDL_TRY(fill_random(bytes));
+  return to_hex(bytes);
 }
 
 }  // namespace ddl

@@ -18,4 +18,7 @@ std::string to_hex(std::span<const std::byte> bytes);
 /// Back. False: the text is not exactly two lower-case digits for each of the bytes, which then hold anything.
 bool from_hex(std::string_view text, std::span<std::byte> bytes);
 
+/// At most 256 bytes of fill_random(), as to_hex() writes them: for names that are unique and cannot be guessed.
+Result<std::string> random_hex(std::size_t count);
+
 }  // namespace ddl

@@ -60,7 +60,8 @@ class LocalStarter : public NodeStarter {
     auto link = make_socket_pair(SOCK_STREAM);
     if (!link) return fail(std::move(link.error()).during("starting the agent on this machine"));
     // The head chooses the name, because it outlives the agent that creates the directory.
-    std::string directory = new_session_directory_name();
+    auto directory = new_session_directory_name();
+    if (!directory) return fail(std::move(directory.error()).during("starting the agent on this machine"));
     // After "something & exec ddlrun ..." in a shell, "something" is a child of this process but not a part of the
     // job.
     auto preexisting = descendants_of(::getpid());
@@ -69,11 +70,11 @@ class LocalStarter : public NodeStarter {
     if (pid < 0) {
       return fail(errno_error("fork", errno).during("starting the agent on this machine"));
     }
-    if (pid == 0) become_agent(agent_main_, directory, std::move(link->second), head);
+    if (pid == 0) become_agent(agent_main_, *directory, std::move(link->second), head);
     StartedAgent started;
     started.read = std::move(link->first);
     started.child = pid;
-    started.process = std::make_unique<ForkedAgent>(pid, std::move(directory), std::move(preexisting));
+    started.process = std::make_unique<ForkedAgent>(pid, *std::move(directory), std::move(preexisting));
     return started;
   }
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
-#include <random>
 #include <set>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
@@ -44,9 +44,11 @@ constexpr int kStoppedSeconds = 4;
 // Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
 constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
 
-std::string make_job_id() {
-  std::random_device random;
-  return "ddlrun-" + std::to_string(::getpid()) + "-" + std::to_string(random());
+Result<std::string> make_job_id() {
+  constexpr std::size_t kRandomBytes = 4;
+  const auto random = random_hex(kRandomBytes);
+  if (!random) return fail(random.error());
+  return fmt::format("ddlrun-{}-{}", ::getpid(), *random);
 }
 
 std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
@@ -127,8 +129,10 @@ class JobRun : private SupervisorActions {
     const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_, in_slurm);
     if (!bindings) return give_up(bindings.error());
     report_bindings(*placement, *bindings);
-    LaunchPlan plan = make_launch_plan(spec_, *placement, placed_facts, head_environment_, make_job_id(),
-                                       *bindings, in_slurm);
+    const auto job_id = make_job_id();
+    if (!job_id) return give_up(job_id.error());
+    LaunchPlan plan =
+        make_launch_plan(spec_, *placement, placed_facts, head_environment_, *job_id, *bindings, in_slurm);
     binding_report_ = BindingReport(plan);
 
     Supervisor::Job job;

@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cstddef>
 
+#include "base/bytes.h"
 #include "base/text.h"
 
 namespace ddl::launcher {
@@ -65,12 +67,11 @@ Status check_user_name(std::string_view name) {
 
 std::string in_double_quotes(std::string_view text) {
   constexpr std::size_t kMaxQuoted = 60;
-  constexpr char kHex[] = "0123456789abcdef";
   std::string result = "\"";
   for (const char c : text.substr(0, kMaxQuoted)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f) {
-      result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    const auto byte = static_cast<std::byte>(c);
+    if (byte < std::byte{0x20} || byte >= std::byte{0x7f}) {
+      result += "\\x" + to_hex({&byte, 1});
     } else {
       result += c;
     }

@@ -44,11 +44,13 @@ int run_joining_agent(const std::string& nonce) {
   if (!key) return give_up(key.error().message());
   auto ends = make_socket_pair(SOCK_STREAM);
   if (!ends) return give_up(ends.error().message());
+  const auto directory = new_session_directory_name();
+  if (!directory) return give_up(directory.error().message());
   const std::string hello = greeting(contract::kVersion, nonce);
   if (!write_all(ends->first.get(), hello.data(), hello.size())) return 1;
   std::unique_ptr<TlsPump> pump;
   bool has_joined = false;
-  const int status = run_agent(new_session_directory_name(), std::move(ends->first), {}, [&] {
+  const int status = run_agent(*directory, std::move(ends->first), {}, [&] {
     auto socket = connect_to_rendezvous(*join, kConnectPatience);
     auto stream = socket ? net::TlsStream::connected(*std::move(socket), name, net::preshared_key(*key, name))
                          : Result<net::TlsStream>(fail(std::move(socket.error())));
@@ -71,10 +73,11 @@ int run_joining_agent(const std::string& nonce) {
 int run_remote_agent(const std::string& nonce) {
   UniqueFd read = take_over(STDIN_FILENO);
   UniqueFd write = take_over(STDOUT_FILENO);
-  if (!read || !write) return 1;
+  const auto directory = new_session_directory_name();
+  if (!read || !write || !directory) return 1;
   const std::string hello = greeting(contract::kVersion, nonce);
   if (!write_all(write.get(), hello.data(), hello.size())) return 1;
-  return run_agent(new_session_directory_name(), std::move(read), std::move(write));
+  return run_agent(*directory, std::move(read), std::move(write));
 }
 
 }  // namespace ddl::launcher

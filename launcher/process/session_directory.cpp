@@ -3,20 +3,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <filesystem>
-#include <random>
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/files.h"
 
 namespace ddl::launcher {
 
-std::string new_session_directory_name() {
-  std::random_device random;
-  const std::uint64_t number = std::uint64_t{random()} << 32 | random();
-  return fmt::format("{}/ddlrun-{}-{:016x}", tmp_directory(), ::getuid(), number);
+Result<std::string> new_session_directory_name() {
+  constexpr std::size_t kRandomBytes = 8;
+  const auto random = random_hex(kRandomBytes);
+  if (!random) return fail(random.error());
+  return fmt::format("{}/ddlrun-{}-{}", tmp_directory(), ::getuid(), *random);
 }
 
 Status make_session_directory(const std::string& path) {

@@ -20,9 +20,8 @@ constexpr std::size_t kMaxVersion = 64;
 }  // namespace
 
 Result<std::string> make_nonce() {
-  std::array<std::byte, 16> bytes{};
-  DDL_TRY(fill_random(bytes));
-  return to_hex(bytes);
+  constexpr std::size_t kNonceBytes = 16;
+  return random_hex(kNonceBytes);
 }
 
 std::string greeting(std::string_view version, std::string_view nonce) {

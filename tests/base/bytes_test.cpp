@@ -23,4 +23,8 @@ TEST_CASE("random bytes differ from one another") {
   REQUIRE(ddl::fill_random(one));
   REQUIRE(ddl::fill_random(other));
   CHECK(one != other);
+  const auto text = ddl::random_hex(one.size());
+  REQUIRE(text);
+  CHECK(ddl::from_hex(*text, one));
+  CHECK(*text != ddl::random_hex(one.size()).value());
 }

@@ -31,7 +31,7 @@ std::vector<std::string> environment_now() {
 // getenv in that thread may read the environment while it is being moved.
 TEST_CASE("an agent forks nothing and leaves its environment alone once it may have threads") {
   auto link = test_socket_pair();
-  const std::string directory = new_session_directory_name();
+  const std::string directory = new_session_directory_name().value();
   const pid_t agent = fork_process([&] {
     link.first.reset();
     ::pthread_atfork([] { forks_beside_threads += may_have_threads ? 1 : 0; }, nullptr, nullptr);
@@ -54,7 +54,7 @@ TEST_CASE("an agent that cannot decode a message of its head reports that, and e
   auto link = test_socket_pair();
   const pid_t agent = fork_process([&] {
     link.first.reset();
-    ::_exit(run_agent(new_session_directory_name(), std::move(link.second)));
+    ::_exit(run_agent(new_session_directory_name().value(), std::move(link.second)));
   });
   link.second.reset();
   const ddl::net::Frame frame = message::encode<message::AgentToHead>(message::RankStarted{1, 2});

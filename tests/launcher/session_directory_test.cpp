@@ -34,7 +34,7 @@ class TemporaryTmpdir {
 
 /// Makes one of a new name.
 ddl::Result<std::string> make_new() {
-  std::string path = new_session_directory_name();
+  std::string path = new_session_directory_name().value();
   if (auto made = make_session_directory(path); !made) return ddl::fail(made.error());
   return path;
 }

@@ -24,7 +24,7 @@ class SpawnerHarness {
  public:
   SpawnerHarness() {
     become_subreaper();
-    directory = new_session_directory_name();
+    directory = new_session_directory_name().value();
     REQUIRE(make_session_directory(directory));
     auto started = start_spawner(directory, open_files_limit());
     REQUIRE(started);

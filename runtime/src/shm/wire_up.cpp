@@ -22,11 +22,12 @@
 namespace ddl::runtime {
 
 Result<Rendezvous> Rendezvous::random() {
+  constexpr std::size_t kNameBytes = 16;
+  const auto name = random_hex(kNameBytes);
+  if (!name) return fail(name.error());
   Rendezvous rendezvous;
-  Nonce name{};
-  DDL_TRY(fill_random(std::as_writable_bytes(std::span(name))));
   DDL_TRY(fill_random(std::as_writable_bytes(std::span(rendezvous.nonce))));
-  rendezvous.socket_name = "ddl-" + to_hex(std::as_bytes(std::span(name)));
+  rendezvous.socket_name = "ddl-" + *name;
   return rendezvous;
 }
 
