@@ -1,6 +1,8 @@
 #include "net/pmi_line.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "base/text.h"
 
@@ -66,6 +68,100 @@ Result<std::optional<std::string>> PmiLineReader::next() {
   std::string line = buffer_.substr(0, end);
   buffer_.erase(0, end + 1);
   return std::optional(std::move(line));
+}
+
+namespace {
+
+/// Consecutive ranks: those of the first node, of the node after it, and so on.
+struct Block {
+  int first_node = 0;
+  int nodes = 0;
+  int ranks_of_each = 0;
+};
+
+constexpr int kMaxNumber = 1 << 24;
+
+/// "0,2,4".
+std::optional<Block> parse_block(std::string_view text) {
+  const auto parts = split(text, ',');
+  if (parts.size() != 3) return std::nullopt;
+  std::array<int, 3> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto number = parse_integer(trim(parts[i]));
+    if (!number || *number < (i == 0 ? 0 : 1) || *number > kMaxNumber) return std::nullopt;
+    numbers[i] = static_cast<int>(*number);
+  }
+  return Block{numbers[0], numbers[1], numbers[2]};
+}
+
+/// The blocks after "(vector"; none if the text is invalid.
+std::vector<Block> parse_blocks(std::string_view text) {
+  constexpr std::string_view kBeginning = "(vector";
+  if (!text.starts_with(kBeginning) || !text.ends_with(')')) return {};
+  text = text.substr(kBeginning.size(), text.size() - kBeginning.size() - 1);
+  std::vector<Block> blocks;
+  while (!text.empty()) {
+    const std::size_t close = text.find(')');
+    if (!text.starts_with(",(") || close == std::string_view::npos) return {};
+    const auto block = parse_block(text.substr(2, close - 2));
+    if (!block) return {};
+    blocks.push_back(*block);
+    text.remove_prefix(close + 1);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+std::string process_mapping(const std::vector<std::vector<int>>& node_ranks) {
+  std::vector<int> node_of;
+  for (std::size_t node = 0; node < node_ranks.size(); ++node) {
+    for (const int rank : node_ranks[node]) {
+      const auto index = static_cast<std::size_t>(rank);
+      if (node_of.size() <= index) node_of.resize(index + 1);
+      node_of[index] = static_cast<int>(node);
+    }
+  }
+  std::vector<Block> blocks;
+  for (std::size_t rank = 0; rank < node_of.size();) {
+    std::size_t end = rank;
+    while (end < node_of.size() && node_of[end] == node_of[rank]) ++end;
+    const auto count = static_cast<int>(end - rank);
+    if (!blocks.empty() && blocks.back().ranks_of_each == count &&
+        blocks.back().first_node + blocks.back().nodes == node_of[rank]) {
+      ++blocks.back().nodes;
+    } else {
+      blocks.push_back({node_of[rank], 1, count});
+    }
+    rank = end;
+  }
+  std::string text = "(vector";
+  for (const Block& block : blocks) {
+    text += ",(" + std::to_string(block.first_node) + "," + std::to_string(block.nodes) + "," +
+            std::to_string(block.ranks_of_each) + ")";
+  }
+  return text + ")";
+}
+
+Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view text, int num_ranks) {
+  const std::vector<Block> blocks = parse_blocks(trim(text));
+  if (blocks.empty()) {
+    return fail(ErrorCode::kProtocol,
+                "the launcher's PMI_process_mapping is not understood: " + std::string(text.substr(0, 100)));
+  }
+  std::map<int, std::vector<int>> ranks_of_node;
+  int rank = 0;
+  while (rank < num_ranks) {
+    for (const Block& block : blocks) {
+      for (int node = 0; node < block.nodes && rank < num_ranks; ++node) {
+        for (int i = 0; i < block.ranks_of_each && rank < num_ranks; ++i)
+          ranks_of_node[block.first_node + node].push_back(rank++);
+      }
+    }
+  }
+  std::vector<std::vector<int>> groups;
+  for (auto& [node, ranks] : ranks_of_node) groups.push_back(std::move(ranks));
+  return groups;
 }
 
 }  // namespace ddl::net

@@ -1,4 +1,5 @@
-// PMI-1, the line protocol by which MPICH's processes and their launcher talk over an inherited descriptor (PMI_FD).
+// PMI-1, the line protocol by which MPICH's processes and their launcher talk over an inherited descriptor (PMI_FD);
+// and the text by which the launcher says which rank is on which node.
 //
 // A line is "cmd=put kvsname=kvs_1 key=a value=b\n": words without blanks, each a name and a value. MPICH's own
 // parser takes lines of up to 1023 bytes. Source: MPICH, "PMI: A Scalable Parallel Process-Management Interface", and
@@ -46,5 +47,15 @@ class PmiLineReader {
  private:
   std::string buffer_;
 };
+
+/// The key of a value that the launcher puts: which rank is on which node.
+inline constexpr char kPmiProcessMapping[] = "PMI_process_mapping";
+
+/// That value, "(vector,(0,2,4))": blocks of (first node, number of nodes, ranks on each), in the order of ranks.
+/// node_ranks: those of each node. Pure.
+std::string process_mapping(const std::vector<std::vector<int>>& node_ranks);
+/// The ranks of each node that has some, for a job of num_ranks ranks. If ranks are left after the last block, the
+/// first block follows again. Error: an invalid text. Pure.
+Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view text, int num_ranks);
 
 }  // namespace ddl::net

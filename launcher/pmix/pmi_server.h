@@ -18,12 +18,6 @@
 
 namespace ddl::launcher {
 
-// Which rank is on which node, in the form that programs of MPICH read.
-
-/// "(vector,(0,2,4))": blocks of (first node, number of nodes, ranks on each), in the order of ranks. node_ranks:
-/// those of each node. Pure.
-std::string process_mapping(const std::vector<std::vector<int>>& node_ranks);
-
 // The pairs of PMI-1's key-value space that the ranks of a job have put, as far as this node knows them.
 
 class PmiSpace {

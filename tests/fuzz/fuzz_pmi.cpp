@@ -2,10 +2,11 @@
 // mapping.
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/pmi_line.h"
-#include "runtime/src/bootstrap/pmi_bootstrap.h"
 
 namespace {
 
@@ -42,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!second || *second != *parsed) std::abort();
   }
   constexpr int kSize = 100;
-  if (const auto groups = ddl::runtime::parse_process_mapping(text, kSize)) {
+  if (const auto groups = ddl::net::parse_process_mapping(text, kSize)) {
     std::size_t ranks = 0;
     for (const auto& group : *groups) ranks += group.size();
     if (ranks != kSize) std::abort();

@@ -155,10 +155,3 @@ TEST_CASE("a barrier of several nodes gives all ranks what all have put") {
     CHECK(second.ask(1, "cmd=get key=" + round + "2") == "cmd=get_result rc=0 msg=success value=from2");
   }
 }
-
-TEST_CASE("a map of ranks to nodes is written in blocks") {
-  CHECK(process_mapping({{0}}) == "(vector,(0,1,1))");
-  CHECK(process_mapping({{0, 1}, {2, 3}, {4, 5}}) == "(vector,(0,3,2))");
-  CHECK(process_mapping({{0, 1, 2}, {3}}) == "(vector,(0,1,3),(1,1,1))");
-  CHECK(process_mapping({{0, 2}, {1, 3}}) == "(vector,(0,2,1),(0,2,1))");
-}

@@ -4,6 +4,12 @@
 
 using namespace ddl::net;
 
+namespace {
+
+using Groups = std::vector<std::vector<int>>;
+
+}  // namespace
+
 TEST_CASE("a line of PMI-1 is a command and words, in their order") {
   const PmiLine put{"put", {{"kvsname", "kvs_1"}, {"key", "a"}, {"value", "b=c"}}};
   CHECK(put.text() == "cmd=put kvsname=kvs_1 key=a value=b=c\n");
@@ -34,4 +40,38 @@ TEST_CASE("lines are complete, however their bytes arrive") {
   CHECK_FALSE(reader.next().value());
   reader.append(std::string(70'000, 'x'));
   CHECK_FALSE(reader.next());
+}
+
+TEST_CASE("a process mapping is written in blocks") {
+  CHECK(process_mapping({{0}}) == "(vector,(0,1,1))");
+  CHECK(process_mapping({{0, 1}, {2, 3}, {4, 5}}) == "(vector,(0,3,2))");
+  CHECK(process_mapping({{0, 1, 2}, {3}}) == "(vector,(0,1,3),(1,1,1))");
+  CHECK(process_mapping({{0, 2}, {1, 3}}) == "(vector,(0,2,1),(0,2,1))");
+}
+
+TEST_CASE("a process mapping is read block by block, and anything else is refused") {
+  CHECK(parse_process_mapping("(vector,(0,1,4))", 4).value() == Groups{{0, 1, 2, 3}});
+  CHECK(parse_process_mapping("(vector,(0,3,2))", 6).value() == Groups{{0, 1}, {2, 3}, {4, 5}});
+  CHECK(parse_process_mapping("(vector,(0,1,3),(1,1,1))", 4).value() == Groups{{0, 1, 2}, {3}});
+  CHECK(parse_process_mapping("(vector,(0,2,1))", 5).value() == Groups{{0, 2, 4}, {1, 3}});
+  CHECK(parse_process_mapping("(vector,(0,4,8))", 3).value() == Groups{{0, 1, 2}});
+  for (const char* text :
+       {"", "(vector)", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,1)", "vector,(0,1,1)",
+        "(vector,(-1,1,1))", "(vector,(0,1,1)x)", "(vector,(0,1,99999999999))"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_process_mapping(text, 2));
+  }
+}
+
+TEST_CASE("a process mapping that was written is read as the same ranks of each node") {
+  const Groups jobs[] = {
+      {{0}},           {{0, 1, 2}, {3}}, {{0, 1}, {2, 3}, {4, 5}}, {{0, 2}, {1, 3}}, {{0, 3, 5}, {1, 4}, {2}},
+      {{2}, {0, 1, 3}}};
+  for (const Groups& node_ranks : jobs) {
+    int num_ranks = 0;
+    for (const auto& ranks : node_ranks) num_ranks += static_cast<int>(ranks.size());
+    const std::string text = process_mapping(node_ranks);
+    CAPTURE(text);
+    CHECK(parse_process_mapping(text, num_ranks).value() == node_ranks);
+  }
 }

@@ -9,7 +9,6 @@
 #include "contract/rank_process.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
-#include "runtime/src/bootstrap/pmi_bootstrap.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/environment.h"
 #include "runtime/src/common/settings.h"
@@ -96,21 +95,6 @@ TEST_CASE("a missing module is reported as the reason, and a promise of PMIx is 
   REQUIRE_FALSE(refused);
   CHECK(contains(refused.error().message(), "/nonexistent/libddl_pmix.so"));
   CHECK(contains(refused.error().message(), "PMIX_RANK=0 says"));
-}
-
-TEST_CASE("a launcher's map of ranks to nodes is read block by block, and anything else is refused") {
-  using Groups = std::vector<std::vector<int>>;
-  CHECK(parse_process_mapping("(vector,(0,1,4))", 4).value() == Groups{{0, 1, 2, 3}});
-  CHECK(parse_process_mapping("(vector,(0,3,2))", 6).value() == Groups{{0, 1}, {2, 3}, {4, 5}});
-  CHECK(parse_process_mapping("(vector,(0,1,3),(1,1,1))", 4).value() == Groups{{0, 1, 2}, {3}});
-  CHECK(parse_process_mapping("(vector,(0,2,1))", 5).value() == Groups{{0, 2, 4}, {1, 3}});
-  CHECK(parse_process_mapping("(vector,(0,4,8))", 3).value() == Groups{{0, 1, 2}});
-  for (const char* text :
-       {"", "(vector)", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,1)", "vector,(0,1,1)",
-        "(vector,(-1,1,1))", "(vector,(0,1,1)x)", "(vector,(0,1,99999999999))"}) {
-    CAPTURE(text);
-    CHECK_FALSE(parse_process_mapping(text, 2));
-  }
 }
 
 TEST_CASE("if a launcher promises PMI-1 and does not answer, there is no accidental world of one") {

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/fd.h"
@@ -129,69 +128,6 @@ Result<net::PmiLine> PmiSession::exchange(const net::PmiLine& line, std::string_
 
 namespace {
 
-struct Block {
-  int first_node = 0;
-  int nodes = 0;
-  int ranks_of_each = 0;
-};
-
-constexpr int kMaxNumber = 1 << 24;
-
-/// "0,2,4".
-std::optional<Block> parse_block(std::string_view text) {
-  const auto parts = split(text, ',');
-  if (parts.size() != 3) return std::nullopt;
-  std::array<int, 3> numbers{};
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto number = parse_integer(trim(parts[i]));
-    if (!number || *number < (i == 0 ? 0 : 1) || *number > kMaxNumber) return std::nullopt;
-    numbers[i] = static_cast<int>(*number);
-  }
-  return Block{numbers[0], numbers[1], numbers[2]};
-}
-
-/// The blocks after "(vector"; none if the text is invalid.
-std::vector<Block> parse_blocks(std::string_view text) {
-  constexpr std::string_view kBeginning = "(vector";
-  if (!text.starts_with(kBeginning) || !text.ends_with(')')) return {};
-  text = text.substr(kBeginning.size(), text.size() - kBeginning.size() - 1);
-  std::vector<Block> blocks;
-  while (!text.empty()) {
-    const std::size_t close = text.find(')');
-    if (!text.starts_with(",(") || close == std::string_view::npos) return {};
-    const auto block = parse_block(text.substr(2, close - 2));
-    if (!block) return {};
-    blocks.push_back(*block);
-    text.remove_prefix(close + 1);
-  }
-  return blocks;
-}
-
-}  // namespace
-
-Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view text, int size) {
-  const std::vector<Block> blocks = parse_blocks(trim(text));
-  if (blocks.empty()) {
-    return fail(ErrorCode::kProtocol,
-                "the launcher's PMI_process_mapping is not understood: " + std::string(text.substr(0, 100)));
-  }
-  std::map<int, std::vector<int>> ranks_of_node;
-  int rank = 0;
-  while (rank < size) {
-    for (const Block& block : blocks) {
-      for (int node = 0; node < block.nodes && rank < size; ++node) {
-        for (int i = 0; i < block.ranks_of_each && rank < size; ++i)
-          ranks_of_node[block.first_node + node].push_back(rank++);
-      }
-    }
-  }
-  std::vector<std::vector<int>> groups;
-  for (auto& [node, ranks] : ranks_of_node) groups.push_back(std::move(ranks));
-  return groups;
-}
-
-namespace {
-
 /// Shorter than a value may be, to leave space for the rest of its line: MPICH's parser cuts lines at 1023 bytes.
 constexpr std::size_t kMaxPiece = 512;
 
@@ -279,8 +215,8 @@ class PmiBootstrap final : public Bootstrap {
 
 /// By the launcher's map, or, if it has none, by the names of the ranks' hosts.
 Result<std::vector<std::vector<int>>> PmiBootstrap::groups(Deadline deadline) {
-  if (const auto mapping = fetch("PMI_process_mapping", deadline); mapping && !mapping->empty())
-    return parse_process_mapping(*mapping, membership_.size);
+  if (const auto mapping = fetch(net::kPmiProcessMapping, deadline); mapping && !mapping->empty())
+    return net::parse_process_mapping(*mapping, membership_.size);
   return groups_by_host_name(*this, membership_, deadline);
 }
 

@@ -1,20 +1,17 @@
 // The PMI-1 bootstrap, for MPICH's hydra and for Slurm's srun --mpi=pmi2, which also speaks PMI-1: this process's
-// connection to the launcher, and PMI_process_mapping, the text that maps ranks to nodes.
+// connection to the launcher.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/deadline.h"
 #include "base/error.h"
 #include "net/pmi_line.h"
 
 namespace ddl::runtime {
-
-// This process's connection to a launcher that speaks PMI-1.
 
 /// Opened by the first context and closed when the process exits, because for the launcher a process that has
 /// finalised once is gone. Not closed at all if a context is still alive at exit, so that the launcher can tell such
@@ -66,12 +63,5 @@ class PmiSession {
   int users_ = 0;
   bool is_broken_ = false;
 };
-
-// PMI's map of ranks to nodes, "(vector,(0,2,4))".
-
-/// The ranks of each node, for a job of size ranks. The text is "(vector" and blocks (first node, number of nodes,
-/// ranks on each of them); if ranks are left after the last block, the first block follows again. Error: an invalid
-/// text. Pure.
-Result<std::vector<std::vector<int>>> parse_process_mapping(std::string_view text, int size);
 
 }  // namespace ddl::runtime
