@@ -8,8 +8,6 @@
 
 namespace ddl {
 
-// A point in time after which waiting is over.
-
 /// A moment of the steady clock, or never.
 class Deadline {
  public:
@@ -42,8 +40,6 @@ class Deadline {
   explicit Deadline(Clock::time_point when) : when_(when) {}
   Clock::time_point when_;
 };
-
-// A length of time.
 
 /// A length of time in seconds, as it travels in messages: a number to compute with, and a type of its own so that
 /// its decoder can bound it (a length without bound overflows the clocks it is added to).

@@ -12,8 +12,6 @@
 
 namespace ddl {
 
-// A file descriptor with one owner. A borrowed descriptor is a plain int.
-
 /// Owns a descriptor and closes it. Every descriptor made here is close-on-exec.
 class UniqueFd {
  public:

@@ -4,9 +4,7 @@
 
 namespace ddl::contract {
 
-// The exit codes of ddlrun, complete. docs/reference/exit-codes.md lists the same.
-
-/// What ddlrun itself returns. A rank's own exit code is passed through unchanged, and 128+N stands for signal N,
+/// All that ddlrun itself returns. A rank's own exit code is passed through unchanged, and 128+N stands for signal N,
 /// so a program that exits with one of these numbers is distinguished by the report and by `--json`.
 enum ExitCode : int {
   kSuccess = 0,
@@ -20,8 +18,6 @@ enum ExitCode : int {
   kNotFound = 127,       ///< the command or the working directory does not exist, as in a shell
   kSignalBase = 128,     ///< 128+N: the first failure was death by signal N, or ddlrun received it
 };
-
-// The options by which one ddlrun starts another in a different role.
 
 /// "ddlrun --agent NONCE": prints its greeting with the nonce on standard output, then exchanges frames there and on
 /// standard input.

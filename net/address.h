@@ -15,8 +15,6 @@
 
 namespace ddl::net {
 
-// Addresses of TCP sockets: values, and their form as text.
-
 /// An IPv4 or IPv6 address with a port.
 class SocketAddress {
  public:
@@ -50,8 +48,6 @@ class SocketAddress {
 
   sockaddr_storage storage_{};
 };
-
-// This host's network interfaces and the addresses that others may use to reach it.
 
 struct InterfaceAddress {
   std::string interface;  ///< "eth0"

@@ -16,7 +16,7 @@
 
 namespace ddl::net {
 
-// How two processes of a job prove to each other, on a fresh connection, that they know the job's key.
+// The conversation alone, without a socket: bytes in, bytes out.
 //
 //   connector -> acceptor   magic, nonce C
 //   acceptor  -> connector  nonce A, HMAC("acceptor", C, A)
@@ -28,8 +28,6 @@ namespace ddl::net {
 // as another, and the nonces make every answer good for one connection. An introduction says who is speaking (the
 // user of this class decides how); an unauthenticated peer never sees one. What follows on the connection is neither
 // encrypted nor authenticated.
-//
-// This is the conversation alone, without a socket: bytes in, bytes out.
 
 inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kMacBytes = 32;

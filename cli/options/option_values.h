@@ -1,5 +1,4 @@
 // The values of options: each parser turns one text into a value or a sentence that states the error.
-// ValueReader applies the parsers to the options that were given and keeps the first refusal.
 #pragma once
 
 #include <initializer_list>
@@ -67,7 +66,7 @@ Result<std::string> parse_remote_path(std::string_view text);
 /// Names of interfaces, separated by commas.
 Result<std::vector<std::string>> parse_interfaces(std::string_view text);
 
-/// Reads the values of options one by one and keeps the first refusal.
+/// Applies the parsers to the options that were given, one by one, and keeps the first refusal.
 class ValueReader {
  public:
   explicit ValueReader(const GivenOptions& given) : given_(given) {}

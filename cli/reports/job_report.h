@@ -1,5 +1,4 @@
-// The report of a job as text and as one line of JSON: the first failure, its last lines on standard error, the
-// outcome of the other ranks, and what to do next.
+// The report of a job as text and as one line of JSON.
 #pragma once
 
 #include <string>

@@ -12,13 +12,9 @@
 
 namespace ddl::launcher {
 
-// The site's mpirun.
-
-/// Its path and its kind, which its --version shows. name: a path, or a name to find in the PATH of the environment.
-/// Errors: kNotFound; it prints no version, or one of a kind that ddlrun does not know.
+/// The path and the kind of the site's mpirun; its --version shows the kind. name: a path, or a name to find in the
+/// PATH of the environment. Errors: kNotFound; it prints no version, or one of a kind that ddlrun does not know.
 Result<MpirunSite> find_mpirun(const std::string& name, const Environment& environment);
-
-// The kinds of MPI that a site's srun can start.
 
 /// The names in the output of "srun --mpi=list": "none", "pmi2", "pmix", "pmix_v4". Pure.
 std::vector<std::string> parse_mpi_types(std::string_view text);

@@ -11,8 +11,6 @@
 
 namespace ddl::launcher {
 
-// The numbers of a process that an mpirun has started.
-
 struct MpiRankNumbers {
   int rank = 0;
   int num_ranks = 1;
@@ -22,8 +20,6 @@ struct MpiRankNumbers {
 
 /// From the variables that Open MPI, PRRTE and hydra set. Error: none of them has started this process. Pure.
 Result<MpiRankNumbers> mpi_rank_numbers(const Environment& environment);
-
-// One rank that mpirun has started: bound, named and watched by a ddlrun of its own.
 
 /// Starts the command of the spec as this process's rank, with the CPUs, memory and GPUs that a job of ddlrun's own
 /// on this host would give it, and with the variables that describe a rank; forwards signals; ends all processes that

@@ -28,8 +28,6 @@ struct MpiLauncher {
 /// From the output of "mpirun --version". Error: it is none of these kinds. Pure.
 Result<MpiLauncher> mpi_launcher_of(std::string_view version_text);
 
-// The mpirun that starts a job's ranks, for each kind of MPI.
-
 /// The user's options for mpirun alone.
 struct MpirunOptions {
   std::vector<std::string> mpi_args;      ///< passed on unchanged

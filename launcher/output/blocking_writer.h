@@ -13,8 +13,6 @@
 
 namespace ddl::launcher {
 
-// A thread that does blocking writes, so that a slow terminal, pipe or disk never blocks the event loop.
-
 /// Writes what it is given, in order. Used from one thread, except that write and post are called on the new thread.
 class WriterThread {
  public:
@@ -43,8 +41,6 @@ class WriterThread {
   std::shared_ptr<State> state_;
   std::shared_ptr<char> alive_ = std::make_shared<char>();  // what has been posted asks whether we still are
 };
-
-// A sink for a descriptor that ddlrun shares with others: the user's terminal or pipe.
 
 /// Writes in a thread of its own with plain write(2). The descriptor is never made non-blocking, because that would
 /// hold for every process that has it; if another process made it so, the thread polls.

@@ -32,8 +32,6 @@ class TimeStampFormat {
   std::string text_;
 };
 
-// What is written to one terminal, pipe or file so that the lines of several streams stay whole on it.
-
 /// How lines look on one sink.
 struct LineStyle {
   bool tag = true;

@@ -16,9 +16,7 @@
 
 namespace ddl::launcher {
 
-// A growing array of PMIx key-value pairs. Included only by launcher/pmix/*.cpp.
-
-/// Owns its values; PMIx copies what it keeps.
+/// A growing array of PMIx key-value pairs. Owns its values; PMIx copies what it keeps.
 class InfoList {
  public:
   InfoList() = default;
@@ -74,7 +72,7 @@ inline int timeout_seconds_of(const pmix_info_t infos[], std::size_t count) {
   return timeout != nullptr ? timeout->value.data.integer : 0;
 }
 
-// PMIx values as bytes that every node's PMIx library can read back. Included only by launcher/pmix/*.cpp.
+// PMIx values as bytes that every node's PMIx library can read back.
 
 /// Call these only while the library's server runs. Packed pairs include their keys; a packed value has none.
 Result<std::string> pack_value(const pmix_value_t& value);
@@ -84,9 +82,8 @@ Result<std::string> pack_infos(const pmix_info_t* infos, std::size_t count);
 /// The caller destructs each.
 Result<std::vector<pmix_info_t>> unpack_infos(const std::string& bytes);
 
-// What a PMIx server reports to ranks about their job. Included only by launcher/pmix/*.cpp.
-
-/// The pairs for PMIx_server_register_nspace. directory: where clients may keep files.
+/// What a PMIx server reports to ranks about their job: the pairs for PMIx_server_register_nspace. directory: where
+/// clients may keep files.
 Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory);
 
 }  // namespace ddl::launcher

@@ -15,8 +15,7 @@
 
 namespace ddl::launcher {
 
-// Direct modex: requests of this node's ranks for the data of one rank elsewhere, and those of other nodes for the
-// data of a rank here. Included only by launcher/pmix/*.cpp.
+// Direct modex, in both directions: also the requests of other nodes for the data of a rank here.
 
 /// Gives data to the library, which keeps it as long as it needs it. done may be null.
 void give(pmix_modex_cbfunc_t done, void* context, pmix_status_t status, const std::string& data);
@@ -50,11 +49,8 @@ class ModexClient {
   std::int64_t next_id_ = 1;
 };
 
-// Publish, lookup and unpublish for the ranks of this node, as requests to the head, which stores the names of the
-// job. Included only by launcher/pmix/*.cpp.
-
-/// Lives on the loop's thread. The library keeps the arguments of a request alive until its callback is called, which
-/// is when the head's answer comes.
+/// Publish, lookup and unpublish: the head stores the names of the job. Lives on the loop's thread. The library keeps
+/// the arguments of a request alive until its callback is called, which is when the head's answer comes.
 class NamesClient {
  public:
   /// report: sends a request to the head.

@@ -13,8 +13,6 @@
 
 namespace ddl::launcher {
 
-// What the kernel reports of a running process: its CPUs, its memory policy, the GPUs that it may see.
-
 struct KernelBinding {
   CpuSet cpus;  ///< that it may run on; empty: unknown
   std::string
@@ -33,8 +31,6 @@ CpuSet parse_allowed_cpus(std::string_view status);
 std::string parse_memory_policy(std::string_view numa_maps);
 /// The first variable of visible devices in the text of /proc/PID/environ. Pure.
 std::string parse_visible_devices(std::string_view environ);
-
-// Whether a process of this host was stopped by a signal.
 
 /// True for a process that SIGSTOP or its like keeps from running. False for one that waits or merely does not get a
 /// CPU, for one that a debugger holds, and for one that is gone.

@@ -1,5 +1,5 @@
-// The environment as a value, and the number of processes that it indicates. The second is the guard against an
-// accidental world of one.
+// The environment as a value, so that its readers are pure functions, and the number of started processes that it
+// indicates. The second is the guard against an accidental world of one.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,11 @@
 
 namespace ddl::runtime {
 
-// The environment as a value, so that its readers are pure functions.
-
 /// The value of a variable; nullopt when it is not set.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 
 /// This process's own environment.
 Environment process_environment();
-
-// The guard against an accidental world of one: the number of started processes that the environment indicates.
 
 /// A variable that says that this process is one of several, and what to do if no launcher answers nevertheless.
 struct WorldHint {
