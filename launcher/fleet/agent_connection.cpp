@@ -77,7 +77,7 @@ void AgentConnection::on_frame(net::Frame&& frame) {
   heartbeat_.heard();
   if (const Status accepted = handlers_.on_frame(std::move(frame)); !accepted)
     return lose("its agent sent " + accepted.error().message());
-  // The handler may have refused what the agent said of itself.
+  // The handler may have refused the facts of the agent.
   if (!over_) has_received_ = true;
 }
 

@@ -22,14 +22,14 @@ struct Capacity {
 Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
   Capacity capacity;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    int most = spec.num_ranks;
-    if (spec.ranks_per_node > 0) most = std::min(most, spec.ranks_per_node);
-    if (const auto max_slots = allocation.nodes[i].max_slots) most = std::min(most, *max_slots);
-    capacity.max.push_back(most);
+    int max_ranks = spec.num_ranks;
+    if (spec.ranks_per_node > 0) max_ranks = std::min(max_ranks, spec.ranks_per_node);
+    if (const auto max_slots = allocation.nodes[i].max_slots) max_ranks = std::min(max_ranks, *max_slots);
+    capacity.max.push_back(max_ranks);
     // No limit is larger than the number of ranks, so that sums do not overflow.
-    capacity.slots.push_back(std::clamp(slots[i], 0, most));
+    capacity.slots.push_back(std::clamp(slots[i], 0, max_ranks));
     capacity.spare.push_back(
-        std::clamp(allocation.nodes[i].spare_slots.value_or(0), capacity.slots.back(), most));
+        std::clamp(allocation.nodes[i].spare_slots.value_or(0), capacity.slots.back(), max_ranks));
   }
   return capacity;
 }
@@ -91,16 +91,16 @@ std::string slots_by_host(const Allocation& allocation, const std::vector<int>& 
 Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
                      const Capacity& capacity) {
   const std::string asked = counted(spec.num_ranks, "rank") + " asked for, and ";
-  const std::int64_t most = sum_of(capacity.max);
+  const std::int64_t max_ranks = sum_of(capacity.max);
   const bool many_hosts = allocation.nodes.size() > 1;
   std::string text;
-  if (most < spec.num_ranks) {
+  if (max_ranks < spec.num_ranks) {
     // Not even with --oversubscribe.
-    text = asked + allocation.origin + " takes " + std::to_string(most) + " at most";
+    text = asked + allocation.origin + " takes " + std::to_string(max_ranks) + " at most";
     text += spec.ranks_per_node > 0 ? " (--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
                                           counted(static_cast<std::int64_t>(slots.size()), "host") + ")"
                                     : " (the sum of its max_slots)";
-    text += "; ask for -np " + std::to_string(most) + ", or give more hosts";
+    text += "; ask for -np " + std::to_string(max_ranks) + ", or give more hosts";
     return {ErrorCode::kInvalidArgument, std::move(text)};
   }
   const std::int64_t total = sum_of(capacity.spare);

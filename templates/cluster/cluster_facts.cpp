@@ -16,12 +16,12 @@ namespace ddl::templates {
 
 std::vector<NodeKind> merged(const std::vector<NodeKind>& kinds) {
   std::vector<NodeKind> result;
-  const auto looks = [](const NodeKind& kind) {
+  const auto key_of = [](const NodeKind& kind) {
     return std::make_tuple(kind.partitions, kind.cpus, kind.gpus, kind.memory_mb, kind.features);
   };
-  std::map<decltype(looks(kinds.front())), std::size_t> places;
+  std::map<decltype(key_of(kinds.front())), std::size_t> places;
   for (const NodeKind& kind : kinds) {
-    const auto [place, is_new] = places.try_emplace(looks(kind), result.size());
+    const auto [place, is_new] = places.try_emplace(key_of(kind), result.size());
     if (is_new) {
       result.push_back(kind);
     } else {

@@ -26,12 +26,12 @@ auto run_shell(const std::string& script, std::string_view input = {},
 }  // namespace
 
 TEST_CASE("a command's output, errors and status are returned separately") {
-  const auto said = run_shell("echo one; echo two >&2; exit 3");
-  REQUIRE(said);
-  CHECK(said->out == "one\n");
-  CHECK(said->err == "two\n");
-  REQUIRE(WIFEXITED(said->wait_status));
-  CHECK(WEXITSTATUS(said->wait_status) == 3);
+  const auto output = run_shell("echo one; echo two >&2; exit 3");
+  REQUIRE(output);
+  CHECK(output->out == "one\n");
+  CHECK(output->err == "two\n");
+  REQUIRE(WIFEXITED(output->wait_status));
+  CHECK(WEXITSTATUS(output->wait_status) == 3);
   const auto killed = run_shell("kill -TERM $$");
   REQUIRE(killed);
   REQUIRE(WIFSIGNALED(killed->wait_status));
@@ -41,9 +41,9 @@ TEST_CASE("a command's output, errors and status are returned separately") {
 TEST_CASE("a command gets exactly its arguments, and this process's environment", "[exec]") {
   const StartedProgram program;
   StartedProgram::own_entry();
-  const auto said = command_output(program.words, {}, 30s);
-  REQUIRE(said);
-  CHECK(program.has_own_entry(said->out));
+  const auto output = command_output(program.words, {}, 30s);
+  REQUIRE(output);
+  CHECK(program.has_own_entry(output->out));
 }
 
 TEST_CASE("a command reads its input, or does not") {
@@ -60,10 +60,10 @@ TEST_CASE("a command reads its input, or does not") {
 }
 
 TEST_CASE("both streams are read while the command writes them") {
-  const auto said = run_shell("head -c 1000000 /dev/zero >&2; head -c 2000000 /dev/zero");
-  REQUIRE(said);
-  CHECK(said->out.size() == 2'000'000);
-  CHECK(said->err.size() == 1'000'000);
+  const auto output = run_shell("head -c 1000000 /dev/zero >&2; head -c 2000000 /dev/zero");
+  REQUIRE(output);
+  CHECK(output->out.size() == 2'000'000);
+  CHECK(output->err.size() == 1'000'000);
 }
 
 TEST_CASE("a command that cannot be started is named") {
@@ -96,9 +96,9 @@ TEST_CASE("a command that is late is killed with its group") {
 
 TEST_CASE("a command that has ended is not waited for any longer") {
   // A daemon in the making: it holds the pipes, and would for a thousand seconds.
-  const auto said = run_shell("sleep 1000 & echo started");
-  REQUIRE(said);
-  CHECK(said->out == "started\n");
+  const auto output = run_shell("sleep 1000 & echo started");
+  REQUIRE(output);
+  CHECK(output->out == "started\n");
 }
 
 TEST_CASE("a command whose output does not end is an error") {
@@ -110,10 +110,10 @@ TEST_CASE("a command whose output does not end is an error") {
 
 TEST_CASE("a command has default signals") {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
-  const auto said = run_shell("kill -PIPE $$; echo it was ignored");
+  const auto output = run_shell("kill -PIPE $$; echo it was ignored");
   std::signal(SIGPIPE, before);
-  REQUIRE(said);
-  CHECK(said->out.empty());
-  REQUIRE(WIFSIGNALED(said->wait_status));
-  CHECK(WTERMSIG(said->wait_status) == SIGPIPE);
+  REQUIRE(output);
+  CHECK(output->out.empty());
+  REQUIRE(WIFSIGNALED(output->wait_status));
+  CHECK(WTERMSIG(output->wait_status) == SIGPIPE);
 }

@@ -120,14 +120,14 @@ TEST_CASE("a broken invariant says file, condition and values, and aborts") {
     ::_exit(0);
   }
   pipe->second.reset();
-  std::string said;
+  std::string printed;
   char buffer[512];
   for (ssize_t got; (got = ::read(pipe->first.get(), buffer, sizeof buffer)) > 0;) {
-    said.append(buffer, static_cast<std::size_t>(got));
+    printed.append(buffer, static_cast<std::size_t>(got));
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
-  CHECK_THAT(said, Catch::Contains("error_test.cpp:") && Catch::Contains("ranks > 0 does not hold") &&
-                       Catch::Contains("(0 ranks)"));
+  CHECK_THAT(printed, Catch::Contains("error_test.cpp:") && Catch::Contains("ranks > 0 does not hold") &&
+                          Catch::Contains("(0 ranks)"));
 }

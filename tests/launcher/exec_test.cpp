@@ -48,10 +48,10 @@ TEST_CASE("mpirun gets exactly its arguments, and the environment without the va
     ::_exit(become_mpirun(words));
   });
   out.second.reset();
-  const std::string said = read_to_end(out.first.get());
+  const std::string output = read_to_end(out.first.get());
   CHECK(reap(pid) == 0);
-  CHECK(program.has_own_entry(said));
-  CHECK(said.find(std::string("\0MASTER_ADDR=first-host\0", 24)) != std::string::npos);
-  CHECK(said.find(std::string("\0RANK=", 6)) == std::string::npos);
-  CHECK(said.find("FORGOTTEN") == std::string::npos);
+  CHECK(program.has_own_entry(output));
+  CHECK(output.find(std::string("\0MASTER_ADDR=first-host\0", 24)) != std::string::npos);
+  CHECK(output.find(std::string("\0RANK=", 6)) == std::string::npos);
+  CHECK(output.find("FORGOTTEN") == std::string::npos);
 }

@@ -11,12 +11,12 @@ namespace {
 struct HeartbeatFixture {
   EventLoop loop;
   LoopDriver driver{loop};
-  int said = 0;
+  int beats = 0;
   int silences = 0;
   ddl::launcher::Heartbeat heartbeat{loop,
                                      {std::chrono::milliseconds(20), 1},
                                      {[this] {
-                                        ++said;
+                                        ++beats;
                                         driver.check();
                                       },
                                       [this] {
@@ -30,7 +30,7 @@ struct HeartbeatFixture {
 TEST_CASE_METHOD(HeartbeatFixture, "silence is reported once, after the limit") {
   heartbeat.start();
   driver.run_until("silence", [this] { return silences == 1; });
-  CHECK(said == 1);
+  CHECK(beats == 1);
   driver.run_ready();
   CHECK(silences == 1);
 }
@@ -39,9 +39,9 @@ TEST_CASE_METHOD(HeartbeatFixture,
                  "a side that is heard, or has announced its silence, does not count as silent") {
   heartbeat.start();
   heartbeat.excuse();
-  driver.run_until("two beats", [this] { return said == 2; });
+  driver.run_until("two beats", [this] { return beats == 2; });
   heartbeat.heard();
-  driver.run_until("a third", [this] { return said == 3; });
+  driver.run_until("a third", [this] { return beats == 3; });
   CHECK(silences == 0);
   driver.run_until("silence: the excuse was over when something was heard", [this] { return silences == 1; });
 }

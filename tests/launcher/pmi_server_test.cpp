@@ -17,7 +17,8 @@ namespace {
 class Node {
  public:
   Node(EventLoop& loop, int index, const std::vector<std::vector<int>>& node_ranks)
-      : loop_(loop), server_(loop, [this](const message::AgentToHead& message) { said.push_back(message); }) {
+      : loop_(loop),
+        server_(loop, [this](const message::AgentToHead& message) { sent_to_head.push_back(message); }) {
     NodeLaunch launch;
     launch.job_id = "ddlrun-1-a";
     launch.node_index = index;
@@ -33,7 +34,7 @@ class Node {
   }
 
   PmiServer& server() { return server_; }
-  void say(int rank, const std::string& text) {
+  void send(int rank, const std::string& text) {
     REQUIRE(::write(ends_.at(rank).get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   }
   /// The next line for the rank; "" at the end.
@@ -52,7 +53,7 @@ class Node {
     return line;
   }
   std::string ask(int rank, const std::string& text) {
-    say(rank, text + "\n");
+    send(rank, text + "\n");
     return line(rank);
   }
   bool is_silent(int rank) {
@@ -62,7 +63,7 @@ class Node {
     return ::poll(&waited, 1, 0) == 0;
   }
 
-  std::vector<message::AgentToHead> said;
+  std::vector<message::AgentToHead> sent_to_head;
 
  private:
   EventLoop& loop_;
@@ -91,14 +92,14 @@ TEST_CASE("ranks of one node learn their numbers, and what others have put") {
   CHECK(node.ask(0, "cmd=put kvsname=ddlrun-1-a key=P0 value=card") == "cmd=put_result rc=0 msg=success");
   CHECK(node.ask(0, "cmd=put key=P1 value=" + std::string(1024, 'x')) ==
         "cmd=put_result rc=-1 msg=key_or_value_is_too_long");
-  node.say(0, "cmd=barrier_in\n");
+  node.send(0, "cmd=barrier_in\n");
   CHECK(node.is_silent(0));
   CHECK(node.ask(1, "cmd=barrier_in") == "cmd=barrier_out");
   CHECK(node.line(0) == "cmd=barrier_out");
   CHECK(node.ask(1, "cmd=get kvsname=ddlrun-1-a key=P0") == "cmd=get_result rc=0 msg=success value=card");
   CHECK(node.ask(1, "cmd=get key=P9") == "cmd=get_result rc=-1 msg=nobody_has_put_it value=unknown");
   CHECK(node.ask(0, "cmd=finalize") == "cmd=finalize_ack");
-  CHECK(node.said.empty());
+  CHECK(node.sent_to_head.empty());
 }
 
 TEST_CASE(
@@ -110,10 +111,10 @@ TEST_CASE(
   CHECK(node.ask(0, "cmd=publish_name service=s port=p") ==
         "cmd=publish_result rc=-1 msg=ddlrun_keeps_no_names");
   CHECK(node.ask(0, "cmd=lookup_name service=s") == "cmd=lookup_result rc=-1 msg=ddlrun_keeps_no_names");
-  node.say(0, "cmd=abort exitcode=3\n");
+  node.send(0, "cmd=abort exitcode=3\n");
   CHECK(node.is_silent(0));
-  REQUIRE(node.said.size() == 1);
-  const auto* abort = std::get_if<message::AbortRequested>(node.said.data());
+  REQUIRE(node.sent_to_head.size() == 1);
+  const auto* abort = std::get_if<message::AbortRequested>(node.sent_to_head.data());
   REQUIRE(abort != nullptr);
   CHECK(abort->rank == 0);
   CHECK(abort->exit_code == 3);
@@ -135,20 +136,20 @@ TEST_CASE("a barrier of several nodes gives all ranks what all have put") {
       const std::string number = std::to_string(rank);
       CHECK(first.ask(rank, "cmd=put key=" + round + number + " value=from" + number) ==
             "cmd=put_result rc=0 msg=success");
-      first.say(rank, "cmd=barrier_in\n");
+      first.send(rank, "cmd=barrier_in\n");
     }
     CHECK(first.is_silent(0));
-    REQUIRE(first.said.size() == 1);
-    auto barrier = std::get<message::PmiBarrier>(first.said.front());
+    REQUIRE(first.sent_to_head.size() == 1);
+    auto barrier = std::get<message::PmiBarrier>(first.sent_to_head.front());
     CHECK(barrier.pairs.size() == 2);
-    first.said.clear();
+    first.sent_to_head.clear();
     barriers.on(0, std::move(barrier));
     barriers.on(7, {});  // no node of the job
     CHECK(first.is_silent(2));
-    second.say(1, "cmd=barrier_in\n");
+    second.send(1, "cmd=barrier_in\n");
     CHECK(second.is_silent(1));
-    barriers.on(1, std::move(std::get<message::PmiBarrier>(second.said.front())));
-    second.said.clear();
+    barriers.on(1, std::move(std::get<message::PmiBarrier>(second.sent_to_head.front())));
+    second.sent_to_head.clear();
     CHECK(first.line(0) == "cmd=barrier_out");
     CHECK(first.line(2) == "cmd=barrier_out");
     CHECK(second.line(1) == "cmd=barrier_out");

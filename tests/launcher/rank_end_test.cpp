@@ -54,8 +54,8 @@ TEST_CASE("each rank of a node has a record of its own, at the offset in its env
   CHECK(ExitRecords::place_of(0) == "5:0");
   CHECK(ExitRecords::place_of(2) == "5:16");
   CHECK(records->gone_rank(2) == ddl::contract::ExitRecord::kNone);
-  const ddl::contract::ExitRecord said{ddl::contract::ExitRecord::kMagic, 7};
-  REQUIRE(::pwrite(records->fd(), &said, sizeof said, 16) == sizeof said);
+  const ddl::contract::ExitRecord record{ddl::contract::ExitRecord::kMagic, 7};
+  REQUIRE(::pwrite(records->fd(), &record, sizeof record, 16) == sizeof record);
   CHECK(records->gone_rank(2) == 7);
   CHECK(records->gone_rank(1) == ddl::contract::ExitRecord::kNone);
   // The content is checked, because ranks can write anything; the size is fixed.

@@ -28,7 +28,7 @@ std::string read_some(int fd) {
   return got > 0 ? std::string(buffer.data(), static_cast<std::size_t>(got)) : "";
 }
 
-void say(int fd, const std::string& text) { REQUIRE(ddl::write_all(fd, text.data(), text.size())); }
+void send_text(int fd, const std::string& text) { REQUIRE(ddl::write_all(fd, text.data(), text.size())); }
 
 struct ListeningStarter {
   ddl::net::JobKey key = ddl::net::JobKey::random().value();
@@ -72,17 +72,17 @@ TEST_CASE("an expected agent joins, and bytes arrive in both directions, also th
   const StartedAgent one = rendezvous.expect("node2");
   const StartedAgent other = rendezvous.expect("node3");
   auto comer = std::make_unique<Comer>(rendezvous.join(), "node2");
-  say(comer->link.get(), "hello");
+  send_text(comer->link.get(), "hello");
   CHECK(read_some(one.read.get()) == "hello");
-  say(one.read.get(), "and hello to you");
+  send_text(one.read.get(), "and hello to you");
   CHECK(read_some(comer->link.get()) == "and hello to you");
-  say(comer->link.get(), "goodbye");
+  send_text(comer->link.get(), "goodbye");
   comer->link.reset();
   comer.reset();
   CHECK(read_some(one.read.get()) == "goodbye");
   CHECK(read_some(one.read.get()).empty());
   const Comer third(rendezvous.join(), "node3");
-  say(third.link.get(), "here");
+  send_text(third.link.get(), "here");
   CHECK(read_some(other.read.get()) == "here");
 }
 
@@ -115,11 +115,11 @@ TEST_CASE("a peer that is not expected, connects twice, or does not know the key
   CHECK(read_some(guesser.link.get()).empty());
   CHECK(guesser.is_refused);
   const Comer right(rendezvous.join(), "node2");
-  say(right.link.get(), "it is me");
+  send_text(right.link.get(), "it is me");
   CHECK(read_some(one.read.get()) == "it is me");
   const Comer again(rendezvous.join(), "node2");
   CHECK(read_some(again.link.get()).empty());
-  say(right.link.get(), "still me");
+  send_text(right.link.get(), "still me");
   CHECK(read_some(one.read.get()) == "still me");
 }
 
@@ -137,7 +137,7 @@ TEST_CASE(
     silent.push_back(*std::move(socket));
   }
   const Comer comer(rendezvous.join(), "node2");
-  say(comer.link.get(), "here");
+  send_text(comer.link.get(), "here");
   CHECK(read_some(one.read.get()) == "here");
   const auto hung_up = [](const UniqueFd& socket) {
     char byte = 0;
@@ -156,7 +156,7 @@ TEST_CASE("an agent joins by IPv6 if there is no IPv4") {
   message::Join join = rendezvous.join();
   join.addresses = {"2001:db8::1", "::1"};  // the first one is for documentation and never in use
   const Comer comer(join, "node2");
-  say(comer.link.get(), "here");
+  send_text(comer.link.get(), "here");
   CHECK(read_some(one.read.get()) == "here");
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("when the agent of the rendezvous has ended, the joined link ends") {
   auto rendezvous = std::make_unique<ListeningStarter>();
   StartedAgent one = rendezvous->expect("node2");
   const Comer comer(rendezvous->join(), "node2");
-  say(comer.link.get(), "here");
+  send_text(comer.link.get(), "here");
   CHECK(read_some(one.read.get()) == "here");
   one.read.reset();
   CHECK(read_some(comer.link.get()).empty());
@@ -181,7 +181,7 @@ TEST_CASE("a Join is read from the input, and anything else is refused") {
   const auto read_bytes = [](const std::string& bytes) {
     auto pipe = ddl::make_pipe();
     REQUIRE(pipe);
-    say(pipe->second.get(), bytes);
+    send_text(pipe->second.get(), bytes);
     pipe->second.reset();
     return read_join(pipe->first.get());
   };

@@ -129,21 +129,21 @@ TEST_CASE_METHOD(SpawnerHarness,
       spawn(rank, {"sh", "-c", "exit " + std::to_string(rank)});
     }
   }
-  std::map<int, std::string> told;
+  std::map<int, std::string> reported;
   for (int messages = 0; messages < kChildren / 3 * 5; ++messages) {
     const auto message = receive();
     REQUIRE(message);
     if (const auto* started = std::get_if<ChildStarted>(&*message)) {
-      told[started->rank] += "started ";
+      reported[started->rank] += "started ";
     } else if (const auto* ended = std::get_if<ChildEnded>(&*message)) {
-      told[ended->rank] += "exited " + std::to_string(WEXITSTATUS(ended->wait_status));
+      reported[ended->rank] += "exited " + std::to_string(WEXITSTATUS(ended->wait_status));
     } else {
-      told[std::get<ChildFailed>(*message).rank] += "failed";
+      reported[std::get<ChildFailed>(*message).rank] += "failed";
     }
   }
   for (int rank = 0; rank < kChildren; ++rank) {
     CAPTURE(rank);
-    CHECK(told[rank] == (rank % 3 == 2 ? "failed" : "started exited " + std::to_string(rank)));
+    CHECK(reported[rank] == (rank % 3 == 2 ? "failed" : "started exited " + std::to_string(rank)));
   }
 }
 

@@ -45,10 +45,10 @@ TEST_CASE("a message of ssh about a host becomes one sentence that quotes it") {
   };
   for (const Case& one : cases) {
     CAPTURE(one.errors);
-    const auto told = failure(255, one.errors);
-    CHECK_THAT(told.sentence, StartsWith(one.begins) && Contains(" (ssh: "));
-    CHECK_THAT(told.sentence, !Contains("\n") && !Contains("\r"));
-    CHECK(told.is_worth_a_retry == one.retry);
+    const auto start_failure = failure(255, one.errors);
+    CHECK_THAT(start_failure.sentence, StartsWith(one.begins) && Contains(" (ssh: "));
+    CHECK_THAT(start_failure.sentence, !Contains("\n") && !Contains("\r"));
+    CHECK(start_failure.is_worth_a_retry == one.retry);
   }
 }
 

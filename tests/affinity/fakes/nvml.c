@@ -11,16 +11,16 @@ struct pci_info {
   char bus_id[32];
 };
 
-static int is_told(const char* what) {
-  const char* told = getenv("DDL_FAKE_GPUS");
-  return told != NULL && strcmp(told, what) == 0;
+static int is_mode(const char* wanted) {
+  const char* mode = getenv("DDL_FAKE_GPUS");
+  return mode != NULL && strcmp(mode, wanted) == 0;
 }
 
 int nvmlInit_v2(void) {
-  if (is_told("crash")) raise(SIGKILL);
-  if (is_told("hang")) pause();
-  if (is_told("leave")) _exit(3);
-  return is_told("error") ? 9 : 0;
+  if (is_mode("crash")) raise(SIGKILL);
+  if (is_mode("hang")) pause();
+  if (is_mode("leave")) _exit(3);
+  return is_mode("error") ? 9 : 0;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = 2;
@@ -28,15 +28,15 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   *device = (void*)(size_t)(index + 1);
-  return is_told("lost") && index == 0 ? 15 : 0;
+  return is_mode("lost") && index == 0 ? 15 : 0;
 }
 int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* info) {
   strcpy(info->bus_id, (size_t)device == 1 ? "00000000:C3:00.0" : "00000000:C1:00.0");
   return 0;
 }
 int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* next) {
-  *now = *next = is_told("mig") && (size_t)device == 1;
-  return is_told("mig") ? 0 : 3;
+  *now = *next = is_mode("mig") && (size_t)device == 1;
+  return is_mode("mig") ? 0 : 3;
 }
 int nvmlDeviceGetMaxMigDeviceCount(void* device, unsigned* count) {
   (void)device;
