@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/process_tree.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "bench/benchmarks.h"
 #include "bench/chart.h"
 #include "bench/cluster.h"
@@ -42,11 +43,13 @@ Site find_site() {
 void list(const Site& site, const Settings& settings) {
   for (const Benchmark& benchmark : benchmarks()) {
     fmt::print("{}: {} ({})\n", benchmark.name, benchmark.what, ddl::counted(benchmark.blocks, "block"));
+    ddl::TextTable contenders;
     for (const Contender& contender : benchmark.contenders(site, settings)) {
-      fmt::print("  {:<24} {}\n  {:<24} {}\n", contender.name, contender.why, "",
-                 command_text(contender.command));
-      if (contender.absent) fmt::print("  {:<24} absent: {}\n", "", *contender.absent);
+      contenders.add({contender.name, contender.why});
+      contenders.add({"", command_text(contender.command)});
+      if (contender.absent) contenders.add({"", "absent: " + *contender.absent});
     }
+    fmt::print("{}", contenders.text(ddl::TextTable::Align::kLeft, "  "));
   }
 }
 
