@@ -66,6 +66,7 @@ Result<ChildQuestion> ChildQuestion::ask(const std::function<std::string()>& que
   auto pipe = make_pipe();
   if (!pipe) return fail(std::move(pipe.error()));
   const pid_t parent = ::getpid();
+  // Not by Child::start(): the child executes no program, it calls a function of this one.
   const pid_t child = ::fork();
   if (child < 0) return fail_errno("fork");
   if (child == 0) be_child(question, pipe->second.get(), parent);

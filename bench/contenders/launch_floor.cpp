@@ -18,6 +18,7 @@
 namespace {
 
 bool start(char* const* words) {
+  // Not by Child::start(): its preparations and its error pipe would be measured, too.
   pid_t pid = -1;
   if (::posix_spawnp(&pid, words[0], nullptr, nullptr, words, environ) == 0) return true;
   std::perror(words[0]);

@@ -6,13 +6,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -20,6 +18,7 @@
 
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
+#include "base/command.h"
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/shared_library.h"
@@ -98,24 +97,20 @@ Finding probe_cma() {
   std::array<char, 5> there{'h', 'e', 'r', 'e', '\0'}, here{};
   auto pipe = make_pipe();
   if (!pipe) return fails(pipe.error().message());
-  const pid_t child = ::fork();
-  if (child < 0) return refused("fork");
-  if (child == 0) {
+  // Not by Child::start(): the child executes no program, so its array has the same address.
+  const pid_t pid = ::fork();
+  if (pid < 0) return refused("fork");
+  if (pid == 0) {
     there[0] = 'H';
     (void)::write(pipe->second.get(), "x", 1);
     for (;;) ::pause();
   }
+  const Child child(pid, false);  // its destructor kills and reaps the process
   char ready = 0;
   (void)retry_eintr([&] { return ::read(pipe->first.get(), &ready, 1); });
   const iovec local{here.data(), here.size()}, remote{there.data(), there.size()};
-  const ssize_t got = ::process_vm_readv(child, &local, 1, &remote, 1, 0);
-  const int error = errno;
-  ::kill(child, SIGKILL);
-  retry_eintr([&] { return ::waitpid(child, nullptr, 0); });
-  if (got < 0) {
-    errno = error;
+  if (::process_vm_readv(pid, &local, 1, &remote, 1, 0) < 0)
     return refused("process_vm_readv", "/proc/sys/kernel/yama/ptrace_scope decides who may do this");
-  }
   if (here[0] != 'H') return fails("process_vm_readv reads wrong bytes");
   return works({}, {}, "process_vm_readv, from parent to child");
 }

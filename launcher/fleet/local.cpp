@@ -66,6 +66,7 @@ class LocalStarter : public NodeStarter {
     // job.
     auto preexisting = descendants_of(::getpid());
     (void)become_subreaper();
+    // Not by Child::start(): the agent executes no program, it is a function of this one.
     const pid_t head = ::getpid(), pid = ::fork();
     if (pid < 0) {
       return fail(errno_error("fork", errno).during("starting the agent on this machine"));

@@ -73,6 +73,7 @@ Result<MpiRankNumbers> mpi_rank_numbers(const Environment& environment) {
 
 Result<std::optional<int>> fork_behind_proxy(const sigset_t& signals) {
   const pid_t parent = ::getpid();
+  // Not by Child::start(): the child executes no program, it continues this one.
   const pid_t child = ::fork();
   if (child < 0) return fail_errno("fork");
   if (child == 0) {
@@ -139,7 +140,7 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   std::erase_if(child.environment, [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
     if (name == env::kMpiTmpdir || entry == "TMPDIR=") return true;
-    // Which node of the job this is, is unknown.
+    // mpirun does not report the number of this node in the job.
     if (name == env::kCrossRank || name == env::kCrossSize) return true;
     const auto given = environment.find(name);
     return std::find(std::begin(kOwnMpiVariables), std::end(kOwnMpiVariables), name) !=

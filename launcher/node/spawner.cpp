@@ -310,6 +310,7 @@ Result<SpawnerProcess> start_spawner(const std::string& session_directory, const
                                      bool agent_is_watched) {
   auto channel = make_socket_pair(SOCK_STREAM);
   if (!channel) return fail(channel.error());
+  // Not by Child::start(): the spawner executes no program, it is a function of this one.
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
