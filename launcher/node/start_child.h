@@ -10,9 +10,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 #include "base/fd.h"
-#include "launcher/process/child.h"
 #include "launcher/protocol/spawner_messages.h"
 
 namespace ddl::launcher {

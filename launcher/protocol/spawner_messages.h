@@ -1,14 +1,35 @@
-// Messages between a node's agent and its spawner.
+// Messages between a node's agent and its spawner, and the description of the child that the spawner starts.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <variant>
+#include <vector>
 
+#include "base/cpu_set.h"
 #include "base/deadline.h"
-#include "launcher/process/child.h"
 #include "launcher/process/process_state.h"
 
-namespace ddl::launcher::message {
+namespace ddl::launcher {
+
+/// What the spawner starts. Its standard input, output and error are sent with it as descriptors.
+/// It becomes the leader of a process group of its own, is killed if the spawner dies, has no descriptor but 0, 1, 2
+/// and the inherited ones, and every signal at its default.
+struct ChildSpec {
+  int rank = 0;
+  std::vector<std::string> argv;         ///< argv[0] is searched in the PATH of environment, from workdir
+  std::vector<std::string> environment;  ///< "NAME=VALUE", complete
+  std::string workdir;                   ///< absolute
+  std::vector<int>
+      inherited_fds{};  ///< numbers, above 2, of more descriptors that are sent with it, in this order
+  CpuSet cpus{};        ///< that it may run on; empty: as the spawner
+  std::vector<int> memory_nodes{};  ///< NUMA nodes that it prefers memory of; empty: as the spawner
+  bool reports_binding = false;     ///< ChildStarted carries what the kernel reports of it
+  bool strict_binding = false;      ///< it is not started if it cannot be bound so
+  bool operator==(const ChildSpec&) const = default;
+};
+
+namespace message {
 
 // ---- agent to spawner ----
 
@@ -79,4 +100,6 @@ struct ChildStopped {
 
 using SpawnerToAgent = std::variant<ChildStarted, ChildFailed, ChildEnded, ChildStopped, Leftovers, AllGone>;
 
-}  // namespace ddl::launcher::message
+}  // namespace message
+
+}  // namespace ddl::launcher
