@@ -19,7 +19,7 @@
 #include "contract/version.h"
 #include "launcher/output/printable_text.h"
 #include "templates/cluster/cluster_query.h"
-#include "templates/lint/cluster_findings.h"
+#include "templates/lint/lint.h"
 #include "templates/script/batch_job.h"
 #include "templates/script/script_renderer.h"
 

@@ -77,10 +77,10 @@ void check_ddlrun(LintContext& context) {
                                          [&](std::string_view one) { return word.starts_with(one); });
                     });
     if (asks) continue;
-    context.report(
-        "srun-ddlrun", step.line,
-        "srun starts a ddlrun for each task, and each of them wants all ranks; write ddlrun without srun: it "
-        "finds the job's nodes by itself");
+    context.report("srun-ddlrun", step.line,
+                   "srun starts a ddlrun for each task, and each of them starts all ranks; write ddlrun "
+                   "without srun: it "
+                   "finds the job's nodes by itself");
   }
 }
 
@@ -316,10 +316,11 @@ void check_visible_variables(LintContext& context) {
     if (command.is_named("unset")) return;
   }
   const bool rocr_is_later = rocr->line > hip->line;
-  context.report("two-visible-variables", std::max(rocr->line, hip->line),
-                 std::string(rocr_is_later ? rocr->name : hip->name) + " is set beside " +
-                     (rocr_is_later ? hip->name : rocr->name) + on_line(std::min(rocr->line, hip->line), 0) +
-                     ": ROCR chooses first, and HIP then counts only what is left, from 0; set one of them");
+  context.report(
+      "two-visible-variables", std::max(rocr->line, hip->line),
+      std::string(rocr_is_later ? rocr->name : hip->name) + " is set beside " +
+          (rocr_is_later ? hip->name : rocr->name) + on_line(std::min(rocr->line, hip->line), 0) +
+          ": ROCR chooses first, and HIP then numbers only the remaining GPUs, from 0; set one of them");
 }
 
 }  // namespace

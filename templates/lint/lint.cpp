@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "templates/cluster/cluster_check.h"
+#include "templates/cluster/slurm_values.h"
 #include "templates/lint/rules.h"
 
 namespace ddl::templates {
@@ -65,6 +67,23 @@ std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile*
   std::vector<LintFinding> findings = context.take_findings();
   std::stable_sort(findings.begin(), findings.end(),
                    [](const LintFinding& a, const LintFinding& b) { return a.line < b.line; });
+  return findings;
+}
+
+std::vector<LintFinding> cluster_findings(const ClusterFacts& facts, const ScriptRequest& request,
+                                          const BatchJob& job, bool is_for_it) {
+  ClusterRequest asked;
+  asked.partition = job.partition;
+  asked.nodes = std::max(job.nodes, 1);
+  asked.gpus_per_node = job.gpus_per_node;
+  asked.cpus_per_node = job.tasks_per_node * std::max(job.cpus_per_task, 1);
+  asked.minutes = slurm_minutes(request.time_limit);
+  asked.memory_mb_per_node = slurm_megabytes(job.memory);
+  std::vector<LintFinding> findings;
+  for (const ClusterObjection& objection : check_against(facts, asked)) {
+    findings.push_back({objection.rule, is_for_it ? LintSeverity::kError : LintSeverity::kWarning, 0,
+                        objection.sentence, "the cluster here"});
+  }
   return findings;
 }
 

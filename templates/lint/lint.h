@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "templates/cluster/cluster_facts.h"
 #include "templates/profile/site_profile.h"
+#include "templates/script/batch_job.h"
 
 namespace ddl::templates {
 
@@ -35,5 +37,10 @@ std::span<const LintRule> lint_rules();
 /// In the order of lines. Pure. A rule that cannot be sure of what the script does finds nothing.
 /// site: nullptr if none is named; the rules of sites then do not apply.
 std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site);
+
+/// Why Slurm there would refuse the job, or leave it waiting. These are errors if the job is to be submitted there
+/// (is_for_it), and otherwise warnings, because the script may be for another cluster. Pure.
+std::vector<LintFinding> cluster_findings(const ClusterFacts& facts, const ScriptRequest& request,
+                                          const BatchJob& job, bool is_for_it);
 
 }  // namespace ddl::templates

@@ -69,7 +69,7 @@ void check_task_request(LintContext& context, TaskRequest request) {
   if (request != TaskRequest::kTotal || per_node == nullptr || context.script().is_heterogeneous) return;
   context.report(
       "tasks-by-total", per_node->line,
-      "this site wants the number of all tasks; write --ntasks, with --mincpus for the CPUs of a node, "
+      "this site requires the number of all tasks; write --ntasks, with --mincpus for the CPUs of a node, "
       "instead of --ntasks-per-node");
 }
 
@@ -86,7 +86,7 @@ void check_srun_only(LintContext& context, const std::vector<std::string>& names
   for (const SlurmOption& option : context.script().directives) {
     if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
     context.report("srun-only-option", option.line,
-                   "this site heeds " + option.name +
+                   "this site applies " + option.name +
                        " on srun only, and a directive of it does nothing; move it to the srun");
   }
 }

@@ -259,12 +259,11 @@ void check_part(LintContext& context, const ScriptStep& step) {
   const auto* const exact = find_option(step.options, "--exact");
   const auto* const exclusive = find_option(step.options, "--exclusive");
   const SlurmOption* const option = exact != nullptr ? exact : exclusive;
-  const std::string remedy =
-      "; without it srun's step has the whole node, as a list of CPUs needs it: omit it";
+  const std::string remedy = "; omit it: a list of CPUs needs a step that has the whole node";
   if (option != nullptr) {
     context.report(
         "mask-in-part-of-node", step.line,
-        option->name + " leaves the step a part of the node, and Slurm then may not heed the list" + remedy);
+        option->name + " leaves the step a part of the node, and Slurm then may ignore the list" + remedy);
     return;
   }
   const SiteProfile* site = context.site();
@@ -290,7 +289,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   if (*tasks * *each >= all) return;
   context.report("mask-in-part-of-node", step.line,
                  "--cpus-per-task=" + cpus.value + " leaves the step " + std::to_string(*tasks * *each) +
-                     " of " + std::to_string(all) + " CPUs of a node, and Slurm then may not heed the list" +
+                     " of " + std::to_string(all) + " CPUs of a node, and Slurm then may ignore the list" +
                      remedy);
 }
 
