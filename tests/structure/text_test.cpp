@@ -1,5 +1,6 @@
 // Rules for the text of the repository itself.
 #include <algorithm>
+#include <cstdint>
 #include <regex>
 
 #include "base/text.h"
@@ -35,6 +36,15 @@ std::vector<std::string> lines_with(const SourceFile& file, const std::regex& pa
   return found;
 }
 
+bool is_cmake(const SourceFile& file) {
+  return file.path.ends_with("CMakeLists.txt") || file.extension() == ".cmake";
+}
+
+/// Unicode characters, not bytes, of valid UTF-8.
+std::int64_t characters(std::string_view line) {
+  return std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+}
+
 /// True if the CMakeLists.txt names the source: by its relative path, or with a variable, as in
 /// "foreach(name flood echo) ... programs/${name}.c".
 bool is_listed(const SourceFile& list, const std::string& source) {
@@ -61,7 +71,7 @@ TEST_CASE("sources are listed, not globbed") {
   const std::regex glob(R"(file\s*\(\s*GLOB|aux_source_directory)", std::regex::icase);
   int checked = 0;
   for (const SourceFile& file : files()) {
-    if (!file.path.ends_with("CMakeLists.txt") && file.extension() != ".cmake") continue;
+    if (!is_cmake(file)) continue;
     ++checked;
     CHECK(lines_with(file, glob, {"GLOB", "glob", "Glob", "aux_source_directory", "AUX_SOURCE_DIRECTORY"}) ==
           std::vector<std::string>{});
@@ -80,7 +90,8 @@ TEST_CASE("every source is listed in a CMakeLists.txt") {
 
 TEST_CASE("functions of <cctype> get no char that may be negative") {
   const std::regex plain(
-      R"(\bstd::(is(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper))\((?!static_cast<unsigned char>\())");
+      R"(\bstd::(is(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper)))"
+      R"(\((?!static_cast<unsigned char>\())");
   for (const SourceFile& file : files()) {
     if (file.extension() != ".cpp" && file.extension() != ".h" && file.extension() != ".hpp") continue;
     CHECK(lines_with(file, plain, {"std::is", "std::to"}) == std::vector<std::string>{});
@@ -102,8 +113,7 @@ TEST_CASE("no file contains a path of the machine that it was written on") {
 
 TEST_CASE("text ends with a newline and has no tabs, trailing blanks or carriage returns") {
   for (const SourceFile& file : files()) {
-    const bool is_text = ddl::test::is_code(file) || file.extension() == ".md" ||
-                         file.extension() == ".cmake" || file.path.ends_with("CMakeLists.txt") ||
+    const bool is_text = ddl::test::is_code(file) || file.extension() == ".md" || is_cmake(file) ||
                          file.component() == "scripts";
     if (!is_text || file.text.empty()) continue;
     INFO(file.path);
@@ -115,6 +125,23 @@ TEST_CASE("text ends with a newline and has no tabs, trailing blanks or carriage
           line.empty() ||
           (line.front() != '\t' && std::string_view(" \t\r").find(line.back()) == std::string_view::npos);
       if (!is_tidy) FAIL_CHECK(file.path << ":" << number << ": " << line);
+    }
+  }
+}
+
+TEST_CASE("no line of CMake, or of Markdown outside tables and code, is longer than 120 columns") {
+  for (const SourceFile& file : files()) {
+    const bool is_markdown = file.extension() == ".md";
+    if (!is_markdown && !is_cmake(file)) continue;
+    bool is_code = false;
+    int number = 0;
+    for (const std::string_view line : ddl::split(file.text, '\n')) {
+      ++number;
+      const std::string_view text = ddl::trim(line);
+      const bool is_fence = is_markdown && text.starts_with("```");
+      if (is_fence) is_code = !is_code;
+      const bool is_free = is_fence || is_code || (is_markdown && text.starts_with('|'));
+      if (!is_free && characters(line) > 120) FAIL_CHECK(file.path << ":" << number << ": " << line);
     }
   }
 }

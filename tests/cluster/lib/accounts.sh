@@ -39,7 +39,9 @@ make_accounts() {
 # Lines of 64 bytes on standard output, as some .bashrc files print.
 noise() {
   # shellcheck disable=SC2016  # The other shell expands $line.
-  printf 'for ((line = 0; line < %d; ++line)); do printf "%%-63s\\n" "Welcome to the cluster, this is line $line"; done\n' "$1"
+  printf 'for ((line = 0; line < %d; ++line)); do
+  printf "%%-63s\\n" "Welcome to the cluster, this is line $line"
+done\n' "$1"
 }
 
 make_keys() {
@@ -56,7 +58,8 @@ make_keys() {
     chown -R "$login:" "$home/.ssh"
   done
   line=$(cut -d' ' -f1,2 "$kSshd/host_key.pub")
-  echo "node*,head*,inner,changed,mute,refused,silent,10.77.0.*,!10.77.0.243,10.78.0.*,fd77::* $line" >/etc/ssh/ssh_known_hosts
+  echo "node*,head*,inner,changed,mute,refused,silent,10.77.0.*,!10.77.0.243,10.78.0.*,fd77::* $line" \
+    >/etc/ssh/ssh_known_hosts
   # The ssh configuration of this machine must not apply to these hosts: the client's is that of Debian, and sshrc and
   # nologin are removed.
   rm -rf /etc/ssh/ssh_config.d /etc/ssh/sshrc /etc/nologin

@@ -7,7 +7,8 @@ head_process() { living_process "$state/head"; }
 # start_head PARENT: PARENT may be ''. Errors go to $state/log.
 start_head() {
   local ready pid
-  exec {ready}< <(exec env -i PATH="$PATH" LANG=C.UTF-8 setsid "$self" --state "$state" --keep-head "$1" 2>>"$state/log" </dev/null)
+  exec {ready}< <(exec env -i PATH="$PATH" LANG=C.UTF-8 setsid "$self" --state "$state" --keep-head "$1" \
+    2>>"$state/log" </dev/null)
   read -r -u "$ready" pid || return 1
   exec {ready}<&-
   # The pid that it has printed is that of this PID namespace.
@@ -103,4 +104,6 @@ start_head_daemons() {
   kill -STOP "$mute"
 }
 # In a new session: the kernel would continue a stopped process group that becomes orphaned.
-head_sshd() { setsid "$(find_sshd)" -D -E "$kInside/log/head" -f "$kSshd/sshd_config" "$@" </dev/null >/dev/null 2>&1 & }
+head_sshd() {
+  setsid "$(find_sshd)" -D -E "$kInside/log/head" -f "$kSshd/sshd_config" "$@" </dev/null >/dev/null 2>&1 &
+}

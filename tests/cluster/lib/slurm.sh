@@ -102,7 +102,8 @@ until_true() {
   local message=$1 tries=0
   shift
   until "$@" >/dev/null 2>&1; do
-    [ $((tries += 1)) -le 400 ] || die "$message: $(cat "$kInside"/log/slurm* "$kInside"/log/munged 2>/dev/null | tail -n 3)"
+    [ $((tries += 1)) -le 400 ] ||
+      die "$message: $(cat "$kInside"/log/slurm* "$kInside"/log/munged 2>/dev/null | tail -n 3)"
     sleep 0.05
   done
 }
@@ -113,7 +114,8 @@ start_slurmd() {
   for name in "$@"; do
     [ "$name" != inner ] || continue
     pid=$(host_process "$name")
-    slurm_daemon "slurmd-$name" nsenter --target "$pid" --mount --uts --ipc --net --pid --root --wd -- slurmd -D -N "$name"
+    slurm_daemon "slurmd-$name" \
+      nsenter --target "$pid" --mount --uts --ipc --net --pid --root --wd -- slurmd -D -N "$name"
   done
   for name in "$@"; do
     [ "$name" != inner ] || continue
