@@ -309,9 +309,11 @@ bool is_right(const BindingPlan& plan, const Topology& node, const BindingPolicy
     for (const AssignedGpu& gpu : rank.gpus) ++ranks_of_gpu[gpu.index];
     taken |= rank.cpus;
   }
-  const int most = policy.ranks_per_gpu > 0 ? policy.ranks_per_gpu : policy.gpus_per_rank > 0 ? 1 : ranks;
+  const int max_ranks = policy.ranks_per_gpu > 0   ? policy.ranks_per_gpu
+                        : policy.gpus_per_rank > 0 ? 1
+                                                   : ranks;
   return std::all_of(ranks_of_gpu.begin(), ranks_of_gpu.end(),
-                     [&](const auto& one) { return one.second <= most; });
+                     [&](const auto& one) { return one.second <= max_ranks; });
 }
 
 /// Plans on all nodes for 1 to 8 ranks, as far as there is a plan; how many there were.

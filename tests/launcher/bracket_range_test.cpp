@@ -9,8 +9,8 @@ using ddl::launcher::kMaxHosts;
 
 namespace {
 
-std::string expanded(std::string_view pattern, std::size_t most = kMaxHosts) {
-  const auto names = expand_brackets(pattern, most);
+std::string expanded(std::string_view pattern, std::size_t max_names = kMaxHosts) {
+  const auto names = expand_brackets(pattern, max_names);
   return names ? ddl::join(*names, " ") : "error: " + names.error().message();
 }
 

@@ -88,19 +88,19 @@ TEST_CASE("the probe is asked first, and scontrol where it is missing or fails")
        {std::string(), std::string("/nonexistent/probe"),
         slurm.program("failing", "echo '{\"error\": \"no\"}'; exit 1"),
         slurm.program("garbage", "echo garbage"), slurm.program("crashing", "kill -SEGV $$")}) {
-    const auto told = ask_cluster(probe, 30s);
-    REQUIRE(told);
-    CHECK(told->partitions.size() == 2);
-    CHECK(told->nodes.size() == 2);
+    const auto facts = ask_cluster(probe, 30s);
+    REQUIRE(facts);
+    CHECK(facts->partitions.size() == 2);
+    CHECK(facts->nodes.size() == 2);
   }
 }
 
 TEST_CASE("a probe that hangs leaves time for scontrol") {
   FakeSlurm slurm;
   slurm.scontrol_that_answers();
-  const auto told = ask_cluster(slurm.program("probe", "exec sleep 1000"), 2s);
-  REQUIRE(told);
-  CHECK(told->partitions.size() == 2);
+  const auto facts = ask_cluster(slurm.program("probe", "exec sleep 1000"), 2s);
+  REQUIRE(facts);
+  CHECK(facts->partitions.size() == 2);
 }
 
 TEST_CASE("when no program answers, the reason of each is reported, in time") {
@@ -124,18 +124,18 @@ TEST_CASE("SLURM_CONF that names no file is reported at once, and nothing is sta
   FakeSlurm slurm;
   slurm.scontrol_that_answers();
   const Variable configuration("SLURM_CONF", "/nonexistent/slurm.conf");
-  const auto told = ask_cluster(slurm.program("probe", std::string("echo '") + kAnswer + "'"), 30s);
-  REQUIRE_FALSE(told);
-  CHECK(told.error().code() == ErrorCode::kUnavailable);
-  CHECK(told.error().message() == "SLURM_CONF names /nonexistent/slurm.conf, which cannot be read");
+  const auto facts = ask_cluster(slurm.program("probe", std::string("echo '") + kAnswer + "'"), 30s);
+  REQUIRE_FALSE(facts);
+  CHECK(facts.error().code() == ErrorCode::kUnavailable);
+  CHECK(facts.error().message() == "SLURM_CONF names /nonexistent/slurm.conf, which cannot be read");
 }
 
 TEST_CASE("a missing Slurm is reported") {
   if (::access("/etc/slurm/slurm.conf", R_OK) == 0) DDL_SKIP("this machine has an /etc/slurm/slurm.conf");
   const Variable configuration("SLURM_CONF", "");
   const Variable path("PATH", "/nonexistent");
-  const auto told = ask_cluster("/bin/true", 30s);
-  REQUIRE_FALSE(told);
-  CHECK(told.error().code() == ErrorCode::kNotFound);
-  CHECK_THAT(told.error().message(), Contains("there is no Slurm here"));
+  const auto facts = ask_cluster("/bin/true", 30s);
+  REQUIRE_FALSE(facts);
+  CHECK(facts.error().code() == ErrorCode::kNotFound);
+  CHECK_THAT(facts.error().message(), Contains("there is no Slurm here"));
 }

@@ -162,29 +162,30 @@ std::vector<Disagreement> of_movement() {
     return unrooted(ddl_allgather, "allgather(", arguments...);
   };
   const auto alltoall = [](auto... arguments) { return unrooted(ddl_alltoall, "alltoall(", arguments...); };
-  using Said = std::vector<std::string>;
+  using Words = std::vector<std::string>;
   return {
-      {broadcast("", Said{"root 0", "float32", "10 elements"}),
-       {broadcast("root", Said{"root 1"}, kCount, DDL_FLOAT32, 1), broadcast("count", Said{"9 elements"}, 9),
-        broadcast("type", Said{"float16"}, kCount, DDL_FLOAT16), scatter("scatter", Said{})}},
-      {gather("", Said{"root 0"}),
-       {gather("root", Said{"root 1"}, kCount, DDL_FLOAT32, 1), gather("count", Said{"0 elements"}, 0),
-        gather("type", Said{"int8"}, kCount, DDL_INT8), allgather("allgather", Said{}), barrier()}},
-      {scatter("", Said{"root 0"}),
-       {scatter("root", Said{"root 1"}, kCount, DDL_FLOAT32, 1), scatter("count", Said{"5 elements"}, 5),
-        scatter("type", Said{"int32"}, kCount, DDL_INT32), gather("gather", Said{}), barrier()}},
-      {allgather("", Said{"float32", "10 elements"}),
-       {allgather("count", Said{"9 elements"}, 9), allgather("type", Said{"uint8"}, kCount, DDL_UINT8),
-        allgatherv("allgatherv", {}), gather("gather", Said{})}},
+      {broadcast("", Words{"root 0", "float32", "10 elements"}),
+       {broadcast("root", Words{"root 1"}, kCount, DDL_FLOAT32, 1),
+        broadcast("count", Words{"9 elements"}, 9), broadcast("type", Words{"float16"}, kCount, DDL_FLOAT16),
+        scatter("scatter", Words{})}},
+      {gather("", Words{"root 0"}),
+       {gather("root", Words{"root 1"}, kCount, DDL_FLOAT32, 1), gather("count", Words{"0 elements"}, 0),
+        gather("type", Words{"int8"}, kCount, DDL_INT8), allgather("allgather", Words{}), barrier()}},
+      {scatter("", Words{"root 0"}),
+       {scatter("root", Words{"root 1"}, kCount, DDL_FLOAT32, 1), scatter("count", Words{"5 elements"}, 5),
+        scatter("type", Words{"int32"}, kCount, DDL_INT32), gather("gather", Words{}), barrier()}},
+      {allgather("", Words{"float32", "10 elements"}),
+       {allgather("count", Words{"9 elements"}, 9), allgather("type", Words{"uint8"}, kCount, DDL_UINT8),
+        allgatherv("allgatherv", {}), gather("gather", Words{})}},
       {allgatherv("", {"float32"}),
        {allgatherv("counts", {}, false), allgatherv("type", {"int32"}, true, DDL_INT32),
-        allgather("allgather", Said{}), barrier()}},
-      {alltoall("", Said{"float32", "10 elements"}),
-       {alltoall("count", Said{"9 elements"}, 9), alltoall("type", Said{"int32"}, kCount, DDL_INT32),
+        allgather("allgather", Words{}), barrier()}},
+      {alltoall("", Words{"float32", "10 elements"}),
+       {alltoall("count", Words{"9 elements"}, 9), alltoall("type", Words{"int32"}, kCount, DDL_INT32),
         alltoallv("alltoallv", {}), barrier()}},
       {alltoallv("", {"float32"}),
-       {alltoallv("type", {"int32"}, DDL_INT32), alltoall("alltoall", Said{}), barrier()}},
-      {barrier(), {allgather("allgather", Said{}), reduce("reduce", {})}}};
+       {alltoallv("type", {"int32"}, DDL_INT32), alltoall("alltoall", Words{}), barrier()}},
+      {barrier(), {allgather("allgather", Words{}), reduce("reduce", {})}}};
 }
 
 }  // namespace

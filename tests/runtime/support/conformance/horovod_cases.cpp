@@ -41,11 +41,10 @@ struct Case {
   /// test_horovod_allreduce, with -100..100 from every rank (fewer where sums would not fit).
   void allreduce() const {
     if (std::is_same_v<T, Flag>) return;
-    const std::int64_t most = sizeof(T) == 1 ? 10 : 100, least = std::is_unsigned_v<T> ? 0 : -most;
+    const std::int64_t max = sizeof(T) == 1 ? 10 : 100, min = std::is_unsigned_v<T> ? 0 : -max;
     std::vector<T> tensor(kSide * slice), sum(tensor.size());
     for (std::uint64_t e = 0; e < tensor.size(); ++e) {
-      const auto value =
-          least + static_cast<std::int64_t>(e * 7 % static_cast<std::uint64_t>(most - least + 1));
+      const auto value = min + static_cast<std::int64_t>(e * 7 % static_cast<std::uint64_t>(max - min + 1));
       tensor[e] = number<T>(value);
       sum[e] = number<T>(value * world.size);
     }
