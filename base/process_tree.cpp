@@ -99,9 +99,10 @@ Status check_proc() {
   const ssize_t size = ::readlink("/proc/self", text.data(), text.size());
   const std::string_view self(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   if (parse_integer(self) == ::getpid()) return {};
-  return fail(ErrorCode::kUnavailable,
-              std::string(self.empty() ? "/proc is not mounted" : "/proc is that of another PID namespace") +
-                  ", and without it what a job leaves behind is not found: mount -t proc proc /proc");
+  return fail(
+      ErrorCode::kUnavailable,
+      std::string(self.empty() ? "/proc is not mounted" : "/proc is that of another PID namespace") +
+          ", and without it processes that a job leaves behind are not found: mount -t proc proc /proc");
 }
 
 Status become_subreaper() {

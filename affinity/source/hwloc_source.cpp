@@ -338,8 +338,8 @@ constexpr std::size_t kMaxXmlBytes = 64 << 20;
 Result<Topology> read_whole(hwloc_topology_t hwloc, const std::string& source) {
   const hwloc_const_bitmap_t complete = hwloc_topology_get_complete_cpuset(hwloc);
   if (const int last = hwloc_bitmap_last(complete); last >= kMaxCpuNumbers)
-    return refuse(
-        fmt::format("{}: has a CPU {}, and CPU numbers end at {}", source, last, kMaxCpuNumbers - 1));
+    return refuse(fmt::format("{}: has a CPU {}, but the highest possible CPU number is {}", source, last,
+                              kMaxCpuNumbers - 1));
   return Reader(hwloc, cpus_of(complete)).read(source);
 }
 
@@ -358,7 +358,7 @@ class XmlFile final : public TopologySource {
     if (is_of_hwloc_3(*text)) {
       return fail(ErrorCode::kUnavailable, path_ +
                                                ": written by hwloc 3, which this ddlrun's hwloc cannot read; "
-                                               "`lstopo --export-xml-flags v2` writes what it can");
+                                               "`lstopo --export-xml-flags v2` writes a file for hwloc 2");
     }
     return topology_in_child([&] { return read(*text); }, path_, kFilePatience);
   }

@@ -98,10 +98,12 @@ Status check(const NodeModel& model) {
   std::int64_t cpus = 1;
   for (const int count : {model.packages, model.numa_per_package, model.l3s_per_numa, model.cores_per_l3,
                           model.threads_per_core}) {
-    if (count < 1) return fail(ErrorCode::kInvalidArgument, "a node has at least one of each");
+    if (count < 1)
+      return fail(ErrorCode::kInvalidArgument,
+                  "a number of packages, NUMA nodes, L3 caches, cores or threads is below 1");
     cpus *= count;
     if (cpus > kMaxModelCpus)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("a node of more than {} CPUs", kMaxModelCpus));
+      return fail(ErrorCode::kInvalidArgument, fmt::format("the node has more than {} CPUs", kMaxModelCpus));
   }
   const int numa_nodes = model.packages * model.numa_per_package;
   const auto is_there = [&](int numa) { return numa >= 0 && numa < numa_nodes; };

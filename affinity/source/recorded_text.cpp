@@ -187,7 +187,7 @@ Result<Topology> topology_of_text(std::string_view text, const std::string& sour
   if (!found) return fail(std::move(found.error()).during(source));
   if (found->numa.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                source + ": has no line such as \"NUMA node0 CPU(s): 0-15,64-79\"; add what lscpu prints");
+                source + ": has no line such as \"NUMA node0 CPU(s): 0-15,64-79\"; add the output of lscpu");
   }
   Topology topology;
   topology.source = source;

@@ -48,7 +48,8 @@ int run_by_srun(const Request& request, const Environment& environment, const Co
   if (!line->note.empty() && !request.job.quiet) console.note(line->note);
   if (is_dry) {
     if (!plan->asked_all && !request.job.quiet)
-      console.note("this line binds nothing, as the nodes were not asked; --probe asks them");
+      console.note(
+          "this srun line binds no rank, because the hosts were not asked for their CPUs; --probe asks them");
     return console.print(shell_line(line->words) + "\n");
   }
   if (request.job.verbose) console.note(shell_line(line->words));

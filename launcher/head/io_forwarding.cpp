@@ -107,7 +107,7 @@ Result<std::unique_ptr<BlockingWriter>> OutputRouter::open_writer(int fd) {
         const char* name = fd == STDOUT_FILENO ? "standard output" : "standard error";
         const std::string what = std::string(name) + ": " + std::generic_category().message(errno_value);
         if (lost_.empty()) lost_ = what;
-        print("ddlrun: writing to " + what + "; what follows is lost there");
+        print("ddlrun: writing to " + what + "; its further output is lost");
       });
 }
 

@@ -118,8 +118,8 @@ class Line {
   Status check() const {
     for (const AllocatedNode& node : allocation_.nodes) {
       if (node.user || node.port)
-        return cannot("mpirun has no login or port for each host, as " + node.name +
-                      " has; write them into ~/.ssh/config, or give one --ssh-port for all");
+        return cannot("mpirun takes no login or port for a single host, and " + node.name +
+                      " has one; write them into ~/.ssh/config, or give one --ssh-port for all");
       if (node.name.find(':') != std::string::npos)
         return cannot("mpirun takes no IPv6 address for a host, as " + node.name + "; give it a name");
     }

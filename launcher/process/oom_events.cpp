@@ -88,7 +88,8 @@ OomEvents OomEvents::watch() {
 }
 
 std::string OomEvents::explain_kill() const {
-  if (!before_) return "killed from outside; whether for lack of memory is unknown: " + problem_;
+  if (!before_)
+    return "killed from outside, perhaps for lack of memory; ddlrun cannot find out, because " + problem_;
   const auto text = read_file(file_);
   const auto now = text ? parse_oom_kills(*text) : std::nullopt;
   if (!now) return "killed from outside; " + file_ + " can no longer be read";

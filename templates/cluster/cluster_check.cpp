@@ -174,7 +174,7 @@ void check_nodes(const ClusterFacts& facts, const Partition& partition, const Cl
   objections.push_back(
       {"too-many-nodes", asked + " with " + join(texts, " and ") + (request.nodes == 1 ? "" : " each") +
                              were(request.nodes) + " asked for, and partition " + partition.name + " has " +
-                             (fitting == 0 ? "none such" : std::to_string(fitting) + " such")});
+                             (fitting == 0 ? "no such node" : counted(fitting, "such node"))});
 }
 
 Objections check_partition(const ClusterFacts& facts, const Partition& partition,

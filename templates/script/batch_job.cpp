@@ -119,7 +119,7 @@ class JobMaker {
       job_.nodes = divide_up(job_.num_ranks, per_node);
     if (job_.num_ranks == 0 && job_.nodes > 0 && per_node > 0) job_.num_ranks = job_.nodes * per_node;
     if (job_.num_ranks == 0)
-      return refuse("how many ranks is not known: -np N, or --nodes N with --ranks-per-node N");
+      return refuse("the number of ranks is unknown: -np N, or --nodes N with --ranks-per-node N");
     if (per_node > 0 && job_.num_ranks > job_.nodes * per_node)
       return refuse("-np " + std::to_string(job_.num_ranks) + " is more than " + counted(job_.nodes, "node") +
                     " of " + counted(per_node, "rank") + " hold");
@@ -145,7 +145,7 @@ class JobMaker {
     const int needed = divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
     const bool is_needed = request_.binding.gpus_per_rank > 0 || request_.binding.ranks_per_gpu > 0;
     if (request_.gpus_per_node == 0 && !option.empty())
-      return refuse(option + " wants GPUs, and --gpus-per-node 0 asks for none: omit one of them");
+      return refuse(option + " requests GPUs, and --gpus-per-node 0 requests none: omit one of them");
     if (request_.gpus_per_node) {
       job_.gpus_per_node = used_gpus_ = *request_.gpus_per_node;
     } else if (known_gpus() > 0) {
@@ -159,9 +159,9 @@ class JobMaker {
       const bool is_known = job_.tasks_per_node > 0 && (asks_slurm_for_gpus() || is_needed);
       if (!is_known)
         return refuse(
-            (asks_slurm_for_gpus() ? "jobs of " + site_->name + " ask for GPUs" : option + " wants GPUs") +
-            ", and how many a node has is not known here: --gpus-per-node N" +
-            (option.empty() ? ", or --gpus-per-node 0 for a job without" : ""));
+            (asks_slurm_for_gpus() ? "jobs of " + site_->name + " request GPUs" : option + " requests GPUs") +
+            ", and the number of GPUs of a node is unknown: --gpus-per-node N" +
+            (option.empty() ? ", or --gpus-per-node 0 for a job without GPUs" : ""));
       job_.gpus_per_node = used_gpus_ = needed;
     }
     const int there = request_.gpus_per_node.value_or(known_gpus());
@@ -184,9 +184,8 @@ class JobMaker {
     if (request_.gpu_vendor) job_.gpu_vendor = request_.gpu_vendor;
     if (job_.gpu_vendor || !job_.has_gpus || request_.container.empty()) return {};
     return refuse(
-        "whether the container is to see GPUs of NVIDIA (--nv) or AMD (--rocm) is not known here: "
-        "--gpu-vendor "
-        "nvidia, amd or intel");
+        "a container needs --nv to see GPUs of NVIDIA, and --rocm for those of AMD, but the vendor of the "
+        "GPUs is unknown: --gpu-vendor nvidia, amd or intel");
   }
 
   /// How many of Slurm's CPUs a core is; 0: unknown.
@@ -242,7 +241,7 @@ class JobMaker {
       return {};
     if (site_->slurm.memory_required)
       return refuse(site_->name +
-                    " takes no job that does not say how much memory: --mem-per-cpu 4G, for example");
+                    " takes no job without a request for memory: --mem-per-cpu 4G, for example");
     const int node_gpus = site_gpus();
     if (site_->slurm.memory_gb > 0 && node_gpus > 0 && job_.gpus_per_node > 0)
       job_.memory = std::to_string(site_->slurm.memory_gb * job_.gpus_per_node / node_gpus) + "G";
@@ -257,9 +256,8 @@ class JobMaker {
     if (!job_.mpi_type.empty()) return;
     if (known.empty()) {
       job_.notes.emplace_back(
-          "which kinds of MPI the srun there knows is not known here, so the script leaves it to the site's "
-          "default; if "
-          "srun --mpi=list shows pmix: --mpi-type pmix");
+          "the MPI types of the site's srun are unknown, so the script uses the site's default; if srun "
+          "--mpi=list names pmix there, add --mpi-type pmix");
       return;
     }
     const bool has_pmix = std::find(known.begin(), known.end(), "pmix") != known.end();
@@ -341,16 +339,14 @@ class JobMaker {
     if (!by_srun() || !job_.has_gpus) return {};
     if (request_.gpu_choice && job_.gpus_of_ranks.empty())
       return refuse(
-          "--gpu-choice needs to know the ranks and GPUs of a node: --nodes N and --gpus-per-node N");
+          "--gpu-choice needs the numbers of ranks and of GPUs of a node: --nodes N and --gpus-per-node N");
     if (job_.gpu_choice != GpuChoice::kVisibleDevices || job_.gpu_vendor) return {};
     if (request_.gpu_choice)
       return refuse(
-          "--gpu-choice visible-devices needs to know whose GPUs they are: --gpu-vendor nvidia, amd or "
-          "intel");
+          "--gpu-choice visible-devices needs the vendor of the GPUs: --gpu-vendor nvidia, amd or intel");
     job_.notes.emplace_back(
-        "whose GPUs they are is not known here, so every rank sees all of its node, and the program has to "
-        "choose; "
-        "--gpu-vendor nvidia, amd or intel lets the script choose");
+        "the vendor of the GPUs is unknown, so every rank sees all GPUs of its node, and the program has to "
+        "choose one; --gpu-vendor nvidia, amd or intel lets the script choose");
     return {};
   }
 
@@ -368,8 +364,8 @@ class JobMaker {
     if (option != nullptr)
       return refuse(
           std::string(option) +
-          " needs a plan of the node, which there is for a --site whose nodes are known and for jobs that "
-          "have them to themselves (--exclusive); srun alone cannot do it");
+          " needs a plan of the node, because srun alone cannot do it: give a --site whose profile has a "
+          "model of its nodes, --exclusive unless jobs there get whole nodes, and --nodes");
     switch (policy.bind_to) {
       case affinity::BindTo::kNone: job_.cpu_bind = "none"; break;
       case affinity::BindTo::kPu: job_.cpu_bind = "threads"; break;
@@ -377,9 +373,8 @@ class JobMaker {
       case affinity::BindTo::kNuma: job_.cpu_bind = "ldoms"; break;
       case affinity::BindTo::kGpu:
         job_.notes.emplace_back(
-            "srun binds each rank to cores, and whether these are near its GPU is left to Slurm: no plan can "
-            "be made "
-            "for nodes that are not known here, or that the job may share");
+            "srun binds each rank to cores, and Slurm decides whether these are near its GPU: ddlrun plans "
+            "only for a --site whose profile has a model of its nodes, and for whole nodes (--exclusive)");
         [[fallthrough]];
       default: job_.cpu_bind = "cores";
     }

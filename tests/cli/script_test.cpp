@@ -350,7 +350,7 @@ TEST_CASE("a template and a partial of the user are used, and errors in them are
 
 TEST_CASE("options that a script cannot have are refused with a hint") {
   const std::vector<std::pair<Words, std::string>> kRefused = {
-      {{"./a"}, "how many ranks is not known"},
+      {{"./a"}, "the number of ranks is unknown"},
       {{"-np", "2"}, "no command was given"},
       {{"-np", "9", "--nodes", "2", "--ranks-per-node", "4", "./a"},
        "-np 9 is more than 2 nodes of 4 ranks hold"},
@@ -386,21 +386,23 @@ TEST_CASE("options that a script cannot have are refused with a hint") {
 }
 
 TEST_CASE("a script that needs GPUs is refused if their number is unknown or too small") {
-  const std::string unknown = "how many a node has is not known here: --gpus-per-node N";
+  const std::string unknown = "the number of GPUs of a node is unknown: --gpus-per-node N";
   const std::vector<std::pair<Words, std::string>> kRefused = {
-      {{"--site", "generic-gpu", "-np", "8", "./a"}, "jobs of generic-gpu ask for GPUs, and " + unknown},
-      {{"--site", "brown-oscar", "-np", "8", "./a"}, "jobs of brown-oscar ask for GPUs, and " + unknown},
-      {{"--site", "zih-power9", "-np", "8", "./a"}, "jobs of zih-power9 ask for GPUs, and " + unknown},
-      {{"-np", "8", "--bind-to", "gpu", "./a"}, "--bind-to gpu wants GPUs, and " + unknown},
-      {{"-np", "8", "--nodes", "2", "--bind-to", "gpu", "./a"}, "--bind-to gpu wants GPUs, and " + unknown},
-      {{"-np", "8", "--gpus-per-rank", "1", "./a"}, "--gpus-per-rank wants GPUs, and " + unknown},
-      {{"-np", "8", "--mem-per-gpu", "1G", "./a"}, "--mem-per-gpu wants GPUs, and " + unknown},
+      {{"--site", "generic-gpu", "-np", "8", "./a"}, "jobs of generic-gpu request GPUs, and " + unknown},
+      {{"--site", "brown-oscar", "-np", "8", "./a"}, "jobs of brown-oscar request GPUs, and " + unknown},
+      {{"--site", "zih-power9", "-np", "8", "./a"}, "jobs of zih-power9 request GPUs, and " + unknown},
+      {{"-np", "8", "--bind-to", "gpu", "./a"}, "--bind-to gpu requests GPUs, and " + unknown},
+      {{"-np", "8", "--nodes", "2", "--bind-to", "gpu", "./a"},
+       "--bind-to gpu requests GPUs, and " + unknown},
+      {{"-np", "8", "--gpus-per-rank", "1", "./a"}, "--gpus-per-rank requests GPUs, and " + unknown},
+      {{"-np", "8", "--mem-per-gpu", "1G", "./a"}, "--mem-per-gpu requests GPUs, and " + unknown},
       {{"--site", "generic-cpu", "-np", "8", "--ranks-per-gpu", "2", "./a"},
-       "--ranks-per-gpu wants GPUs, and"},
-      {{"-np", "8", "--launcher", "srun", "--gpu-choice", "gpu-bind", "./a"}, "--gpu-choice wants GPUs, and"},
-      {{"-np", "8", "--gpus-per-node", "0", "--bind-to", "gpu", "./a"}, "--gpus-per-node 0 asks for none"},
+       "--ranks-per-gpu requests GPUs, and"},
+      {{"-np", "8", "--launcher", "srun", "--gpu-choice", "gpu-bind", "./a"},
+       "--gpu-choice requests GPUs, and"},
+      {{"-np", "8", "--gpus-per-node", "0", "--bind-to", "gpu", "./a"}, "--gpus-per-node 0 requests none"},
       {{"-np", "8", "--container", "a.sif", "--gpu-vendor", "amd", "./a"},
-       "--gpu-vendor wants GPUs, and " + unknown},
+       "--gpu-vendor requests GPUs, and " + unknown},
       {{"-np", "4", "--nodes", "1", "--gpus-per-rank", "2", "--gpus-per-node", "4", "./a"},
        "4 ranks of a node need 8 GPUs by --gpus-per-rank, and it has 4 by --gpus-per-node"},
       {{"--site", "lumi-g", "--account", "p", "--nodes", "1", "-np", "8", "--gpus-per-rank", "2", "./a"},
@@ -449,7 +451,8 @@ TEST_CASE("the script selects the GPU of each rank, or a note says that it does 
     more.emplace_back("./a");
     return more;
   };
-  CHECK_THAT(slurm(with({})).err, Contains("every rank sees all of its node") && Contains("--gpu-vendor"));
+  CHECK_THAT(slurm(with({})).err,
+             Contains("every rank sees all GPUs of its node") && Contains("--gpu-vendor"));
   CHECK_THAT(script(with({"--gpu-vendor", "nvidia"})), Contains("export CUDA_VISIBLE_DEVICES="));
   CHECK_THAT(slurm(with({"--gpu-choice", "visible-devices"})).err,
              Contains("--gpu-vendor nvidia, amd or intel"));

@@ -186,7 +186,7 @@ TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
   Allocation logins = hosts({"a", "b"}, 1);
   logins.nodes[1].user = "ada";
   CHECK_THAT(line(spec, logins, site_of(MpiFlavor::kHydra)),
-             Catch::Contains("refused: mpirun has no login or port"));
+             Catch::Contains("refused: mpirun takes no login or port"));
   const Allocation two = hosts({"a", "b"}, 1);
   CHECK_THAT(line(spec, hosts({"fd00::1", "b"}, 1), site_of(MpiFlavor::kOpenMpi4)),
              Catch::Contains("no IPv6 address"));

@@ -79,7 +79,8 @@ TEST_CASE("more nodes than exist, or than a job may have") {
   request.gpus_per_node = 8;
   request.cpus_per_node = 56;
   CHECK(objections(four_nodes(), request) ==
-        "too-many-nodes: 3 nodes with 8 GPUs and 56 CPUs each were asked for, and partition main has 2 such");
+        "too-many-nodes: 3 nodes with 8 GPUs and 56 CPUs each were asked for, and partition main has 2 such "
+        "nodes");
 }
 
 TEST_CASE("more GPUs than a node has") {
@@ -115,10 +116,9 @@ TEST_CASE("nodes that have each requested resource, but none has all of them") {
   ClusterRequest request = on("main");
   request.gpus_per_node = 8;
   request.memory_mb_per_node = 900'000;
-  CHECK(
-      objections(facts, request) ==
-      "too-many-nodes: 1 node with 8 GPUs and 900000 MB of memory was asked for, and partition main has none "
-      "such");
+  CHECK(objections(facts, request) ==
+        "too-many-nodes: 1 node with 8 GPUs and 900000 MB of memory was asked for, and partition main has no "
+        "such node");
 }
 
 TEST_CASE("more time than a job may have") {

@@ -242,7 +242,7 @@ std::vector<Case> cases() {
        kHead + "#SBATCH -n 64 -c 56\n#SBATCH --mincpus=56\n", true},
       {"account-suffix", 2, "accounts for these nodes end in _g, and m1234 does not",
        kHead + "#SBATCH -A m1234\n", kHead + "#SBATCH -A m1234_g\n", true},
-      {"srun-only-option", 2, "heeds --hint on srun only", kHead + "#SBATCH --hint=nomultithread\n",
+      {"srun-only-option", 2, "applies --hint on srun only", kHead + "#SBATCH --hint=nomultithread\n",
        kHead + "srun --hint=nomultithread app\n", true},
       {"tasks-by-total", 2, "write --ntasks, with --mincpus", kHead + "#SBATCH --ntasks-per-node=4\n",
        kHead + "#SBATCH --ntasks=4 --mincpus=8\n", true},

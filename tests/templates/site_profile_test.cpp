@@ -137,7 +137,7 @@ TEST_CASE("an error in a profile is reported with its line") {
   CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: [1]\n") ==
         "own.yaml:3: GPU 0 is on NUMA node 1, and the node has 1");
   CHECK(error_of("name: a\nnode:\n  packages: 100\n  cores-per-l3: 100\n") ==
-        "own.yaml:3: a node of more than 8192 CPUs");
+        "own.yaml:3: the node has more than 8192 CPUs");
   CHECK(error_of("name: a\nnode:\n  cores-per-l3: 1\n  reserved: 0\n") ==
         "own.yaml:3: every core is reserved");
 }

@@ -258,7 +258,7 @@ class Context {
             class = detail::SizeOf<const Container>>
   std::vector<T> scatter(const Container& all, std::size_t count, int root, const CallOptions& options = {}) {
     detail::require(rank_of(options) != root || detail::count_of(all) == count * ranks_of(options),
-                    "scatter: what root holds is not count elements for each rank");
+                    "scatter: root's container does not hold count elements for each rank");
     std::vector<T> part = detail::Returned<T>::of(count);
     scatter(detail::data_to_read(all), part.data(), count, root, options);
     return part;

@@ -23,7 +23,7 @@ export FI_CXI_DEFAULT_TX_SIZE=16384
 export FI_CXI_DISABLE_HOST_REGISTER=1
 export FI_CXI_RX_MATCH_MODE=software
 
-# Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
+# Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
 #   map_cpu:0,72,144,216
 #   mask_cpu:0xffffffffffffffffff,0xffffffffffffffffff000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000
 

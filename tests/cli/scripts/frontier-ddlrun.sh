@@ -32,7 +32,7 @@ if [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then export NCCL_NET=OFI; else export 
 export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
 export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
 
-# Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
+# Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
 #   map_cpu:1,9,17,25
 #   mask_cpu:0xfe,0xfe00,0xfe0000,0xfe000000
 

@@ -19,7 +19,7 @@ export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3
 export NCCL_IB_TIMEOUT=18
 export GLOO_SOCKET_IFNAME=ib0
 
-# Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
+# Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
 #   map_cpu:18,6,42,30
 #   mask_cpu:0xfc0000,0xfc0,0xfc0000000000,0xfc0000000
 

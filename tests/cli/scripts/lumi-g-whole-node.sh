@@ -20,7 +20,7 @@ export NCCL_NET_GDR_LEVEL=3
 export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
 export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
 
-# Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
+# Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
 #   map_cpu:49,57,17,25,1,9,33,41
 #   mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000
 

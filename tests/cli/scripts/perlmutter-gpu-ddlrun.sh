@@ -17,7 +17,7 @@ set -o errexit
 
 export MPICH_OFI_NIC_POLICY=GPU
 
-# Where local rank 0, 1, ... of each node run, which ddlrun finds out on the node:
+# Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
 #   map_cpu:48,32,16,0
 #   mask_cpu:0xffff000000000000,0xffff00000000,0xffff0000,0xffff
 
