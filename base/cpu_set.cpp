@@ -46,13 +46,16 @@ CpuSet CpuSet::range(int first, int last) {
   return set;
 }
 
-CpuSet CpuSet::allowed() {
-  WidestMask mask;
-  if (read_affinity(mask) != 0) return of({0});
+CpuSet CpuSet::of_words(std::span<const std::uint64_t> words) {
   CpuSet set;
-  set.words_.assign(mask.begin(), mask.end());
+  set.words_.assign(words.begin(), words.end());
   set.trim();
   return set;
+}
+
+CpuSet CpuSet::allowed() {
+  WidestMask mask;
+  return read_affinity(mask) == 0 ? of_words(mask) : of({0});
 }
 
 int CpuSet::bind_this_thread() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ class CpuSet {
   CpuSet() = default;
   static CpuSet of(const std::vector<int>& cpus);
   static CpuSet range(int first, int last);  ///< both inclusive
+  /// The CPUs of a bit mask, as words() returns it; zeros may follow.
+  static CpuSet of_words(std::span<const std::uint64_t> words);
   /// CPUs that the calling thread may run on (taskset, cgroup cpuset). CPU 0 where the kernel does not say.
   static CpuSet allowed();
   /// "0-3,8,10-11", as Linux and `lscpu` write it; "" is the empty set. Error kInvalidArgument names the part.
@@ -34,6 +37,8 @@ class CpuSet {
   /// The lowest; -1 if empty.
   int first() const;
   std::vector<int> cpus() const;  ///< ascending
+  /// The set as a bit mask: CPU n is bit n % 64 of word n / 64. The last word is not 0.
+  std::span<const std::uint64_t> words() const { return words_; }
 
   void add(int cpu);
   void remove(int cpu);

@@ -1,6 +1,5 @@
 #include "bench/contenders/measured_rank.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cpu_set.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "contract/environment.h"
@@ -104,17 +104,13 @@ Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
   std::vector<int> cpus;
   for (const std::string_view text : split(argv[4], ',')) {
     const auto cpu = small_number(std::string(text).c_str());
-    if (!cpu) return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not a list of CPUs", argv[4]));
+    if (!cpu || *cpu >= kMaxCpuNumbers)
+      return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not a list of CPUs", argv[4]));
     cpus.push_back(*cpu);
   }
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  if (has_threads) {
-    for (const int cpu : cpus) CPU_SET(cpu, &own);
-  } else {
-    CPU_SET(cpus[static_cast<std::size_t>(*rank) % cpus.size()], &own);
-  }
-  if (::sched_setaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_setaffinity");
+  const CpuSet own =
+      CpuSet::of(has_threads ? cpus : std::vector{cpus[static_cast<std::size_t>(*rank) % cpus.size()]});
+  if (const int error = own.bind_this_thread()) return fail(errno_error("sched_setaffinity", error));
 
   auto plan = parse_plan(argv[5]);
   if (!plan) return fail(std::move(plan.error()));
@@ -137,10 +133,7 @@ int fail_rank(const Error& error) {
 }
 
 Status check_world(const RankJob& job, int rank, int size) {
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  if (::sched_getaffinity(0, sizeof own, &own) != 0) return fail_errno("sched_getaffinity");
-  if (CPU_COUNT(&own) != (job.has_threads ? std::min(job.cpus, CPU_SETSIZE) : 1))
+  if (CpuSet::allowed().count() != (job.has_threads ? job.cpus : 1))
     return fail(ErrorCode::kProtocol, "the library has changed the pinning");
   if (rank == job.rank && size == job.ranks) return {};
   return fail(ErrorCode::kProtocol,

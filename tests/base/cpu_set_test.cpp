@@ -3,7 +3,9 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "support/catch.h"
 
@@ -35,6 +37,7 @@ TEST_CASE("lists are read and written as Linux does") {
     CHECK(set->list() == list);
   }
   CHECK(CpuSet::parse_list(" 3 , 1 ")->list() == "1,3");
+  CHECK(CpuSet::parse_list("0-3,8\n")->list() == "0-3,8");  // as /sys ends a line
   CHECK(CpuSet::parse_list("2-4,3-8")->list() == "2-8");
   for (const char* list : {",", "1,", "a", "1-", "-1", "3-1", "1-2-3", "65536", "99999999999", "0x3"}) {
     CAPTURE(list);
@@ -47,6 +50,15 @@ TEST_CASE("masks have no leading zeros and any width") {
   CHECK(CpuSet::range(49, 55).mask() == "0xfe000000000000");
   CHECK(CpuSet::of({64}).mask() == "0x10000000000000000");
   CHECK(CpuSet::of({0, 287}).mask() == "0x80000000" + std::string(63, '0') + "1");
+}
+
+TEST_CASE("a set is its bit mask in words, without zeros at the end") {
+  const CpuSet set = CpuSet::of({1, 64, 130});
+  const std::vector<std::uint64_t> words(set.words().begin(), set.words().end());
+  CHECK(words == std::vector<std::uint64_t>{2, 1, 4});
+  CHECK(CpuSet::of_words(std::vector<std::uint64_t>{2, 1, 4, 0, 0}) == set);
+  CHECK(CpuSet::of_words(std::vector<std::uint64_t>(128)).is_empty());
+  CHECK(CpuSet().words().empty());
 }
 
 TEST_CASE("sets of different widths are combined") {

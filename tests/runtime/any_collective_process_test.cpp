@@ -12,10 +12,10 @@ using namespace ddl::runtime::test;
 namespace {
 
 /// Calls until it fails: a call that needed nothing more from the dead rank may have succeeded.
-ddl_status call_until_it_fails(const Variant& variant, const Place& place) {
+ddl_status call_until_it_fails(const Variant& variant, const Communicator& comm) {
   std::vector<float> send(kMismatchCount * 3), recv(send.size());
   for (;;) {
-    const ddl_status status = variant.call(place, send.data(), recv.data());
+    const ddl_status status = variant.call(comm, send.data(), recv.data());
     if (status != DDL_OK) return status;
   }
 }
@@ -34,18 +34,18 @@ TEST_CASE(
   for (const Disagreement& collective : collectives) {
     const auto ends = job.run([&](RankPlace& rank_place) -> std::string {
       ddl_context* context = rank_place.join();
-      Place place = world_of(context);
+      Communicator comm = world_of(context);
       if (in_set) {
         // In reverse order, so that ranks in the set differ from those in the job.
         std::uint64_t set = DDL_NO_PROCESS_SET;
-        expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, -place.rank, &set), "split");
-        place = place_of(place, set);
+        expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, -comm.rank, &set), "split");
+        comm = communicator_of(comm, set);
       }
-      const ddl_call_options options = place.options();
+      const ddl_call_options options = comm.options();
       // A rank that has not left the barrier yet may be notified there.
       ddl_status status = ddl_barrier(context, &options);
       if (rank_place.rank() == victim) ::raise(SIGKILL);
-      if (status == DDL_OK) status = call_until_it_fails(collective.usual, place);
+      if (status == DDL_OK) status = call_until_it_fails(collective.usual, comm);
       expect_status(status, DDL_ERROR_PEER_LOST, "a call after a death");
       std::string sentence = ddl_last_error();
       expect_ok(ddl_finalize(context), "finalize");

@@ -10,6 +10,7 @@
 
 #include "support/catch.h"
 
+using ddl::CpuSet;
 using namespace ddl::runtime;
 
 namespace {
@@ -32,12 +33,6 @@ void check_leaders(const std::vector<int>& leader_of) {
     CHECK(leader_of[i] <= static_cast<int>(i));
     CHECK(leader_of[static_cast<std::size_t>(leader_of[i])] == leader_of[i]);
   }
-}
-
-CpuSet cpus_of(const std::vector<int>& cpus) {
-  CpuSet set;
-  for (const int cpu : cpus) set.bits[static_cast<std::size_t>(cpu) / 64] |= std::uint64_t{1} << (cpu % 64);
-  return set;
 }
 
 }  // namespace
@@ -132,16 +127,6 @@ TEST_CASE("the user's choice is flat, groups or a number") {
   }
 }
 
-TEST_CASE("lists of CPUs are read as the kernel writes them, and anything else is refused") {
-  CHECK(parse_cpu_list("0-3,8,10-11\n") == std::vector{0, 1, 2, 3, 8, 10, 11});
-  CHECK(parse_cpu_list("5\n") == std::vector{5});
-  for (const char* text :
-       {"", "\n", "a", "1-", "-1", "3-1", "1-2-3", "1,,2", "8192", "99999999999999999999"}) {
-    CAPTURE(text);
-    CHECK(parse_cpu_list(text).empty());
-  }
-}
-
 TEST_CASE("a rank's location contains all of its CPUs") {
   namespace fs = std::filesystem;
   const fs::path root = fs::temp_directory_path() / ("ddl-cpus-" + std::to_string(::getpid()));
@@ -158,9 +143,9 @@ TEST_CASE("a rank's location contains all of its CPUs") {
   }
   write("node/node0/cpulist", "0-3");
   write("node/possible", "0-1");
-  const CpuPlaces places = CpuPlaces::read(cpus_of({0, 1, 2, 3, 4, 5, 6, 7}), root.string());
+  const CpuPlaces places = CpuPlaces::read(CpuSet::of({0, 1, 2, 3, 4, 5, 6, 7}), root.string());
   const auto where = [&](const std::vector<int>& cpus) {
-    const CpuPlace place = places.of(cpus_of(cpus));
+    const CpuPlace place = places.of(CpuSet::of(cpus));
     return std::vector{place.cache, place.node, place.package};
   };
   CHECK(where({1}) == std::vector{0, 0, 0});
@@ -172,5 +157,5 @@ TEST_CASE("a rank's location contains all of its CPUs") {
   CHECK(where({}) == std::vector{-1, -1, -1});
   CHECK(where({700}) == std::vector{-1, -1, -1});
   fs::remove_all(root);
-  CHECK(CpuPlaces::read(cpus_of({0}), root.string()).of(cpus_of({0})).package == -1);
+  CHECK(CpuPlaces::read(CpuSet::of({0}), root.string()).of(CpuSet::of({0})).package == -1);
 }

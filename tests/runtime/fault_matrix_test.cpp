@@ -8,8 +8,8 @@
 #include <set>
 
 #include "runtime/src/common/fault.h"
-#include "runtime/support/crew.h"
 #include "runtime/support/fault_run.h"
+#include "runtime/support/workers.h"
 #include "support/catch.h"
 
 using namespace ddl::runtime;
@@ -20,7 +20,7 @@ using namespace ddl::runtime::test;
 namespace {
 
 /// Most runs wait for a timeout, or for the kernel to give them a turn.
-constexpr int kCrew = 6;
+constexpr int kWorkers = 6;
 
 /// A point of a scene: which ranks pass it in the call, and how often.
 struct Moment {
@@ -115,7 +115,7 @@ std::set<std::string> files_of_ours() {
 void check_runs(const std::vector<FaultRun>& runs) {
   const auto files = files_of_ours();
   const auto complaints =
-      run_in_workers(kCrew, runs.size(), [&](std::size_t i) { return complaints_of(runs[i]); });
+      run_in_workers(kWorkers, runs.size(), [&](std::size_t i) { return complaints_of(runs[i]); });
   for (const std::string& complaint : complaints) FAIL_CHECK(complaint);
   CHECK(files_of_ours() == files);
   WARN(runs.size() << " runs");

@@ -5,12 +5,12 @@
 
 #include <map>
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "contract/rank_process.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/environment.h"
 #include "runtime/src/common/settings.h"
 #include "runtime/src/common/wait_limits.h"
 #include "runtime/src/shm/flag_protocol.h"
@@ -21,13 +21,6 @@
 using namespace ddl::runtime;
 
 namespace {
-
-Environment environment_of(std::map<std::string, std::string> variables) {
-  return [variables = std::move(variables)](const char* name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional(found->second);
-  };
-}
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -45,7 +38,7 @@ TEST_CASE("the guard knows every launcher's variables for several processes") {
   };
   for (const auto& [name, value] : hints) {
     CAPTURE(name);
-    const auto hint = hinted_world(environment_of({{name, value}}));
+    const auto hint = hinted_world({{name, value}});
     REQUIRE(hint);
     CHECK(hint->variable == name);
     CHECK(contains(hint->sentence(), std::string(name) + "=" + value + " says"));
@@ -55,11 +48,11 @@ TEST_CASE("the guard knows every launcher's variables for several processes") {
 }
 
 TEST_CASE("the guard allows a real world of one") {
-  CHECK_FALSE(hinted_world(environment_of({})));
-  CHECK_FALSE(hinted_world(environment_of({{"SLURM_NTASKS", "1"}})));
-  CHECK_FALSE(hinted_world(environment_of({{"SLURM_NTASKS", ""}})));
-  CHECK_FALSE(hinted_world(environment_of({{"PMIX_RANK", "0"}, {"HOROVOD_SIZE", "1"}})));
-  CHECK_FALSE(hinted_world(environment_of({{"PALS_RANKID", "0"}, {"PMI_RANK", "0"}})));
+  CHECK_FALSE(hinted_world({}));
+  CHECK_FALSE(hinted_world({{"SLURM_NTASKS", "1"}}));
+  CHECK_FALSE(hinted_world({{"SLURM_NTASKS", ""}}));
+  CHECK_FALSE(hinted_world({{"PMIX_RANK", "0"}, {"HOROVOD_SIZE", "1"}}));
+  CHECK_FALSE(hinted_world({{"PALS_RANKID", "0"}, {"PMI_RANK", "0"}}));
 }
 
 TEST_CASE("bootstraps are tried in order and report why they are not available") {
@@ -69,27 +62,25 @@ TEST_CASE("bootstraps are tried in order and report why they are not available")
   CHECK(std::string(bootstrap_list()[3].name) == "singleton");
   CHECK(bootstrap_list().size() == 4);
 
-  const auto alone = join_job(bootstrap_list(), *Settings::read(environment_of({})), 3);
+  const auto alone = join_job(bootstrap_list(), *Settings::read({}), 3);
   REQUIRE(alone);
   CHECK(std::string((*alone)->name()) == "singleton");
   CHECK((*alone)->membership().generation == 3);
 
-  const auto refused =
-      join_job(bootstrap_list(), *Settings::read(environment_of({{"SLURM_NTASKS", "4"}})), 1);
+  const auto refused = join_job(bootstrap_list(), *Settings::read({{"SLURM_NTASKS", "4"}}), 1);
   REQUIRE_FALSE(refused);
   CHECK(contains(refused.error().message(), "pmix: PMIX_NAMESPACE and PMIX_RANK are not both set"));
   CHECK(contains(refused.error().message(), "pmi: PMI_FD, PMI_RANK and PMI_SIZE are not all set"));
   CHECK(contains(refused.error().message(), "singleton: SLURM_NTASKS=4 says"));
 
   const auto meant =
-      join_job(bootstrap_list(),
-               *Settings::read(environment_of({{"SLURM_NTASKS", "4"}, {"DDL_ALLOW_SINGLETON", "1"}})), 1);
+      join_job(bootstrap_list(), *Settings::read({{"SLURM_NTASKS", "4"}, {"DDL_ALLOW_SINGLETON", "1"}}), 1);
   CHECK(meant);
 }
 
 TEST_CASE("a missing module is reported as the reason, and a promise of PMIx is not forgotten") {
-  const auto settings = Settings::read(
-      environment_of({{"PMIX_NAMESPACE", "job"}, {"PMIX_RANK", "0"}, {"DDL_MODULE_DIR", "/nonexistent"}}));
+  const auto settings =
+      Settings::read({{"PMIX_NAMESPACE", "job"}, {"PMIX_RANK", "0"}, {"DDL_MODULE_DIR", "/nonexistent"}});
   REQUIRE(settings);
   const auto refused = join_job(bootstrap_list(), *settings, 1);
   REQUIRE_FALSE(refused);
@@ -98,8 +89,7 @@ TEST_CASE("a missing module is reported as the reason, and a promise of PMIx is 
 }
 
 TEST_CASE("if a launcher promises PMI-1 and does not answer, there is no accidental world of one") {
-  const auto settings =
-      Settings::read(environment_of({{"PMI_FD", "987"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}));
+  const auto settings = Settings::read({{"PMI_FD", "987"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
   REQUIRE(settings);
   REQUIRE(settings->pmi);
   CHECK(settings->pmi->fd == 987);
@@ -109,14 +99,14 @@ TEST_CASE("if a launcher promises PMI-1 and does not answer, there is no acciden
   CHECK(contains(refused.error().message(), "PMI_SIZE=2 says"));
   for (const auto& [name, value] :
        {std::pair("PMI_FD", "x"), std::pair("PMI_RANK", "2"), std::pair("PMI_SIZE", "0")}) {
-    std::map<std::string, std::string> variables = {{"PMI_FD", "4"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+    ddl::Environment variables = {{"PMI_FD", "4"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
     variables[name] = value;
-    CHECK_FALSE(Settings::read(environment_of(variables))->pmi);
+    CHECK_FALSE(Settings::read(variables)->pmi);
   }
 }
 
 TEST_CASE("settings come from the environment, and invalid values are refused") {
-  const auto defaults = Settings::read(environment_of({}));
+  const auto defaults = Settings::read({});
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
   CHECK_FALSE(defaults->staging_bytes);
@@ -132,22 +122,22 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   CHECK(defaults->mpi.empty());
   CHECK(defaults->finalizes_mpi);
 
-  const auto given = Settings::read(environment_of({{"DDL_TIMEOUT_SECONDS", "2.5"},
-                                                    {"DDL_SPIN_MICROSECONDS", "0"},
-                                                    {"DDL_STAGING_BYTES", "65536"},
-                                                    {"DDL_EXCHANGE", "8"},
-                                                    {"DDL_ALLOW_SINGLETON", "1"},
-                                                    {"DDL_MODULE_DIR", "/x"},
-                                                    {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
-                                                    {"DDL_JOB_KEY_FD", "3"},
-                                                    {"DDL_EXIT_RECORD", "5:16"},
-                                                    {"DDL_SOCKETS_PER_PEER", "8"},
-                                                    {"DDL_VERBOSE", "1"},
-                                                    {"DDL_CPU_OPERATIONS", "mpi"},
-                                                    {"DDL_MPI", "mpich"},
-                                                    {"DDL_MPI_FINALIZE", "0"},
-                                                    {"PMIX_NAMESPACE", "job"},
-                                                    {"PMIX_RANK", "0"}}));
+  const auto given = Settings::read({{"DDL_TIMEOUT_SECONDS", "2.5"},
+                                     {"DDL_SPIN_MICROSECONDS", "0"},
+                                     {"DDL_STAGING_BYTES", "65536"},
+                                     {"DDL_EXCHANGE", "8"},
+                                     {"DDL_ALLOW_SINGLETON", "1"},
+                                     {"DDL_MODULE_DIR", "/x"},
+                                     {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
+                                     {"DDL_JOB_KEY_FD", "3"},
+                                     {"DDL_EXIT_RECORD", "5:16"},
+                                     {"DDL_SOCKETS_PER_PEER", "8"},
+                                     {"DDL_VERBOSE", "1"},
+                                     {"DDL_CPU_OPERATIONS", "mpi"},
+                                     {"DDL_MPI", "mpich"},
+                                     {"DDL_MPI_FINALIZE", "0"},
+                                     {"PMIX_NAMESPACE", "job"},
+                                     {"PMIX_RANK", "0"}});
   REQUIRE(given);
   CHECK(given->network_interfaces == std::vector<std::string>{"eth0", "ib0"});
   CHECK(given->job_key_fd == 3);
@@ -155,7 +145,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   CHECK(given->exit_record->fd == 5);
   CHECK(given->exit_record->offset == 16);
   for (const char* other : {"", "5", "5:", ":16", "-1:0", "5:-8", "99999999999:0", "five:0"})
-    CHECK_FALSE(Settings::read(environment_of({{"DDL_EXIT_RECORD", other}}))->exit_record);
+    CHECK_FALSE(Settings::read({{"DDL_EXIT_RECORD", other}})->exit_record);
   CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);
   CHECK(given->cpu_operations == ddl::contract::CpuOperations::kMpi);
@@ -196,7 +186,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   };
   for (const auto& [name, value] : bad) {
     CAPTURE(name, value);
-    const auto refused = Settings::read(environment_of({{name, value}}));
+    const auto refused = Settings::read({{name, value}});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code() == ddl::ErrorCode::kInvalidArgument);
     CHECK(contains(refused.error().message(), std::string(name) + "=" + value + ": expected"));
@@ -255,11 +245,11 @@ TEST_CASE("fault plans are point:rank:n, and point:rank:n:stop") {
 
 #ifdef DDL_FAULT_INJECTION
 TEST_CASE("builds with fault injection read DDL_FAULT") {
-  const auto settings = Settings::read(environment_of({{"DDL_FAULT", "init.after_fence:1:1"}}));
+  const auto settings = Settings::read({{"DDL_FAULT", "init.after_fence:1:1"}});
   REQUIRE(settings);
   REQUIRE(settings->fault);
   CHECK(settings->fault->point == "init.after_fence");
-  const auto refused = Settings::read(environment_of({{"DDL_FAULT", "now"}}));
+  const auto refused = Settings::read({{"DDL_FAULT", "now"}});
   REQUIRE_FALSE(refused);
   CHECK(contains(refused.error().message(), "DDL_FAULT=now: expected point:rank:n"));
 }

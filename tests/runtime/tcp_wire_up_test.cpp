@@ -331,7 +331,7 @@ TEST_CASE("of several accepted control connections, the link has the one that th
   const auto call = [&](LinkPurpose purpose, std::uint32_t number) {
     LinkHello hello = hello_of(1, 0);
     hello.purpose = purpose;
-    hello.call = number;
+    hello.attempt = number;
     auto socket = *net::HandshakeSocket::connect(rank_0.address(), rank_0.key(), hello.to_introduction(),
                                                  Deadline::after_seconds(30));
     for (;;) {
@@ -363,7 +363,7 @@ TEST_CASE("every data connection names its control connection, and a valid numbe
     LinkHello hello = rank_0.hello(1);
     hello.to_rank = 0;
     hello.purpose = purpose;
-    hello.call = number;
+    hello.attempt = number;
     hello.socket = static_cast<std::uint16_t>(index);
     auto socket = *net::HandshakeSocket::connect(rank_0.address(), rank_0.key(), hello.to_introduction(),
                                                  Deadline::after_seconds(30));
@@ -399,7 +399,7 @@ TEST_CASE("every data connection names its control connection, and a valid numbe
   }
 }
 
-TEST_CASE("a rank that calls the wrong rank is not taken for another") {
+TEST_CASE("a rank that connects to the wrong rank is not taken for another") {
   const auto key = net::JobKey::random();
   const auto addresses = loopback();
   Acceptor acceptor = *Acceptor::open(addresses);

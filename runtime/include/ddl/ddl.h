@@ -164,9 +164,8 @@ DDL_API ddl_status ddl_finalize(ddl_context* context);
  *  output of stdio is lost (call fflush() first).
  *  Not collective. From any thread, also while others are inside calls: a call of this rank that fails, ddl_finalize()
  *  and a second ddl_abort() wait for the end of the process. Not while ddl_finalize() runs, and not from a signal
- *  handler. Returns only if it
- *  has done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in a child forked without
- *  exec. */
+ *  handler. Returns only if it has done nothing: DDL_ERROR_INVALID_ARGUMENT if context is null, DDL_ERROR_ABORTED in
+ *  a child forked without exec. */
 DDL_API ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text);
 
 DDL_API int32_t ddl_rank(const ddl_context* context);       /**< 0..size-1 */

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <string>
 
+#include "base/environment.h"
 #include "net/job_key.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
@@ -25,7 +26,7 @@ std::atomic<std::uint32_t> generations{0};
 Outcome init(const ddl_init_options* given, ddl_context** context) {
   ddl_init_options options = DDL_INIT_OPTIONS_INIT;
   if (auto read = read_options(given, options, "DDL_INIT_OPTIONS_INIT"); !read) return read;
-  auto settings = Settings::read(process_environment());
+  auto settings = Settings::read(ddl::process_environment());
   if (!settings) return tl::unexpected(to_failure(settings.error()));
   if (options.timeout_seconds > 0) settings->timeout_seconds = options.timeout_seconds;
   // Marks the descriptor close-on-exec on every rank, also on those that do not need the key. The transport reads the

@@ -14,10 +14,8 @@
 
 namespace ddl::runtime {
 
-// The interface of the backends that carry out a process set's collectives. A backend gets complete calls.
-//
-// The code above it orders calls, checks arguments, watches ranks and raises aborts. A backend checks the group's
-// abort (shm/abort.h) whenever it waits, and raises one for failures that it finds.
+// A backend gets complete calls. The code above it orders calls, checks arguments, watches ranks and raises aborts. A
+// backend checks the group's abort (shm/abort.h) whenever it waits, and raises one for failures that it finds.
 
 /// For one process set, one call at a time. When the destructor returns, it does not communicate any more.
 class CollectiveBackend {

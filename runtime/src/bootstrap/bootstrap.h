@@ -18,9 +18,6 @@
 
 namespace ddl::runtime {
 
-// The interface through which ranks find each other: the members of the job, and a key-value store of a few bytes per
-// rank.
-
 /// The members of the job, from the view of one rank.
 struct Membership {
   /// The number of the context in its process, from 1: it is part of keys, so those of different contexts differ.

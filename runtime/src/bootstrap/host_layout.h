@@ -9,8 +9,6 @@
 
 namespace ddl::runtime {
 
-// Which ranks run on which host: a value that is the same on all ranks.
-
 struct HostLayout {
   /// The ranks of each host, ascending; the hosts in the order of their lowest ranks. Every rank is in it once.
   std::vector<std::vector<int>> hosts{{0}};

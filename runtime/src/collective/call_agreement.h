@@ -12,8 +12,7 @@
 
 namespace ddl::runtime {
 
-// Whether all ranks of all hosts have made the same call: compared along the canonical tree, so that every rank finds
-// the same pair and reports the same message.
+// Calls are compared along the canonical tree, so that every rank finds the same pair and reports the same message.
 
 /// A rank and its call. Plain data between hosts.
 struct CallStamp {

@@ -12,7 +12,8 @@
 
 namespace ddl::runtime {
 
-/// The objects of a rank that all its calls use.
+/// What every call borrows from its Cluster, which outlives it. One struct, because the constructor of each kind of
+/// call only passes it on to ClusterCall.
 struct ClusterContext {
   const HostLayout& layout;
   const SlotAreas& areas;

@@ -36,28 +36,24 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
 
 ClusterMove::ClusterMove(ClusterContext context, const MoveInBuffers& work)
     : ClusterCall(context),
-      move_(work.move),
-      element_(work.element),
-      send_(work.send),
-      recv_(work.recv),
-      is_broadcast_(work.move.is_broadcast()),
-      root_host_(is_broadcast_ ? layout().host_of(*work.move.only_sender()) : 0),
+      work_(work),
+      root_host_(work_.move.is_broadcast() ? layout().host_of(*work.move.only_sender()) : 0),
       per_chunk_(elements_per_chunk(work.move, layout(), area_bytes() / work.element)) {}
 
 template <class Each>
 std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chunk, int lane, std::size_t at,
                                    Each each) const {
   for (const int from : ranks_on(from_host)) {
-    if (!move_.sends(from)) continue;
+    if (!work_.move.sends(from)) continue;
     for (const int to : ranks_on(to_host)) {
-      if (!move_.receives(to)) continue;
+      if (!work_.move.receives(to)) continue;
       Part part{from, to, {}, at, 0};
-      const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
+      const ElementRange piece = work_.move.piece(from, to, chunk, per_chunk_);
       part.slice = even_part(piece.count, lane, layout().lane_count());
-      part.bytes = part.slice.count * element_;
+      part.bytes = part.slice.count * work_.element;
       each(part);
       at += part.bytes;
-      if (move_.is_shared()) break;  // sent once for all receivers of the host
+      if (work_.move.is_shared()) break;  // sent once for all receivers of the host
     }
   }
   return at;
@@ -74,17 +70,20 @@ std::size_t ClusterMove::for_arriving(std::uint64_t chunk, int lane, Each each) 
 
 std::byte* ClusterMove::destination_of(int from, std::uint64_t chunk) const {
   const int own = own_rank();
-  return recv_ + (move_.recv_offset(from, own) + move_.piece(from, own, chunk, per_chunk_).first) * element_;
+  return work_.recv +
+         (work_.move.recv_offset(from, own) + work_.move.piece(from, own, chunk, per_chunk_).first) *
+             work_.element;
 }
 
 void ClusterMove::fill(std::uint64_t chunk, std::byte* input) {
   const int own = own_rank();
-  for (int to = 0; to < move_.size(); ++to) {
-    const ElementRange piece = move_.piece(own, to, chunk, per_chunk_);
+  for (int to = 0; to < work_.move.size(); ++to) {
+    const ElementRange piece = work_.move.piece(own, to, chunk, per_chunk_);
     if (piece.count == 0) continue;
-    copy_bytes(input + input_at(to), send_ + (move_.send_offset(own, to) + piece.first) * element_,
-               piece.count * element_);
-    if (move_.is_shared()) return;
+    copy_bytes(input + input_at(to),
+               work_.send + (work_.move.send_offset(own, to) + piece.first) * work_.element,
+               piece.count * work_.element);
+    if (work_.move.is_shared()) return;
   }
 }
 
@@ -92,25 +91,26 @@ void ClusterMove::take_inputs(std::uint64_t chunk) {
   const int own = own_rank();
   for (int i = 0; i < local_size(); ++i) {
     const int from = ranks_on(own_host())[static_cast<std::size_t>(i)];
-    const ElementRange piece = move_.piece(from, own, chunk, per_chunk_);
+    const ElementRange piece = work_.move.piece(from, own, chunk, per_chunk_);
     if (piece.count == 0) continue;
     std::byte* const to = destination_of(from, chunk);
-    // What stands in its place already, in place, is not copied onto itself.
-    const bool is_there = from == own && to == send_ + (move_.send_offset(own, own) + piece.first) * element_;
-    if (!is_there) copy_bytes(to, input_of(i) + input_at(own), piece.count * element_);
+    // In a call in place, the own block is already at its destination.
+    const bool is_there =
+        from == own && to == work_.send + (work_.move.send_offset(own, own) + piece.first) * work_.element;
+    if (!is_there) copy_bytes(to, input_of(i) + input_at(own), piece.count * work_.element);
   }
 }
 
 Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   const auto local_of = [this](int rank) { return layout().local_rank(rank); };
-  if (is_broadcast_) {
-    const int root = *move_.only_sender();
-    const ElementRange piece = move_.piece(root, root, chunk, per_chunk_);
+  if (work_.move.is_broadcast()) {
+    const int root = *work_.move.only_sender();
+    const ElementRange piece = work_.move.piece(root, root, chunk, per_chunk_);
     const ElementRange slice = even_part(piece.count, own_lane(), layout().lane_count());
-    const std::size_t bytes = slice.count * element_;
+    const std::size_t bytes = slice.count * work_.element;
     buffers.keep_value(bytes);
     if (own_host() == root_host_) {
-      copy_bytes(buffers.value.data(), input_of(local_of(root)) + slice.first * element_, bytes);
+      copy_bytes(buffers.value.data(), input_of(local_of(root)) + slice.first * work_.element, bytes);
     }
     return route_of(broadcast_steps(host_count(), own_host(), root_host_), bytes);
   }
@@ -120,11 +120,12 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   for (int distance = 1; distance < host_count(); ++distance) {
     const int host = (own_host() + distance) % host_count();
     // A shared block is the same for every host, so it lies there once.
-    const std::size_t first = move_.is_shared() ? 0 : sent;
+    const std::size_t first = work_.move.is_shared() ? 0 : sent;
     const std::size_t end = for_parts(own_host(), host, chunk, own_lane(), first, [&](const Part& part) {
       if (buffers.value.size() < part.at + part.bytes) buffers.keep_value(part.at + part.bytes);
       copy_bytes(buffers.value.data() + part.at,
-                 input_of(local_of(part.from)) + input_at(part.to) + part.slice.first * element_, part.bytes);
+                 input_of(local_of(part.from)) + input_at(part.to) + part.slice.first * work_.element,
+                 part.bytes);
     });
     sent = std::max(sent, end);
     stage.transfers.push_back({host, {first, end - first}, {}, Merge::kAside});
@@ -141,7 +142,7 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
 }
 
 void ClusterMove::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
-  if (is_broadcast_) {
+  if (work_.move.is_broadcast()) {
     if (own_host() != root_host_) copy_bytes(result, buffers.value.data(), buffers.value.size());
     return;
   }
@@ -150,12 +151,12 @@ void ClusterMove::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte*
 
 void ClusterMove::take(std::uint64_t chunk) {
   const int own = own_rank();
-  if (!move_.receives(own)) return;
+  if (!work_.move.receives(own)) return;
   for (int lane = 0; lane < layout().lane_count(); ++lane) {
     for_arriving(chunk, lane, [&](const Part& part) {
-      if (part.to != own && !move_.is_shared()) return;
-      copy_bytes(destination_of(part.from, chunk) + part.slice.first * element_, result_of(lane) + part.at,
-                 part.bytes);
+      if (part.to != own && !work_.move.is_shared()) return;
+      copy_bytes(destination_of(part.from, chunk) + part.slice.first * work_.element,
+                 result_of(lane) + part.at, part.bytes);
     });
   }
 }
@@ -171,43 +172,39 @@ std::span<std::byte> sent_from(const std::byte* bytes, std::size_t size) {
 
 ClusterDirectMove::ClusterDirectMove(ClusterContext context, const MoveInBuffers& work)
     : ClusterCall(context),
-      move_(work.move),
-      element_(work.element),
-      send_(work.send),
-      recv_(work.recv),
-      is_broadcast_(work.move.is_broadcast()),
+      work_(work),
       receives_aside_(work.send == work.recv && !work.move.is_shared() && !work.move.only_sender()),
       per_chunk_(longest_slice() / work.element) {}
 
 std::size_t ClusterDirectMove::longest_slice() const {
   // A host that forwards a broadcast waits for a complete chunk first.
-  return is_broadcast_ && host_count() > 2 ? area_bytes() : unstaged_bytes();
+  return work_.move.is_broadcast() && host_count() > 2 ? area_bytes() : unstaged_bytes();
 }
 
 ByteRange ClusterDirectMove::in_send(int from, int to, std::uint64_t chunk) const {
-  const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
-  return {(move_.send_offset(from, to) + piece.first) * element_, piece.count * element_};
+  const ElementRange piece = work_.move.piece(from, to, chunk, per_chunk_);
+  return {(work_.move.send_offset(from, to) + piece.first) * work_.element, piece.count * work_.element};
 }
 
 ByteRange ClusterDirectMove::in_recv(int from, int to, std::uint64_t chunk) const {
-  const ElementRange piece = move_.piece(from, to, chunk, per_chunk_);
-  return {(move_.recv_offset(from, to) + piece.first) * element_, piece.count * element_};
+  const ElementRange piece = work_.move.piece(from, to, chunk, per_chunk_);
+  return {(work_.move.recv_offset(from, to) + piece.first) * work_.element, piece.count * work_.element};
 }
 
 void ClusterDirectMove::take_inputs(std::uint64_t chunk) {
   const int own = own_rank();
   const ByteRange from = in_send(own, own, chunk), to = in_recv(own, own, chunk);
-  // What stands in its place already, in place, is not copied onto itself.
-  if (to.count > 0) copy_bytes(recv_ + to.first, send_ + from.first, to.count);
+  // In a call in place both are the same bytes, and copy_bytes() does nothing.
+  if (to.count > 0) copy_bytes(work_.recv + to.first, work_.send + from.first, to.count);
 }
 
 Route ClusterDirectMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   const int own = own_rank();
-  if (is_broadcast_) {
-    const int root = *move_.only_sender();
+  if (work_.move.is_broadcast()) {
+    const int root = *work_.move.only_sender();
     const ByteRange piece = in_send(root, own, chunk);
-    buffers.value = own == root ? sent_from(send_ + piece.first, piece.count)
-                                : std::span(recv_ + piece.first, piece.count);
+    buffers.value = own == root ? sent_from(work_.send + piece.first, piece.count)
+                                : std::span(work_.recv + piece.first, piece.count);
     return route_of(broadcast_steps(host_count(), own_host(), layout().host_of(root)), piece.count);
   }
   Stage stage;
@@ -221,8 +218,8 @@ Route ClusterDirectMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     if (leaves.count > 0) sent = std::max(sent, leaves.first + leaves.count);
     stage.transfers.push_back({host, leaves, arrives, Merge::kAside});
   }
-  buffers.value = sent_from(send_, sent);
-  if (!receives_aside_) buffers.received = {recv_, arriving};
+  buffers.value = sent_from(work_.send, sent);
+  if (!receives_aside_) buffers.received = {work_.recv, arriving};
   return {stage};
 }
 
@@ -232,7 +229,7 @@ void ClusterDirectMove::publish(std::uint64_t chunk, SliceBuffers& buffers, std:
   for (int distance = 1; distance < host_count(); ++distance) {
     const int host = (own_host() + distance) % host_count();
     const ByteRange to = in_recv(rank_on(host), own_rank(), chunk);
-    copy_bytes(recv_ + to.first, buffers.received.data() + arrived, to.count);
+    copy_bytes(work_.recv + to.first, buffers.received.data() + arrived, to.count);
     arrived += to.count;
   }
 }
@@ -257,23 +254,23 @@ bool ClusterSmallMove::serves(const ClusterContext& context, const BlockMove& mo
 }
 
 ClusterSmallMove::ClusterSmallMove(ClusterContext context, const MoveInBuffers& work)
-    : ClusterCall(context), move_(work.move), element_(work.element), send_(work.send), recv_(work.recv) {}
+    : ClusterCall(context), work_(work) {}
 
 std::size_t ClusterSmallMove::bytes_of(int sender) const {
-  return static_cast<std::size_t>(elements_of(move_, sender)) * element_;
+  return static_cast<std::size_t>(elements_of(work_.move, sender)) * work_.element;
 }
 
 void ClusterSmallMove::fill(std::uint64_t, std::byte* input) {
-  copy_bytes(input, send_, bytes_of(own_rank()));
+  copy_bytes(input, work_.send, bytes_of(own_rank()));
 }
 
 Route ClusterSmallMove::gather(std::uint64_t, SliceBuffers& buffers) {
   std::size_t bytes = 0;
-  for (int sender = 0; own_lane() == 0 && sender < move_.size(); ++sender) bytes += bytes_of(sender);
+  for (int sender = 0; own_lane() == 0 && sender < work_.move.size(); ++sender) bytes += bytes_of(sender);
   buffers.keep_value(bytes);
   std::fill(buffers.value.begin(), buffers.value.end(), std::byte{0});
   std::byte* to = buffers.value.data();
-  for (int sender = 0; bytes > 0 && sender < move_.size(); to += bytes_of(sender++)) {
+  for (int sender = 0; bytes > 0 && sender < work_.move.size(); to += bytes_of(sender++)) {
     if (layout().host_of(sender) == own_host())
       copy_bytes(to, input_of(layout().local_rank(sender)), bytes_of(sender));
   }
@@ -287,14 +284,14 @@ void ClusterSmallMove::publish(std::uint64_t, SliceBuffers& buffers, std::byte* 
 void ClusterSmallMove::take(std::uint64_t) {
   const int own = own_rank();
   const std::byte* from = result_of(0);
-  if (!move_.receives(own)) return;
-  for (int sender = 0; sender < move_.size(); from += bytes_of(sender++)) {
-    const auto bytes = static_cast<std::size_t>(move_.count(sender, own)) * element_;
+  if (!work_.move.receives(own)) return;
+  for (int sender = 0; sender < work_.move.size(); from += bytes_of(sender++)) {
+    const auto bytes = static_cast<std::size_t>(work_.move.count(sender, own)) * work_.element;
     if (bytes == 0) continue;
-    const std::size_t offset = move_.send_offset(sender, own) * element_;
-    std::byte* const to = recv_ + move_.recv_offset(sender, own) * element_;
-    // In place, the own block is where it belongs, and may lie in memory that must not be written.
-    if (sender != own || to != send_ + offset) copy_bytes(to, from + offset, bytes);
+    const std::size_t offset = work_.move.send_offset(sender, own) * work_.element;
+    std::byte* const to = work_.recv + work_.move.recv_offset(sender, own) * work_.element;
+    // In a call in place, the own block is already at its destination, in memory that may not be writable.
+    if (sender != own || to != work_.send + offset) copy_bytes(to, from + offset, bytes);
   }
 }
 

@@ -20,8 +20,8 @@ namespace ddl::runtime {
 class ClusterMove final : public ClusterCall {
  public:
   ClusterMove(ClusterContext context, const MoveInBuffers& work);
-  std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
-  bool needs_mesh() const override { return !is_broadcast_; }
+  std::uint64_t chunks() const override { return (work_.move.longest() + per_chunk_ - 1) / per_chunk_; }
+  bool needs_mesh() const override { return !work_.move.is_broadcast(); }
   void fill(std::uint64_t chunk, std::byte* input) override;
   void take_inputs(std::uint64_t chunk) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
@@ -50,14 +50,10 @@ class ClusterMove final : public ClusterCall {
   std::byte* destination_of(int from, std::uint64_t chunk) const;
   /// The offset of the block for a rank in the sender's input area.
   std::size_t input_at(int to) const {
-    return move_.is_shared() ? 0 : static_cast<std::size_t>(to) * per_chunk_ * element_;
+    return work_.move.is_shared() ? 0 : static_cast<std::size_t>(to) * per_chunk_ * work_.element;
   }
 
-  const BlockMove& move_;
-  std::size_t element_;
-  const std::byte* send_;
-  std::byte* recv_;
-  bool is_broadcast_;
+  MoveInBuffers work_;
   int root_host_ = 0;  ///< of a broadcast
   std::uint64_t per_chunk_;
 };
@@ -72,8 +68,8 @@ class ClusterDirectMove final : public ClusterCall {
  public:
   /// Every rank is alone on its host.
   ClusterDirectMove(ClusterContext context, const MoveInBuffers& work);
-  std::uint64_t chunks() const override { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
-  bool needs_mesh() const override { return !is_broadcast_; }
+  std::uint64_t chunks() const override { return (work_.move.longest() + per_chunk_ - 1) / per_chunk_; }
+  bool needs_mesh() const override { return !work_.move.is_broadcast(); }
   std::size_t longest_slice() const override;
   void fill(std::uint64_t, std::byte*) override {}
   void take_inputs(std::uint64_t chunk) override;
@@ -89,11 +85,7 @@ class ClusterDirectMove final : public ClusterCall {
   ByteRange in_send(int from, int to, std::uint64_t chunk) const;
   ByteRange in_recv(int from, int to, std::uint64_t chunk) const;
 
-  const BlockMove& move_;
-  std::size_t element_;
-  const std::byte* send_;
-  std::byte* recv_;
-  bool is_broadcast_;
+  MoveInBuffers work_;
   bool receives_aside_;
   std::uint64_t per_chunk_;  ///< elements of every block
 };
@@ -123,10 +115,7 @@ class ClusterSmallMove final : public ClusterCall {
   /// The bytes of all blocks of a sender.
   std::size_t bytes_of(int sender) const;
 
-  const BlockMove& move_;
-  std::size_t element_;
-  const std::byte* send_;
-  std::byte* recv_;
+  MoveInBuffers work_;
 };
 
 }  // namespace ddl::runtime

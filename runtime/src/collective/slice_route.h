@@ -15,12 +15,10 @@
 
 namespace ddl::runtime {
 
-// The route of one chunk's slice between hosts: what this rank sends to its partners and receives from them, in
-// bytes.
-//
-// A route is a sequence of stages. All transfers of a stage are under way at once; a stage begins when the one before
-// has ended and its received data have been merged. Data are sent from the slice's *value*; received data overwrite
-// the value, or are stored beside it if they have to be merged or rearranged.
+// A route is what this rank sends to its partners and receives from them, in bytes: a sequence of stages. All
+// transfers of a stage are under way at once; a stage begins when the one before has ended and its received data have
+// been merged. Data are sent from the slice's *value*; received data overwrite the value, or are stored beside it if
+// they have to be merged or rearranged.
 
 struct ByteRange {
   std::size_t first = 0;

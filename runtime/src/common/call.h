@@ -131,7 +131,7 @@ constexpr ddl_dtype partial_dtype(ddl_dtype dtype, ddl_op op) {
   }
 }
 
-// A collective call in the form that the ranks compare: what must be the same everywhere.
+// The call: what must be the same on all ranks.
 
 enum class CallKind : std::uint8_t {
   kNone = 0,

@@ -1,5 +1,5 @@
-// What a call of libddl reports when it fails, and the notice by which the ranks of all hosts learn why a job cannot
-// go on.
+// What a call of libddl reports when it fails, the notice by which the ranks of all hosts learn why a job cannot go
+// on, and the record by which the launcher learns which rank was lost.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@
 
 namespace ddl::runtime {
 
-// What a call of libddl reports when it fails: a status of ddl.h and one sentence.
-
+/// A status of ddl.h and one sentence.
 struct Failure {
   ddl_status status = DDL_ERROR_INTERNAL;
   std::string message;
@@ -83,5 +82,17 @@ static_assert(sizeof(AbortNotice) == 512);
 /// these may be the rank that everybody waits for in the end, because it may wait in another set's call. So the
 /// message is extended by those that it does not name. Failures other than timeouts are unchanged.
 Failure with_awaited(Failure failure, const Call& call, const Members& awaited);
+
+// The record for the launcher (contract/rank_process.h).
+
+/// DDL_EXIT_RECORD: where the record lies.
+struct ExitRecordLocation {
+  int fd = 0;
+  std::int64_t offset = 0;
+};
+
+/// Records that this rank has lost gone_rank. Does nothing unless the descriptor is still the one that the launcher
+/// gave: a program may have closed it and opened a file of its own under its number.
+void leave_exit_record(const ExitRecordLocation& location, int gone_rank);
 
 }  // namespace ddl::runtime

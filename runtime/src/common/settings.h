@@ -4,18 +4,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "contract/cpu_operations.h"
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/environment.h"
-#include "runtime/src/common/exit_record.h"
+#include "runtime/src/common/failure.h"
 #include "runtime/src/common/fault.h"
 
 namespace ddl::runtime {
@@ -35,7 +34,22 @@ struct ExchangeConfig {
   static std::optional<ExchangeConfig> parse(std::string_view text);
 };
 
-// Everything that libddl reads from the environment, in one struct, read in one place.
+// The guard against an accidental world of one: the number of started processes that the environment indicates.
+
+/// A variable that says that this process is one of several, and what to do if no launcher answers nevertheless.
+struct WorldHint {
+  std::string variable;  ///< "SLURM_NTASKS"
+  std::string value;     ///< "4"
+  std::string remedy;    ///< "start the program with ddlrun or srun --mpi=pmix"
+
+  /// "SLURM_NTASKS=4 says that this process is one of several: start ...".
+  std::string sentence() const;
+};
+
+/// The first such variable; nullopt if the environment indicates one process or gives no number. Pure.
+std::optional<WorldHint> hinted_world(const Environment& environment);
+
+// The settings.
 
 /// What a launcher that speaks PMI-1 passes to a process: the descriptor of the connection, and the process's rank.
 struct PmiParameters {

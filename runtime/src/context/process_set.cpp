@@ -1,8 +1,70 @@
 #include "runtime/src/context/process_set.h"
 
-#include "runtime/src/collective/connection_plan.h"
+#include <algorithm>
+#include <cstddef>
+
+#include "runtime/src/collective/call_agreement.h"
+#include "runtime/src/collective/canonical_tree.h"
+#include "runtime/src/common/settings.h"
+#include "runtime/src/shm/segment.h"
+#include "runtime/src/shm/shared_heap.h"
 
 namespace ddl::runtime {
+namespace {
+
+/// The address space for all pairs of a host's ranks together, as far as no slot is smaller or larger than useful. It
+/// costs memory only when it is used.
+constexpr std::size_t kPairsAddressSpace = std::size_t{4} << 30;
+constexpr std::size_t kMinPairSlot = std::size_t{4} << 10;
+constexpr std::size_t kMaxPairSlot = std::size_t{256} << 10;
+
+/// The bytes of a slot of each pair of this number of ranks of a host; 0 if there are no pairs, or limits leave no
+/// space.
+std::size_t pair_slot_bytes(int ranks, std::size_t slot_bytes) {
+  if (ranks < 2) return 0;
+  const auto count = static_cast<std::size_t>(ranks);
+  const std::size_t room = has_plenty_of_address_space() ? kPairsAddressSpace : 2 * count * slot_bytes;
+  const std::size_t slots = 2 * count * (count - 1);
+  const std::size_t fitting = std::clamp(room / slots, kMinPairSlot, kMaxPairSlot) / kLineBytes * kLineBytes;
+  return fitting * slots > room && !has_plenty_of_address_space() ? 0 : fitting;
+}
+
+std::size_t cluster_slot_bytes(const Settings& settings, int ranks, int max_local_size) {
+  return SlotAreas::of(settings.staging_bytes.value_or(Settings::kClusterStagingBytes), ranks, max_local_size)
+      .slot_bytes();
+}
+
+/// For a set of which this rank is a member: staging slots by the settings and the layout, slots for pairs as the
+/// address space allows, and a part of the shared heap for each rank if has_heap. The same on all ranks of a host.
+ConnectionPlan plan_connections(const Settings& settings, const Membership& membership, bool has_heap,
+                                std::uint32_t first_sequence) {
+  const HostLayout& layout = membership.layout;
+  ConnectionPlan plan;
+  SegmentConfig& segment = plan.segment;
+  segment.first_sequence = first_sequence;
+  segment.exchange = settings.exchange;
+  // At least a cache line for every rank's part.
+  segment.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
+                                static_cast<std::size_t>(membership.size) * kLineBytes);
+  if (layout.host_count() > 1)
+    segment.slot_bytes = cluster_slot_bytes(settings, membership.size, layout.max_local_size());
+  const auto local = static_cast<int>(layout.local().size());
+  if (has_heap) segment.heap_bytes = heap_share(local);
+  segment.pair_slot_bytes = pair_slot_bytes(local, segment.slot_bytes);
+  plan.remote_pair_slot_bytes = cluster_slot_bytes(settings, 2, 1);
+
+  std::vector<int> partners;
+  if (layout.host_count() > kMeshHosts) partners = partner_hosts(layout.host_count(), layout.own);
+  for (int host = 0; host < layout.host_count(); ++host) {
+    if (host == layout.own) continue;
+    const bool is_first =
+        layout.host_count() <= kMeshHosts || std::binary_search(partners.begin(), partners.end(), host);
+    (is_first ? plan.first_hosts : plan.further_hosts).push_back(host);
+  }
+  return plan;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
                                                      std::vector<int> job_ranks, FaultInjector fault,

@@ -1,23 +1,21 @@
 #include "runtime/src/shm/exchange_groups.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <numeric>
-#include <optional>
+#include <system_error>
 
-#include "base/text.h"
+#include "base/error.h"
+#include "base/fd.h"
 
 namespace ddl::runtime {
 namespace {
 
 /// With fewer members groups save no waiting.
 constexpr int kMinInGroups = 4;
+
+constexpr std::array kLevels{&CpuPlace::cache, &CpuPlace::node, &CpuPlace::package};
 
 int square_root_up(int number) {
   int root = 1;
@@ -65,7 +63,7 @@ std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus
     return leader_of;
   }
   const int width = square_root_up(members);
-  for (const auto level : {&CpuPlace::cache, &CpuPlace::node, &CpuPlace::package}) {
+  for (const auto level : kLevels) {
     std::map<int, std::vector<int>> together;
     std::vector<int> without;
     for (const int member : left) {
@@ -100,56 +98,16 @@ ExchangeRole ExchangeRole::of(std::span<const int> leader_of, int index) {
   return role;
 }
 
-CpuSet CpuSet::of_this_thread() {
-  CpuSet set;
-  // By number: the call itself takes a buffer of any length, glibc's cpu_set_t ends at 1024 CPUs.
-  if (::syscall(SYS_sched_getaffinity, 0, sizeof set.bits, set.bits.data()) < 0) set.bits[0] = 1;
-  return set;
-}
-
-namespace {
-
-constexpr std::array kLevels{&CpuPlace::cache, &CpuPlace::node, &CpuPlace::package};
-
-/// Calls visit(cpu) for each.
-template <class Visit>
-void for_each_cpu(const CpuSet& cpus, Visit visit) {
-  for (std::size_t word = 0; word < cpus.bits.size(); ++word) {
-    for (std::uint64_t left = cpus.bits[word]; left != 0; left &= left - 1)
-      visit(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
-  }
-}
-
-std::optional<int> parse_cpu(std::string_view text) {
-  const auto number = parse_integer(text);
-  if (!number || *number < 0 || *number >= static_cast<std::int64_t>(CpuSet::kMaxCpus)) return std::nullopt;
-  return static_cast<int>(*number);
-}
-
-}  // namespace
-
-std::vector<int> parse_cpu_list(const std::string& text) {
-  std::vector<int> cpus;
-  for (const std::string_view part : split(trim(text), ',')) {
-    const auto ends = split(part, '-');
-    const auto first = parse_cpu(ends.front()), last = parse_cpu(ends.back());
-    if (!first || !last || ends.size() > 2 || *first > *last) return {};
-    for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 CpuPlaces CpuPlaces::read(const CpuSet& cpus, const std::string& root) {
   CpuPlaces places;
-  places.place_of_.resize(CpuSet::kMaxCpus);
-  for_each_cpu(cpus, [&](std::size_t cpu) {
+  for (const int cpu : cpus.cpus()) {
     // A list names all CPUs that share the cache, so most CPUs are known from the list of an earlier one.
     const std::string folder = root + "/cpu/cpu" + std::to_string(cpu);
     if (places.place_of_[cpu].cache < 0)
       places.place(folder + "/cache/index3/shared_cpu_list", &CpuPlace::cache);
     if (places.place_of_[cpu].package < 0)
       places.place(folder + "/topology/package_cpus_list", &CpuPlace::package);
-  });
+  }
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(root + "/node", none))
     places.place(entry.path().string() + "/cpulist", &CpuPlace::node);
@@ -157,22 +115,25 @@ CpuPlaces CpuPlaces::read(const CpuSet& cpus, const std::string& root) {
 }
 
 void CpuPlaces::place(const std::string& list_file, int CpuPlace::*level) {
-  std::ifstream file(list_file);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::vector<int> cpus = parse_cpu_list(text);
-  for (const int cpu : cpus) place_of_[static_cast<std::size_t>(cpu)].*level = cpus.front();
+  const auto text = read_file(list_file);
+  const Result<CpuSet> cpus = text ? CpuSet::parse_list(*text) : CpuSet();
+  if (!cpus) return;
+  for (const int cpu : cpus->cpus()) place_of_[cpu].*level = cpus->first();
 }
 
 CpuPlace CpuPlaces::of(const CpuSet& cpus) const {
   CpuPlace common;
-  bool is_first = true;
-  for_each_cpu(cpus, [&](std::size_t cpu) {
+  for (const int cpu : cpus.cpus()) {
+    const auto found = place_of_.find(cpu);
+    const CpuPlace place = found == place_of_.end() ? CpuPlace() : found->second;
     for (const auto level : kLevels) {
-      const int number = place_of_[cpu].*level;
-      common.*level = is_first || common.*level == number ? number : -1;
+      if (cpu == cpus.first()) {
+        common.*level = place.*level;
+      } else if (common.*level != place.*level) {
+        common.*level = -1;
+      }
     }
-    is_first = false;
-  });
+  }
   return common;
 }
 

@@ -2,20 +2,17 @@
 // are planned by which ranks' CPUs share a last-level cache, a NUMA node or a package.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "runtime/src/common/settings.h"
 
 namespace ddl::runtime {
 
-// The groups in which the ranks of one host synchronize: a plan made once by the rank that makes their segment, and
-// each rank's part in it.
+// The plan, made once by the rank that makes the segment, and each rank's part in it.
 
 /// The last-level cache, NUMA node and package, by number, that contain all CPUs that a rank may run on. -1: these
 /// CPUs do not share one, or it is not known.
@@ -84,27 +81,6 @@ auto rendezvous_in_groups(const ExchangeRole& role, Words words, Publish publish
   return outcome;
 }
 
-// The CPUs that a process may run on, small enough to be sent.
-
-/// One bit per CPU of the kernel's numbering. Plain data.
-struct CpuSet {
-  static constexpr std::size_t kMaxCpus = 8192;
-  std::array<std::uint64_t, kMaxCpus / 64> bits{};
-
-  /// The calling thread's; CPU 0 alone if the kernel does not say.
-  static CpuSet of_this_thread();
-
-  CpuSet& operator|=(const CpuSet& other) {
-    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] |= other.bits[i];
-    return *this;
-  }
-  int count() const {
-    int total = 0;
-    for (const std::uint64_t word : bits) total += std::popcount(word);
-    return total;
-  }
-};
-
 // Which CPUs share a last-level cache, a NUMA node or a package, as /sys reports it.
 
 class CpuPlaces {
@@ -119,11 +95,7 @@ class CpuPlaces {
  private:
   void place(const std::string& list_file, int CpuPlace::*level);
 
-  std::vector<CpuPlace> place_of_;  ///< by CPU; a cache, node or package is named after its first CPU
+  std::map<int, CpuPlace> place_of_;  ///< by CPU; a cache, node or package is named after its first CPU
 };
-
-/// The numbers in a list of the kernel, "0-3,8,10-11\n"; empty if the list is invalid or has a CPU of
-/// CpuSet::kMaxCpus or above.
-std::vector<int> parse_cpu_list(const std::string& text);
 
 }  // namespace ddl::runtime

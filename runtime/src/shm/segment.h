@@ -28,7 +28,7 @@ struct SegmentConfig {
   ExchangeConfig exchange;           ///< how the members synchronize
 };
 
-// The shared segment of a group: flags, records and staging of every member, at fixed offsets.
+// The parts of the segment, at fixed offsets:
 //
 //   header            one line, written by the member that makes the segment, before any other sees it
 //   abort line        the cause of an abort; the one line that several members may write, once

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "base/cpu_set.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "runtime/src/shm/fd_passing.h"
@@ -80,7 +83,8 @@ Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous&
   hello.nonce = rendezvous.nonce;
   hello.rank = membership.rank;
   hello.host = HostField::of(membership.host);
-  hello.cpus = CpuSet::of_this_thread();
+  const CpuSet cpus = CpuSet::allowed();
+  std::copy_n(cpus.words().begin(), std::min(cpus.words().size(), hello.cpus.size()), hello.cpus.begin());
   DDL_TRY(send_with_fds(socket->get(), bytes_of(hello), {}));
   fault.pass(FaultPoint::kAfterHello);
 

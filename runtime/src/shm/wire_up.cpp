@@ -92,7 +92,7 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   leader.members_.front() = Member{membership.rank, membership.host, ::getpid()};
   leader.pidfds_.resize(leader.members_.size());
   leader.sockets_.resize(leader.members_.size());
-  leader.cpus_ = CpuSet::of_this_thread();
+  leader.cpus_ = CpuSet::allowed();
   leader.cpus_of_.resize(leader.members_.size());
   leader.cpus_of_.front() = leader.cpus_;
   leader.exchange_ = config.exchange;
@@ -213,8 +213,8 @@ Status WireUpLeader::admit(Caller caller) {
   if (!pidfd) return fail(std::move(pidfd.error()));
   members_[index] = Member{hello.rank, hello.host.str(), caller.pid};
   pidfds_[index] = *std::move(pidfd);
-  cpus_of_[index] = hello.cpus;
-  cpus_ |= hello.cpus;
+  cpus_of_[index] = CpuSet::of_words(hello.cpus);
+  cpus_ |= cpus_of_[index];
   sockets_[index] = std::move(caller.socket);
   ++arrived_;
   return {};

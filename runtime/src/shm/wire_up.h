@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "base/error.h"
 #include "runtime/src/common/fault.h"
 #include "runtime/src/common/member.h"
@@ -41,7 +42,8 @@ struct Hello {
   std::int32_t rank = 0;
   std::uint32_t reserved = 0;
   HostField host;
-  CpuSet cpus;
+  /// The CPUs that the member may run on, as CpuSet::words() gives them: those below 8192, for which Linux is built.
+  std::array<std::uint64_t, 8192 / 64> cpus{};
 };
 
 struct Welcome {

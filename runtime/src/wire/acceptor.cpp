@@ -109,7 +109,7 @@ void Acceptor::make_room() {
 
 void Acceptor::keep(HandshakeSocket caller) {
   early_.push_back(std::move(caller));
-  // The dropped caller calls again.
+  // The rank that is dropped connects again.
   if (early_.size() > kMaxCallers) early_.pop_front();
 }
 

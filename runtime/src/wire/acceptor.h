@@ -2,9 +2,9 @@
 //
 // An unauthenticated peer occupies a descriptor for a limited time: callers have kPatience to prove that they know
 // the job's key, and when there are more than the limit, the one that has waited longest is rejected. A rank needs
-// two round trips, and calls again if it is rejected, so a flood delays it but cannot keep it out. When the process
-// has no descriptor left, half of the callers are rejected and the limit is lowered accordingly, because the program
-// needs the descriptors.
+// two round trips, and connects again if it is rejected, so a flood delays it but cannot keep it out. When the
+// process has no descriptor left, half of the callers are rejected and the limit is lowered accordingly, because the
+// program needs the descriptors.
 #pragma once
 
 #include <poll.h>

@@ -39,8 +39,6 @@ struct ControlFrame {
 };
 static_assert(sizeof(ControlFrame) == 520);
 
-// The control connections to the partners on other hosts.
-//
 // An abort spreads through the whole job: a rank that learns of one raises it in its own host's group, whose doorbell
 // wakes the watching threads of all local ranks, and each notifies its partners. No call returns with the abort
 // before its own rank has done so; otherwise its process might end first, and its partners would take that end for

@@ -90,7 +90,7 @@ void Dialer::start_next() {
   while (next_ < candidates_.size()) {
     Candidate& candidate = candidates_[next_++];
     if (candidate.attempt) continue;
-    if (hello_.purpose == LinkPurpose::kControl) candidate.call = ++hello_.call;
+    if (hello_.purpose == LinkPurpose::kControl) candidate.number = ++hello_.attempt;
     // A probe is never answered while the rank listens.
     const Deadline deadline =
         hello_.purpose == LinkPurpose::kProbe ? Deadline::never() : Deadline::after(kAttempt);
@@ -131,7 +131,7 @@ Status Dialer::take_connection(Candidate& candidate) {
     link_.control = candidate.attempt->release();
     link_.peer = *peer;
     link_.how = describe(candidate);
-    hello_.call = candidate.call;
+    hello_.attempt = candidate.number;
     hello_.purpose = LinkPurpose::kData;
     go_on_at(candidate.address);
     return {};

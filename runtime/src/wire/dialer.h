@@ -57,7 +57,7 @@ class Dialer {
   struct Candidate {
     net::SocketAddress address;
     bool in_own_network = false;
-    std::uint32_t call = 0;  ///< LinkHello::call of the attempt
+    std::uint32_t number = 0;  ///< LinkHello::attempt
     std::optional<net::HandshakeSocket> attempt;
     std::string failure;
     int error = 0;  ///< errno of the failure; 0 if it is another

@@ -35,7 +35,7 @@ struct LinkPartner {
   int host = 0;  ///< an index of HostLayout::hosts
   int rank = 0;
   /// True: this rank connects and the partner accepts. False: the reverse.
-  bool calls = false;
+  bool connects = false;
 };
 
 /// The purpose of a link, which must be the same on both sides.

@@ -34,7 +34,7 @@ struct TcpEndpoint {
 enum class LinkPurpose : std::uint32_t {
   kControl = 1,
   kData = 2,
-  kProbe = 3,  ///< no data: its end shows the caller that the other rank has left
+  kProbe = 3,  ///< no data: when it ends, the rank that it leads to has left
 };
 
 /// Plain data between machines of one byte order, which is checked, and one version of libddl.
@@ -44,12 +44,12 @@ struct LinkHello {
   std::uint32_t generation = 0;
   LinkPurpose purpose = LinkPurpose::kControl;
   std::int32_t rank = 0;     ///< the sender
-  std::int32_t to_rank = 0;  ///< the receiver; -1 from an acceptor that does not know its caller yet
+  std::int32_t to_rank = 0;  ///< the receiver; -1 from an acceptor that does not know yet which rank connects
   std::int32_t size = 0;     ///< ranks of the job
   std::int32_t pid = 0;
-  /// A rank that connects to several addresses at once may be accepted on more than one. So the caller numbers its
-  /// control connections, and its data connections name the one that it has taken.
-  std::uint32_t call = 0;
+  /// A rank that connects to several addresses at once may be accepted on more than one. So it numbers its control
+  /// connections, and its data connections name the one that it has taken.
+  std::uint32_t attempt = 0;
   LinkUse use = LinkUse::kLane;
   /// A data connection's number, and the number of data connections that the sender wants with each partner.
   std::uint16_t socket = 0;

@@ -139,21 +139,21 @@ Status LinkSetup::advance_callers() {
 
 void LinkSetup::take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const {
   if (peer.purpose == LinkPurpose::kControl) {
-    if (!link.control) link.controls[peer.call] = std::move(socket);
+    if (!link.control) link.controls[peer.attempt] = std::move(socket);
     return;
   }
   if (!link.control) {
-    const auto taken = link.controls.find(peer.call);
+    const auto taken = link.controls.find(peer.attempt);
     if (taken == link.controls.end())
       return;  // names a connection that it never had: no rank of the job does that
     const auto from = net::peer_address(taken->second.get());
-    link.how = "a call from " + (from ? from->to_text() : std::string("an unknown address"));
+    link.how = "a connection from " + (from ? from->to_text() : std::string("an unknown address"));
     link.peer = peer;
     link.control = std::move(taken->second);
     link.controls.clear();
     link.data.resize(hello_.sockets);
   }
-  if (peer.call != link.peer->call || peer.socket >= link.data.size()) return;
+  if (peer.attempt != link.peer->attempt || peer.socket >= link.data.size()) return;
   link.data[peer.socket] = std::move(socket);
   // A partner that wants another number of data connections makes one, and check() fails on both sides.
   link.is_done = peer.sockets != hello_.sockets ||
@@ -306,7 +306,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   hello.host = HostField::of(membership.host);
   LinkSetup setup(*offer.key, hello, offer.acceptor, offer.addresses);
   for (const LinkPartner& partner : partners) {
-    if (!partner.calls && !is_pair) {
+    if (!partner.connects && !is_pair) {
       setup.expect(partner.host, partner.rank);
       continue;
     }
@@ -315,7 +315,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
     if (endpoint->addresses.empty()) {
       return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + endpoint->failure);
     }
-    if (partner.calls) {
+    if (partner.connects) {
       setup.dial(partner.host, partner.rank, endpoint->addresses);
     } else {
       setup.expect(partner.host, partner.rank, endpoint->addresses);

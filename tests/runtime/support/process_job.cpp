@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <stdexcept>
 
@@ -49,16 +47,14 @@ bool wait_for_stop(pid_t pid) {
 
 /// Whether no thread of a process runs.
 bool is_asleep(pid_t pid) {
-  std::error_code error;
-  for (const auto& task :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
-    std::ifstream file(task.path() / "stat");
-    std::string stat;
-    std::getline(file, stat);
-    const auto name_end = stat.rfind(')');
-    if (name_end != std::string::npos && stat.compare(name_end, 3, ") R") == 0) return false;
-  }
-  return true;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const auto runs = [&tasks](pid_t thread) {
+    const auto text = read_file(tasks + "/" + std::to_string(thread) + "/stat");
+    const auto stat = text ? parse_process_stat(*text) : std::nullopt;
+    return stat && stat->state == 'R';
+  };
+  const std::vector<pid_t> threads = listed_pids(tasks);
+  return std::none_of(threads.begin(), threads.end(), runs);
 }
 
 /// Returns when all but one rank sleep, or the deadline has passed.

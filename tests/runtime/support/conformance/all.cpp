@@ -31,7 +31,7 @@ void check_allgather(ddl_context* context, const std::vector<std::uint64_t>& cou
 
 void check_other_reductions(ddl_context* context, const std::vector<std::uint64_t>& counts, Extent extent) {
   const bool every = extent == Extent::kFull;
-  const Place world = world_of(context);
+  const Communicator world = world_of(context);
   for (const Collective collective : {Collective::kReduce, Collective::kReduceScatter, Collective::kScan}) {
     sweep(world, collective, counts, {every, every, every});
   }
@@ -39,7 +39,7 @@ void check_other_reductions(ddl_context* context, const std::vector<std::uint64_
 
 void check_other_movement(ddl_context* context, const std::vector<std::uint64_t>& counts, Extent extent) {
   const bool every = extent == Extent::kFull;
-  const Place world = world_of(context);
+  const Communicator world = world_of(context);
   for (const Collective collective : {Collective::kAllgatherv, Collective::kGather, Collective::kScatter,
                                       Collective::kAlltoall, Collective::kAlltoallv}) {
     sweep(world, collective, counts, {every, every, every});

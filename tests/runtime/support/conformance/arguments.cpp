@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "runtime/support/conformance.h"
-#include "runtime/support/conformance/place.h"
+#include "runtime/support/conformance/communicator.h"
 #include "runtime/support/conformance/types.h"
 #include "runtime/support/expect.h"
 

@@ -6,16 +6,16 @@ namespace {
 
 constexpr std::uint64_t kCount = kMismatchCount;
 
-ddl_call_options with_scales(const Place& place, double prescale, double postscale) {
-  ddl_call_options options = place.options();
+ddl_call_options with_scales(const Communicator& comm, double prescale, double postscale) {
+  ddl_call_options options = comm.options();
   options.prescale = prescale;
   options.postscale = postscale;
   return options;
 }
 
 /// 2 elements for each rank, but kCount for the first or the last.
-std::vector<std::uint64_t> counts_of(const Place& place, bool rest_to_first) {
-  const auto size = static_cast<std::uint64_t>(place.size);
+std::vector<std::uint64_t> counts_of(const Communicator& comm, bool rest_to_first) {
+  const auto size = static_cast<std::uint64_t>(comm.size);
   std::vector<std::uint64_t> counts(size, 2);
   (rest_to_first ? counts.front() : counts.back()) = kCount;
   return counts;
@@ -24,52 +24,52 @@ std::vector<std::uint64_t> counts_of(const Place& place, bool rest_to_first) {
 Variant allreduce(std::string differs, std::vector<std::string> parts, std::uint64_t count,
                   ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, double prescale = 1,
                   double postscale = 1) {
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = with_scales(place, prescale, postscale);
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = with_scales(comm, prescale, postscale);
             // More than the buffers of the others hold.
             std::vector<float> large(count > kCount ? count : 0);
             if (!large.empty()) send = recv = large.data();
-            return ddl_allreduce(place.context, send, recv, count, dtype, op, &options);
+            return ddl_allreduce(comm.context, send, recv, count, dtype, op, &options);
           }};
 }
 
 Variant reduce(std::string differs, std::vector<std::string> parts, std::uint64_t count = kCount,
                ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, int root = 0, double postscale = 1) {
   parts.insert(parts.begin(), "reduce(");
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = with_scales(place, 1, postscale);
-            return ddl_reduce(place.context, send, recv, count, dtype, op, root, &options);
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = with_scales(comm, 1, postscale);
+            return ddl_reduce(comm.context, send, recv, count, dtype, op, root, &options);
           }};
 }
 
 Variant reduce_scatter(std::string differs, std::vector<std::string> parts, bool rest_to_first = true,
                        ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, double prescale = 1) {
   parts.insert(parts.begin(), "reduce_scatter(");
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = with_scales(place, prescale, 1);
-            return ddl_reduce_scatter(place.context, send, recv, counts_of(place, rest_to_first).data(),
-                                      dtype, op, &options);
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = with_scales(comm, prescale, 1);
+            return ddl_reduce_scatter(comm.context, send, recv, counts_of(comm, rest_to_first).data(), dtype,
+                                      op, &options);
           }};
 }
 
 Variant scan(std::string differs, std::vector<std::string> parts, std::uint64_t count = kCount,
              ddl_dtype dtype = DDL_FLOAT32, ddl_op op = DDL_SUM, double prescale = 1) {
   parts.insert(parts.begin(), "scan(");
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = with_scales(place, prescale, 1);
-            return ddl_scan(place.context, send, recv, count, dtype, op, &options);
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = with_scales(comm, prescale, 1);
+            return ddl_scan(comm.context, send, recv, count, dtype, op, &options);
           }};
 }
 
 /// broadcast, gather and scatter, whose arguments are the same.
-using Rooted = ddl_status (*)(const Place&, float* send, float* recv, std::uint64_t, ddl_dtype, int root,
-                              const ddl_call_options*);
+using Rooted = ddl_status (*)(const Communicator&, float* send, float* recv, std::uint64_t, ddl_dtype,
+                              int root, const ddl_call_options*);
 Variant rooted(Rooted function, const char* name, std::string differs, std::vector<std::string> parts,
                std::uint64_t count = kCount, ddl_dtype dtype = DDL_FLOAT32, int root = 0) {
   parts.insert(parts.begin(), name);
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = place.options();
-            return function(place, send, recv, count, dtype, root, &options);
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = comm.options();
+            return function(comm, send, recv, count, dtype, root, &options);
           }};
 }
 
@@ -79,50 +79,50 @@ using Unrooted = ddl_status (*)(ddl_context*, const void* send, void* recv, std:
 Variant unrooted(Unrooted function, const char* name, std::string differs, std::vector<std::string> parts,
                  std::uint64_t count = kCount, ddl_dtype dtype = DDL_FLOAT32) {
   parts.insert(parts.begin(), name);
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = place.options();
-            return function(place.context, send, recv, count, dtype, &options);
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = comm.options();
+            return function(comm.context, send, recv, count, dtype, &options);
           }};
 }
 
 Variant allgatherv(std::string differs, std::vector<std::string> parts, bool rest_to_first = true,
                    ddl_dtype dtype = DDL_FLOAT32) {
   parts.insert(parts.begin(), "allgatherv(");
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = place.options();
-            return ddl_allgatherv(place.context, send, recv, counts_of(place, rest_to_first).data(), dtype,
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = comm.options();
+            return ddl_allgatherv(comm.context, send, recv, counts_of(comm, rest_to_first).data(), dtype,
                                   &options);
           }};
 }
 
 Variant alltoallv(std::string differs, std::vector<std::string> parts, ddl_dtype dtype = DDL_FLOAT32) {
   parts.insert(parts.begin(), "alltoallv(");
-  return {std::move(differs), std::move(parts), [=](const Place& place, float* send, float* recv) {
-            const ddl_call_options options = place.options();
-            const std::vector<std::uint64_t> counts(static_cast<std::size_t>(place.size), 2);
+  return {std::move(differs), std::move(parts), [=](const Communicator& comm, float* send, float* recv) {
+            const ddl_call_options options = comm.options();
+            const std::vector<std::uint64_t> counts(static_cast<std::size_t>(comm.size), 2);
             std::vector<std::uint64_t> came(counts.size());
-            return ddl_alltoallv(place.context, send, counts.data(), recv, counts.size() * 2, came.data(),
+            return ddl_alltoallv(comm.context, send, counts.data(), recv, counts.size() * 2, came.data(),
                                  dtype, &options);
           }};
 }
 
-ddl_status call_broadcast(const Place& place, float*, float* recv, std::uint64_t count, ddl_dtype dtype,
+ddl_status call_broadcast(const Communicator& comm, float*, float* recv, std::uint64_t count, ddl_dtype dtype,
                           int root, const ddl_call_options* options) {
-  return ddl_broadcast(place.context, recv, count, dtype, root, options);
+  return ddl_broadcast(comm.context, recv, count, dtype, root, options);
 }
-ddl_status call_gather(const Place& place, float* send, float* recv, std::uint64_t count, ddl_dtype dtype,
-                       int root, const ddl_call_options* options) {
-  return ddl_gather(place.context, send, recv, count, dtype, root, options);
+ddl_status call_gather(const Communicator& comm, float* send, float* recv, std::uint64_t count,
+                       ddl_dtype dtype, int root, const ddl_call_options* options) {
+  return ddl_gather(comm.context, send, recv, count, dtype, root, options);
 }
-ddl_status call_scatter(const Place& place, float* send, float* recv, std::uint64_t count, ddl_dtype dtype,
-                        int root, const ddl_call_options* options) {
-  return ddl_scatter(place.context, send, recv, count, dtype, root, options);
+ddl_status call_scatter(const Communicator& comm, float* send, float* recv, std::uint64_t count,
+                        ddl_dtype dtype, int root, const ddl_call_options* options) {
+  return ddl_scatter(comm.context, send, recv, count, dtype, root, options);
 }
 
 Variant barrier() {
-  return {"barrier", {"barrier("}, [](const Place& place, float*, float*) {
-            const ddl_call_options options = place.options();
-            return ddl_barrier(place.context, &options);
+  return {"barrier", {"barrier("}, [](const Communicator& comm, float*, float*) {
+            const ddl_call_options options = comm.options();
+            return ddl_barrier(comm.context, &options);
           }};
 }
 

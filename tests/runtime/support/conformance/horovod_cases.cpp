@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "runtime/support/conformance.h"
+#include "runtime/support/conformance/communicator.h"
 #include "runtime/support/conformance/fenced.h"
-#include "runtime/support/conformance/place.h"
 #include "runtime/support/conformance/types.h"
 
 namespace ddl::conformance {
@@ -26,7 +26,7 @@ T number(std::int64_t value) {
 
 template <class T>
 struct Case {
-  const Place& world;
+  const Communicator& world;
   std::uint64_t slice;  ///< elements of a slice across the first dimension
   std::string what;
 
@@ -156,7 +156,7 @@ struct Case {
 };
 
 /// test_horovod_broadcast_inplace and _rank_error.
-void check_broadcasts(const Place& world) {
+void check_broadcasts(const Communicator& world) {
   for (int root = 0; root < world.size; ++root) {
     std::vector<double> tensor(kSide * kSide, world.rank);
     expect_ok(ddl_broadcast(world.context, tensor.data(), tensor.size(), DDL_FLOAT64, root, nullptr),
@@ -169,7 +169,7 @@ void check_broadcasts(const Place& world) {
 }
 
 /// test_horovod_alltoall_splits_error_shape: one rank's splits do not fit its room.
-void check_splits_error(const Place& world) {
+void check_splits_error(const Communicator& world) {
   const auto size = static_cast<std::size_t>(world.size);
   const std::vector<std::uint64_t> counts(size, 2);
   std::vector<std::uint64_t> came(size);
@@ -181,7 +181,7 @@ void check_splits_error(const Place& world) {
 }
 
 /// test_horovod_allreduce_process_sets: ranks with even and with odd numbers.
-void check_even_and_odd(const Place& world) {
+void check_even_and_odd(const Communicator& world) {
   std::uint64_t set = DDL_NO_PROCESS_SET;
   expect_ok(ddl_process_set_split(world.context, DDL_WORLD, world.rank % 2, 0, &set), "process_sets");
   ddl_call_options options = DDL_CALL_OPTIONS_INIT;
@@ -196,7 +196,7 @@ void check_even_and_odd(const Place& world) {
 }  // namespace
 
 void check_horovod_cases(ddl_context* context) {
-  const Place world = world_of(context);
+  const Communicator world = world_of(context);
   for (const ddl_dtype dtype : kTypes) {
     // More dimensions only make slices longer; the third for one type is enough.
     for (const std::uint64_t slice : {std::uint64_t{1}, kSide, kSide * kSide}) {

@@ -16,7 +16,7 @@ using Ranks = std::vector<std::int32_t>;
 /// No set will ever have this number.
 constexpr std::uint64_t kUntouched = 0x5A5A'5A5A'5A5A'5A5A;
 
-std::uint64_t create(const Place& world, const Ranks& ranks) {
+std::uint64_t create(const Communicator& world, const Ranks& ranks) {
   std::uint64_t set = kUntouched;
   expect_ok(
       ddl_process_set_create(world.context, ranks.data(), static_cast<std::int32_t>(ranks.size()), &set),
@@ -24,13 +24,13 @@ std::uint64_t create(const Place& world, const Ranks& ranks) {
   return set;
 }
 
-std::uint64_t split(const Place& world, std::uint64_t parent, int color, int key) {
+std::uint64_t split(const Communicator& world, std::uint64_t parent, int color, int key) {
   std::uint64_t set = kUntouched;
   expect_ok(ddl_process_set_split(world.context, parent, color, key, &set), "splitting a process set");
   return set;
 }
 
-void free_set(const Place& world, std::uint64_t set) {
+void free_set(const Communicator& world, std::uint64_t set) {
   expect_ok(ddl_process_set_free(world.context, set), "freeing a process set");
 }
 
@@ -40,34 +40,34 @@ void expect_refused(ddl_status status, const std::string& part) {
 }
 
 /// Every collective once, with roots that change.
-void check_collectives(const Place& place) {
+void check_collectives(const Communicator& comm) {
   int turn = 0;
   for (const Collective collective : kCollectives) {
     Trial trial;
     trial.collective = collective;
     trial.count = 37;
-    trial.root = turn++ % place.size;
-    trial.counts = collective == Collective::kAlltoallv ? split_pairs_of(37, place.size, turn)
-                                                        : split_of(37, place.size, turn);
-    check(place, trial);
+    trial.root = turn++ % comm.size;
+    trial.counts = collective == Collective::kAlltoallv ? split_pairs_of(37, comm.size, turn)
+                                                        : split_of(37, comm.size, turn);
+    check(comm, trial);
   }
-  const ddl_call_options options = place.options();
-  expect_ok(ddl_barrier(place.context, &options), "barrier of a process set");
+  const ddl_call_options options = comm.options();
+  expect_ok(ddl_barrier(comm.context, &options), "barrier of a process set");
 }
 
 /// Checks that the set has these ranks in this order, on its members and on the others.
-void check_set(const Place& world, std::uint64_t set, const Ranks& wanted) {
+void check_set(const Communicator& world, std::uint64_t set, const Ranks& wanted) {
   if (std::find(wanted.begin(), wanted.end(), world.rank) == wanted.end()) {
     expect(set == DDL_NO_PROCESS_SET, "a rank that is not in the list got a process set");
     return;
   }
   expect(set != DDL_NO_PROCESS_SET && set != DDL_WORLD && set != kUntouched, "a member got no process set");
-  const Place place = place_of(world, set);
-  expect(place.ranks == wanted, "the ranks of a process set are wrong");
-  check_collectives(place);
+  const Communicator comm = communicator_of(world, set);
+  expect(comm.ranks == wanted, "the ranks of a process set are wrong");
+  check_collectives(comm);
 }
 
-void check_lists(const Place& world) {
+void check_lists(const Communicator& world) {
   Ranks all(static_cast<std::size_t>(world.size));
   std::iota(all.begin(), all.end(), 0);
   Ranks reversed(all.rbegin(), all.rend()), evens, ends = {world.size - 1};
@@ -103,7 +103,7 @@ Ranks split_by(const Ranks& parent, int own, int (*color)(int), int (*key)(int))
   return ranks;
 }
 
-void check_splits(const Place& world) {
+void check_splits(const Communicator& world) {
   Ranks all(static_cast<std::size_t>(world.size));
   std::iota(all.begin(), all.end(), 0);
   const auto by_two = [](int rank) { return rank % 2; };
@@ -141,7 +141,7 @@ void check_splits(const Place& world) {
   expect(split(world, DDL_WORLD, -5, 3) == DDL_NO_PROCESS_SET, "a color below 0 made a process set");
 }
 
-void check_many_times(const Place& world) {
+void check_many_times(const Communicator& world) {
   std::set<std::uint64_t> numbers;
   for (int round = 0; round < 60; ++round) {
     const Ranks ranks = {round % world.size};
@@ -150,27 +150,27 @@ void check_many_times(const Place& world) {
     expect(numbers.insert(set).second, "the number of a freed set was used again");
     Trial trial;
     trial.count = 3;
-    check(place_of(world, set), trial);
+    check(communicator_of(world, set), trial);
     free_set(world, set);
     free_set(world, single);
   }
 }
 
 /// One thread for each of several sets and one for the world, each with calls of its own at its own pace.
-void check_threads(const Place& world) {
+void check_threads(const Communicator& world) {
   Ranks all(static_cast<std::size_t>(world.size));
   std::iota(all.begin(), all.end(), 0);
   const Ranks reversed(all.rbegin(), all.rend());
   const std::uint64_t sets[] = {create(world, all), create(world, reversed),
                                 split(world, DDL_WORLD, world.rank % 2, 0)};
-  std::vector<Place> places = {world};
-  for (const std::uint64_t set : sets) places.push_back(place_of(world, set));
-  std::vector<std::string> failures(places.size());
+  std::vector<Communicator> comms = {world};
+  for (const std::uint64_t set : sets) comms.push_back(communicator_of(world, set));
+  std::vector<std::string> failures(comms.size());
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  for (std::size_t i = 0; i < comms.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        for (std::size_t round = 0; round < 5 + 5 * i; ++round) check_collectives(places[i]);
+        for (std::size_t round = 0; round < 5 + 5 * i; ++round) check_collectives(comms[i]);
       } catch (const std::exception& error) {
         failures[i] = error.what();
       }
@@ -182,25 +182,25 @@ void check_threads(const Place& world) {
 }
 
 /// In a set of the job's last and first rank, in this order, where ranks of the job and of the set differ.
-void check_mismatches_inside(const Place& world) {
+void check_mismatches_inside(const Communicator& world) {
   if (world.size < 2) return;
   const std::uint64_t set = create(world, {world.size - 1, 0});
   if (set != DDL_NO_PROCESS_SET) {
-    const Place place = place_of(world, set);
+    const Communicator comm = communicator_of(world, set);
     for (const Disagreement& disagreement : disagreements()) {
       for (int mismatched_rank = 0; mismatched_rank < 2; ++mismatched_rank)
-        check_mismatch(place, disagreement.usual, disagreement.mismatched[0], mismatched_rank);
+        check_mismatch(comm, disagreement.usual, disagreement.mismatched[0], mismatched_rank);
     }
     for (int mismatched_rank = 0; mismatched_rank < 2; ++mismatched_rank)
-      check_too_little_room(place, mismatched_rank);
-    check_collectives(place);
+      check_too_little_room(comm, mismatched_rank);
+    check_collectives(comm);
   }
   free_set(world, set);
   check_collectives(world);
 }
 
 /// Making sets is a call like others: a rank that calls something else, or has another list, is named.
-void check_mismatches_of_making(const Place& world) {
+void check_mismatches_of_making(const Communicator& world) {
   if (world.size < 2) return;
   const std::int32_t all[] = {0, 1};
   for (int mismatched_rank = 0; mismatched_rank < world.size; ++mismatched_rank) {
@@ -222,7 +222,7 @@ void check_mismatches_of_making(const Place& world) {
   check_collectives(world);
 }
 
-void check_set_arguments(const Place& world) {
+void check_set_arguments(const Communicator& world) {
   ddl_context* context = world.context;
   std::uint64_t set = kUntouched;
   const std::int32_t twice[] = {0, 0};
@@ -251,7 +251,7 @@ void check_set_arguments(const Place& world) {
     expect_refused(ddl_process_set_ranks(context, unknown, &rank), "process set");
   }
   expect_refused(ddl_process_set_ranks(context, DDL_WORLD, nullptr), "ranks is null");
-  expect(place_of(world, DDL_WORLD).ranks == world.ranks, "the ranks of the world are wrong");
+  expect(communicator_of(world, DDL_WORLD).ranks == world.ranks, "the ranks of the world are wrong");
 
   // What has been freed is unknown; roots are ranks of the set.
   set = create(world, world.ranks);
@@ -271,7 +271,7 @@ void check_set_arguments(const Place& world) {
 }  // namespace
 
 void check_process_sets(ddl_context* context) {
-  const Place world = world_of(context);
+  const Communicator world = world_of(context);
   check_lists(world);
   check_splits(world);
   check_many_times(world);

@@ -46,7 +46,7 @@ struct KnownSet {
   std::uint64_t set = DDL_NO_PROCESS_SET;
 };
 
-KnownSet drawn_set(const Place& world, Dice& dice) {
+KnownSet drawn_set(const Communicator& world, Dice& dice) {
   KnownSet known{drawn_ranks(dice, world.size)};
   expect_ok(ddl_process_set_create(world.context, known.ranks.data(),
                                    static_cast<std::int32_t>(known.ranks.size()), &known.set),
@@ -84,7 +84,7 @@ Trial drawn_trial(Dice& dice, int size) {
 }  // namespace
 
 void check_random_operations(ddl_context* context, std::uint64_t seed, int operations) {
-  const Place world = world_of(context);
+  const Communicator world = world_of(context);
   Dice dice(seed), own_dice(seed * 1009 + static_cast<std::uint64_t>(world.rank) + 1);
   std::vector<KnownSet> sets;
   for (int i = 0; i < 3; ++i) sets.push_back(drawn_set(world, dice));
@@ -103,7 +103,7 @@ void check_random_operations(ddl_context* context, std::uint64_t seed, int opera
       if (!on_world && sets[which].set == DDL_NO_PROCESS_SET) continue;
       trial.shift = own_dice.below(4);
       if (in_heap && !own_dice.one_of(10)) trial.in_heap = true;
-      check(on_world ? world : place_of(world, sets[which].set), trial);
+      check(on_world ? world : communicator_of(world, sets[which].set), trial);
     } catch (const std::exception& error) {
       throw std::runtime_error("operation " + std::to_string(operation) + " of seed " + std::to_string(seed) +
                                ": " + error.what());

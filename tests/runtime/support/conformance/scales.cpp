@@ -14,7 +14,7 @@ constexpr Scales kScales[] = {{0.5, 1.0}, {1.0, 3.0},   {-0.37, 1.7},
 
 /// The sum over the ranks of one value each, with scales.
 template <class T>
-T sum_of(const Place& world, T value, Scales scales) {
+T sum_of(const Communicator& world, T value, Scales scales) {
   ddl_call_options options = world.options();
   options.prescale = scales.before;
   options.postscale = scales.after;
@@ -24,7 +24,7 @@ T sum_of(const Place& world, T value, Scales scales) {
 }
 
 /// Values that everybody can compute without the reference.
-void check_plain_values(const Place& world) {
+void check_plain_values(const Communicator& world) {
   const auto ranks = static_cast<float>(world.size);
   expect(sum_of<float>(world, 6.0f, {0.5, 1.0}) == 3.0f * ranks, "prescale of floats");
   expect(sum_of<float>(world, 6.0f, {1.0, 0.5}) == 3.0f * ranks, "postscale of floats");
@@ -51,7 +51,7 @@ void check_plain_values(const Place& world) {
 }  // namespace
 
 void check_scales(ddl_context* context) {
-  const Place world = world_of(context);
+  const Communicator world = world_of(context);
   check_plain_values(world);
   int turn = 0;
   const auto try_all = [&](ddl_dtype dtype) {

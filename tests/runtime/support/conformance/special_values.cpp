@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "runtime/support/conformance.h"
-#include "runtime/support/conformance/place.h"
+#include "runtime/support/conformance/communicator.h"
 #include "runtime/support/conformance/types.h"
 #include "runtime/support/expect.h"
 

@@ -75,7 +75,8 @@ std::vector<std::uint64_t> split_pairs_of(std::uint64_t count, int ranks, int wa
   return pairs;
 }
 
-void sweep(const Place& place, Collective collective, const std::vector<std::uint64_t>& counts, Sweep what) {
+void sweep(const Communicator& comm, Collective collective, const std::vector<std::uint64_t>& counts,
+           Sweep what) {
   const std::vector<std::uint64_t> few = few_of(counts);
   std::uint64_t turn = 0;
   const auto try_with = [&](ddl_dtype dtype, std::uint64_t count, const std::vector<ddl_op>& ops) {
@@ -89,16 +90,16 @@ void sweep(const Place& place, Collective collective, const std::vector<std::uin
       trial.op = op;
       trial.seed = count * 8 + static_cast<std::uint64_t>(op);
       for (const int root :
-           picked(numbers_below(has_root(collective) ? place.size : 1), what.every_root, turn, 1)) {
+           picked(numbers_below(has_root(collective) ? comm.size : 1), what.every_root, turn, 1)) {
         trial.root = root;
         for (const int way :
              picked(numbers_below(has_counts(collective) ? kSplits : 1), what.every_split, turn, 2)) {
           if (collective == Collective::kAlltoallv) {
-            trial.counts = split_pairs_of(count, place.size, way);
+            trial.counts = split_pairs_of(count, comm.size, way);
           } else if (has_counts(collective)) {
-            trial.counts = split_of(count, place.size, way);
+            trial.counts = split_of(count, comm.size, way);
           }
-          check(place, trial);
+          check(comm, trial);
         }
       }
     }

@@ -26,6 +26,7 @@ struct Sweep {
   bool every_root = false;
   bool every_split = false;
 };
-void sweep(const Place& place, Collective collective, const std::vector<std::uint64_t>& counts, Sweep what);
+void sweep(const Communicator& comm, Collective collective, const std::vector<std::uint64_t>& counts,
+           Sweep what);
 
 }  // namespace ddl::conformance

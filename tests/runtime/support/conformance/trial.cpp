@@ -21,7 +21,7 @@ const char* name_of(Collective collective) {
   return "?";
 }
 
-std::string describe(const Place& place, const Trial& trial) {
+std::string describe(const Communicator& comm, const Trial& trial) {
   std::ostringstream text;
   text << name_of(trial.collective) << " of ";
   if (has_counts(trial.collective)) {
@@ -36,18 +36,18 @@ std::string describe(const Place& place, const Trial& trial) {
   if (has_root(trial.collective)) text << ", root " << trial.root;
   if (trial.shift != 0) text << ", shifted by " << trial.shift;
   if (trial.in_heap) text << ", in the heap";
-  text << ", on " << place.size << " ranks";
-  if (place.set != DDL_WORLD) {
+  text << ", on " << comm.size << " ranks";
+  if (comm.set != DDL_WORLD) {
     text << " (of the job:";
-    for (const std::int32_t rank : place.ranks) text << ' ' << rank;
+    for (const std::int32_t rank : comm.ranks) text << ' ' << rank;
     text << ')';
   }
-  text << ", rank " << place.rank;
+  text << ", rank " << comm.rank;
   return text.str();
 }
 
-void check(const Place& place, const Trial& trial) {
-  has_op(trial.collective) ? check_reduction(place, trial) : check_movement(place, trial);
+void check(const Communicator& comm, const Trial& trial) {
+  has_op(trial.collective) ? check_reduction(comm, trial) : check_movement(comm, trial);
 }
 
 }  // namespace ddl::conformance

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ddl/ddl.h"
-#include "runtime/support/conformance/place.h"
+#include "runtime/support/conformance/communicator.h"
 #include "runtime/support/reference.h"
 
 namespace ddl::conformance {
@@ -60,18 +60,18 @@ struct Trial {
 };
 
 /// For Fenced.
-inline ddl_context* heap_of(const Place& place, const Trial& trial) {
-  return trial.in_heap ? place.context : nullptr;
+inline ddl_context* heap_of(const Communicator& comm, const Trial& trial) {
+  return trial.in_heap ? comm.context : nullptr;
 }
 
 /// "reduce(float32, sum, root 1) of 10 elements on 3 ranks, rank 2".
-std::string describe(const Place& place, const Trial& trial);
+std::string describe(const Communicator& comm, const Trial& trial);
 
-/// Makes the call and checks what every buffer holds then. Collective over the place's process set.
-void check(const Place& place, const Trial& trial);
+/// Makes the call and checks what every buffer holds then. Collective over the process set.
+void check(const Communicator& comm, const Trial& trial);
 
 /// Its two halves.
-void check_reduction(const Place& place, const Trial& trial);
-void check_movement(const Place& place, const Trial& trial);
+void check_reduction(const Communicator& comm, const Trial& trial);
+void check_movement(const Communicator& comm, const Trial& trial);
 
 }  // namespace ddl::conformance

@@ -1,4 +1,4 @@
-// The process set on which a check is made, and its ranks.
+// The process set on which a check is made, from the view of one of its ranks: what MPI calls a communicator.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ddl::conformance {
 
-struct Place {
+struct Communicator {
   ddl_context* context = nullptr;
   std::uint64_t set = DDL_WORLD;
   int rank = 0;  ///< in the set
@@ -21,8 +21,8 @@ struct Place {
 };
 
 /// The world, from the local and cross ranks that every rank reports, which are checked. Collective.
-Place world_of(ddl_context* context);
+Communicator world_of(ddl_context* context);
 /// A process set of it that this rank is a member of. Not collective.
-Place place_of(const Place& world, std::uint64_t set);
+Communicator communicator_of(const Communicator& world, std::uint64_t set);
 
 }  // namespace ddl::conformance

@@ -1,18 +1,18 @@
-#include "runtime/support/crew.h"
+#include "runtime/support/workers.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <new>
 
+#include "base/deadline.h"
+#include "base/error.h"
 #include "base/fd.h"
+#include "base/process_tree.h"
 
 namespace ddl::runtime::test {
 namespace {
@@ -22,22 +22,14 @@ constexpr char kEnd = '\f';
 
 /// Kills orphaned processes that still exist; reports their number.
 std::string sweep() {
-  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    // Reaps a process that has ended by itself.
-  }
-  const std::string own = std::to_string(::getpid());
-  std::ifstream children("/proc/" + own + "/task/" + own + "/children");
-  int left = 0;
-  for (pid_t pid = 0; children >> pid; ++left) {
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-  }
+  const int left = kill_descendants(Deadline::never());
   return left == 0 ? "" : std::to_string(left) + " processes were left behind; ";
 }
 
 [[noreturn]] void be_child(std::atomic<std::size_t>& next, std::size_t items, int report,
                            const std::function<std::string(std::size_t)>& work) {
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const Status subreaper = become_subreaper();
+  DDL_CHECK(subreaper.has_value(), subreaper.error().message());
   for (;;) {
     const std::size_t item = next.fetch_add(1);
     if (item >= items) ::_exit(0);

@@ -1,4 +1,4 @@
-#include "runtime/support/conformance/place.h"
+#include "runtime/support/conformance/communicator.h"
 
 #include <algorithm>
 #include <iterator>
@@ -51,14 +51,14 @@ Groups groups_of(ddl_context* context) {
 
 }  // namespace
 
-ddl_call_options Place::options() const {
+ddl_call_options Communicator::options() const {
   ddl_call_options options = DDL_CALL_OPTIONS_INIT;
   options.process_set = set;
   return options;
 }
 
-Place world_of(ddl_context* context) {
-  Place world;
+Communicator world_of(ddl_context* context) {
+  Communicator world;
   world.context = context;
   world.rank = ddl_rank(context);
   world.size = ddl_size(context);
@@ -68,29 +68,29 @@ Place world_of(ddl_context* context) {
   return world;
 }
 
-Place place_of(const Place& world, std::uint64_t set) {
-  Place place;
-  place.context = world.context;
-  place.set = set;
-  place.rank = ddl_process_set_rank(world.context, set);
-  place.size = ddl_process_set_size(world.context, set);
-  expect(place.size > 0, "a process set has no size");
-  place.ranks.resize(static_cast<std::size_t>(place.size));
-  expect_ok(ddl_process_set_ranks(world.context, set, place.ranks.data()), "ddl_process_set_ranks");
-  expect(place.rank >= 0 && place.rank < place.size &&
-             place.ranks[static_cast<std::size_t>(place.rank)] == world.rank,
+Communicator communicator_of(const Communicator& world, std::uint64_t set) {
+  Communicator comm;
+  comm.context = world.context;
+  comm.set = set;
+  comm.rank = ddl_process_set_rank(world.context, set);
+  comm.size = ddl_process_set_size(world.context, set);
+  expect(comm.size > 0, "a process set has no size");
+  comm.ranks.resize(static_cast<std::size_t>(comm.size));
+  expect_ok(ddl_process_set_ranks(world.context, set, comm.ranks.data()), "ddl_process_set_ranks");
+  expect(comm.rank >= 0 && comm.rank < comm.size &&
+             comm.ranks[static_cast<std::size_t>(comm.rank)] == world.rank,
          "the rank in a process set is wrong");
   for (const std::vector<int>& host : world.groups) {
     std::vector<int> members;
-    for (int rank = 0; rank < place.size; ++rank) {
-      if (std::find(host.begin(), host.end(), place.ranks[static_cast<std::size_t>(rank)]) != host.end()) {
+    for (int rank = 0; rank < comm.size; ++rank) {
+      if (std::find(host.begin(), host.end(), comm.ranks[static_cast<std::size_t>(rank)]) != host.end()) {
         members.push_back(rank);
       }
     }
-    if (!members.empty()) place.groups.push_back(members);
+    if (!members.empty()) comm.groups.push_back(members);
   }
-  std::sort(place.groups.begin(), place.groups.end());  // by the lowest rank
-  return place;
+  std::sort(comm.groups.begin(), comm.groups.end());  // by the lowest rank
+  return comm;
 }
 
 }  // namespace ddl::conformance
