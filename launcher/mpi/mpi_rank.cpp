@@ -275,6 +275,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   outcome.rank = in_job->rank;
   outcome.host = hostname();
   outcome.pid = started->pid;
+  const FailedCommand command{child->argv.front(), child->workdir, search_path(child->environment)};
   message::ChildFailed failure;
   pollfd entry{started->error_pipe.get(), POLLIN, 0};
   for (StartState state = StartState::kStarting; state == StartState::kStarting;) {
@@ -282,8 +283,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
     state = read_start_state(*started, failure);
     if (state != StartState::kFailed) continue;
     outcome.kind = RankOutcome::Kind::kStartFailed;
-    describe_start_failure(failure, {child->argv.front(), child->workdir, search_path(child->environment)},
-                           outcome);
+    describe_start_failure(failure, command, outcome);
     retry_eintr([&] { return ::waitpid(started->pid, nullptr, 0); });
     on_failure(report_of(outcome, EndReason::kStartFailed, outcome.exit_code));
     return outcome.exit_code;
@@ -300,6 +300,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   constexpr int kSignalBase = 128;
   const int code = has_exited ? outcome.exit_code : kSignalBase + outcome.signal;
   if (code == 0 || rank.was_asked_to_end()) return code;
+  describe_carriage_return(command, outcome);
   on_failure(report_of(outcome, EndReason::kRankFailed, code));
   end_job(fds, code);
   return code;

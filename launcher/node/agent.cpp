@@ -339,6 +339,7 @@ class Agent {
     if (outcome.signal != 0 || outcome.exit_code != 0) {
       outcome.stderr_tail = rank.err->tail();
       if (exit_records_) outcome.gone_rank = exit_records_->gone_rank(local_rank(message.rank));
+      describe_carriage_return({node_.command.at(0), node_.workdir, search_path_}, outcome);
     }
     report(message::RankEnded{outcome});
   }
