@@ -14,10 +14,16 @@
 #include "launcher/mpi/mpi_query.h"
 #include "launcher/mpi/mpi_rank.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/process/child.h"
 
 namespace ddl::cli {
 
 int run_by_mpirun(const Request& request, const Environment& environment, const Console& console) {
+  // Otherwise it would fail here as if the command were the reason.
+  if (const Status enough = launcher::check_open_files_limit(); !enough) {
+    console.report(failure_report(error_report(enough.error()), request.job, console.error_style()));
+    return contract::kStartFailure;
+  }
   const auto site = launcher::find_mpirun(request.mpi.mpirun, environment);
   if (!site) {
     const bool is_missing = site.error().code() == ErrorCode::kNotFound;
