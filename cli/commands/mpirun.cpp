@@ -1,6 +1,10 @@
 // --launcher mpirun: the site's mpirun starts the ranks.
 #include "launcher/mpi/mpirun.h"
 
+#include <unistd.h>
+
+#include <csignal>
+
 #include <fmt/format.h>
 
 #include "base/cpu_set.h"
@@ -46,7 +50,8 @@ int run_by_mpirun(const Request& request, const Environment& environment, const 
   if (request.action == Action::kDryRun) return console.print(shell_line(*words) + "\n");
 
   const launcher::JobSpec spec =
-      launcher::mpirun_job(request.job, request.allocation, site->flavor, own_path(), *words, environment);
+      launcher::mpirun_job(request.job, request.allocation, site->flavor, own_path(), *words, environment,
+                           {launcher::hostname(), ::getpid()});
   const launcher::Notices notices = notices_of(request, console);
   notices.detail(shell_line(*words));
   const auto ran =
@@ -75,7 +80,10 @@ int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& en
   const auto request = parse_command_line(local, {directory.value_or("/"), CpuSet::allowed().count(),
                                                   launcher::hostname(), read_user_file, environment});
   if (!request) return console.refuse(request.error());
-  return launcher::run_mpi_rank(request->job, environment, [&](const launcher::JobReport& report) {
+  const auto warn = [&](const std::string& sentence) {
+    if (!request->job.quiet) console.note(sentence);
+  };
+  return launcher::run_mpi_rank(request->job, environment, warn, [&](const launcher::JobReport& report) {
     console.report(failure_report(report, request->job, console.error_style()));
   });
 }

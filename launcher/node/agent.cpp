@@ -171,9 +171,10 @@ class Agent {
   /// If it fails, only the warning about other ddlruns is missing.
   void announce() {
     if (node_.slurm_job.empty()) return;
-    auto presence = JobPresence::announce(loop_, node_.slurm_job, {node_.head_host, node_.head_pid});
+    auto presence = JobPresence::announce(node_.slurm_job, {node_.head_host, node_.head_pid});
     if (!presence) return;
     presence_.emplace(std::move(*presence));
+    presence_->accept_in(loop_);
     for (const JobHead& other : presence_->others()) report(message::NodeShared{other.host, other.pid});
   }
 
