@@ -62,6 +62,15 @@ int run_by_mpirun(const Request& request, const Environment& environment, const 
     report.ranks.clear();
     report.first_failure.reset();
   }
+  // mpirun only sees that its daemons end, and each kind has an exit code of its own for that.
+  const std::string slurm_job = launcher::slurm_job_of_ranks(request.allocation, environment);
+  if (report.reason == launcher::EndReason::kRankFailed && !slurm_job.empty() &&
+      launcher::is_slurm_ending(slurm_job)) {
+    report.reason = launcher::EndReason::kSignal;
+    report.signal = SIGTERM;
+    report.exit_code = contract::kSignalBase + SIGTERM;
+    report.message = "Slurm has ended job " + slurm_job + ", as after scancel or at a time limit";
+  }
   if (report.reason == launcher::EndReason::kRankFailed && report.exit_code != contract::kSuccess) {
     // The failed rank has been reported by its own ddlrun.
     console.report(fmt::format("ddlrun: mpirun ended with {} after {}\n", report.exit_code,
