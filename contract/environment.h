@@ -68,6 +68,8 @@ inline constexpr char kExitRecord[] =
     "DDL_EXIT_RECORD";                             ///< FD:OFFSET of what the rank leaves for its launcher
 inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: print how the ranks are connected
 inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";  ///< TMPDIR of ranks that mpirun starts
+inline constexpr char kMpiHead[] =
+    "DDL_MPI_HEAD";  ///< JOB/HOST/PID: the Slurm job and the ddlrun of ranks that mpirun starts
 inline constexpr char kReportStart[] =
     "DDL_REPORT_START";                        ///< 1: report the first collective to the launcher
 inline constexpr char kFault[] = "DDL_FAULT";  ///< point:rank:n, test builds only

@@ -1,6 +1,10 @@
 // --launcher mpirun: the site's mpirun starts the ranks.
 #include "launcher/mpi/mpirun.h"
 
+#include <unistd.h>
+
+#include <csignal>
+
 #include <fmt/format.h>
 
 #include "base/cpu_set.h"
@@ -14,10 +18,16 @@
 #include "launcher/mpi/mpi_query.h"
 #include "launcher/mpi/mpi_rank.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/process/child.h"
 
 namespace ddl::cli {
 
 int run_by_mpirun(const Request& request, const Environment& environment, const Console& console) {
+  // Otherwise it would fail here as if the command were the reason.
+  if (const Status enough = launcher::check_open_files_limit(); !enough) {
+    console.report(failure_report(error_report(enough.error()), request.job, console.error_style()));
+    return contract::kStartFailure;
+  }
   const auto site = launcher::find_mpirun(request.mpi.mpirun, environment);
   if (!site) {
     const bool is_missing = site.error().code() == ErrorCode::kNotFound;
@@ -40,7 +50,8 @@ int run_by_mpirun(const Request& request, const Environment& environment, const 
   if (request.action == Action::kDryRun) return console.print(shell_line(*words) + "\n");
 
   const launcher::JobSpec spec =
-      launcher::mpirun_job(request.job, request.allocation, site->flavor, own_path(), *words, environment);
+      launcher::mpirun_job(request.job, request.allocation, site->flavor, own_path(), *words, environment,
+                           {launcher::hostname(), ::getpid()});
   const launcher::Notices notices = notices_of(request, console);
   notices.detail(shell_line(*words));
   const auto ran =
@@ -50,6 +61,15 @@ int run_by_mpirun(const Request& request, const Environment& environment, const 
     // The only rank of this job is mpirun itself, which is not a rank of the user.
     report.ranks.clear();
     report.first_failure.reset();
+  }
+  // mpirun only sees that its daemons end, and each kind has an exit code of its own for that.
+  const std::string slurm_job = launcher::slurm_job_of_ranks(request.allocation, environment);
+  if (report.reason == launcher::EndReason::kRankFailed && !slurm_job.empty() &&
+      launcher::is_slurm_ending(slurm_job)) {
+    report.reason = launcher::EndReason::kSignal;
+    report.signal = SIGTERM;
+    report.exit_code = contract::kSignalBase + SIGTERM;
+    report.message = "Slurm has ended job " + slurm_job + ", as after scancel or at a time limit";
   }
   if (report.reason == launcher::EndReason::kRankFailed && report.exit_code != contract::kSuccess) {
     // The failed rank has been reported by its own ddlrun.
@@ -69,7 +89,10 @@ int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& en
   const auto request = parse_command_line(local, {directory.value_or("/"), CpuSet::allowed().count(),
                                                   launcher::hostname(), read_user_file, environment});
   if (!request) return console.refuse(request.error());
-  return launcher::run_mpi_rank(request->job, environment, [&](const launcher::JobReport& report) {
+  const auto warn = [&](const std::string& sentence) {
+    if (!request->job.quiet) console.note(sentence);
+  };
+  return launcher::run_mpi_rank(request->job, environment, warn, [&](const launcher::JobReport& report) {
     console.report(failure_report(report, request->job, console.error_style()));
   });
 }

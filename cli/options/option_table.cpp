@@ -166,7 +166,8 @@ constexpr OptionEntry kTable[] = {
      kNotInScript | kNotWithMpirun},
     {kJson, "--json", "", "print the report, --dry-run or --check-* as JSON", kReports, kNotWithMpirun},
     {kVerbose, "--verbose", "", "report each step", kReports, kForScript},
-    {kQuiet, "--quiet", "", "no notes; errors and the ranks' output remain", kReports, kForScript},
+    {kQuiet, "--quiet", "", "no notes; errors and the ranks' output remain", kReports,
+     kForScript | kForMpiRank},
 
     {kConfigFile, "--config-file", "FILE", "read options from YAML; the command line takes precedence",
      kAbout},

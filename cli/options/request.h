@@ -39,7 +39,7 @@ struct MpiTask {
   std::string choice;             ///< how it was requested: "--mpi" or "--launcher mpirun"
   std::string mpirun = "mpirun";  ///< a name in PATH, or a path
   launcher::MpirunOptions options;
-  std::vector<std::string> rank_options;  ///< passed to the ddlrun of each rank: binding, kill grace
+  std::vector<std::string> rank_options;  ///< passed to the ddlrun of each rank: binding, kill grace, quiet
 };
 
 /// What to do with a job script.

@@ -354,6 +354,8 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   if (!report.message.empty() && report.message != head) page.line(report.message);
   for (const std::string& host : report.host_failures) page.line(host);
   if (culprit && !culprit->kill_explanation.empty()) page.line(culprit->kill_explanation);
+  if (culprit && culprit->kind == RankOutcome::Kind::kExited && !culprit->start_error.empty())
+    page.line(culprit->start_error);
   if (std::string seen = reported_as_gone(report, culprit); !seen.empty()) page.line(seen);
   if (culprit && !culprit->stderr_tail.empty()) {
     const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());

@@ -45,6 +45,9 @@ constexpr std::array kAdvice{
     Advice{"error while loading shared libraries",
            "a shared library that ddlrun needs is missing there; install it, or name another ddlrun with "
            "--remote-path"},
+    Advice{"Exec format error",
+           "ddlrun was built for another kind of machine; install one for this node and name it with "
+           "--remote-path"},
     Advice{"No such file or directory", "ddlrun was not found there; give its path with --remote-path"},
     Advice{"Permission denied", "ddlrun may not be executed there; name another one with --remote-path"},
     Advice{"Job/step already completing or completed",

@@ -15,7 +15,6 @@
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
-#include "contract/environment.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/head/check_hosts.h"
 #include "launcher/head/fleet_start.h"
@@ -23,6 +22,7 @@
 #include "launcher/head/pmix_relay.h"
 #include "launcher/head/reports.h"
 #include "launcher/head/supervisor.h"
+#include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/output/printable_text.h"
 #include "launcher/plan/placement.h"
@@ -154,7 +154,8 @@ class JobRun : private SupervisorActions {
       for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
     }
     for (NodeLaunch& node : plan.nodes) {
-      node.slurm_job = slurm_job_of_ranks();
+      // mpirun itself uses no CPUs of the job; its ranks announce themselves.
+      if (!spec_.starts_mpirun) node.slurm_job = slurm_job_of_ranks(allocation_, head_environment_);
       node.head_host = hostname();
       node.head_pid = ::getpid();
     }
@@ -172,13 +173,6 @@ class JobRun : private SupervisorActions {
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
           [this] { supervisor_->on_timeout(); });
     }
-  }
-
-  /// The Slurm job whose CPUs the ranks use, however their agents are started; "" if none. "" also for a ddlrun
-  /// inside a rank of another ddlrun: it uses the CPUs of that rank.
-  std::string slurm_job_of_ranks() const {
-    if (head_environment_.contains(contract::env::kRank)) return "";
-    return allocation_.slurm ? allocation_.slurm->id : value_of(head_environment_, "SLURM_JOB_ID");
   }
 
   Status open_output(const NodeLaunch& node) {
@@ -304,11 +298,8 @@ class JobRun : private SupervisorActions {
   }
   void on(std::size_t fleet_index, message::NodeShared& m) {
     if (!output_ || !sharing_.insert({m.host, m.pid}).second) return;
-    note("warning: another ddlrun (process " + std::to_string(m.pid) + " on " + m.host + ", seen on " +
-         allocation_.nodes[fleet_index].name + ") runs in Slurm job " + slurm_job_of_ranks() +
-         " at the same time, and both use the same CPUs and GPUs; start one after the other, "
-         "or give each its nodes with -H, or its part of a node: srun --exact -N 1 -n 1 -c CPUS --gpus GPUS "
-         "ddlrun --launcher local ...");
+    note(shared_cpus_warning({m.host, m.pid}, allocation_.nodes[fleet_index].name,
+                             slurm_job_of_ranks(allocation_, head_environment_)));
   }
   void on(std::size_t fleet_index, message::RankProgress& m) {
     if (!is_rank_at(fleet_index, m.rank)) return;

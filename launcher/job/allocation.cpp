@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "contract/environment.h"
 #include "launcher/job/host_list.h"
 #include "launcher/job/host_name.h"
 
@@ -141,6 +142,11 @@ int implied_num_ranks(const SlurmJob& job) {
   int gpus = 0;
   for (const SlurmNode& node : job.nodes) gpus += node.gpus;
   return gpus > 0 ? gpus : static_cast<int>(job.nodes.size());
+}
+
+std::string slurm_job_of_ranks(const Allocation& allocation, const Environment& own) {
+  if (own.contains(contract::env::kRank)) return "";
+  return allocation.slurm ? allocation.slurm->id : value_of(own, "SLURM_JOB_ID");
 }
 
 namespace {

@@ -57,6 +57,10 @@ Result<int> implied_num_ranks(const JobSpec& spec, const Allocation& allocation)
 /// by ssh.
 bool is_this_machine(const AllocatedNode& node, const std::string& hostname);
 
+/// The number of the Slurm job whose CPUs the ranks use, however they are started; "" if none. "" also for a ddlrun
+/// inside a rank of another ddlrun: it uses the CPUs of that rank. own: this process's environment. Pure.
+std::string slurm_job_of_ranks(const Allocation& allocation, const Environment& own);
+
 /// The nodes of a Slurm job. The slots of a node are its tasks if the user asked for a number of tasks, else its
 /// GPUs, else its tasks; its spare slots are the largest of slots, CPUs and GPUs. Pure.
 Allocation allocation_of(const SlurmJob& job);

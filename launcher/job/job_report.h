@@ -33,7 +33,8 @@ struct RankOutcome {
   bool before_end = false;   ///< it ended before its agent sent any signal to end ranks
   int gone_rank = -1;        ///< of a failure: the rank whose end it had observed before, by libddl; -1: none
   Seconds run_seconds;
-  std::string start_error;       ///< "cannot execute ./train: No such file or directory"
+  /// "cannot execute ./train: No such file or directory". Of a script that exited: what is wrong with its first line.
+  std::string start_error;
   std::string kill_explanation;  ///< for a SIGKILL that ddlrun did not send: from the cgroup's OOM events
   std::vector<std::string> stderr_tail;  ///< its last lines on standard error, at most 20
   bool operator==(const RankOutcome&) const = default;

@@ -51,6 +51,7 @@ struct JobSpec {
 
   // How agents are started on them.
   LauncherChoice launcher = LauncherChoice::kAuto;
+  bool starts_mpirun = false;             ///< the one rank is mpirun itself, which starts the user's ranks
   std::optional<int> ssh_port;            ///< for hosts without a port of their own
   std::string ssh_identity_file;          ///< "" or absolute
   std::vector<std::string> ssh_args;      ///< further arguments of ssh, before the host's name

@@ -22,6 +22,7 @@
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
 #include "launcher/job/allocation.h"
+#include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/node/rank_process.h"
 #include "launcher/node/start_child.h"
@@ -139,7 +140,7 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   child.rank = in_job.rank;
   std::erase_if(child.environment, [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
-    if (name == env::kMpiTmpdir || entry == "TMPDIR=") return true;
+    if (name == env::kMpiTmpdir || name == env::kMpiHead || entry == "TMPDIR=") return true;
     // mpirun does not report the number of this node in the job.
     if (name == env::kCrossRank || name == env::kCrossSize) return true;
     const auto given = environment.find(name);
@@ -227,6 +228,15 @@ void end_job(const ChildFds& fds, int code) {
   (void)::send(fds.inherited.front().get(), text.data(), text.size(), MSG_NOSIGNAL);
 }
 
+/// As an agent does for its ranks. Error: the ranks are not announced, and only the warning is missing.
+Result<JobPresence> announce_ranks(const JobAnnouncement& job,
+                                   const std::function<void(const std::string&)>& warn) {
+  auto presence = JobPresence::announce(job.slurm_job, job.head);
+  if (!presence) return presence;
+  for (const JobHead& other : presence->others()) warn(shared_cpus_warning(other, hostname(), job.slurm_job));
+  return presence;
+}
+
 JobReport report_of(RankOutcome outcome, EndReason reason, int exit_code) {
   JobReport report;
   report.reason = reason;
@@ -241,6 +251,7 @@ JobReport report_of(RankOutcome outcome, EndReason reason, int exit_code) {
 }  // namespace
 
 int run_mpi_rank(JobSpec spec, const Environment& environment,
+                 const std::function<void(const std::string&)>& warn,
                  const std::function<void(const JobReport&)>& on_failure) {
   const auto refuse = [&](const Error& error) {
     JobReport report;
@@ -269,12 +280,16 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   if (!code_of_child) return refuse(code_of_child.error());
   if (*code_of_child) return **code_of_child;
   (void)become_subreaper();
+  std::optional<Result<JobPresence>> presence;  // until the rank has ended
+  const JobAnnouncement job = parse_announcement(value_of(environment, env::kMpiHead));
+  if (in_job->local_rank == 0 && !job.slurm_job.empty()) presence.emplace(announce_ranks(job, warn));
   auto started = start_child(*child, fds, open_files_limit());
   if (!started) return refuse(started.error());
   RankOutcome outcome;
   outcome.rank = in_job->rank;
   outcome.host = hostname();
   outcome.pid = started->pid;
+  const FailedCommand command{child->argv.front(), child->workdir, search_path(child->environment)};
   message::ChildFailed failure;
   pollfd entry{started->error_pipe.get(), POLLIN, 0};
   for (StartState state = StartState::kStarting; state == StartState::kStarting;) {
@@ -282,8 +297,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
     state = read_start_state(*started, failure);
     if (state != StartState::kFailed) continue;
     outcome.kind = RankOutcome::Kind::kStartFailed;
-    describe_start_failure(failure, {child->argv.front(), child->workdir, search_path(child->environment)},
-                           outcome);
+    describe_start_failure(failure, command, outcome);
     retry_eintr([&] { return ::waitpid(started->pid, nullptr, 0); });
     on_failure(report_of(outcome, EndReason::kStartFailed, outcome.exit_code));
     return outcome.exit_code;
@@ -300,6 +314,7 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   constexpr int kSignalBase = 128;
   const int code = has_exited ? outcome.exit_code : kSignalBase + outcome.signal;
   if (code == 0 || rank.was_asked_to_end()) return code;
+  describe_carriage_return(command, outcome);
   on_failure(report_of(outcome, EndReason::kRankFailed, code));
   end_job(fds, code);
   return code;

@@ -295,12 +295,13 @@ Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation
   if (allocation.nodes.size() > 1) variables[env::kMasterAddr] = allocation.nodes.front().name;
   variables[env::kMasterPort];
   variables[env::kMpiTmpdir];
+  variables[env::kMpiHead];
   return variables;
 }
 
 JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor flavor,
                    const std::string& ddlrun, const std::vector<std::string>& mpirun_words,
-                   const Environment& own) {
+                   const Environment& own, const JobHead& head) {
   JobSpec job = spec;
   // The agent sets these for its one rank. mpirun's ranks get them only from the user.
   Words to_forget;
@@ -310,6 +311,7 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
   const std::string master = allocation.nodes.size() > 1 ? allocation.nodes.front().name : std::string();
   job.command = {ddlrun, contract::kMpiEngineOption, master, join(to_forget, ",")};
   job.command.insert(job.command.end(), mpirun_words.begin(), mpirun_words.end());
+  job.starts_mpirun = true;
   job.num_ranks = 1;
   job.ranks_per_node = 0;
   job.hosts = job.hostfile = job.hosts_exclude = "";
@@ -326,6 +328,7 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
   for (const auto& [name, value] : mpirun_environment(spec, flavor, allocation, own))
     job.exports.push_back({name, value});
   job.exports.push_back({env::kMpiTmpdir, value_of(own, "TMPDIR")});
+  job.exports.push_back({env::kMpiHead, announcement_text({slurm_job_of_ranks(allocation, own), head})});
   return job;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
+#include "launcher/node/job_presence.h"
 
 namespace ddl::launcher {
 
@@ -65,10 +66,10 @@ Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation
 
 // mpirun as ddlrun's only rank: it is started and ended by an agent, and starts the ranks itself.
 
-/// The job whose one rank is mpirun, by become_mpirun(). ddlrun: this program's path. Pure.
+/// The job whose one rank is mpirun, by become_mpirun(). ddlrun: this program's path. head: this process. Pure.
 JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor flavor,
                    const std::string& ddlrun, const std::vector<std::string>& mpirun_words,
-                   const Environment& own);
+                   const Environment& own, const JobHead& head);
 
 /// words: MASTER_ADDR or "", the names of variables to remove, separated by commas, and then mpirun's command line.
 /// Executes mpirun in this process, without the variables by which the agent describes its rank. Returns only if that

@@ -171,9 +171,10 @@ class Agent {
   /// If it fails, only the warning about other ddlruns is missing.
   void announce() {
     if (node_.slurm_job.empty()) return;
-    auto presence = JobPresence::announce(loop_, node_.slurm_job, {node_.head_host, node_.head_pid});
+    auto presence = JobPresence::announce(node_.slurm_job, {node_.head_host, node_.head_pid});
     if (!presence) return;
     presence_.emplace(std::move(*presence));
+    presence_->accept_in(loop_);
     for (const JobHead& other : presence_->others()) report(message::NodeShared{other.host, other.pid});
   }
 
@@ -339,6 +340,7 @@ class Agent {
     if (outcome.signal != 0 || outcome.exit_code != 0) {
       outcome.stderr_tail = rank.err->tail();
       if (exit_records_) outcome.gone_rank = exit_records_->gone_rank(local_rank(message.rank));
+      describe_carriage_return({node_.command.at(0), node_.workdir, search_path_}, outcome);
     }
     report(message::RankEnded{outcome});
   }

@@ -15,7 +15,6 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr int kListenBacklog = 64;
 constexpr std::size_t kMaxProcText = std::size_t{16} << 20;
 
 struct AbstractName {
@@ -81,8 +80,7 @@ std::vector<AnnouncedHead> announced_heads(std::string_view proc_net_unix, std::
   return heads;
 }
 
-Result<JobPresence> JobPresence::announce(EventLoop& loop, const std::string& slurm_job,
-                                          const JobHead& head) {
+Result<JobPresence> JobPresence::announce(const std::string& slurm_job, const JobHead& head) {
   const std::string host = head.host.substr(0, head.host.find('.'));
   if (!is_word(slurm_job) || !is_word(host))
     return fail(ErrorCode::kInvalidArgument, "cannot name a socket by job " + slurm_job + ", host " + host);
@@ -95,12 +93,33 @@ Result<JobPresence> JobPresence::announce(EventLoop& loop, const std::string& sl
   const AbstractName address(name);
   if (::bind(socket.get(), address.get(), address.length) != 0) return fail_errno("bind of @" + name);
   if (::listen(socket.get(), kListenBacklog) != 0) return fail_errno("listen at @" + name);
-  const int fd = socket.get();
-  JobPresence presence(std::move(socket), prefix, name);
+  return JobPresence(std::move(socket), prefix, name);
+}
+
+void JobPresence::accept_in(EventLoop& loop) {
   // A peer connects only to read the credentials of this process (SO_PEERCRED), which it has once connected.
-  presence.watch_ =
-      loop.watch(fd, [fd] { const UniqueFd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC)); });
-  return presence;
+  const int fd = socket_.get();
+  watch_ = loop.watch(fd, [fd] { const UniqueFd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC)); });
+}
+
+std::string shared_cpus_warning(const JobHead& other, const std::string& host, const std::string& slurm_job) {
+  return "warning: another ddlrun (process " + std::to_string(other.pid) + " on " + other.host +
+         ", seen on " + host + ") runs in Slurm job " + slurm_job +
+         " at the same time, and both use the same CPUs and GPUs; start one after the other, "
+         "or give each its nodes with -H, or its part of a node: srun --exact -N 1 -n 1 -c CPUS --gpus GPUS "
+         "ddlrun --launcher local ...";
+}
+
+std::string announcement_text(const JobAnnouncement& announcement) {
+  if (announcement.slurm_job.empty()) return "";
+  return announcement.slurm_job + "/" + announcement.head.host + "/" + std::to_string(announcement.head.pid);
+}
+
+JobAnnouncement parse_announcement(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, '/');
+  const auto pid = parts.size() == 3 ? parse_integer(parts[2]) : std::nullopt;
+  if (!pid || *pid < 1 || !is_word(parts[0])) return {};
+  return {std::string(parts[0]), {std::string(parts[1]), *pid}};
 }
 
 std::vector<JobHead> JobPresence::others() const {

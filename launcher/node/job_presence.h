@@ -4,7 +4,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -13,23 +15,28 @@
 
 namespace ddl::launcher {
 
-/// The ddlrun that an agent belongs to.
+/// The ddlrun that an agent, or a rank of mpirun, belongs to.
 struct JobHead {
   std::string host;
   std::int64_t pid = 0;
   bool operator==(const JobHead&) const = default;
 };
 
-/// While it exists, agents of the same user and Slurm job on this node can find that a ddlrun has ranks here. It is
-/// a listening socket with an abstract name (unix(7)): the kernel removes it however this process ends, and no file
-/// is left. One thread.
+/// While it exists, agents and ranks of mpirun of the same user and Slurm job on this node can find that a ddlrun has
+/// ranks here. It is a listening socket with an abstract name (unix(7)): the kernel removes it however this process
+/// ends, and no file is left. One thread.
 class JobPresence {
  public:
   /// Error: the socket could not be created, or the job or the head's host cannot be a part of its name.
-  static Result<JobPresence> announce(EventLoop& loop, const std::string& slurm_job, const JobHead& head);
+  static Result<JobPresence> announce(const std::string& slurm_job, const JobHead& head);
 
-  /// The other heads that have announced themselves and whose agents share a CPU with this process. Disjoint parts
-  /// of a node (srun --exact) do not conflict. Sockets of other users do not count.
+  /// Accepts the connections of those that look for others. Without it only the first kListenBacklog of them find
+  /// this process.
+  void accept_in(EventLoop& loop);
+  static constexpr int kListenBacklog = 256;
+
+  /// The other heads that have announced themselves by a process that shares a CPU with this one. Disjoint parts of a
+  /// node (srun --exact) do not conflict. Sockets of other users do not count.
   std::vector<JobHead> others() const;
 
  private:
@@ -41,6 +48,21 @@ class JobPresence {
   std::string prefix_;        ///< of the names of all agents of this job and user
   std::string name_;
 };
+
+/// A warning for the user: another head uses the same CPUs of the Slurm job on a host. Pure.
+std::string shared_cpus_warning(const JobHead& other, const std::string& host, const std::string& slurm_job);
+
+// What ddlrun's head tells the ranks of mpirun by the variable contract::env::kMpiHead: they announce it.
+
+struct JobAnnouncement {
+  std::string slurm_job;  ///< "": outside of Slurm; nothing is announced
+  JobHead head;
+  bool operator==(const JobAnnouncement&) const = default;
+};
+/// "" if it has no Slurm job. Pure.
+std::string announcement_text(const JobAnnouncement& announcement);
+/// Without a Slurm job if the text is not one of announcement_text(). Pure.
+JobAnnouncement parse_announcement(std::string_view text);
 
 /// A head, and the name of the socket that announces it.
 struct AnnouncedHead {

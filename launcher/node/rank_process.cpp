@@ -138,10 +138,15 @@ std::string beginning_of(const std::string& path) {
   return text;
 }
 
-/// The interpreter behind "#!", with the "\r" that it may end in; "" if the file does not begin with "#!".
-std::string interpreter_of(std::string_view beginning) {
+/// The first line behind "#!", with the "\r" that it may end in; "" if the file does not begin with "#!".
+std::string_view script_line_of(std::string_view beginning) {
   if (!beginning.starts_with("#!")) return "";
-  std::string_view line = beginning.substr(2, beginning.find('\n') - 2);
+  return beginning.substr(2, beginning.find('\n') - 2);
+}
+
+/// The interpreter in that line, with the "\r" that it may end in.
+std::string interpreter_of(std::string_view beginning) {
+  std::string_view line = script_line_of(beginning);
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   return std::string(line.substr(0, line.find_first_of(" \t")));
 }
@@ -182,15 +187,21 @@ std::string file_of(const FailedCommand& failed) {
   return "";
 }
 
+constexpr char kCarriageReturn[] =
+    "its first line ends with a carriage return (\\r), as files from Windows do";
+
+std::string removal_of_carriage_returns(const std::string& file) {
+  return "remove them with: sed -i 's/\\r$//' " + shell_quote(file);
+}
+
 /// Why a file that exists cannot be executed, in more detail than errno; "" if nothing more is known.
 std::string reason_in_file(const std::string& file, int error) {
   if (error == EACCES && is_directory(file)) return "it is a directory; name the program in it";
   const std::string beginning = beginning_of(file);
   const std::string interpreter = interpreter_of(beginning);
   if (error == ENOENT && interpreter.ends_with('\r')) {
-    return "its first line ends with a carriage return (\\r), as files from Windows do, and there is no " +
-           interpreter.substr(0, interpreter.size() - 1) + "\\r; remove them with: sed -i 's/\\r$//' " +
-           shell_quote(file);
+    return std::string(kCarriageReturn) + ", and there is no " +
+           interpreter.substr(0, interpreter.size() - 1) + "\\r; " + removal_of_carriage_returns(file);
   }
   if (error == ENOENT && !interpreter.empty())
     return "its first line names the interpreter " + interpreter + ", which does not exist";
@@ -258,6 +269,18 @@ void describe_start_failure(const message::ChildFailed& failure, const FailedCom
       outcome.start_error = exec_failure(command, failure.error);
       return;
   }
+}
+
+void describe_carriage_return(const FailedCommand& command, RankOutcome& outcome) {
+  // 127 and 126: env has not found or not executed a program. 2: shells and Python reject an option.
+  constexpr int kRejectedOption = 2;
+  if (outcome.kind != RankOutcome::Kind::kExited ||
+      (outcome.exit_code != contract::kNotFound && outcome.exit_code != contract::kNotExecutable &&
+       outcome.exit_code != kRejectedOption))
+    return;
+  const std::string file = file_of(command);
+  if (file.empty() || !script_line_of(beginning_of(file)).ends_with('\r')) return;
+  outcome.start_error = file + ": " + kCarriageReturn + "; " + removal_of_carriage_returns(file);
 }
 
 }  // namespace ddl::launcher

@@ -70,4 +70,9 @@ struct FailedCommand {
 void describe_start_failure(const message::ChildFailed& failure, const FailedCommand& command,
                             RankOutcome& outcome);
 
+/// The interpreter of a script started, and exited because it took the carriage return at the end of the script's
+/// first line for a part of a name or an option: fills start_error. Nothing if the outcome is another one. Reads the
+/// file.
+void describe_carriage_return(const FailedCommand& command, RankOutcome& outcome);
+
 }  // namespace ddl::launcher

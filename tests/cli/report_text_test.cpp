@@ -46,6 +46,16 @@ TEST_CASE("a rank that exited with an error") {
         "with 0\n");
 }
 
+TEST_CASE("the report of a script that exited says what is wrong with its first line") {
+  JobReport report = report_of(EndReason::kRankFailed, 127, {exited(0, 127, 0.5)});
+  report.first_failure = 0;
+  report.ranks[0].start_error = "/home/me/train: its first line ends with a carriage return";
+  CHECK_THAT(
+      plain(report),
+      Catch::Contains("exited with 127 after 0.500 s\n  /home/me/train: its first line ends with a carriage "
+                      "return\n"));
+}
+
 TEST_CASE("after a tail that was cut, the report names the file of the output, or the option for it") {
   JobReport report = report_of(EndReason::kRankFailed, 1, {exited(0, 1, 2)});
   report.first_failure = 0;

@@ -165,6 +165,13 @@ class WorkingPair {
  public:
   WorkingPair() { job_.job().wait_for("ready", 4); }
 
+  /// Kills a process of the second host, the youngest of this name. Returns the exit code.
+  int kill(const std::string& name) {
+    const auto found = job_.processes(name, "node2");
+    REQUIRE_FALSE(found.empty());
+    signal(found.back().pid, SIGKILL);
+    return job_.wait();
+  }
   /// Stops one process, kills the other, waits until the first host's ranks have ended, and continues the stopped
   /// one. Returns the exit code.
   int kill_behind(const std::string& stopped, const std::string& killed) {
@@ -201,6 +208,16 @@ TEST_CASE("the first failure is the cause of the other exits of a libddl job, ev
   for (const std::string killed : {"ddl-agent", "ddl-spawner"}) {
     WorkingPair job;
     CHECK(job.kill_behind("sshd", killed) == contract::kLostHost);
+    CHECK_THAT(job.err(), Contains("ddlrun: node2: "));
+  }
+}
+
+TEST_CASE("a libddl job whose agent or sshd on a host is killed ends, and ddlrun reports the host",
+          "[lifeline]") {
+  for (const std::string killed : {"ddl-agent", "sshd"}) {
+    CAPTURE(killed);
+    WorkingPair job;
+    CHECK(job.kill(killed) == contract::kLostHost);
     CHECK_THAT(job.err(), Contains("ddlrun: node2: "));
   }
 }

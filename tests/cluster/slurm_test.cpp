@@ -360,6 +360,61 @@ TEST_CASE("mpirun started by ddlrun gets its nodes from Slurm", "[slurm]") {
   }
 }
 
+#ifdef DDL_CLUSTER_OPEN_MPI
+TEST_CASE("a second ddlrun in a job warns also if the first one's or its own ranks are mpirun's", "[slurm]") {
+  const std::string ddlrun = e2e::ddlrun({}).argv.front();
+  for (const auto& [first, second] : {std::pair<std::string, std::string>{"", " --mpi"}, {" --mpi", ""}}) {
+    CAPTURE(first, second);
+    const JobFolder folder;
+    const std::string script =
+        folder.write("two.sh", "set -e\nmkfifo begun done\n" + ddlrun + first +
+                                   " -np 1 sh -c 'echo > begun; read _ < done' &\nread _ < begun\n" + ddlrun +
+                                   second + " -np 1 echo second 2>&1\necho > done\nwait\n" + ddlrun + second +
+                                   " -np 1 echo third 2>&1\n");
+    const std::string out = folder.checked_output(
+        {"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "1", "-n", "1", "-w", "node1", "sh", script});
+    CHECK_THAT(out, Contains("ddlrun: warning: another ddlrun (process ") &&
+                        Contains(", seen on node1) runs in Slurm job ") && Contains("second\n") &&
+                        Catch::EndsWith("third\n"));
+    CHECK(out.find("warning") == out.rfind("warning"));
+  }
+}
+
+TEST_CASE("two ddlruns whose mpiruns have different nodes of a job do not warn", "[slurm]") {
+  const std::string ddlrun = e2e::ddlrun({}).argv.front() + " --mpi -H ";
+  const JobFolder folder;
+  const std::string script = folder.write(
+      "two.sh", "set -e\nmkfifo begun done\n" + ddlrun +
+                    "node1:1 -np 1 sh -c 'echo > begun; read _ < done' &\n" + "read _ < begun\n" + ddlrun +
+                    "node2:1 -np 1 hostname 2>&1\necho > done\nwait\n");
+  CHECK(folder.checked_output({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "1",
+                               "-w", "node[1-2]", "sh", script}) == "node2\n");
+}
+#endif
+
+TEST_CASE("a job that scancel ends while mpirun runs its ranks exits with 143", "[slurm]") {
+  std::vector<std::string> mpiruns;
+#ifdef DDL_CLUSTER_OPEN_MPI
+  mpiruns.emplace_back("mpirun");
+#endif
+#ifdef DDL_CLUSTER_MPIRUN_MPICH
+  mpiruns.emplace_back(DDL_CLUSTER_MPIRUN_MPICH);
+#endif
+  for (const std::string& mpirun : mpiruns) {
+    CAPTURE(mpirun);
+    const JobFolder folder;
+    const std::string script = folder.write(
+        "cancelled.sh", "mkfifo begun\n{ read job < begun; scancel $job; } &\n" +
+                            e2e::ddlrun({}).argv.front() + " --mpi --mpirun " + mpirun +
+                            " sh -c '[ $RANK != 3 ] || echo $SLURM_JOB_ID > begun; exec sleep 1000' 2>&1\n" +
+                            "echo ended with $?\n");
+    const auto result = folder.run({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "2",
+                                    "-w", "node[1-2]", "sh", script});
+    CHECK_THAT(result.out, Contains("ddlrun: ended by SIGTERM after ") && Contains("Slurm has ended job ") &&
+                               Contains("ended with 143\n"));
+  }
+}
+
 TEST_CASE("lists of nodes are expanded as Slurm expands them", "[slurm]") {
   for (const std::string list : {"node[1-4]", "n[08-11,3]", "a[1-2]b[3-4]", "login,gpu[001-003],x7"}) {
     std::vector<std::string> wanted;
@@ -385,10 +440,12 @@ TEST_CASE("a job runs if only SLURM_CONF names the configuration of Slurm", "[sl
   } const elsewhere;
   e2e::Command settings = in_salloc({"-N", "2", "--ntasks-per-node", "1", "-w", "node[1-2]"});
   settings.argv.insert(settings.argv.begin(), {"env", "SLURM_CONF=" + elsewhere.here});
-  HostJob job({"hostname"}, settings);
-  CHECK(job.wait() == 0);
-  INFO(job.err());
-  CHECK(lines_of(job.out()) == Words{"node1", "node2"});
+  for (const std::string launcher : {"auto", "srun"}) {
+    HostJob job({"--launcher", launcher, "--no-tag-output", "hostname"}, settings);
+    CHECK(job.wait() == 0);
+    INFO(job.err());
+    CHECK(lines_of(job.out()) == Words{"node1", "node2"});
+  }
 }
 
 }  // namespace ddl::cluster

@@ -179,5 +179,17 @@ TEST_CASE("--dry-run prints mpirun's command line, and a missing or unknown mpir
   CHECK_THAT(wrong.err(), Contains("it is neither Open MPI's, PRRTE's nor hydra's"));
 }
 
+TEST_CASE("too few open files are reported as such, and not as a failure of mpirun", "[mpirun]") {
+  for (const Mpi& mpi : mpis()) {
+    CAPTURE(mpi.mpirun);
+    const Scratch scratch;
+    Command command = by(mpi, {"-np", "1"}, {"true"});
+    command.argv.insert(command.argv.begin(), {"sh", "-c", "ulimit -n 10; exec \"$0\" \"$@\""});
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == contract::kStartFailure);
+    CHECK_THAT(job.err(), Contains("ddlrun: only 10 files may be open (ulimit -n; "));
+  }
+}
+
 }  // namespace
 }  // namespace ddl::e2e

@@ -31,10 +31,11 @@ std::uint16_t port_in(const std::string& out) {
   return static_cast<std::uint16_t>(std::stoi(out.substr(at + before.size())));
 }
 
-/// A connection that another user has opened and sent these bytes on.
-UniqueFd connect_as_nobody(std::uint16_t port, const std::string& bytes) {
-  constexpr uid_t kNobody = 65534;
-  const auto before = static_cast<uid_t>(::setfsuid(kNobody));  // the owner of sockets that this thread makes
+constexpr uid_t kNobody = 65534;
+
+/// A connection that a user has opened and sent these bytes on.
+UniqueFd connect_as(uid_t user, std::uint16_t port, const std::string& bytes) {
+  const auto before = static_cast<uid_t>(::setfsuid(user));  // the owner of sockets that this thread makes
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ::setfsuid(before);
   const timeval patience{kTestTimeout.count(), 0};
@@ -71,9 +72,9 @@ void attack_while_ranks_join(int times) {
   const std::uint16_t port = port_in(job.out());
   std::mt19937 random(1);
   // Two connections at the beginning send nothing and stay open: the server must not wait for them.
-  const UniqueFd silent = connect_as_nobody(port, ""), unfinished = connect_as_nobody(port, "123");
+  const UniqueFd silent = connect_as(kNobody, port, ""), unfinished = connect_as(kNobody, port, "123");
   for (int i = 0; i < times; ++i) {
-    UniqueFd fd = connect_as_nobody(port, i % 2 == 0 ? noise(random) : "");
+    UniqueFd fd = connect_as(kNobody, port, i % 2 == 0 ? noise(random) : "");
     if (i % 3 == 0) continue;  // closed directly after sending
     char byte = 0;
     const ssize_t got = ::recv(fd.get(), &byte, 1, 0);  // until the server closes it
@@ -88,6 +89,22 @@ TEST_CASE("another user of the node can neither end nor delay a job through the 
           "[pmix_client]") {
   if (::geteuid() != 0) DDL_SKIP("only root makes connections of another user");
   attack_while_ranks_join(300);
+}
+
+TEST_CASE("processes of the same user that connect to the PMIx server and send nothing do not stop a job",
+          "[pmix_client]") {
+  const Scratch scratch;
+  Fifo go(scratch, "go");
+  Job job(scratch, ddlrun({"-np", "1", "sh", "-c",
+                           "env | grep ^PMIX_SERVER_URI; read -r line <" + go.path() + "; exec " +
+                               program("pmix_client") + " modex"}));
+  job.wait_for("tcp4://127.0.0.1:");
+  // The server waits for one after the other, and then for the rank; kTestTimeout is the deadline.
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 4; ++i) silent.push_back(connect_as(::geteuid(), port_in(job.out()), "123"));
+  go.write("go\n");
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.out(), Contains("modex=1\n"));
 }
 
 TEST_CASE("ten thousand connections of another user do not affect a job", "[.][pmix_strangers]") {

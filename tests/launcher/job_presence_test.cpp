@@ -17,14 +17,13 @@ std::string job_of_test(const std::string& name) { return name + std::to_string(
 }  // namespace
 
 TEST_CASE("agents of one job and user find each other's heads, and only while these exist") {
-  EventLoop loop;
   const std::string job = job_of_test("both");
-  const auto first = JobPresence::announce(loop, job, {"login1.site", 11});
+  const auto first = JobPresence::announce(job, {"login1.site", 11});
   REQUIRE(first);
   CHECK(first->others().empty());
   {
-    const auto second = JobPresence::announce(loop, job, {"node-2", 22});
-    const auto elsewhere = JobPresence::announce(loop, job + "0", {"node-2", 33});
+    const auto second = JobPresence::announce(job, {"node-2", 22});
+    const auto elsewhere = JobPresence::announce(job + "0", {"node-2", 33});
     REQUIRE(second);
     REQUIRE(elsewhere);
     CHECK(second->others() == std::vector<JobHead>{{"login1", 11}});
@@ -32,9 +31,9 @@ TEST_CASE("agents of one job and user find each other's heads, and only while th
     CHECK(elsewhere->others().empty());
   }
   CHECK(first->others().empty());
-  CHECK_FALSE(JobPresence::announce(loop, job, {"login1", 11}));
-  CHECK_FALSE(JobPresence::announce(loop, "7/../8", {"login1", 11}));
-  CHECK_FALSE(JobPresence::announce(loop, job, {"a b", 11}));
+  CHECK_FALSE(JobPresence::announce(job, {"login1", 11}));
+  CHECK_FALSE(JobPresence::announce("7/../8", {"login1", 11}));
+  CHECK_FALSE(JobPresence::announce(job, {"a b", 11}));
 }
 
 TEST_CASE("an agent on other CPUs is not reported, nor one that was killed") {
@@ -53,15 +52,13 @@ TEST_CASE("an agent on other CPUs is not reported, nor one that was killed") {
   const std::string job = job_of_test("cpus");
   Readiness ready;
   const pid_t other = fork_process([&] {
-    EventLoop loop;
     const bool is_bound = bind_to(cpus.back());
-    const auto presence = JobPresence::announce(loop, job, {"other", 1});
+    const auto presence = JobPresence::announce(job, {"other", 1});
     if (is_bound && presence) ready.report();
     sleep_for_ever();
   });
   ready.wait_for(1);
-  EventLoop loop;
-  const auto presence = JobPresence::announce(loop, job, {"here", 2});
+  const auto presence = JobPresence::announce(job, {"here", 2});
   REQUIRE(presence);
   CHECK(presence->others() == std::vector<JobHead>{{"other", 1}});
   REQUIRE(bind_to(cpus.front()));
@@ -70,6 +67,16 @@ TEST_CASE("an agent on other CPUs is not reported, nor one that was killed") {
   REQUIRE(::kill(other, SIGKILL) == 0);
   REQUIRE(::waitpid(other, nullptr, 0) == other);
   CHECK(presence->others().empty());
+}
+
+TEST_CASE("the ranks of mpirun announce the head that ddlrun has told them") {
+  const JobAnnouncement job{"959", {"login1.site", 4711}};
+  CHECK(announcement_text(job) == "959/login1.site/4711");
+  CHECK(parse_announcement(announcement_text(job)) == job);
+  CHECK(announcement_text({"", {"login1", 4711}}).empty());
+  for (const char* text :
+       {"", "959", "959/login1", "959/login1/0", "959/login1/x", "/login1/4711", "959/a/b/4711"})
+    CHECK(parse_announcement(text) == JobAnnouncement());
 }
 
 TEST_CASE("names of sockets that other programs have chosen are checked") {

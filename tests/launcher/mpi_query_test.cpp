@@ -19,6 +19,14 @@ TEST_CASE("kinds of MPI are read as several releases of Slurm print them") {
   CHECK(parse_mpi_types("srun: error: cannot find plugin\n").empty());
 }
 
+TEST_CASE("a job that Slurm is ending is distinguished from one that runs") {
+  for (const char* state : {"CANCELLED", "COMPLETING", "TIMEOUT", "PREEMPTED"})
+    CHECK(is_ended_by_slurm(state));
+  for (const char* state : {"", "RUNNING", "SUSPENDED", "NODE_FAIL", "slurm_load_jobs error"})
+    CHECK_FALSE(is_ended_by_slurm(state));
+  CHECK_FALSE(is_slurm_ending("no job"));
+}
+
 TEST_CASE("srun starts ranks by PMIx, or says which kinds of MPI it has") {
   CHECK(pmix_type_of({"none", "pmix", "pmi2"}) == "pmix");
   const auto refused = pmix_type_of({"none", "pmi2"});

@@ -123,6 +123,7 @@ TEST_CASE("mpirun passes on to ranks the variables of -x and of this process, bu
   CHECK(variables.at("DATA") == "/d");
   CHECK(variables.at("HOME") == "/home/me");
   CHECK(variables.at("MASTER_ADDR") == "a");
+  CHECK(variables.contains("DDL_MPI_HEAD"));
   for (const char* name : {"USER", "PMIX_RANK", "SLURM_PROCID"}) {
     INFO(name);
     CHECK_FALSE(variables.contains(name));
@@ -135,9 +136,10 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
   spec.hosts = "a,b";
   spec.stdin_target = StdinTarget::kAll;
   spec.binding.cores_per_rank = 4;
-  const Environment own = {{"SLURM_PROCID", "3"}, {"OMP_PLACES", "cores"}, {"TMPDIR", "/scratch"}};
+  const Environment own = {
+      {"SLURM_PROCID", "3"}, {"SLURM_JOB_ID", "7"}, {"OMP_PLACES", "cores"}, {"TMPDIR", "/scratch"}};
   const JobSpec job = mpirun_job(spec, hosts({"a", "b"}, 4), MpiFlavor::kOpenMpi4, "/bin/ddlrun",
-                                 {"mpirun", "-np", "8"}, own);
+                                 {"mpirun", "-np", "8"}, own, {"login1", 4711});
   CHECK(ddl::join(job.command, " ") ==
         "/bin/ddlrun --mpi-engine a OMP_NUM_THREADS,OMP_PROC_BIND mpirun -np 8");
   CHECK(job.num_ranks == 1);
@@ -149,7 +151,10 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
   CHECK(job.stdin_target == StdinTarget::kRank0);
   Environment exports;
   for (const auto& one : job.exports) exports[one.name] = one.value.value_or("(passed on)");
-  CHECK(exports == Environment{{"SLURM_PROCID", "3"}, {"DDL_MPI_TMPDIR", "/scratch"}});
+  CHECK(exports == Environment{{"SLURM_PROCID", "3"},
+                               {"DDL_MPI_TMPDIR", "/scratch"},
+                               {"DDL_MPI_HEAD", "7/login1/4711"}});
+  CHECK(job.starts_mpirun);
 }
 
 TEST_CASE("in the shell of a Slurm step, mpirun gets the resources of the whole job") {

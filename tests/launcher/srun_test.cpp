@@ -77,6 +77,10 @@ TEST_CASE("srun's own message is quoted, with what to do") {
       "--gpus-per-node");
   CHECK_THAT(sentence("slurmstepd: error: execve(): /opt/ddlrun: No such file or directory\n"),
              Catch::EndsWith("give its path with --remote-path"));
+  CHECK_THAT(
+      sentence("slurmstepd: error: execve(): /opt/ddlrun: Exec format error\n"),
+      Catch::EndsWith("; ddlrun was built for another kind of machine; install one for this node and name it "
+                      "with --remote-path"));
   CHECK_THAT(sentence("srun: error: Unable to confirm allocation for job 5: Invalid job id specified\n"),
              Catch::EndsWith("request a new one with salloc or sbatch"));
   CHECK(sentence("") == "srun started no agent and ended with 1");

@@ -127,3 +127,26 @@ TEST_CASE("reasons that errno does not distinguish are found in the program's fi
                Catch::EndsWith("./odd: its interpreter or dynamic loader does not exist"));
   }
 }
+
+TEST_CASE("a carriage return is named as well if the interpreter has started and rejects it") {
+  const ddl::test::TemporaryDirectory directory;
+  const auto explained = [&](const std::string& text, int exit_code) {
+    std::ofstream(directory.path() + "/script") << text;
+    RankOutcome outcome;
+    outcome.kind = RankOutcome::Kind::kExited;
+    outcome.exit_code = exit_code;
+    describe_carriage_return({"./script", directory.path(), "/bin"}, outcome);
+    return outcome.start_error;
+  };
+  const std::string file = directory.path() + "/./script";
+  const std::string wanted =
+      file +
+      ": its first line ends with a carriage return (\\r), as files from Windows do; remove "
+      "them with: sed -i 's/\\r$//' " +
+      file;
+  CHECK(explained("#!/usr/bin/env bash\r\necho\r\n", 127) == wanted);
+  CHECK(explained("#!/bin/sh -e\r\necho\r\n", 2) == wanted);
+  CHECK(explained("#!/usr/bin/env bash\r\n", 1).empty());
+  CHECK(explained("#!/usr/bin/env bash\necho\r\n", 127).empty());
+  CHECK(explained("echo\r\n", 127).empty());
+}
