@@ -52,7 +52,7 @@ class JobPresence {
 /// A warning for the user: another head uses the same CPUs of the Slurm job on a host. Pure.
 std::string shared_cpus_warning(const JobHead& other, const std::string& host, const std::string& slurm_job);
 
-// What ddlrun's head tells the ranks of mpirun by the variable contract::env::kMpiHead: they announce it.
+// What the head passes to the ranks of mpirun in the variable contract::env::kMpiHead, so that they announce it.
 
 struct JobAnnouncement {
   std::string slurm_job;  ///< "": outside of Slurm; nothing is announced

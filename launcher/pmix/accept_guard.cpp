@@ -26,8 +26,9 @@ namespace {
 
 /// How long a read of the library's thread waits for a process of the same user that has connected and sends nothing,
 /// for example because it was stopped. libpmix 4.2 repeats such a read once, so one connection takes twice this time;
-/// PMIx_Init of all other ranks waits meanwhile.
-constexpr timeval kMaxSilence{2, 0};
+/// PMIx_Init of all other ranks waits meanwhile. On a node with hundreds of processes for each CPU a rank may need
+/// seconds between connecting and sending.
+constexpr timeval kMaxSilence{4, 0};
 /// If accept() fails for lack of descriptors or memory, the connection stays in the queue and is tried again after
 /// this.
 constexpr timespec kShortage{0, 10'000'000};
