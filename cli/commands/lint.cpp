@@ -1,5 +1,8 @@
 // --lint: checks a job script, and prints the findings as text or as one line of JSON.
 #include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -41,6 +44,18 @@ std::string findings_json(const std::vector<LintFinding>& findings, const std::s
   return report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+/// Why the script cannot be read. Only one that does not exist has the exit code of a missing command.
+CommandLineError unreadable(const std::string& file, const Error& error) {
+  if (error.code() == ErrorCode::kNotFound)
+    return {error.message(), "name a script that exists", contract::kNotFound};
+  if (error.system_errno() == EISDIR) return {file + " is a directory", "name a job script in it"};
+  if (error.code() == ErrorCode::kPermissionDenied)
+    return {error.message(), "a script must be readable for this user to be checked"};
+  if (error.code() == ErrorCode::kInvalidArgument)
+    return {error.message(), "name a job script: those are shorter"};
+  return {error.message(), "name a script that can be read"};
+}
+
 }  // namespace
 
 bool has_error(const std::vector<LintFinding>& findings) {
@@ -52,8 +67,7 @@ int lint_script_file(const Request& request, const Environment& environment, con
   const auto site = known_site(request.script.site, environment);
   if (!site) return console.refuse({site.error().message(), kSitesHint});
   const auto text = read_user_file(request.script.lint_file);
-  if (!text)
-    return console.refuse({text.error().message(), "name a script that exists", contract::kNotFound});
+  if (!text) return console.refuse(unreadable(request.script.lint_file, text.error()));
   const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
   const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
   std::string report = request.json ? findings_json(findings, file) : "";

@@ -615,6 +615,27 @@ TEST_CASE("--lint reports the errors of a script with their lines") {
   CHECK_THAT(missing.err, Contains("none.sh: No such file or directory"));
 }
 
+TEST_CASE(
+    "--lint of a directory, an unreadable file or one of more than 16 MiB is wrong input, and not a missing "
+    "script") {
+  const TemporaryDirectory folder;
+  const ProgramRun directory = run_here({DDLRUN_PATH, "--lint", folder.path()});
+  CHECK(directory.exit_code == 2);
+  CHECK_THAT(directory.err,
+             Contains(folder.path() + " is a directory") && Contains("name a job script in it"));
+  const std::string large = folder.path() + "/large.sh";
+  std::ofstream(large) << "#!/bin/bash\n";
+  std::filesystem::resize_file(large, (std::size_t{16} << 20) + 1);
+  const ProgramRun too_large = run_here({DDLRUN_PATH, "--lint", large});
+  CHECK(too_large.exit_code == 2);
+  CHECK_THAT(too_large.err, Contains("longer than 16777216 bytes") && !Contains("that exists"));
+  if (::geteuid() == 0) return;  // may read everything
+  std::filesystem::permissions(large, std::filesystem::perms::none);
+  const ProgramRun closed = run_here({DDLRUN_PATH, "--lint", large});
+  CHECK(closed.exit_code == 2);
+  CHECK_THAT(closed.err, Contains("Permission denied") && Contains("must be readable"));
+}
+
 TEST_CASE("a script with an error is not written, and a warning is written into it") {
   const ProgramRun refused = slurm({"--site", "lumi-g", "--account", "p", "-np", "8", "--cores-per-rank", "8",
                                     "--bind-to", "none", "--remote-path", "ddlrun", "./a"});
