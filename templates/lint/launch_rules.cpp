@@ -1,9 +1,8 @@
-// Rules for how the script starts its program: on which nodes, how often, with which variables and signals, and
-// through wrapper scripts that the job writes for srun.
+// Rules for how the script starts its program: on which nodes, how often, and with which signals.
 #include <algorithm>
 #include <array>
-#include <set>
 #include <span>
+#include <utility>
 
 #include "base/text.h"
 #include "templates/lint/rules.h"
@@ -12,106 +11,111 @@ namespace ddl::templates {
 namespace {
 
 using Names = std::span<const std::string_view>;
+using Strings = std::span<const std::string>;
 
-bool is_any_of(Names names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+bool is_mpirun(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kNames = {"mpirun",     "mpiexec", "mpiexec.hydra",
+                                                      "mpirun_rsh", "prterun", "orterun"};
+  return is_any_of(kNames, file_name_of(word));
 }
 
-std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-/// Variables that srun sets for each task. In the batch script they have the values of its first task, or are unset.
-constexpr std::array<std::string_view, 12> kTaskVariables = {
-    "SLURM_LOCALID", "SLURM_PROCID",      "SLURM_NODEID",         "SLURM_TASK_PID",
-    "PMI_RANK",      "PMIX_RANK",         "PMI_LOCAL_RANK",       "MPI_LOCALRANKID",
-    "PALS_RANKID",   "PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"};
-
-/// Whether the script is a job's own. A script without directives that takes arguments is started by another script,
-/// perhaps for each task.
-bool is_jobs_own(const LintContext& context) {
-  constexpr std::array<std::string_view, 5> kArguments = {"$1", "${1", "$@", "${@", "$*"};
-  return !context.script().directive_lines.empty() ||
-         std::none_of(kArguments.begin(), kArguments.end(), [&](std::string_view one) {
-           return context.raw().find(one) != std::string_view::npos;
-         });
-}
-
-std::string early(const std::string& name) {
-  return "the script's own shell replaces $" + name + ", once and for all ranks: ";
-}
-
-void check_task_variables(LintContext& context) {
-  for (const ShellCommand& command : context.script().commands) {
-    const bool is_for_all = is_jobs_own(context) || !context.script().steps.empty();
-    if (!is_for_all) break;
-    for (const ShellExpansion& one : command.here_expansions) {
-      if (!is_any_of(kTaskVariables, one.name)) continue;
-      context.report("task-variable-expanded", one.line,
-                     early(one.name) + "write \\$" + one.name +
-                         ", or quote the word behind <<, so that each rank does it");
-      break;
-    }
+/// The words behind the options. with_value: options whose value is the next word. The value of another one is taken
+/// for the first word, which then starts nothing that is known here.
+Strings behind_options(Strings words, Names with_value) {
+  while (!words.empty() && words.front().starts_with('-')) {
+    const bool takes_next = is_any_of(with_value, words.front());
+    words = words.subspan(std::min<std::size_t>(takes_next ? 2 : 1, words.size()));
   }
-  for (const ScriptStep& step : context.script().steps) {
-    const auto found = std::find_if(step.expands.begin(), step.expands.end(),
-                                    [](const std::string& name) { return is_any_of(kTaskVariables, name); });
-    if (found == step.expands.end()) continue;
-    context.report("task-variable-expanded", step.line,
-                   early(*found) + "let each rank do it, as in srun bash -c '... $" + *found + " ...'");
-  }
+  return words;
 }
 
-/// A ddlrun that only reports something about the node, and starts no ranks, may be a task.
-void check_ddlrun(LintContext& context) {
+std::vector<std::string> texts_of(const ShellCommand& command) {
+  std::vector<std::string> texts;
+  for (const ShellWord& word : command.words) texts.push_back(word.text);
+  return texts;
+}
+
+/// What a container starts; empty if these words do not begin one.
+Strings words_in_container(Strings words) {
+  constexpr std::array<std::string_view, 14> kWithValue = {
+      "-B", "--bind", "--env", "--env-file", "-H",        "--home", "--pwd",
+      "-W", "--cwd",  "-S",    "--workdir",  "--overlay", "-o",     "--mount"};
+  const bool is_container =
+      words.size() > 2 && (file_name_of(words[0]) == "singularity" || file_name_of(words[0]) == "apptainer");
+  if (!is_container || words[1] != "exec") return {};
+  const Strings image = behind_options(words.subspan(2), kWithValue);
+  return image.empty() ? image : image.subspan(1);
+}
+
+/// Whether the words start a ddlrun that starts ranks, also through env, a shell's -c, or a container. depth: of -c
+/// in -c. One that only reports something about the node, or starts its ranks beside the task, may be a task.
+bool starts_ddlrun(Strings words, int depth = 0) {
   constexpr std::array<std::string_view, 7> kQuestions = {"--show-", "--check-", "--explain-", "--version",
                                                           "--help",  "--list-",  "--lint"};
-  for (const ScriptStep& step : context.script().steps) {
-    std::size_t at = 0;
-    while (at < step.program.size() &&
-           (step.program[at] == "env" || step.program[at].find('=') != std::string::npos))
-      ++at;
-    if (at == step.program.size() || file_name_of(step.program[at]) != "ddlrun") continue;
-    const bool asks =
-        std::any_of(step.program.begin() + static_cast<std::ptrdiff_t>(at), step.program.end(),
-                    [&](const std::string& word) {
-                      return std::any_of(kQuestions.begin(), kQuestions.end(),
-                                         [&](std::string_view one) { return word.starts_with(one); });
-                    });
-    if (asks) continue;
-    context.report("srun-ddlrun", step.line,
-                   "srun starts a ddlrun for each task, and each of them starts all ranks; write ddlrun "
-                   "without srun: it "
-                   "finds the job's nodes by itself");
+  constexpr int kMaxDepth = 3;
+  words = without_prefixes(words);
+  if (words.empty() || depth > kMaxDepth) return false;
+  if (const Strings inner = words_in_container(words); !inner.empty()) return starts_ddlrun(inner, depth + 1);
+  if (is_shell(words.front())) {
+    const auto option = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
+      return !word.starts_with('-') || (!word.starts_with("--") && word.ends_with('c'));
+    });
+    if (option == words.end() || !option->starts_with('-') || option + 1 == words.end()) return false;
+    const ShellText text = read_shell(*(option + 1));
+    return std::any_of(text.commands.begin(), text.commands.end(), [&](const ShellCommand& command) {
+      return starts_ddlrun(texts_of(command), depth + 1);
+    });
   }
+  if (file_name_of(words.front()) != "ddlrun") return false;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const bool asks = std::any_of(kQuestions.begin(), kQuestions.end(),
+                                  [&](std::string_view one) { return words[i].starts_with(one); });
+    const bool is_local = words[i] == "--launcher=local" ||
+                          (words[i] == "--launcher" && i + 1 < words.size() && words[i + 1] == "local");
+    if (asks || is_local) return false;
+  }
+  return true;
 }
 
-/// The job ends with its script, and steps end with the job.
-void check_background(LintContext& context) {
-  constexpr std::array<std::string_view, 22> kQuick = {
-      "echo", "printf", "date", "cd", "export", "unset", "rm", "mkdir", "true",  "touch", "ls",
-      ":",    "exit",   "done", "fi", "esac",   "}",     "cp", "mv",    "chmod", "cat",   "hostname"};
-  const ScriptText& script = context.script();
-  const ScriptStep* last = nullptr;
-  for (const ScriptStep& step : script.steps) {
-    if (script.commands[step.command].in_background) last = &step;
+/// What mpirun starts. Of two programs, separated by :, the first.
+Strings program_of_mpirun(Strings words) {
+  constexpr std::array<std::string_view, 24> kWithValue = {
+      "-n",       "-np", "-c",         "-N",        "-H",           "-host",     "--host",  "--n",
+      "--np",     "-f",  "--hostfile", "-hostfile", "-ppn",         "--map-by",  "-map-by", "--bind-to",
+      "-bind-to", "-x",  "--npernode", "-npernode", "-machinefile", "--rank-by", "--ppn",   "-hosts"};
+  return behind_options(words, kWithValue);
+}
+
+void check_ddlrun(LintContext& context) {
+  const auto report = [&](int line, const std::string& launcher, std::string_view of) {
+    context.report("srun-ddlrun", line,
+                   launcher + " starts a ddlrun for each " + std::string(of) +
+                       ", and each of them starts all ranks; write ddlrun without " + launcher +
+                       ": it finds the job's nodes by itself");
+  };
+  for (const ScriptStep& step : context.script().steps) {
+    // A single task may be a ddlrun, and so may the shell in a terminal that --pty starts.
+    const bool is_single =
+        count_of(option_of(context, step, "--ntasks")) == 1 || find_option(step.options, "--pty") != nullptr;
+    if (!is_single && starts_ddlrun(step.program)) report(step.line, "srun", "task");
   }
-  if (last == nullptr || !is_jobs_own(context)) return;
-  const bool only_quick =
-      std::all_of(script.commands.begin() + static_cast<std::ptrdiff_t>(last->command) + 1,
-                  script.commands.end(), [&](const ShellCommand& command) {
-                    return !command.in_background &&
-                           (command.words.empty() || is_any_of(kQuick, command.words.front().text));
-                  });
-  if (!only_quick) return;
-  context.report(
-      "background-without-wait", last->line,
-      "this srun runs in the background, and nothing waits for it: the script ends, and with it the job and "
-      "its steps; write wait as the last line");
+  for (const ShellCommand& command : context.script().commands) {
+    const std::vector<std::string> texts = texts_of(command);
+    const Strings words = without_prefixes(texts);
+    if (words.empty() || !is_mpirun(words.front())) continue;
+    if (starts_ddlrun(program_of_mpirun(words.subspan(1))))
+      report(command.line, std::string(file_name_of(words.front())), "rank");
+  }
 }
 
 bool starts_python(const ShellCommand& command) {
-  constexpr std::array<std::string_view, 9> kBefore = {"exec",        "time",      "nohup", "env", "command",
-                                                       "singularity", "apptainer", "nice",  "run"};
+  constexpr std::array<std::string_view, 16> kBefore = {
+      "exec", "time", "nohup", "env",   "command",    "singularity", "apptainer", "nice",
+      "run",  "uv",   "conda", "mamba", "micromamba", "poetry",      "pixi",      "pipenv"};
+  constexpr std::array<std::string_view, 4> kEnvironments = {"-n", "--name", "-p", "--prefix"};
+  bool is_environment = false;  // the name behind -n of conda run
   for (const ShellWord& word : command.words) {
+    if (std::exchange(is_environment, is_any_of(kEnvironments, word.text))) continue;
     const std::string_view name = file_name_of(word.text);
     if (name.starts_with("python")) return true;
     const bool goes_on = is_any_of(kBefore, name) || word.text.starts_with('-') ||
@@ -119,6 +123,39 @@ bool starts_python(const ShellCommand& command) {
     if (!goes_on) return false;
   }
   return false;
+}
+
+/// The program of a command that starts ranks or trains a model; "" for others.
+std::string_view rank_starter(const LintContext& context, const ShellCommand& command) {
+  const auto first = std::find_if(command.words.begin(), command.words.end(),
+                                  [](const ShellWord& word) { return !is_prefix(word.text); });
+  if (first == command.words.end()) return "";
+  const std::string_view name = file_name_of(first->text);
+  if (name == "srun" || name == "ddlrun" || name == "torchrun" || is_mpirun(name)) return name;
+  // A script without directives may be one that starts a service.
+  return starts_python(command) && !context.script().directive_lines.empty() ? "python" : "";
+}
+
+/// The job ends with its script, and all its processes end with the job.
+void check_background(LintContext& context) {
+  constexpr std::array<std::string_view, 23> kQuick = {
+      "echo", "printf", "date", "cd",   "export", "unset", "rm", "mkdir", "true", "touch",    "ls",    ":",
+      "exit", "done",   "fi",   "esac", "}",      "cp",    "mv", "chmod", "cat",  "hostname", "disown"};
+  if (!is_jobs_own(context)) return;
+  const std::vector<ShellCommand>& commands = context.script().commands;
+  const auto last = std::find_if(commands.rbegin(), commands.rend(), [&](const ShellCommand& command) {
+    return command.in_background && !rank_starter(context, command).empty();
+  });
+  if (last == commands.rend()) return;
+  const bool only_quick = std::all_of(commands.rbegin(), last, [&](const ShellCommand& command) {
+    return !command.in_background && (command.words.empty() || is_any_of(kQuick, command.words.front().text));
+  });
+  if (!only_quick) return;
+  context.report(
+      "background-without-wait", last->line,
+      "this " + std::string(rank_starter(context, *last)) +
+          " runs in the background, and nothing waits for it: the script ends, and with it the job "
+          "and all its processes; write wait as the last line");
 }
 
 /// Whether anything in it may start programs on other nodes. A script may do so, since its contents are unknown here.
@@ -218,118 +255,10 @@ void check_shells_signal(LintContext& context) {
 }  // namespace
 
 void check_launches(LintContext& context) {
-  check_task_variables(context);
   check_ddlrun(context);
   check_background(context);
   check_nodes(context);
   check_shells_signal(context);
-}
-
-namespace {
-
-constexpr std::string_view kExecStar =
-    "exec with $* or an unquoted $@ splits arguments at blanks and loses their quotes; write exec \"$@\"";
-
-bool has_exec_star(std::string_view text) {
-  return text.find("exec $*") != std::string_view::npos || text.find("exec $@") != std::string_view::npos;
-}
-
-void check_exec(LintContext& context, const std::vector<ShellCommand>& commands) {
-  for (const ShellCommand& command : commands) {
-    const auto is_star = [](const ShellWord& word) {
-      return !word.quoted && (word.text == "$*" || word.text == "$@");
-    };
-    const bool writes = (command.is_named("echo") || command.is_named("printf")) && !command.outputs.empty();
-    const bool is_wrong =
-        (command.is_named("exec") && std::any_of(command.words.begin(), command.words.end(), is_star)) ||
-        (writes && std::any_of(command.words.begin(), command.words.end(),
-                               [](const ShellWord& word) { return has_exec_star(word.text); }));
-    if (is_wrong) context.report("exec-star", command.line, std::string(kExecStar));
-  }
-}
-
-/// The path below the job's directory; "" if the file may be elsewhere, or its name may contain the job's number.
-std::string_view path_in_job_directory(std::string_view path) {
-  constexpr std::array<std::string_view, 5> kHere = {"./", "$PWD/", "${PWD}/", "$SLURM_SUBMIT_DIR/",
-                                                     "${SLURM_SUBMIT_DIR}/"};
-  for (const std::string_view here : kHere) {
-    if (path.starts_with(here)) path.remove_prefix(here.size());
-  }
-  const bool is_elsewhere =
-      path.starts_with('/') || path.starts_with('~') || path.find_first_of("$`*?") != std::string_view::npos;
-  return is_elsewhere ? "" : path;
-}
-
-/// Whether it changes to a directory given by a variable, which may be a directory of the job's own.
-bool may_go_to_own_directory(const ShellCommand& command) {
-  if (!command.is_named("cd") && !command.is_named("pushd")) return false;
-  return std::any_of(command.words.begin() + 1, command.words.end(), [](const ShellWord& word) {
-    const bool is_shared = word.text == "$SLURM_SUBMIT_DIR" || word.text == "${SLURM_SUBMIT_DIR}" ||
-                           word.text == "$HOME" || word.text == "${HOME}" || word.text == "$PWD";
-    return !is_shared && word.text.find_first_of("$`") != std::string::npos;
-  });
-}
-
-/// Paths below the job's directory that chmod makes executable or srun starts.
-std::set<std::string, std::less<>> executed_files(const ScriptText& script) {
-  std::set<std::string, std::less<>> files;
-  for (const ShellCommand& command : script.commands) {
-    if (!command.is_named("chmod")) continue;
-    for (const ShellWord& word : command.words) files.emplace(path_in_job_directory(word.text));
-  }
-  for (const ScriptStep& step : script.steps) {
-    for (const std::string& word : step.program) files.emplace(path_in_job_directory(word));
-  }
-  files.erase("");
-  return files;
-}
-
-void check_races(LintContext& context) {
-  const ScriptText& script = context.script();
-  const auto executed = executed_files(script);
-  std::set<std::string, std::less<>> reported;
-  for (const ShellCommand& command : script.commands) {
-    if (may_go_to_own_directory(command)) return;
-    std::vector<std::string> files = command.outputs;
-    if (command.is_named("tee") && command.here_document_line != 0) {
-      for (std::size_t i = 1; i < command.words.size(); ++i) files.push_back(command.words[i].text);
-    } else if (!command.is_named("cat") && !command.is_named("echo") && !command.is_named("printf")) {
-      continue;
-    }
-    for (const std::string& file : files) {
-      const std::string_view path = path_in_job_directory(file);
-      if (!executed.contains(path) || !reported.emplace(path).second) continue;
-      context.report(
-          "wrapper-file-race", command.line,
-          "every job that runs this script writes " + std::string(path) +
-              " to the same place, and one may use it while another writes it; put $SLURM_JOB_ID into "
-              "its name, or keep it as a file that no job writes");
-    }
-  }
-}
-
-void check_visible_variables(LintContext& context) {
-  const ShellAssignment* rocr = context.assignment("ROCR_VISIBLE_DEVICES");
-  const ShellAssignment* hip = context.assignment("HIP_VISIBLE_DEVICES");
-  if (rocr == nullptr || hip == nullptr) return;
-  for (const ShellCommand& command : context.script().commands) {
-    if (command.is_named("unset")) return;
-  }
-  const bool rocr_is_later = rocr->line > hip->line;
-  context.report(
-      "two-visible-variables", std::max(rocr->line, hip->line),
-      std::string(rocr_is_later ? rocr->name : hip->name) + " is set beside " +
-          (rocr_is_later ? hip->name : rocr->name) + on_line(std::min(rocr->line, hip->line), 0) +
-          ": ROCR chooses first, and HIP then numbers only the remaining GPUs, from 0; set one of them");
-}
-
-}  // namespace
-
-void check_wrappers(LintContext& context) {
-  check_exec(context, context.script().commands);
-  check_exec(context, context.script().written_commands);
-  check_races(context);
-  check_visible_variables(context);
 }
 
 }  // namespace ddl::templates

@@ -24,6 +24,35 @@ std::optional<std::int64_t> count_of(const SlurmOption* option) {
 
 std::string on_line(int other, int line) { return other == line ? "" : " on line " + std::to_string(other); }
 
+const SlurmOption* option_of(const LintContext& context, const ScriptStep& step, std::string_view name) {
+  const SlurmOption* own = find_option(step.options, name);
+  return own != nullptr ? own : context.directive(name);
+}
+
+bool is_jobs_own(const LintContext& context) {
+  constexpr std::array<std::string_view, 5> kArguments = {"$1", "${1", "$@", "${@", "$*"};
+  return !context.script().directive_lines.empty() ||
+         std::none_of(kArguments.begin(), kArguments.end(), [&](std::string_view one) {
+           return context.raw().find(one) != std::string_view::npos;
+         });
+}
+
+bool is_any_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_prefix(std::string_view word) {
+  constexpr std::array<std::string_view, 8> kPrefixes = {"env",     "exec", "time",   "nohup",
+                                                         "command", "nice", "setsid", "stdbuf"};
+  return is_any_of(kPrefixes, file_name_of(word)) ||
+         (word.find('=') != std::string_view::npos && !word.starts_with('-'));
+}
+
+std::span<const std::string> without_prefixes(std::span<const std::string> words) {
+  while (!words.empty() && is_prefix(words.front())) words = words.subspan(1);
+  return words;
+}
+
 const SlurmOption* LintContext::directive(std::string_view name) const {
   return find_option(script_.directives, name);
 }
@@ -34,65 +63,155 @@ const ShellAssignment* LintContext::assignment(std::string_view name) const {
   return found == script_.assignments.end() ? nullptr : &*found;
 }
 
-std::string LintContext::resolved(const std::string& value) const {
-  std::string_view name = value;
-  if (!name.starts_with('$')) return value;
-  name.remove_prefix(1);
-  if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
-  const ShellAssignment* found = nullptr;
-  for (const ShellAssignment& one : script_.assignments) {
-    if (one.name != name) continue;
-    if (found != nullptr) return value;
-    found = &one;
-  }
-  return found == nullptr ? value : found->value;
+std::optional<std::size_t> LintContext::place_of(const ScriptStep& step) const {
+  if (script_.commands[step.command].in_function) return std::nullopt;
+  return step.command;
 }
 
-bool LintContext::may_be_set(std::string_view name) const {
-  constexpr std::array<std::string_view, 4> kOfOthers = {"SLURM_", "SBATCH_", "SRUN_", "BASH"};
-  constexpr std::array<std::string_view, 8> kOfShells = {"HOME", "USER",   "PWD",      "OLDPWD",
-                                                         "PATH", "TMPDIR", "HOSTNAME", "RANDOM"};
-  if (std::any_of(kOfOthers.begin(), kOfOthers.end(), [&](auto start) { return name.starts_with(start); }) ||
-      std::find(kOfShells.begin(), kOfShells.end(), name) != kOfShells.end() || assignment(name) != nullptr)
-    return true;
+namespace {
+
+bool is_part_of_name(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// A $NAME or ${NAME} in a text.
+struct VariableReference {
+  std::size_t at = 0;
+  std::size_t size = 0;
+  std::string_view name;  ///< "" for other expansions, such as $(...) and ${NAME:-1}
+};
+
+/// The first $ from a position on; nullopt if there is none.
+std::optional<VariableReference> next_reference(std::string_view text, std::size_t from) {
+  const std::size_t at = text.find('$', from);
+  if (at == std::string_view::npos) return std::nullopt;
+  const bool braced = text.substr(at + 1).starts_with('{');
+  const std::size_t start = at + (braced ? 2 : 1);
+  std::size_t end = start;
+  while (end < text.size() && is_part_of_name(text[end])) ++end;
+  const std::string_view name = text.substr(start, end - start);
+  const bool is_plain = !name.empty() && (name[0] < '0' || name[0] > '9') &&
+                        (!braced || (end < text.size() && text[end] == '}'));
+  if (!is_plain) return VariableReference{at, 1, {}};
+  return VariableReference{at, end + (braced ? 1 : 0) - at, name};
+}
+
+/// The assigned value, in which own is the variable's value before; nullopt if it depends on that in another way.
+std::optional<std::string> appended(const ShellAssignment& one, const std::optional<std::string>& own) {
+  const bool has_own = std::find(one.expands.begin(), one.expands.end(), one.name) != one.expands.end();
+  if ((has_own || one.appends) && !own) return std::nullopt;
+  std::string value = one.appends ? *own : "";
+  if (!has_own) return value + one.value;
+  std::size_t done = 0;
+  bool is_replaced = false;
+  while (const auto reference = next_reference(one.value, done)) {
+    value += one.value.substr(done, reference->at - done);
+    const bool is_own = reference->name == one.name;
+    value += is_own ? *own : one.value.substr(reference->at, reference->size);
+    is_replaced = is_replaced || is_own;
+    if (reference->name.empty() &&
+        one.value.compare(reference->at + 1, one.name.size() + 1, "{" + one.name) == 0)
+      return std::nullopt;
+    done = reference->at + reference->size;
+  }
+  if (!is_replaced) return std::nullopt;
+  return value + one.value.substr(done);
+}
+
+}  // namespace
+
+std::optional<std::string> LintContext::value_of(std::string_view name,
+                                                 std::optional<std::size_t> place) const {
+  // More than any list of CPUs has.
+  constexpr std::size_t kMaxAssignments = 64;
+  constexpr std::size_t kMaxValueBytes = 1 << 14;
+  const ScriptAssignment* first = nullptr;
+  std::size_t count = 0;
+  bool are_kept = true;
+  for (const ScriptAssignment& one : script_.assignments) {
+    if (one.name != name) continue;
+    if (first == nullptr) first = &one;
+    are_kept = are_kept && one.command && !one.value.starts_with('(');
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  if (count == 1 && (!are_kept || !place)) return first->value;
+  if (!are_kept || !place || count > kMaxAssignments || is_set_by_command(name)) return std::nullopt;
+  std::optional<std::string> value;
+  for (const ScriptAssignment& one : script_.assignments) {
+    if (one.name != name || *one.command >= *place) continue;
+    value = appended(one, value);
+    if (!value || value->size() > kMaxValueBytes) return std::nullopt;
+  }
+  return value;
+}
+
+std::string LintContext::resolved(const std::string& value) const {
+  const auto reference = next_reference(value, 0);
+  if (!reference || reference->at != 0 || reference->size != value.size()) return value;
+  return value_of(reference->name, std::nullopt).value_or(value);
+}
+
+bool LintContext::is_set_only_behind(std::string_view name, std::size_t place) const {
+  bool is_set = false;
+  for (const ScriptAssignment& one : script_.assignments) {
+    if (one.name != name) continue;
+    if (!one.command || *one.command <= place) return false;
+    is_set = true;
+  }
+  return is_set;
+}
+
+bool LintContext::is_set_by_command(std::string_view name) const {
+  constexpr std::array<std::string_view, 9> kSetters = {"for",     "read",   "mapfile", "printf", "readarray",
+                                                        "declare", "select", "getopts", "unset"};
   return std::any_of(script_.commands.begin(), script_.commands.end(), [&](const ShellCommand& command) {
-    // The file or text that they read may set any variable.
-    if (command.is_named("source") || command.is_named(".") || command.is_named("eval")) return true;
-    constexpr std::array<std::string_view, 8> kSetters = {"for",       "read",    "mapfile", "printf",
-                                                          "readarray", "declare", "select",  "getopts"};
     return std::any_of(kSetters.begin(), kSetters.end(), [&](auto one) { return command.is_named(one); }) &&
            std::any_of(command.words.begin() + 1, command.words.end(),
                        [&](const ShellWord& word) { return word.text == name; });
   });
 }
 
-std::string LintContext::expanded(const std::string& value, std::vector<std::string>& unset) const {
-  const auto is_name_part = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  };
+bool LintContext::may_be_set_otherwise(std::string_view name) const {
+  constexpr std::array<std::string_view, 4> kOfOthers = {"SLURM_", "SBATCH_", "SRUN_", "BASH"};
+  constexpr std::array<std::string_view, 8> kOfShells = {"HOME", "USER",   "PWD",      "OLDPWD",
+                                                         "PATH", "TMPDIR", "HOSTNAME", "RANDOM"};
+  if (std::any_of(kOfOthers.begin(), kOfOthers.end(), [&](auto start) { return name.starts_with(start); }) ||
+      std::find(kOfShells.begin(), kOfShells.end(), name) != kOfShells.end())
+    return true;
+  // The file or text that they read may set any variable.
+  return is_set_by_command(name) ||
+         std::any_of(script_.commands.begin(), script_.commands.end(), [](const ShellCommand& command) {
+           return command.is_named("source") || command.is_named(".") || command.is_named("eval");
+         });
+}
+
+std::string LintContext::expanded(const std::string& value, std::optional<std::size_t> place,
+                                  std::vector<std::string>& unset) const {
   std::string text = value;
   std::size_t at = 0;
+  // How much of the end of the text is value's own. What a variable contains was expanded where it was assigned, and
+  // not here.
+  std::size_t own = text.size();
   // A variable may contain others; one that contains itself ends with the limit.
   constexpr int kMaxVariables = 32;
   constexpr std::size_t kMaxTextBytes = 1 << 16;
   for (int round = 0; round < kMaxVariables && text.size() < kMaxTextBytes; ++round) {
-    at = text.find('$', at);
-    if (at == std::string::npos) break;
-    const bool braced = text.compare(at + 1, 1, "{") == 0;
-    const std::size_t start = at + (braced ? 2 : 1);
-    std::size_t end = start;
-    while (end < text.size() && is_name_part(text[end])) ++end;
-    const std::string name = text.substr(start, end - start);
-    const bool is_plain = !name.empty() && (name[0] < '0' || name[0] > '9') &&
-                          (!braced || (end < text.size() && text[end] == '}'));
-    const std::string reference = text.substr(at, end + (braced && is_plain ? 1 : 0) - at);
-    const std::string held = is_plain ? resolved(reference) : reference;
-    if (is_plain && !may_be_set(name) && std::find(unset.begin(), unset.end(), name) == unset.end())
-      unset.push_back(name);
-    if (held == reference)
-      ++at;
+    const auto reference = next_reference(text, at);
+    if (!reference) break;
+    at = reference->at;
+    const std::string name(reference->name);
+    const std::size_t rest = text.size() - at - reference->size;
+    const auto used_at = rest < own ? place : std::nullopt;
+    own = std::min(own, rest);
+    const auto held = name.empty() ? std::nullopt : value_of(name, used_at);
+    const bool is_unset = !name.empty() && !may_be_set_otherwise(name) &&
+                          (assignment(name) == nullptr || (used_at && is_set_only_behind(name, *used_at)));
+    if (is_unset && std::find(unset.begin(), unset.end(), name) == unset.end()) unset.push_back(name);
+    if (held)
+      text.replace(at, reference->size, *held);
     else
-      text.replace(at, reference.size(), held);
+      ++at;
   }
   return text;
 }

@@ -2,8 +2,10 @@
 // findings. For the sources of lint/ only; lint.h is what others include.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,20 +31,29 @@ class LintContext {
   const SlurmOption* directive(std::string_view name) const;
   /// The first assignment to the variable; null if there is none.
   const ShellAssignment* assignment(std::string_view name) const;
+  /// Where a step expands its words, for expanded(): nullopt in a function, which may be called at any place.
+  std::optional<std::size_t> place_of(const ScriptStep& step) const;
   /// The value; if it is $NAME or ${NAME} and the script assigns that variable once, what it assigns.
   std::string resolved(const std::string& value) const;
 
-  /// Whether the script, or the shell that runs it, may set the variable. Only false is certain.
-  bool may_be_set(std::string_view name) const;
-  /// The value with all of $NAME and ${NAME} replaced that the script assigns once; others stay. unset: receives
-  /// the names that the script never sets, each once.
-  std::string expanded(const std::string& value, std::vector<std::string>& unset) const;
+  /// Whether anything but an assignment may set the variable: a file that the script reads, read, for, or the shell
+  /// that runs it. Only false is certain.
+  bool may_be_set_otherwise(std::string_view name) const;
+  /// The value with all of $NAME and ${NAME} replaced that the script assigns once, or in commands that each run
+  /// exactly once and in the script's order; others stay. place: of ScriptText::commands, where the value is used;
+  /// nullopt: unknown. unset: receives the names that the script never sets, or only later, each once.
+  std::string expanded(const std::string& value, std::optional<std::size_t> place,
+                       std::vector<std::string>& unset) const;
 
   /// rule: one of lint_rules().
   void report(std::string_view rule, int line, std::string sentence);
   std::vector<LintFinding> take_findings() { return std::move(findings_); }
 
  private:
+  std::optional<std::string> value_of(std::string_view name, std::optional<std::size_t> place) const;
+  bool is_set_only_behind(std::string_view name, std::size_t place) const;
+  bool is_set_by_command(std::string_view name) const;
+
   std::string_view raw_;
   const SiteProfile* site_;
   ScriptText script_;
@@ -55,6 +66,17 @@ const SlurmOption* find_option(const std::vector<SlurmOption>& options, std::str
 std::optional<std::int64_t> count_of(const SlurmOption* option);
 /// " on line 3"; "" for the same line.
 std::string on_line(int other, int line);
+/// The option of the srun, or else the directive; null if there is neither.
+const SlurmOption* option_of(const LintContext& context, const ScriptStep& step, std::string_view name);
+/// Whether the script is a job's own. A script without directives that takes arguments is started by another script,
+/// perhaps for each task.
+bool is_jobs_own(const LintContext& context);
+
+bool is_any_of(std::span<const std::string_view> names, std::string_view name);
+/// Whether the word is env, exec or the like, or NAME=value: in front of a program.
+bool is_prefix(std::string_view word);
+/// From the program on.
+std::span<const std::string> without_prefixes(std::span<const std::string> words);
 
 // The rules, in groups. Each looks at the script and reports what it finds.
 
@@ -64,11 +86,12 @@ void check_form(LintContext& context);
 void check_directives(LintContext& context);
 /// The requests of each srun.
 void check_steps(LintContext& context);
-/// Files that the script writes for srun to start, and the variables that they set.
+/// Files that the script writes for srun to start, the variables that they set, and variables of a task that the
+/// script's own shell replaces.
 void check_wrappers(LintContext& context);
 /// Lists of CPUs that srun is to bind to.
 void check_cpu_lists(LintContext& context);
-/// How the script starts the program: on which nodes, how often, and what the script's own shell expands first.
+/// How the script starts the program: on which nodes, how often, and with which signals.
 void check_launches(LintContext& context);
 /// The rules of the site.
 void check_site(LintContext& context, const SiteProfile& site);

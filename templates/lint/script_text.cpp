@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "base/text.h"
 
@@ -16,21 +18,12 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-bool is_shell(std::string_view word) {
-  return is_one_of(base_name(word), {"sh", "bash", "zsh", "ksh", "dash"});
-}
-
-/// "NAME=value" of export's or env's words.
-void add_assignment(std::string_view word, int line, std::vector<ShellAssignment>& assignments) {
-  const std::size_t equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0 || word[0] == '-') return;
-  assignments.push_back({std::string(word.substr(0, equals)), std::string(word.substr(equals + 1)), line});
-}
-
-void add_assignments(const ShellCommand& command, std::vector<ShellAssignment>& assignments) {
-  assignments.insert(assignments.end(), command.assignments.begin(), command.assignments.end());
+/// kept: the command's number, if it runs exactly once and belongs to the script itself.
+void add_assignments(const ShellCommand& command, std::optional<std::size_t> kept,
+                     std::vector<ScriptAssignment>& assignments) {
+  // In front of a program an assignment holds only for it.
+  const auto own = command.words.empty() ? kept : std::nullopt;
+  for (const ShellAssignment& one : command.assignments) assignments.push_back({one, own});
   if (command.words.empty()) return;
   const std::string& name = command.words.front().text;
   const bool ends_with_program = name == "env" || name == "exec";
@@ -39,16 +32,19 @@ void add_assignments(const ShellCommand& command, std::vector<ShellAssignment>& 
     const std::string& word = command.words[i].text;
     const bool assigns = word.find('=') != std::string::npos || word.starts_with('-') || word == "env";
     if (ends_with_program && !assigns) return;
-    add_assignment(word, command.line, assignments);
+    if (auto one = assignment_in(command.words[i], command.line))
+      assignments.push_back({*std::move(one), ends_with_program ? std::nullopt : kept});
   }
 }
 
 /// --export=ALL,NAME=value
-void add_exported(const std::vector<SlurmOption>& options, std::vector<ShellAssignment>& assignments) {
+void add_exported(const std::vector<SlurmOption>& options, std::vector<ScriptAssignment>& assignments) {
   for (const SlurmOption& option : options) {
     if (option.name != "--export") continue;
-    for (const std::string_view part : split(option.value, ','))
-      add_assignment(part, option.line, assignments);
+    for (const std::string_view part : split(option.value, ',')) {
+      if (auto one = assignment_in({std::string(part), false, {}}, option.line))
+        assignments.push_back({*std::move(one), std::nullopt});
+    }
   }
 }
 
@@ -56,7 +52,7 @@ void add_exported(const std::vector<SlurmOption>& options, std::vector<ShellAssi
 std::size_t find_srun(const ShellCommand& command) {
   for (std::size_t i = 0; i < command.words.size(); ++i) {
     const std::string& word = command.words[i].text;
-    if (base_name(word) == "srun") return i;
+    if (file_name_of(word) == "srun") return i;
     const bool passes_on = is_one_of(word, {"exec", "nohup", "time", "command", "env"}) ||
                            (i > 0 && word.find('=') != std::string::npos && !word.starts_with('-'));
     if (!passes_on) break;
@@ -71,7 +67,9 @@ void add_step(const ShellCommand& command, std::size_t index, std::vector<Script
   step.line = command.line;
   step.command = index;
   step.environment = command.assignments;
-  for (std::size_t i = 0; i < at; ++i) add_assignment(command.words[i].text, command.line, step.environment);
+  for (std::size_t i = 0; i < at; ++i) {
+    if (auto one = assignment_in(command.words[i], command.line)) step.environment.push_back(*std::move(one));
+  }
   std::vector<std::string> words;
   for (std::size_t i = at + 1; i < command.words.size(); ++i) {
     words.push_back(command.words[i].text);
@@ -137,12 +135,13 @@ ScriptText read_script(std::string_view text) {
   script.comments = std::move(shell.comments);
   script.commands = std::move(shell.commands);
   add_exported(script.directives, script.assignments);
-  for (const ShellCommand& command : script.commands) {
-    add_assignments(command, script.assignments);
-    add_step(command, static_cast<std::size_t>(&command - script.commands.data()), script.steps);
+  for (std::size_t i = 0; i < script.commands.size(); ++i) {
+    const ShellCommand& command = script.commands[i];
+    add_assignments(command, command.runs_once ? std::optional(i) : std::nullopt, script.assignments);
+    add_step(command, i, script.steps);
     if (!holds_shell_script(command)) continue;
     for (ShellCommand& written : read_shell(command.here_document, command.here_document_line).commands) {
-      add_assignments(written, script.assignments);
+      add_assignments(written, std::nullopt, script.assignments);
       script.written_commands.push_back(std::move(written));
     }
   }

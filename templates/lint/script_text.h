@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,12 @@ struct ScriptDirectiveLine {
   std::vector<std::string> not_options;  ///< its words that are neither options nor values
 };
 
+/// An assignment of the script, or of one that it writes.
+struct ScriptAssignment : ShellAssignment {
+  /// Of ScriptText::commands, if that command sets the variable of the script's own shell, and runs exactly once.
+  std::optional<std::size_t> command = std::nullopt;
+};
+
 struct ScriptText {
   std::string shebang;  ///< the first line if it begins with #!, without that
   std::vector<SlurmOption> directives;
@@ -38,8 +45,8 @@ struct ScriptText {
   /// The commands of shell scripts that it writes by here-documents, or passes to a shell.
   std::vector<ShellCommand> written_commands;
   std::vector<ScriptStep> steps;  ///< its own, also within if and for; none from $(...)
-  std::vector<ShellAssignment>
-      assignments;                ///< its own and the written ones': NAME=, export, env and --export
+  /// Its own and the written ones': NAME=, export, env and --export.
+  std::vector<ScriptAssignment> assignments;
   bool is_heterogeneous = false;  ///< directives are of several components
 };
 

@@ -35,6 +35,34 @@ std::string_view expanded_name(std::string_view behind) {
   return is_name(name) ? name : std::string_view();
 }
 
+// So that a text with many $(( that nothing closes takes no longer.
+constexpr std::size_t kMaxArithmetic = 1024;
+
+/// The expression in "((expression))...", the text behind a $; "" where something else begins, such as a subshell in
+/// $(...), or the expression does not end on its line.
+std::string_view arithmetic(std::string_view behind) {
+  if (!behind.starts_with("((")) return "";
+  int depth = 2;
+  for (std::size_t i = 2; i + 1 < std::min(behind.size(), kMaxArithmetic) && behind[i] != '\n'; ++i) {
+    if (behind[i] == '(') ++depth;
+    if (behind[i] == ')' && --depth == 1) return behind[i + 1] == ')' ? behind.substr(2, i - 2) : "";
+  }
+  return "";
+}
+
+/// The names that stand without $ in an arithmetic expression, which are variables too.
+std::vector<std::string> plain_names(std::string_view expression) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    const std::size_t start = i;
+    while (i < expression.size() && (is_name_part(expression[i]) || expression[i] == '#')) ++i;
+    const std::string_view word = expression.substr(start, i - start);
+    const char before = start > 0 ? expression[start - 1] : ' ';
+    if (is_name(word) && before != '$' && before != '{') names.emplace_back(word);
+  }
+  return names;
+}
+
 class Reader {
  public:
   Reader(std::string_view text, int first_line) : text_(text), line_(first_line) {}
@@ -51,6 +79,11 @@ class Reader {
   struct Word {
     ShellWord word;
     std::size_t equals = kNone;  ///< of the first unquoted one, where nothing quoted is in front of it
+  };
+  /// What has begun and not ended: 'i'f, a 'l'oop, 'c'ase, '{' or '('.
+  struct Opened {
+    char kind = '\0';
+    bool is_function = false;
   };
   struct HereDocument {
     std::size_t command = 0;
@@ -101,7 +134,42 @@ class Reader {
     const bool is_double = c != '(' && c != ')' && (peek() == '&' || (c == '|' && peek() == '|'));
     if (is_double) ++at_;
     if (c == '&' && !is_double) command_.in_background = true;
+    const bool is_pipe = c == '|' && !(is_double && text_[at_ - 1] == '|');
+    if (is_pipe || command_.in_background) command_.runs_once = false;
     end_command();
+    if (is_double || is_pipe) may_be_left_out_ = true;
+    if (c == '(') {
+      open('(');
+      parenthesis_ = at_;
+    } else if (c == ')') {
+      const std::string_view inside = text_.substr(parenthesis_, at_ - 1 - parenthesis_);
+      function_begins_ = close('(') && inside.find_first_not_of(" \t") == kNone;
+      parenthesis_ = at_;
+    }
+  }
+
+  void open(char kind) {
+    opened_.push_back({kind, function_begins_});
+    functions_ += function_begins_ ? 1 : 0;
+    function_begins_ = false;
+  }
+  /// Whether the last that has begun is of this kind, and ends here.
+  bool close(char kind) {
+    if (opened_.empty() || opened_.back().kind != kind) return false;
+    functions_ -= opened_.back().is_function ? 1 : 0;
+    opened_.pop_back();
+    return true;
+  }
+  /// For the first word of a command, without quotes.
+  void open_or_close(std::string_view word) {
+    if (word == "if") open('i');
+    if (word == "while" || word == "until" || word == "for" || word == "select") open('l');
+    if (word == "case") open('c');
+    if (word == "{") open('{');
+    if (word == "fi") close('i');
+    if (word == "done") close('l');
+    if (word == "esac") close('c');
+    if (word == "}") close('{');
   }
 
   void end_line() {
@@ -117,8 +185,12 @@ class Reader {
     const bool has_here_document =
         !here_documents_.empty() && here_documents_.back().command == result_.commands.size();
     if (!command_.words.empty() || !command_.assignments.empty() || !command_.outputs.empty() ||
-        has_here_document)
+        has_here_document) {
+      command_.runs_once = command_.runs_once && opened_.empty() && !may_be_left_out_;
+      command_.in_function = functions_ > 0;
       result_.commands.push_back(std::move(command_));
+      may_be_left_out_ = false;
+    }
     command_ = {};
   }
 
@@ -198,6 +270,8 @@ class Reader {
         if (!escapes && !document.literal && line[i] == '$') {
           const std::string_view name = expanded_name(line.substr(i + 1));
           if (!name.empty()) command.here_expansions.push_back({std::string(name), line_ - 1});
+          for (std::string& plain : plain_names(arithmetic(line.substr(i + 1))))
+            command.here_expansions.push_back({std::move(plain), line_ - 1, /*is_arithmetic=*/true});
         }
         command.here_document += line[i];
       }
@@ -210,17 +284,24 @@ class Reader {
     const bool descriptor = !read.word.quoted && (peek() == '<' || peek() == '>') && is_number(text);
     if (descriptor) return;
     if (command_.words.empty()) {
+      if (!read.word.quoted && command_.assignments.empty()) open_or_close(text);
+      function_begins_ = false;
       const bool keyword = !read.word.quoted && command_.assignments.empty() &&
                            std::find(kKeywords.begin(), kKeywords.end(), text) != kKeywords.end();
       if (keyword) return;
-      std::string_view name = std::string_view(text).substr(0, read.equals);
-      if (name.ends_with('+')) name.remove_suffix(1);
-      if (read.equals != kNone && is_name(name)) {
-        command_.assignments.push_back({std::string(name), text.substr(read.equals + 1), line});
-        return;
+      if (read.equals != kNone) {
+        if (auto assignment = assignment_in(read.word, line)) {
+          command_.assignments.push_back(*std::move(assignment));
+          return;
+        }
       }
     }
+    const bool is_body = text == "{" && !read.word.quoted && command_.is_named("function");
     command_.words.push_back(std::move(read.word));
+    if (!is_body) return;
+    end_command();
+    function_begins_ = true;
+    open('{');
   }
 
   Word read_word() {
@@ -252,6 +333,7 @@ class Reader {
         word.word.quoted = true;
         take_double_quotes(word.word);
       } else if (is_at("$(")) {
+        add_expansion(word.word, at_ + 1);
         ++at_;
         take_parentheses();
         text += text_.substr(start, at_ - start);
@@ -299,8 +381,10 @@ class Reader {
   }
 
   void add_expansion(ShellWord& word, std::size_t behind) const {
-    const std::string_view name = expanded_name(text_.substr(std::min(behind, text_.size())));
+    const std::string_view rest = text_.substr(std::min(behind, text_.size()));
+    const std::string_view name = expanded_name(rest);
     if (!name.empty()) word.expands.emplace_back(name);
+    for (std::string& plain : plain_names(arithmetic(rest))) word.expands.push_back(std::move(plain));
   }
 
   void take_double_quotes(ShellWord& word) {
@@ -376,12 +460,34 @@ class Reader {
   int line_;
   bool across_lines_ = true;
   bool nests_ = true;
+  std::vector<Opened> opened_;
+  int functions_ = 0;             ///< of opened_
+  std::size_t parenthesis_ = 0;   ///< behind the last one
+  bool function_begins_ = false;  ///< behind the () of "name()"
+  bool may_be_left_out_ = false;  ///< the next command: behind && and the like
   ShellCommand command_;
   std::vector<HereDocument> here_documents_;  ///< whose bodies begin with the next line
   ShellText result_;
 };
 
 }  // namespace
+
+std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_shell(std::string_view program) {
+  constexpr std::array<std::string_view, 5> kShells = {"sh", "bash", "zsh", "ksh", "dash"};
+  return std::find(kShells.begin(), kShells.end(), file_name_of(program)) != kShells.end();
+}
+
+std::optional<ShellAssignment> assignment_in(const ShellWord& word, int line) {
+  const std::size_t equals = word.text.find('=');
+  if (equals == kNone) return std::nullopt;
+  std::string_view name = std::string_view(word.text).substr(0, equals);
+  const bool appends = name.ends_with('+');
+  if (appends) name.remove_suffix(1);
+  if (!is_name(name)) return std::nullopt;
+  return ShellAssignment{std::string(name), word.text.substr(equals + 1), line, appends, word.expands};
+}
 
 ShellText read_shell(std::string_view text, int first_line) { return Reader(text, first_line).read(); }
 

@@ -94,9 +94,11 @@ void check_masks(LintContext& context) {
   };
   for (const ScriptStep& step : script.steps) {
     const SlurmOption* bind = find_option(step.options, "--cpu-bind");
-    if (bind != nullptr && binds_by_list(context.resolved(bind->value))) report(step.line);
+    std::vector<std::string> unset;
+    if (bind != nullptr && binds_by_list(context.expanded(bind->value, context.place_of(step), unset)))
+      report(step.line);
   }
-  for (const ShellAssignment& one : script.assignments) {
+  for (const ScriptAssignment& one : script.assignments) {
     if (one.name == "SLURM_CPU_BIND" && binds_by_list(context.resolved(one.value))) report(one.line);
   }
 }
@@ -119,16 +121,33 @@ struct CpuListUse {
   int line = 0;
   std::string value;
   const ScriptStep* step = nullptr;  ///< null for the variable
+  std::optional<std::size_t> place;  ///< for LintContext::expanded
 };
+
+/// Whether the next assignment of SLURM_CPU_BIND only appends to this one, and no srun has used it before.
+bool is_continued(const ScriptText& script, std::size_t index) {
+  const auto& all = script.assignments;
+  const auto next = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(index) + 1, all.end(),
+                                 [&](const ScriptAssignment& one) { return one.name == all[index].name; });
+  if (next == all.end() || !next->command || !all[index].command) return false;
+  const bool is_used = std::any_of(script.steps.begin(), script.steps.end(), [&](const ScriptStep& step) {
+    return step.command > *all[index].command && step.command < *next->command;
+  });
+  const auto& names = next->expands;
+  return !is_used && (next->appends || std::find(names.begin(), names.end(), next->name) != names.end());
+}
 
 std::vector<CpuListUse> uses_of_cpu_lists(const LintContext& context) {
   std::vector<CpuListUse> uses;
-  for (const ScriptStep& step : context.script().steps) {
+  const ScriptText& script = context.script();
+  for (const ScriptStep& step : script.steps) {
     if (const SlurmOption* bind = find_option(step.options, "--cpu-bind"))
-      uses.push_back({step.line, bind->value, &step});
+      uses.push_back({step.line, bind->value, &step, context.place_of(step)});
   }
-  for (const ShellAssignment& one : context.script().assignments) {
-    if (one.name == "SLURM_CPU_BIND") uses.push_back({one.line, one.value, nullptr});
+  for (std::size_t i = 0; i < script.assignments.size(); ++i) {
+    const ScriptAssignment& one = script.assignments[i];
+    if (one.name != "SLURM_CPU_BIND" || is_continued(script, i)) continue;
+    uses.push_back({one.line, (one.appends ? "${" + one.name + "}" : "") + one.value, nullptr, one.command});
   }
   return uses;
 }
@@ -200,6 +219,26 @@ bool ends_at_blank(std::string_view list, const ScriptStep* step) {
   const std::string& next = step->program.front();
   const bool goes_on = std::isdigit(static_cast<unsigned char>(next[0])) != 0 || next[0] == '$';
   return next[0] == ',' || ((list.empty() || list.ends_with(',')) && goes_on);
+}
+
+/// Lists of memory nodes and GPUs, which srun reads in the same way.
+void check_other_lists(LintContext& context, const ScriptStep& step) {
+  for (const std::string_view name : {"--mem-bind", "--gpu-bind"}) {
+    const SlurmOption* bind = find_option(step.options, name);
+    if (bind == nullptr) continue;
+    std::vector<std::string> unset;
+    const std::string value = context.expanded(bind->value, context.place_of(step), unset);
+    for (const std::string_view kind : {"map_mem:", "mask_mem:", "map_gpu:", "mask_gpu:", "map:", "mask:"}) {
+      const std::size_t at = value.find(kind);
+      if (!unset.empty() || at == std::string::npos || (at != 0 && value[at - 1] != ',')) continue;
+      if (!ends_at_blank(std::string_view(value).substr(at + kind.size()), &step)) continue;
+      context.report("blank-in-cpu-list", step.line,
+                     "the list of " + std::string(name) +
+                         " ends at its first blank, and srun takes what follows for the program; write it "
+                         "without blanks");
+      break;
+    }
+  }
 }
 
 void check_twice(LintContext& context, int line, const CpuList& list) {
@@ -296,14 +335,18 @@ void check_part(LintContext& context, const ScriptStep& step) {
 }  // namespace
 
 void check_cpu_lists(LintContext& context) {
+  for (const ScriptStep& step : context.script().steps) check_other_lists(context, step);
   for (const CpuListUse& use : uses_of_cpu_lists(context)) {
     std::vector<std::string> unset;
-    const std::string value = context.expanded(use.value, unset);
+    const std::string value = context.expanded(use.value, use.place, unset);
     if (!unset.empty()) {
+      const std::string name = "$" + unset.front();
+      const ShellAssignment* later = context.assignment(unset.front());
+      const std::string why = later == nullptr ? "the script sets no " + name + ", which is empty then"
+                                               : name + " is set only later, on line " +
+                                                     std::to_string(later->line) + ": it is empty here";
       context.report("unset-cpu-list", use.line,
-                     "the script sets no $" + unset.front() +
-                         ", which is empty then, and srun binds to something else; set it before, or write "
-                         "the list here");
+                     why + ", and srun binds to something else; set it before, or write the list here");
       continue;
     }
     const auto start = list_start(value);

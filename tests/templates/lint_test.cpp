@@ -158,6 +158,24 @@ std::vector<Case> cases() {
        kHead + "source masks.sh\nsrun --cpu-bind=$MASK app\nsrun --cpu-bind=$SLURM_CPU_BIND app\n"},
       {"unset-cpu-list", 2, "sets no $MASK,", kHead + "srun --cpu-bind=$MASK app\n",
        kHead + "MASK=$(generate)\nsrun --cpu-bind=$MASK app\nsrun --cpu-bind=${1:-cores} app\n"},
+      {"unset-cpu-list", 2, "$MYMASKS is set only later, on line 3",
+       kHead + "srun --cpu-bind=$MYMASKS app\nMYMASKS=map_cpu:1,9\n",
+       kHead + "run() {\n  srun --cpu-bind=$MYMASKS app\n}\nMYMASKS=map_cpu:1,9\nrun\n"},
+      {"blank-in-cpu-list", 2, "the list of --mem-bind", kHead + "srun --mem-bind=map_mem:0, 1 app\n",
+       kHead + "srun --mem-bind=map_mem:0,1 1app\nsrun --mem-bind=local app\n"},
+      {"blank-in-cpu-list", 2, "the list of --gpu-bind", kHead + "srun --gpu-bind=map:0, 1 app\n",
+       kHead + "srun --gpu-bind=map:0,1 1\nsrun --gpu-bind=$MAP app\n"},
+      {"blank-in-cpu-list", 4, "ends at its first blank",
+       kHead + "M=\"mask_cpu:fe\"\nM=\"${M},ff0000, ff000000\"\nsrun --cpu-bind=${M} app\n",
+       kHead + "M=\"mask_cpu:fe\"\nsrun --cpu-bind=${M} app\nM=\"${M},ff0000, ff000000\"\n"},
+      {"reserved-cpu", 4, "is to have CPU 16,", kHead + "M=mask_cpu:fe\nM+=,ff0000\nsrun --cpu-bind=$M app\n",
+       kHead + "M=mask_cpu:fe\nif a; then M+=,ff0000; fi\nsrun --cpu-bind=$M app\n", true},
+      {"reserved-cpu", 4, "is to have CPU 16,",
+       kHead +
+           "export SLURM_CPU_BIND=mask_cpu:fe\n\nexport SLURM_CPU_BIND=$SLURM_CPU_BIND,ff0000\nsrun app\n",
+       kHead +
+           "export SLURM_CPU_BIND=mask_cpu:fe\na && export SLURM_CPU_BIND=$SLURM_CPU_BIND,ff0000\nsrun app\n",
+       true},
       {"cpu-twice", 2, "local ranks 0 and 2 both have 4 CPUs (4-7)",
        kHead + "srun --cpu-bind=mask_cpu:0xfe,0xfe00,0xF0 app\n",
        kHead + "srun --cpu-bind=mask_cpu:0xfe,0xfe00,f0000 app\n"},
@@ -173,6 +191,17 @@ std::vector<Case> cases() {
       {"reserved-cpu", 3, "CPU 0,", kHead + "\nsrun --cpu-bind=mask_cpu:0xff app\n",
        kHead + "#SBATCH -S 0\nsrun --cpu-bind=mask_cpu:0xff app\n", true},
 
+      {"srun-ddlrun", 2, "write ddlrun without srun", kHead + "srun bash -lc 'cd x; exec ddlrun -np 8 app'\n",
+       kHead + "srun bash -c 'ddlrun --show-topology; echo ddlrun'\nbash -c 'ddlrun -np 8 app'\n"},
+      {"srun-ddlrun", 2, "srun starts a ddlrun for each task",
+       kHead + "srun singularity exec --nv -B /scratch i.sif ddlrun -np 8 app\n",
+       kHead +
+           "srun singularity exec -B /scratch i.sif python a.py ddlrun\nsingularity exec i.sif ddlrun app\n"},
+      {"srun-ddlrun", 3, "mpirun starts a ddlrun for each rank", kHead + "\nmpirun -np 4 ddlrun -np 4 app\n",
+       kHead + "\nmpirun -np 4 app ddlrun\nddlrun -np 4 mpirun\n"},
+      {"srun-ddlrun", 2, "write ddlrun without srun", kHead + "srun -n 8 ddlrun --launcher slurm app\n",
+       kHead + "srun -n 8 ddlrun --launcher local -np 4 app\nsrun -n 1 ddlrun app\nsrun --pty bash -c "
+               "'ddlrun app'\n"},
       {"srun-ddlrun", 2, "write ddlrun without srun", kHead + "srun -n 8 A=1 /opt/bin/ddlrun -np 8 app\n",
        kHead + "srun ddlrun --show-topology\nddlrun -np 8 srun\n"},
       {"background-without-wait", 3, "write wait as the last line",
@@ -186,8 +215,22 @@ std::vector<Case> cases() {
       {"nodes-without-launcher", 3, "write ddlrun or srun in front of it",
        kHead + "#SBATCH -N 2-4\napptainer exec --nv image.sif python train.py\n",
        kHead + "#SBATCH -N 4\n$LAUNCHER python train.py\n"},
+      {"background-without-wait", 2, "this ddlrun runs in the background", kHead + "ddlrun -np 4 app &\n",
+       kHead + "ddlrun -np 4 app &\nwait $!\n"},
+      {"background-without-wait", 2, "this mpirun runs",
+       kHead + "nohup mpirun -np 4 app > log 2>&1 &\necho started\n",
+       kHead + "mpirun -np 4 app &\nwhile kill -0 $!; do sleep 5; done\n"},
+      {"background-without-wait", 3, "this python runs", kHead + "#SBATCH -n 1\npython train.py &\n",
+       kHead + "python server.py &\n"},
+      {"background-without-wait", 3, "this python runs", kHead + "#SBATCH -n 1\npython train.py &\nexit 0\n",
+       kHead + "#SBATCH -n 1\npython monitor.py &\nsrun app\n"},
+      {"background-without-wait", 2, "this srun runs", kHead + "srun app & disown\n",
+       kHead + "srun app & disown\nwait_for_it\n"},
       {"background-without-wait", 3, "nothing waits for it", kHead + "\nsrun a &\n",
        kHead + "\nsrun -w $1 a &\n"},
+      {"nodes-without-launcher", 3, "only the first of them runs this",
+       kHead + "#SBATCH -N 4\nconda run --no-capture-output -n training python train.py\n",
+       kHead + "#SBATCH -N 4\nconda run -n training srun python train.py\n"},
       {"nodes-without-launcher", 4, "only the first", kHead + "#SBATCH -N 2\n\npython prepare.py\n",
        kHead + "#SBATCH -N 2\n\npython prepare.py\nbash train.sh\n"},
       {"nodes-without-launcher", 3, "Slurm starts the script there",
@@ -204,6 +247,35 @@ std::vector<Case> cases() {
       {"task-variable-expanded", 2, "as in srun bash -c '... $SLURM_LOCALID ...'",
        kHead + "srun bash -c \"CUDA_VISIBLE_DEVICES=$SLURM_LOCALID app\"\n",
        kHead + "srun bash -c 'CUDA_VISIBLE_DEVICES=$SLURM_LOCALID app'\n"},
+      {"task-variable-expanded", 4, "write \\$((, or quote",
+       kHead + "cat > w_$SLURM_JOB_ID <<EOF\n#!/bin/bash\nexport "
+               "CUDA_VISIBLE_DEVICES=$((3-SLURM_LOCALID))\nEOF\n",
+       kHead + "cat > w_$SLURM_JOB_ID <<EOF\n#!/bin/bash\nexport "
+               "CUDA_VISIBLE_DEVICES=\\$((3-SLURM_LOCALID))\nEOF\n"},
+      {"task-variable-expanded", 3, "write \\$((, or quote",
+       kHead + "cat > w <<-EOF\n\texport CUDA_VISIBLE_DEVICES=$(( 3 - SLURM_LOCALID ))\n\tEOF\n",
+       kHead + "cat > w <<-'EOF'\n\texport CUDA_VISIBLE_DEVICES=$(( 3 - SLURM_LOCALID ))\n\tEOF\n"},
+      {"task-variable-expanded", 2, "as in srun bash -c",
+       kHead + "srun bash -c \"CUDA_VISIBLE_DEVICES=$((3-SLURM_LOCALID)) app\"\n",
+       kHead + "srun bash -c \"CUDA_VISIBLE_DEVICES=\\$((3-SLURM_LOCALID)) app $((2*SLURM_NNODES))\"\n"},
+      {"task-variable-expanded", 2, "let each rank set ROCR_VISIBLE_DEVICES",
+       kHead + "export ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\nsrun -n 8 app\n",
+       kHead + "export ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\npython train.py\n"},
+      {"task-variable-expanded", 2, "let each rank set CUDA_VISIBLE_DEVICES",
+       kHead + "CUDA_VISIBLE_DEVICES=$((3-SLURM_LOCALID))\nexport CUDA_VISIBLE_DEVICES\nsrun -n 8 app\n",
+       kHead + "CUDA_VISIBLE_DEVICES=$((3-SLURM_LOCALID))\nsrun -n 8 app\n"},
+      {"task-variable-expanded", 3, "let each rank set ROCR_VISIBLE_DEVICES",
+       kHead + "#SBATCH -N 2\nROCR_VISIBLE_DEVICES=$SLURM_LOCALID srun -n 16 app\n",
+       kHead + "#SBATCH -N 2\nROCR_VISIBLE_DEVICES=$SLURM_LOCALID srun -n 2 app\n"},
+      {"task-variable-expanded", 2, "let each rank set",
+       kHead + "export ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\nsrun app\n",
+       kHead + "select() {\n  export ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\n  \"$@\"\n}\nexport -f select\n"
+               "srun -n 8 bash -c 'select app'\n"},
+      {"task-variable-expanded", 3, "write the text in '...'",
+       kHead + "echo '#!/bin/bash' > w\necho \"export ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\" >> w\nchmod +x "
+               "w\nsrun ./w app\n",
+       kHead + "echo '#!/bin/bash' > w\necho 'export ROCR_VISIBLE_DEVICES=$SLURM_LOCALID' >> w\nchmod +x w\n"
+               "echo \"$SLURM_PROCID\" > input\nsrun ./w input\n"},
       {"task-variable-expanded", 2, "$SLURM_NODEID",
        kHead + "srun torchrun --node_rank=$SLURM_NODEID train.py\n",
        kHead + "srun bash -c \"torchrun --node_rank=\\$SLURM_NODEID train.py $SLURM_JOB_ID\"\n"},
@@ -315,6 +387,17 @@ TEST_CASE("every rule has a script in which it finds something, and a line in th
     REQUIRE(row != std::string::npos);
     const std::string_view line = std::string_view(*reference).substr(row, reference->find('\n', row) - row);
     CHECK(line.find(rule.reference) != std::string_view::npos);
+  }
+}
+
+TEST_CASE("no finding names a file of the sources, which an installed ddlrun does not have") {
+  for (const LintRule& rule : lint_rules()) CHECK(rule.reference.find("docs/") == std::string_view::npos);
+  const SiteProfile site = strict_site();
+  for (const Case& one : cases()) {
+    for (const LintFinding& finding : lint_script(one.script, &site)) {
+      INFO(finding.sentence);
+      CHECK(finding.sentence.find("docs/") == std::string::npos);
+    }
   }
 }
 

@@ -88,6 +88,45 @@ TEST_CASE("variables that the shell replaces, in words and in here-documents") {
   CHECK(read_shell("a <<'E'\n$B\nE\n").commands[0].here_expansions.empty());
 }
 
+TEST_CASE("variables without $ in arithmetic are replaced, too") {
+  const auto expands = [](std::string_view text) { return read_shell(text).commands[0].words[1].expands; };
+  CHECK(expands("a $((3-B))") == Lines{"B"});
+  CHECK(expands("a \"x$(( (1 + B) * C % 0x1F ))y\"") == Lines{"B", "C"});
+  CHECK(expands("a \"$(($B+${C}))\"") == Lines{"B", "C"});
+  CHECK(expands("a '$((3-B))'").empty());
+  CHECK(expands("a \"\\$((3-B))\"").empty());
+  CHECK(expands("a $((b) | c)").empty());
+  const auto here = read_shell("a <<E\nx=$((3-B)) \\$((3-C))\nE\n").commands[0].here_expansions;
+  REQUIRE(here.size() == 1);
+  CHECK(here[0].name == "B");
+  CHECK(here[0].is_arithmetic);
+  CHECK(here[0].line == 2);
+}
+
+TEST_CASE("commands that run exactly once, and those of functions") {
+  const auto once = [](std::string_view text) {
+    std::string names;
+    for (const ShellCommand& one : read_shell(text).commands) {
+      if (one.runs_once && !one.words.empty()) names += one.words.front().text;
+    }
+    return names;
+  };
+  CHECK(once("a; b && c; d || e\nf | g\nh &\ni") == "abdi");
+  CHECK(once("if a; then b; fi; c") == "fic");
+  CHECK(once("for a in b; do c; done\nwhile d; do e; done < f\ng") == "donedoneg");
+  CHECK(once("case a in b) c;; (d) e;; *) f;; esac\ng") == "esacg");
+  CHECK(once("{ a; }; (b; c); d") == "}d");
+  CHECK(once("a() {\n b\n}\nfunction c {\n d\n}\ne") == "a}function}e");
+  CHECK(once("a &&\n b\nc") == "ac");
+  CHECK(once("if a; then b\nc").empty());
+  const ShellText text = read_shell("a() { b; }\nc() (\nd\n)\nfunction e { f; }\n{ g; }\n(h)\n");
+  std::string names;
+  for (const ShellCommand& one : text.commands) {
+    if (one.in_function) names += one.words.front().text;
+  }
+  CHECK(names == "bdf");
+}
+
 TEST_CASE("comments that have a line to themselves") {
   const ShellText text = read_shell("#!/bin/sh\n  # a\nb # c\nd#e\ncat <<E\n# f\nE\n# g", 10);
   REQUIRE(text.comments.size() == 3);
