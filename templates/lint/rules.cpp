@@ -53,6 +53,20 @@ std::span<const std::string> without_prefixes(std::span<const std::string> words
   return words;
 }
 
+LintContext::LintContext(std::string_view raw, const SiteProfile* site)
+    : raw_(raw), site_(site), script_(read_script(raw)) {
+  constexpr std::array<std::string_view, 9> kSetters = {"for",     "read",   "mapfile", "printf", "readarray",
+                                                        "declare", "select", "getopts", "unset"};
+  for (const ShellCommand& command : script_.commands) {
+    if (command.words.empty()) continue;
+    const std::string_view name = command.words.front().text;
+    // The file or text that they read may set any variable.
+    if (name == "source" || name == "." || name == "eval") reads_other_text_ = true;
+    if (!is_any_of(kSetters, name)) continue;
+    for (const ShellWord& word : command.words) set_by_commands_.insert(word.text);
+  }
+}
+
 const SlurmOption* LintContext::directive(std::string_view name) const {
   return find_option(script_.directives, name);
 }
@@ -132,11 +146,11 @@ std::optional<std::string> LintContext::value_of(std::string_view name,
     if (one.name != name) continue;
     if (first == nullptr) first = &one;
     are_kept = are_kept && one.command && !one.value.starts_with('(');
-    ++count;
+    if (++count > kMaxAssignments) return std::nullopt;
   }
   if (count == 0) return std::nullopt;
   if (count == 1 && (!are_kept || !place)) return first->value;
-  if (!are_kept || !place || count > kMaxAssignments || is_set_by_command(name)) return std::nullopt;
+  if (!are_kept || !place || set_by_commands_.contains(name)) return std::nullopt;
   std::optional<std::string> value;
   for (const ScriptAssignment& one : script_.assignments) {
     if (one.name != name || *one.command >= *place) continue;
@@ -162,16 +176,6 @@ bool LintContext::is_set_only_behind(std::string_view name, std::size_t place) c
   return is_set;
 }
 
-bool LintContext::is_set_by_command(std::string_view name) const {
-  constexpr std::array<std::string_view, 9> kSetters = {"for",     "read",   "mapfile", "printf", "readarray",
-                                                        "declare", "select", "getopts", "unset"};
-  return std::any_of(script_.commands.begin(), script_.commands.end(), [&](const ShellCommand& command) {
-    return std::any_of(kSetters.begin(), kSetters.end(), [&](auto one) { return command.is_named(one); }) &&
-           std::any_of(command.words.begin() + 1, command.words.end(),
-                       [&](const ShellWord& word) { return word.text == name; });
-  });
-}
-
 bool LintContext::may_be_set_otherwise(std::string_view name) const {
   constexpr std::array<std::string_view, 4> kOfOthers = {"SLURM_", "SBATCH_", "SRUN_", "BASH"};
   constexpr std::array<std::string_view, 8> kOfShells = {"HOME", "USER",   "PWD",      "OLDPWD",
@@ -179,11 +183,7 @@ bool LintContext::may_be_set_otherwise(std::string_view name) const {
   if (std::any_of(kOfOthers.begin(), kOfOthers.end(), [&](auto start) { return name.starts_with(start); }) ||
       std::find(kOfShells.begin(), kOfShells.end(), name) != kOfShells.end())
     return true;
-  // The file or text that they read may set any variable.
-  return is_set_by_command(name) ||
-         std::any_of(script_.commands.begin(), script_.commands.end(), [](const ShellCommand& command) {
-           return command.is_named("source") || command.is_named(".") || command.is_named("eval");
-         });
+  return reads_other_text_ || set_by_commands_.contains(name);
 }
 
 std::string LintContext::expanded(const std::string& value, std::optional<std::size_t> place,

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,8 +22,7 @@ namespace ddl::templates {
 
 class LintContext {
  public:
-  LintContext(std::string_view raw, const SiteProfile* site)
-      : raw_(raw), site_(site), script_(read_script(raw)) {}
+  LintContext(std::string_view raw, const SiteProfile* site);
 
   std::string_view raw() const { return raw_; }
   const SiteProfile* site() const { return site_; }
@@ -52,11 +53,13 @@ class LintContext {
  private:
   std::optional<std::string> value_of(std::string_view name, std::optional<std::size_t> place) const;
   bool is_set_only_behind(std::string_view name, std::size_t place) const;
-  bool is_set_by_command(std::string_view name) const;
 
   std::string_view raw_;
   const SiteProfile* site_;
   ScriptText script_;
+  std::set<std::string, std::less<>>
+      set_by_commands_;            ///< words of read, for and the like: names that they set
+  bool reads_other_text_ = false;  ///< by source or eval
   std::vector<LintFinding> findings_;
 };
 
